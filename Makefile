@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front for meson and ninja. `make help` lists what there is.
+#
+# build/        release            build/check   test hooks, musl programs
+# build/asan    ASan + UBSan       build/clang   clang, warnings as errors       build/fuzz   libFuzzer
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 30
+RUNS ?= 200
+export FUZZ_SECONDS
+
+# Meson configures a folder once; ninja does it again by itself when a meson.build changes.
+define configure
+@test -f $(1)/build.ninja || { echo "configure $(1)"; mkdir -p $(1); \
+        $(2) meson setup $(1) $(3) >$(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }; }
+endef
+
+.PHONY: all help run test check check-style format tidy bench fuzz install clean
+.PHONY: build build-check build-asan build-clang build-fuzz
+
+all: build
+
+help:
+	@echo "make              build into build/ (build/cay runs in place)"
+	@echo "make run          install what is missing, build, show a few boxes at work"
+	@echo "make test         install what is missing, run every test (plain and sanitizer build)"
+	@echo "make check-style  formatting, layers, headers that stand alone"
+	@echo "make format       let clang-format decide"
+	@echo "make tidy         clang-tidy over src/"
+	@echo "make bench        cay against bubblewrap and runc (RUNS=$(RUNS))"
+	@echo "make fuzz         every fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
+	@echo "make clean        remove build/"
+
+build:
+	@command -v meson >/dev/null || { echo "meson is missing: scripts/bootstrap installs it"; exit 1; }
+	$(call configure,build,,)
+	@ninja --quiet -C build
+
+build-check:
+	$(call configure,build/check,,-Dtest_hooks=true --werror)
+	@ninja --quiet -C build/check
+
+build-asan:
+	$(call configure,build/asan,,-Dtest_hooks=true --werror -Dsmall=disabled -Dbuildtype=debug -Doptimization=1 \
+		-Db_sanitize=address$(comma)undefined)
+	@ninja --quiet -C build/asan
+
+build-clang:
+	$(call configure,build/clang,CC=clang,-Dtest_hooks=true --werror -Dsmall=disabled)
+	@ninja --quiet -C build/clang
+
+build-fuzz:
+	$(call configure,build/fuzz,CC=clang,-Dfuzz=true -Db_lundef=false -Doptimization=1)
+	@ninja --quiet -C build/fuzz
+
+comma := ,
+
+run:
+	@scripts/bootstrap build
+	@$(MAKE) --no-print-directory build
+	@scripts/demo build
+
+test check:
+	@scripts/bootstrap build check
+	@$(MAKE) --no-print-directory build-check build-asan
+	@scripts/run_tests
+
+check-style:
+	@scripts/bootstrap build style
+	@scripts/check_style
+
+format:
+	@find src tests tools bench -name '*.[ch]' -exec clang-format -i {} +
+
+tidy:
+	@scripts/bootstrap build style
+	@$(MAKE) --no-print-directory build-clang
+	@scripts/run_tidy build/clang
+
+bench:
+	@scripts/bootstrap build bench
+	@$(MAKE) --no-print-directory build
+	@build/bench/bench --runs $(RUNS) build
+
+fuzz:
+	@scripts/bootstrap build check
+	@$(MAKE) --no-print-directory build-fuzz
+	@scripts/run_fuzz build/fuzz
+
+install: build
+	install -D -m 755 -s build/cay $(DESTDIR)$(PREFIX)/bin/cay
+	install -D -m 755 build/cay-init $(DESTDIR)$(PREFIX)/lib/cay/cay-init
+	install -D -m 755 build/cay-warden $(DESTDIR)$(PREFIX)/lib/cay/cay-warden
+
+clean:
+	rm -rf build
