@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A byte buffer that grows up to a maximum given at birth and never beyond. Appending returns 0, or -ENOSPC (cap)
+ * or -ENOMEM with the content unchanged. Consuming from the front is O(1) amortised. A NUL is kept behind the
+ * last byte, so `data` is also a C string.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/banned.h"
+#include "base/cleanup.h"
+
+struct cay_buf {
+        char *mem;    /* owned */
+        size_t start; /* first live byte */
+        size_t len;   /* live bytes */
+        size_t cap;   /* allocated, without the NUL */
+        size_t max;
+};
+
+void cay_buf_init(struct cay_buf *b, size_t max);
+void cay_buf_done(struct cay_buf *b);        /* frees; safe on a zeroed struct and twice */
+void cay_buf_clear(struct cay_buf *b);       /* keeps the memory */
+char *cay_buf_data(const struct cay_buf *b); /* never NULL; valid until the next change */
+int cay_buf_put(struct cay_buf *b, const void *bytes, size_t len);
+int cay_buf_putc(struct cay_buf *b, char c);
+int cay_buf_puts(struct cay_buf *b, const char *s);
+int cay_buf_printf(struct cay_buf *b, const char *fmt, ...) CAY_PRINTF(2, 3);
+void cay_buf_drop(struct cay_buf *b, size_t len); /* consumes from the front; len ≤ b->len */
+/* Makes room for `len` more bytes and returns where to write them (then cay_buf_added), or NULL. */
+char *cay_buf_room(struct cay_buf *b, size_t len);
+void cay_buf_added(struct cay_buf *b, size_t len);
+size_t cay_buf_left(const struct cay_buf *b); /* how much may still be appended */
+#define cay_auto_buf cay_auto(cay_buf_done)
