@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cgroups of a box, whatever version the host has. A box is one node in every hierarchy that matters, made below the
+ * caller's own node, so that limits which hold for the caller hold for the box too.
+ *
+ * Theory of operation (v1 and hybrid, cgroup_v1.c). Limits are v1's: memory, cpu, pids, cpuset. Freezing, killing and per-exec
+ * processor time are cgroup2's, which works without any controller, and which is mounted privately when nobody has. Commands
+ * join the v1 nodes by writing "0" to `tasks` themselves, through descriptors the warden opened (cheap, and the
+ * kernel checks the opener's rights); the cgroup2 node is delegated to cay-init, which makes one child per exec in it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/banned.h"
+
+enum sys_cgroup_part {
+        SYS_CGROUP_MEMORY,
+        SYS_CGROUP_CPU,
+        SYS_CGROUP_PIDS,
+        SYS_CGROUP_CPUSET,
+        SYS_CGROUP_2, /* the unified hierarchy */
+        SYS_CGROUP_PARTS
+};
+
+#define SYS_CGROUP_PATH 256
+#define SYS_CGROUP_CPUS 1024
+
+struct sys_cgroup_host {
+        int parent[SYS_CGROUP_PARTS];                   /* the caller's own node; -1: none */
+        char path[SYS_CGROUP_PARTS][SYS_CGROUP_PATH];   /* its path; "" when it has none (private mount) */
+        bool memory_swap;                               /* swap can be limited, or there is none */
+};
+
+struct sys_cgroup {
+        int dir[SYS_CGROUP_PARTS]; /* -1: none */
+        char name[80];
+};
+
+struct sys_cgroup_limits { /* 0: no limit */
+        uint64_t memory_bytes, swap_bytes, pids;
+        uint32_t cpu_milli;
+        bool hold_swap;      /* swap_bytes counts, 0 meaning none */
+        uint32_t spread;     /* which processors a part of the machine is taken from */
+        uint32_t owner;      /* host uid (and gid) that the cgroup2 node is delegated to */
+};
+
+struct sys_cgroup_stats {
+        uint64_t memory_bytes, memory_peak_bytes, oom_kills, pids, pids_refused, cpu_us;
+};
+
+enum sys_cgroup_can { SYS_CGROUP_CAN_MEMORY = 1, SYS_CGROUP_CAN_SWAP = 2, SYS_CGROUP_CAN_CPU = 4, SYS_CGROUP_CAN_PIDS = 8 };
+
+int sys_cgroup_host_open(struct sys_cgroup_host *host);
+void sys_cgroup_host_close(struct sys_cgroup_host *host);
+unsigned sys_cgroup_can_hold(const struct sys_cgroup_host *host);
+
+/* Where a box's node will be; false when that part has no path. For the record, before it is made. */
+bool sys_cgroup_path(const struct sys_cgroup_host *host, enum sys_cgroup_part part, const char *name,
+                     char ret[SYS_CGROUP_PATH]);
+int sys_cgroup_make(const struct sys_cgroup_host *host, const char *name, struct sys_cgroup *cg);
+/* Writes the limits; *ret_cpus says how many processors the box sees. On failure *ret_what names the file. */
+int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
+                     uint32_t *ret_cpus, const char **ret_what);
+/* Opens the v1 `tasks` files for writing; returns how many (at most `max`) or -errno. */
+int sys_cgroup_open_joins(const struct sys_cgroup *cg, int *fds, unsigned max);
+int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage, int *ret_stat); /* memory; -1 where there is none */
+void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
+int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen);
+int sys_cgroup_kill(const struct sys_cgroup *cg);
+int sys_cgroup_remove(const struct sys_cgroup_host *host, struct sys_cgroup *cg); /* bounded wait for the last task; closes */
+/* Kills what is in a node named by a record and removes it with its children; absent is success. */
+int sys_cgroup_remove_path(const char *path);

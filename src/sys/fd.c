@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files and descriptors. */
+#include "sys/fd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sys/syscalls.h"
+
+int sys_open_at(int dirfd, const char *path, int flags, mode_t mode)
+{
+        int fd;
+
+        do
+                fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
+        while (fd < 0 && errno == EINTR);
+        return fd < 0 ? -errno : fd;
+}
+
+/* One component at a time, no links; `path` is relative and has no "..". */
+static int walk_beneath(int dirfd, const char *path, int flags, mode_t mode)
+{
+        cay_auto_close int at = -1;
+        char name[256];
+
+        for (;;) {
+                const char *slash = strchr(path, '/');
+                size_t len = slash ? (size_t)(slash - path) : strlen(path);
+                int fd;
+
+                if (len == 0 || len >= sizeof(name) || (len == 2 && path[0] == '.' && path[1] == '.'))
+                        return len >= sizeof(name) ? -ENAMETOOLONG : -EXDEV;
+                memcpy(name, path, len);
+                name[len] = 0;
+                if (!slash)
+                        return sys_open_at(at < 0 ? dirfd : at, name, flags | O_NOFOLLOW, mode);
+                fd = sys_open_at(at < 0 ? dirfd : at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+                if (fd < 0)
+                        return fd;
+                if (at >= 0)
+                        close(at);
+                at = fd;
+                path = slash + 1;
+        }
+}
+
+int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
+{
+        struct sys_open_how how = {
+                .flags = (uint64_t)(flags | O_CLOEXEC),
+                .mode = flags & (O_CREAT | O_TMPFILE) ? mode : 0,
+                .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
+        };
+        int fd = sys_openat2(dirfd, path, &how);
+
+        return fd == -ENOSYS ? walk_beneath(dirfd, path, flags, mode) : fd;
+}
+
+int sys_write_file(int dirfd, const char *path, const char *text)
+{
+        cay_auto_close int fd = sys_open_at(dirfd, path, O_WRONLY, 0);
+
+        if (fd < 0)
+                return fd;
+        return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+ssize_t sys_read_fd(int fd, char *buf, size_t size)
+{
+        size_t len = 0;
+
+        while (len < size - 1) {
+                ssize_t n = pread(fd, buf + len, size - 1 - len, (off_t)len);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                len += (size_t)n;
+        }
+        buf[len] = 0;
+        return (ssize_t)len;
+}
+
+ssize_t sys_read_file(int dirfd, const char *path, char *buf, size_t size)
+{
+        cay_auto_close int fd = sys_open_at(dirfd, path, O_RDONLY, 0);
+
+        return fd < 0 ? fd : sys_read_fd(fd, buf, size);
+}
+
+int sys_write_all(int fd, const void *bytes, size_t len)
+{
+        const char *at = bytes;
+
+        while (len > 0) {
+                ssize_t n = write(fd, at, len);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                at += n;
+                len -= (size_t)n;
+        }
+        return 0;
+}
+
+int sys_make_file(int dirfd, const char *path, mode_t mode, const void *bytes, size_t len)
+{
+        cay_auto_close int fd = sys_open_at(dirfd, path, O_WRONLY | O_CREAT | O_EXCL, mode);
+
+        return fd < 0 ? fd : sys_write_all(fd, bytes, len);
+}
+
+uint64_t sys_keyed_u64(const char *text, const char *key)
+{
+        size_t len = strlen(key);
+
+        for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+                if (*line == '\n')
+                        line++;
+                if (strncmp(line, key, len) == 0 && line[len] == ' ')
+                        return strtoull(line + len + 1, NULL, 10);
+        }
+        return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files and descriptors, by directory descriptor. All return 0 (or a length) or -errno; everything is CLOEXEC. */
+#pragma once
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/banned.h"
+#include "base/cleanup.h"
+
+int sys_open_at(int dirfd, const char *path, int flags, mode_t mode); /* O_CLOEXEC added; retried on EINTR */
+/* Never leaves dirfd: no "..", no links, no magic links. Falls back to a walk where openat2 is missing. */
+int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
+/* One write of the whole text to an existing (kernel) file. */
+int sys_write_file(int dirfd, const char *path, const char *text);
+/* Reads at most size-1 bytes and ends them with NUL; returns the length. */
+ssize_t sys_read_file(int dirfd, const char *path, char *buf, size_t size);
+ssize_t sys_read_fd(int fd, char *buf, size_t size); /* the same from offset 0 of an open file */
+/* A new file with this content. */
+int sys_make_file(int dirfd, const char *path, mode_t mode, const void *bytes, size_t len);
+int sys_write_all(int fd, const void *bytes, size_t len);
+/* "key value" in text: the value, or 0 when the key is not there. */
+uint64_t sys_keyed_u64(const char *text, const char *key);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A box after its birth: reports of its first process, its end, and the unmaking of all that was made for it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "sys/fd.h"
+#include "warden/warden.h"
+
+void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
+{
+        struct sys_cgroup_stats s = { 0 };
+
+        sys_cgroup_stats(&box->cgroup, &s);
+        *ret = (struct wire_stats){ s.memory_bytes, s.memory_peak_bytes, s.oom_kills, s.pids, s.pids_refused, s.cpu_us };
+}
+
+static void close_fd(int *fd)
+{
+        if (*fd >= 0)
+                close(*fd);
+        *fd = -1;
+}
+
+/* Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. */
+static void kill_all(struct warden_box *box)
+{
+        if (box->pidfd >= 0)
+                sys_pidfd_send_signal(box->pidfd, SIGKILL);
+        sys_cgroup_kill(&box->cgroup);
+        if (box->pid > 0) {
+                int status;
+
+                while (waitpid(box->pid, &status, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        box->pid = -1;
+}
+
+void warden_box_unmake(struct warden *w, struct warden_box *box)
+{
+        /* Descriptors first: epoll forgets them, and a box that lives sees its control socket close. */
+        close_fd(&box->status);
+        close_fd(&box->control);
+        cay_step_reached(w->steps, CAY_STEP_killed);
+        kill_all(box);
+        close_fd(&box->pidfd);
+        cay_step_reached(w->steps, CAY_STEP_reaped);
+        /* A node that cannot be removed keeps its record: the next warden tries again. */
+        if (sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0) {
+                cay_step_reached(w->steps, CAY_STEP_cgroups_gone);
+                cay_record_drop(&box->record);
+        }
+        close_fd(&box->record.fd);
+        cay_step_reached(w->steps, CAY_STEP_record_gone);
+        box->state = BOX_FREE;
+}
+
+void warden_box_on_exit(struct warden *w, struct warden_box *box)
+{
+        struct wire_answer a = { .type = WIRE_box_gone };
+        int status;
+
+        if (box->state == BOX_MAKING) {
+                warden_box_on_status(w, box); /* says why, and unmakes */
+                return;
+        }
+        epoll_ctl(w->epoll, EPOLL_CTL_DEL, box->pidfd, NULL);
+        if (box->pid > 0)
+                waitpid(box->pid, &status, 0);
+        box->pid = -1;
+        box->state = BOX_DEAD;
+        memcpy(a.box.id, box->plan.id, sizeof(a.box.id));
+        a.box.skipped = box->skipped;
+        warden_box_stats(box, &a.box.stats);
+        warden_answer(w, &a);
+}
+
+void warden_box_on_status(struct warden *w, struct warden_box *box)
+{
+        struct wire_answer a = { .type = WIRE_box_make, .seq = box->make_seq };
+        struct isolate_failure why = { 0 };
+        ssize_t n = read(box->status, &why, sizeof(why));
+        siginfo_t info = { 0 };
+
+        memcpy(a.box.id, box->plan.id, sizeof(a.box.id));
+        a.box.skipped = box->skipped;
+        if (n == (ssize_t)sizeof(why)) {
+                struct cay_error err = { 0 };
+
+                why.text[sizeof(why.text) - 1] = 0;
+                cay_fail_sys(&err, why.sys == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -why.sys, "%s", why.text);
+                a.code = err.code;
+                a.sys = err.sys;
+                snprintf(a.text, sizeof(a.text), "%s", err.msg);
+        } else if (waitid(P_PID, (id_t)box->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+                   !(box->plan.flags & WIRE_PLAN_ONE_SHOT)) {
+                a.code = CAY_UNAVAILABLE;
+                snprintf(a.text, sizeof(a.text), "the box's first process died while it was made");
+        }
+        if (a.code != CAY_OK) {
+                warden_box_unmake(w, box);
+        } else {
+                close_fd(&box->status);
+                box->state = BOX_LIVE;
+                cay_step_reached(w->steps, CAY_STEP_made);
+        }
+        warden_answer(w, &a);
+}

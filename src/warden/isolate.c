@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The box's first process, from clone to exec of cay-init. See isolate.h for the theory. */
+#include "warden/isolate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "sys/caps.h"
+#include "sys/fd.h"
+#include "sys/mounts.h"
+#include "sys/unix_socket.h"
+#include "wire/init_config.h"
+
+/* What cay-init needs: other ids for commands, signals to them, dropping the bounding set. */
+#define INIT_CAPS (SYS_CAP(CAP_SETUID) | SYS_CAP(CAP_SETGID) | SYS_CAP(CAP_KILL) | SYS_CAP(CAP_SETPCAP))
+
+const struct host_tree host_trees[] = {
+#define CAY_HOST_TREE(path, kind) { path, CAY_HOST_##kind },
+#define CAY_HOST_DIR true
+#define CAY_HOST_FILE false
+#include "warden/host_tree.def"
+#undef CAY_HOST_TREE
+};
+
+void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt, ...)
+{
+        struct isolate_failure why = { .sys = -neg_errno };
+        va_list args;
+
+        va_start(args, fmt);
+        vsnprintf(why.text, sizeof(why.text), fmt, args);
+        va_end(args);
+        sys_write_all(iso->status, &why, sizeof(why));
+        _exit(1);
+}
+
+/* Waits for the warden to have mapped our ids and made its mounts. The warden's death ends us too. */
+static void await_go(struct isolate *iso)
+{
+        struct isolate_go go;
+        int fds[SYS_FDS_MAX];
+        unsigned count, next = 0;
+        ssize_t n = sys_recv_fds(iso->control, &go, sizeof(go), fds, &count, 0);
+
+        if (n != (ssize_t)sizeof(go))
+                _exit(1);
+        for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
+                iso->mount[i] = go.mask & (1u << i) && next < count ? fds[next++] : -1;
+}
+
+static void loopback_up(struct isolate *iso)
+{
+        cay_auto_close int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+        if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0)
+                isolate_fail(iso, -errno, "bring up the loopback interface");
+}
+
+static void leave_host(struct isolate *iso)
+{
+        cay_auto_close int old = sys_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
+        int r;
+
+        if (old < 0 || fchdir(iso->root) < 0)
+                isolate_fail(iso, -errno, "enter the new root");
+        r = sys_pivot_root(".", ".");
+        if (r < 0)
+                isolate_fail(iso, r, "change root");
+        /* The old root now lies over the new one, and the layer's own mount over the old root: both go, topmost first. */
+        if (fchdir(old) < 0 || umount2(".", MNT_DETACH) < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+                isolate_fail(iso, -errno, "let go of the host's file systems");
+        if (iso->plan->flags & WIRE_PLAN_READ_ONLY) {
+                r = sys_mount_change(AT_FDCWD, "/", SYS_MOUNT_RDONLY);
+                if (r < 0)
+                        isolate_fail(iso, r, "make the root read-only");
+        }
+}
+
+/* From here on nothing of the host is open but what cay-init needs, and no terminal is. */
+static void close_host(struct isolate *iso)
+{
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        bool keep_stderr = false;
+
+#ifdef CAY_TEST_HOOKS
+        keep_stderr = getenv("CAY_TEST_STDERR") != NULL; /* a sanitizer's report of cay-init */
+#endif
+        if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || (!keep_stderr && dup2(null, 2) < 0))
+                isolate_fail(iso, -errno, "open /dev/null of the box");
+        if (dup2(iso->control, CAY_INIT_CONTROL_FD) < 0)
+                isolate_fail(iso, -errno, "place the control socket");
+}
+
+static void drop_privileges(struct isolate *iso)
+{
+        uint32_t user = isolate_has(iso, CAY_LAYER_INIT_UID) ? CAY_BOX_INIT_USER : CAY_BOX_USER;
+        uint64_t keep = isolate_has(iso, CAY_LAYER_CAPS) ? INIT_CAPS : SYS_CAP_ALL;
+        uint64_t effective, permitted, inheritable;
+        int r;
+
+        sys_caps_get(&effective, &permitted, &inheritable);
+        keep &= permitted;
+        if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+                isolate_fail(iso, -errno, "keep capabilities over the change of ids");
+        r = sys_setresgid(user, user, user);
+        if (r == 0)
+                r = sys_setresuid(user, user, user);
+        if (r == 0)
+                r = sys_caps_set(permitted, permitted, permitted);
+        if (r == 0)
+                r = sys_caps_bound(keep);
+        if (r == 0)
+                r = sys_caps_set(keep, keep, keep);
+        if (r == 0)
+                r = sys_caps_ambient(keep);
+        if (r < 0)
+                isolate_fail(iso, r, "drop privileges");
+        if (isolate_has(iso, CAY_LAYER_NNP) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                isolate_fail(iso, -errno, "set no_new_privs");
+        /* After the last change of ids, which resets it. The control socket tells of a death before this. */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+                isolate_fail(iso, -errno, "ask for the parent's death signal");
+}
+
+static _Noreturn void box_process(struct isolate *iso)
+{
+        char *const argv[] = { "cay-init", NULL };
+        char *const env[] = { NULL };
+        int r;
+
+        await_go(iso);
+        r = sys_setgroups(0, NULL);
+        if (r == 0)
+                r = sys_setresgid(0, 0, 0);
+        if (r == 0)
+                r = sys_setresuid(0, 0, 0);
+        if (r < 0)
+                isolate_fail(iso, r, "become the box's root");
+        if (unshare(CLONE_NEWCGROUP) < 0)
+                isolate_fail(iso, -errno, "make a cgroup namespace");
+        umask(0);
+        cay_step_reached(iso->steps, CAY_STEP_box_awake);
+
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                isolate_fail(iso, -errno, "make mounts private");
+        isolate_root(iso);
+        cay_step_reached(iso->steps, CAY_STEP_box_root);
+        isolate_dev(iso);
+        cay_step_reached(iso->steps, CAY_STEP_box_dev);
+        isolate_proc(iso);
+        if (isolate_has(iso, CAY_LAYER_NETNS))
+                loopback_up(iso);
+        if (isolate_has(iso, CAY_LAYER_UTSNS) && sethostname("cay", 3) < 0)
+                isolate_fail(iso, -errno, "set the host name");
+        cay_step_reached(iso->steps, CAY_STEP_box_proc);
+        leave_host(iso);
+        cay_step_reached(iso->steps, CAY_STEP_box_pivoted);
+        close_host(iso);
+        umask(022);
+        drop_privileges(iso);
+        cay_step_reached(iso->steps, CAY_STEP_box_dropped);
+        r = sys_execveat(iso->init_exe, "", argv, env, AT_EMPTY_PATH);
+        isolate_fail(iso, r, "start cay-init");
+}
+
+/* The box's clocks begin at zero: neither uptime nor CLOCK_MONOTONIC tells about the host. Older kernels go without. */
+static void own_clock(void)
+{
+        struct timespec mono, boot;
+        char text[96];
+
+        if (unshare(CLONE_NEWTIME) < 0)
+                return;
+        clock_gettime(CLOCK_MONOTONIC, &mono);
+        clock_gettime(CLOCK_BOOTTIME, &boot);
+        snprintf(text, sizeof(text), "monotonic -%lld 0\nboottime -%lld 0\n", (long long)mono.tv_sec,
+                 (long long)boot.tv_sec);
+        sys_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
+}
+
+struct birth {
+        struct isolate *iso;
+        pid_t pid;
+        int pidfd, result;
+};
+
+/* Shares the warden's memory and descriptors and runs on a stack of its own; its ids and namespaces are its own. */
+static int midwife(void *arg)
+{
+        struct birth *b = arg;
+        struct isolate *iso = b->iso;
+        struct clone_args args = {
+                .flags = CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_PIDFD,
+                .pidfd = (uint64_t)(uintptr_t)&b->pidfd,
+        };
+        uint64_t effective, permitted, inheritable;
+        int r;
+
+        own_clock();
+        prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+        r = sys_caps_get(&effective, &permitted, &inheritable);
+        if (r == 0)
+                r = sys_setgroups(0, NULL);
+        if (r == 0)
+                r = sys_setresgid(iso->first_id, iso->first_id, iso->first_id);
+        if (r == 0)
+                r = sys_setresuid(iso->first_id, iso->first_id, iso->first_id);
+        if (r == 0)
+                r = sys_caps_set(permitted, permitted, inheritable);
+        if (r < 0) {
+                b->result = r;
+                return 1;
+        }
+        if (isolate_has(iso, CAY_LAYER_NETNS))
+                args.flags |= CLONE_NEWNET;
+        if (isolate_has(iso, CAY_LAYER_IPCNS))
+                args.flags |= CLONE_NEWIPC;
+        if (isolate_has(iso, CAY_LAYER_UTSNS))
+                args.flags |= CLONE_NEWUTS;
+        if (iso->cgroup2 >= 0) {
+                args.flags |= CLONE_INTO_CGROUP;
+                args.cgroup = (uint64_t)iso->cgroup2;
+        }
+        b->pid = sys_clone3(&args);
+        if (b->pid == 0)
+                box_process(iso);
+        b->result = b->pid < 0 ? b->pid : 0;
+        return 0;
+}
+
+pid_t cay_isolate_start(struct isolate *iso, int *ret_pidfd)
+{
+        static char stack[65536] __attribute__((aligned(64)));
+        struct birth b = { .iso = iso, .pidfd = -1, .result = -ECHILD };
+        pid_t helper = clone(midwife, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &b);
+
+        if (helper < 0)
+                return -errno;
+        while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
+                ;
+        if (b.result < 0)
+                return b.result;
+        *ret_pidfd = b.pidfd;
+        return b.pid;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From plan to box: start the first process in namespaces of its own, and, inside it, build root, /dev and /proc, drop what
+ * privileges are left and become cay-init.
+ *
+ * Theory of operation. Two processes work together. The warden starts a helper that shares its memory, takes the box's first host
+ * id (so that the user namespace belongs to the box, not to root, and the kernel counts what is counted per user against it),
+ * and clones the box's first process as the warden's own child. The warden maps its ids, makes the mounts that only the
+ * host's root can make (idmapped copies of /usr, rootfs and workspace; images) and passes them in one "go" message over
+ * the control socket. The first process does the rest with the privileges of its own user namespace only. A failure is
+ * one message on the status pipe; success is that the pipe closes at exec.
+ *
+ * Mustn't: follow a link or a path of the image (targets are opened one component at a time without links and checked to be
+ * plain directories); keep a descriptor of the host beyond exec; let a host path show in the box's mountinfo.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sys/syscalls.h"
+#include "wire/layers.h"
+#include "wire/message.h"
+
+#define CAY_BOX_USER 1001u
+#define CAY_BOX_INIT_USER 65533u
+
+enum isolate_mount { /* what the "go" message may carry, in this order; bit numbers of its mask */
+        ISOLATE_TRUTH,     /* tmpfs with the files bound over /proc/… */
+        ISOLATE_LAYER,     /* writable layer, when it is not a tmpfs */
+        ISOLATE_LOWER,     /* rootfs template */
+        ISOLATE_WORKSPACE,
+        ISOLATE_HOST0,     /* then the rows of host_tree.def */
+        ISOLATE_MOUNTS = ISOLATE_HOST0
+#define CAY_HOST_TREE(path, kind) +1
+#include "warden/host_tree.def"
+#undef CAY_HOST_TREE
+};
+
+struct host_tree {
+        const char *path;
+        bool is_dir;
+};
+
+extern const struct host_tree host_trees[ISOLATE_MOUNTS - ISOLATE_HOST0];
+
+struct isolate_go {
+        uint32_t mask; /* of enum isolate_mount */
+};
+
+struct isolate_failure { /* what the status pipe carries when set-up fails */
+        int32_t sys;
+        char text[160];
+};
+
+struct isolate { /* read by both processes; the box's copy is its own after the clone */
+        const struct wire_plan *plan;
+        struct cay_steps *steps;
+        uint32_t first_id;
+        bool layer_is_tmpfs;
+        int control;   /* the box's end of the control socket */
+        int status;    /* write end of the status pipe */
+        int init_exe;  /* cay-init on a read-only mount */
+        int cgroup2;   /* directory to be born in, or -1 */
+
+        /* of the box's process only */
+        int mount[ISOLATE_MOUNTS];
+        int layer, root, proc, dev;
+};
+
+/* Starts the box's first process: its pid, or -errno. *ret_pidfd is set on success. */
+pid_t cay_isolate_start(struct isolate *iso, int *ret_pidfd);
+
+/* Below: the box's process. Each ends the process with a message when something fails. */
+_Noreturn void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void isolate_root(struct isolate *iso);  /* layer, root, /usr, /etc, /workspace, /tmp */
+void isolate_dev(struct isolate *iso);
+void isolate_proc(struct isolate *iso);
+/* A directory of the box, made if missing; never through a link. Returns an O_PATH descriptor. */
+int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t owner);
+static inline bool isolate_has(const struct isolate *iso, enum cay_layer layer)
+{
+        return cay_layer_is_on(iso->plan->test_off, layer);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The box's /dev: six harmless devices, terminals of its own, shared memory with a size; read-only as a whole. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "sys/fd.h"
+#include "sys/mounts.h"
+#include "warden/isolate.h"
+
+static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty" };
+
+static const struct {
+        const char *name, *target;
+} links[] = {
+        { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },  { "stdout", "/proc/self/fd/1" },
+        { "stderr", "/proc/self/fd/2" }, { "ptmx", "pts/ptmx" },
+};
+
+static void mount_at(struct isolate *iso, const char *type, const char *const *options, const char *name)
+{
+        cay_auto_close int fd = -1;
+        int r;
+
+        if (mkdirat(iso->dev, name, 0755) < 0)
+                isolate_fail(iso, -errno, "make /dev/%s", name);
+        fd = sys_mount_new(type, options, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
+        r = fd < 0 ? fd : sys_mount_attach(fd, iso->dev, name);
+        if (r < 0)
+                isolate_fail(iso, r, "mount /dev/%s", name);
+}
+
+static void show_device(struct isolate *iso, const char *name)
+{
+        cay_auto_close int fd = -1;
+        char path[32];
+        int r;
+
+        snprintf(path, sizeof(path), "/dev/%s", name);
+        r = sys_make_file(iso->dev, name, 0666, "", 0);
+        if (r == 0) {
+                fd = sys_mount_copy(AT_FDCWD, path, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
+                r = fd < 0 ? fd : sys_mount_attach(fd, iso->dev, name);
+        }
+        if (r < 0)
+                isolate_fail(iso, r, "show %s", path);
+}
+
+/* Shared memory is memory: half of the limit, as the kernel does it for a whole machine; pages are charged to the box. */
+static uint64_t shm_bytes(const struct isolate *iso)
+{
+        return iso->plan->memory_bytes && isolate_has(iso, CAY_LAYER_MEMORY) ? iso->plan->memory_bytes / 2 : 64u << 20;
+}
+
+void isolate_dev(struct isolate *iso)
+{
+        const char *const dev_options[] = { "mode=0755", "size=64k", "nr_inodes=64", NULL };
+        const char *const pts_options[] = { "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", NULL };
+        char shm_size[40];
+        const char *const shm_options[] = { "mode=1777", "nr_inodes=4096", shm_size, NULL };
+        int target = isolate_dir(iso, "dev", 0755, 0);
+        int r;
+
+        iso->dev = sys_mount_new("tmpfs", dev_options, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
+        r = iso->dev < 0 ? iso->dev : sys_mount_attach(iso->dev, target, "");
+        close(target);
+        if (r < 0)
+                isolate_fail(iso, r, "mount /dev");
+        for (unsigned i = 0; i < CAY_COUNT(devices); i++)
+                show_device(iso, devices[i]);
+        for (unsigned i = 0; i < CAY_COUNT(links); i++)
+                if (symlinkat(links[i].target, iso->dev, links[i].name) < 0)
+                        isolate_fail(iso, -errno, "make link /dev/%s", links[i].name);
+        mount_at(iso, "devpts", pts_options, "pts");
+        snprintf(shm_size, sizeof(shm_size), "size=%llu", (unsigned long long)shm_bytes(iso));
+        mount_at(iso, "tmpfs", shm_options, "shm");
+        r = sys_mount_change(iso->dev, "", SYS_MOUNT_RDONLY);
+        if (r < 0)
+                isolate_fail(iso, r, "make /dev read-only");
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The box's /proc: its own processes, truthful figures, read-only settings, and nothing about the host's insides. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "sys/fd.h"
+#include "sys/mounts.h"
+#include "warden/isolate.h"
+
+/* Files that cay-init keeps true (truth tmpfs, made by the warden). */
+static const char *const truths[] = { "cpuinfo", "meminfo", "stat", "loadavg" };
+
+/* Covered by an empty, read-only file: what they say is about the host, its hardware or its other tenants. */
+static const char *const covered[] = {
+        "buddyinfo", "cmdline",  "config.gz",  "consoles",     "diskstats", "interrupts",    "iomem",      "ioports",
+        "kallsyms",  "kcore",    "key-users",  "keys",         "kmsg",      "kpagecgroup",   "kpagecount", "kpageflags",
+        "latency_stats",         "locks",      "mdstat",       "modules",   "mtrr",          "pagetypeinfo",
+        "partitions",            "sched_debug", "schedstat",   "slabinfo",  "softirqs",      "swaps",
+        "sysrq-trigger",         "timer_list", "timer_stats",  "vmallocinfo", "vmstat",      "zoneinfo",
+};
+
+static const char *const covered_dirs[] = { "acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "scsi", "tty" };
+
+/* Per-namespace settings worth changing: no nested namespaces, pools that one box cannot empty for itself or others. */
+static const struct {
+        const char *path, *value;
+        enum cay_layer layer;
+} settings[] = {
+        { "user/max_user_namespaces", "0", CAY_LAYER_USERNS_SYSCTL },
+        { "user/max_mnt_namespaces", "0", CAY_LAYER_USERNS_SYSCTL },
+        { "user/max_pid_namespaces", "0", CAY_LAYER_USERNS_SYSCTL },
+        { "user/max_net_namespaces", "0", CAY_LAYER_USERNS_SYSCTL },
+        { "user/max_inotify_instances", "128", CAY_LAYER_USERNS_SYSCTL },
+        { "user/max_inotify_watches", "65536", CAY_LAYER_USERNS_SYSCTL },
+        { "net/ipv4/ip_unprivileged_port_start", "0", CAY_LAYER_NETNS },
+};
+
+/* Missing targets are not a fault: kernels differ in what /proc has. */
+static void cover(struct isolate *iso, int from, const char *name, const char *target, uint64_t attr)
+{
+        cay_auto_close int fd = sys_mount_copy(from, name, attr);
+        int r = fd < 0 ? fd : sys_mount_attach(fd, iso->proc, target);
+
+        if (r < 0 && r != -ENOENT)
+                isolate_fail(iso, r, "cover /proc/%s", target);
+}
+
+void isolate_proc(struct isolate *iso)
+{
+        const uint64_t attr = SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC | SYS_MOUNT_RDONLY;
+        int target = isolate_dir(iso, "proc", 0555, 0);
+        cay_auto_close int sys = -1;
+        char path[64];
+        int r;
+
+        iso->proc = sys_mount_new("proc", NULL, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
+        r = iso->proc < 0 ? iso->proc : sys_mount_attach(iso->proc, target, "");
+        close(target);
+        if (r < 0)
+                isolate_fail(iso, r, "mount /proc");
+        sys = sys_open_at(iso->proc, "sys", O_PATH | O_DIRECTORY, 0); /* stays writable when the place is covered */
+        if (mkdirat(iso->layer, "truth", 0755) < 0)
+                isolate_fail(iso, -errno, "make a place for /proc's files");
+        r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "truth");
+        if (r < 0)
+                isolate_fail(iso, r, "mount /proc's files");
+        for (unsigned i = 0; i < CAY_COUNT(truths); i++) { /* one that is not made: the kernel's own figures are true */
+                snprintf(path, sizeof(path), "truth/%s", truths[i]);
+                cover(iso, iso->layer, path, truths[i], 0);
+        }
+        if (isolate_has(iso, CAY_LAYER_SYS_RO))
+                cover(iso, iso->proc, "sys", "sys", attr);
+        if (isolate_has(iso, CAY_LAYER_PROC_MASKS)) {
+                for (unsigned i = 0; i < CAY_COUNT(covered); i++)
+                        cover(iso, iso->layer, "truth/empty", covered[i], 0);
+                for (unsigned i = 0; i < CAY_COUNT(covered_dirs); i++)
+                        cover(iso, iso->layer, "truth/void", covered_dirs[i], 0);
+        }
+        /* Last: the kernel counts a detached mount as a namespace. */
+        for (unsigned i = 0; i < CAY_COUNT(settings); i++)
+                if (isolate_has(iso, settings[i].layer))
+                        sys_write_file(sys, settings[i].path, settings[i].value); /* absent on some kernels */
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The box's root. The writable layer is mounted over "/" (where no path of ours leads), and holds:
+ *   root/           the root itself (host template), or the place where the overlay goes (rootfs template)
+ *   low, up, work   overlay of a rootfs;  usr-low, usr-up, usr-work  overlay of the host's /usr
+ *   workspace, tmp  where they are not part of the root
+ * Only root/ is seen from inside; the rest goes out of sight with the host's mounts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sys/fd.h"
+#include "sys/mounts.h"
+#include "warden/isolate.h"
+
+/* Inodes and bytes of a host-template root before anybody has written anything. */
+#define OWN_INODES 96u
+#define OWN_BYTES (128u << 10)
+
+static const struct {
+        const char *path;
+        mode_t mode;
+        uint32_t owner;
+} host_dirs[] = {
+        { "etc", 0755, 0 },      { "etc/ssl", 0755, 0 },  { "home", 0755, 0 },
+        { "home/sandbox", 0750, CAY_BOX_USER },           { "mnt", 0755, 0 },
+        { "opt", 0755, 0 },      { "root", 0700, 0 },     { "run", 01777, 0 },
+        { "srv", 0755, 0 },      { "tmp", 01777, 0 },     { "var", 0755, 0 },
+        { "var/tmp", 01777, 0 }, { "var/lib", 0755, 0 },  { "var/cache", 0755, 0 },
+};
+
+static const struct {
+        const char *path, *text;
+} host_files[] = {
+        { "etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"
+                        "sandbox:x:1001:1001:sandbox:/home/sandbox:/bin/sh\n"
+                        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
+        { "etc/group", "root:x:0:\ntty:x:5:\nsandbox:x:1001:\nnogroup:x:65534:\n" },
+        { "etc/hosts", "127.0.0.1 localhost cay\n::1 localhost\n" },
+        { "etc/hostname", "cay\n" },
+        { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
+};
+
+static unsigned safe_attr(const struct isolate *iso)
+{
+        return (isolate_has(iso, CAY_LAYER_NOSUID) ? SYS_MOUNT_NOSUID : 0) |
+               (isolate_has(iso, CAY_LAYER_NODEV) ? SYS_MOUNT_NODEV : 0);
+}
+
+static void make_dir(struct isolate *iso, int at, const char *path, mode_t mode, uint32_t owner)
+{
+        if (mkdirat(at, path, mode) < 0)
+                isolate_fail(iso, -errno, "make directory %s", path);
+        if (owner && fchownat(at, path, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
+                isolate_fail(iso, -errno, "give directory %s to uid %u", path, owner);
+}
+
+static void attach(struct isolate *iso, int mount_fd, int dirfd, const char *path, const char *what)
+{
+        int r = sys_mount_attach(mount_fd, dirfd, path);
+
+        if (r < 0)
+                isolate_fail(iso, r, "mount %s", what);
+}
+
+int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t owner)
+{
+        int fd;
+
+        if (mkdirat(iso->root, path, mode) == 0) {
+                if (owner)
+                        fchownat(iso->root, path, owner, owner, AT_SYMLINK_NOFOLLOW);
+        } else if (errno != EEXIST) {
+                isolate_fail(iso, -errno, "make /%s in the image", path);
+        }
+        fd = sys_open_beneath(iso->root, path, O_PATH | O_DIRECTORY, 0);
+        if (fd < 0)
+                isolate_fail(iso, fd, "/%s of the image must be a plain directory", path);
+        return fd;
+}
+
+static void mount_layer(struct isolate *iso)
+{
+        const struct wire_plan *plan = iso->plan;
+        bool hold = isolate_has(iso, CAY_LAYER_DISK);
+        char size[48], inodes[48];
+        const char *options[] = { "mode=0755", NULL, NULL, NULL };
+        unsigned count = 1;
+
+        if (iso->mount[ISOLATE_LAYER] >= 0) {
+                iso->layer = iso->mount[ISOLATE_LAYER];
+        } else {
+                if (plan->disk_bytes && hold) {
+                        snprintf(size, sizeof(size), "size=%llu", (unsigned long long)plan->disk_bytes + OWN_BYTES);
+                        options[count++] = size;
+                }
+                if (plan->inodes && hold) {
+                        snprintf(inodes, sizeof(inodes), "nr_inodes=%llu", (unsigned long long)plan->inodes + OWN_INODES);
+                        options[count++] = inodes;
+                }
+                iso->layer = sys_mount_new("tmpfs", options, safe_attr(iso));
+        }
+        if (iso->layer < 0)
+                isolate_fail(iso, iso->layer, "make the writable layer");
+        attach(iso, iso->layer, AT_FDCWD, "/", "the writable layer");
+        if (fchdir(iso->layer) < 0)
+                isolate_fail(iso, -errno, "enter the writable layer");
+        make_dir(iso, iso->layer, "root", 0755, 0);
+        cay_step_reached(iso->steps, CAY_STEP_box_layer);
+}
+
+/* An overlay whose lower tree is attached first: layers must be in our own mount namespace. Paths are relative to the layer. */
+static void overlay(struct isolate *iso, int lower, const char *low, const char *up, const char *work, int at, const char *path)
+{
+        char lowerdir[64], upperdir[64], workdir[64];
+        const char *options[] = { lowerdir, upperdir, workdir, "userxattr", NULL };
+        int fd;
+
+        make_dir(iso, iso->layer, low, 0755, 0);
+        make_dir(iso, iso->layer, up, 0755, 0);
+        make_dir(iso, iso->layer, work, 0755, 0);
+        attach(iso, lower, iso->layer, low, "the image");
+        snprintf(lowerdir, sizeof(lowerdir), "lowerdir=%s", low);
+        snprintf(upperdir, sizeof(upperdir), "upperdir=%s", up);
+        snprintf(workdir, sizeof(workdir), "workdir=%s", work);
+        fd = sys_mount_new("overlay", options, safe_attr(iso));
+        if (fd < 0)
+                isolate_fail(iso, fd, "make an overlay of the image and the writable layer");
+        attach(iso, fd, at, path, "the overlay");
+        close(fd);
+}
+
+static void open_root(struct isolate *iso)
+{
+        iso->root = sys_open_at(iso->layer, "root", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (iso->root < 0)
+                isolate_fail(iso, iso->root, "open the new root");
+}
+
+/* A directory of the layer, shown at a place of the root. */
+static void show(struct isolate *iso, const char *name, mode_t mode, uint32_t owner, const char *path)
+{
+        int target = isolate_dir(iso, path, mode, owner);
+        int fd;
+
+        make_dir(iso, iso->layer, name, mode, owner);
+        fd = sys_mount_copy(iso->layer, name, safe_attr(iso));
+        if (fd < 0)
+                isolate_fail(iso, fd, "show /%s", path);
+        attach(iso, fd, target, "", path);
+        close(fd);
+        close(target);
+}
+
+/* Links of the host's root (bin → usr/bin) are made again; directories are shown; /usr gets a writable layer on top. */
+static void show_host(struct isolate *iso)
+{
+        for (unsigned i = 0; i < CAY_COUNT(host_trees); i++) {
+                const struct host_tree *tree = &host_trees[i];
+                int fd = iso->mount[ISOLATE_HOST0 + i];
+                char path[64], target[64];
+                ssize_t len;
+
+                snprintf(path, sizeof(path), "/%s", tree->path);
+                if (fd < 0) {
+                        len = readlink(path, target, sizeof(target) - 1);
+                        if (len <= 0)
+                                continue;
+                        target[len] = 0;
+                        if (target[0] != '/' && symlinkat(target, iso->root, tree->path) < 0)
+                                isolate_fail(iso, -errno, "make link %s", path);
+                        continue;
+                }
+                if (tree->is_dir)
+                        make_dir(iso, iso->root, tree->path, 0755, 0);
+                else
+                        sys_make_file(iso->root, tree->path, 0444, "", 0);
+                if (i == 0 && !(iso->plan->flags & WIRE_PLAN_READ_ONLY))
+                        overlay(iso, fd, "usr-low", "usr-up", "usr-work", iso->root, "usr");
+                else
+                        attach(iso, fd, iso->root, tree->path, path);
+        }
+}
+
+static void host_root(struct isolate *iso)
+{
+        int fd = sys_mount_copy(iso->layer, "root", safe_attr(iso));
+
+        if (fd < 0)
+                isolate_fail(iso, fd, "make the root a mount");
+        attach(iso, fd, iso->layer, "root", "the root");
+        close(fd);
+        open_root(iso);
+        for (unsigned i = 0; i < CAY_COUNT(host_dirs); i++)
+                make_dir(iso, iso->root, host_dirs[i].path, host_dirs[i].mode, host_dirs[i].owner);
+        for (unsigned i = 0; i < CAY_COUNT(host_files); i++) {
+                int r = sys_make_file(iso->root, host_files[i].path, 0644, host_files[i].text, strlen(host_files[i].text));
+
+                if (r < 0)
+                        isolate_fail(iso, r, "write /%s", host_files[i].path);
+        }
+        show_host(iso);
+}
+
+void isolate_root(struct isolate *iso)
+{
+        bool host = !(iso->plan->flags & WIRE_PLAN_ROOTFS);
+        bool read_only = iso->plan->flags & WIRE_PLAN_READ_ONLY;
+
+        mount_layer(iso);
+        if (host) {
+                host_root(iso);
+        } else {
+                overlay(iso, iso->mount[ISOLATE_LOWER], "low", "up", "work", iso->layer, "root");
+                open_root(iso);
+        }
+        if (iso->mount[ISOLATE_WORKSPACE] >= 0) {
+                int target = isolate_dir(iso, "workspace", 0755, 0);
+
+                attach(iso, iso->mount[ISOLATE_WORKSPACE], target, "", "/workspace");
+                close(target);
+        } else if (host && !read_only) {
+                make_dir(iso, iso->root, "workspace", 0755, CAY_BOX_USER);
+        } else {
+                show(iso, "workspace", 0755, CAY_BOX_USER, "workspace");
+        }
+        if (read_only)
+                show(iso, "tmp", 01777, 0, "tmp");
+        else if (!host)
+                close(isolate_dir(iso, "tmp", 01777, 0));
+}

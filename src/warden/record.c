@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of boxes in the run folder. */
+#include "warden/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/dir.h"
+#include "sys/fd.h"
+
+#define RUN_FOLDER "/run/cay"
+#define MAGIC 0x63617972u
+
+struct content {
+        uint32_t magic, size;
+        char id[64];
+        uint32_t first_id;
+        char cgroups[SYS_CGROUP_PARTS][SYS_CGROUP_PATH];
+};
+
+struct taken { /* ids that belong to others: /etc/subuid, /etc/subgid, /etc/passwd, /etc/group */
+        uint64_t first, count;
+};
+
+static int folder = -1;
+static struct taken taken[64];
+static unsigned taken_count;
+
+static void note_taken(uint64_t first, uint64_t count)
+{
+        if (first + count <= CAY_RECORD_FIRST_ID || taken_count == CAY_COUNT(taken))
+                return;
+        taken[taken_count++] = (struct taken){ first, count };
+}
+
+/* "name:first:count" or "name:x:id:…": `field` is where the id is; a count follows it in the sub-id files. */
+static void read_taken(const char *path, int field, bool has_count)
+{
+        static char text[65536];
+        char *line = text;
+
+        if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
+                return;
+        while (line && *line) {
+                char *at = line, *end;
+
+                for (int i = 0; i < field && at; i++) {
+                        at = strpbrk(at, ":\n");
+                        at = at && *at == ':' ? at + 1 : NULL;
+                }
+                if (at) {
+                        uint64_t first = strtoull(at, &end, 10);
+
+                        note_taken(first, has_count && *end == ':' ? strtoull(end + 1, NULL, 10) : 1);
+                }
+                line = strchr(line, '\n');
+                line = line ? line + 1 : NULL;
+        }
+}
+
+int cay_records_open(struct cay_error *err)
+{
+        struct stat st;
+
+        if (mkdir(RUN_FOLDER, 0700) < 0 && errno != EEXIST)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make run folder " RUN_FOLDER);
+        folder = sys_open_at(AT_FDCWD, RUN_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (folder < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, folder, "open run folder " RUN_FOLDER);
+        if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022))
+                return cay_fail(err, CAY_DENIED, "run folder " RUN_FOLDER " must belong to uid %u and be writable by nobody else",
+                                geteuid());
+        read_taken("/etc/subuid", 1, true);
+        read_taken("/etc/subgid", 1, true);
+        read_taken("/etc/passwd", 2, false);
+        read_taken("/etc/group", 2, false);
+        return 0;
+}
+
+static bool slot_is_ours(unsigned slot)
+{
+        uint64_t first = CAY_RECORD_FIRST_ID + (uint64_t)slot * CAY_RECORD_IDS;
+
+        for (unsigned i = 0; i < taken_count; i++)
+                if (taken[i].first < first + CAY_RECORD_IDS && first < taken[i].first + taken[i].count)
+                        return false;
+        return true;
+}
+
+static void slot_name(unsigned slot, char ret[16])
+{
+        snprintf(ret, 16, "box-%u", slot);
+}
+
+/* Locks the file of this name, made if missing. -EWOULDBLOCK: somebody alive has it. */
+static int lock_named(const char *name, int flags)
+{
+        for (int tries = 0; tries < 16; tries++) {
+                cay_auto_close int fd = sys_open_at(folder, name, O_RDWR | O_NOFOLLOW | flags, 0600);
+                struct stat here, there;
+
+                if (fd < 0)
+                        return fd;
+                if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                        return -errno;
+                /* Its owner may have removed the name between open and lock. */
+                if (fstat(fd, &here) == 0 && fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    here.st_ino == there.st_ino)
+                        return cay_take_fd(fd);
+        }
+        return -EAGAIN;
+}
+
+/* What a locked record names is unmade; false when something stays: then the record must stay too. */
+static bool unmake(int fd)
+{
+        static struct content c;
+        bool all = true;
+
+        if (pread(fd, &c, sizeof(c), 0) != (ssize_t)sizeof(c) || c.magic != MAGIC || c.size != sizeof(c))
+                return true; /* empty or cut: nothing had been made yet */
+        for (int i = SYS_CGROUP_PARTS - 1; i >= 0; i--) { /* cgroup2 first: it kills */
+                c.cgroups[i][SYS_CGROUP_PATH - 1] = 0;
+                if (c.cgroups[i][0] && sys_cgroup_remove_path(c.cgroups[i]) < 0)
+                        all = false;
+        }
+        return all;
+}
+
+static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
+{
+        cay_auto_close int rec = -1;
+
+        (void)dirfd;
+        (void)type;
+        if (strncmp(name, "box-", 4) != 0)
+                return;
+        rec = lock_named(name, 0);
+        if (rec < 0)
+                return; /* somebody alive has it */
+        if (!unmake(rec))
+                return;
+        unlinkat(folder, name, 0);
+        (*(unsigned *)ctx)++;
+}
+
+unsigned cay_records_sweep(void)
+{
+        unsigned swept = 0;
+
+        sys_dir_each(folder, sweep_one, &swept);
+        return swept;
+}
+
+int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host, const char *cgroup_name,
+                    struct cay_error *err)
+{
+        static struct content c;
+        struct timespec now;
+        unsigned start;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        start = (unsigned)(now.tv_nsec / 1000) ^ (unsigned)getpid();
+        for (unsigned i = 0; i < CAY_RECORD_SLOTS; i++) {
+                unsigned slot = (start + i) % CAY_RECORD_SLOTS;
+                cay_auto_close int fd = -1;
+                char name[16];
+
+                if (!slot_is_ours(slot))
+                        continue;
+                slot_name(slot, name);
+                fd = lock_named(name, O_CREAT);
+                if (fd == -EWOULDBLOCK || fd == -EAGAIN)
+                        continue;
+                if (fd < 0)
+                        return cay_fail_sys(err, CAY_INTERNAL, fd, "make record %s in " RUN_FOLDER, name);
+                if (!unmake(fd))
+                        continue;
+                memset(&c, 0, sizeof(c));
+                c.magic = MAGIC;
+                c.size = sizeof(c);
+                snprintf(c.id, sizeof(c.id), "%s", id);
+                c.first_id = CAY_RECORD_FIRST_ID + slot * CAY_RECORD_IDS;
+                for (unsigned part = 0; part < SYS_CGROUP_PARTS; part++)
+                        sys_cgroup_path(host, part, cgroup_name, c.cgroups[part]);
+                if (pwrite(fd, &c, sizeof(c), 0) != (ssize_t)sizeof(c)) {
+                        int r = -errno;
+
+                        unlinkat(folder, name, 0);
+                        return cay_fail_sys(err, CAY_NO_SPACE, r, "write record in " RUN_FOLDER);
+                }
+                rec->slot = slot;
+                rec->first_id = c.first_id;
+                rec->fd = cay_take_fd(fd);
+                return 0;
+        }
+        return cay_fail(err, CAY_LIMIT, "all %u host id ranges are in use", CAY_RECORD_SLOTS);
+}
+
+void cay_record_drop(struct cay_record *rec)
+{
+        char name[16];
+
+        if (rec->fd < 0)
+                return;
+        slot_name(rec->slot, name);
+        unlinkat(folder, name, 0);
+        close(rec->fd);
+        rec->fd = -1;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * box_make: why it is safe for an untrusted caller. Nothing is named by path: link, rootfs and workspace come as descriptors that
+ * the caller could open itself, and their kind is checked here. Numbers are checked against closed ranges again. The id is
+ * matched against its pattern before it becomes part of a cgroup's name. The host's /usr is shown read-only and without set-id
+ * bits; the box gets host ids of its own, none of which owns anything. A limit that cannot be held refuses the plan
+ * unless the caller allowed to skip it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "sys/fd.h"
+#include "sys/idmap.h"
+#include "sys/loopdev.h"
+#include "sys/mounts.h"
+#include "sys/unix_socket.h"
+#include "warden/truth.h"
+#include "warden/warden.h"
+#include "wire/init_config.h"
+
+#define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, gone by themselves */
+#define DISK_MAX (1ull << 46)
+
+struct given { /* descriptors of the plan; -1: not given */
+        int link, rootfs, workspace;
+};
+
+static bool is_kind(int fd, mode_t kind)
+{
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind;
+}
+
+static int check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count, struct given *ret,
+                      struct cay_error *err)
+{
+        unsigned next = 0;
+
+        if (memchr(p->id, 0, sizeof(p->id)) == NULL || !cay_id_is_valid(p->id))
+                return cay_fail(err, CAY_INVALID, "the box's id is not of the form [a-z0-9-]");
+        if (p->flags & ~WIRE_PLAN_ALL)
+                return cay_fail(err, CAY_INVALID, "unknown plan flags 0x%x", p->flags);
+        if (p->memory_bytes > DISK_MAX || p->swap_bytes > DISK_MAX || p->disk_bytes > DISK_MAX || p->inodes > 1ull << 32 ||
+            p->pids > 4194304 || p->cpu_milli > 1024000)
+                return cay_fail(err, CAY_INVALID, "a limit is out of range");
+        if ((p->memory_bytes && p->memory_bytes < 4u << 20) || (p->cpu_milli && p->cpu_milli < 10))
+                return cay_fail(err, CAY_INVALID, "a limit is too small: memory from 4 MiB, cpus from 0.01");
+        *ret = (struct given){ -1, -1, -1 };
+        ret->link = fds[next++];
+        if (p->flags & WIRE_PLAN_ROOTFS)
+                ret->rootfs = next < count ? fds[next++] : -1;
+        if (p->flags & WIRE_PLAN_WORKSPACE)
+                ret->workspace = next < count ? fds[next++] : -1;
+        if (next != count || !is_kind(ret->link, S_IFSOCK) ||
+            (p->flags & WIRE_PLAN_ROOTFS && !is_kind(ret->rootfs, S_IFDIR)) ||
+            (p->flags & WIRE_PLAN_WORKSPACE && !is_kind(ret->workspace, S_IFDIR)))
+                return cay_fail(err, CAY_INVALID, "the plan's descriptors are not what it says");
+        if (warden_find(w, p->id))
+                return cay_fail(err, CAY_EXISTS, "a sandbox '%s' exists already", p->id);
+        return 0;
+}
+
+/* Which limits the plan sets and this host cannot hold; names the first that may not be skipped. */
+static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped, struct cay_error *err)
+{
+        static const struct {
+                unsigned bit;
+                const char *word, *remedy;
+        } rows[] = {
+                { WIRE_LIMIT_MEMORY, "memory", "mount the memory cgroup controller" },
+                { WIRE_LIMIT_SWAP, "swap", "turn swap off or boot with swapaccount=1" },
+                { WIRE_LIMIT_CPUS, "cpus", "mount the cpu and cpuset cgroup controllers" },
+                { WIRE_LIMIT_PIDS, "pids", "mount the pids cgroup controller" },
+                { WIRE_LIMIT_DISK, "disk", "install e2fsprogs and allow loop devices" },
+                { WIRE_LIMIT_INODES, "inodes", "install e2fsprogs and allow loop devices" },
+        };
+        unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) | (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) |
+                       (p->pids ? WIRE_LIMIT_PIDS : 0) | (p->disk_bytes ? WIRE_LIMIT_DISK : 0) |
+                       (p->inodes ? WIRE_LIMIT_INODES : 0);
+        unsigned missing = set & ~w->can_hold;
+
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
+                if (missing & rows[i].bit && !(p->may_skip & rows[i].bit))
+                        return cay_fail(err, CAY_UNSUPPORTED,
+                                        "this host cannot hold the %s limit: %s, or allow it to be skipped (--allow-missing %s)",
+                                        rows[i].word, rows[i].remedy, rows[i].word);
+        *ret_skipped = missing;
+        return 0;
+}
+
+/* tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. */
+static bool tmpfs_does(const struct wire_plan *p)
+{
+        return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes && p->disk_bytes <= p->memory_bytes / 2;
+}
+
+static int make_cgroups(struct warden *w, struct warden_box *box, uint32_t *ret_cpus, struct cay_error *err)
+{
+        const struct wire_plan *p = &box->plan;
+        struct sys_cgroup_limits l = {
+                .memory_bytes = cay_layer_is_on(p->test_off, CAY_LAYER_MEMORY) ? p->memory_bytes : 0,
+                .swap_bytes = p->swap_bytes,
+                .hold_swap = w->can_hold & WIRE_LIMIT_SWAP,
+                .pids = cay_layer_is_on(p->test_off, CAY_LAYER_PIDS) ? p->pids : 0,
+                .cpu_milli = cay_layer_is_on(p->test_off, CAY_LAYER_CPU) ? p->cpu_milli : 0,
+                .spread = box->record.slot,
+                .owner = box->record.first_id + CAY_BOX_INIT_USER,
+        };
+        const char *what = "?";
+        char name[CAY_NAME_MAX + 8];
+        int r;
+
+        if (!cay_layer_is_on(p->test_off, CAY_LAYER_INIT_UID))
+                l.owner = box->record.first_id + CAY_BOX_USER;
+        snprintf(name, sizeof(name), "cay-%s", p->id);
+        r = sys_cgroup_make(&w->cgroups, name, &box->cgroup);
+        if (r == -EEXIST)
+                return cay_fail(err, CAY_EXISTS, "a sandbox '%s' exists already", p->id);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "make cgroups for '%s'", p->id);
+        cay_step_reached(w->steps, CAY_STEP_cgroups_made);
+        r = sys_cgroup_limit(&w->cgroups, &box->cgroup, &l, ret_cpus, &what);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "set limit %s", what);
+        cay_step_reached(w->steps, CAY_STEP_limits_set);
+        return 0;
+}
+
+/* The rootfs and the host's trees are shown with the box's ids: root outside is root inside, and nobody else is anybody. */
+static int copy_shifted(int dirfd, const char *path, int userns)
+{
+        int plain = 0;
+
+        return sys_mount_copy_idmapped(dirfd, path, SYS_MOUNT_SAFE | SYS_MOUNT_RDONLY, userns, &plain);
+}
+
+/* The folder's owner outside is the sandbox's user inside, and nobody else is mapped: files made inside belong to the owner. */
+static int copy_workspace(const struct warden_box *box, int fd)
+{
+        uint64_t attr = SYS_MOUNT_SAFE | (box->plan.flags & WIRE_PLAN_WORKSPACE_RW ? 0 : SYS_MOUNT_RDONLY);
+        struct sys_idmap uids, gids;
+        cay_auto_close int userns = -1;
+        struct stat st;
+        int plain = 0;
+
+        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_NOSUID))
+                attr &= ~(uint64_t)SYS_MOUNT_NOSUID;
+        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_NODEV))
+                attr &= ~(uint64_t)SYS_MOUNT_NODEV;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        uids = (struct sys_idmap){ st.st_uid, box->record.first_id + CAY_BOX_USER, 1 };
+        gids = (struct sys_idmap){ st.st_gid, box->record.first_id + CAY_BOX_USER, 1 };
+        userns = sys_idmap_namespace(&uids, &gids);
+        return userns < 0 ? userns : sys_mount_copy_idmapped(fd, "", attr, userns, &plain);
+}
+
+static int make_mounts(struct warden_box *box, const struct given *given, const struct cay_truth *truth, bool tmpfs,
+                       int *mounts, struct cay_error *err)
+{
+        cay_auto_close int userns = sys_idmap_open(box->pid);
+        int root = AT_FDCWD, r;
+
+        if (userns < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
+        mounts[ISOLATE_TRUTH] = truth->mount;
+        if (!tmpfs) {
+                cay_auto_close int plain =
+                        sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes, box->plan.inodes, SYS_MOUNT_SAFE);
+                int ignored = 0;
+
+                if (plain < 0)
+                        return cay_fail_sys(err, plain == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, plain,
+                                            "make a writable layer of %llu bytes",
+                                            (unsigned long long)box->plan.disk_bytes);
+                mounts[ISOLATE_LAYER] = sys_mount_copy_idmapped(plain, "", SYS_MOUNT_SAFE, userns, &ignored);
+                if (mounts[ISOLATE_LAYER] < 0)
+                        return cay_fail_sys(err, CAY_INTERNAL, mounts[ISOLATE_LAYER], "show the writable layer");
+        }
+        if (given->workspace >= 0) {
+                r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, given->workspace);
+                if (r < 0)
+                        return cay_fail_sys(err, CAY_INTERNAL, r, "map the workspace");
+        }
+        if (given->rootfs >= 0) {
+                r = mounts[ISOLATE_LOWER] = copy_shifted(given->rootfs, "", userns);
+                return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "show the rootfs") : 0;
+        }
+        for (unsigned i = 0; i < ISOLATE_MOUNTS - ISOLATE_HOST0; i++) {
+                char path[64];
+                struct stat st;
+
+                snprintf(path, sizeof(path), "/%s", host_trees[i].path);
+                if (lstat(path, &st) < 0 || S_ISLNK(st.st_mode))
+                        continue; /* links are made again inside */
+                r = mounts[ISOLATE_HOST0 + i] = copy_shifted(root, path, userns);
+                if (r < 0)
+                        return cay_fail_sys(err, CAY_INTERNAL, r, "show %s", path);
+        }
+        return 0;
+}
+
+static int send_go(struct warden_box *box, const int *mounts)
+{
+        struct isolate_go go = { 0 };
+        int fds[ISOLATE_MOUNTS];
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
+                if (mounts[i] >= 0) {
+                        go.mask |= 1u << i;
+                        fds[count++] = mounts[i];
+                }
+        return (int)sys_send_fds(box->control, &go, sizeof(go), fds, count, 0);
+}
+
+/* cay-init's instructions, waiting in its socket before it runs. */
+static int send_config(struct warden_box *box, int link, const struct cay_truth *truth, uint32_t cpus)
+{
+        const struct wire_plan *p = &box->plan;
+        struct cay_init_config c = {
+                .magic = CAY_INIT_MAGIC,
+                .size = sizeof(c),
+                .flags = CAY_INIT_ISOLATED | (p->flags & WIRE_PLAN_READ_ONLY ? CAY_INIT_READ_ONLY : 0),
+                .uid = CAY_BOX_USER,
+                .gid = CAY_BOX_USER,
+                .cpus = cpus,
+                .test_off = p->test_off,
+                .memory_bytes = p->memory_bytes,
+                .swap_bytes = p->swap_bytes,
+                .boot_wall_s = (uint64_t)time(NULL),
+        };
+        int own[2 + CAY_INIT_JOIN_MAX], all[CAY_INIT_FD_COUNT], fds[CAY_INIT_FD_COUNT];
+        unsigned count = 0;
+        int joins, r;
+
+        for (unsigned i = 0; i < CAY_INIT_FD_COUNT; i++)
+                all[i] = -1;
+        memcpy(c.secret, p->secret, sizeof(c.secret));
+        r = sys_cgroup_open_usage(&box->cgroup, &own[0], &own[1]);
+        joins = r < 0 ? 0 : sys_cgroup_open_joins(&box->cgroup, own + 2, CAY_INIT_JOIN_MAX);
+        if (joins < 0) {
+                r = joins;
+                joins = 0;
+        }
+        all[CAY_INIT_FD_LINK] = link;
+        all[CAY_INIT_FD_CGROUP2] = box->cgroup.dir[SYS_CGROUP_2];
+        all[CAY_INIT_FD_MEM_USAGE] = own[0];
+        all[CAY_INIT_FD_MEM_STAT] = own[1];
+        all[CAY_INIT_FD_MEMINFO] = truth->meminfo;
+        all[CAY_INIT_FD_STAT] = truth->stat;
+        all[CAY_INIT_FD_LOADAVG] = truth->loadavg;
+        for (int i = 0; i < joins; i++)
+                all[CAY_INIT_FD_JOIN0 + i] = own[2 + i];
+        for (unsigned i = 0; i < CAY_INIT_FD_COUNT; i++)
+                if (all[i] >= 0) {
+                        c.fds |= 1u << i;
+                        fds[count++] = all[i];
+                }
+        if (r >= 0)
+                r = (int)sys_send_fds(box->control, &c, sizeof(c), fds, count, 0);
+        for (int i = 0; i < 2 + joins; i++)
+                if (own[i] >= 0)
+                        close(own[i]);
+        return r < 0 ? r : 0;
+}
+
+/* Control socket and status pipe; the box's ends are in iso. */
+static int make_channels(struct warden_box *box, struct isolate *iso, struct cay_error *err)
+{
+        int control[2], status[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the control socket");
+        box->control = control[0];
+        iso->control = control[1];
+        if (pipe2(status, O_CLOEXEC) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the status pipe");
+        box->status = status[0];
+        iso->status = status[1];
+        return 0;
+}
+
+static int start(struct warden *w, struct warden_box *box, const struct given *given, uint32_t cpus, struct cay_error *err)
+{
+        bool tmpfs = tmpfs_does(&box->plan) || box->skipped & WIRE_LIMIT_DISK || !box->plan.disk_bytes;
+        struct isolate iso = { .plan = &box->plan, .steps = w->steps, .first_id = box->record.first_id,
+                               .layer_is_tmpfs = tmpfs, .control = -1, .status = -1, .init_exe = w->init_exe,
+                               .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
+        struct sys_idmap ids = { 0, box->record.first_id, CAY_RECORD_IDS };
+        struct cay_truth truth = { -1, -1, -1, -1 };
+        int mounts[ISOLATE_MOUNTS], r;
+
+        for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
+                mounts[i] = -1;
+        r = make_channels(box, &iso, err);
+        if (r == 0) {
+                box->pid = cay_isolate_start(&iso, &box->pidfd);
+                if (box->pid < 0)
+                        r = cay_fail_sys(err, CAY_INTERNAL, box->pid, "start the box's first process");
+                else
+                        cay_step_reached(w->steps, CAY_STEP_cloned);
+        }
+        close(iso.control);
+        close(iso.status);
+        if (r == 0) {
+                if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS))
+                        ids.outside = 0;
+                r = sys_idmap_write(box->pid, &ids, &ids);
+                if (r < 0)
+                        cay_fail_sys(err, CAY_INTERNAL, r, "map the box's ids");
+                cay_step_reached(w->steps, CAY_STEP_mapped);
+        }
+        if (r == 0) {
+                r = cay_truth_make(&truth, box->plan.memory_bytes != 0, cpus);
+                if (r < 0)
+                        cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
+        }
+        if (r == 0)
+                r = make_mounts(box, given, &truth, tmpfs, mounts, err);
+        if (r == 0) {
+                cay_step_reached(w->steps, CAY_STEP_mounts_ready);
+                r = send_go(box, mounts);
+                if (r >= 0)
+                        r = send_config(box, given->link, &truth, cpus);
+                if (r < 0)
+                        cay_fail_sys(err, CAY_INTERNAL, r, "instruct the box");
+        }
+        for (unsigned i = ISOLATE_LAYER; i < ISOLATE_MOUNTS; i++) /* the truth mount is truth's */
+                if (mounts[i] >= 0)
+                        close(mounts[i]);
+        cay_truth_done(&truth);
+        return r < 0 ? -1 : 0;
+}
+
+static int make(struct warden *w, struct warden_box *box, const struct wire_request *req, const int *fds, unsigned fd_count,
+                struct cay_error *err)
+{
+        struct given given = { -1, -1, -1 };
+        char name[CAY_NAME_MAX + 8];
+        uint32_t cpus;
+
+        if (check_plan(w, &req->plan, fds, fd_count, &given, err) < 0)
+                return -1;
+        if (check_limits(w, &req->plan, &box->skipped, err) < 0)
+                return -1;
+        box->plan = req->plan;
+        box->make_seq = req->seq;
+        snprintf(name, sizeof(name), "cay-%s", box->plan.id);
+        if (cay_record_make(&box->record, box->plan.id, &w->cgroups, name, err) < 0)
+                return -1;
+        cay_step_reached(w->steps, CAY_STEP_recorded);
+        if (make_cgroups(w, box, &cpus, err) < 0)
+                return -1;
+        cay_step_reached(w->steps, CAY_STEP_layer_made);
+        return start(w, box, &given, cpus, err);
+}
+
+void warden_box_make(struct warden *w, const struct wire_request *req, int *fds, unsigned fd_count)
+{
+        struct wire_answer a = { .type = req->type, .seq = req->seq };
+        struct cay_error err = { 0 };
+        struct warden_box *box = NULL;
+
+        for (unsigned i = 0; i < WARDEN_BOXES && !box; i++)
+                if (w->boxes[i].state == BOX_FREE)
+                        box = &w->boxes[i];
+        if (!box) {
+                cay_fail(&err, CAY_LIMIT, "all %u sandboxes of this warden are in use", WARDEN_BOXES);
+        } else {
+                *box = (struct warden_box){ .state = BOX_MAKING, .pidfd = -1, .control = -1, .status = -1,
+                                            .record.fd = -1, .pid = -1 };
+                for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
+                        box->cgroup.dir[i] = -1;
+                if (make(w, box, req, fds, fd_count, &err) == 0) {
+                        warden_watch(w, box->status, WATCH_STATUS, box);
+                        warden_watch(w, box->pidfd, WATCH_PIDFD, box);
+                        return; /* answered by the status pipe */
+                }
+                warden_box_unmake(w, box);
+        }
+        a.code = err.code;
+        a.sys = err.sys;
+        snprintf(a.text, sizeof(a.text), "%s", err.msg);
+        warden_answer(w, &a);
+}

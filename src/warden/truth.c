@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files bound over /proc. */
+#include "warden/truth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sys/fd.h"
+#include "sys/mounts.h"
+
+static int put(int dir, const char *name, int *ret_fd)
+{
+        int fd = sys_open_at(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0444);
+
+        if (fd < 0)
+                return fd;
+        if (ret_fd)
+                *ret_fd = fd;
+        else
+                close(fd);
+        return 0;
+}
+
+/* A line of cpuinfo that counts processors says how many the box has. */
+static size_t put_line(char *out, size_t size, const char *line, size_t len, uint32_t cpu, uint32_t cpus)
+{
+        static const char *const numbers[] = { "processor", "apicid", "initial apicid", "core id" };
+        static const char *const counts[] = { "siblings", "cpu cores" };
+        const char *colon = memchr(line, ':', len);
+        size_t key = colon ? (size_t)(colon - line) : 0;
+        int n;
+
+        while (key > 0 && (line[key - 1] == '\t' || line[key - 1] == ' '))
+                key--;
+        for (unsigned i = 0; i < CAY_COUNT(numbers); i++)
+                if (key == strlen(numbers[i]) && memcmp(line, numbers[i], key) == 0) {
+                        n = snprintf(out, size, "%.*s: %u\n", (int)(colon - line), line, cpu);
+                        return n > 0 && (size_t)n < size ? (size_t)n : 0;
+                }
+        for (unsigned i = 0; i < CAY_COUNT(counts); i++)
+                if (key == strlen(counts[i]) && memcmp(line, counts[i], key) == 0) {
+                        n = snprintf(out, size, "%.*s: %u\n", (int)(colon - line), line, cpus);
+                        return n > 0 && (size_t)n < size ? (size_t)n : 0;
+                }
+        if (len + 1 > size)
+                return 0;
+        memcpy(out, line, len);
+        out[len] = '\n';
+        return len + 1;
+}
+
+/* The host's first processor, as often as the box has processors. */
+static int put_cpuinfo(int dir, uint32_t cpus)
+{
+        static char host[16384], block[16384];
+        cay_auto_close int fd = sys_open_at(dir, "cpuinfo", O_WRONLY | O_CREAT | O_EXCL, 0444);
+        ssize_t len = sys_read_file(AT_FDCWD, "/proc/cpuinfo", host, sizeof(host));
+        char *end;
+
+        if (fd < 0)
+                return fd;
+        if (len < 0)
+                return (int)len;
+        end = strstr(host, "\n\n");
+        if (end)
+                end[1] = 0;
+        for (uint32_t cpu = 0; cpu < cpus; cpu++) {
+                size_t at = 0;
+                int r;
+
+                for (const char *line = host; *line;) {
+                        size_t n = strcspn(line, "\n");
+
+                        at += put_line(block + at, sizeof(block) - at, line, n, cpu, cpus);
+                        line += n + (line[n] == '\n');
+                }
+                at += put_line(block + at, sizeof(block) - at, "", 0, cpu, cpus);
+                r = sys_write_all(fd, block, at);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* What is written through the first mount is read through a read-only copy of it, and copies of that. */
+int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus)
+{
+        static const char *const options[] = { "mode=0755", "size=8m", "nr_inodes=16", NULL };
+        cay_auto_close int fs = sys_mount_new("tmpfs", options, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
+        int r;
+
+        *t = (struct cay_truth){ -1, -1, -1, -1 };
+        if (fs < 0)
+                return fs;
+        r = put(fs, "empty", NULL);
+        if (r == 0 && mkdirat(fs, "void", 0555) < 0)
+                r = -errno;
+        if (r == 0 && with_memory)
+                r = put(fs, "meminfo", &t->meminfo);
+        if (r == 0)
+                r = put(fs, "loadavg", &t->loadavg);
+        if (r == 0 && cpus > 0)
+                r = put(fs, "stat", &t->stat);
+        if (r == 0 && cpus > 0)
+                r = put_cpuinfo(fs, cpus);
+        if (r == 0)
+                r = t->mount = sys_mount_copy(fs, "", SYS_MOUNT_RDONLY);
+        if (r < 0)
+                cay_truth_done(t);
+        return r < 0 ? r : 0;
+}
+
+void cay_truth_done(struct cay_truth *t)
+{
+        int fds[] = { t->mount, t->meminfo, t->stat, t->loadavg };
+
+        for (unsigned i = 0; i < CAY_COUNT(fds); i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
+        *t = (struct cay_truth){ -1, -1, -1, -1 };
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files that are bound over /proc/{cpuinfo,meminfo,stat,loadavg} of a box, on a small tmpfs of their own. cpuinfo is
+ * written here, once; the others are cay-init's to keep.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct cay_truth {
+        int mount;                  /* detached tmpfs */
+        int meminfo, stat, loadavg; /* open for writing; -1: that file is not made and the kernel's own shows */
+};
+
+/* 0 or -errno. with_memory: the box has a memory limit, so meminfo differs from the host's. cpus 0: as the host. */
+int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus);
+void cay_truth_done(struct cay_truth *t);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cay-warden: the one program with privileges. Turns checked, fixed-size plans into boxes and back.
+ *
+ * Theory of operation. One socket to the front (WIRE_WARDEN_FD), one epoll, a fixed table of boxes. Read one message, look up its
+ * row, check, act, answer. A box is made in the background: its first process reports on a status pipe, whose closing
+ * means that cay-init runs, and the front gets its answer then. A box whose process ends is told to the front; what was made for
+ * it goes when the front asks, or with the warden. When the front is gone, every box goes, then the warden.
+ * It never reads from a box: what is sent to cay-init is one way.
+ *
+ * No heap after start, no JSON, no network, libc only.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "sys/cgroup.h"
+#include "warden/isolate.h"
+#include "warden/record.h"
+#include "wire/message.h"
+
+#define WARDEN_BOXES 1024u
+
+enum box_state {
+        BOX_FREE,
+        BOX_MAKING, /* waiting for the status pipe */
+        BOX_LIVE,   /* cay-init runs */
+        BOX_DEAD,   /* its process is gone; the front has been told */
+};
+
+struct warden_box {
+        enum box_state state;
+        struct wire_plan plan;
+        uint32_t make_seq, skipped;
+        pid_t pid;
+        int pidfd;   /* -1: none, likewise below */
+        int control; /* to cay-init; written only */
+        int status;  /* read end while making */
+        struct cay_record record;
+        struct sys_cgroup cgroup;
+};
+
+struct warden {
+        int front, epoll, init_exe;
+        unsigned state;   /* enum wire_state */
+        unsigned can_hold; /* enum wire_limit */
+        struct sys_cgroup_host cgroups;
+        struct cay_steps *steps; /* shared with boxes */
+        struct warden_box boxes[WARDEN_BOXES];
+};
+
+int warden_main(void);
+
+/* warden.c */
+void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box);
+void warden_answer(struct warden *w, struct wire_answer *a);
+struct warden_box *warden_find(struct warden *w, const char *id); /* NULL: none */
+enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS };
+
+/* box.c: life after birth */
+void warden_box_stats(struct warden_box *box, struct wire_stats *ret);
+void warden_box_unmake(struct warden *w, struct warden_box *box); /* kills, reaps, removes all that was made; frees the row */
+void warden_box_on_exit(struct warden *w, struct warden_box *box);
+void warden_box_on_status(struct warden *w, struct warden_box *box);
+
+/* request_box_make.c */
+void warden_box_make(struct warden *w, const struct wire_request *req, int *fds, unsigned fd_count);
