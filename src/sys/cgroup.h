@@ -59,7 +59,10 @@ unsigned sys_cgroup_can_hold(const struct sys_cgroup_host *host);
 /* Where a box's node will be; false when that part has no path. For the record, before it is made. */
 bool sys_cgroup_path(const struct sys_cgroup_host *host, enum sys_cgroup_part part, const char *name,
                      char ret[SYS_CGROUP_PATH]);
-int sys_cgroup_make(const struct sys_cgroup_host *host, const char *name, struct sys_cgroup *cg);
+/* Makes the cgroup2 node, which a box's first process is born in. */
+int sys_cgroup_begin(const struct sys_cgroup_host *host, const char *name, struct sys_cgroup *cg);
+/* Makes the other nodes. What a failure leaves is sys_cgroup_remove's. */
+int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 /* Writes the limits; *ret_cpus says how many processors the box sees. On failure *ret_what names the file. */
 int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
                      uint32_t *ret_cpus, const char **ret_what);
@@ -69,6 +72,8 @@ int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage, int *ret_
 void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
 int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen);
 int sys_cgroup_kill(const struct sys_cgroup *cg);
+/* Removes at once what is empty already; the rest waits for sys_cgroup_remove. */
+void sys_cgroup_remove_empty(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 int sys_cgroup_remove(const struct sys_cgroup_host *host, struct sys_cgroup *cg); /* bounded wait for the last task; closes */
 /* Kills what is in a node named by a record and removes it with its children; absent is success. */
 int sys_cgroup_remove_path(const char *path);

@@ -200,29 +200,32 @@ bool sys_cgroup_path(const struct sys_cgroup_host *host, enum sys_cgroup_part pa
         return host->path[part][0] && snprintf(ret, SYS_CGROUP_PATH, "%s/%s", host->path[part], name) < SYS_CGROUP_PATH;
 }
 
-int sys_cgroup_make(const struct sys_cgroup_host *host, const char *name, struct sys_cgroup *cg)
+static int make_node(const struct sys_cgroup_host *host, struct sys_cgroup *cg, int part)
 {
-        int r = 0;
+        if (host->parent[part] < 0)
+                return 0;
+        if (mkdirat(host->parent[part], cg->name, 0755) < 0)
+                return -errno;
+        cg->dir[part] = sys_open_at(host->parent[part], cg->name, O_RDONLY | O_DIRECTORY, 0);
+        return cg->dir[part] < 0 ? cg->dir[part] : 0;
+}
 
+int sys_cgroup_begin(const struct sys_cgroup_host *host, const char *name, struct sys_cgroup *cg)
+{
         for (int i = 0; i < SYS_CGROUP_PARTS; i++)
                 cg->dir[i] = -1;
         if (snprintf(cg->name, sizeof(cg->name), "%s", name) >= (int)sizeof(cg->name))
                 return -ENAMETOOLONG;
-        for (int i = 0; i < SYS_CGROUP_PARTS; i++) {
-                if (host->parent[i] < 0)
-                        continue;
-                if (mkdirat(host->parent[i], name, 0755) < 0)
-                        r = -errno;
-                if (r == 0) {
-                        cg->dir[i] = sys_open_at(host->parent[i], name, O_RDONLY | O_DIRECTORY, 0);
-                        r = cg->dir[i] < 0 ? cg->dir[i] : 0;
-                }
-                if (r < 0) {
-                        sys_cgroup_remove(host, cg);
-                        return r;
-                }
-        }
-        return 0;
+        return make_node(host, cg, SYS_CGROUP_2);
+}
+
+int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg)
+{
+        int r = 0;
+
+        for (int i = 0; i < SYS_CGROUP_2 && r == 0; i++)
+                r = make_node(host, cg, i);
+        return r;
 }
 
 static int put_u64(int dir, const char *file, uint64_t value, const char **ret_what)
@@ -414,6 +417,15 @@ static void remove_child(void *ctx, int dirfd, const char *name, unsigned type)
         (void)ctx;
         if (type == DT_DIR)
                 remove_node(dirfd, name);
+}
+
+void sys_cgroup_remove_empty(const struct sys_cgroup_host *host, struct sys_cgroup *cg)
+{
+        for (int i = 0; i < SYS_CGROUP_2; i++)
+                if (cg->dir[i] >= 0 && unlinkat(host->parent[i], cg->name, AT_REMOVEDIR) == 0) {
+                        close(cg->dir[i]);
+                        cg->dir[i] = -1;
+                }
 }
 
 int sys_cgroup_remove(const struct sys_cgroup_host *host, struct sys_cgroup *cg)

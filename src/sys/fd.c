@@ -19,6 +19,17 @@ int sys_open_at(int dirfd, const char *path, int flags, mode_t mode)
         return fd < 0 ? -errno : fd;
 }
 
+/* O_NOFOLLOW alone would open a link itself when all that is asked for is a path. */
+static int open_last(int dirfd, const char *name, int flags, mode_t mode)
+{
+        cay_auto_close int fd = sys_open_at(dirfd, name, flags | O_NOFOLLOW, mode);
+        struct stat st;
+
+        if (fd >= 0 && flags & O_PATH && !(flags & O_NOFOLLOW) && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode))
+                return -ELOOP;
+        return cay_take_fd(fd);
+}
+
 /* One component at a time, no links; `path` is relative and has no "..". */
 static int walk_beneath(int dirfd, const char *path, int flags, mode_t mode)
 {
@@ -35,7 +46,7 @@ static int walk_beneath(int dirfd, const char *path, int flags, mode_t mode)
                 memcpy(name, path, len);
                 name[len] = 0;
                 if (!slash)
-                        return sys_open_at(at < 0 ? dirfd : at, name, flags | O_NOFOLLOW, mode);
+                        return open_last(at < 0 ? dirfd : at, name, flags, mode);
                 fd = sys_open_at(at < 0 ? dirfd : at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
                 if (fd < 0)
                         return fd;
@@ -50,7 +61,7 @@ int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 {
         struct sys_open_how how = {
                 .flags = (uint64_t)(flags | O_CLOEXEC),
-                .mode = flags & (O_CREAT | O_TMPFILE) ? mode : 0,
+                .mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? mode : 0,
                 .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
         };
         int fd = sys_openat2(dirfd, path, &how);

@@ -23,7 +23,7 @@ bool sys_layer_image_can(void)
 /* Small file systems need room for their own tables; the limit is for what users write. */
 static uint64_t with_tables(uint64_t bytes, uint64_t inodes)
 {
-        return bytes + inodes * 256 + bytes / 64 + (1u << 20);
+        return bytes + inodes * 256 + bytes / 64 + (256u << 10);
 }
 
 static int format(int file, uint64_t inodes)

@@ -25,12 +25,16 @@ static void close_fd(int *fd)
         *fd = -1;
 }
 
-/* Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. */
-static void kill_all(struct warden_box *box)
+/*
+ * Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. While
+ * the namespaces come down, nodes that no process is left in (after a one-shot run: all that have limits) go already.
+ */
+static void kill_all(struct warden *w, struct warden_box *box)
 {
         if (box->pidfd >= 0)
                 sys_pidfd_send_signal(box->pidfd, SIGKILL);
         sys_cgroup_kill(&box->cgroup);
+        sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
         if (box->pid > 0) {
                 int status;
 
@@ -46,7 +50,7 @@ void warden_box_unmake(struct warden *w, struct warden_box *box)
         close_fd(&box->status);
         close_fd(&box->control);
         cay_step_reached(w->steps, CAY_STEP_killed);
-        kill_all(box);
+        kill_all(w, box);
         close_fd(&box->pidfd);
         cay_step_reached(w->steps, CAY_STEP_reaped);
         /* A node that cannot be removed keeps its record: the next warden tries again. */

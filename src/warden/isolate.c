@@ -61,13 +61,58 @@ static void await_go(struct isolate *iso)
                 iso->mount[i] = go.mask & (1u << i) && next < count ? fds[next++] : -1;
 }
 
-static void loopback_up(struct isolate *iso)
+static int loopback_up(void)
 {
         cay_auto_close int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 
-        if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0)
-                isolate_fail(iso, -errno, "bring up the loopback interface");
+        return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+}
+
+/*
+ * A network namespace takes as long to make as all mounts together, and neither needs the other: a child makes it while we
+ * mount, and hands it over.
+ */
+static void begin_network(struct isolate *iso)
+{
+        struct clone_args args = { .exit_signal = SIGCHLD };
+        int ends[2];
+
+        iso->net = -1;
+        if (!isolate_has(iso, CAY_LAYER_NETNS))
+                return;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                isolate_fail(iso, -errno, "make a socket");
+        iso->net_maker = sys_clone3(&args);
+        if (iso->net_maker < 0)
+                isolate_fail(iso, iso->net_maker, "start the maker of the network namespace");
+        if (iso->net_maker == 0) {
+                int32_t result = unshare(CLONE_NEWNET) < 0 ? -errno : loopback_up();
+                int fd = sys_open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
+
+                if (result == 0 && fd < 0)
+                        result = fd;
+                sys_send_fds(ends[1], &result, sizeof(result), &fd, fd >= 0, 0);
+                _exit(0);
+        }
+        close(ends[1]);
+        iso->net = ends[0];
+}
+
+static void enter_network(struct isolate *iso)
+{
+        int32_t result = -EPIPE;
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+
+        if (iso->net < 0)
+                return;
+        if (sys_recv_fds(iso->net, &result, sizeof(result), fds, &count, 0) == (ssize_t)sizeof(result) && result == 0)
+                result = count == 1 && setns(fds[0], CLONE_NEWNET) == 0 ? 0 : -errno;
+        if (result < 0)
+                isolate_fail(iso, result, "make the network namespace");
+        sys_close_fds(fds, count);
+        waitpid(iso->net_maker, NULL, 0);
 }
 
 static void leave_host(struct isolate *iso)
@@ -142,6 +187,8 @@ static _Noreturn void box_process(struct isolate *iso)
         char *const env[] = { NULL };
         int r;
 
+        close(iso->control_far);
+        begin_network(iso);
         await_go(iso);
         r = sys_setgroups(0, NULL);
         if (r == 0)
@@ -162,8 +209,8 @@ static _Noreturn void box_process(struct isolate *iso)
         isolate_dev(iso);
         cay_step_reached(iso->steps, CAY_STEP_box_dev);
         isolate_proc(iso);
-        if (isolate_has(iso, CAY_LAYER_NETNS))
-                loopback_up(iso);
+        enter_network(iso);
+        isolate_settings(iso);
         if (isolate_has(iso, CAY_LAYER_UTSNS) && sethostname("cay", 3) < 0)
                 isolate_fail(iso, -errno, "set the host name");
         cay_step_reached(iso->steps, CAY_STEP_box_proc);
@@ -192,22 +239,12 @@ static void own_clock(void)
         sys_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
 }
 
-struct birth {
-        struct isolate *iso;
-        pid_t pid;
-        int pidfd, result;
-};
-
-/* Shares the warden's memory and descriptors and runs on a stack of its own; its ids and namespaces are its own. */
-static int midwife(void *arg)
+/* Takes the box's first id, keeping the privileges that being born into a cgroup needs, and clones. */
+static pid_t midwife(struct isolate *iso)
 {
-        struct birth *b = arg;
-        struct isolate *iso = b->iso;
-        struct clone_args args = {
-                .flags = CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_PIDFD,
-                .pidfd = (uint64_t)(uintptr_t)&b->pidfd,
-        };
+        struct clone_args args = { .flags = CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID };
         uint64_t effective, permitted, inheritable;
+        pid_t pid;
         int r;
 
         own_clock();
@@ -221,12 +258,8 @@ static int midwife(void *arg)
                 r = sys_setresuid(iso->first_id, iso->first_id, iso->first_id);
         if (r == 0)
                 r = sys_caps_set(permitted, permitted, inheritable);
-        if (r < 0) {
-                b->result = r;
-                return 1;
-        }
-        if (isolate_has(iso, CAY_LAYER_NETNS))
-                args.flags |= CLONE_NEWNET;
+        if (r < 0)
+                return r;
         if (isolate_has(iso, CAY_LAYER_IPCNS))
                 args.flags |= CLONE_NEWIPC;
         if (isolate_has(iso, CAY_LAYER_UTSNS))
@@ -235,25 +268,53 @@ static int midwife(void *arg)
                 args.flags |= CLONE_INTO_CGROUP;
                 args.cgroup = (uint64_t)iso->cgroup2;
         }
-        b->pid = sys_clone3(&args);
-        if (b->pid == 0)
+        pid = sys_clone3(&args);
+        if (pid == 0)
                 box_process(iso);
-        b->result = b->pid < 0 ? b->pid : 0;
-        return 0;
+        return pid;
 }
 
-pid_t cay_isolate_start(struct isolate *iso, int *ret_pidfd)
+int cay_isolate_begin(struct isolate *iso)
 {
-        static char stack[65536] __attribute__((aligned(64)));
-        struct birth b = { .iso = iso, .pidfd = -1, .result = -ECHILD };
-        pid_t helper = clone(midwife, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &b);
+        struct clone_args args = { .exit_signal = SIGCHLD };
+        int ends[2];
 
-        if (helper < 0)
+        if (pipe2(ends, O_CLOEXEC) < 0)
                 return -errno;
-        while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
+        iso->birth = ends[0];
+        iso->helper = sys_clone3(&args);
+        if (iso->helper == 0) {
+                int32_t pid = midwife(iso);
+
+                sys_write_all(ends[1], &pid, sizeof(pid));
+                _exit(0);
+        }
+        close(ends[1]);
+        if (iso->helper < 0)
+                close(iso->birth);
+        return iso->helper < 0 ? iso->helper : 0;
+}
+
+pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd)
+{
+        int32_t pid = -ECHILD;
+        ssize_t n;
+
+        do
+                n = read(iso->birth, &pid, sizeof(pid));
+        while (n < 0 && errno == EINTR);
+        close(iso->birth);
+        while (waitpid(iso->helper, NULL, 0) < 0 && errno == EINTR)
                 ;
-        if (b.result < 0)
-                return b.result;
-        *ret_pidfd = b.pidfd;
-        return b.pid;
+        if (n != (ssize_t)sizeof(pid))
+                return -ECHILD; /* the helper was killed before it could say */
+        if (pid < 0)
+                return pid;
+        *ret_pidfd = sys_pidfd_open(pid, 0); /* our own child: the number cannot be another's */
+        if (*ret_pidfd < 0) {
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+                return *ret_pidfd;
+        }
+        return pid;
 }

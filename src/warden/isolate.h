@@ -3,7 +3,7 @@
  * From plan to box: start the first process in namespaces of its own, and, inside it, build root, /dev and /proc, drop what
  * privileges are left and become cay-init.
  *
- * Theory of operation. Two processes work together. The warden starts a helper that shares its memory, takes the box's first host
+ * Theory of operation. Two processes work together. The warden forks a helper, which takes the box's first host
  * id (so that the user namespace belongs to the box, not to root, and the kernel counts what is counted per user against it),
  * and clones the box's first process as the warden's own child. The warden maps its ids, makes the mounts that only the
  * host's root can make (idmapped copies of /usr, rootfs and workspace; images) and passes them in one "go" message over
@@ -58,25 +58,33 @@ struct isolate { /* read by both processes; the box's copy is its own after the 
         const struct wire_plan *plan;
         struct cay_steps *steps;
         uint32_t first_id;
-        bool layer_is_tmpfs;
         int control;   /* the box's end of the control socket */
+        int control_far; /* the warden's: closed first thing in the box, or it would never see the warden go */
         int status;    /* write end of the status pipe */
         int init_exe;  /* cay-init on a read-only mount */
         int cgroup2;   /* directory to be born in, or -1 */
+        int birth;     /* pipe from the helper; between begin and end */
+        pid_t helper;
 
         /* of the box's process only */
         int mount[ISOLATE_MOUNTS];
         int layer, root, proc, dev;
+        int proc_sys;              /* /proc/sys from before it was covered: still writable */
+        int net;                   /* to the maker of the network namespace; -1: none */
+        pid_t net_maker;
 };
 
-/* Starts the box's first process: its pid, or -errno. *ret_pidfd is set on success. */
-pid_t cay_isolate_start(struct isolate *iso, int *ret_pidfd);
+/* Starts the box's first process, in the background: 0 or -errno. */
+int cay_isolate_begin(struct isolate *iso);
+/* Waits for it to be there: its pid, or -errno. *ret_pidfd is set on success. Call it after every begin. */
+pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd);
 
 /* Below: the box's process. Each ends the process with a message when something fails. */
 _Noreturn void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void isolate_root(struct isolate *iso);  /* layer, root, /usr, /etc, /workspace, /tmp */
 void isolate_dev(struct isolate *iso);
 void isolate_proc(struct isolate *iso);
+void isolate_settings(struct isolate *iso); /* of the box's namespaces, once it is in all of them */
 /* A directory of the box, made if missing; never through a link. Returns an O_PATH descriptor. */
 int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t owner);
 static inline bool isolate_has(const struct isolate *iso, enum cay_layer layer)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "sys/fd.h"
@@ -12,13 +13,16 @@
 /* Files that cay-init keeps true (truth tmpfs, made by the warden). */
 static const char *const truths[] = { "cpuinfo", "meminfo", "stat", "loadavg" };
 
-/* Covered by an empty, read-only file: what they say is about the host, its hardware or its other tenants. */
+/*
+ * Covered by an empty, read-only file: what they say is about the host, its hardware or its other tenants. Files that only
+ * the host's root may open (kmsg, slabinfo, kpage*…) are not listed: their owner is nobody in here, and opening them needs
+ * a capability of the host besides; kcore and sysrq-trigger are covered all the same.
+ */
 static const char *const covered[] = {
-        "buddyinfo", "cmdline",  "config.gz",  "consoles",     "diskstats", "interrupts",    "iomem",      "ioports",
-        "kallsyms",  "kcore",    "key-users",  "keys",         "kmsg",      "kpagecgroup",   "kpagecount", "kpageflags",
-        "latency_stats",         "locks",      "mdstat",       "modules",   "mtrr",          "pagetypeinfo",
-        "partitions",            "sched_debug", "schedstat",   "slabinfo",  "softirqs",      "swaps",
-        "sysrq-trigger",         "timer_list", "timer_stats",  "vmallocinfo", "vmstat",      "zoneinfo",
+        "buddyinfo", "cmdline", "config.gz", "consoles",   "diskstats",   "interrupts", "iomem", "ioports",
+        "kallsyms",  "kcore",   "key-users", "keys",       "latency_stats", "locks",    "mdstat", "modules",
+        "mtrr",      "partitions", "sched_debug", "schedstat", "softirqs", "swaps",     "sysrq-trigger",
+        "timer_list", "timer_stats", "vmstat", "zoneinfo",
 };
 
 static const char *const covered_dirs[] = { "acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "scsi", "tty" };
@@ -37,21 +41,33 @@ static const struct {
         { "net/ipv4/ip_unprivileged_port_start", "0", CAY_LAYER_NETNS },
 };
 
-/* Missing targets are not a fault: kernels differ in what /proc has. */
-static void cover(struct isolate *iso, int from, const char *name, const char *target, uint64_t attr)
+/*
+ * One plain bind mount each, by far the cheapest call: the source's flags come along, and a read-only source stays read-only.
+ * Paths are relative to the layer, where we are; root/proc is the procfs that was just mounted, so no link of an image is
+ * on the way. Missing targets are not a fault: kernels differ in what /proc has.
+ */
+static void cover(struct isolate *iso, const char *from, const char *target)
 {
-        cay_auto_close int fd = sys_mount_copy(from, name, attr);
-        int r = fd < 0 ? fd : sys_mount_attach(fd, iso->proc, target);
+        char path[64];
 
-        if (r < 0 && r != -ENOENT)
-                isolate_fail(iso, r, "cover /proc/%s", target);
+        snprintf(path, sizeof(path), "root/proc/%s", target);
+        if (mount(from, path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+                isolate_fail(iso, -errno, "cover /proc/%s", target);
+}
+
+static void make_read_only(struct isolate *iso, const char *name, uint64_t attr)
+{
+        cay_auto_close int fd = sys_mount_copy(iso->proc, name, attr);
+        int r = fd < 0 ? fd : sys_mount_attach(fd, iso->proc, name);
+
+        if (r < 0)
+                isolate_fail(iso, r, "make /proc/%s read-only", name);
 }
 
 void isolate_proc(struct isolate *iso)
 {
         const uint64_t attr = SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC | SYS_MOUNT_RDONLY;
         int target = isolate_dir(iso, "proc", 0555, 0);
-        cay_auto_close int sys = -1;
         char path[64];
         int r;
 
@@ -60,7 +76,7 @@ void isolate_proc(struct isolate *iso)
         close(target);
         if (r < 0)
                 isolate_fail(iso, r, "mount /proc");
-        sys = sys_open_at(iso->proc, "sys", O_PATH | O_DIRECTORY, 0); /* stays writable when the place is covered */
+        iso->proc_sys = sys_open_at(iso->proc, "sys", O_PATH | O_DIRECTORY, 0);
         if (mkdirat(iso->layer, "truth", 0755) < 0)
                 isolate_fail(iso, -errno, "make a place for /proc's files");
         r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "truth");
@@ -68,18 +84,22 @@ void isolate_proc(struct isolate *iso)
                 isolate_fail(iso, r, "mount /proc's files");
         for (unsigned i = 0; i < CAY_COUNT(truths); i++) { /* one that is not made: the kernel's own figures are true */
                 snprintf(path, sizeof(path), "truth/%s", truths[i]);
-                cover(iso, iso->layer, path, truths[i], 0);
+                cover(iso, path, truths[i]);
         }
         if (isolate_has(iso, CAY_LAYER_SYS_RO))
-                cover(iso, iso->proc, "sys", "sys", attr);
+                make_read_only(iso, "sys", attr);
         if (isolate_has(iso, CAY_LAYER_PROC_MASKS)) {
                 for (unsigned i = 0; i < CAY_COUNT(covered); i++)
-                        cover(iso, iso->layer, "truth/empty", covered[i], 0);
+                        cover(iso, "truth/empty", covered[i]);
                 for (unsigned i = 0; i < CAY_COUNT(covered_dirs); i++)
-                        cover(iso, iso->layer, "truth/void", covered_dirs[i], 0);
+                        cover(iso, "truth/void", covered_dirs[i]);
         }
-        /* Last: the kernel counts a detached mount as a namespace. */
+}
+
+/* After the last mount is made: the kernel counts a detached one as a namespace, and those are over now. */
+void isolate_settings(struct isolate *iso)
+{
         for (unsigned i = 0; i < CAY_COUNT(settings); i++)
                 if (isolate_has(iso, settings[i].layer))
-                        sys_write_file(sys, settings[i].path, settings[i].value); /* absent on some kernels */
+                        sys_write_file(iso->proc_sys, settings[i].path, settings[i].value); /* absent on some kernels */
 }

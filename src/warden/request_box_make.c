@@ -113,15 +113,11 @@ static int make_cgroups(struct warden *w, struct warden_box *box, uint32_t *ret_
                 .owner = box->record.first_id + CAY_BOX_INIT_USER,
         };
         const char *what = "?";
-        char name[CAY_NAME_MAX + 8];
         int r;
 
         if (!cay_layer_is_on(p->test_off, CAY_LAYER_INIT_UID))
                 l.owner = box->record.first_id + CAY_BOX_USER;
-        snprintf(name, sizeof(name), "cay-%s", p->id);
-        r = sys_cgroup_make(&w->cgroups, name, &box->cgroup);
-        if (r == -EEXIST)
-                return cay_fail(err, CAY_EXISTS, "a sandbox '%s' exists already", p->id);
+        r = sys_cgroup_make(&w->cgroups, &box->cgroup);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make cgroups for '%s'", p->id);
         cay_step_reached(w->steps, CAY_STEP_cgroups_made);
@@ -279,6 +275,7 @@ static int make_channels(struct warden_box *box, struct isolate *iso, struct cay
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the control socket");
         box->control = control[0];
+        iso->control_far = control[0];
         iso->control = control[1];
         if (pipe2(status, O_CLOEXEC) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the status pipe");
@@ -287,54 +284,77 @@ static int make_channels(struct warden_box *box, struct isolate *iso, struct cay
         return 0;
 }
 
-static int start(struct warden *w, struct warden_box *box, const struct given *given, uint32_t cpus, struct cay_error *err)
+/* Everything that can be made while the box's process is being born. */
+static int make_beside(struct warden *w, struct warden_box *box, struct cay_truth *truth, uint32_t *ret_cpus, struct cay_error *err)
 {
-        bool tmpfs = tmpfs_does(&box->plan) || box->skipped & WIRE_LIMIT_DISK || !box->plan.disk_bytes;
-        struct isolate iso = { .plan = &box->plan, .steps = w->steps, .first_id = box->record.first_id,
-                               .layer_is_tmpfs = tmpfs, .control = -1, .status = -1, .init_exe = w->init_exe,
-                               .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
+        int r;
+
+        if (make_cgroups(w, box, ret_cpus, err) < 0)
+                return -1;
+        r = cay_truth_make(truth, box->plan.memory_bytes != 0, *ret_cpus);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
+        cay_step_reached(w->steps, CAY_STEP_layer_made);
+        return 0;
+}
+
+static int instruct(struct warden *w, struct warden_box *box, const struct given *given, const struct cay_truth *truth,
+                    bool tmpfs, uint32_t cpus, struct cay_error *err)
+{
         struct sys_idmap ids = { 0, box->record.first_id, CAY_RECORD_IDS };
-        struct cay_truth truth = { -1, -1, -1, -1 };
         int mounts[ISOLATE_MOUNTS], r;
 
         for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
                 mounts[i] = -1;
-        r = make_channels(box, &iso, err);
-        if (r == 0) {
-                box->pid = cay_isolate_start(&iso, &box->pidfd);
-                if (box->pid < 0)
-                        r = cay_fail_sys(err, CAY_INTERNAL, box->pid, "start the box's first process");
-                else
-                        cay_step_reached(w->steps, CAY_STEP_cloned);
-        }
-        close(iso.control);
-        close(iso.status);
-        if (r == 0) {
-                if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS))
-                        ids.outside = 0;
-                r = sys_idmap_write(box->pid, &ids, &ids);
-                if (r < 0)
-                        cay_fail_sys(err, CAY_INTERNAL, r, "map the box's ids");
-                cay_step_reached(w->steps, CAY_STEP_mapped);
-        }
-        if (r == 0) {
-                r = cay_truth_make(&truth, box->plan.memory_bytes != 0, cpus);
-                if (r < 0)
-                        cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
-        }
-        if (r == 0)
-                r = make_mounts(box, given, &truth, tmpfs, mounts, err);
+        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS))
+                ids.outside = 0;
+        r = sys_idmap_write(box->pid, &ids, &ids);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "map the box's ids");
+        cay_step_reached(w->steps, CAY_STEP_mapped);
+        r = make_mounts(box, given, truth, tmpfs, mounts, err);
         if (r == 0) {
                 cay_step_reached(w->steps, CAY_STEP_mounts_ready);
                 r = send_go(box, mounts);
                 if (r >= 0)
-                        r = send_config(box, given->link, &truth, cpus);
+                        r = send_config(box, given->link, truth, cpus);
                 if (r < 0)
                         cay_fail_sys(err, CAY_INTERNAL, r, "instruct the box");
         }
         for (unsigned i = ISOLATE_LAYER; i < ISOLATE_MOUNTS; i++) /* the truth mount is truth's */
                 if (mounts[i] >= 0)
                         close(mounts[i]);
+        return r < 0 ? -1 : 0;
+}
+
+static int start(struct warden *w, struct warden_box *box, const struct given *given, struct cay_error *err)
+{
+        bool tmpfs = tmpfs_does(&box->plan) || box->skipped & WIRE_LIMIT_DISK || !box->plan.disk_bytes;
+        struct isolate iso = { .plan = &box->plan, .steps = w->steps, .first_id = box->record.first_id, .control = -1,
+                               .status = -1, .init_exe = w->init_exe, .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
+        struct cay_truth truth = CAY_TRUTH_NONE;
+        uint32_t cpus = 0;
+        int r = make_channels(box, &iso, err);
+
+        if (r == 0) {
+                r = cay_isolate_begin(&iso);
+                if (r < 0) {
+                        r = cay_fail_sys(err, CAY_INTERNAL, r, "start the box's first process");
+                } else {
+                        r = make_beside(w, box, &truth, &cpus, err);
+                        box->pid = cay_isolate_end(&iso, &box->pidfd);
+                        if (r == 0 && box->pid < 0)
+                                r = cay_fail_sys(err, CAY_INTERNAL, box->pid, "start the box's first process");
+                }
+        }
+        if (iso.control >= 0)
+                close(iso.control);
+        if (iso.status >= 0)
+                close(iso.status);
+        if (r == 0) {
+                cay_step_reached(w->steps, CAY_STEP_cloned);
+                r = instruct(w, box, given, &truth, tmpfs, cpus, err);
+        }
         cay_truth_done(&truth);
         return r < 0 ? -1 : 0;
 }
@@ -344,7 +364,7 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
 {
         struct given given = { -1, -1, -1 };
         char name[CAY_NAME_MAX + 8];
-        uint32_t cpus;
+        int r;
 
         if (check_plan(w, &req->plan, fds, fd_count, &given, err) < 0)
                 return -1;
@@ -356,10 +376,12 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
         if (cay_record_make(&box->record, box->plan.id, &w->cgroups, name, err) < 0)
                 return -1;
         cay_step_reached(w->steps, CAY_STEP_recorded);
-        if (make_cgroups(w, box, &cpus, err) < 0)
-                return -1;
-        cay_step_reached(w->steps, CAY_STEP_layer_made);
-        return start(w, box, &given, cpus, err);
+        r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
+        if (r == -EEXIST)
+                return cay_fail(err, CAY_EXISTS, "a sandbox '%s' exists already", box->plan.id);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "make a cgroup for '%s'", box->plan.id);
+        return start(w, box, &given, err);
 }
 
 void warden_box_make(struct warden *w, const struct wire_request *req, int *fds, unsigned fd_count)
@@ -368,9 +390,11 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
         struct cay_error err = { 0 };
         struct warden_box *box = NULL;
 
-        for (unsigned i = 0; i < WARDEN_BOXES && !box; i++)
+        for (unsigned i = 0; i < w->rows && !box; i++)
                 if (w->boxes[i].state == BOX_FREE)
                         box = &w->boxes[i];
+        if (!box && w->rows < WARDEN_BOXES)
+                box = &w->boxes[w->rows++];
         if (!box) {
                 cay_fail(&err, CAY_LIMIT, "all %u sandboxes of this warden are in use", WARDEN_BOXES);
         } else {

@@ -55,15 +55,17 @@ static size_t put_line(char *out, size_t size, const char *line, size_t len, uin
 /* The host's first processor, as often as the box has processors. */
 static int put_cpuinfo(int dir, uint32_t cpus)
 {
-        static char host[16384], block[16384];
+        static char host[4096], block[8192];
         cay_auto_close int fd = sys_open_at(dir, "cpuinfo", O_WRONLY | O_CREAT | O_EXCL, 0444);
-        ssize_t len = sys_read_file(AT_FDCWD, "/proc/cpuinfo", host, sizeof(host));
+        cay_auto_close int from = sys_open_at(AT_FDCWD, "/proc/cpuinfo", O_RDONLY, 0);
+        ssize_t len = from < 0 ? from : read(from, host, sizeof(host) - 1); /* one read: one page, the first processor or two */
         char *end;
 
         if (fd < 0)
                 return fd;
-        if (len < 0)
-                return (int)len;
+        if (len <= 0)
+                return -EIO;
+        host[len] = 0;
         end = strstr(host, "\n\n");
         if (end)
                 end[1] = 0;
@@ -89,10 +91,10 @@ static int put_cpuinfo(int dir, uint32_t cpus)
 int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus)
 {
         static const char *const options[] = { "mode=0755", "size=8m", "nr_inodes=16", NULL };
-        cay_auto_close int fs = sys_mount_new("tmpfs", options, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
+        int fs = sys_mount_new("tmpfs", options, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
         int r;
 
-        *t = (struct cay_truth){ -1, -1, -1, -1 };
+        *t = (struct cay_truth){ fs, -1, -1, -1, -1 };
         if (fs < 0)
                 return fs;
         r = put(fs, "empty", NULL);
@@ -115,10 +117,10 @@ int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus)
 
 void cay_truth_done(struct cay_truth *t)
 {
-        int fds[] = { t->mount, t->meminfo, t->stat, t->loadavg };
+        int fds[] = { t->files, t->mount, t->meminfo, t->stat, t->loadavg };
 
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)
                 if (fds[i] >= 0)
                         close(fds[i]);
-        *t = (struct cay_truth){ -1, -1, -1, -1 };
+        *t = CAY_TRUTH_NONE;
 }

@@ -8,9 +8,12 @@
 #include <stdint.h>
 
 struct cay_truth {
-        int mount;                  /* detached tmpfs */
+        int files;                  /* detached tmpfs; let go late: that waits for a grace period */
+        int mount;                  /* read-only copy of it, for the box */
         int meminfo, stat, loadavg; /* open for writing; -1: that file is not made and the kernel's own shows */
 };
+
+#define CAY_TRUTH_NONE ((struct cay_truth){ -1, -1, -1, -1, -1 })
 
 /* 0 or -errno. with_memory: the box has a memory limit, so meminfo differs from the host's. cpus 0: as the host. */
 int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus);

@@ -42,7 +42,7 @@ void warden_answer(struct warden *w, struct wire_answer *a)
 
 struct warden_box *warden_find(struct warden *w, const char *id)
 {
-        for (unsigned i = 0; i < WARDEN_BOXES; i++)
+        for (unsigned i = 0; i < w->rows; i++)
                 if (w->boxes[i].state != BOX_FREE && strcmp(w->boxes[i].plan.id, id) == 0)
                         return &w->boxes[i];
         return NULL;
@@ -263,7 +263,7 @@ int warden_main(void)
                 for (int i = 0; i < n; i++)
                         on_event(&w, &events[i]);
         }
-        for (unsigned i = 0; i < WARDEN_BOXES; i++)
+        for (unsigned i = 0; i < w.rows; i++)
                 if (w.boxes[i].state != BOX_FREE)
                         warden_box_unmake(&w, &w.boxes[i]);
         return 0;

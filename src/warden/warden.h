@@ -45,6 +45,7 @@ struct warden {
         unsigned can_hold; /* enum wire_limit */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
+        unsigned rows; /* of boxes that were ever used: the rest is not even touched */
         struct warden_box boxes[WARDEN_BOXES];
 };
 

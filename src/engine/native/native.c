@@ -33,6 +33,7 @@ struct cay_engine_native {
         bool greeted;
         void (*gone)(void *ctx, const char *id);
         void *gone_ctx;
+        unsigned rows; /* of ids that were ever used */
         char ids[BOXES_MAX][CAY_NAME_MAX + 1]; /* boxes there are; "" = free */
 };
 
@@ -69,16 +70,20 @@ static unsigned to_wire(unsigned core)
 
 static void note_id(struct cay_engine_native *e, const char *id)
 {
-        for (unsigned i = 0; i < BOXES_MAX; i++)
-                if (!e->ids[i][0]) {
-                        snprintf(e->ids[i], sizeof(e->ids[i]), "%s", id);
-                        return;
-                }
+        unsigned i = 0;
+
+        while (i < e->rows && e->ids[i][0])
+                i++;
+        if (i == BOXES_MAX)
+                return; /* the warden will refuse it */
+        if (i == e->rows)
+                e->rows++;
+        snprintf(e->ids[i], sizeof(e->ids[i]), "%s", id);
 }
 
 static void forget_id(struct cay_engine_native *e, const char *id)
 {
-        for (unsigned i = 0; i < BOXES_MAX; i++)
+        for (unsigned i = 0; i < e->rows; i++)
                 if (strcmp(e->ids[i], id) == 0)
                         e->ids[i][0] = 0;
 }
@@ -114,10 +119,10 @@ static void on_lost(struct warden_client *c)
 {
         struct cay_engine_native *e = cay_container_of(c, struct cay_engine_native, warden);
 
-        for (unsigned i = 0; i < BOXES_MAX; i++)
+        for (unsigned i = 0; i < e->rows; i++)
                 if (e->ids[i][0] && e->gone)
                         e->gone(e->gone_ctx, e->ids[i]);
-        memset(e->ids, 0, sizeof(e->ids));
+        e->rows = 0;
 }
 
 static int native_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
@@ -226,7 +231,7 @@ static void fail_job(struct cay_engine_native *e, struct cay_job *job, enum cay_
 
 static bool knows_id(const struct cay_engine_native *e, const char *id)
 {
-        for (unsigned i = 0; i < BOXES_MAX; i++)
+        for (unsigned i = 0; i < e->rows; i++)
                 if (strcmp(e->ids[i], id) == 0)
                         return true;
         return false;
@@ -342,7 +347,7 @@ static void native_list(struct cay_engine *engine, void (*each)(void *ctx, const
 {
         struct cay_engine_native *e = self(engine);
 
-        for (unsigned i = 0; i < BOXES_MAX; i++)
+        for (unsigned i = 0; i < e->rows; i++)
                 if (e->ids[i][0])
                         each(ctx, e->ids[i]);
 }
