@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The front's side of a box link: channels over a stream that may be lost and replaced. Channels survive a lost stream:
+ * cay_box_client_attach() gives the next one, and every channel goes on from the last byte it has (docs/box-link.md).
+ * What init says is hostile input: anything off the protocol loses the stream with a reason, never more.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "box/message.h"
+#include "box/peer.h"
+#include "box/stream.h"
+
+struct cay_box_client;
+
+struct cay_box_channel { /* embedded by its owner; zeroed before cay_box_channel_open */
+        /*
+         * In any of these the owner may close the channel, open another, free the client or (in on_end, or once the
+         * channel is closed) free the channel. Bytes and `end` are borrowed for the call.
+         */
+        /* The stream's bytes; the owner acknowledges with cay_box_channel_ack when it is done with them. */
+        void (*on_data)(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len);
+        void (*on_opened)(struct cay_box_channel *ch, uint32_t pid);        /* may be NULL; once */
+        void (*on_eof)(struct cay_box_channel *ch, enum cay_stream stream); /* may be NULL */
+        void (*on_room)(struct cay_box_channel *ch);                        /* may be NULL: IN takes more */
+        /* Exactly once unless closed first, after all data and eofs; the channel is closed then. */
+        void (*on_end)(struct cay_box_channel *ch, const struct cay_box_end *end);
+
+        /* below: private to box_client.c and box_channel.c */
+        struct cay_box_client *client; /* NULL while closed */
+        struct cay_box_channel *next;
+        uint32_t number, window;
+        uint16_t kind;
+        struct cay_sender in;
+        struct cay_receiver out[CAY_STREAM_COUNT];
+        uint64_t consumed[CAY_STREAM_COUNT];
+        uint8_t *open_payload; /* owned: kept until OPENED, for a resend */
+        size_t open_len;
+        uint8_t *end_payload; /* owned: an END that came before a stream was complete */
+        size_t end_len;
+        bool opened;     /* OPENED was seen, on any stream */
+        bool introduced; /* OPEN or RESUME was sent on this stream */
+        bool answered;   /* OPENED was seen on this stream */
+        bool in_flows;   /* IN may be sent on this stream */
+        bool in_full;    /* on_room is owed */
+        bool sized;
+        unsigned due;     /* control frames to send: bits, see box_channel.c */
+        uint64_t signals; /* to send: bit n-1 is signal n */
+        uint32_t kill_why;
+        uint16_t rows, cols;
+};
+
+struct cay_box_client_events {
+        /* The stream is gone: 0 end of stream, -EPROTO hostile or broken peer, -errno. Attach another or free. */
+        void (*on_lost)(struct cay_box_client *c, int reason);
+        void (*on_welcome)(struct cay_box_client *c, const struct cay_box_welcome *w); /* may be NULL */
+        void (*on_pong)(struct cay_box_client *c, uint64_t token);                     /* may be NULL */
+};
+
+/* ctx is the owner's, given back by cay_box_client_ctx. NULL: no memory. */
+struct cay_box_client *cay_box_client_new(struct cay_loop *loop, const uint8_t secret[CAY_BOX_SECRET],
+                                          const struct cay_box_client_events *events, void *ctx);
+void cay_box_client_free(struct cay_box_client *c); /* channels are detached without on_end */
+CAY_DEFINE_AUTO(struct cay_box_client, cay_box_client_free)
+void *cay_box_client_ctx(struct cay_box_client *c);
+/* Takes fd: sends HELLO, resumes every open channel, SYNC. 0 or -errno (fd closed then too). */
+int cay_box_client_attach_take(struct cay_box_client *c, int fd);
+void cay_box_client_drop(struct cay_box_client *c); /* cuts the stream on purpose (no on_lost) */
+int cay_box_client_ping(struct cay_box_client *c, uint64_t token);
+
+bool cay_box_client_is_attached(const struct cay_box_client *c);
+
+/*
+ * Opens a channel; works while no stream is attached, too (sent on attach). 0 or -ENOMEM, -EMSGSIZE (does not fit a
+ * frame), -EINVAL (a field out of range), -ENOSPC (CAY_BOX_CHANNELS_MAX open).
+ */
+int cay_box_channel_open(struct cay_box_client *c, struct cay_box_channel *ch,
+                         const struct cay_box_open *open, const char *const *argv, const char *const *env);
+bool cay_box_channel_is_open(const struct cay_box_channel *ch);
+void cay_box_channel_ack(struct cay_box_channel *ch, enum cay_stream stream,
+                         size_t len); /* len more bytes consumed */
+size_t cay_box_channel_write(struct cay_box_channel *ch, const void *bytes, size_t len); /* what IN took */
+void cay_box_channel_write_eof(struct cay_box_channel *ch);
+/*
+ * Asked while no stream is attached, these are sent on attach. A kill is sent again on every new stream until the end; a
+ * signal that was on its way when the stream was lost may be lost with it. 0, -EINVAL, -ENOTCONN when closed.
+ */
+int cay_box_channel_signal(struct cay_box_channel *ch, int signo);
+int cay_box_channel_kill(struct cay_box_channel *ch, enum cay_box_killed why);
+int cay_box_channel_resize(struct cay_box_channel *ch, unsigned rows, unsigned cols);
+void cay_box_channel_close(struct cay_box_channel *ch); /* no further events; fine when closed */

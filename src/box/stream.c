@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sender and receiver of one direction of a channel.
+ *
+ * Theory of operation. A byte is named by its offset in the stream, for ever: offsets are 64 bits wide, only grow and
+ * never wrap (CAY_FRAME_OFFSET_MAX). The sender's ring holds [acked, written); a byte's place in it is offset % window,
+ * so going back after a reconnect is nothing but setting `sent` to what the other end has, and no byte is moved. The
+ * receiver holds no bytes: it only counts. What it was told twice it skips; what would leave a hole, run over the
+ * window that it granted or come behind the end is a breach of the protocol.
+ *
+ * A ring is memory only while it is needed: it goes when everything is acknowledged, unless the last burst was large.
+ * (Freeing it each time would cost a flood one round of page faults per window.)
+ */
+#include "box/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "box/frame.h"
+
+void cay_sender_init(struct cay_sender *s, uint32_t window)
+{
+        assert(window > 0);
+        *s = (struct cay_sender){ .window = window };
+}
+
+void cay_sender_done(struct cay_sender *s)
+{
+        free(s->ring);
+        s->ring = NULL;
+}
+
+int cay_sender_room(struct cay_sender *s, struct iovec ret[2])
+{
+        uint64_t used = s->written - s->acked;
+        uint32_t at, room, first;
+
+        if (s->eof || used >= s->window || s->written > CAY_FRAME_OFFSET_MAX - s->window)
+                return 0;
+        if (!s->ring) {
+                s->ring = malloc(s->window);
+                if (!s->ring)
+                        return 0;
+                s->emptied = s->written;
+        }
+        at = (uint32_t)(s->written % s->window);
+        room = s->window - (uint32_t)used;
+        first = s->window - at;
+        if (first >= room) {
+                ret[0] = (struct iovec){ .iov_base = s->ring + at, .iov_len = room };
+                return 1;
+        }
+        ret[0] = (struct iovec){ .iov_base = s->ring + at, .iov_len = first };
+        ret[1] = (struct iovec){ .iov_base = s->ring, .iov_len = room - first };
+        return 2;
+}
+
+void cay_sender_wrote(struct cay_sender *s, size_t len)
+{
+        assert(len <= s->window - (s->written - s->acked));
+        s->written += len;
+}
+
+size_t cay_sender_put(struct cay_sender *s, const void *bytes, size_t len)
+{
+        struct iovec room[2];
+        size_t put = 0;
+        int n;
+
+        if (len == 0)
+                return 0;
+        n = cay_sender_room(s, room);
+        for (int i = 0; i < n && put < len; i++) {
+                size_t part = len - put < room[i].iov_len ? len - put : room[i].iov_len;
+
+                memcpy(room[i].iov_base, (const char *)bytes + put, part);
+                put += part;
+        }
+        s->written += put;
+        return put;
+}
+
+size_t cay_sender_next(const struct cay_sender *s, size_t max, const uint8_t **ret, uint64_t *ret_offset)
+{
+        uint64_t left = s->written - s->sent;
+        uint32_t at;
+
+        if (left == 0 || max == 0)
+                return 0;
+        at = (uint32_t)(s->sent % s->window);
+        if (left > s->window - at)
+                left = s->window - at;
+        if (left > max)
+                left = max;
+        *ret = s->ring + at;
+        *ret_offset = s->sent;
+        return (size_t)left;
+}
+
+void cay_sender_sent(struct cay_sender *s, size_t len)
+{
+        assert(len <= s->written - s->sent);
+        s->sent += len;
+}
+
+int cay_sender_ack(struct cay_sender *s, uint64_t offset)
+{
+        if (offset > s->sent)
+                return -EPROTO;
+        if (offset <= s->acked)
+                return 0;
+        s->acked = offset;
+        if (s->acked == s->written) {
+                if (s->eof || s->written - s->emptied < s->window / 4)
+                        cay_sender_done(s);
+                s->emptied = s->written;
+        }
+        return 0;
+}
+
+int cay_sender_resume(struct cay_sender *s, uint64_t offset)
+{
+        if (offset < s->acked || offset > s->written)
+                return -ERANGE;
+        s->sent = offset;
+        s->eof_sent = false;
+        return 0;
+}
+
+bool cay_sender_is_finished(const struct cay_sender *s)
+{
+        return s->eof && s->sent == s->written;
+}
+
+void cay_receiver_init(struct cay_receiver *r, uint32_t window)
+{
+        *r = (struct cay_receiver){ .window = window };
+}
+
+int64_t cay_receiver_data(struct cay_receiver *r, uint64_t offset, uint32_t len)
+{
+        uint64_t end;
+
+        if (offset > CAY_FRAME_OFFSET_MAX - len)
+                return -EPROTO;
+        end = offset + len;
+        if (offset > r->got || end > r->acked + r->window || (r->eof && end > r->length))
+                return -EPROTO;
+        if (end <= r->got)
+                return len;
+        offset = r->got - offset;
+        r->got = end;
+        return (int64_t)offset;
+}
+
+int cay_receiver_eof(struct cay_receiver *r, uint64_t length)
+{
+        if (r->eof)
+                return length == r->length ? 0 : -EPROTO;
+        if (length != r->got)
+                return -EPROTO;
+        r->eof = true;
+        r->length = length;
+        return 0;
+}
+
+bool cay_receiver_consumed(struct cay_receiver *r, uint64_t upto)
+{
+        assert(upto <= r->got);
+        if (upto <= r->acked || (upto < r->got && upto - r->acked < r->window / 4))
+                return false;
+        r->acked = upto;
+        return true;
+}
