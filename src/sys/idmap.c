@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "sys/fd.h"
@@ -36,14 +37,17 @@ int sys_idmap_open(pid_t pid)
 int sys_idmap_namespace(const struct sys_idmap *uids, const struct sys_idmap *gids)
 {
         struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
-        pid_t pid = sys_clone3(&args);
+        pid_t parent = getpid(), pid = sys_clone3(&args);
         int r;
 
         if (pid < 0)
                 return pid;
-        if (pid == 0)
-                for (;;)
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* not left behind when we are killed before it is */
+                while (getppid() == parent)
                         pause();
+                _exit(0);
+        }
         r = sys_idmap_write(pid, uids, gids);
         if (r == 0)
                 r = sys_idmap_open(pid);

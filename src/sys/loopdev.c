@@ -35,7 +35,7 @@ static int format(int file, uint64_t inodes)
         int status;
         pid_t pid;
 
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", 9);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
         snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
         pid = vfork();
         if (pid < 0)
@@ -43,7 +43,7 @@ static int format(int file, uint64_t inodes)
         if (pid == 0) {
                 int null = open("/dev/null", O_RDWR);
 
-                if (dup2(file, 9) < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+                if (fcntl(file, F_SETFD, 0) < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
                         _exit(126);
                 execve(MKE2FS, argv, env);
                 _exit(127);

@@ -28,9 +28,7 @@
 #define INIT_CAPS (SYS_CAP(CAP_SETUID) | SYS_CAP(CAP_SETGID) | SYS_CAP(CAP_KILL) | SYS_CAP(CAP_SETPCAP))
 
 const struct host_tree host_trees[] = {
-#define CAY_HOST_TREE(path, kind) { path, CAY_HOST_##kind },
-#define CAY_HOST_DIR true
-#define CAY_HOST_FILE false
+#define CAY_HOST_TREE(path, kind) { path, HOST_TREE_##kind },
 #include "warden/host_tree.def"
 #undef CAY_HOST_TREE
 };
@@ -125,8 +123,8 @@ static void leave_host(struct isolate *iso)
         r = sys_pivot_root(".", ".");
         if (r < 0)
                 isolate_fail(iso, r, "change root");
-        /* The old root now lies over the new one, and the layer's own mount over the old root: both go, topmost first. */
-        if (fchdir(old) < 0 || umount2(".", MNT_DETACH) < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        /* The old root now lies over the new one; with it goes all that is mounted on it, the layer's own mount included. */
+        if (fchdir(old) < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 isolate_fail(iso, -errno, "let go of the host's file systems");
         if (iso->plan->flags & WIRE_PLAN_READ_ONLY) {
                 r = sys_mount_change(AT_FDCWD, "/", SYS_MOUNT_RDONLY);
@@ -188,6 +186,7 @@ static _Noreturn void box_process(struct isolate *iso)
         int r;
 
         close(iso->control_far);
+        setsid(); /* no terminal of the host is ours, and its signals are not for us */
         begin_network(iso);
         await_go(iso);
         r = sys_setgroups(0, NULL);

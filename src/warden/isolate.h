@@ -38,9 +38,11 @@ enum isolate_mount { /* what the "go" message may carry, in this order; bit numb
 #undef CAY_HOST_TREE
 };
 
+enum host_tree_kind { HOST_TREE_LAYERED, HOST_TREE_PARTS, HOST_TREE_PLAIN };
+
 struct host_tree {
         const char *path;
-        bool is_dir;
+        enum host_tree_kind kind;
 };
 
 extern const struct host_tree host_trees[ISOLATE_MOUNTS - ISOLATE_HOST0];

@@ -19,14 +19,14 @@ static const struct {
         { "stderr", "/proc/self/fd/2" }, { "ptmx", "pts/ptmx" },
 };
 
-static void mount_at(struct isolate *iso, const char *type, const char *const *options, const char *name)
+static void mount_at(struct isolate *iso, const char *type, const char *const *options, unsigned attr, const char *name)
 {
         cay_auto_close int fd = -1;
         int r;
 
         if (mkdirat(iso->dev, name, 0755) < 0)
                 isolate_fail(iso, -errno, "make /dev/%s", name);
-        fd = sys_mount_new(type, options, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
+        fd = sys_mount_new(type, options, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC | attr);
         r = fd < 0 ? fd : sys_mount_attach(fd, iso->dev, name);
         if (r < 0)
                 isolate_fail(iso, r, "mount /dev/%s", name);
@@ -68,9 +68,9 @@ void isolate_dev(struct isolate *iso)
         for (unsigned i = 0; i < CAY_COUNT(links); i++)
                 if (symlinkat(links[i].target, iso->dev, links[i].name) < 0)
                         isolate_fail(iso, -errno, "make link /dev/%s", links[i].name);
-        mount_at(iso, "devpts", pts_options, "pts");
+        mount_at(iso, "devpts", pts_options, 0, "pts"); /* terminals are devices */
         snprintf(shm_size, sizeof(shm_size), "size=%llu", (unsigned long long)shm_bytes(iso));
-        mount_at(iso, "tmpfs", shm_options, "shm");
+        mount_at(iso, "tmpfs", shm_options, SYS_MOUNT_NODEV, "shm");
         r = sys_mount_change(iso->dev, "", SYS_MOUNT_RDONLY);
         if (r < 0)
                 isolate_fail(iso, r, "make /dev read-only");

@@ -36,7 +36,7 @@ static const struct {
         { "user/max_mnt_namespaces", "0", CAY_LAYER_USERNS_SYSCTL },
         { "user/max_pid_namespaces", "0", CAY_LAYER_USERNS_SYSCTL },
         { "user/max_net_namespaces", "0", CAY_LAYER_USERNS_SYSCTL },
-        { "user/max_inotify_instances", "128", CAY_LAYER_USERNS_SYSCTL },
+        { "user/max_inotify_instances", "64", CAY_LAYER_USERNS_SYSCTL },
         { "user/max_inotify_watches", "65536", CAY_LAYER_USERNS_SYSCTL },
         { "net/ipv4/ip_unprivileged_port_start", "0", CAY_LAYER_NETNS },
 };

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The box's root. The writable layer is mounted over "/" (where no path of ours leads), and holds:
+ * The box's root. The writable layer is mounted over the host's /usr, which every machine has and which we need no more (its
+ * copy came by descriptor); it goes out of sight with the rest of the host. It holds:
  *   root/           the root itself (host template), or the place where the overlay goes (rootfs template)
- *   low, up, work   overlay of a rootfs;  usr-low, usr-up, usr-work  overlay of the host's /usr
+ *   X-low, X-up, X-work   overlays: image (a rootfs), usr, etc;  etc-all  where parts of /etc are bound from
  *   workspace, tmp  where they are not part of the root
- * Only root/ is seen from inside; the rest goes out of sight with the host's mounts.
+ * Only root/ is seen from inside.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "sys/fd.h"
@@ -17,7 +19,7 @@
 #include "warden/isolate.h"
 
 /* Inodes and bytes of a host-template root before anybody has written anything. */
-#define OWN_INODES 96u
+#define OWN_INODES 44u
 #define OWN_BYTES (128u << 10)
 
 static const struct {
@@ -71,8 +73,8 @@ int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t own
         int fd;
 
         if (mkdirat(iso->root, path, mode) == 0) {
-                if (owner)
-                        fchownat(iso->root, path, owner, owner, AT_SYMLINK_NOFOLLOW);
+                if (owner && fchownat(iso->root, path, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
+                        isolate_fail(iso, -errno, "give /%s to uid %u", path, owner);
         } else if (errno != EEXIST) {
                 isolate_fail(iso, -errno, "make /%s in the image", path);
         }
@@ -105,28 +107,32 @@ static void mount_layer(struct isolate *iso)
         }
         if (iso->layer < 0)
                 isolate_fail(iso, iso->layer, "make the writable layer");
-        attach(iso, iso->layer, AT_FDCWD, "/", "the writable layer");
+        attach(iso, iso->layer, AT_FDCWD, "/usr", "the writable layer");
         if (fchdir(iso->layer) < 0)
                 isolate_fail(iso, -errno, "enter the writable layer");
         make_dir(iso, iso->layer, "root", 0755, 0);
         cay_step_reached(iso->steps, CAY_STEP_box_layer);
 }
 
-/* An overlay whose lower tree is attached first: layers must be in our own mount namespace. Paths are relative to the layer. */
-static void overlay(struct isolate *iso, int lower, const char *low, const char *up, const char *work, int at, const char *path)
+/*
+ * An overlay of a tree and the directories <name>-up and <name>-work of the layer. The tree is attached first (<name>-low):
+ * overlay wants its layers in our own mount namespace. Paths are relative to the layer, so mountinfo tells no others.
+ */
+static void overlay(struct isolate *iso, int tree, const char *name, unsigned attr, int at, const char *path)
 {
-        char lowerdir[64], upperdir[64], workdir[64];
-        const char *options[] = { lowerdir, upperdir, workdir, "userxattr", NULL };
+        static const char *const parts[] = { "low", "up", "work" };
+        char dirs[3][32], values[3][112];
+        const char *options[] = { values[0], values[1], values[2], "userxattr", NULL };
+        static const char *const keys[] = { "lowerdir", "upperdir", "workdir" };
         int fd;
 
-        make_dir(iso, iso->layer, low, 0755, 0);
-        make_dir(iso, iso->layer, up, 0755, 0);
-        make_dir(iso, iso->layer, work, 0755, 0);
-        attach(iso, lower, iso->layer, low, "the image");
-        snprintf(lowerdir, sizeof(lowerdir), "lowerdir=%s", low);
-        snprintf(upperdir, sizeof(upperdir), "upperdir=%s", up);
-        snprintf(workdir, sizeof(workdir), "workdir=%s", work);
-        fd = sys_mount_new("overlay", options, safe_attr(iso));
+        for (unsigned i = 0; i < CAY_COUNT(parts); i++) {
+                snprintf(dirs[i], sizeof(dirs[i]), "%s-%s", name, parts[i]);
+                snprintf(values[i], sizeof(values[i]), "%s=%s", keys[i], dirs[i]);
+                make_dir(iso, iso->layer, dirs[i], 0755, 0);
+        }
+        attach(iso, tree, iso->layer, dirs[0], "the image");
+        fd = sys_mount_new("overlay", options, safe_attr(iso) | attr);
         if (fd < 0)
                 isolate_fail(iso, fd, "make an overlay of the image and the writable layer");
         attach(iso, fd, at, path, "the overlay");
@@ -155,33 +161,66 @@ static void show(struct isolate *iso, const char *name, mode_t mode, uint32_t ow
         close(target);
 }
 
-/* Links of the host's root (bin → usr/bin) are made again; directories are shown; /usr gets a writable layer on top. */
+/* Of /etc only these are seen: an overlay of all of it is made out of sight, and they are bound from there. */
+static void show_etc(struct isolate *iso, int tree)
+{
+        static const struct {
+                const char *path;
+                mode_t kind;
+        } etc_parts[] = { { "ld.so.cache", S_IFREG }, { "alternatives", S_IFDIR }, { "ssl/certs", S_IFDIR } };
+
+        make_dir(iso, iso->layer, "etc-all", 0755, 0);
+        overlay(iso, tree, "etc", 0, iso->layer, "etc-all");
+        for (unsigned i = 0; i < CAY_COUNT(etc_parts); i++) {
+                char from[64], to[64];
+                struct stat st;
+
+                snprintf(from, sizeof(from), "etc-all/%s", etc_parts[i].path);
+                snprintf(to, sizeof(to), "root/etc/%s", etc_parts[i].path);
+                if (lstat(from, &st) < 0 || (st.st_mode & S_IFMT) != etc_parts[i].kind)
+                        continue;
+                if ((S_ISDIR(st.st_mode) ? mkdir(to, 0755) : mknod(to, S_IFREG | 0444, 0)) < 0 ||
+                    mount(from, to, NULL, MS_BIND, NULL) < 0)
+                        isolate_fail(iso, -errno, "show /etc/%s", etc_parts[i].path);
+        }
+}
+
+/* bin → usr/bin and the like, as the host has them. */
+static void copy_link(struct isolate *iso, const char *path)
+{
+        char from[64], target[64];
+        ssize_t len;
+
+        snprintf(from, sizeof(from), "/%s", path);
+        len = readlink(from, target, sizeof(target) - 1);
+        if (len <= 0)
+                return;
+        target[len] = 0;
+        if (target[0] != '/' && symlinkat(target, iso->root, path) < 0)
+                isolate_fail(iso, -errno, "make link %s", from);
+}
+
 static void show_host(struct isolate *iso)
 {
+        unsigned read_only = iso->plan->flags & WIRE_PLAN_READ_ONLY ? SYS_MOUNT_RDONLY : 0;
+
         for (unsigned i = 0; i < CAY_COUNT(host_trees); i++) {
                 const struct host_tree *tree = &host_trees[i];
                 int fd = iso->mount[ISOLATE_HOST0 + i];
-                char path[64], target[64];
-                ssize_t len;
 
-                snprintf(path, sizeof(path), "/%s", tree->path);
                 if (fd < 0) {
-                        len = readlink(path, target, sizeof(target) - 1);
-                        if (len <= 0)
-                                continue;
-                        target[len] = 0;
-                        if (target[0] != '/' && symlinkat(target, iso->root, tree->path) < 0)
-                                isolate_fail(iso, -errno, "make link %s", path);
+                        copy_link(iso, tree->path);
                         continue;
                 }
-                if (tree->is_dir)
-                        make_dir(iso, iso->root, tree->path, 0755, 0);
+                if (tree->kind == HOST_TREE_PARTS) {
+                        show_etc(iso, fd);
+                        continue;
+                }
+                make_dir(iso, iso->root, tree->path, 0755, 0);
+                if (tree->kind == HOST_TREE_LAYERED)
+                        overlay(iso, fd, tree->path, read_only, iso->root, tree->path);
                 else
-                        sys_make_file(iso->root, tree->path, 0444, "", 0);
-                if (i == 0 && !(iso->plan->flags & WIRE_PLAN_READ_ONLY))
-                        overlay(iso, fd, "usr-low", "usr-up", "usr-work", iso->root, "usr");
-                else
-                        attach(iso, fd, iso->root, tree->path, path);
+                        attach(iso, fd, iso->root, tree->path, tree->path);
         }
 }
 
@@ -214,7 +253,7 @@ void isolate_root(struct isolate *iso)
         if (host) {
                 host_root(iso);
         } else {
-                overlay(iso, iso->mount[ISOLATE_LOWER], "low", "up", "work", iso->layer, "root");
+                overlay(iso, iso->mount[ISOLATE_LOWER], "image", 0, iso->layer, "root");
                 open_root(iso);
         }
         if (iso->mount[ISOLATE_WORKSPACE] >= 0) {

@@ -24,44 +24,64 @@ struct content {
         char cgroups[SYS_CGROUP_PARTS][SYS_CGROUP_PATH];
 };
 
-struct taken { /* ids that belong to others: /etc/subuid, /etc/subgid, /etc/passwd, /etc/group */
-        uint64_t first, count;
-};
-
 static int folder = -1;
-static struct taken taken[64];
-static unsigned taken_count;
+static uint64_t taken[CAY_RECORD_SLOTS / 64]; /* bits: slots with ids that belong to others */
 
 static void note_taken(uint64_t first, uint64_t count)
 {
-        if (first + count <= CAY_RECORD_FIRST_ID || taken_count == CAY_COUNT(taken))
-                return;
-        taken[taken_count++] = (struct taken){ first, count };
+        const uint64_t low = CAY_RECORD_FIRST_ID, high = low + (uint64_t)CAY_RECORD_SLOTS * CAY_RECORD_IDS;
+        uint64_t end = count > UINT64_MAX - first ? UINT64_MAX : first + count;
+
+        if (first < low)
+                first = low;
+        if (end > high)
+                end = high;
+        for (; first < end; first += CAY_RECORD_IDS - first % CAY_RECORD_IDS) {
+                unsigned slot = (unsigned)((first - low) / CAY_RECORD_IDS);
+
+                taken[slot / 64] |= 1ull << slot % 64;
+        }
 }
 
 /* "name:first:count" or "name:x:id:…": `field` is where the id is; a count follows it in the sub-id files. */
+static void note_line(const char *line, int field, bool has_count)
+{
+        uint64_t first;
+        char *end;
+
+        for (int i = 0; i < field; i++) {
+                line = strchr(line, ':');
+                if (!line)
+                        return;
+                line++;
+        }
+        first = strtoull(line, &end, 10);
+        note_taken(first, has_count && *end == ':' ? strtoull(end + 1, NULL, 10) : 1);
+}
+
 static void read_taken(const char *path, int field, bool has_count)
 {
-        static char text[65536];
-        char *line = text;
+        static char text[16384];
+        cay_auto_close int fd = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
+        size_t len = 0;
+        ssize_t n;
 
-        if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
-                return;
-        while (line && *line) {
-                char *at = line, *end;
+        while (fd >= 0 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
+                char *line = text, *end;
 
-                for (int i = 0; i < field && at; i++) {
-                        at = strpbrk(at, ":\n");
-                        at = at && *at == ':' ? at + 1 : NULL;
+                len += (size_t)n;
+                while ((end = memchr(line, '\n', len - (size_t)(line - text)))) {
+                        *end = 0;
+                        note_line(line, field, has_count);
+                        line = end + 1;
                 }
-                if (at) {
-                        uint64_t first = strtoull(at, &end, 10);
-
-                        note_taken(first, has_count && *end == ':' ? strtoull(end + 1, NULL, 10) : 1);
-                }
-                line = strchr(line, '\n');
-                line = line ? line + 1 : NULL;
+                len -= (size_t)(line - text);
+                memmove(text, line, len);
+                if (len == sizeof(text) - 1)
+                        len = 0; /* no line of these files is that long */
         }
+        text[len] = 0;
+        note_line(text, field, has_count);
 }
 
 int cay_records_open(struct cay_error *err)
@@ -85,12 +105,7 @@ int cay_records_open(struct cay_error *err)
 
 static bool slot_is_ours(unsigned slot)
 {
-        uint64_t first = CAY_RECORD_FIRST_ID + (uint64_t)slot * CAY_RECORD_IDS;
-
-        for (unsigned i = 0; i < taken_count; i++)
-                if (taken[i].first < first + CAY_RECORD_IDS && first < taken[i].first + taken[i].count)
-                        return false;
-        return true;
+        return !(taken[slot / 64] & 1ull << slot % 64);
 }
 
 static void slot_name(unsigned slot, char ret[16])

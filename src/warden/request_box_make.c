@@ -66,6 +66,12 @@ static int check_plan(struct warden *w, const struct wire_plan *p, const int *fd
         return 0;
 }
 
+/* tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. */
+static bool tmpfs_does(const struct wire_plan *p)
+{
+        return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes && p->disk_bytes <= p->memory_bytes / 2;
+}
+
 /* Which limits the plan sets and this host cannot hold; names the first that may not be skipped. */
 static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped, struct cay_error *err)
 {
@@ -83,7 +89,8 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
         unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) | (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) |
                        (p->pids ? WIRE_LIMIT_PIDS : 0) | (p->disk_bytes ? WIRE_LIMIT_DISK : 0) |
                        (p->inodes ? WIRE_LIMIT_INODES : 0);
-        unsigned missing = set & ~w->can_hold;
+        unsigned by_tmpfs = tmpfs_does(p) ? WIRE_LIMIT_DISK | WIRE_LIMIT_INODES : p->disk_bytes ? 0 : WIRE_LIMIT_INODES;
+        unsigned missing = set & ~(w->can_hold | by_tmpfs);
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
                 if (missing & rows[i].bit && !(p->may_skip & rows[i].bit))
@@ -92,12 +99,6 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
                                         rows[i].word, rows[i].remedy, rows[i].word);
         *ret_skipped = missing;
         return 0;
-}
-
-/* tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. */
-static bool tmpfs_does(const struct wire_plan *p)
-{
-        return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes && p->disk_bytes <= p->memory_bytes / 2;
 }
 
 static int make_cgroups(struct warden *w, struct warden_box *box, uint32_t *ret_cpus, struct cay_error *err)
@@ -306,8 +307,6 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
 
         for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
                 mounts[i] = -1;
-        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS))
-                ids.outside = 0;
         r = sys_idmap_write(box->pid, &ids, &ids);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "map the box's ids");
@@ -352,6 +351,7 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
         if (iso.status >= 0)
                 close(iso.status);
         if (r == 0) {
+                cay_step_box(box->pid);
                 cay_step_reached(w->steps, CAY_STEP_cloned);
                 r = instruct(w, box, given, &truth, tmpfs, cpus, err);
         }
@@ -376,6 +376,8 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
         if (cay_record_make(&box->record, box->plan.id, &w->cgroups, name, err) < 0)
                 return -1;
         cay_step_reached(w->steps, CAY_STEP_recorded);
+        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS))
+                box->record.first_id = 0;
         r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
         if (r == -EEXIST)
                 return cay_fail(err, CAY_EXISTS, "a sandbox '%s' exists already", box->plan.id);

@@ -2,11 +2,16 @@
 /* Step names, times, and the kill points of test builds. */
 #include "wire/steps.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/banned.h"
+#include "base/cleanup.h"
+#include "sys/syscalls.h"
 
 static const struct {
         const char *name;
@@ -36,33 +41,95 @@ enum cay_step_who cay_step_who(enum cay_step step)
 
 #ifdef CAY_TEST_HOOKS
 
+/*
+ * Killing on cue. Whoever reaches the step ends itself when it is the victim (the box's first process by leaving: the
+ * kernel spares it its own signals). Another victim is killed by a helper, started while there were still privileges to do
+ * so; the process at the step goes on when the victim is dead.
+ */
 static enum cay_step kill_step = CAY_STEP_COUNT;
-static int kill_pid; /* 0: whoever reaches the step */
+static enum cay_step_who victim;
+static int pids[3]; /* by enum cay_step_who; 0: not known */
+static int order = -1, done = -1;
+
+static _Noreturn void killer(int orders, int finished)
+{
+        int32_t pid;
+
+        for (int fd = 0; fd < 3; fd++)
+                close(fd);
+        for (int fd = 3; fd < 1024; fd++)
+                if (fd != orders && fd != finished)
+                        close(fd);
+        if (read(orders, &pid, sizeof(pid)) == (ssize_t)sizeof(pid)) {
+                struct pollfd dead = { .fd = sys_pidfd_open(pid, 0), .events = POLLIN };
+
+                if (dead.fd >= 0 && sys_pidfd_send_signal(dead.fd, SIGKILL) == 0)
+                        poll(&dead, 1, 10000);
+        }
+        _exit(0);
+}
+
+static void start_killer(void)
+{
+        int orders[2], finished[2];
+        pid_t pid;
+
+        if (order >= 0 || pipe2(orders, O_CLOEXEC) < 0 || pipe2(finished, O_CLOEXEC) < 0)
+                return;
+        pid = fork();
+        if (pid == 0)
+                killer(orders[0], finished[1]);
+        close(orders[0]);
+        close(finished[1]);
+        order = orders[1];
+        done = finished[0];
+}
 
 void cay_step_arm(int cli_pid, int warden_pid)
 {
+        static const char *const whos[] = { "cli@", "warden@", "box@" };
         const char *spec = getenv("CAY_TEST_KILL");
         const char *at = spec ? strchr(spec, '@') : NULL;
 
         if (!at)
                 return;
+        for (unsigned i = 0; i < CAY_COUNT(whos); i++)
+                if (strncmp(spec, whos[i], strlen(whos[i])) == 0)
+                        victim = (enum cay_step_who)i;
         for (unsigned i = 0; i < CAY_STEP_COUNT; i++)
                 if (strcmp(rows[i].name, at + 1) == 0)
                         kill_step = (enum cay_step)i;
-        if (strncmp(spec, "cli@", 4) == 0)
-                kill_pid = cli_pid;
-        else if (strncmp(spec, "warden@", 7) == 0)
-                kill_pid = warden_pid;
+        pids[CAY_WHO_CLI] = cli_pid > 1 ? cli_pid : 0; /* 1: it is gone already */
+        pids[CAY_WHO_WARDEN] = warden_pid;
+        if (kill_step == CAY_STEP_COUNT || victim == rows[kill_step].who || warden_pid == 0)
+                return;
+        if ((rows[kill_step].who == CAY_WHO_CLI) == (getpid() == cli_pid)) /* we are who reaches it, or its parent */
+                start_killer();
+}
+
+void cay_step_box(int pid)
+{
+        pids[CAY_WHO_BOX] = pid;
 }
 
 static void maybe_kill(enum cay_step step)
 {
+        int32_t pid = pids[victim];
+        char end;
+
         if (step != kill_step)
                 return;
-        kill(kill_pid > 0 && rows[step].who != CAY_WHO_BOX ? kill_pid : getpid(), SIGKILL);
-        if (kill_pid <= 0 || kill_pid == getpid())
+        kill_step = CAY_STEP_COUNT; /* once */
+        if (victim == rows[step].who) {
+                if (victim == CAY_WHO_BOX)
+                        _exit(137);
+                kill(getpid(), SIGKILL);
                 for (;;)
                         pause();
+        }
+        if (pid > 0 && order >= 0 && write(order, &pid, sizeof(pid)) == (ssize_t)sizeof(pid))
+                while (read(done, &end, 1) < 0 && errno == EINTR)
+                        ;
 }
 
 #else
@@ -71,6 +138,11 @@ void cay_step_arm(int cli_pid, int warden_pid)
 {
         (void)cli_pid;
         (void)warden_pid;
+}
+
+void cay_step_box(int pid)
+{
+        (void)pid;
 }
 
 static void maybe_kill(enum cay_step step)

@@ -25,5 +25,9 @@ const char *cay_step_name(enum cay_step step);
 enum cay_step_who cay_step_who(enum cay_step step);
 /* Notes the time. In test builds kills the process that CAY_TEST_KILL names for this step. */
 void cay_step_reached(struct cay_steps *steps, enum cay_step step);
-/* Test builds: reads CAY_TEST_KILL ("warden@mapped", "cli@cloned", "box@box_root"). Elsewhere: nothing. */
+/*
+ * Test builds: reads CAY_TEST_KILL ("warden@mapped", "cli@box_root", "box@made"): who dies when the step is reached. Called in
+ * the CLI and in the warden, as soon as both exist. A box can be killed at its own steps and at the warden's. Elsewhere: nothing.
+ */
 void cay_step_arm(int cli_pid, int warden_pid);
+void cay_step_box(int pid); /* test builds: in the warden, which process the box is */

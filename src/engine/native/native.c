@@ -245,15 +245,15 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         const struct cay_limits *l = &spec->limits;
         struct wire_request req = { .type = WIRE_box_make };
         struct wire_plan *p = &req.plan;
+        struct cay_error err = { 0 };
         int links[2], fds[3];
         unsigned count = 0;
 
         box->link_fd = -1;
         snprintf(box->id, sizeof(box->id), "%s", spec->id);
-        if (knows_id(e, spec->id)) {
-                struct cay_error err = { 0 };
-
+        if (cay_spec_check(spec, &err) == 0 && knows_id(e, spec->id))
                 cay_fail(&err, CAY_EXISTS, "a sandbox '%s' exists already", spec->id);
+        if (err.code != CAY_OK) {
                 cay_job_finish(cay_loop_jobs(e->loop), job, &err);
                 return;
         }
