@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes seccomp_filters.h from src/init/seccomp_policy.def at build time: the BPF program and the names of calls.
+ * `gen_seccomp` writes the header to stdout; `gen_seccomp --self-test` checks the program against the policy.
+ *
+ * Theory of operation
+ *
+ * The program is one balanced search over system call numbers. Every piece of it (a leaf, the tests of one call, a
+ * whole subtree) is a block that ends in a return on every path and jumps only forward within itself, so blocks can be
+ * put one behind the other without fixing any offset. Conditional jumps reach 255 instructions; where a left subtree
+ * is longer, an unconditional jump (32 bits) carries the rest.
+ *
+ * A call's number is had by turning the macro __NR_call into a string: where the headers lack it the string is no
+ * number, and the row vanishes. So the policy needs no #ifdef. Numbers are those of the machine that builds.
+ *
+ * The self-test evaluates the rows directly, in plain C that shares nothing with the code generator, and runs the
+ * program in a small interpreter over every number and every argument value that a test can tell apart. A second table
+ * in it, written by hand, says what must be refused and allowed whatever the policy file says.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <asm/ioctls.h>
+#include <asm/unistd.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/fsverity.h>
+#include <linux/memfd.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#if defined(__aarch64__) || defined(CAY_GEN_AARCH64)
+#define OUR_ARCH AUDIT_ARCH_AARCH64
+#define X32_BIT 0u
+#elif defined(__x86_64__)
+#define OUR_ARCH AUDIT_ARCH_X86_64
+#define X32_BIT 0x40000000u
+#else
+#error "the policy has been thought through for x86_64 and aarch64 only"
+#endif
+
+#ifndef PR_SCHED_CORE
+#define PR_SCHED_CORE 62
+#endif
+#ifndef PR_SET_IO_FLUSHER
+#define PR_SET_IO_FLUSHER 57
+#endif
+#ifndef SCHED_RESET_ON_FORK
+#define SCHED_RESET_ON_FORK 0x40000000
+#endif
+
+#define TESTS_MAX 3
+#define RULES_MAX 12
+#define BLOCK_MAX BPF_MAXINSNS
+#define ROWS_MAX 700
+#define VALUES_MAX 64
+#define SKIPPED_NR 0xffffffffu /* what a tracer writes to skip a call: the kernel does nothing for it */
+#define HIGHEST_NR 600u        /* the self-test walks this far */
+
+enum op { OP_NONE, OP_IS, OP_NOT, OP_HAS };
+
+struct test {
+        enum op op;
+        unsigned arg;
+        uint32_t mask;
+        uint32_t value;
+};
+
+struct rule {
+        uint32_t then; /* a SECCOMP_RET_ value; UNSET: the row has no further rule */
+        struct test tests[TESTS_MAX];
+};
+
+struct row {
+        const char *name;
+        const char *macro; /* the number as text, or the macro's own name where the headers lack it */
+        uint32_t otherwise;
+        struct rule rules[RULES_MAX];
+        uint32_t nr;
+};
+
+#define UNSET SECCOMP_RET_KILL_THREAD /* 0, and nothing that a row can say */
+#define ALLOW SECCOMP_RET_ALLOW
+#define NOTIFY SECCOMP_RET_USER_NOTIF
+#define FAIL(e) (SECCOMP_RET_ERRNO | (e))
+#define IS(a, m, v)                                                                                          \
+        {                                                                                                    \
+                OP_IS, (a), (uint32_t)(m), (uint32_t)(v)                                                     \
+        }
+#define NOT(a, m, v)                                                                                         \
+        {                                                                                                    \
+                OP_NOT, (a), (uint32_t)(m), (uint32_t)(v)                                                    \
+        }
+#define HAS(a, m)                                                                                            \
+        {                                                                                                    \
+                OP_HAS, (a), (uint32_t)(m), 0                                                                \
+        }
+#define WHEN(verdict, ...)                                                                                   \
+        {                                                                                                    \
+                .then = verdict, .tests = { __VA_ARGS__ }                                                    \
+        }
+#define TEXT(x) TEXT_OF(x)
+#define TEXT_OF(x) #x
+
+#define ROW(call, verdict, ...)                                                                              \
+        { .name = #call, .macro = TEXT(__NR_##call), .otherwise = verdict, .rules = { __VA_ARGS__ } },
+#define CAY_SC_NUMBER(call, number)
+#define CAY_SC_BEYOND(err)
+#define CAY_SC_ALLOW(call) ROW(call, ALLOW, { .then = UNSET })
+#define CAY_SC_DENY(call) ROW(call, NOTIFY, { .then = UNSET })
+#define CAY_SC_ERRNO(call, err, why) ROW(call, FAIL(err), { .then = UNSET })
+#define CAY_SC_ARGS(call, verdict, why, ...) ROW(call, verdict, __VA_ARGS__)
+static struct row rows[ROWS_MAX] = {
+#include "../src/init/seccomp_policy.def"
+};
+#undef ROW
+#undef CAY_SC_NUMBER
+#undef CAY_SC_BEYOND
+#undef CAY_SC_ALLOW
+#undef CAY_SC_DENY
+#undef CAY_SC_ERRNO
+#undef CAY_SC_ARGS
+
+struct number {
+        const char *name;
+        uint32_t nr;
+};
+
+#define CAY_SC_NUMBER(call, number) { #call, number },
+#define CAY_SC_BEYOND(err)
+#define CAY_SC_ALLOW(call)
+#define CAY_SC_DENY(call)
+#define CAY_SC_ERRNO(call, err, why)
+#define CAY_SC_ARGS(call, verdict, why, ...)
+static const struct number numbers[] = {
+#include "../src/init/seccomp_policy.def"
+};
+#undef CAY_SC_NUMBER
+#undef CAY_SC_BEYOND
+
+#define CAY_SC_NUMBER(call, number)
+#define CAY_SC_BEYOND(err) FAIL(err)
+static const uint32_t beyond =
+#include "../src/init/seccomp_policy.def"
+        ;
+
+static size_t row_count;
+
+static _Noreturn void give_up(const char *what, const char *detail)
+{
+        fprintf(stderr, "gen_seccomp: %s: %s\n", what, detail);
+        exit(1);
+}
+
+/* --- Rows: numbers, order --- */
+
+static bool number_of(const struct row *row, uint32_t *ret_nr)
+{
+        char *end;
+        unsigned long nr = strtoul(row->macro, &end, 10);
+
+        if (end != row->macro && *end == '\0') {
+                *ret_nr = (uint32_t)nr;
+                return true;
+        }
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+                if (strcmp(numbers[i].name, row->name) == 0) {
+                        *ret_nr = numbers[i].nr;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+        const struct row *x = a, *y = b;
+
+        return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+static void rows_prepare(void)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < ROWS_MAX && rows[i].name; i++) {
+                if (!number_of(&rows[i], &rows[i].nr))
+                        continue;
+                if (n != i)
+                        rows[n] = rows[i];
+                n++;
+        }
+        row_count = n;
+        qsort(rows, n, sizeof(rows[0]), by_number);
+        for (size_t i = 1; i < n; i++)
+                if (rows[i].nr == rows[i - 1].nr)
+                        give_up("two rows for one number", rows[i].name);
+}
+
+static bool has_rules(const struct row *row)
+{
+        return row->rules[0].then != UNSET;
+}
+
+/* --- Code --- */
+
+struct block {
+        struct sock_filter code[BLOCK_MAX];
+        size_t len;
+};
+
+static void put(struct block *b, uint16_t code, uint32_t k, size_t jt, size_t jf)
+{
+        if (b->len == BLOCK_MAX)
+                give_up("program too long", "more than the kernel takes");
+        if (jt > 255 || jf > 255)
+                give_up("jump too far", "a rule is longer than 255 instructions");
+        b->code[b->len++] = (struct sock_filter){ code, (uint8_t)jt, (uint8_t)jf, k };
+}
+
+static void append(struct block *b, const struct block *tail)
+{
+        for (size_t i = 0; i < tail->len; i++)
+                put(b, tail->code[i].code, tail->code[i].k, tail->code[i].jt, tail->code[i].jf);
+}
+
+static void put_return(struct block *b, uint32_t action)
+{
+        put(b, BPF_RET | BPF_K, action, 0, 0);
+}
+
+/* The low half of an argument; both architectures are little-endian. */
+static void put_load(struct block *b, unsigned arg)
+{
+        put(b, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + 8 * arg), 0, 0);
+}
+
+/* How many instructions a test takes; `loaded` is the argument that register A holds unchanged, or -1. */
+static size_t test_length(const struct test *t, int loaded)
+{
+        return (loaded != (int)t->arg) + (t->op != OP_HAS && t->mask != UINT32_MAX) + 1;
+}
+
+static int loaded_after(const struct test *t)
+{
+        return t->op == OP_HAS || t->mask == UINT32_MAX ? (int)t->arg : -1;
+}
+
+/*
+ * One rule: its tests, each jumping behind the rule when it fails, then the return. Writes to *loaded what A holds
+ * where the next rule starts: known only if every failing test leaves the same argument there.
+ */
+static void put_rule(struct block *b, const struct rule *rule, int *loaded)
+{
+        size_t left = 1; /* instructions up to the end of the rule, the return included */
+        int holds = *loaded, at_end = -2;
+
+        for (size_t i = 0; i < TESTS_MAX && rule->tests[i].op != OP_NONE; i++) {
+                left += test_length(&rule->tests[i], holds);
+                holds = loaded_after(&rule->tests[i]);
+        }
+        holds = *loaded;
+        for (size_t i = 0; i < TESTS_MAX && rule->tests[i].op != OP_NONE; i++) {
+                const struct test *t = &rule->tests[i];
+
+                left -= test_length(t, holds);
+                if (holds != (int)t->arg)
+                        put_load(b, t->arg);
+                if (t->op != OP_HAS && t->mask != UINT32_MAX)
+                        put(b, BPF_ALU | BPF_AND | BPF_K, t->mask, 0, 0);
+                if (t->op == OP_HAS)
+                        put(b, BPF_JMP | BPF_JSET | BPF_K, t->mask, 0, left);
+                else if (t->op == OP_IS)
+                        put(b, BPF_JMP | BPF_JEQ | BPF_K, t->value, 0, left);
+                else
+                        put(b, BPF_JMP | BPF_JEQ | BPF_K, t->value, left, 0);
+                holds = loaded_after(t);
+                at_end = at_end == -2 || at_end == holds ? holds : -1;
+        }
+        put_return(b, rule->then);
+        *loaded = at_end;
+}
+
+static void put_row(struct block *b, const struct row *row)
+{
+        int loaded = -1;
+
+        for (size_t i = 0; i < RULES_MAX && row->rules[i].then != UNSET; i++)
+                put_rule(b, &row->rules[i], &loaded);
+        put_return(b, row->otherwise);
+}
+
+/* Numbers [from, next span's from) with one answer: a row with tests, or a plain action. */
+struct span {
+        uint32_t from;
+        uint32_t action;
+        const struct row *row; /* NULL: action */
+};
+
+static struct span spans[2 * ROWS_MAX + 2];
+static size_t span_count;
+
+static void span_add(uint32_t from, uint32_t action, const struct row *row)
+{
+        struct span *last = span_count ? &spans[span_count - 1] : NULL;
+
+        if (last && !last->row && !row && last->action == action)
+                return;
+        spans[span_count++] = (struct span){ from, action, row };
+}
+
+static void spans_make(void)
+{
+        uint32_t next = 0;
+
+        for (size_t i = 0; i < row_count; i++) {
+                const struct row *row = &rows[i];
+
+                if (row->nr > next)
+                        span_add(next, SECCOMP_RET_USER_NOTIF, NULL);
+                span_add(row->nr, row->otherwise, has_rules(row) ? row : NULL);
+                next = row->nr + 1;
+        }
+        span_add(next, beyond, NULL);
+}
+
+static void put_search(struct block *b, size_t lo, size_t hi)
+{
+        size_t mid = lo + (hi - lo) / 2;
+        struct block *left;
+
+        if (hi - lo == 1) {
+                if (spans[lo].row)
+                        put_row(b, spans[lo].row);
+                else
+                        put_return(b, spans[lo].action);
+                return;
+        }
+        left = calloc(1, sizeof(*left));
+        if (!left)
+                give_up("out of memory", "search tree");
+        put_search(left, lo, mid);
+        if (left->len <= 255) {
+                put(b, BPF_JMP | BPF_JGE | BPF_K, spans[mid].from, left->len, 0);
+        } else {
+                put(b, BPF_JMP | BPF_JGE | BPF_K, spans[mid].from, 0, 1);
+                put(b, BPF_JMP | BPF_JA, (uint32_t)left->len, 0, 0);
+        }
+        append(b, left);
+        free(left);
+        put_search(b, mid, hi);
+}
+
+static void program_make(struct block *b)
+{
+        put(b, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
+        put(b, BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0);
+        put_return(b, SECCOMP_RET_KILL_PROCESS);
+        put(b, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
+        put(b, BPF_JMP | BPF_JEQ | BPF_K, SKIPPED_NR, 0, 1);
+        put_return(b, SECCOMP_RET_ALLOW);
+        if (X32_BIT) {
+                put(b, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
+                put_return(b, SECCOMP_RET_KILL_PROCESS);
+        }
+        put_search(b, 0, span_count);
+}
+
+static void header_write(const struct block *b)
+{
+        size_t reachable = 0;
+
+        for (size_t i = 0; i < row_count; i++) {
+                bool open = rows[i].otherwise == ALLOW;
+
+                for (size_t j = 0; j < RULES_MAX; j++)
+                        open |= rows[i].rules[j].then == ALLOW;
+                reachable += open;
+        }
+        printf("/* Made by tools/gen_seccomp.c from src/init/seccomp_policy.def; not to be edited. */\n"
+               "#ifndef CAY_SECCOMP_FILTERS_H\n#define CAY_SECCOMP_FILTERS_H\n\n#include <linux/filter.h>\n\n"
+               "struct cay_syscall_name {\n        unsigned nr;\n        const char *name;\n};\n\n"
+               "enum { CAY_SECCOMP_REACHABLE = %zu, CAY_SECCOMP_CODE_LEN = %zu, CAY_SYSCALL_NAMES_LEN = %zu "
+               "};\n\n"
+               "__attribute__((unused)) static const struct sock_filter cay_seccomp_code[] = {\n",
+               reachable, b->len, row_count);
+        for (size_t i = 0; i < b->len; i++)
+                printf("        { 0x%02x, %u, %u, 0x%08x },\n", b->code[i].code, b->code[i].jt, b->code[i].jf,
+                       b->code[i].k);
+        printf("};\n\n/* Sorted by number. */\n"
+               "__attribute__((unused)) static const struct cay_syscall_name cay_syscall_names[] = {\n");
+        for (size_t i = 0; i < row_count; i++)
+                printf("        { %u, \"%s\" },\n", rows[i].nr, rows[i].name);
+        printf("};\n\n#endif\n");
+}
+
+/* --- Self-test --- */
+
+static unsigned failures;
+
+static void complain(const char *what, const struct seccomp_data *d, uint32_t got, uint32_t want)
+{
+        failures++;
+        if (failures > 20)
+                return;
+        fprintf(stderr, "%s: nr %u args %llx %llx %llx %llx %llx: program says %08x, should be %08x\n", what,
+                (unsigned)d->nr, (unsigned long long)d->args[0], (unsigned long long)d->args[1],
+                (unsigned long long)d->args[2], (unsigned long long)d->args[3],
+                (unsigned long long)d->args[4], got, want);
+}
+
+static uint32_t interpret(const struct block *b, const struct seccomp_data *d)
+{
+        uint32_t a = 0;
+
+        for (size_t pc = 0; pc < b->len; pc++) {
+                const struct sock_filter *f = &b->code[pc];
+                bool yes;
+
+                switch (f->code) {
+                case BPF_LD | BPF_W | BPF_ABS:
+                        if (f->k % 4 || f->k + 4 > sizeof(*d))
+                                give_up("self-test", "load outside the data");
+                        memcpy(&a, (const char *)d + f->k, 4);
+                        continue;
+                case BPF_ALU | BPF_AND | BPF_K:
+                        a &= f->k;
+                        continue;
+                case BPF_JMP | BPF_JA:
+                        pc += f->k;
+                        continue;
+                case BPF_RET | BPF_K:
+                        return f->k;
+                case BPF_JMP | BPF_JEQ | BPF_K:
+                        yes = a == f->k;
+                        break;
+                case BPF_JMP | BPF_JGE | BPF_K:
+                        yes = a >= f->k;
+                        break;
+                case BPF_JMP | BPF_JSET | BPF_K:
+                        yes = (a & f->k) != 0;
+                        break;
+                default:
+                        give_up("self-test", "unknown instruction");
+                }
+                pc += yes ? f->jt : f->jf;
+        }
+        give_up("self-test", "program runs off its end");
+}
+
+static bool test_holds(const struct test *t, const struct seccomp_data *d)
+{
+        uint32_t v = (uint32_t)d->args[t->arg];
+
+        if (t->op == OP_HAS)
+                return (v & t->mask) != 0;
+        return ((v & t->mask) == t->value) == (t->op == OP_IS);
+}
+
+/* What the rows say, found by walking them: no order, no search, no code. */
+static uint32_t expected(const struct seccomp_data *d)
+{
+        uint32_t highest = 0;
+
+        if (d->arch != OUR_ARCH)
+                return SECCOMP_RET_KILL_PROCESS;
+        if ((uint32_t)d->nr == SKIPPED_NR)
+                return SECCOMP_RET_ALLOW;
+        if (X32_BIT && ((uint32_t)d->nr & X32_BIT))
+                return SECCOMP_RET_KILL_PROCESS;
+        for (size_t i = 0; i < row_count; i++) {
+                const struct row *row = &rows[i];
+
+                highest = row->nr > highest ? row->nr : highest;
+                if (row->nr != (uint32_t)d->nr)
+                        continue;
+                for (size_t j = 0; j < RULES_MAX && row->rules[j].then != UNSET; j++) {
+                        bool all = true;
+
+                        for (size_t k = 0; k < TESTS_MAX && row->rules[j].tests[k].op != OP_NONE; k++)
+                                all = all && test_holds(&row->rules[j].tests[k], d);
+                        if (all)
+                                return row->rules[j].then;
+                }
+                return row->otherwise;
+        }
+        return (uint32_t)d->nr > highest ? beyond : SECCOMP_RET_USER_NOTIF;
+}
+
+struct values {
+        uint64_t v[VALUES_MAX];
+        size_t n;
+};
+
+static void value_add(struct values *values, uint64_t v)
+{
+        for (size_t i = 0; i < values->n; i++)
+                if (values->v[i] == v)
+                        return;
+        if (values->n == VALUES_MAX)
+                give_up("self-test", "too many values for one argument");
+        values->v[values->n++] = v;
+}
+
+/* Values of one argument that the row's tests can tell apart, each also with rubbish in the upper half. */
+static void values_of(const struct row *row, unsigned arg, struct values *ret)
+{
+        ret->n = 0;
+        value_add(ret, 0);
+        value_add(ret, UINT64_MAX);
+        if (!row)
+                return;
+        for (size_t j = 0; j < RULES_MAX && row->rules[j].then != UNSET; j++) {
+                for (size_t k = 0; k < TESTS_MAX && row->rules[j].tests[k].op != OP_NONE; k++) {
+                        const struct test *t = &row->rules[j].tests[k];
+
+                        if (t->arg != arg)
+                                continue;
+                        if (t->op == OP_HAS) {
+                                value_add(ret, t->mask & -t->mask);
+                                value_add(ret, 0xdead00000000ull | t->mask);
+                                value_add(ret, (uint32_t)~t->mask);
+                        } else {
+                                value_add(ret, t->value);
+                                value_add(ret, 0xdead00000000ull | t->value);
+                                value_add(ret, t->value | (uint32_t)~t->mask);
+                                value_add(ret, t->value ^ 1);
+                        }
+                }
+        }
+}
+
+static void compare_all(const struct block *b)
+{
+        size_t checks = 0;
+
+        for (uint32_t nr = 0; nr <= HIGHEST_NR; nr++) {
+                const struct row *row = NULL;
+                struct values values[6];
+                size_t at[6] = { 0 };
+                unsigned arg;
+
+                for (size_t i = 0; i < row_count; i++)
+                        if (rows[i].nr == nr)
+                                row = &rows[i];
+                for (arg = 0; arg < 6; arg++)
+                        values_of(row, arg, &values[arg]);
+                do {
+                        struct seccomp_data d = { .nr = (int)nr, .arch = OUR_ARCH };
+                        uint32_t got, want;
+
+                        for (arg = 0; arg < 6; arg++)
+                                d.args[arg] = values[arg].v[at[arg]];
+                        got = interpret(b, &d);
+                        want = expected(&d);
+                        if (got != want)
+                                complain(row ? row->name : "no row", &d, got, want);
+                        checks++;
+                        for (arg = 0; arg < 6; arg++) {
+                                if (++at[arg] < values[arg].n)
+                                        break;
+                                at[arg] = 0;
+                        }
+                } while (arg < 6);
+        }
+        printf("gen_seccomp: %zu instructions, %zu rows, %zu comparisons\n", b->len, row_count, checks);
+}
+
+#define CAY_MUST_PASS(call, ...) { true, #call, { __VA_ARGS__ } },
+#define CAY_MUST_FAIL(call, ...) { false, #call, { __VA_ARGS__ } },
+static const struct {
+        bool passes;
+        const char *call;
+        uint64_t args[6];
+} musts[] = {
+#include "seccomp_musts.def"
+};
+
+static void check_musts(const struct block *b)
+{
+        for (size_t i = 0; i < sizeof(musts) / sizeof(musts[0]); i++) {
+                struct seccomp_data d = { .arch = OUR_ARCH };
+                const struct row *row = NULL;
+                uint32_t got;
+
+                for (size_t j = 0; j < row_count; j++)
+                        if (strcmp(rows[j].name, musts[i].call) == 0)
+                                row = &rows[j];
+                if (!row)
+                        give_up("self-test: no row", musts[i].call);
+                d.nr = (int)row->nr;
+                memcpy(d.args, musts[i].args, sizeof(d.args));
+                got = interpret(b, &d);
+                if ((got == SECCOMP_RET_ALLOW) != (musts[i].passes))
+                        complain(row->name, &d, got, musts[i].passes ? SECCOMP_RET_ALLOW : 0);
+        }
+}
+
+/* Architecture and x32 come first, whatever the number; a number skipped by a tracer is nobody's call. */
+static void check_foreign(const struct block *b)
+{
+        static const uint32_t archs[] = { 0, AUDIT_ARCH_I386, AUDIT_ARCH_ARM,
+                                          OUR_ARCH == AUDIT_ARCH_X86_64 ? AUDIT_ARCH_AARCH64
+                                                                        : AUDIT_ARCH_X86_64 };
+        struct seccomp_data d;
+
+        for (uint32_t nr = 0; nr <= HIGHEST_NR; nr++) {
+                for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
+                        d = (struct seccomp_data){ .nr = (int)nr, .arch = archs[i] };
+                        if (interpret(b, &d) != SECCOMP_RET_KILL_PROCESS)
+                                complain("foreign architecture", &d, interpret(b, &d),
+                                         SECCOMP_RET_KILL_PROCESS);
+                }
+                d = (struct seccomp_data){ .nr = (int)(nr | X32_BIT), .arch = OUR_ARCH };
+                if (X32_BIT && interpret(b, &d) != SECCOMP_RET_KILL_PROCESS)
+                        complain("x32", &d, interpret(b, &d), SECCOMP_RET_KILL_PROCESS);
+        }
+        d = (struct seccomp_data){ .nr = -1, .arch = OUR_ARCH };
+        if (interpret(b, &d) != SECCOMP_RET_ALLOW)
+                complain("skipped call", &d, interpret(b, &d), SECCOMP_RET_ALLOW);
+        d = (struct seccomp_data){ .nr = 100000, .arch = OUR_ARCH };
+        if (interpret(b, &d) != (SECCOMP_RET_ERRNO | ENOSYS))
+                complain("number of the future", &d, interpret(b, &d), SECCOMP_RET_ERRNO | ENOSYS);
+}
+
+static int self_test(const struct block *b)
+{
+        compare_all(b);
+        check_musts(b);
+        check_foreign(b);
+        if (failures)
+                fprintf(stderr, "gen_seccomp: %u comparisons failed\n", failures);
+        else
+                printf("gen_seccomp: self-test passed\n");
+        return failures ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+        static struct block program;
+
+        rows_prepare();
+        spans_make();
+        program_make(&program);
+        if (argc == 2 && strcmp(argv[1], "--self-test") == 0)
+                return self_test(&program);
+        if (argc != 1)
+                give_up("usage", "gen_seccomp [--self-test]");
+        header_write(&program);
+        return fflush(stdout) == 0 ? 0 : 1;
+}
