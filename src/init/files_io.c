@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers READ and WRITE: bytes of one regular file. Anything else is refused before it is opened, and opened
+ * so that it can't hang if it was swapped in between: opening a FIFO or a device has effects on others.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "init/files.h"
+#include "init/files_text.h"
+
+static int regular_check(const struct stat *st, const char *path, struct cay_error *err)
+{
+        static const char *const what[] = {
+                [CAY_FILE_OTHER] = "something else",    [CAY_FILE_DIRECTORY] = "a directory",
+                [CAY_FILE_SYMLINK] = "a symbolic link", [CAY_FILE_FIFO] = "a FIFO",
+                [CAY_FILE_SOCKET] = "a socket",         [CAY_FILE_DEVICE] = "a device",
+        };
+        struct cay_files_text t;
+        uint32_t type = cay_files_type(st->st_mode);
+
+        if (type == CAY_FILE_REGULAR)
+                return 0;
+        return cay_fail(err, CAY_CONFLICT, "'%s' is %s, not a regular file", cay_files_quote(&t, path),
+                        what[type]);
+}
+
+/* Opens a regular file; with O_CREAT it may be missing. */
+static int regular_open(const char *path, int flags, mode_t mode, int *ret_fd, struct stat *ret_st,
+                        struct cay_error *err)
+{
+        cay_auto_at struct cay_files_at at = { AT_FDCWD, "" };
+        cay_auto_close int fd = -1;
+
+        if (cay_files_at_open(&at, path, err) < 0)
+                return -1;
+        if (fstatat(at.fd, at.path, ret_st, 0) == 0) {
+                if (!(flags & O_EXCL) && regular_check(ret_st, path, err) < 0)
+                        return -1;
+        } else if (errno != ENOENT || !(flags & O_CREAT)) {
+                return cay_files_fail(err, -errno, "open", path);
+        }
+        fd = openat(at.fd, at.path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+        if (fd < 0)
+                return cay_files_fail(err, -errno, "open", path);
+        if (fstat(fd, ret_st) < 0)
+                return cay_files_fail(err, -errno, "stat", path);
+        if (regular_check(ret_st, path, err) < 0)
+                return -1;
+        *ret_fd = cay_take_fd(fd);
+        return 0;
+}
+
+static int offset_check(uint64_t offset, struct cay_error *err)
+{
+        if (offset > INT64_MAX)
+                return cay_fail(err, CAY_INVALID, "offset %llu is out of range", (unsigned long long)offset);
+        return 0;
+}
+
+/* --- READ --- */
+
+static int read_stream(int fd, int out_fd, uint64_t offset, uint64_t max, uint64_t *moved, const char *path,
+                       struct cay_error *err)
+{
+        cay_auto_free char *buf = malloc(CAY_FILES_BUFFER);
+
+        if (!buf)
+                return cay_files_fail(err, -ENOMEM, "read", path);
+        if (max > (uint64_t)INT64_MAX - offset)
+                max = (uint64_t)INT64_MAX - offset; /* no file has bytes beyond */
+        while (*moved < max) {
+                size_t want = max - *moved < CAY_FILES_BUFFER ? (size_t)(max - *moved) : CAY_FILES_BUFFER;
+                ssize_t n;
+                int r;
+
+                n = pread(fd, buf, want, (off_t)(offset + *moved));
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return cay_files_fail(err, -errno, "read", path);
+                if (n == 0)
+                        break;
+                r = cay_files_write_full(out_fd, buf, (size_t)n);
+                if (r < 0)
+                        return cay_files_fail(err, r, "send", path);
+                *moved += (uint64_t)n;
+        }
+        return 0;
+}
+
+void cay_file_read(const struct cay_worker_request *req, struct cay_worker_result *ret)
+{
+        const struct cay_box_file *f = &req->open->file;
+        uint64_t max = f->max_bytes > 0 ? f->max_bytes : UINT64_MAX;
+        struct cay_error err = { .code = CAY_OK };
+        cay_auto_close int fd = -1;
+        struct stat st;
+
+        if (offset_check(f->offset, &err) < 0 || regular_open(req->path, O_RDONLY, 0, &fd, &st, &err) < 0) {
+                cay_files_answer(ret, &err);
+                return;
+        }
+        cay_files_answer_stat(ret, &st, cay_files_last_name(req->path));
+        if (read_stream(fd, req->out_fd, f->offset, max, &ret->bytes, req->path, &err) < 0)
+                cay_files_answer(ret, &err);
+}
+
+/* --- WRITE --- */
+
+static int write_stream(int fd, int in_fd, uint64_t max, uint64_t *moved, const char *path,
+                        struct cay_error *err)
+{
+        cay_auto_free char *buf = malloc(CAY_FILES_BUFFER);
+        struct cay_files_text t;
+
+        if (!buf)
+                return cay_files_fail(err, -ENOMEM, "write", path);
+        for (;;) {
+                ssize_t n = read(in_fd, buf, CAY_FILES_BUFFER);
+                size_t fits;
+                int r;
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return cay_files_fail(err, -errno, "receive", path);
+                if (n == 0)
+                        return 0;
+                /*
+                 * What fits is written, so that the outcome does not depend on how the bytes were cut on
+                 * their way.
+                 */
+                fits = (uint64_t)n > max - *moved ? (size_t)(max - *moved) : (size_t)n;
+                r = cay_files_write_full(fd, buf, fits);
+                if (r < 0)
+                        return cay_files_fail(err, r, "write", path);
+                *moved += fits;
+                if (fits < (size_t)n)
+                        return cay_fail(err, CAY_LIMIT, "write '%s': more than %llu bytes",
+                                        cay_files_quote(&t, path), (unsigned long long)max);
+        }
+}
+
+static int write_open(const char *path, const struct cay_box_file *f, int *ret_fd, struct cay_error *err)
+{
+        mode_t mode = f->mode & 0777 ? f->mode & 0777 : 0644;
+        cay_auto_close int fd = -1;
+        int flags = O_WRONLY | O_CREAT;
+        unsigned made = 0;
+        struct stat st;
+        int r;
+
+        if (offset_check(f->offset, err) < 0)
+                return -1;
+        if ((f->flags & CAY_BOX_APPEND) && f->offset > 0)
+                return cay_fail(err, CAY_INVALID, "a write is appended or has an offset, not both");
+        if (f->flags & CAY_BOX_EXCLUSIVE)
+                flags |= O_EXCL;
+        if (f->flags & CAY_BOX_APPEND)
+                flags |= O_APPEND;
+        if ((f->flags & CAY_BOX_PARENTS) && cay_files_parents_make(path, false, &made, err) < 0)
+                return -1;
+        if (regular_open(path, flags, mode, &fd, &st, err) < 0) {
+                cay_files_parents_undo(path, false, made);
+                return -1;
+        }
+        /* Only now: a write that is refused has changed nothing. */
+        r = (f->flags & CAY_BOX_TRUNCATE) && ftruncate(fd, 0) < 0 ? -errno : 0;
+        if (r == 0 && f->offset > 0 && lseek(fd, (off_t)f->offset, SEEK_SET) < 0)
+                r = -errno;
+        if (r < 0)
+                return cay_files_fail(err, r, "write", path);
+        *ret_fd = cay_take_fd(fd);
+        return 0;
+}
+
+void cay_file_write(const struct cay_worker_request *req, struct cay_worker_result *ret)
+{
+        const struct cay_box_file *f = &req->open->file;
+        uint64_t max = f->max_bytes > 0 ? f->max_bytes : UINT64_MAX;
+        struct cay_error err = { .code = CAY_OK };
+        cay_auto_close int fd = -1;
+        struct stat st;
+
+        umask(0);
+        signal(SIGXFSZ, SIG_IGN); /* the file size limit: EFBIG tells it better */
+        if (write_open(req->path, f, &fd, &err) < 0) {
+                cay_files_answer(ret, &err);
+                return;
+        }
+        if (write_stream(fd, req->in_fd, max, &ret->bytes, req->path, &err) < 0)
+                cay_files_answer(ret, &err);
+        if (fstat(fd, &st) == 0)
+                cay_files_answer_stat(ret, &st, cay_files_last_name(req->path));
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Worker PROCESSES: "pid ppid channel state command\n" for every process of the box, commands percent-encoded
+ * where they are not plain. Where init is not pid 1 (no pid namespace of the box's own), only its descendants
+ * are listed.
+ *
+ * cay-init's own helpers are left out. With cgroup2 they are those children of init that sit in the workers'
+ * node, where this worker sits too and where no process of an exec can go. Without it every exec lives below
+ * a keeper, which takes in its orphans, so that what is a child of init's is a worker or a keeper.
+ */
+
+#include "init/processes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "init/files.h"
+#include "init/files_text.h"
+#include "init/init.h"
+#include "sys/fd.h"
+
+enum { HOPS_MAX = 256, COMMAND_MAX = 1024, CGROUP_MAX = 8192 };
+
+struct listing {
+        const struct cay_worker_request *req;
+        int proc_fd;
+        pid_t init;
+        bool has_node; /* workers have a cgroup2 node of their own */
+        size_t len;
+        char cgroup[CGROUP_MAX];
+        char buf[16 * 1024];
+};
+
+int cay_process_stat_parse(const char *text, struct cay_process *ret)
+{
+        const char *open = strchr(text, '('), *close = strrchr(text, ')');
+        long numbers[3]; /* parent, process group, session */
+        size_t len;
+        char *at;
+
+        if (!open || !close || close < open || close[1] != ' ' || !close[2])
+                return -EINVAL;
+        *ret = (struct cay_process){ .pid = (pid_t)strtol(text, &at, 10), .state = close[2] };
+        if (at == text)
+                return -EINVAL;
+        at = (char *)close + 3;
+        for (unsigned i = 0; i < CAY_COUNT(numbers); i++) {
+                const char *from = at;
+
+                numbers[i] = strtol(from, &at, 10);
+                if (at == from)
+                        return -EINVAL;
+        }
+        ret->ppid = (pid_t)numbers[0];
+        ret->session = (pid_t)numbers[2];
+        len = (size_t)(close - open - 1);
+        memcpy(ret->comm, open + 1, len < sizeof(ret->comm) ? len : sizeof(ret->comm) - 1);
+        return 0;
+}
+
+struct cay_view cay_process_node(const char *text)
+{
+        const char *line, *end, *at;
+
+        for (line = text; strncmp(line, "0::", 3) != 0; line = end + 1) {
+                end = strchr(line, '\n');
+                if (!end)
+                        return (struct cay_view){ "", 0 };
+        }
+        end = line + strcspn(line, "\n");
+        for (at = end; at > line + 3 && at[-1] != '/';)
+                at--;
+        return (struct cay_view){ at, (uint32_t)(end - at) };
+}
+
+uint32_t cay_process_channel(struct cay_view node)
+{
+        uint64_t channel = 0;
+        uint32_t i = 1;
+
+        if (node.len < 2 || node.ptr[0] != 'x')
+                return 0;
+        for (; i < node.len && node.ptr[i] >= '0' && node.ptr[i] <= '9'; i++) {
+                channel = channel * 10 + (uint64_t)(node.ptr[i] - '0');
+                if (channel > UINT32_MAX)
+                        return 0;
+        }
+        return i == node.len || node.ptr[i] == '_' ? (uint32_t)channel : 0;
+}
+
+static int process_read(const struct listing *l, pid_t pid, struct cay_process *ret)
+{
+        char path[32], text[512];
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "%d/stat", pid);
+        n = sys_read_file(l->proc_fd, path, text, sizeof(text));
+        return n < 0 ? (int)n : cay_process_stat_parse(text, ret);
+}
+
+static uint32_t exec_find(const struct listing *l, pid_t pid)
+{
+        for (uint32_t i = 0; i < l->req->exec_count; i++)
+                if (l->req->execs[i].pid == pid)
+                        return l->req->execs[i].channel;
+        return 0;
+}
+
+/* A process's cgroup2 node, empty if it can't be seen; borrowed until the next call. */
+static struct cay_view node_of(struct listing *l, pid_t pid)
+{
+        char path[32];
+
+        snprintf(path, sizeof(path), "%d/cgroup", pid);
+        if (sys_read_file(l->proc_fd, path, l->cgroup, sizeof(l->cgroup)) <= 0)
+                return (struct cay_view){ "", 0 };
+        return cay_process_node(l->cgroup);
+}
+
+static bool is_workers_node(struct cay_view node)
+{
+        return node.len == strlen(CAY_INIT_WORKERS_NODE) &&
+               memcmp(node.ptr, CAY_INIT_WORKERS_NODE, node.len) == 0;
+}
+
+static bool is_helper(const struct listing *l, const struct cay_process *p, struct cay_view node)
+{
+        if (p->pid == getpid())
+                return true;
+        if (p->ppid != l->init)
+                return false;
+        return l->has_node ? is_workers_node(node) : exec_find(l, p->pid) == 0;
+}
+
+/* The exec that a process belongs to, 0 if it can't be told; *ret_ours: init is among its ancestors. */
+static uint32_t channel_find(struct listing *l, const struct cay_process *p, struct cay_view node,
+                             bool *ret_ours)
+{
+        uint32_t channel = cay_process_channel(node);
+        struct cay_process up = *p;
+
+        *ret_ours = l->init == 1;
+        for (unsigned i = 0; i < HOPS_MAX; i++) {
+                if (channel == 0)
+                        channel = exec_find(l, up.pid);
+                if (up.pid == l->init)
+                        *ret_ours = true;
+                if (up.pid == l->init || up.ppid <= 0 || (channel > 0 && *ret_ours) ||
+                    process_read(l, up.ppid, &up) < 0)
+                        break;
+        }
+        return channel > 0 ? channel : exec_find(l, p->session);
+}
+
+/* argv with blanks between, or the name in brackets where there is none (zombies). */
+static void command_read(const struct listing *l, const struct cay_process *p, char *ret, size_t size)
+{
+        char path[32], raw[COMMAND_MAX];
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "%d/cmdline", p->pid);
+        n = sys_read_file(l->proc_fd, path, raw, sizeof(raw));
+        while (n > 0 && raw[n - 1] == '\0')
+                n--;
+        if (n <= 0)
+                n = snprintf(raw, sizeof(raw), "[%s]", p->comm);
+        for (ssize_t i = 0; i < n; i++)
+                if (raw[i] == '\0')
+                        raw[i] = ' ';
+        cay_files_escape(raw, (size_t)n, ret, size);
+}
+
+static int line_put(struct listing *l, const struct cay_process *p, uint32_t channel)
+{
+        char command[COMMAND_MAX];
+        int n;
+
+        command_read(l, p, command, sizeof(command));
+        if (sizeof(l->buf) - l->len < COMMAND_MAX + 64) {
+                int r = cay_files_write_full(l->req->out_fd, l->buf, l->len);
+
+                l->len = 0;
+                if (r < 0)
+                        return r;
+        }
+        n = snprintf(l->buf + l->len, sizeof(l->buf) - l->len, "%d %d %u %c %s\n", p->pid, p->ppid, channel,
+                     p->state, command);
+        l->len += (size_t)n;
+        return 0;
+}
+
+static int list_run(struct listing *l, DIR *dir, uint64_t max, uint64_t *entries)
+{
+        const struct dirent *e;
+
+        while (*entries < max && (e = readdir(dir))) {
+                struct cay_process p;
+                struct cay_view node;
+                uint32_t channel;
+                char *end;
+                long pid = strtol(e->d_name, &end, 10);
+                bool ours;
+                int r;
+
+                if (pid <= 0 || *end || process_read(l, (pid_t)pid, &p) < 0)
+                        continue; /* no process, or one that ended meanwhile */
+                node = node_of(l, p.pid);
+                if (is_helper(l, &p, node))
+                        continue;
+                channel = channel_find(l, &p, node, &ours);
+                if (!ours)
+                        continue;
+                r = line_put(l, &p, channel);
+                if (r < 0)
+                        return r;
+                ++*entries;
+        }
+        return cay_files_write_full(l->req->out_fd, l->buf, l->len);
+}
+
+void cay_processes_list(const struct cay_worker_request *req, struct cay_worker_result *ret)
+{
+        uint64_t max = req->open->file.max_entries > 0 ? req->open->file.max_entries : CAY_PROCESSES_MAX;
+        cay_auto_free struct listing *l = malloc(sizeof(*l));
+        struct cay_error err = { .code = CAY_OK };
+        DIR *dir = l ? opendir("/proc") : NULL;
+        int r;
+
+        if (!dir) {
+                cay_files_fail(&err, l ? -errno : -ENOMEM, "list", "/proc");
+                cay_files_answer(ret, &err);
+                return;
+        }
+        l->req = req;
+        l->proc_fd = dirfd(dir);
+        l->init = getppid();
+        l->has_node = is_workers_node(node_of(l, getpid()));
+        l->len = 0;
+        r = list_run(l, dir, max, &ret->entries);
+        closedir(dir);
+        if (r < 0) {
+                cay_files_fail(&err, r, "list", "/proc");
+                cay_files_answer(ret, &err);
+        }
+}

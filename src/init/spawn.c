@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spawning. Pipes and terminals are made under the file-system ids of the command's user: they belong to it then, and
+ * "/dev/stderr" can be opened again by it. The child's words are bounded and checked: a worker reads hostile files.
+ */
+#include "init/spawn.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/fsuid.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "init/exec.h"
+#include "init/pty.h"
+#include "sys/fd.h"
+#include "sys/syscalls.h"
+#include "sys/unix_socket.h"
+
+struct ends {                  /* the descriptors of one spawn; what is still here at the end is closed */
+        int mine[3], child[3]; /* by number; -1: none */
+        int status[2];
+};
+
+static void ends_close(struct ends *e)
+{
+        for (int i = 0; i < 3; i++) {
+                if (e->mine[i] >= 0)
+                        close(e->mine[i]);
+                if (e->child[i] >= 0)
+                        close(e->child[i]);
+        }
+        for (int i = 0; i < 2; i++) {
+                if (e->status[i] >= 0)
+                        close(e->status[i]);
+        }
+}
+
+/* Pipe number `i` of the child; ours does not block. */
+static int make_pipe(struct ends *e, int i)
+{
+        int fds[2], mine = i == 0 ? 1 : 0;
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+        e->mine[i] = fds[mine];
+        e->child[i] = fds[1 - mine];
+        return fcntl(e->mine[i], F_SETFL, O_NONBLOCK | (mine ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
+}
+
+static int make_terminal(struct ends *e, const struct cay_init *init, const struct cay_box_exec *exec)
+{
+        int master, slave, r;
+
+        r = cay_pty_open(cay_init_is_isolated(init), exec->rows, exec->cols, &master, &slave);
+        if (r < 0)
+                return r;
+        e->mine[1] = master;
+        e->child[0] = slave;
+        if (exec->flags & CAY_BOX_STDIN) { /* a second number: input and output are watched apart */
+                e->mine[0] = fcntl(master, F_DUPFD_CLOEXEC, CAY_INIT_CONTROL_FD + 1);
+                return e->mine[0] < 0 ? -errno : 0;
+        }
+        return 0;
+}
+
+static int make_ends(struct ends *e, const struct cay_init *init, const struct cay_box_open *open,
+                     const struct cay_worker *worker)
+{
+        bool in, out, err;
+        int r = 0;
+
+        if (!worker && open->exec.flags & CAY_BOX_TTY)
+                return make_terminal(e, init, &open->exec);
+        in = worker ? worker->streams & CAY_WORKER_IN : open->exec.flags & CAY_BOX_STDIN;
+        out = !worker || worker->streams & CAY_WORKER_OUT;
+        err = !worker;
+        if (in)
+                r = make_pipe(e, 0);
+        if (r == 0 && out)
+                r = make_pipe(e, 1);
+        if (r == 0 && err)
+                r = make_pipe(e, 2);
+        return r;
+}
+
+static int make_ends_as(struct ends *e, const struct cay_init *init, const struct cay_child *c)
+{
+        bool as_user = cay_init_is_isolated(init) && c->uid != init->uid;
+        int r;
+
+        if (as_user) {
+                setfsgid(c->gid);
+                setfsuid(c->uid);
+        }
+        r = make_ends(e, init, c->open, c->worker);
+        if (as_user) {
+                setfsuid(init->uid);
+                setfsgid(init->gid);
+        }
+        if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->status) < 0)
+                r = -errno;
+        return r;
+}
+
+/* All workers share one node: each is a single process, killed by its pid. */
+static int workers_node(struct cay_init *init)
+{
+        int cgroup = init->fds[CAY_INIT_FD_CGROUP2];
+
+        if (init->workers_node < 0 && cgroup >= 0) {
+                if (mkdirat(cgroup, CAY_INIT_WORKERS_NODE, 0755) < 0 && errno != EEXIST)
+                        return -errno;
+                init->workers_node = sys_open_at(cgroup, CAY_INIT_WORKERS_NODE, O_PATH | O_DIRECTORY, 0);
+        }
+        return init->workers_node;
+}
+
+static pid_t fork_into(int node_fd)
+{
+        struct clone_args args = { .exit_signal = SIGCHLD };
+
+        if (node_fd < 0) {
+                pid_t pid = fork();
+
+                return pid < 0 ? -errno : pid;
+        }
+        args.flags = CLONE_INTO_CGROUP;
+        args.cgroup = (uint64_t)node_fd;
+        return sys_clone3(&args);
+}
+
+/* Kernels before 5.7 cannot fork into a node: there, as without a cgroup2 directory, a keeper does it. */
+static bool has_no_clone_into(pid_t r)
+{
+        return r == -ENOSYS || r == -EINVAL || r == -E2BIG;
+}
+
+static pid_t fork_child(struct cay_channel *ch, struct cay_child *c)
+{
+        struct cay_init *init = ch->init;
+        int cgroup = init->fds[CAY_INIT_FD_CGROUP2];
+        pid_t pid;
+        int r;
+
+        if (c->worker) {
+                pid = fork_into(workers_node(init));
+        } else if (cgroup >= 0 && ch->one_shot && init->is_pid1) {
+                cay_group_take_box(&ch->group, cgroup);
+                pid = fork_into(-1);
+        } else if (cgroup >= 0) {
+                r = cay_group_make_node(&ch->group, cgroup, ch->number);
+                if (r < 0)
+                        return r;
+                pid = fork_into(ch->group.node_fd);
+        } else {
+                pid = -ENOSYS;
+        }
+        if (has_no_clone_into(pid)) {
+                cay_group_remove(&ch->group, cgroup);
+                c->kept = !c->worker;
+                pid = fork_into(-1);
+        }
+        if (pid == 0)
+                cay_child_run(c);
+        return pid;
+}
+
+static uint32_t list_execs(const struct cay_init *init, struct cay_worker_exec *rows, uint32_t max)
+{
+        uint32_t count = 0;
+
+        for (const struct cay_channel *ch = init->channels; ch && count < max; ch = ch->next) {
+                if (ch->kind == CAY_BOX_EXEC && ch->opened_pid > 0)
+                        rows[count++] = (struct cay_worker_exec){ (int32_t)ch->opened_pid, ch->number };
+        }
+        return count;
+}
+
+static void on_status(struct cay_watch *w, uint32_t events);
+
+static int start_streams(struct cay_channel *ch, struct ends *e, bool tty)
+{
+        int r = 0;
+
+        ch->feed.tty = tty;
+        ch->feed.fd = cay_take_fd(e->mine[0]);
+        for (int i = 0; r == 0 && i < CAY_CHANNEL_OUTS; i++) {
+                if (e->mine[1 + i] >= 0)
+                        r = cay_pump_start_take(&ch->pumps[i], cay_take_fd(e->mine[1 + i]));
+        }
+        ch->status_fd = cay_take_fd(e->status[0]);
+        return r == 0 ? cay_watch_add(ch->init->loop, &ch->status, ch->status_fd, EPOLLIN, on_status) : r;
+}
+
+static void spawn_failed(struct cay_channel *ch, int r, const char *what)
+{
+        enum cay_code code = CAY_INTERNAL;
+
+        if (r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -ENOSPC)
+                code = CAY_LIMIT;
+        cay_channel_fail(ch, code, -r, "cannot %s: %s", what, strerror(-r));
+}
+
+static uint32_t choose(uint32_t asked, uint32_t otherwise)
+{
+        return asked == CAY_BOX_ID_DEFAULT ? otherwise : asked;
+}
+
+static void choose_ids(const struct cay_init *init, struct cay_child *c)
+{
+        uint32_t uid = CAY_BOX_ID_DEFAULT, gid = CAY_BOX_ID_DEFAULT;
+        bool isolated = cay_init_is_isolated(init);
+
+        if (!c->worker) {
+                uid = c->open->exec.uid;
+                gid = c->open->exec.gid;
+        } else if (c->open->kind != CAY_BOX_CONNECT) {
+                uid = c->open->file.uid;
+                gid = c->open->file.gid;
+        }
+        c->uid = choose(uid, isolated ? init->config.uid : geteuid());
+        c->gid = choose(gid, isolated ? init->config.gid : getegid());
+}
+
+void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, const struct cay_worker *worker)
+{
+        static struct cay_worker_exec execs[CAY_BOX_CHANNELS_MAX];
+        cay_auto(ends_close) struct ends e = { { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 } };
+        struct cay_init *init = ch->init;
+        struct cay_child c = { .init = init, .open = open, .worker = worker };
+        pid_t pid;
+        int r;
+
+        choose_ids(init, &c);
+        if (cay_init_is_isolated(init) && c.uid == init->uid &&
+            cay_init_has_layer(init, CAY_LAYER_INIT_UID)) {
+                cay_channel_fail(ch, CAY_DENIED, EPERM, "user %u is reserved in a sandbox", c.uid);
+                return;
+        }
+        c.tty = !worker && open->exec.flags & CAY_BOX_TTY;
+        r = make_ends_as(&e, init, &c);
+        if (r < 0) {
+                spawn_failed(ch, r, c.tty ? "make a terminal" : "make pipes");
+                return;
+        }
+        for (int i = 0; i < 3; i++)
+                c.fds[i] = e.child[c.tty ? 0 : i];
+        c.status_fd = e.status[1];
+        if (worker && open->kind == CAY_BOX_PROCESSES) {
+                c.execs = execs;
+                c.exec_count = list_execs(init, execs, CAY_COUNT(execs));
+        }
+        ch->start_ns = cay_clock_ns();
+        pid = fork_child(ch, &c);
+        if (pid < 0) {
+                cay_group_remove(&ch->group, init->fds[CAY_INIT_FD_CGROUP2]);
+                spawn_failed(ch, pid, "start a process");
+                return;
+        }
+        init->childless = false;
+        if (c.kept) {
+                ch->group.keeper = pid; /* OPENED follows when it has told the pid */
+        } else {
+                ch->group.pid = pid;
+                ch->opened_pid = (uint32_t)pid;
+                ch->opened = true;
+        }
+        r = start_streams(ch, &e, c.tty);
+        if (r < 0) {
+                cay_group_kill(&ch->group);
+                spawn_failed(ch, r, "watch a process");
+        }
+}
+
+static void on_note(struct cay_channel *ch, const struct cay_note_result *say, size_t len, int fd)
+{
+        const struct cay_note *note = &say->note;
+
+        switch (note->what) {
+        case CAY_NOTE_LISTENER:
+                if (fd >= 0)
+                        cay_notify_start_take(ch->init->loop, &ch->notify, fd);
+                /* What may follow is a failure, and that is heard at the process's end: no need to wake up for the exec. */
+                if (ch->group.keeper == 0)
+                        cay_watch_remove(&ch->status);
+                return;
+        case CAY_NOTE_FAILED:
+                ch->failed_step = note->step;
+                ch->failed_sys = note->sys;
+                break;
+        case CAY_NOTE_STARTED:
+                if (ch->group.keeper > 0 && note->pid > 0) {
+                        ch->group.pid = note->pid;
+                        ch->opened_pid = (uint32_t)note->pid;
+                        ch->opened = true;
+                }
+                break;
+        case CAY_NOTE_EXITED:
+                if (ch->group.keeper <= 0)
+                        break;
+                ch->group.is_alone = note->alone;
+                ch->group.reaped_us = note->tree_us;
+                cay_channel_exited(ch, note->status, note->user_us, note->sys_us);
+                break;
+        case CAY_NOTE_RESULT:
+                if (len == sizeof(*say) && ch->kind != CAY_BOX_EXEC && !ch->result) {
+                        ch->result = malloc(sizeof(*ch->result));
+                        if (ch->result)
+                                *ch->result = say->result;
+                }
+                break;
+        default:
+                break;
+        }
+        if (fd >= 0)
+                close(fd);
+}
+
+/* One message; false: there is none (any more). */
+static bool hear_one(struct cay_channel *ch)
+{
+        static struct cay_note_result say;
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n;
+
+        if (ch->status_fd < 0)
+                return false;
+        n = sys_recv_fds(ch->status_fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
+        if (n == -EAGAIN || n == -EINTR)
+                return false;
+        if (n < (ssize_t)sizeof(say.note)) {
+                sys_close_fds(fds, n >= 0 ? count : 0);
+                cay_spawn_hang_up(ch);
+                return false;
+        }
+        if (count > 1)
+                sys_close_fds(fds + 1, count - 1);
+        on_note(ch, &say, (size_t)n, count > 0 ? fds[0] : -1);
+        return true;
+}
+
+void cay_spawn_listen(struct cay_channel *ch)
+{
+        while (hear_one(ch))
+                ;
+}
+
+void cay_spawn_hang_up(struct cay_channel *ch)
+{
+        cay_watch_remove(&ch->status);
+        if (ch->status_fd >= 0)
+                close(ch->status_fd);
+        ch->status_fd = -1;
+}
+
+static void on_status(struct cay_watch *w, uint32_t events)
+{
+        struct cay_channel *ch = cay_container_of(w, struct cay_channel, status);
+
+        hear_one(ch);
+        cay_channel_step(ch);
+}

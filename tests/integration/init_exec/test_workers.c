@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* File channels end to end: the worker mechanism, as the sandbox's user, under the sandbox's rules. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "integration/init_exec/harness.h"
+
+static enum box_way way;
+static char place[64];
+
+static struct cay_box_open file_open(enum cay_box_kind kind, const char *path)
+{
+        return (struct cay_box_open){
+                .kind = (uint16_t)kind,
+                .window = CAY_BOX_WINDOW,
+                .file = { .uid = CAY_BOX_ID_DEFAULT,
+                          .gid = CAY_BOX_ID_DEFAULT,
+                          .mode = 0640,
+                          .path = { path, (uint32_t)strlen(path) } },
+        };
+}
+
+static void start(struct box *b)
+{
+        box_start(b, way);
+        snprintf(place, sizeof(place), "/tmp/cay-workers-%d-%d", (int)getpid(), (int)way);
+}
+
+static void do_file(struct box *b, struct run *r, enum cay_box_kind kind, const char *path)
+{
+        struct cay_box_open open = file_open(kind, path);
+
+        run_open(b, r, &open, NULL, NULL);
+        run_wait(r, 5000);
+}
+
+static void a_file_goes_in_and_out(void **state)
+{
+        struct cay_box_open open;
+        size_t sent = 0, total = 5000000;
+        uint64_t hash = 0;
+        char block[8192];
+        struct run r;
+        struct box b;
+
+        start(&b);
+        open = file_open(CAY_BOX_WRITE, place);
+        open.file.flags = CAY_BOX_TRUNCATE;
+        run_open(&b, &r, &open, NULL, NULL);
+        memset(block, 'z', sizeof(block));
+        while (sent < total && !r.ended) {
+                size_t want = total - sent < sizeof(block) ? total - sent : sizeof(block);
+                size_t put = cay_box_channel_write(&r.channel, block, want);
+
+                for (size_t i = 0; i < put; i++)
+                        hash = (hash ^ 'z') * 0x100000001b3ull;
+                sent += put;
+                if (put < want)
+                        box_round(&b, 100);
+        }
+        cay_box_channel_write_eof(&r.channel);
+        run_wait(&r, 5000);
+        assert_int_equal(r.end.code, CAY_OK);
+        assert_int_equal(r.end.file.bytes, total);
+        run_free(&r);
+
+        do_file(&b, &r, CAY_BOX_STAT, place);
+        assert_int_equal(r.end.code, CAY_OK);
+        assert_int_equal(r.end.file.stat.size, total);
+        assert_int_equal(r.end.file.stat.type, CAY_FILE_REGULAR);
+        assert_int_equal(r.end.file.stat.uid, way == BOX_ISOLATED ? BOX_USER : geteuid());
+        run_free(&r);
+
+        do_file(&b, &r, CAY_BOX_READ, place);
+        assert_int_equal(r.end.code, CAY_OK);
+        assert_int_equal(r.out_bytes, total);
+        assert_true(r.out_hash == hash);
+        run_free(&r);
+
+        do_file(&b, &r, CAY_BOX_REMOVE, place);
+        assert_int_equal(r.end.code, CAY_OK);
+        run_free(&r);
+        do_file(&b, &r, CAY_BOX_READ, place);
+        assert_int_equal(r.end.code, CAY_NOT_FOUND);
+        assert_int_equal(r.end.sys, ENOENT);
+        run_free(&r);
+        box_stop(&b);
+}
+
+static void the_users_rights_hold(void **state)
+{
+        struct run r;
+        struct box b;
+
+        if (way != BOX_ISOLATED)
+                skip();
+        start(&b);
+        do_file(&b, &r, CAY_BOX_READ, "/etc/shadow");
+        assert_int_equal(r.end.code, CAY_DENIED);
+        run_free(&r);
+        do_file(&b, &r, CAY_BOX_MKDIR, "/etc/cay-made");
+        assert_int_equal(r.end.code, CAY_DENIED);
+        run_free(&r);
+        do_file(&b, &r, CAY_BOX_CHMOD, "/proc/self/comm");
+        assert_int_not_equal(r.end.code, CAY_OK);
+        run_free(&r);
+        box_stop(&b);
+}
+
+static void processes_know_their_exec(void **state)
+{
+        struct run r, list;
+        char row[64];
+        struct box b;
+
+        start(&b);
+        run_sh(&b, &r, NULL, "setsid sh -c 'sleep 77 & wait' & sleep 0.1; echo ready; sleep 78");
+        run_wait_out(&r, "ready", 5000);
+        do_file(&b, &list, CAY_BOX_PROCESSES, "");
+        assert_int_equal(list.end.code, CAY_OK);
+        assert_non_null(strstr(cay_buf_data(&list.out), "sleep 78"));
+        if (way != BOX_PLAIN) { /* without a cgroup a daemon's origin is a guess */
+                char *at = strstr(cay_buf_data(&list.out), "sleep 77");
+
+                assert_non_null(at);
+                while (at > cay_buf_data(&list.out) && at[-1] != '\n')
+                        at--;
+                snprintf(row, sizeof(row), "%.*s", (int)strcspn(at, "\n"), at);
+                assert_non_null(strstr(row, " 1 ")); /* the channel's number, among pid and parent */
+        }
+        run_free(&list);
+        run_free(&r);
+        box_stop(&b);
+}
+
+static unsigned workers(struct box *b)
+{
+        struct run r;
+        unsigned n;
+
+        run_sh(b, &r, NULL, "grep -ls '^PPid:.1$' /proc/[0-9]*/status | wc -l");
+        run_wait(&r, 5000);
+        n = (unsigned)strtoul(cay_buf_data(&r.out), NULL, 10);
+        run_free(&r);
+        return n;
+}
+
+static void closing_stops_the_worker(void **state)
+{
+        struct cay_box_open open;
+        struct run r;
+        struct box b;
+
+        if (way != BOX_ISOLATED)
+                skip(); /* pids are the machine's there */
+        start(&b);
+        open = file_open(CAY_BOX_WRITE, place);
+        run_open(&b, &r, &open, NULL, NULL); /* waits for bytes that never come */
+        run_wait_opened(&r, 5000);
+        assert_int_equal(workers(&b), 2); /* it, and the shell that counts */
+        run_free(&r);
+        for (int i = 0; i < 100 && workers(&b) > 1; i++)
+                usleep(10000);
+        assert_int_equal(workers(&b), 1);
+        box_stop(&b);
+}
+
+static void a_killed_worker_is_told(void **state)
+{
+        struct cay_box_open open;
+        struct run r, killer;
+        char script[64];
+        struct box b;
+
+        start(&b);
+        open = file_open(CAY_BOX_WRITE, place);
+        run_open(&b, &r, &open, NULL, NULL);
+        run_wait_opened(&r, 5000);
+        snprintf(script, sizeof(script), "kill -9 %u", r.pid);
+        run_sh(&b, &killer, NULL, script);
+        run_wait(&killer, 5000);
+        run_free(&killer);
+        run_wait(&r, 5000);
+        assert_int_equal(r.end.code, CAY_UNAVAILABLE);
+        run_free(&r);
+        do_file(&b, &r, CAY_BOX_REMOVE, place);
+        run_free(&r);
+        box_stop(&b);
+}
+
+static void reading_survives_cuts(void **state)
+{
+        struct cay_box_open open;
+        uint64_t next = 0, until = now_ms() + 20000;
+        struct run r;
+        struct box b;
+
+        start(&b);
+        run_sh(&b, &r, NULL, "head -c 8000000 /dev/zero > /tmp/cay-cuts; chmod 644 /tmp/cay-cuts");
+        run_wait(&r, 5000);
+        run_free(&r);
+        open = file_open(CAY_BOX_READ, "/tmp/cay-cuts");
+        run_open(&b, &r, &open, NULL, NULL);
+        r.keep = false;
+        while (!r.ended) {
+                assert_true(now_ms() < until);
+                box_round(&b, 100);
+                if (r.out_bytes >= next) {
+                        next += 500000;
+                        box_relink(&b);
+                }
+        }
+        assert_int_equal(r.out_bytes, 8000000);
+        assert_int_equal(r.end.code, CAY_OK);
+        run_free(&r);
+        do_file(&b, &r, CAY_BOX_REMOVE, "/tmp/cay-cuts");
+        run_free(&r);
+        box_stop(&b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_file_goes_in_and_out),    cmocka_unit_test(the_users_rights_hold),
+                cmocka_unit_test(processes_know_their_exec), cmocka_unit_test(closing_stops_the_worker),
+                cmocka_unit_test(a_killed_worker_is_told),   cmocka_unit_test(reading_survives_cuts),
+        };
+        static const char *const names[] = { "files by a plain process", "files with a cgroup2 node",
+                                             "files in namespaces" };
+        int failed = 0;
+
+        for (way = BOX_PLAIN; way <= BOX_ISOLATED; way++) {
+                if (way == BOX_ISOLATED && geteuid() != 0) {
+                        print_message("files in namespaces: needs root, skipped\n");
+                        continue;
+                }
+                failed += _cmocka_run_group_tests(names[way], tests, CAY_COUNT(tests), NULL, NULL);
+        }
+        return failed;
+}
