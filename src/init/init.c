@@ -237,7 +237,9 @@ int cay_init_main(void)
         int r;
 
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        /* With a pid namespace our death is everybody's; without, we must live on to end what we started (end of the socket). */
+        if (getpid() == 1)
+                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         reset_signals();
         check_stdio();
         r = receive_config(&the);

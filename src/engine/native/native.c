@@ -194,7 +194,7 @@ static void on_answer(struct warden_call *warden_call, const struct wire_answer 
         }
         if (c->box && ((c->type == WIRE_box_make && err.code != CAY_OK && err.code != CAY_EXISTS) || c->type == WIRE_box_drop))
                 forget_id(c->e, c->box->id);
-        if (c->type == WIRE_box_make && err.code != CAY_OK && c->box->link_fd >= 0) {
+        if ((c->type == WIRE_box_make || c->type == WIRE_box_link) && err.code != CAY_OK && c->box->link_fd >= 0) {
                 close(c->box->link_fd);
                 c->box->link_fd = -1;
         }

@@ -34,19 +34,18 @@ static void stat_tells_what_there_is(void **state)
         assert_int_equal(run(&r, cay_file_stat, "", NULL), CAY_INVALID);
 }
 
-static void a_long_target_is_cut_and_it_is_said(void **state)
+static void a_long_target_is_whole(void **state)
 {
         cay_auto(run_done) struct run r = { 0 };
-        char target[3500];
+        char target[4096]; /* the longest there is */
 
         (void)state;
         memset(target, 't', sizeof(target) - 1);
         target[sizeof(target) - 1] = '\0';
         assert_int_equal(symlink(target, "l"), 0);
         assert_int_equal(run(&r, cay_file_stat, "l", NULL), CAY_OK);
-        assert_int_equal(strlen(r.res.target), CAY_WORKER_TARGET - 1);
+        assert_string_equal(r.res.target, target);
         assert_int_equal(r.res.size, sizeof(target) - 1);
-        assert_non_null(strstr(r.res.msg, "cut"));
 }
 
 static void odd_names_are_names(void **state)
@@ -178,7 +177,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 FILE_TEST(stat_tells_what_there_is),
-                FILE_TEST(a_long_target_is_cut_and_it_is_said),
+                FILE_TEST(a_long_target_is_whole),
                 FILE_TEST(odd_names_are_names),
                 FILE_TEST(mkdir_makes_what_was_asked),
                 FILE_TEST(symlinks_are_text),

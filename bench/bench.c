@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a fresh box for one command costs: `cay run -- /bin/true` beside bubblewrap, runc, Docker and a bare
+ * posix_spawn of the same program, as a Markdown table.
+ *
+ * Theory of operation. The rows take turns (A, B, C, A, B, C, …), so that whatever else the machine does
+ * falls on all of them. Each turn is timed from just before posix_spawn to the moment when the program and
+ * everything it started have ended: the driver is a subreaper, so a helper that outlives its program is waited
+ * for and counted. Before each turn of cay nothing of Cay may be alive or left behind; that look is not timed.
+ * No shell is involved; an exit status other than 0 ends the measurement.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "leftover.h"
+#include "rivals.h"
+
+enum { RUNS_DEFAULT = 200, RUNS_MAX = 100000, WARMUP = 5 };
+
+struct row {
+        struct rival rival;
+        double *ms;     /* owned: one entry per round */
+        double *sorted; /* owned: the same, in order */
+};
+
+static double now_ms(void)
+{
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, int n, double q)
+{
+        int at = (int)(q * (n - 1) + 0.5);
+
+        return sorted[at];
+}
+
+/* One turn; the time in milliseconds, or -1 after saying what went wrong. */
+static double turn(struct rival *rival)
+{
+        double begin, end;
+        int status, r;
+        pid_t pid;
+
+        if (rival->marks && leftover_find(rival->marks)) {
+                fprintf(stderr, "bench: something of an earlier '%s' run is still there (above)\n",
+                        rival->name);
+                return -1;
+        }
+        begin = now_ms();
+        r = rivals_spawn(rival->argv, &pid);
+        if (r < 0) {
+                fprintf(stderr, "bench: %s: %s\n", rival->argv[0], strerror(-r));
+                return -1;
+        }
+        status = rivals_wait_all(pid);
+        end = now_ms();
+        if (status != 0) {
+                fprintf(stderr, "bench: '%s' ended with wait status %d\n", rival->name, status);
+                return -1;
+        }
+        return end - begin;
+}
+
+static int measure(struct row *rows, int count, int runs)
+{
+        bool tty = isatty(STDERR_FILENO);
+
+        for (int round = -WARMUP; round < runs; round++) {
+                for (int i = 0; i < count; i++) {
+                        double ms = turn(&rows[i].rival);
+
+                        if (ms < 0)
+                                return -1;
+                        if (round >= 0)
+                                rows[i].ms[round] = ms;
+                }
+                if (tty && round >= 0 && round % 10 == 0)
+                        fprintf(stderr, "\r%d of %d rounds", round, runs);
+        }
+        if (tty)
+                fprintf(stderr, "\r%20s\r", "");
+        return 0;
+}
+
+/* The median over the rounds of this row's time divided by the reference's in the same round. */
+static double paired_ratio(const struct row *row, const struct row *reference, double *scratch, int runs)
+{
+        for (int i = 0; i < runs; i++)
+                scratch[i] = row->ms[i] / reference->ms[i];
+        qsort(scratch, (size_t)runs, sizeof(*scratch), by_value);
+        return quantile(scratch, runs, 0.5);
+}
+
+static void print_table(struct row *rows, int count, int runs)
+{
+        const struct row *reference = NULL;
+        double *scratch = calloc((size_t)runs, sizeof(*scratch));
+
+        if (!scratch)
+                return;
+        for (int i = 0; i < count; i++) {
+                memcpy(rows[i].sorted, rows[i].ms, (size_t)runs * sizeof(double));
+                qsort(rows[i].sorted, (size_t)runs, sizeof(double), by_value);
+                if (rows[i].rival.is_reference)
+                        reference = &rows[i];
+        }
+        printf("| one /bin/true, start to nothing left | median ms | p90 ms | best ms | × bubblewrap "
+               "(medians) | "
+               "× bubblewrap (per round) |\n|---|---|---|---|---|---|\n");
+        for (int i = 0; i < count; i++) {
+                const struct row *row = &rows[i];
+                double median = quantile(row->sorted, runs, 0.5);
+
+                printf("| %s | %.2f | %.2f | %.2f |", row->rival.name, median,
+                       quantile(row->sorted, runs, 0.9), row->sorted[0]);
+                if (reference)
+                        printf(" %.2f | %.2f |\n", median / quantile(reference->sorted, runs, 0.5),
+                               paired_ratio(row, reference, scratch, runs));
+                else
+                        printf(" – | – |\n");
+        }
+        free(scratch);
+}
+
+static void usage(FILE *out)
+{
+        fprintf(out, "usage: bench [--runs N] [--only NAME,NAME…] [BUILD]\n"
+                     "names: spawn cay bubblewrap runc docker\n");
+}
+
+static bool is_wanted(const char *only, const char *name)
+{
+        size_t n = strlen(name);
+
+        if (!only)
+                return true;
+        for (const char *p = only; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+                if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
+                        return true;
+        return false;
+}
+
+static bool parse_runs(const char *text, int *ret_runs)
+{
+        char *end;
+        long n;
+
+        errno = 0;
+        n = strtol(text, &end, 10);
+        if (errno != 0 || end == text || *end != '\0' || n < 1 || n > RUNS_MAX)
+                return false;
+        *ret_runs = (int)n;
+        return true;
+}
+
+static int parse_args(int argc, char **argv, int *ret_runs, const char **ret_only, const char **ret_build)
+{
+        for (int i = 1; i < argc; i++) {
+                if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {
+                        if (!parse_runs(argv[++i], ret_runs)) {
+                                fprintf(stderr, "bench: --runs: a number from 1 to %d, not '%s'\n", RUNS_MAX,
+                                        argv[i]);
+                                return -1;
+                        }
+                } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+                        *ret_only = argv[++i];
+                } else if (argv[i][0] != '-') {
+                        *ret_build = argv[i];
+                } else {
+                        usage(stderr);
+                        return -1;
+                }
+        }
+        return 0;
+}
+
+int main(int argc, char **argv)
+{
+        struct row rows[RIVALS_COUNT];
+        const char *only = NULL, *build = "build";
+        int runs = RUNS_DEFAULT, count = 0, status = 1;
+
+        memset(rows, 0, sizeof(rows));
+        if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+                usage(stdout);
+                return 0;
+        }
+        if (parse_args(argc, argv, &runs, &only, &build) < 0)
+                return 2;
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        rivals_print_machine(runs);
+
+        for (int i = 0; i < RIVALS_COUNT; i++) {
+                struct rival *rival = &rows[count].rival;
+
+                if (!is_wanted(only, rivals_name(i)))
+                        continue;
+                if (rivals_open(i, build, rival) < 0) {
+                        rivals_close(rival);
+                        memset(rival, 0, sizeof(*rival));
+                        if (i == RIVAL_CAY)
+                                goto out;
+                        continue;
+                }
+                rivals_print_command(rival);
+                rows[count].ms = calloc((size_t)runs, sizeof(double));
+                rows[count].sorted = calloc((size_t)runs, sizeof(double));
+                count++;
+                if (!rows[count - 1].ms || !rows[count - 1].sorted) {
+                        fprintf(stderr, "bench: no memory for %d runs\n", runs);
+                        goto out;
+                }
+        }
+        printf("\n");
+        fflush(stdout);
+        if (count > 0 && measure(rows, count, runs) == 0) {
+                print_table(rows, count, runs);
+                status = 0;
+        }
+out:
+        for (int i = 0; i < count; i++) {
+                rivals_close(&rows[i].rival);
+                free(rows[i].ms);
+                free(rows[i].sorted);
+        }
+        return status;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a run's result is shown: one JSON object, one line about its cause, a table of its steps. */
+#pragma once
+
+#include "base/buf.h"
+#include "lib/run.h"
+
+/* The object of --json; out and err are the streams' bytes. err_or_null: the run failed, there is no result but an id. 0 or -errno. */
+int cay_render_run_json(const struct cay_run_result *r, const char *engine, const struct cay_buf *out,
+                        const struct cay_buf *err, const struct cay_error *failure, struct cay_buf *json);
+/* "cay: CAUSE: text; advice" and what else must not go unsaid; nothing when all is well. */
+void cay_render_run_cause(const struct cay_run_result *r, FILE *to);
+void cay_render_run_trace(struct cay_run *run, FILE *to);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of `cay run`: read, checked, folders opened; nothing is made before all of them are right. */
+#pragma once
+
+#include "cli/args_flags.h"
+#include "core/limits.h"
+#include "lib/run.h"
+
+#define CAY_RUN_JSON_OUTPUT_MAX (256ull << 20) /* --json keeps the output in memory */
+
+struct cay_run_args {
+        const char *template, *workspace, *user, *cwd, *engine, *id;
+        struct cay_flag_list env;
+        struct cay_limits limits;
+        unsigned may_skip, test_off;
+        bool read_only, tty, json, quiet, trace;
+        char **command;              /* points into argv */
+        int rootfs_fd, workspace_fd; /* owned; -1: none */
+        bool workspace_rw;
+};
+
+/* 0; 1: --help was asked for; -1. */
+int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_error *err);
+void cay_run_args_done(struct cay_run_args *a);
+void cay_run_args_print_help(FILE *out);
+void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o); /* borrows from a */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Port: the shell around a box. An adapter embeds struct cay_engine and finds itself by cay_container_of. An engine makes,
+ * freezes, measures and removes boxes and hands over a duplex stream to the cay-init inside; what happens inside
+ * is the box link's business.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/job.h"
+#include "core/spec.h"
+
+#define CAY_ENGINE_SECRET 32
+
+struct cay_loop;
+struct cay_engine;
+
+struct cay_engine_env {
+        struct cay_loop *loop;   /* borrowed: outlives the engine */
+        const char *program_dir; /* where cay-warden and cay-init are */
+        bool trace;              /* collect step times */
+};
+
+struct cay_engine_stats {
+        uint64_t memory_bytes, memory_peak_bytes, oom_kills;
+        uint64_t pids, pids_refused;
+        uint64_t cpu_us;
+};
+
+/* What is known of a box; filled by the engine before the job that it was given to is finished. Owner: the caller. */
+struct cay_engine_box {
+        char id[CAY_NAME_MAX + 1];
+        int link_fd;                       /* stream to init; taken by the caller (set to -1 when taken) */
+        uint8_t secret[CAY_ENGINE_SECRET]; /* for the link's HELLO */
+        unsigned skipped;                  /* limits that are not held, as the spec allowed */
+        const char *workspace; /* as commands see it; NULL: /workspace. The engine's, until destroyed */
+        struct cay_engine_stats stats; /* as of stats or destroy */
+};
+
+enum {                             /* cay_engine_ops.lacks: what every isolating engine has */
+       CAY_ENGINE_LACKS_USERS = 1, /* commands run as the caller; no other user can be asked for */
+       CAY_ENGINE_LACKS_ISOLATION =
+               2, /* code can do whatever the caller can: only used when asked for by name */
+};
+
+struct cay_engine_ops {
+        const char *name;
+        unsigned lacks;
+
+        /* Checks its means; may block, start-up only. */
+        int (*open)(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err);
+        void (*close)(
+                struct cay_engine *
+                        e); /* accepts NULL; boxes that are left are destroyed; pending jobs end as CAY_UNAVAILABLE */
+
+        /* Limits (mask) that this engine can hold on this host. */
+        unsigned (*can_hold)(struct cay_engine *e);
+
+        /*
+         * Nothing below blocks; each call finishes its job exactly once; box and spec are borrowed until then.
+         * create: link_fd and secret may be set before the job is finished, so that frames can be sent at once.
+         * A job that fails leaves link_fd at -1. A spec that cay_spec_check refuses: its error, and nothing is made.
+         * An id that exists already: CAY_EXISTS. A limit that cannot be held and may not be skipped: CAY_UNSUPPORTED.
+         */
+        void (*create)(struct cay_engine *e, const struct cay_spec *spec, struct cay_engine_box *box,
+                       struct cay_job *job);
+        void (*relink)(struct cay_engine *e, struct cay_engine_box *box,
+                       struct cay_job *job); /* a fresh link_fd; the old stream ends */
+        void (*freeze)(struct cay_engine *e, const char *id, struct cay_job *job);
+        void (*thaw)(struct cay_engine *e, const char *id, struct cay_job *job);
+        void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
+        /* Ends everything in it and unmakes it; box->stats holds the last figures. An absent id is success. */
+        void (*destroy)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
+        /* Told when a box ends by itself (init gone). May be NULL. */
+        void (*on_gone)(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx);
+        /* Calls back for every box there is. */
+        void (*list)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx);
+        /* Step times since open, oldest first: name, microseconds since start; NULL when not traced. */
+        void (*trace)(struct cay_engine *e,
+                      void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx);
+};
+
+struct cay_engine {
+        const struct cay_engine_ops *ops;
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every engine may take for granted of a spec, checked in one place. */
+#include "core/spec.h"
+
+int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
+{
+        if (!cay_id_is_valid(spec->id))
+                return cay_fail(err, CAY_INVALID,
+                                "id '%.80s' is not a name: 1 to %d of a-z, 0-9 and '-', no '-' at either end",
+                                spec->id, CAY_NAME_MAX);
+        switch (spec->template_kind) {
+        case CAY_TEMPLATE_HOST:
+                if (spec->rootfs_fd >= 0)
+                        return cay_fail(err, CAY_INVALID, "the host template takes no root folder");
+                break;
+        case CAY_TEMPLATE_ROOTFS:
+                if (spec->rootfs_fd < 0)
+                        return cay_fail(err, CAY_INVALID, "the rootfs template needs a root folder");
+                break;
+        default:
+                return cay_fail(err, CAY_INVALID, "unknown kind of template (%d)", (int)spec->template_kind);
+        }
+        if (spec->workspace_rw && spec->workspace_fd < 0)
+                return cay_fail(err, CAY_INVALID, "a writable workspace needs a folder");
+        if (spec->may_skip & ~CAY_LIMIT_MASK_ALL)
+                return cay_fail(err, CAY_INVALID, "unknown limits among those that may be skipped");
+#ifndef CAY_TEST_HOOKS
+        if (spec->test_off != 0)
+                return cay_fail(err, CAY_INVALID, "layers can be switched off in test builds only");
+#endif
+        return cay_limits_check(&spec->limits, err);
+}
+
+int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,
+                            struct cay_error *err)
+{
+        static const char prefix[] = "rootfs:";
+
+        if (strcmp(text, "host") == 0) {
+                *ret_kind = CAY_TEMPLATE_HOST;
+                *ret_dir = NULL;
+                return 0;
+        }
+        if (strncmp(text, prefix, sizeof(prefix) - 1) == 0)
+                text += sizeof(prefix) - 1;
+        else if (strchr(text, '/') == NULL && strcmp(text, ".") != 0 && strcmp(text, "..") != 0)
+                return cay_fail(err, CAY_INVALID,
+                                "'%.80s' is no template: host, a folder (with a '/'), or rootfs:DIR", text);
+        if (text[0] == '\0')
+                return cay_fail(err, CAY_INVALID, "the folder's name is empty");
+        *ret_kind = CAY_TEMPLATE_ROOTFS;
+        *ret_dir = text;
+        return 0;
+}
+
+int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, bool *ret_rw, struct cay_error *err)
+{
+        const char *colon = strrchr(text, ':');
+        size_t len = strlen(text);
+        bool rw = false;
+
+        if (colon != NULL && (strcmp(colon, ":ro") == 0 || strcmp(colon, ":rw") == 0)) {
+                rw = colon[2] == 'w';
+                len = (size_t)(colon - text);
+        }
+        if (len == 0)
+                return cay_fail(err, CAY_INVALID, "the folder's name is empty");
+        *ret_dir_len = len;
+        *ret_rw = rw;
+        return 0;
+}

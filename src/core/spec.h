@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine needs to know to make a sandbox. Plain values; strings and descriptors are borrowed for the call. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "core/limits.h"
+
+enum cay_template_kind {
+        CAY_TEMPLATE_HOST,   /* the machine's own /usr */
+        CAY_TEMPLATE_ROOTFS, /* a directory */
+};
+
+struct cay_spec {
+        char id[CAY_NAME_MAX + 1];
+        enum cay_template_kind template_kind;
+        int rootfs_fd;    /* O_PATH directory for CAY_TEMPLATE_ROOTFS, else -1 */
+        int workspace_fd; /* O_PATH directory mapped to /workspace, or -1: empty */
+        bool workspace_rw;
+        bool read_only; /* root read-only; /workspace, /tmp and /dev/shm stay writable */
+        bool one_shot;  /* ends with its first command */
+        struct cay_limits limits;
+        unsigned may_skip; /* limits (mask) that need not hold on this host */
+        unsigned test_off; /* layers switched off; test builds only */
+};
+
+int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);
+
+/* "host", "rootfs:DIR", or DIR (with a '/' in it, so that a mistyped word is no folder); ret_dir points into text. */
+int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,
+                            struct cay_error *err);
+/* "DIR[:ro|:rw]": how long DIR is and whether it is writable. Read-only unless asked for: the safe default. */
+int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, bool *ret_rw, struct cay_error *err);

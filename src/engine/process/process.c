@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process engine (process.h).
+ *
+ * Theory of operation. A box is one cay-init, spawned with a control socket on descriptor 3 and no CAY_INIT_ISOLATED. It lives
+ * until it is destroyed, until it dies by itself (told by its pidfd), or until this process dies: init then sees
+ * the end of the control socket and ends what it started.
+ *
+ * Destroying stops init first (a stopped subreaper still collects every orphan, and starts nothing new), kills everything below
+ * it until a look at /proc finds nothing alive, then kills init, collects what came to us, and empties the scratch
+ * folder in portions. No step blocks: each is a timer tick.
+ *
+ * Freezing is refused: SIGSTOP is seen by parents that wait for it, and SIGCONT would also wake what the code had stopped
+ * itself. Only a kernel freezer does it right, and that needs cgroups of our own, which is the native engine.
+ */
+#include "engine/process/process.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "engine/process/init_child.h"
+#include "engine/process/scratch.h"
+#include "engine/process/tree.h"
+#include "loop/loop.h"
+
+#define BOXES_MAX 1024u
+#define TICK_MS 2
+#define DESTROY_MS 10000   /* after that the box is given up with an error */
+#define REMOVE_BUDGET 2000 /* entries of a scratch folder per tick */
+
+#define HOLDS                                                                                                \
+        (CAY_LIMIT_BIT(files) | CAY_LIMIT_BIT(output_bytes) | CAY_LIMIT_BIT(wall_ms) |                       \
+         CAY_LIMIT_BIT(cpu_time_ms))
+
+enum state { LIVES, GONE, KILLING, REAPING, SWEEPING }; /* GONE: init died by itself */
+
+struct box {
+        struct process_engine *engine; /* borrowed: its owner */
+        struct box *next;
+        enum state state;
+        char id[CAY_NAME_MAX + 1];
+        struct cay_init_child init;
+        struct cay_watch watch; /* its pidfd */
+        struct cay_timer tick;
+        struct cay_scratch scratch;
+        char workspace[PATH_MAX];
+        uint64_t give_up_ms;
+        bool reaped;
+        struct cay_engine_stats last;
+        struct cay_engine_box *asker; /* borrowed from who asked for destroy */
+        struct cay_job *job;
+};
+
+struct process_engine {
+        struct cay_engine engine;
+        struct cay_loop *loop; /* borrowed */
+        char init_path[512];
+        struct box *boxes; /* owned */
+        unsigned count;
+        bool was_subreaper;
+        void (*gone)(void *ctx, const char *id);
+        void *gone_ctx;
+};
+
+static struct process_engine *self(struct cay_engine *e)
+{
+        return cay_container_of(e, struct process_engine, engine);
+}
+
+static void finish(struct process_engine *pe, struct cay_job *job, const struct cay_error *err)
+{
+        cay_job_finish(cay_loop_jobs(pe->loop), job, err);
+}
+
+static struct box *find(struct process_engine *pe, const char *id)
+{
+        for (struct box *b = pe->boxes; b != NULL; b = b->next)
+                if (strcmp(b->id, id) == 0)
+                        return b;
+        return NULL;
+}
+
+static int process_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
+{
+        cay_auto_free struct process_engine *pe = calloc(1, sizeof(*pe));
+        int subreaper = 0, n;
+
+        if (pe == NULL)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
+        pe->engine.ops = &cay_engine_process_ops;
+        pe->loop = env->loop;
+        n = snprintf(pe->init_path, sizeof(pe->init_path), "%s/cay-init", env->program_dir);
+        if (n < 0 || (size_t)n >= sizeof(pe->init_path))
+                return cay_fail(err, CAY_INVALID, "the path of cay-init is too long");
+        if (access(pe->init_path, X_OK) < 0)
+                return cay_fail_sys(err, CAY_UNAVAILABLE, -errno, "%s", pe->init_path);
+        prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+        pe->was_subreaper = subreaper != 0;
+        if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "become a subreaper");
+        cay_scratch_sweep();
+        *ret = &cay_take(pe)->engine;
+        return 0;
+}
+
+static unsigned process_can_hold(struct cay_engine *e)
+{
+        return HOLDS;
+}
+
+/* What this engine cannot give is refused before anything is made. */
+static int check(struct process_engine *pe, const struct cay_spec *spec, struct cay_error *err)
+{
+        unsigned missing = cay_limits_set_mask(&spec->limits) & ~HOLDS & ~spec->may_skip;
+        char list[128];
+
+        if (cay_spec_check(spec, err) < 0)
+                return -1;
+        if (find(pe, spec->id) != NULL)
+                return cay_fail(err, CAY_EXISTS, "'%s' exists already", spec->id);
+        if (pe->count >= BOXES_MAX)
+                return cay_fail(err, CAY_LIMIT, "there are %u boxes already", pe->count);
+        if (spec->template_kind != CAY_TEMPLATE_HOST)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "the process engine has no root of its own: no template but host");
+        if (spec->read_only)
+                return cay_fail(err, CAY_UNSUPPORTED, "the process engine cannot make its root read-only");
+        if (spec->workspace_fd >= 0 && !spec->workspace_rw)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "the process engine cannot make a workspace read-only: give it as DIR:rw");
+        if (missing != 0)
+                return cay_fail(err, CAY_UNSUPPORTED, "the process engine cannot hold these limits: %s",
+                                cay_limit_mask_text(missing, list, sizeof(list)));
+        return 0;
+}
+
+static void tell_gone(struct process_engine *pe, struct box *b)
+{
+        if (pe->gone != NULL)
+                pe->gone(pe->gone_ctx, b->id);
+}
+
+static bool is_known(void *ctx, pid_t pid)
+{
+        const struct process_engine *pe = ctx;
+
+        for (const struct box *b = pe->boxes; b != NULL; b = b->next)
+                if (b->init.pid == pid && !b->reaped)
+                        return true;
+        return false;
+}
+
+static void reap(struct box *b)
+{
+        if (b->reaped || b->init.pid <= 0)
+                return;
+        if (waitpid(b->init.pid, NULL, WNOHANG) != 0)
+                b->reaped = true;
+}
+
+static void on_init_gone(struct cay_watch *w, uint32_t events)
+{
+        struct box *b = cay_container_of(w, struct box, watch);
+        unsigned alive;
+
+        cay_watch_remove(w);
+        reap(b);
+        if (b->state != LIVES)
+                return;
+        b->state = GONE;
+        cay_tree_end_orphans(is_known, b->engine, &alive);
+        tell_gone(b->engine, b);
+}
+
+/* A half-made box as well: everything is either there or at its empty value. */
+static void box_free(struct box *b)
+{
+        cay_watch_remove(&b->watch);
+        cay_timer_clear(&b->tick);
+        cay_init_child_close(&b->init);
+        if (b->scratch.fd >= 0)
+                close(b->scratch.fd);
+        free(b);
+}
+
+static void unlist(struct process_engine *pe, struct box *b)
+{
+        for (struct box **p = &pe->boxes; *p != NULL; p = &(*p)->next) {
+                if (*p == b) {
+                        *p = b->next;
+                        pe->count--;
+                        return;
+                }
+        }
+}
+
+static int choose_workspace(struct box *b, const struct cay_spec *spec, int *ret_cwd, struct cay_error *err)
+{
+        char link[32];
+        ssize_t n;
+
+        if (spec->workspace_fd < 0) {
+                if (cay_scratch_make(&b->scratch, err) < 0)
+                        return -1;
+                cay_str_copy(b->workspace, sizeof(b->workspace), b->scratch.path);
+                *ret_cwd = b->scratch.fd;
+                return 0;
+        }
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", spec->workspace_fd);
+        n = readlink(link, b->workspace, sizeof(b->workspace) - 1);
+        if (n < 0 || (size_t)n >= sizeof(b->workspace) - 1)
+                return cay_fail_sys(err, CAY_INTERNAL, n < 0 ? -errno : -ENAMETOOLONG,
+                                    "find the workspace's path");
+        b->workspace[n] = '\0';
+        *ret_cwd = spec->workspace_fd;
+        return 0;
+}
+
+static int make(struct process_engine *pe, struct box *b, const struct cay_spec *spec,
+                struct cay_engine_box *box, struct cay_error *err)
+{
+        cay_auto_close int link = -1;
+        int cwd = -1, r;
+
+        if (choose_workspace(b, spec, &cwd, err) < 0)
+                return -1;
+        if (getrandom(box->secret, sizeof(box->secret), 0) != (ssize_t)sizeof(box->secret))
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a secret");
+        if (cay_init_child_start(&b->init, pe->init_path, cwd, box->secret, spec->test_off, &link, err) < 0)
+                return -1;
+        r = cay_watch_add(pe->loop, &b->watch, b->init.pidfd, EPOLLIN, on_init_gone);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "watch cay-init");
+        box->link_fd = cay_take_fd(link);
+        return 0;
+}
+
+/* Undoes a box that was never handed out. Its init may have been spawned, but has had no command yet. */
+static void unmake(struct box *b)
+{
+        if (b->init.pid > 0) {
+                kill(b->init.pid, SIGKILL);
+                waitpid(b->init.pid, NULL, 0);
+        }
+        cay_scratch_remove(&b->scratch, REMOVE_BUDGET);
+        box_free(b);
+}
+
+static void process_create(struct cay_engine *e, const struct cay_spec *spec, struct cay_engine_box *box,
+                           struct cay_job *job)
+{
+        struct process_engine *pe = self(e);
+        struct cay_error err = { 0 };
+        struct box *b;
+
+        box->link_fd = -1;
+        if (check(pe, spec, &err) < 0) {
+                finish(pe, job, &err);
+                return;
+        }
+        b = calloc(1, sizeof(*b));
+        if (b == NULL) {
+                cay_fail(&err, CAY_INTERNAL, "no memory");
+                finish(pe, job, &err);
+                return;
+        }
+        b->engine = pe;
+        b->init.pidfd = b->init.control = b->scratch.fd = -1;
+        cay_str_copy(b->id, sizeof(b->id), spec->id);
+        if (make(pe, b, spec, box, &err) < 0) {
+                unmake(b);
+                finish(pe, job, &err);
+                return;
+        }
+        b->next = pe->boxes;
+        pe->boxes = b;
+        pe->count++;
+        cay_str_copy(box->id, sizeof(box->id), spec->id);
+        box->workspace = b->workspace;
+        box->skipped = cay_limits_set_mask(&spec->limits) & ~HOLDS;
+        finish(pe, job, NULL);
+}
+
+static void process_relink(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
+{
+        struct process_engine *pe = self(e);
+        struct cay_error err = { 0 };
+        struct box *b = find(pe, box->id);
+
+        if (b == NULL)
+                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", box->id);
+        else if (b->state != LIVES)
+                cay_fail(&err, CAY_UNAVAILABLE, "box '%s' has ended", box->id);
+        else if (cay_init_child_relink(&b->init, &box->link_fd, &err) < 0)
+                cay_wrap(&err, "box '%s'", box->id);
+        finish(pe, job, err.code != CAY_OK ? &err : NULL);
+}
+
+static void refuse_freezer(struct cay_engine *e, const char *id, struct cay_job *job)
+{
+        struct process_engine *pe = self(e);
+        struct cay_error err = { 0 };
+
+        if (find(pe, id) == NULL)
+                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", id);
+        else
+                cay_fail(&err, CAY_UNSUPPORTED,
+                         "the process engine has no freezer: signals would be seen by the code inside");
+        finish(pe, job, &err);
+}
+
+static void measure(struct box *b)
+{
+        struct cay_tree_sum sum;
+
+        if (b->reaped || cay_tree_signal(b->init.pid, 0, &sum) < 0)
+                return;
+        b->last = (struct cay_engine_stats){ .memory_bytes = sum.memory_bytes,
+                                             .pids = sum.alive,
+                                             .cpu_us = sum.cpu_us };
+}
+
+static void process_stats(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
+{
+        struct process_engine *pe = self(e);
+        struct box *b = find(pe, box->id);
+        struct cay_error err = { 0 };
+
+        if (b == NULL) {
+                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", box->id);
+                finish(pe, job, &err);
+                return;
+        }
+        measure(b);
+        box->stats = b->last;
+        finish(pe, job, NULL);
+}
+
+static void finish_destroy(struct box *b, const struct cay_error *err)
+{
+        struct process_engine *pe = b->engine;
+
+        unlist(pe, b);
+        if (b->asker != NULL) {
+                b->asker->stats = b->last;
+                b->asker->workspace = NULL;
+        }
+        if (b->job != NULL)
+                finish(pe, b->job, err);
+        box_free(b);
+}
+
+/* Everything below init dies; true when nothing alive is left there. */
+static bool kill_below(struct box *b)
+{
+        struct cay_tree_sum sum;
+
+        return b->reaped || cay_tree_signal(b->init.pid, SIGKILL, &sum) < 0 || sum.alive == 0;
+}
+
+/* One step of destroying. Returns true while there is more to do. */
+static bool destroy_step(struct box *b)
+{
+        unsigned orphans = 0;
+        struct cay_error err = { 0 };
+        bool late = cay_clock_ms() >= b->give_up_ms;
+        int r;
+
+        switch (b->state) {
+        case LIVES:
+        case GONE:
+                assert(!"not being destroyed");
+                return false;
+        case KILLING:
+                if (!kill_below(b) && !late)
+                        return true;
+                if (!b->reaped)
+                        kill(b->init.pid, SIGKILL);
+                b->state = REAPING;
+                return true;
+        case REAPING:
+                reap(b);
+                r = b->reaped ? cay_tree_end_orphans(is_known, b->engine, &orphans) : 0;
+                if ((!b->reaped || (r == 0 && orphans > 0)) && !late)
+                        return true;
+                if (!b->reaped || orphans > 0) {
+                        cay_fail(&err, CAY_INTERNAL, "processes of box '%s' do not die", b->id);
+                        finish_destroy(b, &err);
+                        return false;
+                }
+                b->state = SWEEPING;
+                return true;
+        case SWEEPING:
+                r = cay_scratch_remove(&b->scratch, REMOVE_BUDGET);
+                if (r == 0 && !late)
+                        return true;
+                if (r <= 0)
+                        cay_fail_sys(&err, CAY_INTERNAL, r < 0 ? r : -ETIMEDOUT, "remove %s",
+                                     b->scratch.path);
+                finish_destroy(b, r == 1 ? NULL : &err);
+                return false;
+        }
+        return false;
+}
+
+/* As far as it goes without waiting; the rest from the next tick. */
+static void on_tick(struct cay_timer *t)
+{
+        struct box *b = cay_container_of(t, struct box, tick);
+        enum state before;
+
+        do {
+                before = b->state;
+                if (!destroy_step(b))
+                        return;
+        } while (b->state != before);
+        cay_timer_set(b->engine->loop, &b->tick, TICK_MS, on_tick);
+}
+
+static void begin_destroy(struct box *b)
+{
+        measure(b);
+        if (!b->reaped)
+                kill(b->init.pid, SIGSTOP);
+        b->state = KILLING;
+        b->give_up_ms = cay_clock_ms() + DESTROY_MS;
+        on_tick(&b->tick);
+}
+
+static void process_destroy(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
+{
+        struct process_engine *pe = self(e);
+        struct box *b = find(pe, box->id);
+        struct cay_error err = { 0 };
+
+        if (b == NULL) {
+                finish(pe, job, NULL);
+                return;
+        }
+        if (b->state >= KILLING) {
+                cay_fail(&err, CAY_CONFLICT, "box '%s' is being destroyed already", box->id);
+                finish(pe, job, &err);
+                return;
+        }
+        b->asker = box;
+        b->job = job;
+        begin_destroy(b);
+}
+
+static void process_on_gone(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx)
+{
+        self(e)->gone = gone;
+        self(e)->gone_ctx = ctx;
+}
+
+static void process_list(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx)
+{
+        for (struct box *b = self(e)->boxes; b != NULL; b = b->next)
+                each(ctx, b->id);
+}
+
+static void process_trace(struct cay_engine *e,
+                          void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx)
+{
+}
+
+static void process_close(struct cay_engine *e)
+{
+        struct process_engine *pe;
+        struct cay_error err = { 0 };
+
+        if (e == NULL)
+                return;
+        pe = self(e);
+        cay_fail(&err, CAY_UNAVAILABLE, "the engine is closed");
+        while (pe->boxes != NULL) {
+                struct box *b = pe->boxes;
+
+                if (b->job != NULL)
+                        finish(pe, cay_take(b->job), &err);
+                b->asker = NULL;
+                cay_timer_clear(&b->tick);
+                if (b->state < KILLING) {
+                        kill(b->init.pid, SIGSTOP);
+                        b->state = KILLING;
+                        b->give_up_ms = cay_clock_ms() + DESTROY_MS;
+                }
+                while (destroy_step(b))
+                        usleep(500);
+        }
+        if (!pe->was_subreaper)
+                prctl(PR_SET_CHILD_SUBREAPER, 0);
+        free(pe);
+}
+
+const struct cay_engine_ops cay_engine_process_ops = {
+        .name = "process",
+        .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_ISOLATION,
+        .open = process_open,
+        .close = process_close,
+        .can_hold = process_can_hold,
+        .create = process_create,
+        .relink = process_relink,
+        .freeze = refuse_freezer,
+        .thaw = refuse_freezer,
+        .stats = process_stats,
+        .destroy = process_destroy,
+        .on_gone = process_on_gone,
+        .list = process_list,
+        .trace = process_trace,
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The other end of a box link, played in the same process: understands a handful of commands, and can be told to misbehave.
+ *
+ * Commands: "exit N", "echo TEXT" (to OUT), "warn TEXT" (to ERR), "cat" (IN to OUT), "wait" (for a signal), "count N"
+ * (N bytes of a known pattern), "env NAME", "pwd", "whoami" (uid and gid). Anything else is not found.
+ * When a one-shot exec has ended, on_exit is called, as an init would exit.
+ */
+#pragma once
+
+#include "box/peer.h"
+#include "box/stream.h"
+#include "box/message.h"
+#include "loop/loop.h"
+
+struct fake_script {
+        uint64_t lose_after_bytes;   /* the stream is cut when this much output was sent; 0: never */
+        unsigned lose_times;         /* at most so many times; 0: every time */
+        bool never_open;             /* OPEN is not answered */
+        bool never_end;              /* the command ends, nobody says so; kills are ignored too */
+        bool vanish;                 /* the stream ends in place of END */
+        bool garbage;                /* bytes that are no frame in place of END */
+        bool impossible_end;         /* exit code and signal both "none" */
+        bool ignore_limits;          /* output_max_bytes is not looked at */
+        uint64_t wall_early_ms;      /* enforces the wall limit itself, that much early; 0: does not */
+        unsigned end_code;           /* the exec is refused with this enum cay_code; 0: it runs */
+        struct cay_box_exec_end end; /* added to what END says: disk_full, denied…, killed, cpu_us */
+        const char *passwd;          /* what READ of /etc/passwd gives; NULL: not found */
+};
+
+struct fake_init;
+
+/* script is borrowed and may be changed under way. */
+struct fake_init *fake_init_new(struct cay_loop *loop, const struct fake_script *script,
+                                const uint8_t secret[CAY_BOX_SECRET], void (*on_exit)(void *ctx), void *ctx);
+void fake_init_free(struct fake_init *init);
+int fake_init_link_take(struct fake_init *init, int fd); /* first, and each further stream */
+uint8_t fake_pattern(uint64_t offset);                   /* byte of "count" */
