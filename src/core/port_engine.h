@@ -20,6 +20,7 @@ struct cay_engine_env {
         struct cay_loop *loop;   /* borrowed: outlives the engine */
         const char *program_dir; /* where cay-warden and cay-init are */
         bool trace;              /* collect step times */
+        bool single;             /* one box will be made and no more: the engine may end itself with it */
 };
 
 struct cay_engine_stats {

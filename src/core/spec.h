@@ -21,6 +21,7 @@ struct cay_spec {
         bool workspace_rw;
         bool read_only; /* root read-only; /workspace, /tmp and /dev/shm stay writable */
         bool one_shot;  /* ends with its first command */
+        bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
         struct cay_limits limits;
         unsigned may_skip; /* limits (mask) that need not hold on this host */
         unsigned test_off; /* layers switched off; test builds only */

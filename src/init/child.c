@@ -429,7 +429,8 @@ _Noreturn static void become(const struct cay_child *c)
         must(c->status_fd, CAY_STEP_CGROUP, join_cgroups(init));
         if (!cay_init_is_isolated(init))
                 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        be_first_to_go();
+        if (!(init->config.flags & CAY_INIT_OOM_SET))
+                be_first_to_go();
         must(c->status_fd, CAY_STEP_SESSION, start_session(c));
         if (c->tty)
                 must(c->status_fd, CAY_STEP_TERMINAL, ioctl(c->fds[0], TIOCSCTTY, 0) < 0 ? -errno : 0);

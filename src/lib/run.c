@@ -257,6 +257,7 @@ static int prepare(struct cay_run *run, struct cay_error *err)
         if (cay_run_check_command(o, err) < 0 || cay_user_parse(o->user, &run->user, err) < 0 ||
             choose_engine(run, err) < 0 || cay_spec_check(spec, err) < 0)
                 return -1;
+        spec->host_plain = run->user.uid == CAY_USER_DEFAULT && !run->user.lookup;
         cay_str_copy(run->result.id, sizeof(run->result.id), spec->id);
         cay_str_copy(run->shell->box.id, sizeof(run->shell->box.id), spec->id);
         return 0;
@@ -268,6 +269,7 @@ static int open_engine(struct cay_run *run, struct cay_error *err)
                 .loop = run->loop,
                 .program_dir = run->o.program_dir,
                 .trace = run->o.trace,
+                .single = !run->o.trace, /* a trace is asked for after the box has gone */
         };
 
         if (run->ops->open(&env, &run->engine, err) < 0)

@@ -63,9 +63,11 @@ bool sys_cgroup_path(const struct sys_cgroup_host *host, enum sys_cgroup_part pa
 int sys_cgroup_begin(const struct sys_cgroup_host *host, const char *name, struct sys_cgroup *cg);
 /* Makes the other nodes. What a failure leaves is sys_cgroup_remove's. */
 int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
-/* Writes the limits; *ret_cpus says how many processors the box sees. On failure *ret_what names the file. */
+/* How many processors a box with this limit sees (0: no limit); 0 where there is no cpuset. */
+uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli);
+/* Writes the limits. On failure *ret_what names the file. */
 int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
-                     uint32_t *ret_cpus, const char **ret_what);
+                     const char **ret_what);
 /* Opens the v1 `tasks` files for writing; returns how many (at most `max`) or -errno. */
 int sys_cgroup_open_joins(const struct sys_cgroup *cg, int *fds, unsigned max);
 int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage, int *ret_stat); /* memory; -1 where there is none */
@@ -76,4 +78,4 @@ int sys_cgroup_kill(const struct sys_cgroup *cg);
 void sys_cgroup_remove_empty(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 int sys_cgroup_remove(const struct sys_cgroup_host *host, struct sys_cgroup *cg); /* bounded wait for the last task; closes */
 /* Kills what is in a node named by a record and removes it with its children; absent is success. */
-int sys_cgroup_remove_path(const char *path);
+int sys_cgroup_remove_at(int dirfd, const char *path);

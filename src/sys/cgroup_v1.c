@@ -255,24 +255,42 @@ static unsigned parse_cpus(const char *text, uint16_t ret[SYS_CGROUP_CPUS])
         return count;
 }
 
+/* The processors there are, and how many of them a limit needs. */
+static unsigned choose_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli, uint16_t cpus[SYS_CGROUP_CPUS],
+                            unsigned *ret_count)
+{
+        char text[1024];
+        unsigned want;
+
+        *ret_count = 0;
+        if (host->parent[SYS_CGROUP_CPUSET] >= 0 &&
+            sys_read_file(host->parent[SYS_CGROUP_CPUSET], "cpuset.cpus", text, sizeof(text)) > 0)
+                *ret_count = parse_cpus(text, cpus);
+        want = cpu_milli ? (cpu_milli + 999) / 1000 : *ret_count;
+        return want < *ret_count ? want : *ret_count;
+}
+
+uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli)
+{
+        static uint16_t cpus[SYS_CGROUP_CPUS];
+        unsigned count;
+
+        return choose_cpus(host, cpu_milli, cpus, &count);
+}
+
 /* As many whole processors as the quota needs, starting at a place that differs from box to box. */
 static int limit_cpuset(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
-                        uint32_t *ret_cpus, const char **ret_what)
+                        const char **ret_what)
 {
         static uint16_t cpus[SYS_CGROUP_CPUS];
         static char text[8192];
-        unsigned count, want, len = 0;
+        unsigned count, want = choose_cpus(host, l->cpu_milli, cpus, &count), len = 0;
         ssize_t n;
         int r;
 
         *ret_what = "cpuset.cpus";
-        n = sys_read_file(host->parent[SYS_CGROUP_CPUSET], "cpuset.cpus", text, sizeof(text));
-        count = n > 0 ? parse_cpus(text, cpus) : 0;
         if (count == 0)
                 return -ENODEV;
-        want = l->cpu_milli ? (l->cpu_milli + 999) / 1000 : count;
-        if (want > count)
-                want = count;
         for (unsigned i = 0; i < want; i++)
                 len += (unsigned)snprintf(text + len, sizeof(text) - len, "%s%u", i ? "," : "", cpus[(l->spread + i) % count]);
         r = sys_write_file(cg->dir[SYS_CGROUP_CPUSET], "cpuset.cpus", text);
@@ -280,10 +298,7 @@ static int limit_cpuset(const struct sys_cgroup_host *host, struct sys_cgroup *c
                 return r;
         *ret_what = "cpuset.mems";
         n = sys_read_file(host->parent[SYS_CGROUP_CPUSET], "cpuset.mems", text, sizeof(text));
-        if (n < 0)
-                return (int)n;
-        *ret_cpus = want;
-        return sys_write_file(cg->dir[SYS_CGROUP_CPUSET], "cpuset.mems", text);
+        return n < 0 ? (int)n : sys_write_file(cg->dir[SYS_CGROUP_CPUSET], "cpuset.mems", text);
 }
 
 static int limit_memory(struct sys_cgroup *cg, const struct sys_cgroup_limits *l, const char **ret_what)
@@ -311,11 +326,10 @@ static int delegate(struct sys_cgroup *cg, uint32_t owner, const char **ret_what
 }
 
 int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
-                     uint32_t *ret_cpus, const char **ret_what)
+                     const char **ret_what)
 {
         int r = 0;
 
-        *ret_cpus = 0;
         if (l->memory_bytes && cg->dir[SYS_CGROUP_MEMORY] >= 0)
                 r = limit_memory(cg, l, ret_what);
         if (r == 0 && l->pids && cg->dir[SYS_CGROUP_PIDS] >= 0)
@@ -323,7 +337,7 @@ int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, 
         if (r == 0 && l->cpu_milli && cg->dir[SYS_CGROUP_CPU] >= 0)
                 r = put_u64(cg->dir[SYS_CGROUP_CPU], "cpu.cfs_quota_us", (uint64_t)l->cpu_milli * 100, ret_what);
         if (r == 0 && cg->dir[SYS_CGROUP_CPUSET] >= 0)
-                r = limit_cpuset(host, cg, l, ret_cpus, ret_what);
+                r = limit_cpuset(host, cg, l, ret_what);
         if (r == 0 && cg->dir[SYS_CGROUP_2] >= 0)
                 r = delegate(cg, l->owner, ret_what);
         return r;
@@ -476,9 +490,9 @@ static void kill_listed(int dir)
         }
 }
 
-int sys_cgroup_remove_path(const char *path)
+int sys_cgroup_remove_at(int dirfd, const char *path)
 {
-        cay_auto_close int dir = sys_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+        cay_auto_close int dir = sys_open_at(dirfd, path, O_RDONLY | O_DIRECTORY, 0);
 
         if (dir == -ENOENT)
                 return 0;
@@ -488,5 +502,5 @@ int sys_cgroup_remove_path(const char *path)
                 kill_listed(dir);
         else
                 sys_dir_each(dir, remove_child, NULL);
-        return remove_node(AT_FDCWD, path);
+        return remove_node(dirfd, path);
 }

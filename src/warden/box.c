@@ -25,16 +25,31 @@ static void close_fd(int *fd)
         *fd = -1;
 }
 
+/* The helper is done when the box runs; when the box has to go before, so does the helper. */
+static void reap_helper(struct warden_box *box, bool kill_it)
+{
+        if (box->helper <= 0)
+                return;
+        if (kill_it)
+                kill(box->helper, SIGKILL);
+        while (waitpid(box->helper, NULL, 0) < 0 && errno == EINTR)
+                ;
+        box->helper = 0;
+}
+
 /*
  * Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. While
- * the namespaces come down, nodes that no process is left in (after a one-shot run: all that have limits) go already.
+ * the namespaces come down, the figures are read and nodes that no process is left in (after a one-shot run: all that have limits) go already.
  */
-static void kill_all(struct warden *w, struct warden_box *box)
+static void kill_all(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
 {
         if (box->pidfd >= 0)
                 sys_pidfd_send_signal(box->pidfd, SIGKILL);
         sys_cgroup_kill(&box->cgroup);
+        if (ret_stats)
+                warden_box_stats(box, ret_stats);
         sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
+        reap_helper(box, true);
         if (box->pid > 0) {
                 int status;
 
@@ -44,13 +59,13 @@ static void kill_all(struct warden *w, struct warden_box *box)
         box->pid = -1;
 }
 
-void warden_box_unmake(struct warden *w, struct warden_box *box)
+void warden_box_unmake(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
 {
         /* Descriptors first: epoll forgets them, and a box that lives sees its control socket close. */
         close_fd(&box->status);
         close_fd(&box->control);
         cay_step_reached(w->steps, CAY_STEP_killed);
-        kill_all(w, box);
+        kill_all(w, box, ret_stats);
         close_fd(&box->pidfd);
         cay_step_reached(w->steps, CAY_STEP_reaped);
         /* A node that cannot be removed keeps its record: the next warden tries again. */
@@ -106,9 +121,10 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 snprintf(a.text, sizeof(a.text), "the box's first process died while it was made");
         }
         if (a.code != CAY_OK) {
-                warden_box_unmake(w, box);
+                warden_box_unmake(w, box, NULL);
         } else {
                 close_fd(&box->status);
+                reap_helper(box, false);
                 box->state = BOX_LIVE;
                 cay_step_reached(w->steps, CAY_STEP_made);
         }

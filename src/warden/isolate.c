@@ -20,6 +20,7 @@
 
 #include "sys/caps.h"
 #include "sys/fd.h"
+#include "sys/idmap.h"
 #include "sys/mounts.h"
 #include "sys/unix_socket.h"
 #include "wire/init_config.h"
@@ -68,33 +69,23 @@ static int loopback_up(void)
 }
 
 /*
- * A network namespace takes as long to make as all mounts together, and neither needs the other: a child makes it while we
- * mount, and hands it over.
+ * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper that started the
+ * box makes it while the box mounts, as a member of the box's user namespace, and hands it over.
  */
-static void begin_network(struct isolate *iso)
+static void make_network(struct isolate *iso, pid_t box)
 {
-        struct clone_args args = { .exit_signal = SIGCHLD };
-        int ends[2];
+        cay_auto_close int userns = sys_idmap_open(box), net = -1;
+        int32_t result = userns < 0 ? userns : 0;
 
-        iso->net = -1;
-        if (!isolate_has(iso, CAY_LAYER_NETNS))
-                return;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-                isolate_fail(iso, -errno, "make a socket");
-        iso->net_maker = sys_clone3(&args);
-        if (iso->net_maker < 0)
-                isolate_fail(iso, iso->net_maker, "start the maker of the network namespace");
-        if (iso->net_maker == 0) {
-                int32_t result = unshare(CLONE_NEWNET) < 0 ? -errno : loopback_up();
-                int fd = sys_open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
-
-                if (result == 0 && fd < 0)
-                        result = fd;
-                sys_send_fds(ends[1], &result, sizeof(result), &fd, fd >= 0, 0);
-                _exit(0);
+        if (result == 0 && (setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0))
+                result = -errno;
+        if (result == 0)
+                result = loopback_up();
+        if (result == 0) {
+                net = sys_open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
+                result = net < 0 ? net : 0;
         }
-        close(ends[1]);
-        iso->net = ends[0];
+        sys_send_fds(iso->net_far, &result, sizeof(result), &net, net >= 0, 0);
 }
 
 static void enter_network(struct isolate *iso)
@@ -110,7 +101,6 @@ static void enter_network(struct isolate *iso)
         if (result < 0)
                 isolate_fail(iso, result, "make the network namespace");
         sys_close_fds(fds, count);
-        waitpid(iso->net_maker, NULL, 0);
 }
 
 static void leave_host(struct isolate *iso)
@@ -185,9 +175,10 @@ static _Noreturn void box_process(struct isolate *iso)
         char *const env[] = { NULL };
         int r;
 
-        close(iso->control_far);
+        close(iso->birth); /* or the warden would wait for a helper that died before it could say */
         setsid(); /* no terminal of the host is ours, and its signals are not for us */
-        begin_network(iso);
+        if (iso->net_far >= 0)
+                close(iso->net_far);
         await_go(iso);
         r = sys_setgroups(0, NULL);
         if (r == 0)
@@ -238,6 +229,30 @@ static void own_clock(void)
         sys_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
 }
 
+/*
+ * What a box on its way needs of the warden's descriptors; all others are closed here. A box that is stuck would otherwise
+ * keep the warden's end of its own control socket, the locks of records, and its neighbours in the warden's epoll.
+ */
+static void keep_only(const struct isolate *iso)
+{
+        int keep[] = { iso->control, iso->status, iso->init_exe, iso->cgroup2, iso->birth, iso->net, iso->net_far, -1, -1 };
+        unsigned first = 3;
+
+        cay_step_fds(&keep[CAY_COUNT(keep) - 2]);
+        for (;;) {
+                unsigned next = ~0u;
+
+                for (unsigned i = 0; i < CAY_COUNT(keep); i++)
+                        if (keep[i] >= (int)first && (unsigned)keep[i] < next)
+                                next = (unsigned)keep[i];
+                if (next > first)
+                        sys_close_range(first, next == ~0u ? next : next - 1, 0);
+                if (next == ~0u)
+                        return;
+                first = next + 1;
+        }
+}
+
 /* Takes the box's first id, keeping the privileges that being born into a cgroup needs, and clones. */
 static pid_t midwife(struct isolate *iso)
 {
@@ -276,19 +291,31 @@ static pid_t midwife(struct isolate *iso)
 int cay_isolate_begin(struct isolate *iso)
 {
         struct clone_args args = { .exit_signal = SIGCHLD };
-        int ends[2];
+        int ends[2], net[2] = { -1, -1 };
 
+        if (isolate_has(iso, CAY_LAYER_NETNS) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, net) < 0)
+                return -errno;
+        iso->net = net[0];
+        iso->net_far = net[1];
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return -errno;
         iso->birth = ends[0];
         iso->helper = sys_clone3(&args);
         if (iso->helper == 0) {
-                int32_t pid = midwife(iso);
+                int32_t pid;
+
+                iso->birth = ends[1];
+                keep_only(iso);
+                pid = midwife(iso);
 
                 sys_write_all(ends[1], &pid, sizeof(pid));
+                if (pid > 0 && iso->net_far >= 0)
+                        make_network(iso, pid);
                 _exit(0);
         }
         close(ends[1]);
+        if (iso->net >= 0)
+                sys_close_fds(net, 2);
         if (iso->helper < 0)
                 close(iso->birth);
         return iso->helper < 0 ? iso->helper : 0;
@@ -303,8 +330,6 @@ pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd)
                 n = read(iso->birth, &pid, sizeof(pid));
         while (n < 0 && errno == EINTR);
         close(iso->birth);
-        while (waitpid(iso->helper, NULL, 0) < 0 && errno == EINTR)
-                ;
         if (n != (ssize_t)sizeof(pid))
                 return -ECHILD; /* the helper was killed before it could say */
         if (pid < 0)

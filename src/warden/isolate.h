@@ -61,24 +61,22 @@ struct isolate { /* read by both processes; the box's copy is its own after the 
         struct cay_steps *steps;
         uint32_t first_id;
         int control;   /* the box's end of the control socket */
-        int control_far; /* the warden's: closed first thing in the box, or it would never see the warden go */
         int status;    /* write end of the status pipe */
         int init_exe;  /* cay-init on a read-only mount */
         int cgroup2;   /* directory to be born in, or -1 */
-        int birth;     /* pipe from the helper; between begin and end */
-        pid_t helper;
+        int birth;     /* pipe from the helper: the warden's end, the helper's in the helper */
+        pid_t helper;  /* to be waited for when the box is there, or gone */
+        int net, net_far; /* where the helper hands over the network namespace; -1: none */
 
         /* of the box's process only */
         int mount[ISOLATE_MOUNTS];
         int layer, root, proc, dev;
         int proc_sys;              /* /proc/sys from before it was covered: still writable */
-        int net;                   /* to the maker of the network namespace; -1: none */
-        pid_t net_maker;
 };
 
 /* Starts the box's first process, in the background: 0 or -errno. */
 int cay_isolate_begin(struct isolate *iso);
-/* Waits for it to be there: its pid, or -errno. *ret_pidfd is set on success. Call it after every begin. */
+/* Waits for it to be there: its pid, or -errno. *ret_pidfd is set on success. Call it after every begin; reap iso->helper too. */
 pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd);
 
 /* Below: the box's process. Each ends the process with a message when something fails. */

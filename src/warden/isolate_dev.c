@@ -51,14 +51,15 @@ static uint64_t shm_bytes(const struct isolate *iso)
 
 void isolate_dev(struct isolate *iso)
 {
-        const char *const dev_options[] = { "mode=0755", "size=64k", "nr_inodes=64", NULL };
         const char *const pts_options[] = { "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", NULL };
         char shm_size[40];
         const char *const shm_options[] = { "mode=1777", "nr_inodes=4096", shm_size, NULL };
         int target = isolate_dir(iso, "dev", 0755, 0);
         int r;
 
-        iso->dev = sys_mount_new("tmpfs", dev_options, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
+        if (mkdirat(iso->layer, "dev", 0755) < 0)
+                isolate_fail(iso, -errno, "make a place for /dev");
+        iso->dev = sys_mount_copy(iso->layer, "dev", SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
         r = iso->dev < 0 ? iso->dev : sys_mount_attach(iso->dev, target, "");
         close(target);
         if (r < 0)

@@ -18,8 +18,8 @@
 #include "sys/mounts.h"
 #include "warden/isolate.h"
 
-/* Inodes and bytes of a host-template root before anybody has written anything. */
-#define OWN_INODES 44u
+/* Inodes (at most) and bytes of a host-template root before anybody has written anything. */
+#define OWN_INODES 60u
 #define OWN_BYTES (128u << 10)
 
 static const struct {
@@ -161,8 +161,8 @@ static void show(struct isolate *iso, const char *name, mode_t mode, uint32_t ow
         close(target);
 }
 
-/* Of /etc only these are seen: an overlay of all of it is made out of sight, and they are bound from there. */
-static void show_etc(struct isolate *iso, int tree)
+/* Of /etc only these are seen: all of it is mounted out of sight, and they are bound from there. */
+static void show_etc(struct isolate *iso, int tree, bool plain)
 {
         static const struct {
                 const char *path;
@@ -170,7 +170,10 @@ static void show_etc(struct isolate *iso, int tree)
         } etc_parts[] = { { "ld.so.cache", S_IFREG }, { "alternatives", S_IFDIR }, { "ssl/certs", S_IFDIR } };
 
         make_dir(iso, iso->layer, "etc-all", 0755, 0);
-        overlay(iso, tree, "etc", 0, iso->layer, "etc-all");
+        if (plain)
+                attach(iso, tree, iso->layer, "etc-all", "/etc");
+        else
+                overlay(iso, tree, "etc", 0, iso->layer, "etc-all");
         for (unsigned i = 0; i < CAY_COUNT(etc_parts); i++) {
                 char from[64], to[64];
                 struct stat st;
@@ -203,6 +206,7 @@ static void copy_link(struct isolate *iso, const char *path)
 static void show_host(struct isolate *iso)
 {
         unsigned read_only = iso->plan->flags & WIRE_PLAN_READ_ONLY ? SYS_MOUNT_RDONLY : 0;
+        bool plain = iso->plan->flags & WIRE_PLAN_HOST_PLAIN;
 
         for (unsigned i = 0; i < CAY_COUNT(host_trees); i++) {
                 const struct host_tree *tree = &host_trees[i];
@@ -213,11 +217,11 @@ static void show_host(struct isolate *iso)
                         continue;
                 }
                 if (tree->kind == HOST_TREE_PARTS) {
-                        show_etc(iso, fd);
+                        show_etc(iso, fd, plain);
                         continue;
                 }
                 make_dir(iso, iso->root, tree->path, 0755, 0);
-                if (tree->kind == HOST_TREE_LAYERED)
+                if (tree->kind == HOST_TREE_LAYERED && !plain)
                         overlay(iso, fd, tree->path, read_only, iso->root, tree->path);
                 else
                         attach(iso, fd, iso->root, tree->path, tree->path);

@@ -22,6 +22,7 @@ struct content {
         char id[64];
         uint32_t first_id;
         char cgroups[SYS_CGROUP_PARTS][SYS_CGROUP_PATH];
+        char unmounted[80]; /* cgroup2 node on a host that mounts it nowhere: below the warden's private mount */
 };
 
 static int folder = -1;
@@ -132,24 +133,51 @@ static int lock_named(const char *name, int flags)
         return -EAGAIN;
 }
 
+/*
+ * The name was another box's already: making the cgroup2 node, which comes first, failed, and nothing by that name is this
+ * record's. A node's owner tells whose it is.
+ */
+static bool is_anothers(const struct content *c, const struct sys_cgroup_host *host)
+{
+        const char *path = c->unmounted[0] ? c->unmounted : c->cgroups[SYS_CGROUP_2];
+        int at = c->unmounted[0] ? host->parent[SYS_CGROUP_2] : AT_FDCWD;
+        struct stat st;
+
+        return path[0] && fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid >= CAY_RECORD_FIRST_ID &&
+               st.st_uid / CAY_RECORD_IDS != c->first_id / CAY_RECORD_IDS;
+}
+
 /* What a locked record names is unmade; false when something stays: then the record must stay too. */
-static bool unmake(int fd)
+static bool unmake(int fd, const struct sys_cgroup_host *host)
 {
         static struct content c;
         bool all = true;
 
         if (pread(fd, &c, sizeof(c), 0) != (ssize_t)sizeof(c) || c.magic != MAGIC || c.size != sizeof(c))
                 return true; /* empty or cut: nothing had been made yet */
-        for (int i = SYS_CGROUP_PARTS - 1; i >= 0; i--) { /* cgroup2 first: it kills */
+        for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                 c.cgroups[i][SYS_CGROUP_PATH - 1] = 0;
-                if (c.cgroups[i][0] && sys_cgroup_remove_path(c.cgroups[i]) < 0)
+        c.unmounted[sizeof(c.unmounted) - 1] = 0;
+        if (is_anothers(&c, host))
+                return true;
+        for (int i = SYS_CGROUP_PARTS - 1; i >= 0; i--) { /* cgroup2 first: it kills */
+                if (c.cgroups[i][0] && sys_cgroup_remove_at(AT_FDCWD, c.cgroups[i]) < 0)
                         all = false;
         }
+        if (c.unmounted[0] && host->parent[SYS_CGROUP_2] >= 0 &&
+            sys_cgroup_remove_at(host->parent[SYS_CGROUP_2], c.unmounted) < 0)
+                all = false;
         return all;
 }
 
+struct sweep {
+        const struct sys_cgroup_host *host;
+        unsigned count;
+};
+
 static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
 {
+        struct sweep *s = ctx;
         cay_auto_close int rec = -1;
 
         (void)dirfd;
@@ -159,18 +187,18 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
         rec = lock_named(name, 0);
         if (rec < 0)
                 return; /* somebody alive has it */
-        if (!unmake(rec))
+        if (!unmake(rec, s->host))
                 return;
         unlinkat(folder, name, 0);
-        (*(unsigned *)ctx)++;
+        s->count++;
 }
 
-unsigned cay_records_sweep(void)
+unsigned cay_records_sweep(const struct sys_cgroup_host *host)
 {
-        unsigned swept = 0;
+        struct sweep s = { .host = host };
 
-        sys_dir_each(folder, sweep_one, &swept);
-        return swept;
+        sys_dir_each(folder, sweep_one, &s);
+        return s.count;
 }
 
 int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host, const char *cgroup_name,
@@ -195,7 +223,7 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                         continue;
                 if (fd < 0)
                         return cay_fail_sys(err, CAY_INTERNAL, fd, "make record %s in " RUN_FOLDER, name);
-                if (!unmake(fd))
+                if (!unmake(fd, host))
                         continue;
                 memset(&c, 0, sizeof(c));
                 c.magic = MAGIC;
@@ -204,6 +232,8 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                 c.first_id = CAY_RECORD_FIRST_ID + slot * CAY_RECORD_IDS;
                 for (unsigned part = 0; part < SYS_CGROUP_PARTS; part++)
                         sys_cgroup_path(host, part, cgroup_name, c.cgroups[part]);
+                if (host->parent[SYS_CGROUP_2] >= 0 && !host->path[SYS_CGROUP_2][0])
+                        snprintf(c.unmounted, sizeof(c.unmounted), "%s", cgroup_name);
                 if (pwrite(fd, &c, sizeof(c), 0) != (ssize_t)sizeof(c)) {
                         int r = -errno;
 

@@ -27,7 +27,7 @@ struct cay_record {
 /* Opens (and makes) the run folder; remembers id ranges that the host gave to others. */
 int cay_records_open(struct cay_error *err);
 /* Unmakes what dead runs left; returns how many records were swept. */
-unsigned cay_records_sweep(void);
+unsigned cay_records_sweep(const struct sys_cgroup_host *host);
 /* Takes a free slot and writes down what will be made for a box. */
 int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host, const char *cgroup_name,
                     struct cay_error *err);

@@ -101,7 +101,7 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
         return 0;
 }
 
-static int make_cgroups(struct warden *w, struct warden_box *box, uint32_t *ret_cpus, struct cay_error *err)
+static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_error *err)
 {
         const struct wire_plan *p = &box->plan;
         struct sys_cgroup_limits l = {
@@ -122,7 +122,7 @@ static int make_cgroups(struct warden *w, struct warden_box *box, uint32_t *ret_
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make cgroups for '%s'", p->id);
         cay_step_reached(w->steps, CAY_STEP_cgroups_made);
-        r = sys_cgroup_limit(&w->cgroups, &box->cgroup, &l, ret_cpus, &what);
+        r = sys_cgroup_limit(&w->cgroups, &box->cgroup, &l, &what);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "set limit %s", what);
         cay_step_reached(w->steps, CAY_STEP_limits_set);
@@ -218,13 +218,14 @@ static int send_go(struct warden_box *box, const int *mounts)
 }
 
 /* cay-init's instructions, waiting in its socket before it runs. */
-static int send_config(struct warden_box *box, int link, const struct cay_truth *truth, uint32_t cpus)
+static int send_config(struct warden_box *box, int link, const struct cay_truth *truth, uint32_t cpus, bool oom_set)
 {
         const struct wire_plan *p = &box->plan;
         struct cay_init_config c = {
                 .magic = CAY_INIT_MAGIC,
                 .size = sizeof(c),
-                .flags = CAY_INIT_ISOLATED | (p->flags & WIRE_PLAN_READ_ONLY ? CAY_INIT_READ_ONLY : 0),
+                .flags = CAY_INIT_ISOLATED | (p->flags & WIRE_PLAN_READ_ONLY ? CAY_INIT_READ_ONLY : 0) |
+                         (oom_set ? CAY_INIT_OOM_SET : 0),
                 .uid = CAY_BOX_USER,
                 .gid = CAY_BOX_USER,
                 .cpus = cpus,
@@ -276,7 +277,6 @@ static int make_channels(struct warden_box *box, struct isolate *iso, struct cay
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the control socket");
         box->control = control[0];
-        iso->control_far = control[0];
         iso->control = control[1];
         if (pipe2(status, O_CLOEXEC) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the status pipe");
@@ -285,17 +285,29 @@ static int make_channels(struct warden_box *box, struct isolate *iso, struct cay
         return 0;
 }
 
-/* Everything that can be made while the box's process is being born. */
-static int make_beside(struct warden *w, struct warden_box *box, struct cay_truth *truth, uint32_t *ret_cpus, struct cay_error *err)
+/* The whole box is what the kernel should end first when the machine runs out of memory; commands inherit it. */
+static bool offer_to_oom_killer(const struct warden_box *box)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)box->pid);
+        return sys_write_file(AT_FDCWD, path, "1000") == 0;
+}
+
+/*
+ * Everything that can be made while the box's process is being born. Not later: once it builds its root, and its child the
+ * network, two processors have enough to do (measured: a third that runs delays both).
+ */
+static int make_beside(struct warden *w, struct warden_box *box, struct cay_truth *truth, uint32_t cpus, struct cay_error *err)
 {
         int r;
 
-        if (make_cgroups(w, box, ret_cpus, err) < 0)
+        if (make_cgroups(w, box, err) < 0)
                 return -1;
-        r = cay_truth_make(truth, box->plan.memory_bytes != 0, *ret_cpus);
+        r = cay_truth_make(truth, box->plan.memory_bytes != 0, cpus);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
-        cay_step_reached(w->steps, CAY_STEP_layer_made);
+        cay_step_reached(w->steps, CAY_STEP_truth_made);
         return 0;
 }
 
@@ -303,6 +315,7 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
                     bool tmpfs, uint32_t cpus, struct cay_error *err)
 {
         struct sys_idmap ids = { 0, box->record.first_id, CAY_RECORD_IDS };
+        bool oom_set = offer_to_oom_killer(box);
         int mounts[ISOLATE_MOUNTS], r;
 
         for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
@@ -315,15 +328,18 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
         if (r == 0) {
                 cay_step_reached(w->steps, CAY_STEP_mounts_ready);
                 r = send_go(box, mounts);
-                if (r >= 0)
-                        r = send_config(box, given->link, truth, cpus);
                 if (r < 0)
                         cay_fail_sys(err, CAY_INTERNAL, r, "instruct the box");
         }
         for (unsigned i = ISOLATE_LAYER; i < ISOLATE_MOUNTS; i++) /* the truth mount is truth's */
                 if (mounts[i] >= 0)
                         close(mounts[i]);
-        return r < 0 ? -1 : 0;
+        if (r < 0)
+                return -1;
+        r = send_config(box, given->link, truth, cpus, oom_set);
+        if (r == -EPIPE)
+                return 0; /* it has given up already: the status pipe says why */
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "instruct cay-init") : 0;
 }
 
 static int start(struct warden *w, struct warden_box *box, const struct given *given, struct cay_error *err)
@@ -332,7 +348,7 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
         struct isolate iso = { .plan = &box->plan, .steps = w->steps, .first_id = box->record.first_id, .control = -1,
                                .status = -1, .init_exe = w->init_exe, .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
         struct cay_truth truth = CAY_TRUTH_NONE;
-        uint32_t cpus = 0;
+        uint32_t cpus = sys_cgroup_cpus(&w->cgroups, cay_layer_is_on(box->plan.test_off, CAY_LAYER_CPU) ? box->plan.cpu_milli : 0);
         int r = make_channels(box, &iso, err);
 
         if (r == 0) {
@@ -340,7 +356,8 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
                 if (r < 0) {
                         r = cay_fail_sys(err, CAY_INTERNAL, r, "start the box's first process");
                 } else {
-                        r = make_beside(w, box, &truth, &cpus, err);
+                        r = make_beside(w, box, &truth, cpus, err);
+                        box->helper = iso.helper;
                         box->pid = cay_isolate_end(&iso, &box->pidfd);
                         if (r == 0 && box->pid < 0)
                                 r = cay_fail_sys(err, CAY_INTERNAL, box->pid, "start the box's first process");
@@ -409,7 +426,7 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
                         warden_watch(w, box->pidfd, WATCH_PIDFD, box);
                         return; /* answered by the status pipe */
                 }
-                warden_box_unmake(w, box);
+                warden_box_unmake(w, box, NULL);
         }
         a.code = err.code;
         a.sys = err.sys;

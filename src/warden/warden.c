@@ -57,6 +57,7 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
                 return;
         }
         w->state = WIRE_READY;
+        w->single = req->hello.flags & WIRE_HELLO_SINGLE;
         a->hello.version = WIRE_VERSION;
         a->hello.can_hold = w->can_hold;
 }
@@ -91,8 +92,7 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
         default: /* box_drop */
                 cay_step_reached(w->steps, CAY_STEP_drop_asked);
                 a->box.skipped = box->skipped;
-                warden_box_stats(box, &a->box.stats);
-                warden_box_unmake(w, box);
+                warden_box_unmake(w, box, &a->box.stats);
                 break;
         }
         if (r < 0) {
@@ -140,7 +140,7 @@ static bool on_request(struct warden *w)
                 break;
         }
         sys_close_fds(fds, count);
-        return w->front >= 0;
+        return w->front >= 0 && !(w->single && req.type == WIRE_box_drop);
 }
 
 static unsigned what_can_be_held(const struct warden *w)
@@ -176,12 +176,14 @@ static int open_init(void)
 
 static int set_up(struct warden *w, struct cay_error *err)
 {
+        const struct timeval patience = { .tv_sec = 5 }; /* with a front that does not read its answers */
         int r;
 
         w->front = WIRE_WARDEN_FD;
         w->state = WIRE_FRESH;
         w->init_exe = -1;
         fcntl(w->front, F_SETFD, FD_CLOEXEC);
+        setsockopt(w->front, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
         signal(SIGPIPE, SIG_IGN);
         signal(SIGINT, SIG_IGN); /* the terminal's Ctrl-C is the front's to decide about */
         signal(SIGHUP, SIG_IGN);
@@ -205,7 +207,7 @@ static int set_up(struct warden *w, struct cay_error *err)
                 return -1;
         w->can_hold = what_can_be_held(w);
         cay_step_reached(w->steps, CAY_STEP_warden_up);
-        cay_records_sweep();
+        cay_records_sweep(&w->cgroups);
         cay_step_reached(w->steps, CAY_STEP_swept);
         warden_watch(w, w->front, WATCH_FRONT, NULL);
         return 0;
@@ -265,6 +267,6 @@ int warden_main(void)
         }
         for (unsigned i = 0; i < w.rows; i++)
                 if (w.boxes[i].state != BOX_FREE)
-                        warden_box_unmake(&w, &w.boxes[i]);
+                        warden_box_unmake(&w, &w.boxes[i], NULL);
         return 0;
 }

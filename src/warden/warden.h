@@ -31,7 +31,7 @@ struct warden_box {
         enum box_state state;
         struct wire_plan plan;
         uint32_t make_seq, skipped;
-        pid_t pid;
+        pid_t pid, helper; /* helper: started the box and makes its network; 0 once reaped */
         int pidfd;   /* -1: none, likewise below */
         int control; /* to cay-init; written only */
         int status;  /* read end while making */
@@ -43,6 +43,7 @@ struct warden {
         int front, epoll, init_exe;
         unsigned state;   /* enum wire_state */
         unsigned can_hold; /* enum wire_limit */
+        bool single;       /* ends with its first box */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
         unsigned rows; /* of boxes that were ever used: the rest is not even touched */
@@ -59,7 +60,8 @@ enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS };
 
 /* box.c: life after birth */
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret);
-void warden_box_unmake(struct warden *w, struct warden_box *box); /* kills, reaps, removes all that was made; frees the row */
+/* Kills, reaps, removes all that was made, frees the row; the last figures on the way when they are wanted. */
+void warden_box_unmake(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats);
 void warden_box_on_exit(struct warden *w, struct warden_box *box);
 void warden_box_on_status(struct warden *w, struct warden_box *box);
 

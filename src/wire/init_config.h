@@ -29,6 +29,7 @@ enum cay_init_fd { /* bit numbers of cay_init_config.fds, and the order of the d
 enum { /* cay_init_config.flags */
         CAY_INIT_ISOLATED = 1, /* pid 1 of a box of its own: switch ids, drop capabilities, landlock, seccomp */
         CAY_INIT_READ_ONLY = 2,
+        CAY_INIT_OOM_SET = 4,  /* init has its oom_score_adj of 1000 already, and commands inherit it */
 };
 
 struct cay_init_config {

@@ -28,6 +28,10 @@ enum wire_type {
         WIRE_box_gone = 100 /* answer only */
 };
 
+enum wire_hello_flags {
+        WIRE_HELLO_SINGLE = 1, /* one box and no more: the warden ends with it, without being told */
+};
+
 enum wire_limit { /* bits: limits that the warden holds or refuses */
         WIRE_LIMIT_MEMORY = 1,
         WIRE_LIMIT_SWAP = 2,
@@ -43,7 +47,8 @@ enum wire_plan_flags {
         WIRE_PLAN_WORKSPACE_RW = 4,
         WIRE_PLAN_READ_ONLY = 8,
         WIRE_PLAN_ONE_SHOT = 16,
-        WIRE_PLAN_ALL = 31,
+        WIRE_PLAN_HOST_PLAIN = 32, /* nobody in it may write to the host's trees anyway: no layer over them */
+        WIRE_PLAN_ALL = 63,
 };
 
 struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace] */

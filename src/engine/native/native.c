@@ -127,7 +127,10 @@ static void on_lost(struct warden_client *c)
 
 static int native_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
 {
-        struct wire_request hello = { .type = WIRE_hello, .hello.version = WIRE_VERSION };
+        struct wire_request hello = {
+                .type = WIRE_hello,
+                .hello = { .version = WIRE_VERSION, .flags = env->single ? WIRE_HELLO_SINGLE : 0 },
+        };
         struct cay_engine_native *e = calloc(1, sizeof(*e));
 
         if (!e)
@@ -276,6 +279,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         p->disk_bytes = l->disk_bytes;
         p->inodes = l->inodes;
         p->flags = (spec->read_only ? WIRE_PLAN_READ_ONLY : 0) | (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) |
+                   (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
                    (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0);
         fds[count++] = links[1];
         if (spec->template_kind == CAY_TEMPLATE_ROOTFS) {

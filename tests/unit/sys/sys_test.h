@@ -38,7 +38,8 @@
 #define check(x)                                                                                             \
         do {                                                                                                 \
                 if (!(x)) {                                                                                  \
-                        fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, strerror(errno)); \
+                        fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x,                  \
+                                strerror(errno));                                                            \
                         _exit(1);                                                                            \
                 }                                                                                            \
         } while (0)

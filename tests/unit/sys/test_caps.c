@@ -9,7 +9,9 @@
 #include "sys/caps.h"
 #include "sys/fd.h"
 
-#define SOME (SYS_CAP(CAP_KILL) | SYS_CAP(CAP_SETPCAP) | SYS_CAP(CAP_SETUID) | SYS_CAP(CAP_BPF)) /* BPF: above bit 31 */
+#define SOME                                                                                                 \
+        (SYS_CAP(CAP_KILL) | SYS_CAP(CAP_SETPCAP) | SYS_CAP(CAP_SETUID) |                                    \
+         SYS_CAP(CAP_BPF)) /* BPF: above bit 31 */
 
 /* A line of /proc/self/status, as the kernel's own word. */
 static uint64_t status_mask(const char *key)
@@ -28,7 +30,8 @@ static void get_agrees(void)
         uint64_t e, p, i;
 
         check(sys_caps_get(&e, &p, &i) == 0);
-        check(e == status_mask("CapEff:\t") && p == status_mask("CapPrm:\t") && i == status_mask("CapInh:\t"));
+        check(e == status_mask("CapEff:\t") && p == status_mask("CapPrm:\t") &&
+              i == status_mask("CapInh:\t"));
 }
 
 static void test_get(void **state)

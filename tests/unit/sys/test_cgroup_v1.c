@@ -50,7 +50,8 @@ static int tear_down(void **state)
         do {                                                                                                 \
                 need_root();                                                                                 \
                 if (sys_cgroup_can_hold(&host) != 15 || host.parent[SYS_CGROUP_2] < 0) {                     \
-                        print_message("skipped: this host lacks some of memory, cpu, cpuset, pids, cgroup2\n"); \
+                        print_message(                                                                       \
+                                "skipped: this host lacks some of memory, cpu, cpuset, pids, cgroup2\n");    \
                         skip();                                                                              \
                 }                                                                                            \
         } while (0)
@@ -88,7 +89,8 @@ static pid_t put_sleeper(struct sys_cgroup *cg, bool v1_too)
                 char text[32];
 
                 sys_cgroup_stats(cg, &s);
-                if (v1_too ? s.pids > 0 : sys_read_file(cg->dir[SYS_CGROUP_2], "cgroup.procs", text, sizeof(text)) > 0)
+                if (v1_too ? s.pids > 0
+                           : sys_read_file(cg->dir[SYS_CGROUP_2], "cgroup.procs", text, sizeof(text)) > 0)
                         return pid;
                 nap_ms(2);
         }
@@ -165,23 +167,27 @@ static void test_long_name(void **state)
 
 static void test_limits(void **state)
 {
-        struct sys_cgroup_limits l = { .memory_bytes = 64 << 20, .swap_bytes = 16 << 20, .hold_swap = true, .pids = 7,
-                                       .cpu_milli = 500, .spread = 3, .owner = 12345 };
+        struct sys_cgroup_limits l = { .memory_bytes = 64 << 20,
+                                       .swap_bytes = 16 << 20,
+                                       .hold_swap = true,
+                                       .pids = 7,
+                                       .cpu_milli = 500,
+                                       .spread = 3,
+                                       .owner = 12345 };
         const char *what = "?";
         struct sys_cgroup cg;
         struct stat st;
-        uint32_t cpus;
 
         need_parts();
         assert_int_equal(make_all(&host, &cg), 0);
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &cpus, &what), 0);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
         assert_int_equal(number(cg.dir[SYS_CGROUP_MEMORY], "memory.limit_in_bytes"), 64 << 20);
         if (faccessat(cg.dir[SYS_CGROUP_MEMORY], "memory.memsw.limit_in_bytes", F_OK, 0) == 0)
                 assert_int_equal(number(cg.dir[SYS_CGROUP_MEMORY], "memory.memsw.limit_in_bytes"), 80 << 20);
         assert_int_equal(number(cg.dir[SYS_CGROUP_PIDS], "pids.max"), 7);
         assert_int_equal(number(cg.dir[SYS_CGROUP_CPU], "cpu.cfs_quota_us"), 50000);
         assert_int_equal(number(cg.dir[SYS_CGROUP_CPU], "cpu.cfs_period_us"), 100000);
-        assert_int_equal(cpus, 1);
+        assert_int_equal(sys_cgroup_cpus(&host, 500), 1);
         assert_int_equal(fstat(cg.dir[SYS_CGROUP_2], &st), 0);
         assert_int_equal(st.st_uid, 12345);
         /* Nothing that sets a limit is given away with it. */
@@ -202,14 +208,13 @@ static void test_no_limits(void **state)
         const char *what = "?";
         struct sys_cgroup cg;
         cpu_set_t mine;
-        uint32_t cpus;
 
         need_parts();
         CPU_ZERO(&mine);
         assert_int_equal(sched_getaffinity(0, sizeof(mine), &mine), 0);
         assert_int_equal(make_all(&host, &cg), 0);
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &cpus, &what), 0);
-        assert_in_range(cpus, CPU_COUNT(&mine), SYS_CGROUP_CPUS);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
+        assert_in_range(sys_cgroup_cpus(&host, 0), CPU_COUNT(&mine), SYS_CGROUP_CPUS);
         assert_true(number(cg.dir[SYS_CGROUP_MEMORY], "memory.limit_in_bytes") > 1ull << 60);
         assert_int_equal(sys_cgroup_remove(&host, &cg), 0);
 }
@@ -221,17 +226,21 @@ static void test_cpuset(void **state)
         const char *what = "?";
         struct sys_cgroup cg;
         char first[4096], second[4096];
-        uint32_t all, one;
+        uint32_t all;
 
         need_parts();
         assert_int_equal(make_all(&host, &cg), 0);
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &all, &what), 0);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
+        all = sys_cgroup_cpus(&host, 1000000);
+        assert_int_equal(all, sys_cgroup_cpus(&host, 0));
+        assert_int_equal(sys_cgroup_cpus(&host, 1), 1);
+        assert_int_equal(sys_cgroup_cpus(&host, 1000), 1);
+        assert_int_equal(sys_cgroup_cpus(&host, 1001), all > 1 ? 2 : 1);
         l.cpu_milli = 1000;
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &one, &what), 0);
-        assert_int_equal(one, 1);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
         assert_true(sys_read_file(cg.dir[SYS_CGROUP_CPUSET], "cpuset.cpus", first, sizeof(first)) > 0);
         l.spread = 1;
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &one, &what), 0);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
         assert_true(sys_read_file(cg.dir[SYS_CGROUP_CPUSET], "cpuset.cpus", second, sizeof(second)) > 0);
         assert_true((strcmp(first, second) == 0) == (all == 1));
         assert_int_equal(sys_cgroup_remove(&host, &cg), 0);
@@ -239,14 +248,14 @@ static void test_cpuset(void **state)
 
 static void test_refused_limit_is_named(void **state)
 {
-        struct sys_cgroup_limits l = { .cpu_milli = 1, .owner = 1 }; /* the kernel takes a quota from 1 ms on */
+        struct sys_cgroup_limits l = { .cpu_milli = 1,
+                                       .owner = 1 }; /* the kernel takes a quota from 1 ms on */
         const char *what = "?";
         struct sys_cgroup cg;
-        uint32_t cpus;
 
         need_parts();
         assert_int_equal(make_all(&host, &cg), 0);
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &cpus, &what), -EINVAL);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), -EINVAL);
         assert_string_equal(what, "cpu.cfs_quota_us");
         assert_int_equal(sys_cgroup_remove(&host, &cg), 0);
 }
@@ -257,13 +266,12 @@ static void test_stats(void **state)
         struct sys_cgroup_stats s;
         const char *what = "?";
         struct sys_cgroup cg;
-        uint32_t cpus;
         int status;
         pid_t pid;
 
         need_parts();
         assert_int_equal(make_all(&host, &cg), 0);
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &cpus, &what), 0);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
         sys_cgroup_stats(&cg, &s);
         assert_true(s.pids == 0 && s.oom_kills == 0 && s.pids_refused == 0 && s.memory_bytes < 1 << 20);
         pid = fork();
@@ -343,12 +351,11 @@ static void test_freeze_and_kill_frozen(void **state)
         const char *what = "?";
         struct sys_cgroup cg;
         char text[256];
-        uint32_t cpus;
         pid_t pid;
 
         need_parts();
         assert_int_equal(make_all(&host, &cg), 0);
-        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &cpus, &what), 0);
+        assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
         pid = put_sleeper(&cg, true);
         assert_int_equal(sys_cgroup_freeze(&cg, true), 0);
         for (int i = 0; i < 500; i++) {
@@ -481,7 +488,6 @@ static void test_absent_parts(void **state)
         char path[SYS_CGROUP_PATH];
         struct sys_cgroup_stats s;
         struct sys_cgroup cg;
-        uint32_t cpus = 77;
         int fds[8], joins;
 
         need_parts();
@@ -493,7 +499,8 @@ static void test_absent_parts(void **state)
                 assert_false(sys_cgroup_path(&part, i, name, path));
                 switch (i) {
                 case SYS_CGROUP_MEMORY:
-                        assert_int_equal(sys_cgroup_can_hold(&part), SYS_CGROUP_CAN_CPU | SYS_CGROUP_CAN_PIDS);
+                        assert_int_equal(sys_cgroup_can_hold(&part),
+                                         SYS_CGROUP_CAN_CPU | SYS_CGROUP_CAN_PIDS);
                         break;
                 case SYS_CGROUP_PIDS:
                         assert_int_equal(sys_cgroup_can_hold(&part) & SYS_CGROUP_CAN_PIDS, 0);
@@ -508,8 +515,8 @@ static void test_absent_parts(void **state)
                 }
                 assert_int_equal(make_all(&part, &cg), 0);
                 assert_int_equal(cg.dir[i], -1);
-                assert_int_equal(sys_cgroup_limit(&part, &cg, &l, &cpus, &what), 0);
-                assert_int_equal(cpus, i == SYS_CGROUP_CPUSET ? 0 : 1);
+                assert_int_equal(sys_cgroup_limit(&part, &cg, &l, &what), 0);
+                assert_int_equal(sys_cgroup_cpus(&part, 500), i == SYS_CGROUP_CPUSET ? 0 : 1);
                 sys_cgroup_stats(&cg, &s);
                 joins = sys_cgroup_open_joins(&cg, fds, 8);
                 assert_int_equal(joins, i == SYS_CGROUP_2 ? 4 : 3);
@@ -566,14 +573,13 @@ static void no_cgroups(void)
         struct sys_cgroup_limits l = { .memory_bytes = 32 << 20, .owner = 1 };
         const char *what;
         struct sys_cgroup cg;
-        uint32_t cpus;
 
         enter_mount_namespace();
         check(umount2("/sys/fs/cgroup", MNT_DETACH) == 0);
         check(sys_cgroup_host_open(&own) == 0);
         check(sys_cgroup_can_hold(&own) == 0);
         check(make_all(&own, &cg) == 0);
-        check(sys_cgroup_limit(&own, &cg, &l, &cpus, &what) == 0 && cpus == 0);
+        check(sys_cgroup_limit(&own, &cg, &l, &what) == 0 && sys_cgroup_cpus(&own, 500) == 0);
         check(sys_cgroup_remove(&own, &cg) == 0);
         sys_cgroup_host_close(&own);
 }
@@ -589,15 +595,24 @@ static void test_no_cgroups(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                with_host(test_make_and_remove),   with_host(test_half_made_is_unmade),
-                with_host(test_long_name),         with_host(test_limits),
-                with_host(test_no_limits),         with_host(test_cpuset),
-                with_host(test_refused_limit_is_named), with_host(test_stats),
-                with_host(test_usage_files),       with_host(test_joins),
-                with_host(test_freeze_and_kill_frozen), with_host(test_remove_in_use),
-                with_host(test_remove_with_children), with_host(test_remove_path_kills),
-                with_host(test_absent_parts),      with_host(test_private_v2),
-                with_host(test_no_cgroups),        with_host(test_remove_empty),
+                with_host(test_make_and_remove),
+                with_host(test_half_made_is_unmade),
+                with_host(test_long_name),
+                with_host(test_limits),
+                with_host(test_no_limits),
+                with_host(test_cpuset),
+                with_host(test_refused_limit_is_named),
+                with_host(test_stats),
+                with_host(test_usage_files),
+                with_host(test_joins),
+                with_host(test_freeze_and_kill_frozen),
+                with_host(test_remove_in_use),
+                with_host(test_remove_with_children),
+                with_host(test_remove_path_kills),
+                with_host(test_absent_parts),
+                with_host(test_private_v2),
+                with_host(test_no_cgroups),
+                with_host(test_remove_empty),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-        static const char *const files[] = { "a/b/file", "a/b/link", "a/b/new", "absolute", "to-a", "magic", "text" };
+        static const char *const files[] = { "a/b/file", "a/b/link", "a/b/new", "absolute",
+                                             "to-a",     "magic",    "text" };
 
         for (unsigned i = 0; i < CAY_COUNT(files); i++)
                 unlinkat(fix.dir, files[i], 0);
@@ -49,8 +50,9 @@ static int tear_down(void **state)
 static void beneath(void)
 {
         static const char *const refused[] = {
-                "..",       "../etc",  "a/../..",  "a/b/../../../etc/passwd", "/etc/passwd", "/",
-                "absolute", "to-a/b",  "a/b/link", "magic",                   "magic/etc",   "to-a",
+                "..",          "../etc", "a/../..",   "a/b/../../../etc/passwd",
+                "/etc/passwd", "/",      "absolute",  "to-a/b",
+                "a/b/link",    "magic",  "magic/etc", "to-a",
         };
         char text[16];
         int fd = sys_open_beneath(fix.dir, "a/b/file", O_RDONLY, 0);

@@ -174,8 +174,10 @@ static void test_killed_at_any_moment(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_write),       cmocka_unit_test(test_namespace),
-                cmocka_unit_test(test_bad_maps),    cmocka_unit_test(test_shows_owner),
+                cmocka_unit_test(test_write),
+                cmocka_unit_test(test_namespace),
+                cmocka_unit_test(test_bad_maps),
+                cmocka_unit_test(test_shows_owner),
                 cmocka_unit_test(test_killed_at_any_moment),
         };
 

@@ -194,9 +194,12 @@ static void test_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_size),       cmocka_unit_test(test_inodes),
-                cmocka_unit_test(test_inodes_by_default), cmocka_unit_test(test_small),
-                cmocka_unit_test(test_any_number), cmocka_unit_test(test_killed),
+                cmocka_unit_test(test_size),
+                cmocka_unit_test(test_inodes),
+                cmocka_unit_test(test_inodes_by_default),
+                cmocka_unit_test(test_small),
+                cmocka_unit_test(test_any_number),
+                cmocka_unit_test(test_killed),
                 cmocka_unit_test(test_refused),
         };
 

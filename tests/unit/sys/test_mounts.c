@@ -203,8 +203,12 @@ static void test_not_idmappable(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_new),    cmocka_unit_test(test_refused),  cmocka_unit_test(test_attach),
-                cmocka_unit_test(test_copy),   cmocka_unit_test(test_change),   cmocka_unit_test(test_idmapped),
+                cmocka_unit_test(test_new),
+                cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_attach),
+                cmocka_unit_test(test_copy),
+                cmocka_unit_test(test_change),
+                cmocka_unit_test(test_idmapped),
                 cmocka_unit_test(test_not_idmappable),
         };
 

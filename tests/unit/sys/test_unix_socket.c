@@ -86,7 +86,9 @@ static void send_many(unsigned many, const char *bytes, size_t len)
                 char room[CMSG_SPACE(253 * sizeof(int))];
         } control = { 0 };
         struct iovec iov = { (void *)bytes, len };
-        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+        struct msghdr msg = { .msg_iov = &iov,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
                               .msg_controllen = CMSG_SPACE(many * sizeof(int)) };
         int *fds = (int *)(void *)CMSG_DATA(&control.head);
 

@@ -82,7 +82,8 @@ static void test_make_and_drop(void **state)
 static void test_ranges(void **state)
 {
         assert_true(CAY_RECORD_FIRST_ID > 0x6fffffffu);
-        assert_true((uint64_t)CAY_RECORD_FIRST_ID + (uint64_t)CAY_RECORD_SLOTS * CAY_RECORD_IDS <= 0x7fffffffu);
+        assert_true((uint64_t)CAY_RECORD_FIRST_ID + (uint64_t)CAY_RECORD_SLOTS * CAY_RECORD_IDS <=
+                    0x7fffffffu);
         assert_int_equal(CAY_RECORD_FIRST_ID % CAY_RECORD_IDS, 0);
 }
 
@@ -145,10 +146,12 @@ static void users_ids(void)
         char text[512];
 
         private_run();
-        snprintf(text, sizeof(text), "a:%u:%u\n", CAY_RECORD_FIRST_ID, (CAY_RECORD_SLOTS - 2) * CAY_RECORD_IDS);
+        snprintf(text, sizeof(text), "a:%u:%u\n", CAY_RECORD_FIRST_ID,
+                 (CAY_RECORD_SLOTS - 2) * CAY_RECORD_IDS);
         put_etc("/etc/subuid", text);
         snprintf(text, sizeof(text), "root:x:0:0:root:/root:/bin/sh\nfar:x:%u:0::/:/bin/sh",
-                 CAY_RECORD_FIRST_ID + (CAY_RECORD_SLOTS - 2) * CAY_RECORD_IDS + 77); /* no newline at the end */
+                 CAY_RECORD_FIRST_ID + (CAY_RECORD_SLOTS - 2) * CAY_RECORD_IDS +
+                         77); /* no newline at the end */
         put_etc("/etc/passwd", text);
         check(cay_records_open(&err) == 0);
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
@@ -168,7 +171,8 @@ static void odd_lines(void)
         struct cay_record a = { .fd = -1 };
 
         private_run();
-        put_etc("/etc/subuid", "\n\n:\nx\nx:\nx:y\nx:1\nx:99999999999999999999999:5\nx:1:\n::::\n#comment\nx:-1:-1\n");
+        put_etc("/etc/subuid",
+                "\n\n:\nx\nx:\nx:y\nx:1\nx:99999999999999999999999:5\nx:1:\n::::\n#comment\nx:-1:-1\n");
         put_etc("/etc/passwd", "root\nroot:\nroot:x\nroot:x:\n:::::\n");
         check(cay_records_open(&err) == 0);
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
@@ -218,7 +222,8 @@ static void long_file(void)
         private_run();
         for (unsigned i = 0; at < sizeof(text) - 200; i++)
                 at += (size_t)snprintf(text + at, sizeof(text) - at, "user%u:%u:1\n", i, 2000 + i);
-        snprintf(text + at, sizeof(text) - at, "last:%u:%u\n", CAY_RECORD_FIRST_ID, (CAY_RECORD_SLOTS - 1) * CAY_RECORD_IDS);
+        snprintf(text + at, sizeof(text) - at, "last:%u:%u\n", CAY_RECORD_FIRST_ID,
+                 (CAY_RECORD_SLOTS - 1) * CAY_RECORD_IDS);
         put_etc("/etc/subuid", text);
         if (cay_records_open(&err) < 0)
                 _exit(0);
@@ -269,7 +274,8 @@ static void sweep_dead(void)
                         pause();
         }
         check(read(ready[0], &byte, 1) == 1);
-        check(cay_records_sweep(&host) == 0 && count_records() == 1 && node_is_there(&host, SYS_CGROUP_2)); /* it lives */
+        check(cay_records_sweep(&host) == 0 && count_records() == 1 &&
+              node_is_there(&host, SYS_CGROUP_2)); /* it lives */
         sleeper = fork();
         if (sleeper == 0) {
                 char path[SYS_CGROUP_PATH];
@@ -428,12 +434,12 @@ static void test_race(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_make_and_drop), cmocka_unit_test(test_ranges),
+                cmocka_unit_test(test_make_and_drop),  cmocka_unit_test(test_ranges),
                 cmocka_unit_test(test_foreign_folder), cmocka_unit_test(test_others_ids),
-                cmocka_unit_test(test_users_ids),     cmocka_unit_test(test_odd_lines),
-                cmocka_unit_test(test_many_ranges),   cmocka_unit_test(test_long_file),
-                cmocka_unit_test(test_sweep_dead),    cmocka_unit_test(test_sweep_keeps),
-                cmocka_unit_test(test_sweep_odd),     cmocka_unit_test(test_lock_is_exclusive),
+                cmocka_unit_test(test_users_ids),      cmocka_unit_test(test_odd_lines),
+                cmocka_unit_test(test_many_ranges),    cmocka_unit_test(test_long_file),
+                cmocka_unit_test(test_sweep_dead),     cmocka_unit_test(test_sweep_keeps),
+                cmocka_unit_test(test_sweep_odd),      cmocka_unit_test(test_lock_is_exclusive),
                 cmocka_unit_test(test_race),
         };
 

@@ -54,7 +54,8 @@ static void counts(void)
                 check(strlen(text) > 2 && strcmp(text + strlen(text) - 2, "\n\n") == 0);
 #ifdef __x86_64__
                 check(count_lines("siblings") == cpus[i] && count_lines("core id") == cpus[i]);
-                check(value("siblings", 0) == (long)cpus[i] && value("cpu cores", cpus[i] - 1) == (long)cpus[i]);
+                check(value("siblings", 0) == (long)cpus[i] &&
+                      value("cpu cores", cpus[i] - 1) == (long)cpus[i]);
                 check(value("core id", cpus[i] - 1) == (long)cpus[i] - 1);
                 check(value("apicid", 0) == 0 && value("initial apicid", cpus[i] - 1) == (long)cpus[i] - 1);
                 check(count_lines("flags") == cpus[i] && count_lines("model name") == cpus[i]);
@@ -159,8 +160,9 @@ static void test_without_rights(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_counts), cmocka_unit_test(test_rest_is_true),      cmocka_unit_test(test_files),
-                cmocka_unit_test(test_only_what_differs), cmocka_unit_test(test_without_rights),
+                cmocka_unit_test(test_counts),         cmocka_unit_test(test_rest_is_true),
+                cmocka_unit_test(test_files),          cmocka_unit_test(test_only_what_differs),
+                cmocka_unit_test(test_without_rights),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

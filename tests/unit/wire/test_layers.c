@@ -50,8 +50,9 @@ static void test_parse(void **state)
 
 static void test_unknown(void **state)
 {
-        static const char *const bad[] = { "nothing", "seccom", "seccompx", "SECCOMP", " seccomp", "seccomp ", ",",
-                                           "seccomp,,caps", "seccomp,nothing", "seccomp;caps" };
+        static const char *const bad[] = { "nothing",         "seccom",      "seccompx", "SECCOMP",
+                                           " seccomp",        "seccomp ",    ",",        "seccomp,,caps",
+                                           "seccomp,nothing", "seccomp;caps" };
 
         for (unsigned i = 0; i < CAY_COUNT(bad); i++)
                 assert_true(cay_layers_parse(bad[i]) == -1);

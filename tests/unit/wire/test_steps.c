@@ -167,7 +167,8 @@ static void test_kill_box(void **state)
 
 static void test_not_armed(void **state)
 {
-        static const char *const specs[] = { "", "@", "cli@", "cli@nothing", "warden@cloned", "mapped", "cli@mappe" };
+        static const char *const specs[] = { "",       "@",        "cli@", "cli@nothing", "warden@cloned",
+                                             "mapped", "cli@mappe" };
 
         for (unsigned i = 0; i < CAY_COUNT(specs); i++) /* none of these concerns the CLI's own steps */
                 assert_int_equal(go_through(specs[i], true, 0, 0), 0);
@@ -207,8 +208,9 @@ static void test_not_armed(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_table),        cmocka_unit_test(test_times), cmocka_unit_test(test_kill_oneself),
-                cmocka_unit_test(test_kill_another), cmocka_unit_test(test_kill_box), cmocka_unit_test(test_not_armed),
+                cmocka_unit_test(test_table),        cmocka_unit_test(test_times),
+                cmocka_unit_test(test_kill_oneself), cmocka_unit_test(test_kill_another),
+                cmocka_unit_test(test_kill_box),     cmocka_unit_test(test_not_armed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

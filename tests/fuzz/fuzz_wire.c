@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as a request to the warden, through everything that decides before anything is made: the policy table, then the
+ * checks of a plan. Input: how many descriptors and in which state, of which kinds, what the host can hold; then the
+ * message. What passes must be what the checks promise: a valid id, known flags, limits in range, descriptors of the right kind.
+ */
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+/* The checks are the file's own; nothing else of it is called. */
+#include "warden/request_box_make.c" // NOLINT(bugprone-suspicious-include)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { HEAD = 4, KINDS = 4 };
+
+#define must(x)                                                                                              \
+        do {                                                                                                 \
+                if (!(x)) {                                                                                  \
+                        fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x);                      \
+                        abort();                                                                             \
+                }                                                                                            \
+        } while (0)
+
+/* A socket, a folder, a file, a device. */
+static const int *kinds(void)
+{
+        static int fds[KINDS] = { -1 };
+        int pair[2];
+
+        if (fds[0] < 0) {
+                must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+                close(pair[1]);
+                fds[0] = pair[0];
+                fds[1] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                fds[2] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+                fds[3] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        }
+        return fds;
+}
+
+static void check_error(const struct cay_error *err)
+{
+        must(err->code != CAY_OK && err->code < CAY_CODE_COUNT);
+        must(err->msg[0] && memchr(err->msg, 0, sizeof(err->msg)));
+}
+
+static void one_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count)
+{
+        struct cay_error err = { 0 };
+        struct given given;
+        unsigned skipped = ~0u;
+
+        if (check_plan(w, p, fds, count, &given, &err) < 0) {
+                check_error(&err);
+                return;
+        }
+        must(err.code == CAY_OK);
+        must(memchr(p->id, 0, sizeof(p->id)) && cay_id_is_valid(p->id) && !strchr(p->id, '/') &&
+             p->id[0] != '.');
+        must(!(p->flags & ~(uint32_t)WIRE_PLAN_ALL));
+        must(p->memory_bytes <= DISK_MAX && p->swap_bytes <= DISK_MAX && p->disk_bytes <= DISK_MAX);
+        must(p->pids <= 4194304 && p->cpu_milli <= 1024000 && p->inodes <= 1ull << 32);
+        must(is_kind(given.link, S_IFSOCK));
+        must((given.rootfs >= 0) == !!(p->flags & WIRE_PLAN_ROOTFS) &&
+             (given.rootfs < 0 || is_kind(given.rootfs, S_IFDIR)));
+        must((given.workspace >= 0) == !!(p->flags & WIRE_PLAN_WORKSPACE) &&
+             (given.workspace < 0 || is_kind(given.workspace, S_IFDIR)));
+        must(1u + (given.rootfs >= 0) + (given.workspace >= 0) == count);
+        if (check_limits(w, p, &skipped, &err) < 0) {
+                check_error(&err);
+                must(err.code == CAY_UNSUPPORTED);
+                return;
+        }
+        must(!(skipped & ~p->may_skip) && !(skipped & w->can_hold)); /* nothing is dropped in silence */
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        static struct warden w;
+        const struct wire_request *req;
+        unsigned state, count;
+        int fds[3];
+        void *exact;
+
+        if (size < HEAD)
+                return 0;
+        state = data[0] & 3;
+        count = data[0] >> 2 & 31;
+        for (unsigned i = 0; i < 3; i++)
+                fds[i] = kinds()[data[1] >> 2 * i & 3];
+        w.can_hold = data[2];
+        data += HEAD;
+        size -= HEAD;
+        exact = malloc(size ? size : 1); /* one byte too far is seen */
+        must(exact);
+        memcpy(exact, data, size);
+        req = exact;
+        if (wire_request_check(req, (int64_t)size, count, state) == 0) {
+                must(size == sizeof(*req) && req->seq != 0 && count <= 3 && state != 0);
+                must(req->type > WIRE_NONE && req->type < WIRE_TYPE_COUNT);
+                must(strcmp(wire_request_name(req->type), "?") != 0);
+                must((req->type == WIRE_hello) == !(state & WIRE_READY) ||
+                     state == (WIRE_FRESH | WIRE_READY));
+                if (req->type == WIRE_box_make)
+                        one_plan(&w, &req->plan, fds, count);
+        }
+        free(exact);
+        return 0;
+}
