@@ -19,8 +19,8 @@ struct cay_spec {
         int rootfs_fd;    /* O_PATH directory for CAY_TEMPLATE_ROOTFS, else -1 */
         int workspace_fd; /* O_PATH directory mapped to /workspace, or -1: empty */
         bool workspace_rw;
-        bool read_only; /* root read-only; /workspace, /tmp and /dev/shm stay writable */
-        bool one_shot;  /* ends with its first command */
+        bool read_only;  /* root read-only; /workspace, /tmp and /dev/shm stay writable */
+        bool one_shot;   /* ends with its first command */
         bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
         struct cay_limits limits;
         unsigned may_skip; /* limits (mask) that need not hold on this host */

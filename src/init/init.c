@@ -27,6 +27,7 @@
 #include "init/landlock.h"
 #include "init/link.h"
 #include "sys/fd.h"
+#include "sys/syscalls.h"
 #include "sys/unix_socket.h"
 
 #define CONFIG_WAIT_MS 30000
@@ -37,15 +38,15 @@
 static struct cay_init the;
 
 /* Dispositions survive exec when they are "ignore": whoever started the engine may have left some. */
+/* The raw call: a libc keeps some real-time signals to itself, but a caller may have left those ignored too. */
 static void reset_signals(void)
 {
-        struct sigaction act = { .sa_handler = SIG_DFL }, now;
+        struct sigaction act = { .sa_handler = SIG_DFL };
+        const unsigned long plain[8] = { 0 }; /* the kernel's struct, all zero: default */
         sigset_t all;
 
-        for (int signo = 1; signo < NSIG; signo++) {
-                if (sigaction(signo, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-                        sigaction(signo, &act, NULL);
-        }
+        for (int signo = 1; signo < 65; signo++)
+                syscall(SYS_rt_sigaction, signo, plain, NULL, 8);
         act.sa_flags = SA_NOCLDSTOP; /* stopped children are no news */
         sigaction(SIGCHLD, &act, NULL);
         sigfillset(&all);

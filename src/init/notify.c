@@ -30,8 +30,9 @@ void cay_notify_record(struct cay_notify *n, int nr)
 }
 
 /* The kernel's structs may be larger than the ones we were built with: the buffers leave room for that. */
-static bool answer_one(struct cay_notify *n)
+static void answer_one(struct cay_notify *n)
 {
+        bool was_below = n->total < CAY_NOTIFY_MAX;
         union {
                 struct seccomp_notif req;
                 char room[512];
@@ -42,26 +43,23 @@ static bool answer_one(struct cay_notify *n)
         } say = { .room = { 0 } };
 
         if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_RECV, &ask) < 0)
-                return false; /* ENOENT: the caller has gone meanwhile */
+                return; /* ENOENT: the caller has gone meanwhile */
         cay_notify_record(n, ask.req.data.nr);
+        if (was_below && n->total >= CAY_NOTIFY_MAX)
+                n->on_too_many(n); /* before the answer: the caller does not get to ask again */
         say.resp.id = ask.req.id;
         say.resp.error = -EPERM;
         ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, &say);
-        return true;
 }
 
 static void on_event(struct cay_watch *w, uint32_t events)
 {
         struct cay_notify *n = cay_container_of(w, struct cay_notify, watch);
-        bool was_below = n->total < CAY_NOTIFY_MAX;
 
-        if (events & EPOLLIN) {
+        if (events & EPOLLIN)
                 answer_one(n);
-                if (was_below && n->total >= CAY_NOTIFY_MAX)
-                        n->on_too_many(n);
-        } else if (events & (EPOLLHUP | EPOLLERR)) {
+        else if (events & (EPOLLHUP | EPOLLERR))
                 cay_notify_stop(n);
-        }
 }
 
 int cay_notify_start_take(struct cay_loop *loop, struct cay_notify *n, int fd)

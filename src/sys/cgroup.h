@@ -28,9 +28,9 @@ enum sys_cgroup_part {
 #define SYS_CGROUP_CPUS 1024
 
 struct sys_cgroup_host {
-        int parent[SYS_CGROUP_PARTS];                   /* the caller's own node; -1: none */
-        char path[SYS_CGROUP_PARTS][SYS_CGROUP_PATH];   /* its path; "" when it has none (private mount) */
-        bool memory_swap;                               /* swap can be limited, or there is none */
+        int parent[SYS_CGROUP_PARTS];                 /* the caller's own node; -1: none */
+        char path[SYS_CGROUP_PARTS][SYS_CGROUP_PATH]; /* its path; "" when it has none (private mount) */
+        bool memory_swap;                             /* swap can be limited, or there is none */
 };
 
 struct sys_cgroup {
@@ -41,16 +41,21 @@ struct sys_cgroup {
 struct sys_cgroup_limits { /* 0: no limit */
         uint64_t memory_bytes, swap_bytes, pids;
         uint32_t cpu_milli;
-        bool hold_swap;      /* swap_bytes counts, 0 meaning none */
-        uint32_t spread;     /* which processors a part of the machine is taken from */
-        uint32_t owner;      /* host uid (and gid) that the cgroup2 node is delegated to */
+        bool hold_swap;  /* swap_bytes counts, 0 meaning none */
+        uint32_t spread; /* which processors a part of the machine is taken from */
+        uint32_t owner;  /* host uid (and gid) that the cgroup2 node is delegated to */
 };
 
 struct sys_cgroup_stats {
         uint64_t memory_bytes, memory_peak_bytes, oom_kills, pids, pids_refused, cpu_us;
 };
 
-enum sys_cgroup_can { SYS_CGROUP_CAN_MEMORY = 1, SYS_CGROUP_CAN_SWAP = 2, SYS_CGROUP_CAN_CPU = 4, SYS_CGROUP_CAN_PIDS = 8 };
+enum sys_cgroup_can {
+        SYS_CGROUP_CAN_MEMORY = 1,
+        SYS_CGROUP_CAN_SWAP = 2,
+        SYS_CGROUP_CAN_CPU = 4,
+        SYS_CGROUP_CAN_PIDS = 8
+};
 
 int sys_cgroup_host_open(struct sys_cgroup_host *host);
 void sys_cgroup_host_close(struct sys_cgroup_host *host);
@@ -66,16 +71,18 @@ int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 /* How many processors a box with this limit sees (0: no limit); 0 where there is no cpuset. */
 uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli);
 /* Writes the limits. On failure *ret_what names the file. */
-int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
-                     const char **ret_what);
+int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
+                     const struct sys_cgroup_limits *l, const char **ret_what);
 /* Opens the v1 `tasks` files for writing; returns how many (at most `max`) or -errno. */
 int sys_cgroup_open_joins(const struct sys_cgroup *cg, int *fds, unsigned max);
-int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage, int *ret_stat); /* memory; -1 where there is none */
+int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage,
+                          int *ret_stat); /* memory; -1 where there is none */
 void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
 int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen);
 int sys_cgroup_kill(const struct sys_cgroup *cg);
 /* Removes at once what is empty already; the rest waits for sys_cgroup_remove. */
 void sys_cgroup_remove_empty(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
-int sys_cgroup_remove(const struct sys_cgroup_host *host, struct sys_cgroup *cg); /* bounded wait for the last task; closes */
+int sys_cgroup_remove(const struct sys_cgroup_host *host,
+                      struct sys_cgroup *cg); /* bounded wait for the last task; closes */
 /* Kills what is in a node named by a record and removes it with its children; absent is success. */
 int sys_cgroup_remove_at(int dirfd, const char *path);

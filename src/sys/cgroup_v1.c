@@ -16,7 +16,7 @@
 #include "sys/syscalls.h"
 
 static const char *const controllers[SYS_CGROUP_PARTS] = {
-        [SYS_CGROUP_MEMORY] = "memory", [SYS_CGROUP_CPU] = "cpu",   [SYS_CGROUP_PIDS] = "pids",
+        [SYS_CGROUP_MEMORY] = "memory", [SYS_CGROUP_CPU] = "cpu", [SYS_CGROUP_PIDS] = "pids",
         [SYS_CGROUP_CPUSET] = "cpuset", [SYS_CGROUP_2] = NULL,
 };
 
@@ -46,7 +46,8 @@ static bool own_path(const char *text, const char *controller, char *ret, size_t
                 if (!path)
                         return false;
                 names++;
-                fits = controller ? has_word(names, controller, strlen(controller)) : line[0] == '0' && *names == ':';
+                fits = controller ? has_word(names, controller, strlen(controller))
+                                  : line[0] == '0' && *names == ':';
                 if (fits) {
                         int len = (int)strcspn(path + 1, "\n");
 
@@ -86,7 +87,8 @@ static bool split_mount(char *line, char **ret_root, char **ret_point, char **re
 }
 
 /* Opens the caller's node below a mount of its hierarchy; the mount may show only a part of the hierarchy (root). */
-static void open_own(struct sys_cgroup_host *host, int part, const char *own, const char *root, const char *point)
+static void open_own(struct sys_cgroup_host *host, int part, const char *own, const char *root,
+                     const char *point)
 {
         size_t root_len = strcmp(root, "/") == 0 ? 0 : strlen(root);
         char *path = host->path[part];
@@ -197,7 +199,8 @@ unsigned sys_cgroup_can_hold(const struct sys_cgroup_host *host)
 bool sys_cgroup_path(const struct sys_cgroup_host *host, enum sys_cgroup_part part, const char *name,
                      char ret[SYS_CGROUP_PATH])
 {
-        return host->path[part][0] && snprintf(ret, SYS_CGROUP_PATH, "%s/%s", host->path[part], name) < SYS_CGROUP_PATH;
+        return host->path[part][0] &&
+               snprintf(ret, SYS_CGROUP_PATH, "%s/%s", host->path[part], name) < SYS_CGROUP_PATH;
 }
 
 static int make_node(const struct sys_cgroup_host *host, struct sys_cgroup *cg, int part)
@@ -256,8 +259,8 @@ static unsigned parse_cpus(const char *text, uint16_t ret[SYS_CGROUP_CPUS])
 }
 
 /* The processors there are, and how many of them a limit needs. */
-static unsigned choose_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli, uint16_t cpus[SYS_CGROUP_CPUS],
-                            unsigned *ret_count)
+static unsigned choose_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli,
+                            uint16_t cpus[SYS_CGROUP_CPUS], unsigned *ret_count)
 {
         char text[1024];
         unsigned want;
@@ -279,8 +282,8 @@ uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli)
 }
 
 /* As many whole processors as the quota needs, starting at a place that differs from box to box. */
-static int limit_cpuset(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
-                        const char **ret_what)
+static int limit_cpuset(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
+                        const struct sys_cgroup_limits *l, const char **ret_what)
 {
         static uint16_t cpus[SYS_CGROUP_CPUS];
         static char text[8192];
@@ -292,7 +295,8 @@ static int limit_cpuset(const struct sys_cgroup_host *host, struct sys_cgroup *c
         if (count == 0)
                 return -ENODEV;
         for (unsigned i = 0; i < want; i++)
-                len += (unsigned)snprintf(text + len, sizeof(text) - len, "%s%u", i ? "," : "", cpus[(l->spread + i) % count]);
+                len += (unsigned)snprintf(text + len, sizeof(text) - len, "%s%u", i ? "," : "",
+                                          cpus[(l->spread + i) % count]);
         r = sys_write_file(cg->dir[SYS_CGROUP_CPUSET], "cpuset.cpus", text);
         if (r < 0)
                 return r;
@@ -320,13 +324,14 @@ static int delegate(struct sys_cgroup *cg, uint32_t owner, const char **ret_what
         if (fchown(dir, owner, owner) < 0 || fchownat(dir, "cgroup.procs", owner, owner, 0) < 0)
                 return -errno;
         *ret_what = "cgroup.max.descendants";
-        if (sys_write_file(dir, "cgroup.max.descendants", "600") < 0 || sys_write_file(dir, "cgroup.max.depth", "1") < 0)
+        if (sys_write_file(dir, "cgroup.max.descendants", "600") < 0 ||
+            sys_write_file(dir, "cgroup.max.depth", "1") < 0)
                 return -EIO;
         return 0;
 }
 
-int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, const struct sys_cgroup_limits *l,
-                     const char **ret_what)
+int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
+                     const struct sys_cgroup_limits *l, const char **ret_what)
 {
         int r = 0;
 
@@ -335,7 +340,8 @@ int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, 
         if (r == 0 && l->pids && cg->dir[SYS_CGROUP_PIDS] >= 0)
                 r = put_u64(cg->dir[SYS_CGROUP_PIDS], "pids.max", l->pids, ret_what);
         if (r == 0 && l->cpu_milli && cg->dir[SYS_CGROUP_CPU] >= 0)
-                r = put_u64(cg->dir[SYS_CGROUP_CPU], "cpu.cfs_quota_us", (uint64_t)l->cpu_milli * 100, ret_what);
+                r = put_u64(cg->dir[SYS_CGROUP_CPU], "cpu.cfs_quota_us", (uint64_t)l->cpu_milli * 100,
+                            ret_what);
         if (r == 0 && cg->dir[SYS_CGROUP_CPUSET] >= 0)
                 r = limit_cpuset(host, cg, l, ret_what);
         if (r == 0 && cg->dir[SYS_CGROUP_2] >= 0)
@@ -396,14 +402,16 @@ void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret)
 
 int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen)
 {
-        return cg->dir[SYS_CGROUP_2] < 0 ? -EOPNOTSUPP :
-                                           sys_write_file(cg->dir[SYS_CGROUP_2], "cgroup.freeze", frozen ? "1" : "0");
+        return cg->dir[SYS_CGROUP_2] < 0
+                       ? -EOPNOTSUPP
+                       : sys_write_file(cg->dir[SYS_CGROUP_2], "cgroup.freeze", frozen ? "1" : "0");
 }
 
 /* A frozen node dies too: cgroup.kill reaches frozen tasks on cgroup2. */
 int sys_cgroup_kill(const struct sys_cgroup *cg)
 {
-        return cg->dir[SYS_CGROUP_2] < 0 ? -EOPNOTSUPP : sys_write_file(cg->dir[SYS_CGROUP_2], "cgroup.kill", "1");
+        return cg->dir[SYS_CGROUP_2] < 0 ? -EOPNOTSUPP
+                                         : sys_write_file(cg->dir[SYS_CGROUP_2], "cgroup.kill", "1");
 }
 
 static void pause_ms(long ms)
@@ -451,7 +459,8 @@ int sys_cgroup_remove(const struct sys_cgroup_host *host, struct sys_cgroup *cg)
 
                 if (cg->dir[i] < 0)
                         continue;
-                if (i == SYS_CGROUP_2) /* the per-exec nodes that init made; depth is one: the kernel was told so */
+                if (i ==
+                    SYS_CGROUP_2) /* the per-exec nodes that init made; depth is one: the kernel was told so */
                         sys_dir_each(cg->dir[i], remove_child, NULL);
                 close(cg->dir[i]);
                 cg->dir[i] = -1;

@@ -43,7 +43,8 @@ int sys_idmap_namespace(const struct sys_idmap *uids, const struct sys_idmap *gi
         if (pid < 0)
                 return pid;
         if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* not left behind when we are killed before it is */
+                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0,
+                      0); /* not left behind when we are killed before it is */
                 while (getppid() == parent)
                         pause();
                 _exit(0);

@@ -29,8 +29,23 @@ static uint64_t with_tables(uint64_t bytes, uint64_t inodes)
 static int format(int file, uint64_t inodes)
 {
         char path[32], count[24];
-        char *const argv[] = { "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-b", "4096", "-O",
-                               "^has_journal,^resize_inode", "-E", "nodiscard,lazy_itable_init=1", "-N", count, path, NULL };
+        char *const argv[] = { "mke2fs",
+                               "-q",
+                               "-F",
+                               "-t",
+                               "ext4",
+                               "-m",
+                               "0",
+                               "-b",
+                               "4096",
+                               "-O",
+                               "^has_journal,^resize_inode",
+                               "-E",
+                               "nodiscard,lazy_itable_init=1",
+                               "-N",
+                               count,
+                               path,
+                               NULL };
         char *const env[] = { "PATH=/sbin:/usr/sbin:/bin:/usr/bin", NULL };
         int status;
         pid_t pid;
@@ -43,7 +58,8 @@ static int format(int file, uint64_t inodes)
         if (pid == 0) {
                 int null = open("/dev/null", O_RDWR);
 
-                if (fcntl(file, F_SETFD, 0) < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+                if (fcntl(file, F_SETFD, 0) < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
+                    dup2(null, 2) < 0)
                         _exit(126);
                 execve(MKE2FS, argv, env);
                 _exit(127);

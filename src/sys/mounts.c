@@ -45,7 +45,8 @@ int sys_mount_new(const char *type, const char *const *options, unsigned attr)
 int sys_mount_copy(int dirfd, const char *path, uint64_t attr)
 {
         struct sys_mount_attr set = { .attr_set = attr };
-        cay_auto_close int fd = sys_open_tree(dirfd, path, 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC | AT_EMPTY_PATH);
+        cay_auto_close int fd =
+                sys_open_tree(dirfd, path, 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC | AT_EMPTY_PATH);
         int r;
 
         if (fd < 0)
@@ -57,7 +58,8 @@ int sys_mount_copy(int dirfd, const char *path, uint64_t attr)
 int sys_mount_copy_idmapped(int dirfd, const char *path, uint64_t attr, int userns_fd, int *ret_plain)
 {
         struct sys_mount_attr set = { .attr_set = attr | SYS_MOUNT_IDMAP, .userns_fd = (uint64_t)userns_fd };
-        cay_auto_close int fd = sys_open_tree(dirfd, path, 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC | AT_EMPTY_PATH);
+        cay_auto_close int fd =
+                sys_open_tree(dirfd, path, 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC | AT_EMPTY_PATH);
         int r;
 
         if (fd < 0)

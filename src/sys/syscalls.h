@@ -90,7 +90,8 @@ static inline int sys_fsmount(int fd, unsigned flags, unsigned attr)
         return (int)sys_result(syscall(SYS_NR_FSMOUNT, fd, flags, attr));
 }
 
-static inline int sys_mount_setattr(int dirfd, const char *path, unsigned flags, const struct sys_mount_attr *attr)
+static inline int sys_mount_setattr(int dirfd, const char *path, unsigned flags,
+                                    const struct sys_mount_attr *attr)
 {
         return (int)sys_result(syscall(SYS_NR_MOUNT_SETATTR, dirfd, path, flags, attr, sizeof(*attr)));
 }

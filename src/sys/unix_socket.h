@@ -10,5 +10,6 @@
 
 ssize_t sys_send_fds(int sock, const void *bytes, size_t len, const int *fds, unsigned fd_count, int flags);
 /* fds has room for SYS_FDS_MAX; *ret_count says how many came. More than that, or a cut message: -EMSGSIZE (all closed). */
-ssize_t sys_recv_fds(int sock, void *bytes, size_t size, int fds[SYS_FDS_MAX], unsigned *ret_count, int flags);
+ssize_t sys_recv_fds(int sock, void *bytes, size_t size, int fds[SYS_FDS_MAX], unsigned *ret_count,
+                     int flags);
 void sys_close_fds(const int *fds, unsigned count);

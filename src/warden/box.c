@@ -15,7 +15,8 @@ void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
         struct sys_cgroup_stats s = { 0 };
 
         sys_cgroup_stats(&box->cgroup, &s);
-        *ret = (struct wire_stats){ s.memory_bytes, s.memory_peak_bytes, s.oom_kills, s.pids, s.pids_refused, s.cpu_us };
+        *ret = (struct wire_stats){ s.memory_bytes, s.memory_peak_bytes, s.oom_kills,
+                                    s.pids,         s.pids_refused,      s.cpu_us };
 }
 
 static void close_fd(int *fd)
@@ -115,8 +116,8 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 a.code = err.code;
                 a.sys = err.sys;
                 snprintf(a.text, sizeof(a.text), "%s", err.msg);
-        } else if (waitid(P_PID, (id_t)box->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
-                   !(box->plan.flags & WIRE_PLAN_ONE_SHOT)) {
+        } else if (waitid(P_PID, (id_t)box->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                   info.si_pid != 0 && !(box->plan.flags & WIRE_PLAN_ONE_SHOT)) {
                 a.code = CAY_UNAVAILABLE;
                 snprintf(a.text, sizeof(a.text), "the box's first process died while it was made");
         }

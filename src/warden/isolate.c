@@ -96,7 +96,8 @@ static void enter_network(struct isolate *iso)
 
         if (iso->net < 0)
                 return;
-        if (sys_recv_fds(iso->net, &result, sizeof(result), fds, &count, 0) == (ssize_t)sizeof(result) && result == 0)
+        if (sys_recv_fds(iso->net, &result, sizeof(result), fds, &count, 0) == (ssize_t)sizeof(result) &&
+            result == 0)
                 result = count == 1 && setns(fds[0], CLONE_NEWNET) == 0 ? 0 : -errno;
         if (result < 0)
                 isolate_fail(iso, result, "make the network namespace");
@@ -176,7 +177,7 @@ static _Noreturn void box_process(struct isolate *iso)
         int r;
 
         close(iso->birth); /* or the warden would wait for a helper that died before it could say */
-        setsid(); /* no terminal of the host is ours, and its signals are not for us */
+        setsid();          /* no terminal of the host is ours, and its signals are not for us */
         if (iso->net_far >= 0)
                 close(iso->net_far);
         await_go(iso);
@@ -235,7 +236,9 @@ static void own_clock(void)
  */
 static void keep_only(const struct isolate *iso)
 {
-        int keep[] = { iso->control, iso->status, iso->init_exe, iso->cgroup2, iso->birth, iso->net, iso->net_far, -1, -1 };
+        int keep[] = { iso->control, iso->status, iso->init_exe,
+                       iso->cgroup2, iso->birth,  iso->net,
+                       iso->net_far, -1,          -1 };
         unsigned first = 3;
 
         cay_step_fds(&keep[CAY_COUNT(keep) - 2]);
@@ -293,7 +296,8 @@ int cay_isolate_begin(struct isolate *iso)
         struct clone_args args = { .exit_signal = SIGCHLD };
         int ends[2], net[2] = { -1, -1 };
 
-        if (isolate_has(iso, CAY_LAYER_NETNS) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, net) < 0)
+        if (isolate_has(iso, CAY_LAYER_NETNS) &&
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, net) < 0)
                 return -errno;
         iso->net = net[0];
         iso->net_far = net[1];

@@ -27,12 +27,12 @@
 #define CAY_BOX_INIT_USER 65533u
 
 enum isolate_mount { /* what the "go" message may carry, in this order; bit numbers of its mask */
-        ISOLATE_TRUTH,     /* tmpfs with the files bound over /proc/… */
-        ISOLATE_LAYER,     /* writable layer, when it is not a tmpfs */
-        ISOLATE_LOWER,     /* rootfs template */
-        ISOLATE_WORKSPACE,
-        ISOLATE_HOST0,     /* then the rows of host_tree.def */
-        ISOLATE_MOUNTS = ISOLATE_HOST0
+                     ISOLATE_TRUTH, /* tmpfs with the files bound over /proc/… */
+                     ISOLATE_LAYER, /* writable layer, when it is not a tmpfs */
+                     ISOLATE_LOWER, /* rootfs template */
+                     ISOLATE_WORKSPACE,
+                     ISOLATE_HOST0, /* then the rows of host_tree.def */
+                     ISOLATE_MOUNTS = ISOLATE_HOST0
 #define CAY_HOST_TREE(path, kind) +1
 #include "warden/host_tree.def"
 #undef CAY_HOST_TREE
@@ -60,18 +60,18 @@ struct isolate { /* read by both processes; the box's copy is its own after the 
         const struct wire_plan *plan;
         struct cay_steps *steps;
         uint32_t first_id;
-        int control;   /* the box's end of the control socket */
-        int status;    /* write end of the status pipe */
-        int init_exe;  /* cay-init on a read-only mount */
-        int cgroup2;   /* directory to be born in, or -1 */
-        int birth;     /* pipe from the helper: the warden's end, the helper's in the helper */
-        pid_t helper;  /* to be waited for when the box is there, or gone */
+        int control;      /* the box's end of the control socket */
+        int status;       /* write end of the status pipe */
+        int init_exe;     /* cay-init on a read-only mount */
+        int cgroup2;      /* directory to be born in, or -1 */
+        int birth;        /* pipe from the helper: the warden's end, the helper's in the helper */
+        pid_t helper;     /* to be waited for when the box is there, or gone */
         int net, net_far; /* where the helper hands over the network namespace; -1: none */
 
         /* of the box's process only */
         int mount[ISOLATE_MOUNTS];
         int layer, root, proc, dev;
-        int proc_sys;              /* /proc/sys from before it was covered: still writable */
+        int proc_sys; /* /proc/sys from before it was covered: still writable */
 };
 
 /* Starts the box's first process, in the background: 0 or -errno. */
@@ -80,8 +80,9 @@ int cay_isolate_begin(struct isolate *iso);
 pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd);
 
 /* Below: the box's process. Each ends the process with a message when something fails. */
-_Noreturn void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void isolate_root(struct isolate *iso);  /* layer, root, /usr, /etc, /workspace, /tmp */
+_Noreturn void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+void isolate_root(struct isolate *iso); /* layer, root, /usr, /etc, /workspace, /tmp */
 void isolate_dev(struct isolate *iso);
 void isolate_proc(struct isolate *iso);
 void isolate_settings(struct isolate *iso); /* of the box's namespaces, once it is in all of them */

@@ -15,11 +15,12 @@ static const char *const devices[] = { "null", "zero", "full", "random", "urando
 static const struct {
         const char *name, *target;
 } links[] = {
-        { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },  { "stdout", "/proc/self/fd/1" },
+        { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" }, { "stdout", "/proc/self/fd/1" },
         { "stderr", "/proc/self/fd/2" }, { "ptmx", "pts/ptmx" },
 };
 
-static void mount_at(struct isolate *iso, const char *type, const char *const *options, unsigned attr, const char *name)
+static void mount_at(struct isolate *iso, const char *type, const char *const *options, unsigned attr,
+                     const char *name)
 {
         cay_auto_close int fd = -1;
         int r;
@@ -46,7 +47,8 @@ static void show_device(struct isolate *iso, const char *name)
 /* Shared memory is memory: half of the limit, as the kernel does it for a whole machine; pages are charged to the box. */
 static uint64_t shm_bytes(const struct isolate *iso)
 {
-        return iso->plan->memory_bytes && isolate_has(iso, CAY_LAYER_MEMORY) ? iso->plan->memory_bytes / 2 : 64u << 20;
+        return iso->plan->memory_bytes && isolate_has(iso, CAY_LAYER_MEMORY) ? iso->plan->memory_bytes / 2
+                                                                             : 64u << 20;
 }
 
 void isolate_dev(struct isolate *iso)

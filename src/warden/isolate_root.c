@@ -27,11 +27,13 @@ static const struct {
         mode_t mode;
         uint32_t owner;
 } host_dirs[] = {
-        { "etc", 0755, 0 },      { "etc/ssl", 0755, 0 },  { "home", 0755, 0 },
-        { "home/sandbox", 0750, CAY_BOX_USER },           { "mnt", 0755, 0 },
-        { "opt", 0755, 0 },      { "root", 0700, 0 },     { "run", 01777, 0 },
-        { "srv", 0755, 0 },      { "tmp", 01777, 0 },     { "var", 0755, 0 },
-        { "var/tmp", 01777, 0 }, { "var/lib", 0755, 0 },  { "var/cache", 0755, 0 },
+        { "etc", 0755, 0 },     { "etc/ssl", 0755, 0 },
+        { "home", 0755, 0 },    { "home/sandbox", 0750, CAY_BOX_USER },
+        { "mnt", 0755, 0 },     { "opt", 0755, 0 },
+        { "root", 0700, 0 },    { "run", 01777, 0 },
+        { "srv", 0755, 0 },     { "tmp", 01777, 0 },
+        { "var", 0755, 0 },     { "var/tmp", 01777, 0 },
+        { "var/lib", 0755, 0 }, { "var/cache", 0755, 0 },
 };
 
 static const struct {
@@ -96,11 +98,13 @@ static void mount_layer(struct isolate *iso)
                 iso->layer = iso->mount[ISOLATE_LAYER];
         } else {
                 if (plan->disk_bytes && hold) {
-                        snprintf(size, sizeof(size), "size=%llu", (unsigned long long)plan->disk_bytes + OWN_BYTES);
+                        snprintf(size, sizeof(size), "size=%llu",
+                                 (unsigned long long)plan->disk_bytes + OWN_BYTES);
                         options[count++] = size;
                 }
                 if (plan->inodes && hold) {
-                        snprintf(inodes, sizeof(inodes), "nr_inodes=%llu", (unsigned long long)plan->inodes + OWN_INODES);
+                        snprintf(inodes, sizeof(inodes), "nr_inodes=%llu",
+                                 (unsigned long long)plan->inodes + OWN_INODES);
                         options[count++] = inodes;
                 }
                 iso->layer = sys_mount_new("tmpfs", options, safe_attr(iso));
@@ -240,7 +244,8 @@ static void host_root(struct isolate *iso)
         for (unsigned i = 0; i < CAY_COUNT(host_dirs); i++)
                 make_dir(iso, iso->root, host_dirs[i].path, host_dirs[i].mode, host_dirs[i].owner);
         for (unsigned i = 0; i < CAY_COUNT(host_files); i++) {
-                int r = sys_make_file(iso->root, host_files[i].path, 0644, host_files[i].text, strlen(host_files[i].text));
+                int r = sys_make_file(iso->root, host_files[i].path, 0644, host_files[i].text,
+                                      strlen(host_files[i].text));
 
                 if (r < 0)
                         isolate_fail(iso, r, "write /%s", host_files[i].path);

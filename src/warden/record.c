@@ -22,7 +22,8 @@ struct content {
         char id[64];
         uint32_t first_id;
         char cgroups[SYS_CGROUP_PARTS][SYS_CGROUP_PATH];
-        char unmounted[80]; /* cgroup2 node on a host that mounts it nowhere: below the warden's private mount */
+        char unmounted
+                [80]; /* cgroup2 node on a host that mounts it nowhere: below the warden's private mount */
 };
 
 static int folder = -1;
@@ -95,7 +96,9 @@ int cay_records_open(struct cay_error *err)
         if (folder < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, folder, "open run folder " RUN_FOLDER);
         if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022))
-                return cay_fail(err, CAY_DENIED, "run folder " RUN_FOLDER " must belong to uid %u and be writable by nobody else",
+                return cay_fail(err, CAY_DENIED,
+                                "run folder " RUN_FOLDER
+                                " must belong to uid %u and be writable by nobody else",
                                 geteuid());
         read_taken("/etc/subuid", 1, true);
         read_taken("/etc/subgid", 1, true);
@@ -143,8 +146,8 @@ static bool is_anothers(const struct content *c, const struct sys_cgroup_host *h
         int at = c->unmounted[0] ? host->parent[SYS_CGROUP_2] : AT_FDCWD;
         struct stat st;
 
-        return path[0] && fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid >= CAY_RECORD_FIRST_ID &&
-               st.st_uid / CAY_RECORD_IDS != c->first_id / CAY_RECORD_IDS;
+        return path[0] && fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               st.st_uid >= CAY_RECORD_FIRST_ID && st.st_uid / CAY_RECORD_IDS != c->first_id / CAY_RECORD_IDS;
 }
 
 /* What a locked record names is unmade; false when something stays: then the record must stay too. */
@@ -201,8 +204,8 @@ unsigned cay_records_sweep(const struct sys_cgroup_host *host)
         return s.count;
 }
 
-int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host, const char *cgroup_name,
-                    struct cay_error *err)
+int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host,
+                    const char *cgroup_name, struct cay_error *err)
 {
         static struct content c;
         struct timespec now;

@@ -37,8 +37,8 @@ static bool is_kind(int fd, mode_t kind)
         return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind;
 }
 
-static int check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count, struct given *ret,
-                      struct cay_error *err)
+static int check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count,
+                      struct given *ret, struct cay_error *err)
 {
         unsigned next = 0;
 
@@ -46,8 +46,8 @@ static int check_plan(struct warden *w, const struct wire_plan *p, const int *fd
                 return cay_fail(err, CAY_INVALID, "the box's id is not of the form [a-z0-9-]");
         if (p->flags & ~WIRE_PLAN_ALL)
                 return cay_fail(err, CAY_INVALID, "unknown plan flags 0x%x", p->flags);
-        if (p->memory_bytes > DISK_MAX || p->swap_bytes > DISK_MAX || p->disk_bytes > DISK_MAX || p->inodes > 1ull << 32 ||
-            p->pids > 4194304 || p->cpu_milli > 1024000)
+        if (p->memory_bytes > DISK_MAX || p->swap_bytes > DISK_MAX || p->disk_bytes > DISK_MAX ||
+            p->inodes > 1ull << 32 || p->pids > 4194304 || p->cpu_milli > 1024000)
                 return cay_fail(err, CAY_INVALID, "a limit is out of range");
         if ((p->memory_bytes && p->memory_bytes < 4u << 20) || (p->cpu_milli && p->cpu_milli < 10))
                 return cay_fail(err, CAY_INVALID, "a limit is too small: memory from 4 MiB, cpus from 0.01");
@@ -69,11 +69,13 @@ static int check_plan(struct warden *w, const struct wire_plan *p, const int *fd
 /* tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. */
 static bool tmpfs_does(const struct wire_plan *p)
 {
-        return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes && p->disk_bytes <= p->memory_bytes / 2;
+        return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes &&
+               p->disk_bytes <= p->memory_bytes / 2;
 }
 
 /* Which limits the plan sets and this host cannot hold; names the first that may not be skipped. */
-static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped, struct cay_error *err)
+static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped,
+                        struct cay_error *err)
 {
         static const struct {
                 unsigned bit;
@@ -86,16 +88,19 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
                 { WIRE_LIMIT_DISK, "disk", "install e2fsprogs and allow loop devices" },
                 { WIRE_LIMIT_INODES, "inodes", "install e2fsprogs and allow loop devices" },
         };
-        unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) | (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) |
-                       (p->pids ? WIRE_LIMIT_PIDS : 0) | (p->disk_bytes ? WIRE_LIMIT_DISK : 0) |
-                       (p->inodes ? WIRE_LIMIT_INODES : 0);
-        unsigned by_tmpfs = tmpfs_does(p) ? WIRE_LIMIT_DISK | WIRE_LIMIT_INODES : p->disk_bytes ? 0 : WIRE_LIMIT_INODES;
+        unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
+                       (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0) |
+                       (p->disk_bytes ? WIRE_LIMIT_DISK : 0) | (p->inodes ? WIRE_LIMIT_INODES : 0);
+        unsigned by_tmpfs = tmpfs_does(p)   ? WIRE_LIMIT_DISK | WIRE_LIMIT_INODES
+                            : p->disk_bytes ? 0
+                                            : WIRE_LIMIT_INODES;
         unsigned missing = set & ~(w->can_hold | by_tmpfs);
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
                 if (missing & rows[i].bit && !(p->may_skip & rows[i].bit))
                         return cay_fail(err, CAY_UNSUPPORTED,
-                                        "this host cannot hold the %s limit: %s, or allow it to be skipped (--allow-missing %s)",
+                                        "this host cannot hold the %s limit: %s, or allow it to be skipped "
+                                        "(--allow-missing %s)",
                                         rows[i].word, rows[i].remedy, rows[i].word);
         *ret_skipped = missing;
         return 0;
@@ -129,27 +134,29 @@ static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_err
         return 0;
 }
 
+static uint64_t safe_attr(const struct warden_box *box)
+{
+        return (cay_layer_is_on(box->plan.test_off, CAY_LAYER_NOSUID) ? SYS_MOUNT_NOSUID : 0) |
+               (cay_layer_is_on(box->plan.test_off, CAY_LAYER_NODEV) ? SYS_MOUNT_NODEV : 0);
+}
+
 /* The rootfs and the host's trees are shown with the box's ids: root outside is root inside, and nobody else is anybody. */
-static int copy_shifted(int dirfd, const char *path, int userns)
+static int copy_shifted(const struct warden_box *box, int dirfd, const char *path, int userns)
 {
         int plain = 0;
 
-        return sys_mount_copy_idmapped(dirfd, path, SYS_MOUNT_SAFE | SYS_MOUNT_RDONLY, userns, &plain);
+        return sys_mount_copy_idmapped(dirfd, path, safe_attr(box) | SYS_MOUNT_RDONLY, userns, &plain);
 }
 
 /* The folder's owner outside is the sandbox's user inside, and nobody else is mapped: files made inside belong to the owner. */
 static int copy_workspace(const struct warden_box *box, int fd)
 {
-        uint64_t attr = SYS_MOUNT_SAFE | (box->plan.flags & WIRE_PLAN_WORKSPACE_RW ? 0 : SYS_MOUNT_RDONLY);
+        uint64_t attr = safe_attr(box) | (box->plan.flags & WIRE_PLAN_WORKSPACE_RW ? 0 : SYS_MOUNT_RDONLY);
         struct sys_idmap uids, gids;
         cay_auto_close int userns = -1;
         struct stat st;
         int plain = 0;
 
-        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_NOSUID))
-                attr &= ~(uint64_t)SYS_MOUNT_NOSUID;
-        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_NODEV))
-                attr &= ~(uint64_t)SYS_MOUNT_NODEV;
         if (fstat(fd, &st) < 0)
                 return -errno;
         uids = (struct sys_idmap){ st.st_uid, box->record.first_id + CAY_BOX_USER, 1 };
@@ -158,8 +165,8 @@ static int copy_workspace(const struct warden_box *box, int fd)
         return userns < 0 ? userns : sys_mount_copy_idmapped(fd, "", attr, userns, &plain);
 }
 
-static int make_mounts(struct warden_box *box, const struct given *given, const struct cay_truth *truth, bool tmpfs,
-                       int *mounts, struct cay_error *err)
+static int make_mounts(struct warden_box *box, const struct given *given, const struct cay_truth *truth,
+                       bool tmpfs, int *mounts, struct cay_error *err)
 {
         cay_auto_close int userns = sys_idmap_open(box->pid);
         int root = AT_FDCWD, r;
@@ -168,8 +175,8 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
         mounts[ISOLATE_TRUTH] = truth->mount;
         if (!tmpfs) {
-                cay_auto_close int plain =
-                        sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes, box->plan.inodes, SYS_MOUNT_SAFE);
+                cay_auto_close int plain = sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes,
+                                                                 box->plan.inodes, SYS_MOUNT_SAFE);
                 int ignored = 0;
 
                 if (plain < 0)
@@ -178,7 +185,8 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                                             (unsigned long long)box->plan.disk_bytes);
                 mounts[ISOLATE_LAYER] = sys_mount_copy_idmapped(plain, "", SYS_MOUNT_SAFE, userns, &ignored);
                 if (mounts[ISOLATE_LAYER] < 0)
-                        return cay_fail_sys(err, CAY_INTERNAL, mounts[ISOLATE_LAYER], "show the writable layer");
+                        return cay_fail_sys(err, CAY_INTERNAL, mounts[ISOLATE_LAYER],
+                                            "show the writable layer");
         }
         if (given->workspace >= 0) {
                 r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, given->workspace);
@@ -186,7 +194,7 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                         return cay_fail_sys(err, CAY_INTERNAL, r, "map the workspace");
         }
         if (given->rootfs >= 0) {
-                r = mounts[ISOLATE_LOWER] = copy_shifted(given->rootfs, "", userns);
+                r = mounts[ISOLATE_LOWER] = copy_shifted(box, given->rootfs, "", userns);
                 return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "show the rootfs") : 0;
         }
         for (unsigned i = 0; i < ISOLATE_MOUNTS - ISOLATE_HOST0; i++) {
@@ -196,7 +204,7 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                 snprintf(path, sizeof(path), "/%s", host_trees[i].path);
                 if (lstat(path, &st) < 0 || S_ISLNK(st.st_mode))
                         continue; /* links are made again inside */
-                r = mounts[ISOLATE_HOST0 + i] = copy_shifted(root, path, userns);
+                r = mounts[ISOLATE_HOST0 + i] = copy_shifted(box, root, path, userns);
                 if (r < 0)
                         return cay_fail_sys(err, CAY_INTERNAL, r, "show %s", path);
         }
@@ -218,7 +226,8 @@ static int send_go(struct warden_box *box, const int *mounts)
 }
 
 /* cay-init's instructions, waiting in its socket before it runs. */
-static int send_config(struct warden_box *box, int link, const struct cay_truth *truth, uint32_t cpus, bool oom_set)
+static int send_config(struct warden_box *box, int link, const struct cay_truth *truth, uint32_t cpus,
+                       bool oom_set)
 {
         const struct wire_plan *p = &box->plan;
         struct cay_init_config c = {
@@ -298,7 +307,8 @@ static bool offer_to_oom_killer(const struct warden_box *box)
  * Everything that can be made while the box's process is being born. Not later: once it builds its root, and its child the
  * network, two processors have enough to do (measured: a third that runs delays both).
  */
-static int make_beside(struct warden *w, struct warden_box *box, struct cay_truth *truth, uint32_t cpus, struct cay_error *err)
+static int make_beside(struct warden *w, struct warden_box *box, struct cay_truth *truth, uint32_t cpus,
+                       struct cay_error *err)
 {
         int r;
 
@@ -311,8 +321,8 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_trut
         return 0;
 }
 
-static int instruct(struct warden *w, struct warden_box *box, const struct given *given, const struct cay_truth *truth,
-                    bool tmpfs, uint32_t cpus, struct cay_error *err)
+static int instruct(struct warden *w, struct warden_box *box, const struct given *given,
+                    const struct cay_truth *truth, bool tmpfs, uint32_t cpus, struct cay_error *err)
 {
         struct sys_idmap ids = { 0, box->record.first_id, CAY_RECORD_IDS };
         bool oom_set = offer_to_oom_killer(box);
@@ -345,10 +355,17 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
 static int start(struct warden *w, struct warden_box *box, const struct given *given, struct cay_error *err)
 {
         bool tmpfs = tmpfs_does(&box->plan) || box->skipped & WIRE_LIMIT_DISK || !box->plan.disk_bytes;
-        struct isolate iso = { .plan = &box->plan, .steps = w->steps, .first_id = box->record.first_id, .control = -1,
-                               .status = -1, .init_exe = w->init_exe, .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
+        struct isolate iso = { .plan = &box->plan,
+                               .steps = w->steps,
+                               .first_id = box->record.first_id,
+                               .control = -1,
+                               .status = -1,
+                               .init_exe = w->init_exe,
+                               .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
         struct cay_truth truth = CAY_TRUTH_NONE;
-        uint32_t cpus = sys_cgroup_cpus(&w->cgroups, cay_layer_is_on(box->plan.test_off, CAY_LAYER_CPU) ? box->plan.cpu_milli : 0);
+        uint32_t cpus =
+                sys_cgroup_cpus(&w->cgroups,
+                                cay_layer_is_on(box->plan.test_off, CAY_LAYER_CPU) ? box->plan.cpu_milli : 0);
         int r = make_channels(box, &iso, err);
 
         if (r == 0) {
@@ -360,7 +377,8 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
                         box->helper = iso.helper;
                         box->pid = cay_isolate_end(&iso, &box->pidfd);
                         if (r == 0 && box->pid < 0)
-                                r = cay_fail_sys(err, CAY_INTERNAL, box->pid, "start the box's first process");
+                                r = cay_fail_sys(err, CAY_INTERNAL, box->pid,
+                                                 "start the box's first process");
                 }
         }
         if (iso.control >= 0)
@@ -376,8 +394,8 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
         return r < 0 ? -1 : 0;
 }
 
-static int make(struct warden *w, struct warden_box *box, const struct wire_request *req, const int *fds, unsigned fd_count,
-                struct cay_error *err)
+static int make(struct warden *w, struct warden_box *box, const struct wire_request *req, const int *fds,
+                unsigned fd_count, struct cay_error *err)
 {
         struct given given = { -1, -1, -1 };
         char name[CAY_NAME_MAX + 8];
@@ -417,8 +435,12 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
         if (!box) {
                 cay_fail(&err, CAY_LIMIT, "all %u sandboxes of this warden are in use", WARDEN_BOXES);
         } else {
-                *box = (struct warden_box){ .state = BOX_MAKING, .pidfd = -1, .control = -1, .status = -1,
-                                            .record.fd = -1, .pid = -1 };
+                *box = (struct warden_box){ .state = BOX_MAKING,
+                                            .pidfd = -1,
+                                            .control = -1,
+                                            .status = -1,
+                                            .record.fd = -1,
+                                            .pid = -1 };
                 for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                         box->cgroup.dir[i] = -1;
                 if (make(w, box, req, fds, fd_count, &err) == 0) {

@@ -58,7 +58,9 @@ static int put_cpuinfo(int dir, uint32_t cpus)
         static char host[4096], block[8192];
         cay_auto_close int fd = sys_open_at(dir, "cpuinfo", O_WRONLY | O_CREAT | O_EXCL, 0444);
         cay_auto_close int from = sys_open_at(AT_FDCWD, "/proc/cpuinfo", O_RDONLY, 0);
-        ssize_t len = from < 0 ? from : read(from, host, sizeof(host) - 1); /* one read: one page, the first processor or two */
+        ssize_t len = from < 0 ? from
+                               : read(from, host,
+                                      sizeof(host) - 1); /* one read: one page, the first processor or two */
         char *end;
 
         if (fd < 0)

@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 struct cay_truth {
-        int files;                  /* detached tmpfs; let go late: that waits for a grace period */
-        int mount;                  /* read-only copy of it, for the box */
-        int meminfo, stat, loadavg; /* open for writing; -1: that file is not made and the kernel's own shows */
+        int files; /* detached tmpfs; let go late: that waits for a grace period */
+        int mount; /* read-only copy of it, for the box */
+        int meminfo, stat,
+                loadavg; /* open for writing; -1: that file is not made and the kernel's own shows */
 };
 
 #define CAY_TRUTH_NONE ((struct cay_truth){ -1, -1, -1, -1, -1 })

@@ -52,8 +52,9 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
 {
         if (req->hello.version != WIRE_VERSION) {
                 a->code = CAY_INVALID;
-                snprintf(a->text, sizeof(a->text), "warden and caller are of different versions (%u, %u): reinstall both",
-                         WIRE_VERSION, req->hello.version);
+                snprintf(a->text, sizeof(a->text),
+                         "warden and caller are of different versions (%u, %u): reinstall both", WIRE_VERSION,
+                         req->hello.version);
                 return;
         }
         w->state = WIRE_READY;
@@ -65,7 +66,8 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
 /* Requests about one box: safe because the id is only compared, and a front may do anything to boxes of its own warden. */
 static void on_box(struct warden *w, const struct wire_request *req, const int *fds, struct wire_answer *a)
 {
-        struct warden_box *box = memchr(req->box.id, 0, sizeof(req->box.id)) ? warden_find(w, req->box.id) : NULL;
+        struct warden_box *box =
+                memchr(req->box.id, 0, sizeof(req->box.id)) ? warden_find(w, req->box.id) : NULL;
         struct cay_init_relink relink = { CAY_INIT_MAGIC, sizeof(relink) };
         int r = 0;
 
@@ -80,7 +82,9 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
         }
         switch (req->type) {
         case WIRE_box_link:
-                r = box->state == BOX_DEAD ? -ESRCH : (int)sys_send_fds(box->control, &relink, sizeof(relink), fds, 1, MSG_DONTWAIT);
+                r = box->state == BOX_DEAD
+                            ? -ESRCH
+                            : (int)sys_send_fds(box->control, &relink, sizeof(relink), fds, 1, MSG_DONTWAIT);
                 break;
         case WIRE_box_freeze:
         case WIRE_box_thaw:
@@ -196,7 +200,8 @@ static int set_up(struct warden *w, struct cay_error *err)
         if (w->epoll < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make an epoll");
         if (geteuid() != 0)
-                return cay_fail(err, CAY_DENIED, "the native engine needs root for now: run as root or with sudo");
+                return cay_fail(err, CAY_DENIED,
+                                "the native engine needs root for now: run as root or with sudo");
         r = sys_cgroup_host_open(&w->cgroups);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "look at the host's cgroups");

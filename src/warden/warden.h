@@ -32,21 +32,21 @@ struct warden_box {
         struct wire_plan plan;
         uint32_t make_seq, skipped;
         pid_t pid, helper; /* helper: started the box and makes its network; 0 once reaped */
-        int pidfd;   /* -1: none, likewise below */
-        int control; /* to cay-init; written only */
-        int status;  /* read end while making */
+        int pidfd;         /* -1: none, likewise below */
+        int control;       /* to cay-init; written only */
+        int status;        /* read end while making */
         struct cay_record record;
         struct sys_cgroup cgroup;
 };
 
 struct warden {
         int front, epoll, init_exe;
-        unsigned state;   /* enum wire_state */
+        unsigned state;    /* enum wire_state */
         unsigned can_hold; /* enum wire_limit */
         bool single;       /* ends with its first box */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
-        unsigned rows; /* of boxes that were ever used: the rest is not even touched */
+        unsigned rows;           /* of boxes that were ever used: the rest is not even touched */
         struct warden_box boxes[WARDEN_BOXES];
 };
 

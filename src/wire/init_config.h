@@ -15,32 +15,33 @@
 #define CAY_INIT_JOIN_MAX 6 /* cgroup v1 controllers a process joins */
 
 enum cay_init_fd { /* bit numbers of cay_init_config.fds, and the order of the descriptors */
-        CAY_INIT_FD_LINK,        /* box link stream */
-        CAY_INIT_FD_CGROUP2,     /* directory of the box's own cgroup2 node, delegated: init makes x<channel> below it */
-        CAY_INIT_FD_MEM_USAGE,   /* v1 memory.usage_in_bytes, v2 memory.current (read) */
-        CAY_INIT_FD_MEM_STAT,    /* memory.stat (read) */
-        CAY_INIT_FD_MEMINFO,     /* files bound over /proc/…, written by init */
-        CAY_INIT_FD_STAT,
-        CAY_INIT_FD_LOADAVG,
-        CAY_INIT_FD_JOIN0,       /* v1 tasks files: a process writes "0" to each to join; up to CAY_INIT_JOIN_MAX of them */
-        CAY_INIT_FD_COUNT = CAY_INIT_FD_JOIN0 + CAY_INIT_JOIN_MAX
+                   CAY_INIT_FD_LINK, /* box link stream */
+                   CAY_INIT_FD_CGROUP2, /* directory of the box's own cgroup2 node, delegated: init makes x<channel> below it */
+                   CAY_INIT_FD_MEM_USAGE, /* v1 memory.usage_in_bytes, v2 memory.current (read) */
+                   CAY_INIT_FD_MEM_STAT,  /* memory.stat (read) */
+                   CAY_INIT_FD_MEMINFO,   /* files bound over /proc/…, written by init */
+                   CAY_INIT_FD_STAT,
+                   CAY_INIT_FD_LOADAVG,
+                   CAY_INIT_FD_JOIN0, /* v1 tasks files: a process writes "0" to each to join; up to CAY_INIT_JOIN_MAX of them */
+                   CAY_INIT_FD_COUNT = CAY_INIT_FD_JOIN0 + CAY_INIT_JOIN_MAX
 };
 
 enum { /* cay_init_config.flags */
-        CAY_INIT_ISOLATED = 1, /* pid 1 of a box of its own: switch ids, drop capabilities, landlock, seccomp */
-        CAY_INIT_READ_ONLY = 2,
-        CAY_INIT_OOM_SET = 4,  /* init has its oom_score_adj of 1000 already, and commands inherit it */
+       CAY_INIT_ISOLATED =
+               1, /* pid 1 of a box of its own: switch ids, drop capabilities, landlock, seccomp */
+       CAY_INIT_READ_ONLY = 2,
+       CAY_INIT_OOM_SET = 4, /* init has its oom_score_adj of 1000 already, and commands inherit it */
 };
 
 struct cay_init_config {
         uint32_t magic, size; /* sizeof(struct cay_init_config) */
         uint32_t flags;
-        uint32_t fds;         /* bit set over enum cay_init_fd */
-        uint32_t uid, gid;    /* default ids of commands: 1001 */
-        uint32_t cpus;        /* how many the box sees */
-        uint32_t test_off;    /* bit set over layers.def; honoured by CAY_TEST_HOOKS builds only */
+        uint32_t fds;      /* bit set over enum cay_init_fd */
+        uint32_t uid, gid; /* default ids of commands: 1001 */
+        uint32_t cpus;     /* how many the box sees */
+        uint32_t test_off; /* bit set over layers.def; honoured by CAY_TEST_HOOKS builds only */
         uint64_t memory_bytes, swap_bytes; /* 0: none set */
-        uint64_t boot_wall_s; /* wall clock second of the box's start, for /proc/stat's btime */
+        uint64_t boot_wall_s;              /* wall clock second of the box's start, for /proc/stat's btime */
         uint8_t secret[32];
 };
 

@@ -33,17 +33,17 @@ enum wire_hello_flags {
 };
 
 enum wire_limit { /* bits: limits that the warden holds or refuses */
-        WIRE_LIMIT_MEMORY = 1,
-        WIRE_LIMIT_SWAP = 2,
-        WIRE_LIMIT_CPUS = 4,
-        WIRE_LIMIT_PIDS = 8,
-        WIRE_LIMIT_DISK = 16,
-        WIRE_LIMIT_INODES = 32,
+                  WIRE_LIMIT_MEMORY = 1,
+                  WIRE_LIMIT_SWAP = 2,
+                  WIRE_LIMIT_CPUS = 4,
+                  WIRE_LIMIT_PIDS = 8,
+                  WIRE_LIMIT_DISK = 16,
+                  WIRE_LIMIT_INODES = 32,
 };
 
 enum wire_plan_flags {
-        WIRE_PLAN_ROOTFS = 1,       /* a rootfs descriptor comes second */
-        WIRE_PLAN_WORKSPACE = 2,    /* a workspace descriptor comes last */
+        WIRE_PLAN_ROOTFS = 1,    /* a rootfs descriptor comes second */
+        WIRE_PLAN_WORKSPACE = 2, /* a workspace descriptor comes last */
         WIRE_PLAN_WORKSPACE_RW = 4,
         WIRE_PLAN_READ_ONLY = 8,
         WIRE_PLAN_ONE_SHOT = 16,
@@ -54,8 +54,8 @@ enum wire_plan_flags {
 struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace] */
         char id[CAY_NAME_MAX + 1];
         uint32_t flags;
-        uint32_t may_skip; /* enum wire_limit */
-        uint32_t test_off; /* layers.def; test builds */
+        uint32_t may_skip;  /* enum wire_limit */
+        uint32_t test_off;  /* layers.def; test builds */
         uint32_t cpu_milli; /* 0: no limit, likewise below */
         uint64_t memory_bytes, swap_bytes, pids, disk_bytes, inodes;
         uint8_t secret[WIRE_SECRET]; /* of the box link */

@@ -103,7 +103,8 @@ void cay_step_arm(int cli_pid, int warden_pid)
         pids[CAY_WHO_WARDEN] = warden_pid;
         if (kill_step == CAY_STEP_COUNT || victim == rows[kill_step].who || warden_pid == 0)
                 return;
-        if ((rows[kill_step].who == CAY_WHO_CLI) == (getpid() == cli_pid)) /* we are who reaches it, or its parent */
+        if ((rows[kill_step].who == CAY_WHO_CLI) ==
+            (getpid() == cli_pid)) /* we are who reaches it, or its parent */
                 start_killer();
 }
 

@@ -30,5 +30,5 @@ void cay_step_reached(struct cay_steps *steps, enum cay_step step);
  * the CLI and in the warden, as soon as both exist. A box can be killed at its own steps and at the warden's. Elsewhere: nothing.
  */
 void cay_step_arm(int cli_pid, int warden_pid);
-void cay_step_box(int pid);      /* test builds: in the warden, which process the box is */
-void cay_step_fds(int ret[2]);   /* test builds: descriptors that the box needs for its steps; else untouched */
+void cay_step_box(int pid);    /* test builds: in the warden, which process the box is */
+void cay_step_fds(int ret[2]); /* test builds: descriptors that the box needs for its steps; else untouched */

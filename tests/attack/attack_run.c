@@ -159,7 +159,7 @@ void attack_scratch_remove_all(void)
         for (size_t i = 0; i < SCRATCHES_MAX; i++) {
                 if (!scratches[i][0])
                         continue;
-                snprintf(dir, sizeof(dir), "%s", scratches[i]);
+                memcpy(dir, scratches[i], sizeof(dir));
                 attack_scratch_remove(dir);
         }
 }

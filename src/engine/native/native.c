@@ -12,7 +12,8 @@
 #define HELLO_WAIT_MS 10000
 #define BOXES_MAX 1024u
 
-static const struct { /* core's limits that the warden holds, by its own bits; the rest are cay-init's and ours */
+static const struct
+{ /* core's limits that the warden holds, by its own bits; the rest are cay-init's and ours */
         unsigned core, wire;
 } limit_bits[] = {
         { CAY_LIMIT_BIT(memory_bytes), WIRE_LIMIT_MEMORY }, { CAY_LIMIT_BIT(swap_bytes), WIRE_LIMIT_SWAP },
@@ -20,20 +21,21 @@ static const struct { /* core's limits that the warden holds, by its own bits; t
         { CAY_LIMIT_BIT(disk_bytes), WIRE_LIMIT_DISK },     { CAY_LIMIT_BIT(inodes), WIRE_LIMIT_INODES },
 };
 
-#define ALWAYS_HELD                                                                                                    \
-        (CAY_LIMIT_BIT(files) | CAY_LIMIT_BIT(output_bytes) | CAY_LIMIT_BIT(wall_ms) | CAY_LIMIT_BIT(cpu_time_ms))
+#define ALWAYS_HELD                                                                                          \
+        (CAY_LIMIT_BIT(files) | CAY_LIMIT_BIT(output_bytes) | CAY_LIMIT_BIT(wall_ms) |                       \
+         CAY_LIMIT_BIT(cpu_time_ms))
 
 struct cay_engine_native {
         struct cay_engine engine;
         struct cay_loop *loop;
         struct warden_client warden;
         struct warden_call hello;
-        unsigned can_hold;         /* wire bits */
-        struct cay_error refused;  /* what the hello was answered with */
+        unsigned can_hold;        /* wire bits */
+        struct cay_error refused; /* what the hello was answered with */
         bool greeted;
         void (*gone)(void *ctx, const char *id);
         void *gone_ctx;
-        unsigned rows; /* of ids that were ever used */
+        unsigned rows;                         /* of ids that were ever used */
         char ids[BOXES_MAX][CAY_NAME_MAX + 1]; /* boxes there are; "" = free */
 };
 
@@ -146,7 +148,8 @@ static int native_open(const struct cay_engine_env *env, struct cay_engine **ret
         }
         cay_step_arm(getpid(), e->warden.pid);
         cay_step_reached(cay_steps_own(), CAY_STEP_warden_spawned);
-        warden_client_ask(&e->warden, &e->hello, &hello, NULL, 0); /* its answer is awaited when it is needed */
+        warden_client_ask(&e->warden, &e->hello, &hello, NULL,
+                          0); /* its answer is awaited when it is needed */
         *ret = &e->engine;
         return 0;
 }
@@ -192,12 +195,15 @@ static void on_answer(struct warden_call *warden_call, const struct wire_answer 
                 if (c->type == WIRE_box_make)
                         c->box->skipped = from_wire(a->box.skipped);
                 if (c->type == WIRE_box_stat || c->type == WIRE_box_drop)
-                        c->box->stats = (struct cay_engine_stats){ s->memory_bytes, s->memory_peak_bytes, s->oom_kills,
-                                                                   s->pids, s->pids_refused, s->cpu_us };
+                        c->box->stats = (struct cay_engine_stats){ s->memory_bytes, s->memory_peak_bytes,
+                                                                   s->oom_kills,    s->pids,
+                                                                   s->pids_refused, s->cpu_us };
         }
-        if (c->box && ((c->type == WIRE_box_make && err.code != CAY_OK && err.code != CAY_EXISTS) || c->type == WIRE_box_drop))
+        if (c->box && ((c->type == WIRE_box_make && err.code != CAY_OK && err.code != CAY_EXISTS) ||
+                       c->type == WIRE_box_drop))
                 forget_id(c->e, c->box->id);
-        if ((c->type == WIRE_box_make || c->type == WIRE_box_link) && err.code != CAY_OK && c->box->link_fd >= 0) {
+        if ((c->type == WIRE_box_make || c->type == WIRE_box_link) && err.code != CAY_OK &&
+            c->box->link_fd >= 0) {
                 close(c->box->link_fd);
                 c->box->link_fd = -1;
         }
@@ -205,8 +211,8 @@ static void on_answer(struct warden_call *warden_call, const struct wire_answer 
         free(c);
 }
 
-static void ask(struct cay_engine_native *e, struct wire_request *req, struct cay_engine_box *box, struct cay_job *job,
-                const int *fds, unsigned fd_count)
+static void ask(struct cay_engine_native *e, struct wire_request *req, struct cay_engine_box *box,
+                struct cay_job *job, const int *fds, unsigned fd_count)
 {
         struct call *c = calloc(1, sizeof(*c));
         struct cay_error err = { 0 };
@@ -313,7 +319,8 @@ static void native_relink(struct cay_engine *engine, struct cay_engine_box *box,
         close(links[1]);
 }
 
-static void ask_about(struct cay_engine *engine, uint32_t type, const char *id, struct cay_engine_box *box, struct cay_job *job)
+static void ask_about(struct cay_engine *engine, uint32_t type, const char *id, struct cay_engine_box *box,
+                      struct cay_job *job)
 {
         struct wire_request req = { .type = type };
 
@@ -367,8 +374,8 @@ static void on_trace(struct warden_call *call, const struct wire_answer *a)
                 cay_container_of(call, struct trace_call, warden)->steps = a->trace;
 }
 
-static void native_trace(struct cay_engine *engine, void (*each)(void *ctx, const char *who, const char *step, uint64_t ns),
-                         void *ctx)
+static void native_trace(struct cay_engine *engine,
+                         void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx)
 {
         static const char *const who[] = { "cli", "warden", "box" };
         struct trace_call call = { .warden.on_answer = on_trace };

@@ -126,7 +126,8 @@ static void on_ready(struct cay_watch *w, uint32_t events)
                 ;
 }
 
-int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir, struct cay_error *err)
+int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir,
+                       struct cay_error *err)
 {
         cay_auto_close int theirs = -1;
         char path[4096];
@@ -178,8 +179,8 @@ void warden_client_close(struct warden_client *c)
         c->pid = 0;
 }
 
-void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req, const int *fds,
-                       unsigned fd_count)
+void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req,
+                       const int *fds, unsigned fd_count)
 {
         req->magic = WIRE_MAGIC;
         req->size = sizeof(*req);

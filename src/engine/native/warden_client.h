@@ -9,14 +9,15 @@
 #include "wire/message.h"
 
 struct warden_call { /* embedded by whoever asks; pending until on_answer */
-        void (*on_answer)(struct warden_call *call, const struct wire_answer *a); /* a NULL: the warden is gone */
+        void (*on_answer)(struct warden_call *call,
+                          const struct wire_answer *a); /* a NULL: the warden is gone */
         struct warden_call *next;
         uint32_t seq;
 };
 
 struct warden_client {
         struct cay_watch watch;
-        int sock;  /* -1: gone */
+        int sock; /* -1: gone */
         int pid;
         uint32_t seq;
         struct warden_call *calls;
@@ -24,10 +25,12 @@ struct warden_client {
         void (*on_lost)(struct warden_client *c);                              /* the warden itself */
 };
 
-int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir, struct cay_error *err);
-void warden_client_close(struct warden_client *c); /* waits (bounded) until the warden has unmade everything and is gone */
+int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir,
+                       struct cay_error *err);
+void warden_client_close(
+        struct warden_client *c); /* waits (bounded) until the warden has unmade everything and is gone */
 /* Sends; descriptors are copied. When it cannot be sent the call is answered with NULL from the loop. */
-void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req, const int *fds,
-                       unsigned fd_count);
+void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req,
+                       const int *fds, unsigned fd_count);
 /* Waits for the answer of one call, handling others meanwhile; at most ms. */
 void warden_client_await(struct warden_client *c, struct warden_call *call, int ms);
