@@ -126,6 +126,8 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
         } else {
                 close_fd(&box->status);
                 reap_helper(box, false);
+                if (w->single) /* letting go of a mount waits for a grace period: now, while the command runs, nobody waits */
+                        close_fd(&w->init_exe);
                 box->state = BOX_LIVE;
                 cay_step_reached(w->steps, CAY_STEP_made);
         }

@@ -29,9 +29,8 @@ static const struct {
 } host_dirs[] = {
         { "etc", 0755, 0 },     { "etc/ssl", 0755, 0 },
         { "home", 0755, 0 },    { "home/sandbox", 0750, CAY_BOX_USER },
-        { "mnt", 0755, 0 },     { "opt", 0755, 0 },
-        { "root", 0700, 0 },    { "run", 01777, 0 },
-        { "srv", 0755, 0 },     { "tmp", 01777, 0 },
+        { "opt", 0755, 0 },     { "root", 0700, 0 },
+        { "run", 01777, 0 },    { "tmp", 01777, 0 },
         { "var", 0755, 0 },     { "var/tmp", 01777, 0 },
         { "var/lib", 0755, 0 }, { "var/cache", 0755, 0 },
 };

@@ -52,15 +52,31 @@ static size_t put_line(char *out, size_t size, const char *line, size_t len, uin
         return len + 1;
 }
 
+/* In small pieces: the kernel writes one processor at a time, and is not asked for more than the first. */
+static ssize_t read_first(int fd, char *to, size_t size)
+{
+        size_t len = 0;
+
+        while (len < size - 1) {
+                ssize_t n = read(fd, to + len, size - 1 - len < 1024 ? size - 1 - len : 1024);
+
+                if (n <= 0)
+                        break;
+                len += (size_t)n;
+                to[len] = 0;
+                if (strstr(to, "\n\n"))
+                        break;
+        }
+        return (ssize_t)len;
+}
+
 /* The host's first processor, as often as the box has processors. */
 static int put_cpuinfo(int dir, uint32_t cpus)
 {
         static char host[4096], block[8192];
         cay_auto_close int fd = sys_open_at(dir, "cpuinfo", O_WRONLY | O_CREAT | O_EXCL, 0444);
         cay_auto_close int from = sys_open_at(AT_FDCWD, "/proc/cpuinfo", O_RDONLY, 0);
-        ssize_t len = from < 0 ? from
-                               : read(from, host,
-                                      sizeof(host) - 1); /* one read: one page, the first processor or two */
+        ssize_t len = from < 0 ? from : read_first(from, host, sizeof(host));
         char *end;
 
         if (fd < 0)
