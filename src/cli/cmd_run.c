@@ -164,10 +164,18 @@ static int find_programs(char *dir, size_t size, struct cay_error *err)
 
 static int watch_signals(struct command *c, struct cay_error *err)
 {
-        static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
-        int r = cay_signal_open(c->loop, &c->signal, signals, CAY_COUNT(signals) - (c->args.tty ? 0 : 1),
-                                on_signal);
+        static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
+        int signals[CAY_COUNT(wanted)], r;
+        unsigned count = 0;
 
+        for (unsigned i = 0; i < CAY_COUNT(wanted) - (c->args.tty ? 0 : 1); i++) {
+                struct sigaction now;
+
+                /* nohup and scripts that run us in the background ignore some on purpose */
+                if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+                        signals[count++] = wanted[i];
+        }
+        r = cay_signal_open(c->loop, &c->signal, signals, count, on_signal);
         signal(SIGPIPE, SIG_IGN); /* a write says so */
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch for signals") : 0;
 }

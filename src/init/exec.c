@@ -10,6 +10,7 @@
 #include "init/exec.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
@@ -179,9 +180,8 @@ void cay_exec_output(struct cay_channel *ch, uint64_t len, bool kept)
 {
         if (kept)
                 return;
-        if (ch->exec_flags & CAY_BOX_CUT)
-                ch->cut_bytes += len;
-        else if (ch->killed == CAY_KILLED_NOT)
+        ch->cut_bytes += len; /* also when it ends before it can be killed: what is missing is told */
+        if (!(ch->exec_flags & CAY_BOX_CUT) && ch->killed == CAY_KILLED_NOT)
                 cay_exec_kill(ch, CAY_KILLED_OUTPUT);
 }
 
@@ -211,6 +211,16 @@ bool cay_exec_is_over(struct cay_channel *ch)
         return false;
 }
 
+/* What ext4 keeps back for itself when it says ENOSPC: a fiftieth of its blocks, 4,096 at most. tmpfs keeps nothing. */
+static uint64_t kept_back(const struct statfs *fs)
+{
+        uint64_t blocks = (uint64_t)fs->f_blocks / 50;
+
+        if (fs->f_type != EXT4_SUPER_MAGIC && fs->f_type != OVERLAYFS_SUPER_MAGIC)
+                return 0;
+        return (blocks < 4096 ? blocks : 4096) * (uint64_t)fs->f_bsize;
+}
+
 static uint32_t disk_full(const struct cay_init *init)
 {
         uint32_t full = 0;
@@ -220,7 +230,7 @@ static uint32_t disk_full(const struct cay_init *init)
 
                 if (init->layer_fds[i] < 0 || fstatfs(init->layer_fds[i], &fs) < 0 || fs.f_blocks == 0)
                         continue;
-                if ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < DISK_LEFT_MIN)
+                if ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < kept_back(&fs) + DISK_LEFT_MIN)
                         full |= DISK_BLOCKS;
                 if (fs.f_files > 0 && fs.f_ffree == 0)
                         full |= DISK_INODES;

@@ -257,6 +257,11 @@ static int prepare(struct cay_run *run, struct cay_error *err)
         if (cay_run_check_command(o, err) < 0 || cay_user_parse(o->user, &run->user, err) < 0 ||
             choose_engine(run, err) < 0 || cay_spec_check(spec, err) < 0)
                 return -1;
+        if (spec->workspace_rw && (run->user.uid != CAY_USER_DEFAULT || run->user.lookup))
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "--user: a workspace that is mapped read-write belongs to the sandbox's own user; "
+                        "map it read-only or leave --user out");
         spec->host_plain = run->user.uid == CAY_USER_DEFAULT && !run->user.lookup;
         cay_str_copy(run->result.id, sizeof(run->result.id), spec->id);
         cay_str_copy(run->shell->box.id, sizeof(run->shell->box.id), spec->id);

@@ -140,7 +140,7 @@ static bool swap_is_bounded(const struct sys_cgroup_host *host)
 
 int sys_cgroup_host_open(struct sys_cgroup_host *host)
 {
-        static char mounts[65536], own[4096];
+        static char mounts[1 << 20], own[16384];
         ssize_t len;
 
         memset(host, 0, sizeof(*host));
@@ -149,6 +149,8 @@ int sys_cgroup_host_open(struct sys_cgroup_host *host)
         len = sys_read_file(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof(mounts));
         if (len < 0)
                 return (int)len;
+        if (len == (ssize_t)sizeof(mounts) - 1)
+                return -E2BIG; /* cut: controllers would seem to be missing */
         len = sys_read_file(AT_FDCWD, "/proc/self/cgroup", own, sizeof(own));
         if (len < 0)
                 return (int)len;
@@ -210,6 +212,8 @@ static int make_node(const struct sys_cgroup_host *host, struct sys_cgroup *cg, 
         if (mkdirat(host->parent[part], cg->name, 0755) < 0)
                 return -errno;
         cg->dir[part] = sys_open_at(host->parent[part], cg->name, O_RDONLY | O_DIRECTORY, 0);
+        if (cg->dir[part] < 0)
+                unlinkat(host->parent[part], cg->name, AT_REMOVEDIR);
         return cg->dir[part] < 0 ? cg->dir[part] : 0;
 }
 
@@ -357,8 +361,13 @@ int sys_cgroup_open_joins(const struct sys_cgroup *cg, int *fds, unsigned max)
                 if (i == SYS_CGROUP_2 || cg->dir[i] < 0 || count == max)
                         continue;
                 fds[count] = sys_open_at(cg->dir[i], "tasks", O_WRONLY, 0);
-                if (fds[count] < 0)
-                        return fds[count];
+                if (fds[count] < 0) {
+                        int r = fds[count];
+
+                        while (count > 0)
+                                close(fds[--count]);
+                        return r;
+                }
                 count++;
         }
         return (int)count;

@@ -301,8 +301,13 @@ int cay_isolate_begin(struct isolate *iso)
                 return -errno;
         iso->net = net[0];
         iso->net_far = net[1];
-        if (pipe2(ends, O_CLOEXEC) < 0)
-                return -errno;
+        if (pipe2(ends, O_CLOEXEC) < 0) {
+                int r = -errno;
+
+                if (net[0] >= 0)
+                        sys_close_fds(net, 2);
+                return r;
+        }
         iso->birth = ends[0];
         iso->helper = sys_clone3(&args);
         if (iso->helper == 0) {

@@ -26,6 +26,10 @@
 #define CAY_BOX_USER 1001u
 #define CAY_BOX_INIT_USER 65533u
 
+/* What a root takes of the writable layer (at most) before anybody has written anything: on top of the caller's limits. */
+#define ISOLATE_OWN_INODES 60u
+#define ISOLATE_OWN_BYTES (128u << 10)
+
 enum isolate_mount { /* what the "go" message may carry, in this order; bit numbers of its mask */
                      ISOLATE_TRUTH, /* tmpfs with the files bound over /proc/… */
                      ISOLATE_LAYER, /* writable layer, when it is not a tmpfs */

@@ -18,10 +18,6 @@
 #include "sys/mounts.h"
 #include "warden/isolate.h"
 
-/* Inodes (at most) and bytes of a host-template root before anybody has written anything. */
-#define OWN_INODES 60u
-#define OWN_BYTES (128u << 10)
-
 static const struct {
         const char *path;
         mode_t mode;
@@ -98,12 +94,12 @@ static void mount_layer(struct isolate *iso)
         } else {
                 if (plan->disk_bytes && hold) {
                         snprintf(size, sizeof(size), "size=%llu",
-                                 (unsigned long long)plan->disk_bytes + OWN_BYTES);
+                                 (unsigned long long)plan->disk_bytes + ISOLATE_OWN_BYTES);
                         options[count++] = size;
                 }
                 if (plan->inodes && hold) {
                         snprintf(inodes, sizeof(inodes), "nr_inodes=%llu",
-                                 (unsigned long long)plan->inodes + OWN_INODES);
+                                 (unsigned long long)plan->inodes + ISOLATE_OWN_INODES);
                         options[count++] = inodes;
                 }
                 iso->layer = sys_mount_new("tmpfs", options, safe_attr(iso));
@@ -270,9 +266,10 @@ void isolate_root(struct isolate *iso)
                 attach(iso, iso->mount[ISOLATE_WORKSPACE], target, "", "/workspace");
                 close(target);
         } else if (host && !read_only) {
-                make_dir(iso, iso->root, "workspace", 0755, CAY_BOX_USER);
+                make_dir(iso, iso->root, "workspace", 0777, CAY_BOX_USER);
         } else {
-                show(iso, "workspace", 0755, CAY_BOX_USER, "workspace");
+                show(iso, "workspace", 0777, CAY_BOX_USER,
+                     "workspace"); /* also for commands of another user */
         }
         if (read_only)
                 show(iso, "tmp", 01777, 0, "tmp");

@@ -155,14 +155,21 @@ static int copy_workspace(const struct warden_box *box, int fd)
         struct sys_idmap uids, gids;
         cay_auto_close int userns = -1;
         struct stat st;
-        int plain = 0;
+        int plain = 0, copy;
 
         if (fstat(fd, &st) < 0)
                 return -errno;
         uids = (struct sys_idmap){ st.st_uid, box->record.first_id + CAY_BOX_USER, 1 };
         gids = (struct sys_idmap){ st.st_gid, box->record.first_id + CAY_BOX_USER, 1 };
         userns = sys_idmap_namespace(&uids, &gids);
-        return userns < 0 ? userns : sys_mount_copy_idmapped(fd, "", attr, userns, &plain);
+        if (userns < 0)
+                return userns;
+        copy = sys_mount_copy_idmapped(fd, "", attr, userns, &plain);
+        if (copy >= 0 && plain && !(attr & SYS_MOUNT_RDONLY)) {
+                close(copy); /* files written there would belong to ids that are another box's tomorrow */
+                return -EOPNOTSUPP;
+        }
+        return copy;
 }
 
 static int make_mounts(struct warden_box *box, const struct given *given, const struct cay_truth *truth,
@@ -175,13 +182,16 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
         mounts[ISOLATE_TRUTH] = truth->mount;
         if (!tmpfs) {
-                cay_auto_close int plain = sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes,
-                                                                 box->plan.inodes, SYS_MOUNT_SAFE);
+                cay_auto_close int plain =
+                        sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes + ISOLATE_OWN_BYTES,
+                                              box->plan.inodes + ISOLATE_OWN_INODES, SYS_MOUNT_SAFE);
                 int ignored = 0;
 
                 if (plain < 0)
-                        return cay_fail_sys(err, plain == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, plain,
-                                            "make a writable layer of %llu bytes",
+                        return cay_fail_sys(err,
+                                            plain == -ENOSPC || plain == -EFBIG ? CAY_NO_SPACE : CAY_INTERNAL,
+                                            plain,
+                                            "--disk: make a writable layer of %llu bytes in " IMAGE_FOLDER,
                                             (unsigned long long)box->plan.disk_bytes);
                 mounts[ISOLATE_LAYER] = sys_mount_copy_idmapped(plain, "", SYS_MOUNT_SAFE, userns, &ignored);
                 if (mounts[ISOLATE_LAYER] < 0)
@@ -190,6 +200,9 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
         }
         if (given->workspace >= 0) {
                 r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, given->workspace);
+                if (r == -EOPNOTSUPP)
+                        return cay_fail(err, CAY_UNSUPPORTED,
+                                        "the workspace's file system cannot map ids: map it read-only (:ro)");
                 if (r < 0)
                         return cay_fail_sys(err, CAY_INTERNAL, r, "map the workspace");
         }

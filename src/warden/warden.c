@@ -181,6 +181,7 @@ static int open_init(void)
 static int set_up(struct warden *w, struct cay_error *err)
 {
         const struct timeval patience = { .tv_sec = 5 }; /* with a front that does not read its answers */
+        sigset_t none;
         int r;
 
         w->front = WIRE_WARDEN_FD;
@@ -188,6 +189,8 @@ static int set_up(struct warden *w, struct cay_error *err)
         w->init_exe = -1;
         fcntl(w->front, F_SETFD, FD_CLOEXEC);
         setsockopt(w->front, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL); /* the caller's is its own */
         signal(SIGPIPE, SIG_IGN);
         signal(SIGINT, SIG_IGN); /* the terminal's Ctrl-C is the front's to decide about */
         signal(SIGHUP, SIG_IGN);
@@ -223,6 +226,7 @@ static int refuse(struct warden *w, const struct cay_error *err)
 {
         struct wire_request req;
         struct wire_answer a = { .type = WIRE_hello, .code = err->code, .sys = err->sys };
+        const struct timeval patience = { .tv_sec = 2 };
         int fds[SYS_FDS_MAX];
         unsigned count = 0;
 
@@ -233,6 +237,10 @@ static int refuse(struct warden *w, const struct cay_error *err)
         snprintf(a.text, sizeof(a.text), "%s", err->msg);
         w->epoll = -1;
         warden_answer(w, &a);
+        /* What was sent meanwhile is read before we go: closing on unread bytes would take the answer back. */
+        setsockopt(w->front, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        while (sys_recv_fds(w->front, &req, sizeof(req), fds, &count, 0) > 0)
+                sys_close_fds(fds, count);
         return 1;
 }
 

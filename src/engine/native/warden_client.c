@@ -170,8 +170,9 @@ void warden_client_close(struct warden_client *c)
                 if (pidfd < 0 || waitpid(c->pid, NULL, WNOHANG) != 0)
                         break;
                 if (now >= until) {
-                        kill(c->pid, SIGKILL); /* its boxes die with it; the next warden sweeps */
-                        waitpid(c->pid, NULL, 0);
+                        /* Its boxes die with it, and the next warden sweeps. Once we are confined we may not, and do not wait. */
+                        if (kill(c->pid, SIGKILL) == 0)
+                                waitpid(c->pid, NULL, 0);
                         break;
                 }
                 poll(&p, 1, (int)(until - now));
