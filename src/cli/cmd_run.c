@@ -264,9 +264,10 @@ static int report(struct command *c)
         return r->status;
 }
 
-static void done(struct command *c)
+static int done(struct command *c)
 {
-        cay_run_free(c->run);
+        int r = cay_run_free(c->run);
+
         cay_sink_close(&c->sinks[0]);
         cay_sink_close(&c->sinks[1]);
         cay_buf_done(&c->kept[0]);
@@ -274,6 +275,7 @@ static void done(struct command *c)
         cay_signal_close(&c->signal);
         cay_loop_free(c->loop);
         cay_run_args_done(&c->args);
+        return r;
 }
 
 int cay_cmd_run(int argc, char **argv)
@@ -294,6 +296,10 @@ int cay_cmd_run(int argc, char **argv)
                         c.failure = err;
                 status = report(&c);
         }
-        done(&c);
+        if (done(&c) < 0 && status != CAY_EXIT_FAILURE && status != CAY_EXIT_USAGE) {
+                fprintf(stderr,
+                        "cay: clean-up: the engine ended before it was done; the next run goes on with it\n");
+                status = CAY_EXIT_FAILURE;
+        }
         return status;
 }

@@ -51,9 +51,8 @@ struct cay_engine_ops {
 
         /* Checks its means; may block, start-up only. */
         int (*open)(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err);
-        void (*close)(
-                struct cay_engine *
-                        e); /* accepts NULL; boxes that are left are destroyed; pending jobs end as CAY_UNAVAILABLE */
+        /* Accepts NULL; boxes that are left are destroyed; pending jobs end as CAY_UNAVAILABLE. -1: something may have stayed. */
+        int (*close)(struct cay_engine *e);
 
         /* Limits (mask) that this engine can hold on this host. */
         unsigned (*can_hold)(struct cay_engine *e);

@@ -334,10 +334,12 @@ int cay_run_begin(struct cay_loop *loop, const struct cay_run_options *options, 
         return 0;
 }
 
-void cay_run_free(struct cay_run *run)
+int cay_run_free(struct cay_run *run)
 {
+        int r = 0;
+
         if (run == NULL)
-                return;
+                return 0;
         cay_timer_clear(&run->step_timer);
         cay_run_detach(run);
         cay_run_io_done(run);
@@ -346,10 +348,11 @@ void cay_run_free(struct cay_run *run)
                 close(cay_take_fd(run->shell->box.link_fd));
         run->shell->run = NULL;
         if (run->engine != NULL)
-                run->ops->close(run->engine);
+                r = run->ops->close(run->engine);
         if (!run->shell->busy)
                 free(run->shell);
         free(run);
+        return r;
 }
 
 void cay_run_stop(struct cay_run *run, int signo)

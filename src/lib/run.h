@@ -70,9 +70,8 @@ struct cay_run_options {
  */
 int cay_run_begin(struct cay_loop *loop, const struct cay_run_options *options, struct cay_run **ret,
                   struct cay_error *err);
-void cay_run_free(
-        struct cay_run
-                *run); /* accepts NULL; a run that is not over is torn down (blocking, without on_done) */
+/* Accepts NULL; a run that is not over is torn down (blocking, without on_done). -1: something may have stayed. */
+int cay_run_free(struct cay_run *run);
 CAY_DEFINE_AUTO(struct cay_run, cay_run_free)
 
 void cay_run_continue(struct cay_run *run, int stream); /* on_output has room again */

@@ -23,7 +23,7 @@ bool sys_layer_image_can(void)
 /* Small file systems need room for their own tables; the limit is for what users write. */
 static uint64_t with_tables(uint64_t bytes, uint64_t inodes)
 {
-        return bytes + inodes * 256 + bytes / 64 + (256u << 10);
+        return bytes + (inodes ? inodes * 256 : bytes / 64) + bytes / 64 + (256u << 10);
 }
 
 static int format(int file, uint64_t inodes)
@@ -42,16 +42,23 @@ static int format(int file, uint64_t inodes)
                                "^has_journal,^resize_inode",
                                "-E",
                                "nodiscard,lazy_itable_init=1",
-                               "-N",
-                               count,
                                path,
+                               NULL,
+                               NULL,
                                NULL };
+        char *with_inodes[CAY_COUNT(argv)];
         char *const env[] = { "PATH=/sbin:/usr/sbin:/bin:/usr/bin", NULL };
         int status;
         pid_t pid;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
         snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
+        memcpy(with_inodes, argv, sizeof(argv));
+        if (inodes) { /* else as many as mke2fs finds right */
+                with_inodes[13] = "-N";
+                with_inodes[14] = count;
+                with_inodes[15] = path;
+        }
         pid = vfork();
         if (pid < 0)
                 return -errno;
@@ -61,7 +68,7 @@ static int format(int file, uint64_t inodes)
                 if (fcntl(file, F_SETFD, 0) < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
                     dup2(null, 2) < 0)
                         _exit(126);
-                execve(MKE2FS, argv, env);
+                execve(MKE2FS, with_inodes, env);
                 _exit(127);
         }
         if (waitpid(pid, &status, 0) < 0)

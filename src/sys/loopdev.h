@@ -9,5 +9,5 @@
 #include <stdint.h>
 
 bool sys_layer_image_can(void); /* mke2fs and loop devices are there */
-/* An unnamed file in `dir`, formatted, mounted detached: the mount, or -errno. */
+/* An unnamed file in `dir`, formatted, mounted detached: the mount, or -errno. inodes 0: as many as are usual. */
 int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr);

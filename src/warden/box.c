@@ -38,45 +38,42 @@ static void reap_helper(struct warden_box *box, bool kill_it)
         box->helper = 0;
 }
 
-/*
- * Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. While
- * the namespaces come down, the figures are read and nodes that no process is left in (after a one-shot run: all that have limits) go already.
- */
-static void kill_all(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
+/* Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. */
+void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
 {
+        cay_step_reached(w->steps, CAY_STEP_killed);
         if (box->pidfd >= 0)
                 sys_pidfd_send_signal(box->pidfd, SIGKILL);
         sys_cgroup_kill(&box->cgroup);
         if (ret_stats)
                 warden_box_stats(box, ret_stats);
-        sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
-        reap_helper(box, true);
-        if (box->pid > 0) {
-                int status;
-
-                while (waitpid(box->pid, &status, 0) < 0 && errno == EINTR)
-                        ;
-        }
-        box->pid = -1;
 }
 
-void warden_box_unmake(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
+bool warden_box_unmake(struct warden *w, struct warden_box *box)
 {
+        bool all;
+
         /* Descriptors first: epoll forgets them, and a box that lives sees its control socket close. */
         close_fd(&box->status);
         close_fd(&box->control);
-        cay_step_reached(w->steps, CAY_STEP_killed);
-        kill_all(w, box, ret_stats);
+        /* While the namespaces come down, nodes that no process is left in go already: of a one-shot box all with limits. */
+        sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
+        reap_helper(box, true);
+        while (box->pid > 0 && waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        box->pid = -1;
         close_fd(&box->pidfd);
         cay_step_reached(w->steps, CAY_STEP_reaped);
         /* A node that cannot be removed keeps its record: the next warden tries again. */
-        if (sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0) {
+        all = sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0;
+        if (all) {
                 cay_step_reached(w->steps, CAY_STEP_cgroups_gone);
                 cay_record_drop(&box->record);
         }
         close_fd(&box->record.fd);
         cay_step_reached(w->steps, CAY_STEP_record_gone);
         box->state = BOX_FREE;
+        return all;
 }
 
 void warden_box_on_exit(struct warden *w, struct warden_box *box)
@@ -122,7 +119,8 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 snprintf(a.text, sizeof(a.text), "the box's first process died while it was made");
         }
         if (a.code != CAY_OK) {
-                warden_box_unmake(w, box, NULL);
+                warden_box_doom(w, box, NULL);
+                warden_box_unmake(w, box);
         } else {
                 close_fd(&box->status);
                 reap_helper(box, false);

@@ -24,6 +24,7 @@
 #include "wire/init_config.h"
 
 #define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, gone by themselves */
+#define EXT4_OWN_INODES 16u     /* reserved ones, the root, lost+found */
 #define DISK_MAX (1ull << 46)
 
 struct given { /* descriptors of the plan; -1: not given */
@@ -182,9 +183,10 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
         mounts[ISOLATE_TRUTH] = truth->mount;
         if (!tmpfs) {
-                cay_auto_close int plain =
-                        sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes + ISOLATE_OWN_BYTES,
-                                              box->plan.inodes + ISOLATE_OWN_INODES, SYS_MOUNT_SAFE);
+                cay_auto_close int plain = sys_layer_image_mount(
+                        IMAGE_FOLDER, box->plan.disk_bytes + ISOLATE_OWN_BYTES,
+                        box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0,
+                        SYS_MOUNT_SAFE);
                 int ignored = 0;
 
                 if (plain < 0)
@@ -461,7 +463,8 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
                         warden_watch(w, box->pidfd, WATCH_PIDFD, box);
                         return; /* answered by the status pipe */
                 }
-                warden_box_unmake(w, box, NULL);
+                warden_box_doom(w, box, NULL);
+                warden_box_unmake(w, box);
         }
         a.code = err.code;
         a.sys = err.sys;

@@ -78,6 +78,7 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
                         a->code = CAY_NOT_FOUND;
                         snprintf(a->text, sizeof(a->text), "there is no sandbox '%s'", a->box.id);
                 }
+                warden_answer(w, a);
                 return;
         }
         switch (req->type) {
@@ -96,7 +97,20 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
         default: /* box_drop */
                 cay_step_reached(w->steps, CAY_STEP_drop_asked);
                 a->box.skipped = box->skipped;
-                warden_box_unmake(w, box, &a->box.stats);
+                warden_box_doom(w, box, &a->box.stats);
+                /*
+                 * The front of a single box waits for our own end before it is done, so it gets its figures now and does its
+                 * part while we do ours; should something stay, our exit status says so.
+                 */
+                if (w->single)
+                        warden_answer(w, a);
+                if (!warden_box_unmake(w, box)) {
+                        w->failed = true;
+                        a->code = CAY_INTERNAL;
+                        snprintf(a->text, sizeof(a->text),
+                                 "clean-up of '%s' is not complete; the next start goes on with it",
+                                 a->box.id);
+                }
                 break;
         }
         if (r < 0) {
@@ -108,6 +122,8 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
                 a->sys = err.sys;
                 snprintf(a->text, sizeof(a->text), "%s", err.msg);
         }
+        if (!(w->single && req->type == WIRE_box_drop)) /* that one is answered already */
+                warden_answer(w, a);
 }
 
 /* One request; false ends the link. */
@@ -140,7 +156,6 @@ static bool on_request(struct warden *w)
                 break;
         default:
                 on_box(w, &req, fds, &a);
-                warden_answer(w, &a);
                 break;
         }
         sys_close_fds(fds, count);
@@ -279,7 +294,9 @@ int warden_main(void)
                         on_event(&w, &events[i]);
         }
         for (unsigned i = 0; i < w.rows; i++)
-                if (w.boxes[i].state != BOX_FREE)
-                        warden_box_unmake(&w, &w.boxes[i], NULL);
-        return 0;
+                if (w.boxes[i].state != BOX_FREE) {
+                        warden_box_doom(&w, &w.boxes[i], NULL);
+                        warden_box_unmake(&w, &w.boxes[i]);
+                }
+        return w.failed;
 }

@@ -44,6 +44,7 @@ struct warden {
         unsigned state;    /* enum wire_state */
         unsigned can_hold; /* enum wire_limit */
         bool single;       /* ends with its first box */
+        bool failed;       /* something could not be unmade: our exit status says so */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
         unsigned rows;           /* of boxes that were ever used: the rest is not even touched */
@@ -60,8 +61,10 @@ enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS };
 
 /* box.c: life after birth */
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret);
-/* Kills, reaps, removes all that was made, frees the row; the last figures on the way when they are wanted. */
-void warden_box_unmake(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats);
+void warden_box_doom(struct warden *w, struct warden_box *box,
+                     struct wire_stats *ret_stats); /* kills; last figures */
+/* Of a doomed box: reaps, removes all that was made, frees the row. false: something stayed, for the next sweep. */
+bool warden_box_unmake(struct warden *w, struct warden_box *box);
 void warden_box_on_exit(struct warden *w, struct warden_box *box);
 void warden_box_on_status(struct warden *w, struct warden_box *box);
 

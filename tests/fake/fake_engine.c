@@ -107,12 +107,12 @@ static int fake_open(const struct cay_engine_env *env, struct cay_engine **ret, 
         return 0;
 }
 
-static void fake_close(struct cay_engine *e)
+static int fake_close(struct cay_engine *e)
 {
         struct fake_engine *fe;
 
         if (e == NULL)
-                return;
+                return 0;
         fe = self(e);
         while (fe->boxes != NULL) {
                 struct box *b = fe->boxes;
@@ -122,6 +122,7 @@ static void fake_close(struct cay_engine *e)
                 box_free(b);
         }
         free(fe);
+        return 0;
 }
 
 static unsigned fake_can_hold(struct cay_engine *e)

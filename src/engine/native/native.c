@@ -154,12 +154,15 @@ static int native_open(const struct cay_engine_env *env, struct cay_engine **ret
         return 0;
 }
 
-static void native_close(struct cay_engine *engine)
+static int native_close(struct cay_engine *engine)
 {
+        int r;
+
         if (!engine)
-                return;
-        warden_client_close(&self(engine)->warden);
+                return 0;
+        r = warden_client_close(&self(engine)->warden);
         free(self(engine));
+        return r;
 }
 
 static unsigned native_can_hold(struct cay_engine *engine)

@@ -154,30 +154,32 @@ int warden_client_open(struct cay_loop *loop, struct warden_client *c, const cha
         return 0;
 }
 
-void warden_client_close(struct warden_client *c)
+int warden_client_close(struct warden_client *c)
 {
         uint64_t until = cay_clock_ms() + CLOSE_WAIT_MS;
+        int status = -1;
 
         if (c->sock >= 0)
                 lose(c);
         if (c->pid <= 0)
-                return;
+                return 0;
         for (;;) {
                 cay_auto_close int pidfd = sys_pidfd_open(c->pid, 0);
                 struct pollfd p = { .fd = pidfd, .events = POLLIN };
                 uint64_t now = cay_clock_ms();
 
-                if (pidfd < 0 || waitpid(c->pid, NULL, WNOHANG) != 0)
+                if (pidfd < 0 || waitpid(c->pid, &status, WNOHANG) != 0)
                         break;
                 if (now >= until) {
                         /* Its boxes die with it, and the next warden sweeps. Once we are confined we may not, and do not wait. */
                         if (kill(c->pid, SIGKILL) == 0)
-                                waitpid(c->pid, NULL, 0);
+                                waitpid(c->pid, &status, 0);
                         break;
                 }
                 poll(&p, 1, (int)(until - now));
         }
         c->pid = 0;
+        return status == 0 ? 0 : -1;
 }
 
 void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req,

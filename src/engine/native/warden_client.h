@@ -27,8 +27,8 @@ struct warden_client {
 
 int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir,
                        struct cay_error *err);
-void warden_client_close(
-        struct warden_client *c); /* waits (bounded) until the warden has unmade everything and is gone */
+/* Waits (bounded) until the warden has unmade everything and is gone. -1: it did not say that it had. */
+int warden_client_close(struct warden_client *c);
 /* Sends; descriptors are copied. When it cannot be sent the call is answered with NULL from the loop. */
 void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req,
                        const int *fds, unsigned fd_count);

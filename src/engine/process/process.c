@@ -471,13 +471,13 @@ static void process_trace(struct cay_engine *e,
 {
 }
 
-static void process_close(struct cay_engine *e)
+static int process_close(struct cay_engine *e)
 {
         struct process_engine *pe;
         struct cay_error err = { 0 };
 
         if (e == NULL)
-                return;
+                return 0;
         pe = self(e);
         cay_fail(&err, CAY_UNAVAILABLE, "the engine is closed");
         while (pe->boxes != NULL) {
@@ -498,6 +498,7 @@ static void process_close(struct cay_engine *e)
         if (!pe->was_subreaper)
                 prctl(PR_SET_CHILD_SUBREAPER, 0);
         free(pe);
+        return 0;
 }
 
 const struct cay_engine_ops cay_engine_process_ops = {

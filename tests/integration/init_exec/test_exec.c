@@ -335,7 +335,7 @@ static void the_output_limit_ends(void **state)
         run_wait(&r, 5000);
         assert_int_equal(r.end.exec.killed, CAY_KILLED_OUTPUT);
         assert_int_equal(r.out.len, 100000);
-        assert_int_equal(r.end.exec.cut_bytes, 0);
+        assert_true(r.end.exec.cut_bytes > 0); /* what came before it died, and is missing */
         run_free(&r);
 
         open.exec.output_max_bytes = 6; /* exactly that much is no breach */

@@ -90,7 +90,7 @@ static void test_host_template(void **state)
         } rows[] = {
                 { "/", "dir 755 0 0" },
                 { "/usr/bin", "dir 755 0 0" },
-                { "/workspace", "dir 755 1001 1001" },
+                { "/workspace", "dir 777 1001 1001" },
                 { "/tmp", "dir 1777 0 0" },
                 { "/dev/null", "device 666" },
                 { "/etc/passwd", "file 644 0 0" },

@@ -204,7 +204,7 @@ static void test_empty_image(void **state)
         assert_true(strstr(text, "proc\n") && strstr(text, "dev\n") && strstr(text, "workspace\n") &&
                     strstr(text, "tmp\n"));
         assert_null(strstr(text, "usr"));
-        assert_string_equal(rig_tell(&box, "stat /workspace"), "dir 755 1001 1001");
+        assert_string_equal(rig_tell(&box, "stat /workspace"), "dir 777 1001 1001");
         assert_string_equal(rig_tell(&box, "stat /tmp"), "dir 1777 0 0");
         assert_string_equal(rig_tell(&box, "write /workspace/a text"), "ok");
         rig_box_close(&box);

@@ -201,7 +201,7 @@ static void test_image_layer(void **state)
         }
         rig_must(rig_make(&rig, &p, -1, -1, &box));
         assert_string_equal(rig_tell(&box, "write /workspace/a text"), "ok");
-        assert_string_equal(rig_tell(&box, "stat /workspace"), "dir 755 1001 1001");
+        assert_string_equal(rig_tell(&box, "stat /workspace"), "dir 777 1001 1001");
         rig_box_close(&box);
         rig_must(rig_ask_box(&rig, WIRE_box_drop, "image"));
         p.inodes = 0;
