@@ -146,7 +146,7 @@ static void print_table(struct row *rows, int count, int runs)
 static void usage(FILE *out)
 {
         fprintf(out, "usage: bench [--runs N] [--only NAME,NAME…] [BUILD]\n"
-                     "names: spawn cay bubblewrap runc docker\n");
+                     "names: spawn cay bubblewrap bare runc docker\n");
 }
 
 static bool is_wanted(const char *only, const char *name)

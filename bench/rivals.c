@@ -26,7 +26,7 @@ enum { DOCKER_ANSWER_MS = 2000 };
 
 extern char **environ;
 
-static const char *const names[RIVALS_COUNT] = { "spawn", "cay", "bubblewrap", "runc", "docker" };
+static const char *const names[RIVALS_COUNT] = { "spawn", "cay", "bubblewrap", "bare", "runc", "docker" };
 static const char *cay_marks[] = { "cay", NULL };
 
 /* The host's /usr read-only and the usual links into it: the same root for every rival. */
@@ -146,38 +146,11 @@ static int open_cay(const char *build, struct rival *rival)
         return 0;
 }
 
-static int open_bubblewrap(struct rival *rival)
+static void add_three(struct rival *rival, int *at, const char *a, const char *b, const char *c)
 {
-        int at = 0;
-
-        rival->name = "bubblewrap";
-        rival->is_reference = true;
-        add(rival, &at, "bwrap");
-        add(rival, &at, "--unshare-all");
-        add(rival, &at, "--ro-bind");
-        add(rival, &at, "/usr");
-        add(rival, &at, "/usr");
-        for (size_t i = 0; i < sizeof(usr_links) / sizeof(usr_links[0]); i++) {
-                add(rival, &at, "--symlink");
-                add(rival, &at, usr_links[i][0]);
-                add(rival, &at, usr_links[i][1]);
-        }
-        add(rival, &at, "--proc");
-        add(rival, &at, "/proc");
-        add(rival, &at, "--dev");
-        add(rival, &at, "/dev");
-        add(rival, &at, "--tmpfs");
-        add(rival, &at, "/tmp");
-        add(rival, &at, "--dir");
-        add(rival, &at, "/workspace");
-        add(rival, &at, "--chdir");
-        add(rival, &at, "/workspace");
-        add(rival, &at, "/bin/true");
-        if (run_quiet(rival->argv, 10000) != 0) {
-                left_out("bubblewrap", "not installed, or it can't make a box here");
-                return -1;
-        }
-        return 0;
+        add(rival, at, a);
+        add(rival, at, b);
+        add(rival, at, c);
 }
 
 static int make_folder(struct rival *rival)
@@ -191,6 +164,105 @@ static int make_folder(struct rival *rival)
         if (!mkdtemp(rival->folder)) {
                 free(rival->folder);
                 rival->folder = NULL;
+                return -1;
+        }
+        return 0;
+}
+
+/* What every bubblewrap row begins with. */
+static void add_bubblewrap(struct rival *rival, int *at)
+{
+        add(rival, at, "bwrap");
+        add(rival, at, "--unshare-all");
+        add_three(rival, at, "--ro-bind", "/usr", "/usr");
+        for (size_t i = 0; i < sizeof(usr_links) / sizeof(usr_links[0]); i++)
+                add_three(rival, at, "--symlink", usr_links[i][0], usr_links[i][1]);
+}
+
+/* What cay's box has mounted, one place a line: asked of a box itself, so that the rival gets what is really there. */
+static char *ask_box_for_mounts(const char *build)
+{
+        char command[PATH_MAX + 128];
+        size_t len = 0, size = 65536;
+        char *text = calloc(1, size);
+        FILE *f;
+
+        snprintf(command, sizeof(command), "'%s/cay' run -- awk '{ print $5 }' /proc/self/mountinfo", build);
+        f = text ? popen(command, "re") : NULL;
+        if (f) {
+                len = fread(text, 1, size - 1, f);
+                text[len] = '\0';
+                if (pclose(f) == 0 && len > 0)
+                        return text;
+        }
+        free(text);
+        return NULL;
+}
+
+/*
+ * The same root, /proc and /dev as cay's box, as far as bubblewrap's options go: folders, the parts of /etc, every file of /proc
+ * that is covered. The five small files of /etc that cay writes are left out, in bubblewrap's favour; so is everything it
+ * has no option for (limits, filter, landlock, ids of its own, truthful figures that change).
+ */
+static int open_bubblewrap(const char *build, struct rival *rival)
+{
+        static const char *const folders[] = { "/etc",      "/etc/ssl", "/home",    "/home/sandbox",
+                                               "/opt",      "/root",    "/run",     "/tmp",
+                                               "/var",      "/var/tmp", "/var/lib", "/var/cache",
+                                               "/workspace" };
+        FILE *empty;
+        int at = 0;
+
+        rival->name = "bubblewrap, same root, /proc and /dev";
+        rival->is_reference = true;
+        rival->text[0] = ask_box_for_mounts(build);
+        if (!rival->text[0] || make_folder(rival) < 0 ||
+            asprintf(&rival->text[1], "%s/empty", rival->folder) < 0 ||
+            asprintf(&rival->text[2], "%s/void", rival->folder) < 0 || mkdir(rival->text[2], 0755) < 0) {
+                left_out("bubblewrap", "its root could not be prepared");
+                return -1;
+        }
+        empty = fopen(rival->text[1], "we");
+        if (empty)
+                fclose(empty);
+        add_bubblewrap(rival, &at);
+        for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+                add(rival, &at, "--dir");
+                add(rival, &at, folders[i]);
+        }
+        add_three(rival, &at, "--proc", "/proc", "--dev");
+        add_three(rival, &at, "/dev", "--tmpfs", "/dev/shm");
+        for (char *save = NULL, *place = strtok_r(rival->text[0], "\n", &save); place;
+             place = strtok_r(NULL, "\n", &save)) {
+                struct stat st;
+
+                if (strncmp(place, "/etc/", 5) == 0 || strcmp(place, "/proc/sys") == 0)
+                        add_three(rival, &at, "--ro-bind", place, place);
+                else if (strncmp(place, "/proc/", 6) == 0 && stat(place, &st) == 0)
+                        add_three(rival, &at, "--ro-bind", rival->text[S_ISDIR(st.st_mode) ? 2 : 1], place);
+        }
+        add_three(rival, &at, "--chdir", "/workspace", "/bin/true");
+        if (run_quiet(rival->argv, 10000) != 0) {
+                left_out("bubblewrap", "not installed, or it can't make a box here");
+                return -1;
+        }
+        return 0;
+}
+
+/* As little as a program needs to start: what bubblewrap's own examples give. */
+static int open_bare(struct rival *rival)
+{
+        int at = 0;
+
+        rival->name = "bubblewrap, bare";
+        add_bubblewrap(rival, &at);
+        add_three(rival, &at, "--proc", "/proc", "--dev");
+        add_three(rival, &at, "/dev", "--tmpfs", "/tmp");
+        add(rival, &at, "--dir");
+        add(rival, &at, "/workspace");
+        add_three(rival, &at, "--chdir", "/workspace", "/bin/true");
+        if (run_quiet(rival->argv, 10000) != 0) {
+                left_out("bubblewrap, bare", "not installed, or it can't make a box here");
                 return -1;
         }
         return 0;
@@ -345,7 +417,9 @@ int rivals_open(int which, const char *build, struct rival *rival)
         case RIVAL_CAY:
                 return open_cay(build, rival);
         case RIVAL_BUBBLEWRAP:
-                return open_bubblewrap(rival);
+                return open_bubblewrap(build, rival);
+        case RIVAL_BARE:
+                return open_bare(rival);
         case RIVAL_RUNC:
                 return open_runc(rival);
         case RIVAL_DOCKER:
@@ -374,7 +448,8 @@ void rivals_close(struct rival *rival)
         free(rival->folder);
         free(rival->text[0]);
         free(rival->text[1]);
-        rival->folder = rival->text[0] = rival->text[1] = NULL;
+        free(rival->text[2]);
+        rival->folder = rival->text[0] = rival->text[1] = rival->text[2] = NULL;
         rival->has_image = false;
 }
 

@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { RIVAL_SPAWN, RIVAL_CAY, RIVAL_BUBBLEWRAP, RIVAL_RUNC, RIVAL_DOCKER, RIVALS_COUNT };
+enum { RIVAL_SPAWN, RIVAL_CAY, RIVAL_BUBBLEWRAP, RIVAL_BARE, RIVAL_RUNC, RIVAL_DOCKER, RIVALS_COUNT };
 
-enum { RIVAL_ARGS_MAX = 48 };
+enum { RIVAL_ARGS_MAX = 320 };
 
 struct rival {
         const char *name;           /* as shown in the table */
         char *argv[RIVAL_ARGS_MAX]; /* borrowed literals, or strings in `text` */
-        char *text[2];              /* owned */
+        char *text[3];              /* owned */
         char *folder;               /* owned: a temporary folder, removed by close; NULL: none */
         const char **marks; /* names whose cgroups, mounts and processes must be gone before each turn */
         bool is_reference;  /* the ratios are taken against this row */
