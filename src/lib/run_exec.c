@@ -346,8 +346,8 @@ static void on_passwd_end(struct cay_box_channel *ch, const struct cay_box_end *
 
         cay_timer_clear(&run->exec_timer);
         if (end->code != CAY_OK)
-                r = cay_fail(&err, CAY_NOT_FOUND, "user '%s': the sandbox's " PASSWD " cannot be read",
-                             run->user.name);
+                r = cay_fail(&err, CAY_NOT_FOUND,
+                             "--user: user '%s': the sandbox's " PASSWD " cannot be read", run->user.name);
         else
                 r = cay_user_find(&run->user, cay_buf_data(&run->passwd), run->passwd.len, &err);
         cay_buf_done(&run->passwd);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,8 +14,10 @@
 
 #include "sys/fd.h"
 #include "sys/mounts.h"
+#include "sys/syscalls.h"
 
 #define MKE2FS "/sbin/mke2fs"
+#define FORMAT_MS 30000
 
 bool sys_layer_image_can(void)
 {
@@ -24,6 +28,20 @@ bool sys_layer_image_can(void)
 static uint64_t with_tables(uint64_t bytes, uint64_t inodes)
 {
         return bytes + (inodes ? inodes * 256 : bytes / 64) + bytes / 64 + (256u << 10);
+}
+
+/* Bounded: a disk that does not answer must not stop us for ever. */
+static int await_format(pid_t pid)
+{
+        cay_auto_close int pidfd = sys_pidfd_open(pid, 0);
+        struct pollfd p = { .fd = pidfd, .events = POLLIN };
+        int status;
+
+        if (pidfd >= 0 && poll(&p, 1, FORMAT_MS) == 0)
+                kill(pid, SIGKILL);
+        if (waitpid(pid, &status, 0) < 0)
+                return -errno;
+        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
 static int format(int file, uint64_t inodes)
@@ -48,7 +66,6 @@ static int format(int file, uint64_t inodes)
                                NULL };
         char *with_inodes[CAY_COUNT(argv)];
         char *const env[] = { "PATH=/sbin:/usr/sbin:/bin:/usr/bin", NULL };
-        int status;
         pid_t pid;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
@@ -71,9 +88,7 @@ static int format(int file, uint64_t inodes)
                 execve(MKE2FS, with_inodes, env);
                 _exit(127);
         }
-        if (waitpid(pid, &status, 0) < 0)
-                return -errno;
-        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+        return await_format(pid);
 }
 
 /* Another process may take the free device between asking and configuring: ask again. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A box after its birth: reports of its first process, its end, and the unmaking of all that was made for it. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -9,6 +10,8 @@
 #include "base/cleanup.h"
 #include "sys/fd.h"
 #include "warden/warden.h"
+
+#define REAP_MS 10000
 
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
 {
@@ -49,6 +52,23 @@ void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats
                 warden_box_stats(box, ret_stats);
 }
 
+/*
+ * Waits for what was killed, with a bound: a process that is stuck in the kernel (a dead network file system in the workspace)
+ * must not stop the other boxes. It keeps its record; the sweep of a later warden gets it.
+ */
+static bool reap(struct warden_box *box)
+{
+        struct pollfd p = { .fd = box->pidfd, .events = POLLIN };
+        bool dead = box->pid <= 0 || box->pidfd < 0 || poll(&p, 1, REAP_MS) > 0;
+
+        if (dead && box->pid > 0)
+                while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        box->pid = -1;
+        close_fd(&box->pidfd);
+        return dead;
+}
+
 bool warden_box_unmake(struct warden *w, struct warden_box *box)
 {
         bool all;
@@ -59,13 +79,10 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         /* While the namespaces come down, nodes that no process is left in go already: of a one-shot box all with limits. */
         sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
         reap_helper(box, true);
-        while (box->pid > 0 && waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-        box->pid = -1;
-        close_fd(&box->pidfd);
+        all = reap(box);
         cay_step_reached(w->steps, CAY_STEP_reaped);
         /* A node that cannot be removed keeps its record: the next warden tries again. */
-        all = sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0;
+        all = sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0 && all;
         if (all) {
                 cay_step_reached(w->steps, CAY_STEP_cgroups_gone);
                 cay_record_drop(&box->record);

@@ -63,7 +63,7 @@ static int check_plan(struct warden *w, const struct wire_plan *p, const int *fd
             (p->flags & WIRE_PLAN_WORKSPACE && !is_kind(ret->workspace, S_IFDIR)))
                 return cay_fail(err, CAY_INVALID, "the plan's descriptors are not what it says");
         if (warden_find(w, p->id))
-                return cay_fail(err, CAY_EXISTS, "a sandbox '%s' exists already", p->id);
+                return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", p->id);
         return 0;
 }
 
@@ -430,7 +430,7 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
                 box->record.first_id = 0;
         r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
         if (r == -EEXIST)
-                return cay_fail(err, CAY_EXISTS, "a sandbox '%s' exists already", box->plan.id);
+                return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", box->plan.id);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make a cgroup for '%s'", box->plan.id);
         return start(w, box, &given, err);

@@ -264,7 +264,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         box->link_fd = -1;
         snprintf(box->id, sizeof(box->id), "%s", spec->id);
         if (cay_spec_check(spec, &err) == 0 && knows_id(e, spec->id))
-                cay_fail(&err, CAY_EXISTS, "a sandbox '%s' exists already", spec->id);
+                cay_fail(&err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);
         if (err.code != CAY_OK) {
                 cay_job_finish(cay_loop_jobs(e->loop), job, &err);
                 return;

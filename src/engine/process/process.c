@@ -136,7 +136,9 @@ static int check(struct process_engine *pe, const struct cay_spec *spec, struct 
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the process engine cannot make a workspace read-only: give it as DIR:rw");
         if (missing != 0)
-                return cay_fail(err, CAY_UNSUPPORTED, "the process engine cannot hold these limits: %s",
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "the process engine cannot hold these limits: %s (--allow-missing all lets "
+                                "it skip them)",
                                 cay_limit_mask_text(missing, list, sizeof(list)));
         return 0;
 }
