@@ -125,6 +125,21 @@ static void disk(void **state)
               0, "disk");
 }
 
+/* More disk than half of the memory: an image on a loop device, whose file system keeps some blocks back. */
+static void disk_of_an_image(void **state)
+{
+        need_root();
+        cause(WORDS("--memory", "64m", "--disk", "40m"), "head -c 50000000 /dev/zero > f", "disk",
+              "disk limit of 40 MiB reached", 1, NULL);
+        cause(WORDS("--memory", "64m", "--disk", "40m"), "head -c 50000000 /dev/zero > f; exit 0", "exited",
+              NULL, 0, "disk");
+        cause(WORDS("--memory", "64m", "--disk", "40m"), "head -c 20000000 /dev/zero > f; exit 3", "exited",
+              NULL, 3, NULL);
+        cause(WORDS("--memory", "64m", "--disk", "40m", "--inodes", "64"),
+              "i=0; while [ $i -lt 200 ]; do : > f$i || exit 9; i=$((i+1)); done", "disk",
+              "limit of 64 files on disk reached", 2, NULL);
+}
+
 static void disk_counts_for_tmp_too(void **state)
 {
         need_root();
@@ -386,6 +401,7 @@ int main(void)
                 TEST(memory),
                 TEST(pids),
                 TEST(disk),
+                TEST(disk_of_an_image),
                 TEST(disk_counts_for_tmp_too),
                 TEST(cpu_time),
                 TEST(wall_time),

@@ -454,6 +454,11 @@ static void users(void **state)
         r = CAY("--user", "nosuchuser", "true");
         assert_status(&r, 125);
         assert_part(r.err, "user 'nosuchuser' is not in the sandbox's /etc/passwd");
+        r = run_cay(NULL, WORDS("run", "--user", "root", "--workspace", "/tmp:rw", "true"));
+        assert_status(&r, 2);
+        assert_part(r.err, "--user: a workspace that is mapped read-write belongs to the sandbox's own user");
+        r = run_cay(NULL, WORDS("run", "--user", "1500", "touch", "/workspace/mine"));
+        assert_status(&r, 0);
 }
 
 static void working_directories(void **state)
