@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "attack/leftovers.h"
 #include "base/banned.h"
 #include "base/buf.h"
 #include "integration/run/harness.h"
@@ -285,4 +286,38 @@ pid_t run_child_of(pid_t parent, const char *name)
         }
         closedir(dir);
         return found;
+}
+
+static struct cay_leftovers *before;
+
+int run_setup_test(void **state)
+{
+        (void)state;
+        if (geteuid() == 0)
+                before = cay_leftovers_take();
+        return 0;
+}
+
+unsigned run_left(void)
+{
+        return before ? cay_leftovers_compare(before, CAY_LEFTOVERS_WAIT_MS) : 0;
+}
+
+int run_teardown_test(void **state)
+{
+        unsigned left = run_left();
+
+        (void)state;
+        if (before)
+                cay_leftovers_free(before);
+        before = NULL;
+        return left == 0 ? 0 : -1;
+}
+
+void run_need_root(void)
+{
+        if (geteuid() != 0) {
+                print_message("the native engine needs root\n");
+                skip();
+        }
 }

@@ -45,6 +45,12 @@ bool run_has(const char *text, const char *part);
 bool run_has_static_init(void); /* sanitizer builds have a dynamic one, which needs the image's libraries */
 pid_t run_child_of(pid_t parent, const char *name); /* a process by its name; 0: none */
 
+/* Around every test: what is on the machine before, and that nothing more is there after. */
+int run_setup_test(void **state);
+int run_teardown_test(void **state);
+unsigned run_left(void);  /* what is there now and was not before the test */
+void run_need_root(void); /* skips the test otherwise */
+
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define CAY(...) run_cay(NULL, WORDS("run", __VA_ARGS__))
 #define SH(...) run_cay(NULL, WORDS("run", "--", "/bin/sh", "-c", __VA_ARGS__))

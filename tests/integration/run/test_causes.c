@@ -14,38 +14,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "attack/leftovers.h"
 #include "base/banned.h"
 #include "base/cleanup.h"
 #include "integration/run/harness.h"
-
-static struct cay_leftovers *before;
-
-static int setup(void **state)
-{
-        if (geteuid() == 0)
-                before = cay_leftovers_take();
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        unsigned left;
-
-        if (before == NULL)
-                return 0;
-        left = cay_leftovers_compare(before, CAY_LEFTOVERS_WAIT_MS);
-        cay_leftovers_free(cay_take(before));
-        return left == 0 ? 0 : -1;
-}
-
-static void need_root(void)
-{
-        if (geteuid() != 0) {
-                print_message("the native engine needs root\n");
-                skip();
-        }
-}
 
 static void assert_part(const char *text, const char *part)
 {
@@ -91,7 +62,7 @@ static void cause(const char *const *options, const char *line, const char *name
 
 static void memory(void **state)
 {
-        need_root();
+        run_need_root();
         cause(WORDS("--memory", "32m"), "exec tail /dev/zero", "memory",
               "memory limit of 32 MiB reached (peak 32 MiB)", 137, NULL);
         cause(WORDS("--memory", "32m"), "tail /dev/zero; exit 7", "memory", NULL, 137,
@@ -104,7 +75,7 @@ static void pids(void **state)
         static const char many[] = "i=0; while [ $i -lt 40 ]; do sleep 5 & i=$((i+1)); done";
         char line[200];
 
-        need_root();
+        run_need_root();
         cause(WORDS("--pids", "12"), many, "pids", "limit of 12 processes and threads reached", 2, NULL);
         snprintf(line, sizeof(line), "(%s) 2>/dev/null; exit 0", many);
         cause(WORDS("--pids", "12"), line, "exited", NULL, 0, "pids");
@@ -112,7 +83,7 @@ static void pids(void **state)
 
 static void disk(void **state)
 {
-        need_root();
+        run_need_root();
         cause(WORDS("--disk", "1m"), "head -c 5000000 /dev/zero > f", "disk", "disk limit of 1 MiB reached",
               1, NULL);
         cause(WORDS("--disk", "1m"), "head -c 5000000 /dev/zero > f; exit 0", "exited", NULL, 0, "disk");
@@ -128,7 +99,7 @@ static void disk(void **state)
 /* More disk than half of the memory: an image on a loop device, whose file system keeps some blocks back. */
 static void disk_of_an_image(void **state)
 {
-        need_root();
+        run_need_root();
         cause(WORDS("--memory", "64m", "--disk", "40m"), "head -c 50000000 /dev/zero > f", "disk",
               "disk limit of 40 MiB reached", 1, NULL);
         cause(WORDS("--memory", "64m", "--disk", "40m"), "head -c 50000000 /dev/zero > f; exit 0", "exited",
@@ -142,14 +113,14 @@ static void disk_of_an_image(void **state)
 
 static void disk_counts_for_tmp_too(void **state)
 {
-        need_root();
+        run_need_root();
         cause(WORDS("--disk", "1m", "--memory", "128m"), "head -c 50000000 /dev/zero > /tmp/f", "disk", NULL,
               1, NULL);
 }
 
 static void cpu_time(void **state)
 {
-        need_root();
+        run_need_root();
         cause(WORDS("--cpu-time", "0.3", "--cpus", "1"), "while :; do :; done", "cpu_time",
               "used more than 300 ms of processor time: ended", 124, NULL);
         /* Of all descendants together, also those that have ended. */
@@ -164,7 +135,7 @@ static void wall_time(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         cause(WORDS("--timeout", "0.3"), "sleep 10", "wall_time", "no answer within 300 ms: ended", 124,
               NULL);
         cause(WORDS("--timeout", "0.3"), "trap '' TERM; while :; do :; done", "wall_time", NULL, 124, NULL);
@@ -179,7 +150,7 @@ static void output(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         cause(WORDS("--output-limit", "10k"), "yes", "output", "more than 10 KiB of output: ended", 137,
               NULL);
         r = CAY("--output-limit", "10k", "--quiet", "yes");
@@ -198,7 +169,7 @@ static void output(void **state)
 
 static void syscalls(void **state)
 {
-        need_root();
+        run_need_root();
         cause(WORDS("--pids", "50"), "mount -t tmpfs none /tmp", "syscall", "blocked system call ", 32, NULL);
         cause(WORDS("--pids", "50"), "mount -t tmpfs none /tmp; exit 0", "exited",
               "\"denied_syscalls\":[{\"name\":", 0, "syscall");
@@ -208,7 +179,7 @@ static void syscalls(void **state)
 
 static void signalled(void **state)
 {
-        need_root();
+        run_need_root();
         cause(WORDS("--pids", "50"), "kill -ABRT $$", "signalled", "ended by signal SIGABRT", 134, NULL);
         cause(WORDS("--pids", "50"), "sh -c 'kill -ABRT $$'; exit 0", "exited", NULL, 0, NULL);
 }
@@ -228,7 +199,7 @@ static void truth_about_processors(void **state)
         long online = sysconf(_SC_NPROCESSORS_ONLN);
         char expect[32];
 
-        need_root();
+        run_need_root();
         r = CAY("--cpus", "0.5", "/bin/sh", "-c",
                 "nproc; grep -c ^processor /proc/cpuinfo; grep -c '^cpu[0-9]' /proc/stat");
         assert_string_equal(r.out, "1\n1\n1\n");
@@ -243,7 +214,7 @@ static void truth_about_memory(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("--memory", "100m", "/bin/sh", "-c", "free -b; cat /proc/meminfo");
         assert_int_equal(number_after(r.out, "Mem:"), 100u << 20);
         assert_int_equal(number_after(r.out, "Swap:"), 0);
@@ -262,7 +233,7 @@ static void truth_about_time(void **state)
         struct run r;
         char *end;
 
-        need_root();
+        run_need_root();
         r = CAY("/bin/sh", "-c", "cat /proc/uptime /proc/loadavg; grep btime /proc/stat; date +now=%s");
         assert_true(strtod(r.out, &end) < 5.0);
         assert_int_equal(*end, ' ');
@@ -288,7 +259,7 @@ static void host_template(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("/bin/sh", "-c",
                 "cat /etc/passwd | cut -d: -f1 | sort | tr '\\n' ' '; ls /root 2>&1; ls -A /home /tmp "
                 "/workspace");
@@ -314,7 +285,7 @@ static void rootfs_template(void **state)
         struct stat st;
         struct run r;
 
-        need_root();
+        run_need_root();
         need_static_init();
         make_dir(dir);
         snprintf(line, sizeof(line),
@@ -343,7 +314,7 @@ static void an_empty_rootfs(void **state)
         char dir[] = "/tmp/cay-empty-XXXXXX", work[] = "/tmp/cay-work-XXXXXX", line[200];
         struct run r;
 
-        need_root();
+        run_need_root();
         need_static_init();
         make_dir(dir);
         make_dir(work);
@@ -362,7 +333,7 @@ static void workspaces(void **state)
         struct stat st;
         struct run r;
 
-        need_root();
+        run_need_root();
         make_dir(dir);
         snprintf(line, sizeof(line),
                  "echo given > %s/given && echo theirs > %s/theirs && chown -R 4242:4343 %s && chown 99:99 "
@@ -393,7 +364,7 @@ static void workspaces(void **state)
         shell(line);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup_test, run_teardown_test)
 
 int main(void)
 {

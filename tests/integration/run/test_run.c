@@ -20,38 +20,9 @@
 #include <termios.h>
 #include <utmp.h>
 
-#include "attack/leftovers.h"
 #include "base/banned.h"
 #include "base/cleanup.h"
 #include "integration/run/harness.h"
-
-static struct cay_leftovers *before;
-
-static int setup(void **state)
-{
-        if (geteuid() == 0)
-                before = cay_leftovers_take();
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        unsigned left;
-
-        if (before == NULL)
-                return 0;
-        left = cay_leftovers_compare(before, CAY_LEFTOVERS_WAIT_MS);
-        cay_leftovers_free(cay_take(before));
-        return left == 0 ? 0 : -1;
-}
-
-static void need_root(void)
-{
-        if (geteuid() != 0) {
-                print_message("the native engine needs root\n");
-                skip();
-        }
-}
 
 static void assert_status(const struct run *r, int status)
 {
@@ -135,7 +106,7 @@ static void statuses(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = SH("exit 0");
         assert_status(&r, 0);
         assert_out(&r, "");
@@ -168,7 +139,7 @@ static void commands_are_found_in_path(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("echo", "--memory", "is", "its own");
         assert_out(&r, "--memory is its own\n");
         r = CAY("--", "echo", "x");
@@ -179,7 +150,7 @@ static void streams_come_apart_and_live(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = SH("echo to out; echo to err >&2; sleep 1; echo more");
         assert_out(&r, "to out\nmore\n");
         assert_string_equal(r.err, "to err\n");
@@ -191,7 +162,7 @@ static void large_output_is_whole(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("--output-limit", "32m", "/bin/sh", "-c",
                 "i=0; while [ $i -lt 200 ]; do head -c 100000 /dev/zero | tr '\\0' x; i=$((i+1)); done");
         assert_status(&r, 0);
@@ -203,7 +174,7 @@ static void background_processes_do_not_hold_it_up(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = SH("sleep 100 & setsid sleep 100 >/dev/null 2>&1 & exit 4");
         assert_status(&r, 4);
         assert_true(r.ms < 5000);
@@ -213,7 +184,7 @@ static void json(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("--json", "--id", "json-run", "--", "/bin/sh", "-c",
                 "echo 'q\"\\'; printf '\\001\\t\\303\\244'; echo e >&2; exit 5");
         assert_status(&r, 5);
@@ -240,7 +211,7 @@ static void json_has_figures(void **state)
         const char *peak;
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("--json", "--cpus", "1", "--", "/bin/sh", "-c",
                 "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
         assert_status(&r, 0);
@@ -259,7 +230,7 @@ static void input(void **state)
         struct run r;
         int fd;
 
-        need_root();
+        run_need_root();
         r = run_cay(&s, WORDS("run", "cat"));
         assert_status(&r, 0);
         assert_out(&r, "line one\nline two\n");
@@ -286,7 +257,7 @@ static void input_that_stays_open_does_not_hold_it_up(void **state)
         struct run_setup s = { .hold_input = true };
         struct run r;
 
-        need_root();
+        run_need_root();
         r = run_cay(&s, WORDS("run", "/bin/sh", "-c", "exit 6"));
         assert_status(&r, 6);
         assert_true(r.ms < 5000);
@@ -306,12 +277,12 @@ static void signal_during_a_run(int signo, int status)
         assert_status(&r, status);
         assert_part(r.err, "cay: killed: ended on request");
         assert_true(run_now_ms() - sent < 5000);
-        assert_int_equal(cay_leftovers_compare(before, CAY_LEFTOVERS_WAIT_MS), 0);
+        assert_int_equal(run_left(), 0);
 }
 
 static void signals_end_the_run(void **state)
 {
-        need_root();
+        run_need_root();
         signal_during_a_run(SIGINT, 130);
         signal_during_a_run(SIGTERM, 143);
         signal_during_a_run(SIGHUP, 129);
@@ -319,7 +290,7 @@ static void signals_end_the_run(void **state)
 
 static void a_signal_at_any_moment_leaves_nothing(void **state)
 {
-        need_root();
+        run_need_root();
         for (unsigned us = 0; us < 12000; us += 600) {
                 struct started s = run_start(NULL, WORDS("run", "sleep", "100"));
                 struct run r;
@@ -330,7 +301,7 @@ static void a_signal_at_any_moment_leaves_nothing(void **state)
                 /* Before cay looks at signals at all, it is simply ended by it. */
                 assert_true(r.status == 130 || r.status == 1000 + SIGINT);
         }
-        assert_int_equal(cay_leftovers_compare(before, CAY_LEFTOVERS_WAIT_MS), 0);
+        assert_int_equal(run_left(), 0);
 }
 
 static void a_warden_that_dies_is_told(void **state)
@@ -339,7 +310,7 @@ static void a_warden_that_dies_is_told(void **state)
         struct run r;
         pid_t warden;
 
-        need_root();
+        run_need_root();
         s = run_start(NULL, WORDS("run", "/bin/sh", "-c", "echo up; sleep 100"));
         assert_true(run_wait_readable(s.out, 10000));
         warden = run_child_of(s.pid, "cay-warden");
@@ -359,7 +330,7 @@ static void a_reader_that_leaves_ends_the_run(void **state)
         struct run r;
         char buf[16];
 
-        need_root();
+        run_need_root();
         s = run_start(NULL, WORDS("run", "--output-limit", "1g", "yes"));
         assert_true(read(s.out, buf, sizeof(buf)) > 0);
         close(s.out);
@@ -374,7 +345,7 @@ static void a_reader_that_stalls_stops_the_command(void **state)
         struct started s;
         struct run r;
 
-        need_root();
+        run_need_root();
         s = run_start(NULL, WORDS("run", "--output-limit", "30m", "--json", "true"));
         r = run_finish(&s, 20000);
         s = run_start(NULL, WORDS("run", "--output-limit", "30m", "/bin/sh", "-c",
@@ -391,7 +362,7 @@ static void ids(void **state)
         struct started s;
         struct run r;
 
-        need_root();
+        run_need_root();
         s = run_start(NULL,
                       WORDS("run", "--id", "only-one", "/bin/sh", "-c", "echo up; sleep 2; echo still here"));
         assert_true(run_wait_readable(s.out, 10000));
@@ -410,7 +381,7 @@ static void environment_and_descriptors_do_not_leak(void **state)
         struct run_setup s = { .env = "TOP_SECRET=hunter2" };
         struct run r;
 
-        need_root();
+        run_need_root();
         r = run_cay(&s, WORDS("run", "env"));
         assert_false(run_has(r.out, "hunter2"));
         assert_part(r.out, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n");
@@ -432,7 +403,7 @@ static void commands_start_with_a_clean_slate(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = SH("grep -E 'Sig(Blk|Ign)' /proc/self/status | cut -f2; umask; yes | head -n 1"); /* ends by SIGPIPE */
         assert_out(&r, "0000000000000000\n0000000000000000\n0022\ny\n");
         assert_string_equal(r.err, "");
@@ -442,7 +413,7 @@ static void users(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("/bin/sh", "-c", "id -u; id -g");
         assert_out(&r, "1001\n1001\n");
         r = CAY("--user", "root", "/bin/sh", "-c", "id -u; id -g; cat /proc/self/status | grep CapEff");
@@ -465,7 +436,7 @@ static void working_directories(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("pwd");
         assert_out(&r, "/workspace\n");
         r = CAY("--cwd", "/usr/bin", "pwd");
@@ -479,7 +450,7 @@ static void read_only(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("--read-only", "/bin/sh", "-c",
                 "echo x > /tmp/a && echo x > /dev/shm/b && echo x > c && echo x > /var/d");
         assert_status(&r, 2);
@@ -492,7 +463,7 @@ static void files_limit(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("/bin/sh", "-c", "ulimit -n");
         assert_out(&r, "4096\n");
         r = CAY("--files", "100", "/bin/sh", "-c", "ulimit -n; ulimit -Hn");
@@ -503,7 +474,7 @@ static void trace_shows_steps(void **state)
 {
         struct run r;
 
-        need_root();
+        run_need_root();
         r = CAY("--trace", "true");
         assert_status(&r, 0);
         assert_part(r.err, "at ms");
@@ -548,7 +519,7 @@ static void closed_standard_descriptors(void **state)
         int status;
         pid_t pid;
 
-        need_root();
+        run_need_root();
         snprintf(path, sizeof(path), "%s/cay", run_build_dir());
         pid = fork();
         if (pid == 0) {
@@ -611,7 +582,7 @@ static void a_terminal(void **state)
         int master, status;
         pid_t pid;
 
-        need_root();
+        run_need_root();
         master = start_on_terminal(
                 WORDS("run", "--tty", "/bin/sh", "-c",
                       "stty size; echo $TERM; tty >/dev/null && echo is-tty; read x; echo got=$x; "
@@ -638,7 +609,7 @@ static void ctrl_c_in_a_terminal_is_the_command_s(void **state)
         int master, status;
         pid_t pid;
 
-        need_root();
+        run_need_root();
         master = start_on_terminal(
                 WORDS("run", "--tty", "/bin/sh", "-c",
                       "trap 'echo caught; exit 3' INT; echo up; while :; do sleep 0.1; done"),
@@ -658,7 +629,7 @@ static void the_terminal_is_put_back(void **state)
         int master, slave, status;
         pid_t pid;
 
-        need_root();
+        run_need_root();
         for (unsigned i = 0; i < 3; i++) { /* exits, is signalled, cannot even start */
                 const char *line = i == 0 ? "echo up; exit 0" : "echo up; sleep 100";
                 const char *id = i == 2 ? "Bad Id" : "terminal";
@@ -692,7 +663,7 @@ static void without_tty_a_terminal_s_input_stays_outside(void **state)
         int master, status;
         pid_t pid;
 
-        need_root();
+        run_need_root();
         master = start_on_terminal(WORDS("run", "/bin/sh", "-c", "tty; cat; echo over"), &pid);
         assert_true(read_until(master, text, sizeof(text), "over", 10000));
         assert_part(text, "not a tty");
@@ -765,7 +736,7 @@ static void without_root_it_says_so(void **state)
         int fds[2], status;
         pid_t pid;
 
-        need_root();
+        run_need_root();
         snprintf(path, sizeof(path), "%s/cay", run_build_dir());
         assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
         pid = fork();
@@ -788,7 +759,7 @@ static void without_root_it_says_so(void **state)
         assert_part(text, "root");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup_test, run_teardown_test)
 
 int main(void)
 {
