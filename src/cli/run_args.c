@@ -111,7 +111,7 @@ static const struct cay_flag table[] = {
         { "swap", "SIZE", "swap on top of memory (0)", LIMIT(swap_bytes) },
         { "cpus", "N", "processors (0.5)", LIMIT(cpu_milli) },
         { "pids", "N", "processes and threads at once (50)", LIMIT(pids) },
-        { "disk", "SIZE", "bytes it may write (64m)", LIMIT(disk_bytes) },
+        { "disk", "SIZE", "bytes it may write, a mapped workspace apart (64m)", LIMIT(disk_bytes) },
         { "inodes", "N", "files it may make (16384)", LIMIT(inodes) },
         { "files", "N", "open files of a process (4096)", LIMIT(files) },
         { "timeout", "TIME", "wall time: seconds, or 250ms, 10m, 2h (60)", LIMIT(wall_ms) },

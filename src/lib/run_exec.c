@@ -187,9 +187,10 @@ static void clean_text(struct cay_view msg, char *buf, size_t size)
 /* The exec could not be started: a shell's 127 and 126 for what the caller can mend, else a failure of ours. */
 static void not_started(struct cay_run *run, const struct cay_box_end *end)
 {
-        char why[96];
+        char why[96], name[49];
 
         clean_text(end->msg, why, sizeof(why));
+        clean_text((struct cay_view){ run->o.argv[0], (uint32_t)strlen(run->o.argv[0]) }, name, sizeof(name));
         switch (end->code) {
         case CAY_NOT_FOUND:
                 run->start_status = 127;
@@ -201,10 +202,10 @@ static void not_started(struct cay_run *run, const struct cay_box_end *end)
                 break;
         default:
                 cay_fail(&run->failure, end->code < CAY_CODE_COUNT ? (enum cay_code)end->code : CAY_INTERNAL,
-                         "start '%.64s': %s", run->o.argv[0], why);
+                         "start '%s': %s", name, why);
                 return;
         }
-        snprintf(run->not_started, sizeof(run->not_started), "%.48s: %s", run->o.argv[0], why);
+        snprintf(run->not_started, sizeof(run->not_started), "%s: %s", name, why);
         run->facts.not_started = run->not_started;
         run->facts.exit_code = run->start_status;
         run->result.started = false;

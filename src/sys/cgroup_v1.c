@@ -189,7 +189,8 @@ unsigned sys_cgroup_can_hold(const struct sys_cgroup_host *host)
 {
         unsigned can = 0;
 
-        if (host->parent[SYS_CGROUP_MEMORY] >= 0)
+        if (host->parent[SYS_CGROUP_MEMORY] >= 0 &&
+            faccessat(host->parent[SYS_CGROUP_MEMORY], "memory.kmem.tcp.limit_in_bytes", F_OK, 0) == 0)
                 can |= SYS_CGROUP_CAN_MEMORY | (host->memory_swap ? SYS_CGROUP_CAN_SWAP : 0);
         if (host->parent[SYS_CGROUP_CPU] >= 0 && host->parent[SYS_CGROUP_CPUSET] >= 0)
                 can |= SYS_CGROUP_CAN_CPU;
@@ -314,6 +315,9 @@ static int limit_memory(struct sys_cgroup *cg, const struct sys_cgroup_limits *l
         int dir = cg->dir[SYS_CGROUP_MEMORY];
         int r = put_u64(dir, "memory.limit_in_bytes", l->memory_bytes, ret_what);
 
+        /* Buffers of TCP and UDP sockets have a counter of their own, and no limit unless one is set (here: an eighth). */
+        if (r == 0)
+                r = put_u64(dir, "memory.kmem.tcp.limit_in_bytes", l->memory_bytes / 8, ret_what);
         if (r < 0 || !l->hold_swap || faccessat(dir, "memory.memsw.limit_in_bytes", F_OK, 0) < 0)
                 return r;
         return put_u64(dir, "memory.memsw.limit_in_bytes", l->memory_bytes + l->swap_bytes, ret_what);

@@ -53,7 +53,9 @@ static uint64_t shm_bytes(const struct isolate *iso)
 
 void isolate_dev(struct isolate *iso)
 {
-        const char *const pts_options[] = { "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", NULL };
+        const char *const pts_options[] = {
+                "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", "max=64", NULL
+        }; /* the host has one pool */
         char shm_size[40];
         const char *const shm_options[] = { "mode=1777", "nr_inodes=4096", shm_size, NULL };
         int target = isolate_dir(iso, "dev", 0755, 0);
