@@ -196,7 +196,7 @@ static int enter_directory(const struct cay_child *c)
         char path[CAY_BOX_PATH_MAX];
 
         if (c->worker)
-                return chdir("/") < 0 ? -errno : 0;
+                return cay_init_is_isolated(c->init) && chdir("/") < 0 ? -errno : 0; /* else: the workspace */
         if (cwd.len == 0) {
                 if (!cay_init_is_isolated(c->init) || chdir("/workspace") == 0)
                         return 0;

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "init/channel.h"
 #include "init/child.h"
+#include "init/files.h"
 #include "init/landlock.h"
 #include "init/link.h"
 #include "sys/fd.h"
@@ -183,6 +184,8 @@ static int set_up(struct cay_init *init)
                 return -errno;
         if (!cay_init_has_layer(init, CAY_LAYER_DUMPABLE))
                 prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        if (!cay_init_is_isolated(init))
+                cay_files_base = "."; /* no root of its own: the engine started us in the workspace */
         init->layer_fds[0] = sys_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
         init->layer_fds[1] = sys_open_at(AT_FDCWD, "/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
         if (cay_init_is_isolated(init) && cay_init_has_layer(init, CAY_LAYER_LANDLOCK))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* File channels end to end: the worker mechanism, as the sandbox's user, under the sandbox's rules. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "integration/init_exec/harness.h"
@@ -85,6 +86,30 @@ static void a_file_goes_in_and_out(void **state)
         assert_int_equal(r.end.sys, ENOENT);
         run_free(&r);
         box_stop(&b);
+}
+
+/* Without a root of its own a box's files are those of the folder that init was started in. */
+static void short_paths_begin_where_init_was_started(void **state)
+{
+        char here[] = "/tmp/cay-short-XXXXXX", file[64];
+        int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct run r;
+        struct box b;
+
+        if (way == BOX_ISOLATED)
+                skip();
+        assert_non_null(mkdtemp(here));
+        assert_int_equal(chdir(here), 0);
+        start(&b);
+        do_file(&b, &r, CAY_BOX_MKDIR, "short");
+        assert_int_equal(r.end.code, CAY_OK);
+        run_free(&r);
+        box_stop(&b);
+        assert_int_equal(fchdir(before), 0);
+        close(before);
+        snprintf(file, sizeof(file), "%s/short", here);
+        assert_int_equal(rmdir(file), 0);
+        assert_int_equal(rmdir(here), 0);
 }
 
 static void the_users_rights_hold(void **state)
@@ -221,9 +246,13 @@ static void reading_survives_cuts(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_file_goes_in_and_out),    cmocka_unit_test(the_users_rights_hold),
-                cmocka_unit_test(processes_know_their_exec), cmocka_unit_test(closing_stops_the_worker),
-                cmocka_unit_test(a_killed_worker_is_told),   cmocka_unit_test(reading_survives_cuts),
+                cmocka_unit_test(short_paths_begin_where_init_was_started),
+                cmocka_unit_test(a_file_goes_in_and_out),
+                cmocka_unit_test(the_users_rights_hold),
+                cmocka_unit_test(processes_know_their_exec),
+                cmocka_unit_test(closing_stops_the_worker),
+                cmocka_unit_test(a_killed_worker_is_told),
+                cmocka_unit_test(reading_survives_cuts),
         };
         static const char *const names[] = { "files by a plain process", "files with a cgroup2 node",
                                              "files in namespaces" };

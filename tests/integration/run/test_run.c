@@ -432,6 +432,26 @@ static void users(void **state)
         assert_status(&r, 0);
 }
 
+/* Pools of the host that one box could empty, and a lease that would stall the host's readers. */
+static void what_is_the_hosts_stays_so(void **state)
+{
+        struct run r;
+
+        run_need_root();
+        r = run_cay(NULL, WORDS("run", "python3", "-c",
+                                "import os\nn = 0\ntry:\n  while n < 500:\n"
+                                "    os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY); n += 1\n"
+                                "except OSError: pass\nprint(n)"));
+        assert_status(&r, 0);
+        assert_string_equal(r.out, "64\n");
+        r = run_cay(NULL, WORDS("run", "python3", "-c",
+                                "import fcntl\nf = open('/tmp/f', 'w')\n"
+                                "try: fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK); print('lease')\n"
+                                "except OSError: print('refused')"));
+        assert_status(&r, 0);
+        assert_string_equal(r.out, "refused\n");
+}
+
 static void working_directories(void **state)
 {
         struct run r;
@@ -784,6 +804,7 @@ int main(void)
                 TEST(environment_and_descriptors_do_not_leak),
                 TEST(commands_start_with_a_clean_slate),
                 TEST(users),
+                TEST(what_is_the_hosts_stays_so),
                 TEST(working_directories),
                 TEST(read_only),
                 TEST(files_limit),

@@ -182,6 +182,7 @@ static void test_limits(void **state)
         assert_int_equal(make_all(&host, &cg), 0);
         assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
         assert_int_equal(number(cg.dir[SYS_CGROUP_MEMORY], "memory.limit_in_bytes"), 64 << 20);
+        assert_int_equal(number(cg.dir[SYS_CGROUP_MEMORY], "memory.kmem.tcp.limit_in_bytes"), 8 << 20);
         if (faccessat(cg.dir[SYS_CGROUP_MEMORY], "memory.memsw.limit_in_bytes", F_OK, 0) == 0)
                 assert_int_equal(number(cg.dir[SYS_CGROUP_MEMORY], "memory.memsw.limit_in_bytes"), 80 << 20);
         assert_int_equal(number(cg.dir[SYS_CGROUP_PIDS], "pids.max"), 7);
