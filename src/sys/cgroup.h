@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cgroups of a box, whatever version the host has. A box is one node in every hierarchy that matters, made below the
- * caller's own node, so that limits which hold for the caller hold for the box too.
+ * caller's own node or as near to it as possible, so that limits which hold for the caller hold for the box too.
  *
- * Theory of operation (v1 and hybrid, cgroup_v1.c). Limits are v1's: memory, cpu, pids, cpuset. Freezing, killing and per-exec
- * processor time are cgroup2's, which works without any controller, and which is mounted privately when nobody has. Commands
- * join the v1 nodes by writing "0" to `tasks` themselves, through descriptors the warden opened (cheap, and the
+ * Theory of operation. On v1 and the hybrid (cgroup_v1.c) limits are v1's: memory, cpu, pids, cpuset. Freezing, killing and
+ * per-exec processor time are cgroup2's, which works without any controller, and which is mounted privately when nobody has.
+ * Commands join the v1 nodes by writing "0" to `tasks` themselves, through descriptors the warden opened (cheap, and the
  * kernel checks the opener's rights); the cgroup2 node is delegated to cay-init, which makes one child per exec in it.
+ *
+ * Where cgroup2 has the controllers (cgroup_v2.c) that one node does everything: the box's first process is born in it, the
+ * limits stand on it, and there is nothing to join. cay-init is inside the limits then: it is allowed for in pids, and its few
+ * pages are part of the box's memory. Where a node with controllers can be had is a question of its own: cgroup_v2_place.c.
+ *
+ * A host without cgroups that the caller may use is no error: there are no nodes, nothing can be held, and everything below
+ * copes with that.
  */
 #pragma once
 
@@ -24,18 +31,23 @@ enum sys_cgroup_part {
         SYS_CGROUP_PARTS
 };
 
+struct sys_cgroup_ops;
+
 #define SYS_CGROUP_PATH 256
 #define SYS_CGROUP_CPUS 1024
 
 struct sys_cgroup_host {
-        int parent[SYS_CGROUP_PARTS];                 /* the caller's own node; -1: none */
+        int parent[SYS_CGROUP_PARTS];                 /* where boxes' nodes are made; -1: none */
         char path[SYS_CGROUP_PARTS][SYS_CGROUP_PATH]; /* its path; "" when it has none (private mount) */
         bool memory_swap;                             /* swap can be limited, or there is none */
+        unsigned held;                                /* v2: controllers of the nodes made here, 1 << part */
+        const struct sys_cgroup_ops *ops;             /* the version; NULL before sys_cgroup_host_open */
 };
 
 struct sys_cgroup {
         int dir[SYS_CGROUP_PARTS]; /* -1: none */
         char name[80];
+        const struct sys_cgroup_ops *ops; /* as the host's */
 };
 
 struct sys_cgroup_limits { /* 0: no limit */
@@ -57,9 +69,15 @@ enum sys_cgroup_can {
         SYS_CGROUP_CAN_PIDS = 8
 };
 
+/*
+ * Looks at the host and chooses. On v2 this may enable controllers for the chosen node's children, and in a container whose
+ * only node is the caller's own it moves the caller and its parent into a leaf of it.
+ */
 int sys_cgroup_host_open(struct sys_cgroup_host *host);
 void sys_cgroup_host_close(struct sys_cgroup_host *host);
 unsigned sys_cgroup_can_hold(const struct sys_cgroup_host *host);
+/* Whether the limits include the box's first process, which must then be the last that the kernel kills for memory. */
+bool sys_cgroup_counts_init(const struct sys_cgroup_host *host);
 
 /* Where a box's node will be; false when that part has no path. For the record, before it is made. */
 bool sys_cgroup_path(const struct sys_cgroup_host *host, enum sys_cgroup_part part, const char *name,
@@ -79,7 +97,9 @@ int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage,
                           int *ret_stat); /* memory; -1 where there is none */
 void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
 int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen);
+/* Kills what is in the cgroup2 node and below; -EOPNOTSUPP where there is none. Without cgroup.kill it waits for the end. */
 int sys_cgroup_kill(const struct sys_cgroup *cg);
+int sys_cgroup_kill_node(int dir); /* the same for any cgroup2 node */
 /* Removes at once what is empty already; the rest waits for sys_cgroup_remove. */
 void sys_cgroup_remove_empty(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 int sys_cgroup_remove(const struct sys_cgroup_host *host,

@@ -19,41 +19,78 @@ int sys_open_at(int dirfd, const char *path, int flags, mode_t mode)
         return fd < 0 ? -errno : fd;
 }
 
+/* The kernel would let ".." pass where it stays inside; here it never does, however the path is walked. */
+static bool is_inside(const char *path)
+{
+        if (*path == '/')
+                return false;
+        for (; *path; path += strspn(path, "/")) {
+                size_t len = strcspn(path, "/");
+
+                if (len == 2 && path[0] == '.' && path[1] == '.')
+                        return false;
+                path += len;
+        }
+        return true;
+}
+
 /* O_NOFOLLOW alone would open a link itself when all that is asked for is a path. */
 static int open_last(int dirfd, const char *name, int flags, mode_t mode)
 {
         cay_auto_close int fd = sys_open_at(dirfd, name, flags | O_NOFOLLOW, mode);
         struct stat st;
 
+        if (fd == -ENOTDIR && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+                return -ELOOP; /* O_DIRECTORY looks at the kind first */
         if (fd >= 0 && flags & O_PATH && !(flags & O_NOFOLLOW) && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode))
                 return -ELOOP;
         return cay_take_fd(fd);
 }
 
-/* One component at a time, no links; `path` is relative and has no "..". */
+/* A directory on the way. */
+static int open_next(int dirfd, const char *name)
+{
+        cay_auto_close int fd = sys_open_at(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+        struct stat st;
+
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISDIR(st.st_mode))
+                return S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;
+        return cay_take_fd(fd);
+}
+
+/* One component at a time; path is_inside. */
 static int walk_beneath(int dirfd, const char *path, int flags, mode_t mode)
 {
         cay_auto_close int at = -1;
         char name[256];
 
+        if (*path == 0)
+                return -ENOENT;
         for (;;) {
-                const char *slash = strchr(path, '/');
-                size_t len = slash ? (size_t)(slash - path) : strlen(path);
+                size_t len = strcspn(path, "/"), slashes = strspn(path + len, "/");
                 int fd;
 
-                if (len == 0 || len >= sizeof(name) || (len == 2 && path[0] == '.' && path[1] == '.'))
-                        return len >= sizeof(name) ? -ENAMETOOLONG : -EXDEV;
+                if (len >= sizeof(name))
+                        return -ENAMETOOLONG;
                 memcpy(name, path, len);
                 name[len] = 0;
-                if (!slash)
-                        return open_last(at < 0 ? dirfd : at, name, flags, mode);
-                fd = sys_open_at(at < 0 ? dirfd : at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+                path += len + slashes;
+                if (*path == 0) {
+                        if (slashes > 0 && flags & O_CREAT)
+                                return -EISDIR;
+                        return open_last(at < 0 ? dirfd : at, name, flags | (slashes > 0 ? O_DIRECTORY : 0),
+                                         mode);
+                }
+                fd = open_next(at < 0 ? dirfd : at, name);
                 if (fd < 0)
                         return fd;
                 if (at >= 0)
                         close(at);
                 at = fd;
-                path = slash + 1;
         }
 }
 
@@ -64,9 +101,50 @@ int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
                 .mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? mode : 0,
                 .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
         };
-        int fd = sys_openat2(dirfd, path, &how);
+        int fd;
 
-        return fd == -ENOSYS ? walk_beneath(dirfd, path, flags, mode) : fd;
+        if (!is_inside(path))
+                return -EXDEV;
+        fd = sys_openat2(dirfd, path, &how);
+        return fd == -ENOSYS || fd == -EPERM ? walk_beneath(dirfd, path, flags, mode) : fd;
+}
+
+/* By the entry's descriptor; -ENOENT can mean that there is no /proc, so the entry was opened before. */
+static int chmod_by_proc(int dirfd, const char *name, mode_t mode, bool *ret_has_proc)
+{
+        cay_auto_close int fd = sys_open_at(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+        char path[32];
+        struct stat st;
+
+        *ret_has_proc = true;
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (S_ISLNK(st.st_mode))
+                return -ELOOP;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if (fchmodat(AT_FDCWD, path, mode, 0) == 0)
+                return 0;
+        *ret_has_proc = errno != ENOENT && errno != ENOTDIR;
+        return -errno;
+}
+
+int sys_chmod_at(int dirfd, const char *name, mode_t mode)
+{
+        bool has_proc;
+        struct stat st;
+        long r = sys_result(syscall(SYS_NR_FCHMODAT2, dirfd, name, mode, AT_SYMLINK_NOFOLLOW));
+
+        if (r == -EOPNOTSUPP && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+                return -ELOOP;
+        if (r != -ENOSYS && r != -EPERM)
+                return (int)r;
+        r = chmod_by_proc(dirfd, name, mode, &has_proc);
+        if (has_proc)
+                return (int)r;
+        /* It was no link a moment ago. A swap wins nothing that its maker could not do to the same file directly. */
+        return fchmodat(dirfd, name, mode, 0) < 0 ? -errno : 0;
 }
 
 int sys_write_file(int dirfd, const char *path, const char *text)

@@ -11,8 +11,13 @@
 #include "base/cleanup.h"
 
 int sys_open_at(int dirfd, const char *path, int flags, mode_t mode); /* O_CLOEXEC added; retried on EINTR */
-/* Never leaves dirfd: no "..", no links, no magic links. Falls back to a walk where openat2 is missing. */
+/* Never leaves dirfd: no absolute path and no ".." (-EXDEV), no links and no magic links (-ELOOP) but for the last
+   name with O_PATH | O_NOFOLLOW, which may be a link and is opened as itself. Where openat2 is missing (before Linux
+   5.6) it is a walk from directory to directory, with the same answers. */
 int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
+/* Permission bits of an entry; -ELOOP for a link, which has none of its own. Where fchmodat2 is missing (before Linux
+   6.6) the entry is opened and changed through /proc; without /proc too it is a look and then a call. */
+int sys_chmod_at(int dirfd, const char *name, mode_t mode);
 /* One write of the whole text to an existing (kernel) file. */
 int sys_write_file(int dirfd, const char *path, const char *text);
 /* Reads at most size-1 bytes and ends them with NUL; returns the length. */

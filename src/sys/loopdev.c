@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include "sys/child.h"
 #include "sys/fd.h"
 #include "sys/mounts.h"
 #include "sys/syscalls.h"
@@ -33,14 +33,15 @@ static uint64_t with_tables(uint64_t bytes, uint64_t inodes)
 /* Bounded: a disk that does not answer must not stop us for ever. */
 static int await_format(pid_t pid)
 {
-        cay_auto_close int pidfd = sys_pidfd_open(pid, 0);
-        struct pollfd p = { .fd = pidfd, .events = POLLIN };
-        int status;
+        int status, r = sys_child_await(pid, FORMAT_MS, &status);
 
-        if (pidfd >= 0 && poll(&p, 1, FORMAT_MS) == 0)
+        if (r == 0) {
                 kill(pid, SIGKILL);
-        if (waitpid(pid, &status, 0) < 0)
-                return -errno;
+                if (waitpid(pid, &status, 0) < 0)
+                        return -errno;
+        }
+        if (r < 0)
+                return r;
         return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
@@ -91,17 +92,36 @@ static int format(int file, uint64_t inodes)
         return await_format(pid);
 }
 
+/* LOOP_CONFIGURE came with Linux 5.8; before, it takes two calls. */
+static int configure(int dev, int file)
+{
+        struct loop_config config = { .fd = (uint32_t)file, .info.lo_flags = LO_FLAGS_AUTOCLEAR };
+
+        if (ioctl(dev, LOOP_CONFIGURE, &config) == 0)
+                return 0;
+        if (errno != EINVAL && errno != ENOTTY)
+                return -errno;
+        if (ioctl(dev, LOOP_SET_FD, file) < 0)
+                return -errno;
+        if (ioctl(dev, LOOP_SET_STATUS64, &config.info) < 0) {
+                int r = -errno;
+
+                ioctl(dev, LOOP_CLR_FD, 0);
+                return r;
+        }
+        return 0;
+}
+
 /* Another process may take the free device between asking and configuring: ask again. */
 static int attach(int file, char *ret_path, size_t size)
 {
         cay_auto_close int control = sys_open_at(AT_FDCWD, "/dev/loop-control", O_RDWR, 0);
-        struct loop_config config = { .fd = (uint32_t)file, .info.lo_flags = LO_FLAGS_AUTOCLEAR };
 
         if (control < 0)
                 return control;
         for (int tries = 0; tries < 64; tries++) {
                 cay_auto_close int dev = -1;
-                int nr = ioctl(control, LOOP_CTL_GET_FREE);
+                int nr = ioctl(control, LOOP_CTL_GET_FREE), r;
 
                 if (nr < 0)
                         return -errno;
@@ -109,20 +129,19 @@ static int attach(int file, char *ret_path, size_t size)
                 dev = sys_open_at(AT_FDCWD, ret_path, O_RDWR, 0);
                 if (dev < 0)
                         return dev;
-                if (ioctl(dev, LOOP_CONFIGURE, &config) == 0)
+                r = configure(dev, file);
+                if (r == 0)
                         return cay_take_fd(dev);
-                if (errno != EBUSY)
-                        return -errno;
+                if (r != -EBUSY)
+                        return r;
         }
         return -EBUSY;
 }
 
-int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr)
+/* The formatted file on its device: it lives while the descriptor is open, or a mount of it is there. */
+static int make(const char *dir, uint64_t bytes, uint64_t inodes, char *ret_path, size_t size)
 {
         cay_auto_close int file = sys_open_at(AT_FDCWD, dir, O_TMPFILE | O_RDWR, 0600);
-        cay_auto_close int dev = -1;
-        char path[32], source[48];
-        const char *options[] = { source, NULL };
         int r;
 
         if (file < 0)
@@ -130,11 +149,24 @@ int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsi
         if (ftruncate(file, (off_t)(with_tables(bytes, inodes) & ~4095ull)) < 0)
                 return -errno;
         r = format(file, inodes);
-        if (r < 0)
-                return r;
-        dev = attach(file, path, sizeof(path));
-        if (dev < 0)
-                return dev;
-        snprintf(source, sizeof(source), "source=%s", path);
-        return sys_mount_new("ext4", options, attr);
+        return r < 0 ? r : attach(file, ret_path, size);
+}
+
+int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr)
+{
+        char source[48] = "source=";
+        const char *options[] = { source, NULL };
+        cay_auto_close int dev = make(dir, bytes, inodes, source + 7, sizeof(source) - 7);
+
+        return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
+}
+
+int sys_layer_image_place(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr, int dirfd,
+                          const char *path)
+{
+        char source[48] = "source=";
+        const char *options[] = { source, NULL };
+        cay_auto_close int dev = make(dir, bytes, inodes, source + 7, sizeof(source) - 7);
+
+        return dev < 0 ? dev : sys_mount_place_new("ext4", options, attr, dirfd, path);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that libc does not have (or has too young): one inline wrapper each, returning the result or -errno.
+ * System calls that libc does not have (or has too young): one wrapper each, returning the result or -errno.
  * Numbers newer than the build machine's headers are given here; from 424 on they are the same on every architecture.
+ *
+ * Where an older kernel lacks a call, something does its work: clone3 and close_range fall back in here; openat2 in
+ * fd.h, fchmodat2 too; the mount calls in mounts.h; pidfds in child.h. A filter around us (an old container runtime's)
+ * may say EPERM to what it does not know: where the kernel itself would hardly say so, that is taken as ENOSYS, too.
  */
 #pragma once
 
@@ -44,6 +48,7 @@
 #define SYS_NR_CLOSE_RANGE 436
 #define SYS_NR_OPENAT2 437
 #define SYS_NR_MOUNT_SETATTR 442
+#define SYS_NR_FCHMODAT2 452
 
 /* As struct mount_attr and struct open_how of the kernel; libc headers disagree about who defines them. */
 struct sys_mount_attr {
@@ -111,15 +116,27 @@ static inline int sys_pidfd_send_signal(int pidfd, int signo)
         return (int)sys_result(syscall(SYS_NR_PIDFD_SEND_SIGNAL, pidfd, signo, NULL, 0));
 }
 
+/* As fork, with namespaces and the like; a stack, thread pointers and the like are not for this call. Before Linux 5.3
+   it is clone(2); -EOPNOTSUPP where the kernel cannot do one of the flags: the caller does without, or by itself
+   (CLONE_INTO_CGROUP: the child joins first thing). */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
-        return (pid_t)sys_result(syscall(SYS_NR_CLONE3, args, sizeof(*args)));
+        const uint64_t only_clone3 = ~0xffffffffULL | CLONE_NEWTIME; /* clone's low byte is the exit signal */
+        pid_t pid = (pid_t)sys_result(syscall(SYS_NR_CLONE3, args, sizeof(*args)));
+
+        if (pid != -ENOSYS && pid != -EPERM && !(pid == -E2BIG && args->flags & CLONE_INTO_CGROUP))
+                return pid;
+        if (args->flags & only_clone3)
+                return -EOPNOTSUPP;
+        /* The rest of the arguments is zero, so it does not matter that architectures order them differently. */
+        return (pid_t)sys_result(syscall(SYS_clone, (unsigned long)(args->flags | args->exit_signal), 0UL,
+                                         (unsigned long)args->pidfd, 0UL, 0UL));
 }
 
-static inline int sys_close_range(unsigned first, unsigned last, unsigned flags)
-{
-        return (int)sys_result(syscall(SYS_NR_CLOSE_RANGE, first, last, flags));
-}
+/* Closes descriptors first to last. Before Linux 5.9, and for flags = 0 only, one by one: those that /proc/self/fd
+   names, else all numbers up to a bound (then 0 means that none of those is open). No heap, no locks, no memory of
+   the caller but its stack: for children between fork or vfork and exec. */
+int sys_close_range(unsigned first, unsigned last, unsigned flags);
 
 static inline int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
 {

@@ -49,9 +49,10 @@ static int tear_down(void **state)
 #define need_parts()                                                                                         \
         do {                                                                                                 \
                 need_root();                                                                                 \
-                if (sys_cgroup_can_hold(&host) != 15 || host.parent[SYS_CGROUP_2] < 0) {                     \
-                        print_message(                                                                       \
-                                "skipped: this host lacks some of memory, cpu, cpuset, pids, cgroup2\n");    \
+                if (sys_cgroup_counts_init(&host) || sys_cgroup_can_hold(&host) != 15 ||                     \
+                    host.parent[SYS_CGROUP_2] < 0) {                                                         \
+                        print_message("skipped: this host lacks some of memory, cpu, cpuset, pids on v1, "   \
+                                      "or cgroup2\n");                                                       \
                         skip();                                                                              \
                 }                                                                                            \
         } while (0)

@@ -10,6 +10,7 @@
 #include "sys/caps.h"
 #include "sys/confine.h"
 #include "sys/fd.h"
+#include "tools/old_kernel.h"
 
 static bool has_landlock(void)
 {
@@ -63,6 +64,57 @@ static void test_files_shut(void **state)
         in_child(files_shut);
 }
 
+static void nothing_changes(void)
+{
+        char path[] = "/tmp/cay-unit-XXXXXX";
+        int file = mkostemp(path, O_CLOEXEC), r, error;
+        pid_t pid = fork();
+
+        check(file >= 0 && pid >= 0 && fchmod(file, 0666) == 0);
+        if (pid == 0) {
+                check(sys_self_confine() == 0);
+                r = truncate(path, 0);
+                error = errno;
+                check(open(path, O_WRONLY) < 0 && errno == EACCES);
+                check(r < 0 && error == EACCES);
+                _exit(0);
+        }
+        check(waitpid(pid, &r, 0) == pid);
+        unlink(path);
+        check(r == 0);
+}
+
+/* With every version of landlock: all that it can deny is denied, and it is asked for nothing that it does not know. */
+static void test_every_abi(void **state)
+{
+        long real = syscall(444, NULL, 0, 1);
+
+        if (real < 1)
+                skip();
+        for (int abi = 3; abi <= real && abi <= 6; abi++) /* which have truncate */
+                assert_int_equal(old_kernel_landlock(abi, nothing_changes), 0);
+        for (int abi = 1; abi <= real && abi <= 6; abi++)
+                assert_int_equal(old_kernel_landlock(abi, files_shut), 0);
+}
+
+static void no_landlock(void)
+{
+        check(old_kernel_block("landlock") == 0);
+        check(!has_landlock());
+        if (geteuid() == 0) {
+                confined();
+                check(open("/dev/null", O_RDWR) >= 0); /* only what the ids allow */
+                check(open("/etc/shadow", O_RDONLY) < 0 && errno == EACCES);
+        } else {
+                check(sys_self_confine() == 0);
+        }
+}
+
+static void test_no_landlock(void **state)
+{
+        in_child(no_landlock);
+}
+
 static void without_privileges(void)
 {
         if (geteuid() == 0)
@@ -79,8 +131,8 @@ static void test_without_privileges(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_of_root),
-                cmocka_unit_test(test_files_shut),
+                cmocka_unit_test(test_nothing_of_root),    cmocka_unit_test(test_files_shut),
+                cmocka_unit_test(test_every_abi),          cmocka_unit_test(test_no_landlock),
                 cmocka_unit_test(test_without_privileges),
         };
 

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "sys/fd.h"
+#include "tools/old_kernel.h"
 
 struct fixture {
         char path[32];
@@ -90,24 +91,208 @@ static void test_beneath(void **state)
         in_child(beneath);
 }
 
-static void beneath_without_openat2(void)
+/* What each path is answered with: the same, whoever walks. */
+static void answers(void)
+{
+        static const struct {
+                const char *path;
+                int flags, r; /* 0: opened */
+        } rows[] = {
+                { "", O_RDONLY, -ENOENT },
+                { ".", O_RDONLY, 0 },
+                { "./a/./b//file", O_RDONLY, 0 },
+                { "a//b///", O_RDONLY, 0 },
+                { "a/b/file/", O_RDONLY, -ENOTDIR },
+                { "a/b/file/.", O_RDONLY, -ENOTDIR },
+                { "a/b/", O_WRONLY | O_CREAT, -EISDIR },
+                { "a/b/fresh/", O_WRONLY | O_CREAT, -EISDIR },
+                { "a/b", O_WRONLY, -EISDIR },
+                { "/", O_PATH, -EXDEV },
+                { "//etc/passwd", O_PATH, -EXDEV },
+                { "..", O_PATH, -EXDEV },
+                { "a/..", O_PATH, -EXDEV }, /* even where it would stay inside */
+                { "a/../a/b/file", O_RDONLY, -EXDEV },
+                { "a/b/../../..", O_PATH, -EXDEV },
+                { "a/../", O_PATH, -EXDEV },
+                { "..a", O_RDONLY, -ENOENT }, /* a name like any other */
+                { "a/...", O_RDONLY, -ENOENT },
+                { "absolute", O_RDONLY, -ELOOP },
+                { "absolute", O_PATH, -ELOOP },
+                { "absolute", O_PATH | O_NOFOLLOW, 0 }, /* the link itself */
+                { "absolute", O_RDONLY | O_NOFOLLOW, -ELOOP },
+                { "absolute", O_WRONLY | O_CREAT | O_EXCL, -EEXIST },
+                { "absolute", O_WRONLY | O_TRUNC, -ELOOP },
+                { "to-a", O_RDONLY | O_DIRECTORY, -ELOOP },
+                { "to-a/", O_RDONLY, -ELOOP },
+                { "to-a/b/file", O_RDONLY, -ELOOP },
+                { "to-a/b", O_PATH | O_NOFOLLOW, -ELOOP },
+                { "a/b/link", O_WRONLY | O_CREAT, -ELOOP },
+                { "magic/etc/passwd", O_RDONLY, -ELOOP },
+                { "magic", O_RDONLY | O_DIRECTORY, -ELOOP },
+        };
+        unsigned before = count_fds();
+
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                int r = sys_open_beneath(fix.dir, rows[i].path, rows[i].flags, 0600);
+
+                if (r >= 0)
+                        close(r);
+                if ((r < 0 ? r : 0) != rows[i].r) {
+                        fprintf(stderr, "'%s' 0%o: %d, not %d\n", rows[i].path, (unsigned)rows[i].flags, r,
+                                rows[i].r);
+                        _exit(1);
+                }
+        }
+        check(faccessat(fix.dir, "a/b/fresh", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
+        check(count_fds() == before);
+}
+
+static void test_answers(void **state)
+{
+        in_child(answers);
+}
+
+static int rename_swap(const char *a, const char *b)
+{
+        return (int)syscall(SYS_renameat2, fix.dir, a, fix.dir, b, 2 /* RENAME_EXCHANGE */);
+}
+
+/* Somebody changes a directory into a link that leads out, and back, all the time: we are inside or refused, never out. */
+static void raced(void)
+{
+        pid_t parent = getpid(), pid;
+        unsigned inside = 0, refused = 0;
+
+        check(mkdirat(fix.dir, "out", 0755) == 0 &&
+              sys_make_file(fix.dir, "out/file", 0644, "OUTSIDE", 7) == 0);
+        check(mkdirat(fix.dir, "box", 0755) == 0 && mkdirat(fix.dir, "box/d", 0755) == 0);
+        check(sys_make_file(fix.dir, "box/d/file", 0644, "inside", 6) == 0);
+        check(symlinkat("../out", fix.dir, "box/l") == 0);
+        pid = fork();
+        check(pid >= 0);
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+                while (getppid() == parent)
+                        rename_swap("box/d", "box/l");
+                _exit(0);
+        }
+        for (int i = 0; i < 20000 && (i < 2000 || inside == 0 || refused == 0); i++) {
+                cay_auto_close int box = sys_open_at(fix.dir, "box", O_PATH | O_DIRECTORY, 0);
+                cay_auto_close int fd = sys_open_beneath(box, "d/file", O_RDONLY, 0);
+                char text[16];
+
+                if (fd >= 0) {
+                        check(sys_read_fd(fd, text, sizeof(text)) == 6 && strcmp(text, "inside") == 0);
+                        inside++;
+                } else {
+                        check(fd == -ELOOP);
+                        refused++;
+                }
+        }
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        check(inside > 0);
+        check(refused > 0);
+        for (int i = 0; i < 2; i++) {
+                unlinkat(fix.dir, i ? "box/d/file" : "box/l/file", 0);
+                unlinkat(fix.dir, i ? "box/d" : "box/l", 0);
+                unlinkat(fix.dir, i ? "box/d" : "box/l", AT_REMOVEDIR);
+        }
+        unlinkat(fix.dir, "out/file", 0);
+        unlinkat(fix.dir, "out", AT_REMOVEDIR);
+        unlinkat(fix.dir, "box", AT_REMOVEDIR);
+}
+
+static void test_raced(void **state)
+{
+        in_child(raced);
+}
+
+static void all_without_openat2(void)
+{
+        check(old_kernel_block("openat2") == 0 && old_kernel_lacks("openat2"));
+        beneath();
+        answers();
+        raced();
+}
+
+static void test_without_openat2(void **state)
+{
+        in_child(all_without_openat2);
+}
+
+/* A filter that does not know the call and says EPERM: as if it were not there. */
+static void filter_says_eperm(void)
 {
         struct sock_filter code[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 437 /* openat2 */, 0, 1),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 437 /* openat2 */, 1, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 452 /* fchmodat2 */, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         };
         struct sock_fprog prog = { .len = CAY_COUNT(code), .filter = code };
 
         check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
         check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0);
-        beneath();
+        answers();
+        check(sys_chmod_at(fix.dir, "a/b/file", 0600) == 0);
 }
 
-static void test_beneath_without_openat2(void **state)
+static void test_filter_says_eperm(void **state)
 {
-        in_child(beneath_without_openat2);
+        in_child(filter_says_eperm);
+}
+
+static unsigned mode_of(const char *path)
+{
+        struct stat st;
+
+        check(fstatat(fix.dir, path, &st, 0) == 0);
+        return st.st_mode & 07777;
+}
+
+static void modes(void)
+{
+        unsigned before = count_fds(), passwd = mode_of("absolute");
+
+        check(sys_chmod_at(fix.dir, "a/b/file", 0) == 0 && mode_of("a/b/file") == 0);
+        check(sys_chmod_at(fix.dir, "a/b/file", 0640) == 0 && mode_of("a/b/file") == 0640);
+        check(sys_chmod_at(fix.dir, "a/b", 0700) == 0 && mode_of("a/b") == 0700);
+        check(sys_chmod_at(fix.dir, "a/b/link", 0777) == -ELOOP && mode_of("a/b/file") == 0640);
+        check(sys_chmod_at(fix.dir, "absolute", 0600) == -ELOOP && mode_of("absolute") == passwd);
+        check(sys_chmod_at(fix.dir, "nothing", 0600) == -ENOENT);
+        check(sys_chmod_at(fix.dir, "a/b/file/x", 0600) == -ENOTDIR);
+        check(count_fds() == before || before == 0);
+}
+
+static void modes_without_fchmodat2(void)
+{
+        check(old_kernel_block("fchmodat2") == 0 && old_kernel_lacks("fchmodat2"));
+        modes();
+}
+
+static void modes_without_proc(void)
+{
+        enter_mount_namespace();
+        check(umount2("/proc", MNT_DETACH) == 0 && access("/proc/self", F_OK) < 0);
+        modes_without_fchmodat2();
+}
+
+static void test_modes(void **state)
+{
+        in_child(modes);
+}
+
+static void test_modes_without_fchmodat2(void **state)
+{
+        in_child(modes_without_fchmodat2);
+}
+
+static void test_modes_without_proc(void **state)
+{
+        need_root();
+        in_child(modes_without_proc);
 }
 
 static void test_long_component(void **state)
@@ -223,7 +408,13 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_beneath, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_beneath_without_openat2, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_raced, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_without_openat2, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_filter_says_eperm, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_modes, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_modes_without_fchmodat2, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_modes_without_proc, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_long_component, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_read_is_bounded, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_read_starts_at_zero, set_up, tear_down),

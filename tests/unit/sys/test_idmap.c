@@ -9,6 +9,7 @@
 #include "sys/idmap.h"
 #include "sys/mounts.h"
 #include "sys/syscalls.h"
+#include "tools/old_kernel.h"
 
 static bool map_is(pid_t pid, const char *file, unsigned inside, unsigned outside, unsigned count)
 {
@@ -71,6 +72,19 @@ static void test_namespace(void **state)
 {
         need_root();
         in_child(namespace_alone);
+}
+
+static void all_without_clone3(void)
+{
+        check(old_kernel_block("clone3") == 0 && old_kernel_lacks("clone3"));
+        written();
+        namespace_alone();
+}
+
+static void test_without_clone3(void **state)
+{
+        need_root();
+        in_child(all_without_clone3);
 }
 
 static void bad_maps(void)
@@ -174,11 +188,9 @@ static void test_killed_at_any_moment(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_write),
-                cmocka_unit_test(test_namespace),
-                cmocka_unit_test(test_bad_maps),
-                cmocka_unit_test(test_shows_owner),
-                cmocka_unit_test(test_killed_at_any_moment),
+                cmocka_unit_test(test_write),          cmocka_unit_test(test_namespace),
+                cmocka_unit_test(test_without_clone3), cmocka_unit_test(test_bad_maps),
+                cmocka_unit_test(test_shows_owner),    cmocka_unit_test(test_killed_at_any_moment),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

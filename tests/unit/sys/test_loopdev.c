@@ -9,6 +9,7 @@
 #include "sys/fd.h"
 #include "sys/loopdev.h"
 #include "sys/mounts.h"
+#include "tools/old_kernel.h"
 
 #define FOLDER "/var/tmp"
 
@@ -180,6 +181,46 @@ static void test_killed(void **state)
         close(pipes[1]);
 }
 
+/* At a place of a mount namespace of our own, which takes it away again. */
+static void placed(void)
+{
+        struct statvfs st;
+        int fd;
+
+        enter_mount_namespace();
+        fd = sys_layer_image_place(FOLDER, 4 << 20, 100, SYS_MOUNT_SAFE, AT_FDCWD, "/mnt");
+        check(fd >= 0);
+        check(sys_make_file(fd, "x", 0644, "y", 1) == 0 && access("/mnt/x", F_OK) == 0);
+        check(fstatvfs(fd, &st) == 0 && (st.f_flag & (ST_NOSUID | ST_NODEV)) == (ST_NOSUID | ST_NODEV));
+        check(sys_layer_image_place(FOLDER, 4 << 20, 100, 0, AT_FDCWD, "/no/such/place") == -ENOENT);
+}
+
+static void placed_by_old_kernel(void)
+{
+        check(old_kernel_block("mount_api,loop_configure,pidfd") == 0);
+        check(old_kernel_lacks("mount_api,pidfd"));
+        check(sys_layer_image_mount(FOLDER, 4 << 20, 100, SYS_MOUNT_SAFE) == -ENOSYS);
+        placed();
+}
+
+static void made_by_two_calls(void)
+{
+        check(old_kernel_block("loop_configure") == 0);
+        any_number();
+}
+
+static void test_placed(void **state)
+{
+        static void (*const ways[])(void) = { placed, placed_by_old_kernel, made_by_two_calls };
+        unsigned before = loops();
+
+        need_images();
+        for (unsigned i = 0; i < CAY_COUNT(ways); i++) {
+                in_child(ways[i]);
+                assert_true(loops_become(before));
+        }
+}
+
 static void test_refused(void **state)
 {
         unsigned before = loops(), fds = count_fds();
@@ -200,6 +241,7 @@ int main(void)
                 cmocka_unit_test(test_small),
                 cmocka_unit_test(test_any_number),
                 cmocka_unit_test(test_killed),
+                cmocka_unit_test(test_placed),
                 cmocka_unit_test(test_refused),
         };
 

@@ -9,6 +9,7 @@
 #include "sys/fd.h"
 #include "sys/idmap.h"
 #include "sys/mounts.h"
+#include "tools/old_kernel.h"
 
 static bool is_at_root(const char *path)
 {
@@ -158,6 +159,41 @@ static void not_idmappable(void)
         check(fstatfs(copy, &st) == 0 && st.f_flags & ST_RDONLY);
 }
 
+/* What is made detached needs the API; what is attached can be changed without. */
+static void without_api(void)
+{
+        int plain = 0;
+
+        check(old_kernel_block("mount_api") == 0 && !sys_mount_has_api());
+        check(sys_mount_new("tmpfs", NULL, 0) == -ENOSYS);
+        check(sys_mount_copy(AT_FDCWD, "/usr", 0) == -ENOSYS);
+        check(sys_mount_copy_idmapped(AT_FDCWD, "/usr", 0, -1, &plain) == -ENOSYS && plain == 0);
+        check(sys_mount_attach(0, AT_FDCWD, "/mnt") == -ENOSYS);
+        enter_mount_namespace();
+        check(mount("x", "/mnt", "tmpfs", MS_NOEXEC, NULL) == 0);
+        check(sys_mount_change(AT_FDCWD, "/mnt", SYS_MOUNT_RDONLY) == 0);
+        check(mkdir("/mnt/x", 0755) < 0 && errno == EROFS);
+}
+
+static void without_setattr(void)
+{
+        int plain = 0, userns = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+
+        check(old_kernel_block("mount_setattr") == 0 && sys_mount_has_api());
+        check(sys_mount_copy(AT_FDCWD, "/usr", SYS_MOUNT_RDONLY) ==
+              -ENOSYS); /* never without what was asked for */
+        check(sys_mount_copy_idmapped(AT_FDCWD, "/usr", 0, userns, &plain) == -ENOSYS && plain == 0);
+        check(sys_mount_copy(AT_FDCWD, "/usr", 0) >= 0);
+        changed();
+}
+
+static void test_without(void **state)
+{
+        need_root();
+        in_child(without_api);
+        in_child(without_setattr);
+}
+
 static void test_new(void **state)
 {
         need_root();
@@ -203,13 +239,10 @@ static void test_not_idmappable(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_new),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_attach),
-                cmocka_unit_test(test_copy),
-                cmocka_unit_test(test_change),
-                cmocka_unit_test(test_idmapped),
-                cmocka_unit_test(test_not_idmappable),
+                cmocka_unit_test(test_new),      cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_attach),   cmocka_unit_test(test_copy),
+                cmocka_unit_test(test_change),   cmocka_unit_test(test_without),
+                cmocka_unit_test(test_idmapped), cmocka_unit_test(test_not_idmappable),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
