@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "init/proc.h"
@@ -21,6 +22,7 @@ void cay_group_init(struct cay_group *g)
 
 void cay_group_take_box(struct cay_group *g, int cgroup_fd)
 {
+        g->is_box = true;
         g->box_fd = cgroup_fd;
 }
 
@@ -48,7 +50,7 @@ int cay_group_make_node(struct cay_group *g, int cgroup_fd, uint32_t channel)
 static unsigned scan_below(const struct cay_group *g, unsigned *ret_rows)
 {
         *ret_rows = cay_proc_scan(table, CAY_PROC_MAX);
-        return cay_proc_mark_below(table, *ret_rows, g->keeper);
+        return cay_proc_mark_below(table, *ret_rows, g->is_box ? getpid() : g->keeper);
 }
 
 static bool kill_marked(unsigned rows)
@@ -67,7 +69,7 @@ void cay_group_kill(struct cay_group *g)
 {
         unsigned rows;
 
-        if (g->box_fd >= 0) { /* all of the pid namespace but its first process, which is us */
+        if (g->is_box) { /* all of the pid namespace but its first process, which is us */
                 kill(-1, SIGKILL);
                 return;
         }
@@ -107,13 +109,23 @@ unsigned cay_group_count(const struct cay_group *g)
 
                 return g->box_fd >= 0 && lines > 0 ? lines - 1 : lines; /* init is in the box's own node */
         }
-        if (g->keeper <= 0 || g->is_alone)
+        if (!g->is_box && (g->keeper <= 0 || g->is_alone))
                 return g->pid > 0;
         if (scan_below(g, &rows) == 0)
                 return 0;
         for (unsigned i = 0; i < rows; i++)
                 alive += table[i].mark && table[i].state != 'Z';
         return alive;
+}
+
+/* Of all that we have waited for: in a box of one command that is the command and what it left. */
+static uint64_t reaped_us(void)
+{
+        struct rusage gone;
+
+        getrusage(RUSAGE_CHILDREN, &gone);
+        return (uint64_t)(gone.ru_utime.tv_sec + gone.ru_stime.tv_sec) * 1000000u +
+               (uint64_t)(gone.ru_utime.tv_usec + gone.ru_stime.tv_usec);
 }
 
 uint64_t cay_group_cpu_us(const struct cay_group *g)
@@ -129,15 +141,15 @@ uint64_t cay_group_cpu_us(const struct cay_group *g)
                         return 0;
                 return sys_keyed_u64(text, "usage_usec");
         }
-        if (g->keeper <= 0 || g->is_alone)
+        if (!g->is_box && (g->keeper <= 0 || g->is_alone))
                 return g->reaped_us;
         scan_below(g, &rows);
         for (unsigned i = 0; i < rows; i++) {
-                if (table[i].mark || table[i].pid == g->keeper)
+                if (table[i].mark || (g->keeper > 0 && table[i].pid == g->keeper))
                         ticks += table[i].ticks;
         }
         hz = sysconf(_SC_CLK_TCK);
-        return ticks * (1000000u / (uint64_t)(hz > 0 ? hz : 100));
+        return ticks * (1000000u / (uint64_t)(hz > 0 ? hz : 100)) + (g->is_box ? reaped_us() : 0);
 }
 
 bool cay_group_remove(struct cay_group *g, int cgroup_fd)

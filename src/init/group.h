@@ -19,7 +19,8 @@ struct cay_group {
         pid_t keeper;       /* 0: none, or gone */
         bool is_alone;      /* the keeper has said that nothing is left below it */
         uint64_t reaped_us; /* processor time of what the keeper had waited for, then */
-        int box_fd;         /* the group is the whole box, whose node this is (borrowed); else -1 */
+        bool is_box;        /* the group is the whole box */
+        int box_fd;         /* then: its cgroup2 node (borrowed); -1: it has none */
         int node_fd;        /* owned; -1: no cgroup */
         char node[32];      /* its name below the box's node */
 };
@@ -27,7 +28,7 @@ struct cay_group {
 void cay_group_init(struct cay_group *g);
 /* 0 or -errno; cgroup_fd is the box's own node. */
 int cay_group_make_node(struct cay_group *g, int cgroup_fd, uint32_t channel);
-void cay_group_take_box(struct cay_group *g, int cgroup_fd); /* for pid 1 only */
+void cay_group_take_box(struct cay_group *g, int cgroup_fd); /* for pid 1 only; cgroup_fd may be -1 */
 /* SIGKILL to everything. Without a node some may slip through: call again until cay_group_count says 0. */
 void cay_group_kill(struct cay_group *g);
 unsigned cay_group_count(const struct cay_group *g);  /* processes alive */

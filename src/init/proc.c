@@ -11,6 +11,7 @@
 
 #define FIELD_UTIME 11 /* counted from the state, which is 0 */
 #define FIELD_CSTIME 14
+#define FIELD_THREADS 17
 
 static bool next_number(const char **at, int64_t *ret)
 {
@@ -39,15 +40,17 @@ bool cay_proc_parse(const char *text, struct cay_proc *ret)
         row.pid = (pid_t)pid;
         row.state = at[2];
         at += 3;
-        for (int field = 1; field <= FIELD_CSTIME; field++) {
+        for (int field = 1; field <= FIELD_THREADS; field++) {
                 int64_t v;
 
                 if (!next_number(&at, &v))
                         return false;
                 if (field == 1)
                         row.parent = v > 0 && v <= INT_MAX ? (pid_t)v : 0;
-                if (field >= FIELD_UTIME && v > 0)
+                if (field >= FIELD_UTIME && field <= FIELD_CSTIME && v > 0)
                         row.ticks += (uint64_t)v;
+                if (field == FIELD_THREADS && v > 0 && v <= INT_MAX)
+                        row.threads = (uint32_t)v;
         }
         *ret = row;
         return true;

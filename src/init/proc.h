@@ -11,7 +11,8 @@
 struct cay_proc {
         pid_t pid, parent;
         char state;
-        bool mark;      /* for the caller */
+        bool mark; /* for the caller */
+        uint32_t threads;
         uint64_t ticks; /* user and system time, of waited-for children too */
 };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "sys/fd.h"
@@ -45,11 +46,26 @@ static void reap_helper(struct warden_box *box, bool kill_it)
 void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
 {
         cay_step_reached(w->steps, CAY_STEP_killed);
-        if (box->pidfd >= 0)
-                sys_pidfd_send_signal(box->pidfd, SIGKILL);
+        if (box->pid > 0 && (box->pidfd < 0 || sys_pidfd_send_signal(box->pidfd, SIGKILL) < 0))
+                kill(box->pid, SIGKILL); /* our child, not waited for yet: the number is its own */
         sys_cgroup_kill(&box->cgroup);
         if (ret_stats)
                 warden_box_stats(box, ret_stats);
+}
+
+/* The same where the kernel has no pidfd: looks every millisecond. */
+static bool await_exit(pid_t pid)
+{
+        const struct timespec nap = { .tv_nsec = 1000000 };
+
+        for (int i = 0; i < REAP_MS; i++) {
+                siginfo_t info = { 0 };
+
+                if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != 0)
+                        return true;
+                nanosleep(&nap, NULL);
+        }
+        return false;
 }
 
 /*
@@ -59,7 +75,7 @@ void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats
 static bool reap(struct warden_box *box)
 {
         struct pollfd p = { .fd = box->pidfd, .events = POLLIN };
-        bool dead = box->pid <= 0 || box->pidfd < 0 || poll(&p, 1, REAP_MS) > 0;
+        bool dead = box->pid <= 0 || (box->pidfd < 0 ? await_exit(box->pid) : poll(&p, 1, REAP_MS) > 0);
 
         if (dead && box->pid > 0)
                 while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
@@ -102,7 +118,8 @@ void warden_box_on_exit(struct warden *w, struct warden_box *box)
                 warden_box_on_status(w, box); /* says why, and unmakes */
                 return;
         }
-        epoll_ctl(w->epoll, EPOLL_CTL_DEL, box->pidfd, NULL);
+        if (box->pidfd >= 0)
+                epoll_ctl(w->epoll, EPOLL_CTL_DEL, box->pidfd, NULL);
         if (box->pid > 0)
                 waitpid(box->pid, &status, 0);
         box->pid = -1;
@@ -126,7 +143,11 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 struct cay_error err = { 0 };
 
                 why.text[sizeof(why.text) - 1] = 0;
-                cay_fail_sys(&err, why.sys == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -why.sys, "%s", why.text);
+                if (why.sys)
+                        cay_fail_sys(&err, why.sys == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -why.sys, "%s",
+                                     why.text);
+                else
+                        cay_fail(&err, CAY_UNSUPPORTED, "%s", why.text);
                 a.code = err.code;
                 a.sys = err.sys;
                 snprintf(a.text, sizeof(a.text), "%s", err.msg);

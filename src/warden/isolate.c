@@ -58,6 +58,8 @@ static void await_go(struct isolate *iso)
                 _exit(1);
         for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
                 iso->mount[i] = go.mask & (1u << i) && next < count ? fds[next++] : -1;
+        for (unsigned i = 0; i < CAY_INIT_FD_COUNT; i++)
+                iso->own[i] = -1;
 }
 
 static int loopback_up(void)
@@ -137,11 +139,14 @@ static void close_host(struct isolate *iso)
                 isolate_fail(iso, -errno, "open /dev/null of the box");
         if (dup2(iso->control, CAY_INIT_CONTROL_FD) < 0)
                 isolate_fail(iso, -errno, "place the control socket");
+        for (int i = 0; i < CAY_INIT_FD_COUNT; i++)
+                if (iso->own[i] >= 0 && dup2(iso->own[i], CAY_INIT_INHERITED_FD + i) < 0)
+                        isolate_fail(iso, -errno, "place a descriptor for cay-init");
 }
 
 static void drop_privileges(struct isolate *iso)
 {
-        uint32_t user = isolate_has(iso, CAY_LAYER_INIT_UID) ? CAY_BOX_INIT_USER : CAY_BOX_USER;
+        uint32_t user = isolate_has(iso, CAY_LAYER_INIT_UID) ? iso->ids.init_user : CAY_BOX_USER;
         uint64_t keep = isolate_has(iso, CAY_LAYER_CAPS) ? INIT_CAPS : SYS_CAP_ALL;
         uint64_t effective, permitted, inheritable;
         int r;
@@ -170,6 +175,49 @@ static void drop_privileges(struct isolate *iso)
                 isolate_fail(iso, -errno, "ask for the parent's death signal");
 }
 
+/* Where there is one id only, it is the one we have; groups cannot be dropped there, and mean nothing inside. */
+static void become_root(struct isolate *iso)
+{
+        int r;
+
+        if (iso->ids.source == CAY_IDS_ONE)
+                return;
+        r = sys_setgroups(0, NULL);
+        if (r == 0)
+                r = sys_setresgid(0, 0, 0);
+        if (r == 0)
+                r = sys_setresuid(0, 0, 0);
+        if (r < 0)
+                isolate_fail(iso, r, "become the box's root");
+}
+
+/* A mask, inherited by all: a command may widen it again, so it is no limit; but programs count processors by it. */
+static void pin_cpus(const struct isolate *iso)
+{
+        cpu_set_t have, want;
+        unsigned count, left = iso->cpus;
+
+        if (iso->pin_at < 0 || sched_getaffinity(0, sizeof(have), &have) < 0)
+                return;
+        count = (unsigned)CPU_COUNT(&have);
+        if (count <= left)
+                return;
+        CPU_ZERO(&want);
+        for (unsigned i = 0, nr = 0; i < 2 * CPU_SETSIZE && left > 0; i++) {
+                unsigned cpu = i % CPU_SETSIZE;
+
+                if (!CPU_ISSET(cpu, &have))
+                        continue;
+                if (nr++ >= (unsigned)iso->pin_at % count) {
+                        CPU_SET(cpu, &want);
+                        left--;
+                }
+        }
+        sched_setaffinity(0, sizeof(want), &want);
+}
+
+static void own_clock(void);
+
 static _Noreturn void box_process(struct isolate *iso)
 {
         char *const argv[] = { "cay-init", NULL };
@@ -181,15 +229,14 @@ static _Noreturn void box_process(struct isolate *iso)
         if (iso->net_far >= 0)
                 close(iso->net_far);
         await_go(iso);
-        r = sys_setgroups(0, NULL);
-        if (r == 0)
-                r = sys_setresgid(0, 0, 0);
-        if (r == 0)
-                r = sys_setresuid(0, 0, 0);
-        if (r < 0)
-                isolate_fail(iso, r, "become the box's root");
+        if (iso->self)
+                isolate_open_trees(iso);
+        if (iso->ids.source != CAY_IDS_HOST)
+                own_clock(); /* for our children: only here we may, and not after a change of ids */
+        become_root(iso);
         if (unshare(CLONE_NEWCGROUP) < 0)
                 isolate_fail(iso, -errno, "make a cgroup namespace");
+        pin_cpus(iso);
         umask(0);
         cay_step_reached(iso->steps, CAY_STEP_box_awake);
 
@@ -236,9 +283,8 @@ static void own_clock(void)
  */
 static void keep_only(const struct isolate *iso)
 {
-        int keep[] = { iso->control, iso->status, iso->init_exe,
-                       iso->cgroup2, iso->birth,  iso->net,
-                       iso->net_far, -1,          -1 };
+        int keep[] = { iso->control, iso->status, iso->init_exe,  iso->cgroup2, iso->birth, iso->net,
+                       iso->net_far, iso->rootfs, iso->workspace, -1,           -1 };
         unsigned first = 3;
 
         cay_step_fds(&keep[CAY_COUNT(keep) - 2]);
@@ -256,27 +302,45 @@ static void keep_only(const struct isolate *iso)
         }
 }
 
-/* Takes the box's first id, keeping the privileges that being born into a cgroup needs, and clones. */
-static pid_t midwife(struct isolate *iso)
+/* Takes the box's first id, so that the user namespace is the box's and not root's, keeping what the clone needs. */
+static int take_first_id(const struct isolate *iso)
 {
-        struct clone_args args = { .flags = CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID };
+        uint32_t id = iso->ids.first_uid;
         uint64_t effective, permitted, inheritable;
-        pid_t pid;
         int r;
 
-        own_clock();
         prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
         r = sys_caps_get(&effective, &permitted, &inheritable);
+        /* Root of a container: only who owns the namespace may write its maps then, and that has to be the warden. */
+        if (r == 0 && !(effective & SYS_CAP(CAP_SYS_ADMIN)))
+                return 0;
         if (r == 0)
                 r = sys_setgroups(0, NULL);
         if (r == 0)
-                r = sys_setresgid(iso->first_id, iso->first_id, iso->first_id);
+                r = sys_setresgid(id, id, id);
         if (r == 0)
-                r = sys_setresuid(iso->first_id, iso->first_id, iso->first_id);
-        if (r == 0)
-                r = sys_caps_set(permitted, permitted, inheritable);
-        if (r < 0)
-                return r;
+                r = sys_setresuid(id, id, id);
+        return r == 0 ? sys_caps_set(permitted, permitted, inheritable) : r;
+}
+
+static bool lacks_clone_into(pid_t r)
+{
+        return r == -ENOSYS || r == -EOPNOTSUPP || r == -EINVAL || r == -E2BIG;
+}
+
+static pid_t midwife(struct isolate *iso)
+{
+        struct clone_args args = { .flags = CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID };
+        pid_t pid;
+
+        if (iso->ids.source == CAY_IDS_HOST) {
+                int r;
+
+                own_clock();
+                r = take_first_id(iso);
+                if (r < 0)
+                        return r;
+        }
         if (isolate_has(iso, CAY_LAYER_IPCNS))
                 args.flags |= CLONE_NEWIPC;
         if (isolate_has(iso, CAY_LAYER_UTSNS))
@@ -286,6 +350,16 @@ static pid_t midwife(struct isolate *iso)
                 args.cgroup = (uint64_t)iso->cgroup2;
         }
         pid = sys_clone3(&args);
+        if (lacks_clone_into(pid) &&
+            iso->cgroup2 >= 0) { /* before 5.7: we go there, and it is born where we are */
+                int r = sys_write_file(iso->cgroup2, "cgroup.procs", "0");
+
+                if (r < 0)
+                        return r;
+                args.flags &= ~CLONE_INTO_CGROUP;
+                args.cgroup = 0;
+                pid = sys_clone3(&args);
+        }
         if (pid == 0)
                 box_process(iso);
         return pid;
@@ -344,6 +418,8 @@ pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd)
         if (pid < 0)
                 return pid;
         *ret_pidfd = sys_pidfd_open(pid, 0); /* our own child: the number cannot be another's */
+        if (*ret_pidfd == -ENOSYS)
+                return pid; /* before 5.3: it is watched by its signal */
         if (*ret_pidfd < 0) {
                 kill(pid, SIGKILL);
                 waitpid(pid, NULL, 0);

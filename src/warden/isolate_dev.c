@@ -23,14 +23,12 @@ static void mount_at(struct isolate *iso, const char *type, const char *const *o
                      const char *name)
 {
         cay_auto_close int fd = -1;
-        int r;
 
         if (mkdirat(iso->dev, name, 0755) < 0)
                 isolate_fail(iso, -errno, "make /dev/%s", name);
-        fd = sys_mount_new(type, options, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC | attr);
-        r = fd < 0 ? fd : sys_mount_attach(fd, iso->dev, name);
-        if (r < 0)
-                isolate_fail(iso, r, "mount /dev/%s", name);
+        fd = sys_mount_place_new(type, options, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC | attr, iso->dev, name);
+        if (fd < 0)
+                isolate_fail(iso, fd, "mount /dev/%s", name);
 }
 
 /* A plain bind of the host's node onto an empty file; the place is root/dev of the layer, where we are. */
@@ -53,8 +51,8 @@ static uint64_t shm_bytes(const struct isolate *iso)
 
 void isolate_dev(struct isolate *iso)
 {
-        const char *const pts_options[] = {
-                "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", "max=64", NULL
+        const char *pts_options[] = {
+                "newinstance", "ptmxmode=0666", "mode=0620", "max=64", "gid=5", NULL
         }; /* the host has one pool */
         char shm_size[40];
         const char *const shm_options[] = { "mode=1777", "nr_inodes=4096", shm_size, NULL };
@@ -63,16 +61,18 @@ void isolate_dev(struct isolate *iso)
 
         if (mkdirat(iso->layer, "dev", 0755) < 0)
                 isolate_fail(iso, -errno, "make a place for /dev");
-        iso->dev = sys_mount_copy(iso->layer, "dev", SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
-        r = iso->dev < 0 ? iso->dev : sys_mount_attach(iso->dev, target, "");
+        iso->dev = sys_mount_place_copy(iso->layer, "dev", false, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC, target,
+                                        "");
         close(target);
-        if (r < 0)
-                isolate_fail(iso, r, "mount /dev");
+        if (iso->dev < 0)
+                isolate_fail(iso, iso->dev, "mount /dev");
         for (unsigned i = 0; i < CAY_COUNT(devices); i++)
                 show_device(iso, devices[i]);
         for (unsigned i = 0; i < CAY_COUNT(links); i++)
                 if (symlinkat(links[i].target, iso->dev, links[i].name) < 0)
                         isolate_fail(iso, -errno, "make link /dev/%s", links[i].name);
+        if (!iso->ids.has_root) /* there is no such group */
+                pts_options[4] = NULL;
         mount_at(iso, "devpts", pts_options, 0, "pts"); /* terminals are devices */
         snprintf(shm_size, sizeof(shm_size), "size=%llu", (unsigned long long)shm_bytes(iso));
         mount_at(iso, "tmpfs", shm_options, SYS_MOUNT_NODEV, "shm");

@@ -8,6 +8,7 @@
 
 #include "sys/fd.h"
 #include "sys/mounts.h"
+#include "sys/userns_why.h"
 #include "warden/isolate.h"
 
 /* Files that cay-init keeps true (truth tmpfs, made by the warden). */
@@ -58,11 +59,54 @@ static void cover(struct isolate *iso, const char *from, const char *target)
 
 static void make_read_only(struct isolate *iso, const char *name, uint64_t attr)
 {
-        cay_auto_close int fd = sys_mount_copy(iso->proc, name, attr);
-        int r = fd < 0 ? fd : sys_mount_attach(fd, iso->proc, name);
+        cay_auto_close int fd = sys_mount_place_copy(iso->proc, name, false, attr, iso->proc, name);
 
+        if (fd < 0)
+                isolate_fail(iso, fd, "make /proc/%s read-only", name);
+}
+
+/* Files made by the warden, or by us: then in a directory of the layer that is seen only as a read-only copy. */
+static void attach_truth(struct isolate *iso)
+{
+        struct cay_truth truth = CAY_TRUTH_NONE;
+        int r, files;
+
+        if (mkdirat(iso->layer, "truth", 0755) < 0)
+                isolate_fail(iso, -errno, "make a place for /proc's files");
+        if (!iso->self) {
+                r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "truth");
+                if (r ==
+                    0) /* what is written through the first mount is read through a read-only copy of it */
+                        r = sys_mount_place_copy(iso->layer, "truth", false, SYS_MOUNT_RDONLY, iso->layer,
+                                                 "truth");
+                if (r < 0)
+                        isolate_fail(iso, r, "mount /proc's files");
+                close(r);
+                return;
+        }
+        files = sys_open_at(iso->layer, "truth", O_RDONLY | O_DIRECTORY, 0);
+        r = files < 0 ? files : cay_truth_write(&truth, files, iso->plan->memory_bytes != 0, iso->cpus);
+        if (r == 0)
+                r = sys_mount_place_copy(iso->layer, "truth", false,
+                                         SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC | SYS_MOUNT_RDONLY, iso->layer,
+                                         "truth");
         if (r < 0)
-                isolate_fail(iso, r, "make /proc/%s read-only", name);
+                isolate_fail(iso, r, "make /proc's files");
+        close(r);
+        close(files);
+        iso->own[CAY_INIT_FD_MEMINFO] = truth.meminfo;
+        iso->own[CAY_INIT_FD_STAT] = truth.stat;
+        iso->own[CAY_INIT_FD_LOADAVG] = truth.loadavg;
+}
+
+static void fail_proc(struct isolate *iso, int r)
+{
+        char why[SYS_WHY_SIZE];
+
+        if (r != -EPERM || !iso->self)
+                isolate_fail(iso, r, "mount /proc");
+        sys_proc_why(r, why, sizeof(why));
+        isolate_fail(iso, 0, "%s", why);
 }
 
 void isolate_proc(struct isolate *iso)
@@ -70,19 +114,13 @@ void isolate_proc(struct isolate *iso)
         const uint64_t attr = SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC | SYS_MOUNT_RDONLY;
         int target = isolate_dir(iso, "proc", 0555, 0);
         char path[64];
-        int r;
 
-        iso->proc = sys_mount_new("proc", NULL, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
-        r = iso->proc < 0 ? iso->proc : sys_mount_attach(iso->proc, target, "");
+        iso->proc = sys_mount_place_new("proc", NULL, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC, target, "");
         close(target);
-        if (r < 0)
-                isolate_fail(iso, r, "mount /proc");
+        if (iso->proc < 0)
+                fail_proc(iso, iso->proc);
         iso->proc_sys = sys_open_at(iso->proc, "sys", O_PATH | O_DIRECTORY, 0);
-        if (mkdirat(iso->layer, "truth", 0755) < 0)
-                isolate_fail(iso, -errno, "make a place for /proc's files");
-        r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "truth");
-        if (r < 0)
-                isolate_fail(iso, r, "mount /proc's files");
+        attach_truth(iso);
         for (unsigned i = 0; i < CAY_COUNT(truths);
              i++) { /* one that is not made: the kernel's own figures are true */
                 snprintf(path, sizeof(path), "truth/%s", truths[i]);

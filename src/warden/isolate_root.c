@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The box's root. The writable layer is mounted over the host's /usr, which every machine has and which we need no more (its
- * copy came by descriptor); it goes out of sight with the rest of the host. It holds:
+ * The box's root. The writable layer is mounted over a directory of the host's, out of sight soon with all the rest: /usr, which
+ * every machine has and which we need no more (its copy came by descriptor), or, when we make the copies ourselves, one that is
+ * part of none. It holds:
  *   root/           the root itself (host template), or the place where the overlay goes (rootfs template)
  *   X-low, X-up, X-work   overlays: image (a rootfs), usr, etc;  etc-all  where parts of /etc are bound from
  *   workspace, tmp  where they are not part of the root
@@ -51,18 +52,23 @@ static unsigned safe_attr(const struct isolate *iso)
 
 static void make_dir(struct isolate *iso, int at, const char *path, mode_t mode, uint32_t owner)
 {
+        int r;
+
         if (mkdirat(at, path, mode) < 0)
                 isolate_fail(iso, -errno, "make directory %s", path);
-        if (owner && fchownat(at, path, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
-                isolate_fail(iso, -errno, "give directory %s to uid %u", path, owner);
+        r = isolate_give(iso, at, path, owner);
+        if (r < 0)
+                isolate_fail(iso, r, "give directory %s to uid %u", path, owner);
 }
 
-static void attach(struct isolate *iso, int mount_fd, int dirfd, const char *path, const char *what)
+/* A directory of the layer, shown at a place below it or of the root. Returns a descriptor of it. */
+static int copy_here(struct isolate *iso, const char *name, uint64_t attr, int at, const char *path)
 {
-        int r = sys_mount_attach(mount_fd, dirfd, path);
+        int fd = sys_mount_place_copy(iso->layer, name, false, attr, at, path);
 
-        if (r < 0)
-                isolate_fail(iso, r, "mount %s", what);
+        if (fd < 0)
+                isolate_fail(iso, fd, "show /%s", name);
+        return fd;
 }
 
 int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t owner)
@@ -70,8 +76,10 @@ int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t own
         int fd;
 
         if (mkdirat(iso->root, path, mode) == 0) {
-                if (owner && fchownat(iso->root, path, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
-                        isolate_fail(iso, -errno, "give /%s to uid %u", path, owner);
+                int r = isolate_give(iso, iso->root, path, owner);
+
+                if (r < 0)
+                        isolate_fail(iso, r, "give /%s to uid %u", path, owner);
         } else if (errno != EEXIST) {
                 isolate_fail(iso, -errno, "make /%s in the image", path);
         }
@@ -79,6 +87,17 @@ int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t own
         if (fd < 0)
                 isolate_fail(iso, fd, "/%s of the image must be a plain directory", path);
         return fd;
+}
+
+static const char *place_of_layer(const struct isolate *iso)
+{
+        static const char *const places[] = { "/sys", "/mnt", "/media", "/srv", "/tmp" };
+        struct stat st;
+
+        for (unsigned i = 0; iso->self && i < CAY_COUNT(places); i++)
+                if (lstat(places[i], &st) == 0 && S_ISDIR(st.st_mode))
+                        return places[i];
+        return "/usr";
 }
 
 static void mount_layer(struct isolate *iso)
@@ -89,35 +108,75 @@ static void mount_layer(struct isolate *iso)
         const char *options[] = { "mode=0755", NULL, NULL, NULL };
         unsigned count = 1;
 
-        if (iso->mount[ISOLATE_LAYER] >= 0) {
-                iso->layer = iso->mount[ISOLATE_LAYER];
+        if (!iso->self && iso->mount[ISOLATE_LAYER] >= 0) {
+                int r = sys_mount_attach(iso->mount[ISOLATE_LAYER], AT_FDCWD, "/usr");
+
+                iso->layer = r < 0 ? r : iso->mount[ISOLATE_LAYER];
         } else {
                 if (plan->disk_bytes && hold) {
                         snprintf(size, sizeof(size), "size=%llu",
-                                 (unsigned long long)plan->disk_bytes + ISOLATE_OWN_BYTES);
+                                 (unsigned long long)plan->disk_bytes + ISOLATE_OWN_BYTES +
+                                         (iso->self ? ISOLATE_TRUTH_BYTES + iso->cpus * 8192ull : 0));
                         options[count++] = size;
                 }
                 if (plan->inodes && hold) {
                         snprintf(inodes, sizeof(inodes), "nr_inodes=%llu",
-                                 (unsigned long long)plan->inodes + ISOLATE_OWN_INODES);
+                                 (unsigned long long)plan->inodes + ISOLATE_OWN_INODES + (iso->self ? 8 : 0));
                         options[count++] = inodes;
                 }
-                iso->layer = sys_mount_new("tmpfs", options, safe_attr(iso));
+                iso->layer =
+                        sys_mount_place_new("tmpfs", options, safe_attr(iso), AT_FDCWD, place_of_layer(iso));
         }
         if (iso->layer < 0)
                 isolate_fail(iso, iso->layer, "make the writable layer");
-        attach(iso, iso->layer, AT_FDCWD, "/usr", "the writable layer");
         if (fchdir(iso->layer) < 0)
                 isolate_fail(iso, -errno, "enter the writable layer");
         make_dir(iso, iso->layer, "root", 0755, 0);
         cay_step_reached(iso->steps, CAY_STEP_box_layer);
 }
 
+/* The merged folder looks as its upper directory does; cay-init reads out of it what was changed, when all is over. */
+static void show_changes(struct isolate *iso, const char *low, const char *up)
+{
+        int base = sys_open_at(iso->layer, low, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        int changes = sys_open_at(iso->layer, up, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        struct stat st;
+        int r;
+
+        if (base < 0 || changes < 0 || fstat(base, &st) < 0)
+                isolate_fail(iso,
+                             base < 0      ? base
+                             : changes < 0 ? changes
+                                           : -errno,
+                             "open the workspace's halves");
+        r = isolate_give(iso, iso->layer, up, CAY_BOX_USER);
+        if (r < 0 || fchmodat(iso->layer, up, st.st_mode & 0777, 0) < 0)
+                isolate_fail(iso, r < 0 ? r : -errno, "give the workspace to the sandbox's user");
+        iso->own[CAY_INIT_FD_BASE] = base;
+        iso->own[CAY_INIT_FD_CHANGES] = changes;
+}
+
+/*
+ * Refused by a kernel that has no overlays in user namespaces, or because something is mounted on a tree of the host's (in
+ * containers, on files of /etc). What nobody would write to, or is the host's own, is then shown as it is.
+ */
+static bool can_do_without(const struct isolate *iso, enum isolate_mount which, int r)
+{
+        bool lacking = r == -EPERM || r == -ENODEV;
+
+        if (which == ISOLATE_WORKSPACE)
+                return false;
+        if (lacking && iso->plan->flags & WIRE_PLAN_READ_ONLY)
+                return true;
+        return (lacking || r == -EINVAL) && iso->self && which >= ISOLATE_HOST0;
+}
+
 /*
  * An overlay of a tree and the directories <name>-up and <name>-work of the layer. The tree is attached first (<name>-low):
  * overlay wants its layers in our own mount namespace. Paths are relative to the layer, so mountinfo tells no others.
  */
-static void overlay(struct isolate *iso, int tree, const char *name, unsigned attr, int at, const char *path)
+static void overlay(struct isolate *iso, enum isolate_mount which, const char *name, unsigned attr, int at,
+                    const char *path)
 {
         static const char *const parts[] = { "low", "up", "work" };
         char dirs[3][32], values[3][112];
@@ -130,11 +189,20 @@ static void overlay(struct isolate *iso, int tree, const char *name, unsigned at
                 snprintf(values[i], sizeof(values[i]), "%s=%s", keys[i], dirs[i]);
                 make_dir(iso, iso->layer, dirs[i], 0755, 0);
         }
-        attach(iso, tree, iso->layer, dirs[0], "the image");
-        fd = sys_mount_new("overlay", options, safe_attr(iso) | attr);
+        isolate_attach(iso, which, iso->layer, dirs[0]);
+        if (which == ISOLATE_WORKSPACE)
+                show_changes(iso, dirs[0], dirs[1]);
+        fd = sys_mount_place_new("overlay", options, safe_attr(iso) | attr, at, path);
+        if (can_do_without(iso, which, fd)) {
+                isolate_attach(iso, which, at, path);
+                return;
+        }
+        if (fd == -EPERM || fd == -ENODEV)
+                isolate_fail(iso, 0,
+                             "this kernel allows no overlay in a user namespace (it needs Linux 5.11): "
+                             "use --read-only, or the host template as its own user");
         if (fd < 0)
-                isolate_fail(iso, fd, "make an overlay of the image and the writable layer");
-        attach(iso, fd, at, path, "the overlay");
+                isolate_fail(iso, fd, "make an overlay of the %s and the writable layer", name);
         close(fd);
 }
 
@@ -145,23 +213,17 @@ static void open_root(struct isolate *iso)
                 isolate_fail(iso, iso->root, "open the new root");
 }
 
-/* A directory of the layer, shown at a place of the root. */
 static void show(struct isolate *iso, const char *name, mode_t mode, uint32_t owner, const char *path)
 {
         int target = isolate_dir(iso, path, mode, owner);
-        int fd;
 
         make_dir(iso, iso->layer, name, mode, owner);
-        fd = sys_mount_copy(iso->layer, name, safe_attr(iso));
-        if (fd < 0)
-                isolate_fail(iso, fd, "show /%s", path);
-        attach(iso, fd, target, "", path);
-        close(fd);
+        close(copy_here(iso, name, safe_attr(iso), target, ""));
         close(target);
 }
 
 /* Of /etc only these are seen: all of it is mounted out of sight, and they are bound from there. */
-static void show_etc(struct isolate *iso, int tree, bool plain)
+static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
 {
         static const struct {
                 const char *path;
@@ -170,7 +232,7 @@ static void show_etc(struct isolate *iso, int tree, bool plain)
 
         make_dir(iso, iso->layer, "etc-all", 0755, 0);
         if (plain)
-                attach(iso, tree, iso->layer, "etc-all", "/etc");
+                isolate_attach(iso, tree, iso->layer, "etc-all");
         else
                 overlay(iso, tree, "etc", 0, iso->layer, "etc-all");
         for (unsigned i = 0; i < CAY_COUNT(etc_parts); i++) {
@@ -209,32 +271,27 @@ static void show_host(struct isolate *iso)
 
         for (unsigned i = 0; i < CAY_COUNT(host_trees); i++) {
                 const struct host_tree *tree = &host_trees[i];
-                int fd = iso->mount[ISOLATE_HOST0 + i];
+                enum isolate_mount which = ISOLATE_HOST0 + i;
 
-                if (fd < 0) {
+                if (iso->mount[which] < 0) {
                         copy_link(iso, tree->path);
                         continue;
                 }
                 if (tree->kind == HOST_TREE_PARTS) {
-                        show_etc(iso, fd, plain);
+                        show_etc(iso, which, plain);
                         continue;
                 }
                 make_dir(iso, iso->root, tree->path, 0755, 0);
                 if (tree->kind == HOST_TREE_LAYERED && !plain)
-                        overlay(iso, fd, tree->path, read_only, iso->root, tree->path);
+                        overlay(iso, which, tree->path, read_only, iso->root, tree->path);
                 else
-                        attach(iso, fd, iso->root, tree->path, tree->path);
+                        isolate_attach(iso, which, iso->root, tree->path);
         }
 }
 
 static void host_root(struct isolate *iso)
 {
-        int fd = sys_mount_copy(iso->layer, "root", safe_attr(iso));
-
-        if (fd < 0)
-                isolate_fail(iso, fd, "make the root a mount");
-        attach(iso, fd, iso->layer, "root", "the root");
-        close(fd);
+        close(copy_here(iso, "root", safe_attr(iso), iso->layer, "root"));
         open_root(iso);
         for (unsigned i = 0; i < CAY_COUNT(host_dirs); i++)
                 make_dir(iso, iso->root, host_dirs[i].path, host_dirs[i].mode, host_dirs[i].owner);
@@ -257,13 +314,16 @@ void isolate_root(struct isolate *iso)
         if (host) {
                 host_root(iso);
         } else {
-                overlay(iso, iso->mount[ISOLATE_LOWER], "image", 0, iso->layer, "root");
+                overlay(iso, ISOLATE_LOWER, "image", 0, iso->layer, "root");
                 open_root(iso);
         }
         if (iso->mount[ISOLATE_WORKSPACE] >= 0) {
                 int target = isolate_dir(iso, "workspace", 0755, 0);
 
-                attach(iso, iso->mount[ISOLATE_WORKSPACE], target, "", "/workspace");
+                if (iso->plan->flags & WIRE_PLAN_WORKSPACE_COW)
+                        overlay(iso, ISOLATE_WORKSPACE, "workspace", 0, target, "");
+                else
+                        isolate_attach(iso, ISOLATE_WORKSPACE, target, "");
                 close(target);
         } else if (host && !read_only) {
                 make_dir(iso, iso->root, "workspace", 0777, CAY_BOX_USER);

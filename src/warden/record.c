@@ -20,13 +20,14 @@
 struct content {
         uint32_t magic, size;
         char id[64];
-        uint32_t first_id;
         char cgroups[SYS_CGROUP_PARTS][SYS_CGROUP_PATH];
         char unmounted
                 [80]; /* cgroup2 node on a host that mounts it nowhere: below the warden's private mount */
 };
 
 static int folder = -1;
+static char folder_path[64] = RUN_FOLDER;
+static unsigned slot_count;
 static uint64_t taken[CAY_RECORD_SLOTS / 64]; /* bits: slots with ids that belong to others */
 
 static void note_taken(uint64_t first, uint64_t count)
@@ -86,20 +87,49 @@ static void read_taken(const char *path, int field, bool has_count)
         note_line(text, field, has_count);
 }
 
-int cay_records_open(struct cay_error *err)
+/* Root's is the machine's. Everybody else has one where the session keeps such things, or, without a session, in /tmp. */
+static void choose_folder(void)
+{
+        uid_t uid = geteuid();
+        struct stat st;
+
+        if (uid == 0 && (access("/run", W_OK) == 0 || mkdir("/run", 0755) == 0))
+                return;
+        snprintf(folder_path, sizeof(folder_path), "/run/user/%u", uid);
+        if (lstat(folder_path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
+            access(folder_path, W_OK) == 0)
+                snprintf(folder_path, sizeof(folder_path), "/run/user/%u/cay", uid);
+        else
+                snprintf(folder_path, sizeof(folder_path), "/tmp/.cay-%u", uid);
+}
+
+static int open_folder(struct cay_error *err)
 {
         struct stat st;
 
-        if (mkdir(RUN_FOLDER, 0700) < 0 && errno != EEXIST)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make run folder " RUN_FOLDER);
-        folder = sys_open_at(AT_FDCWD, RUN_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (mkdir(folder_path, 0700) < 0 && errno != EEXIST)
+                return cay_fail_sys(
+                        err, CAY_INTERNAL, -errno,
+                        "make run folder %s (a read-only container needs a writable /tmp: --tmpfs /tmp)",
+                        folder_path);
+        folder = sys_open_at(AT_FDCWD, folder_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (folder < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, folder, "open run folder " RUN_FOLDER);
+                return cay_fail_sys(err, CAY_INTERNAL, folder, "open run folder %s", folder_path);
         if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022))
                 return cay_fail(err, CAY_DENIED,
-                                "run folder " RUN_FOLDER
-                                " must belong to uid %u and be writable by nobody else",
-                                geteuid());
+                                "run folder %s must belong to uid %u and be writable by nobody else",
+                                folder_path, geteuid());
+        return 0;
+}
+
+int cay_records_open(unsigned slots, bool hosts_ids, struct cay_error *err)
+{
+        slot_count = slots;
+        choose_folder();
+        if (open_folder(err) < 0)
+                return -1;
+        if (!hosts_ids)
+                return 0;
         read_taken("/etc/subuid", 1, true);
         read_taken("/etc/subgid", 1, true);
         read_taken("/etc/passwd", 2, false);
@@ -107,9 +137,15 @@ int cay_records_open(struct cay_error *err)
         return 0;
 }
 
+void cay_records_close(void)
+{
+        if (folder >= 0 && strncmp(folder_path, "/tmp/", 5) == 0)
+                rmdir(folder_path);
+}
+
 static bool slot_is_ours(unsigned slot)
 {
-        return !(taken[slot / 64] & 1ull << slot % 64);
+        return slot < slot_count && !(taken[slot / 64] & 1ull << slot % 64);
 }
 
 static void slot_name(unsigned slot, char ret[16])
@@ -136,18 +172,44 @@ static int lock_named(const char *name, int flags)
         return -EAGAIN;
 }
 
-/*
- * The name was another box's already: making the cgroup2 node, which comes first, failed, and nothing by that name is this
- * record's. A node's owner tells whose it is.
- */
-static bool is_anothers(const struct content *c, const struct sys_cgroup_host *host)
+struct search {
+        const char *id;
+        ino_t own; /* the record that asks */
+        bool found;
+};
+
+static void look_for_living(void *ctx, int dirfd, const char *name, unsigned type)
 {
-        const char *path = c->unmounted[0] ? c->unmounted : c->cgroups[SYS_CGROUP_2];
-        int at = c->unmounted[0] ? host->parent[SYS_CGROUP_2] : AT_FDCWD;
+        struct search *s = ctx;
+        struct content other;
+        cay_auto_close int fd = -1;
         struct stat st;
 
-        return path[0] && fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-               st.st_uid >= CAY_RECORD_FIRST_ID && st.st_uid / CAY_RECORD_IDS != c->first_id / CAY_RECORD_IDS;
+        (void)type;
+        if (s->found || strncmp(name, "box-", 4) != 0)
+                return;
+        fd = sys_open_at(dirfd, name, O_RDONLY | O_NOFOLLOW, 0);
+        if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino == s->own ||
+            pread(fd, &other, sizeof(other), 0) != (ssize_t)sizeof(other) || other.magic != MAGIC ||
+            strncmp(other.id, s->id, sizeof(other.id)) != 0)
+                return;
+        s->found = flock(fd, LOCK_SH | LOCK_NB) < 0;
+}
+
+/*
+ * The name was another box's already: making the cgroup2 node, which comes first, failed, and nothing by that name is this
+ * record's. That box lives, so its record is locked.
+ */
+static bool is_anothers(int fd, const struct content *c)
+{
+        struct search s = { .id = c->id };
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return true;
+        s.own = st.st_ino;
+        sys_dir_each(folder, look_for_living, &s);
+        return s.found;
 }
 
 /* What a locked record names is unmade; false when something stays: then the record must stay too. */
@@ -161,7 +223,7 @@ static bool unmake(int fd, const struct sys_cgroup_host *host)
         for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                 c.cgroups[i][SYS_CGROUP_PATH - 1] = 0;
         c.unmounted[sizeof(c.unmounted) - 1] = 0;
-        if (is_anothers(&c, host))
+        if (is_anothers(fd, &c))
                 return true;
         for (int i = SYS_CGROUP_PARTS - 1; i >= 0; i--) { /* cgroup2 first: it kills */
                 if (c.cgroups[i][0] && sys_cgroup_remove_at(AT_FDCWD, c.cgroups[i]) < 0)
@@ -222,17 +284,22 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                         continue;
                 slot_name(slot, name);
                 fd = lock_named(name, O_CREAT);
+                if (fd == -ENOENT) { /* the folder went with somebody else's end */
+                        close(folder);
+                        if (open_folder(err) < 0)
+                                return -1;
+                        fd = lock_named(name, O_CREAT);
+                }
                 if (fd == -EWOULDBLOCK || fd == -EAGAIN)
                         continue;
                 if (fd < 0)
-                        return cay_fail_sys(err, CAY_INTERNAL, fd, "make record %s in " RUN_FOLDER, name);
+                        return cay_fail_sys(err, CAY_INTERNAL, fd, "make record %s in %s", name, folder_path);
                 if (!unmake(fd, host))
                         continue;
                 memset(&c, 0, sizeof(c));
                 c.magic = MAGIC;
                 c.size = sizeof(c);
                 snprintf(c.id, sizeof(c.id), "%s", id);
-                c.first_id = CAY_RECORD_FIRST_ID + slot * CAY_RECORD_IDS;
                 for (unsigned part = 0; part < SYS_CGROUP_PARTS; part++)
                         sys_cgroup_path(host, part, cgroup_name, c.cgroups[part]);
                 if (host->parent[SYS_CGROUP_2] >= 0 && !host->path[SYS_CGROUP_2][0])
@@ -241,10 +308,9 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                         int r = -errno;
 
                         unlinkat(folder, name, 0);
-                        return cay_fail_sys(err, CAY_NO_SPACE, r, "write record in " RUN_FOLDER);
+                        return cay_fail_sys(err, CAY_NO_SPACE, r, "write record in %s", folder_path);
                 }
                 rec->slot = slot;
-                rec->first_id = c.first_id;
                 rec->fd = cay_take_fd(fd);
                 return 0;
         }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -21,11 +22,15 @@
 struct cay_record {
         int fd; /* locked; -1: none */
         unsigned slot;
-        uint32_t first_id; /* of CAY_RECORD_IDS host ids */
 };
 
-/* Opens (and makes) the run folder; remembers id ranges that the host gave to others. */
-int cay_records_open(struct cay_error *err);
+/*
+ * Opens (and makes) the run folder: the machine's for root, else one of the caller's own. slots: how many boxes there are ids
+ * for. hosts_ids: ids are taken from the host's space, so the ranges that it gave to others are left out.
+ */
+int cay_records_open(unsigned slots, bool hosts_ids, struct cay_error *err);
+/* The warden ends: a folder in /tmp that is empty goes too. */
+void cay_records_close(void);
 /* Unmakes what dead runs left; returns how many records were swept. */
 unsigned cay_records_sweep(const struct sys_cgroup_host *host);
 /* Takes a free slot and writes down what will be made for a box. */

@@ -3,7 +3,7 @@
  * box_make: why it is safe for an untrusted caller. Nothing is named by path: link, rootfs and workspace come as descriptors that
  * the caller could open itself, and their kind is checked here. Numbers are checked against closed ranges again. The id is
  * matched against its pattern before it becomes part of a cgroup's name. The host's /usr is shown read-only and without set-id
- * bits; the box gets host ids of its own, none of which owns anything. A limit that cannot be held refuses the plan
+ * bits; the box gets host ids of its own, none of which owns anything (but for a workspace's owner, where mounts cannot shift ids). A limit that cannot be held refuses the plan
  * unless the caller allowed to skip it.
  */
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "sys/loopdev.h"
 #include "sys/mounts.h"
 #include "sys/unix_socket.h"
+#include "sys/userns_why.h"
 #include "warden/truth.h"
 #include "warden/warden.h"
 #include "wire/init_config.h"
@@ -26,6 +27,7 @@
 #define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, gone by themselves */
 #define EXT4_OWN_INODES 16u     /* reserved ones, the root, lost+found */
 #define DISK_MAX (1ull << 46)
+#define SELF_DISK_MAX (1ull << 30) /* in memory that nothing limits */
 
 struct given { /* descriptors of the plan; -1: not given */
         int link, rootfs, workspace;
@@ -62,14 +64,23 @@ static int check_plan(struct warden *w, const struct wire_plan *p, const int *fd
             (p->flags & WIRE_PLAN_ROOTFS && !is_kind(ret->rootfs, S_IFDIR)) ||
             (p->flags & WIRE_PLAN_WORKSPACE && !is_kind(ret->workspace, S_IFDIR)))
                 return cay_fail(err, CAY_INVALID, "the plan's descriptors are not what it says");
+        if (p->flags & WIRE_PLAN_WORKSPACE_COW &&
+            (!(p->flags & WIRE_PLAN_WORKSPACE) || p->flags & WIRE_PLAN_WORKSPACE_RW))
+                return cay_fail(err, CAY_INVALID,
+                                "a copy-on-write workspace needs a folder, and is not read-write");
         if (warden_find(w, p->id))
                 return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", p->id);
         return 0;
 }
 
-/* tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. */
-static bool tmpfs_does(const struct wire_plan *p)
+/*
+ * tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. Who cannot
+ * mount anything else has it always: what they write counts as memory, and is held by that limit too.
+ */
+static bool tmpfs_does(const struct warden *w, const struct wire_plan *p)
 {
+        if (w->self)
+                return p->disk_bytes && (p->memory_bytes || p->disk_bytes <= SELF_DISK_MAX);
         return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes &&
                p->disk_bytes <= p->memory_bytes / 2;
 }
@@ -89,12 +100,13 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
                 { WIRE_LIMIT_DISK, "disk", "install e2fsprogs and allow loop devices" },
                 { WIRE_LIMIT_INODES, "inodes", "install e2fsprogs and allow loop devices" },
         };
+        const char *half = "set --memory too, as it lies in memory here, or keep it below 1 GiB";
         unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
                        (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0) |
                        (p->disk_bytes ? WIRE_LIMIT_DISK : 0) | (p->inodes ? WIRE_LIMIT_INODES : 0);
-        unsigned by_tmpfs = tmpfs_does(p)   ? WIRE_LIMIT_DISK | WIRE_LIMIT_INODES
-                            : p->disk_bytes ? 0
-                                            : WIRE_LIMIT_INODES;
+        unsigned by_tmpfs = tmpfs_does(w, p) ? WIRE_LIMIT_DISK | WIRE_LIMIT_INODES
+                            : p->disk_bytes  ? 0
+                                             : WIRE_LIMIT_INODES;
         unsigned missing = set & ~(w->can_hold | by_tmpfs);
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
@@ -102,7 +114,11 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
                         return cay_fail(err, CAY_UNSUPPORTED,
                                         "this host cannot hold the %s limit: %s, or allow it to be skipped "
                                         "(--allow-missing %s)",
-                                        rows[i].word, rows[i].remedy, rows[i].word);
+                                        rows[i].word,
+                                        w->self && rows[i].bit & (WIRE_LIMIT_DISK | WIRE_LIMIT_INODES)
+                                                ? half
+                                                : rows[i].remedy,
+                                        rows[i].word);
         *ret_skipped = missing;
         return 0;
 }
@@ -117,13 +133,13 @@ static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_err
                 .pids = cay_layer_is_on(p->test_off, CAY_LAYER_PIDS) ? p->pids : 0,
                 .cpu_milli = cay_layer_is_on(p->test_off, CAY_LAYER_CPU) ? p->cpu_milli : 0,
                 .spread = box->record.slot,
-                .owner = box->record.first_id + CAY_BOX_INIT_USER,
         };
         const char *what = "?";
         int r;
 
-        if (!cay_layer_is_on(p->test_off, CAY_LAYER_INIT_UID))
-                l.owner = box->record.first_id + CAY_BOX_USER;
+        cay_ids_outside(&box->ids,
+                        cay_layer_is_on(p->test_off, CAY_LAYER_INIT_UID) ? box->ids.init_user : CAY_BOX_USER,
+                        &l.owner);
         r = sys_cgroup_make(&w->cgroups, &box->cgroup);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make cgroups for '%s'", p->id);
@@ -160,8 +176,8 @@ static int copy_workspace(const struct warden_box *box, int fd)
 
         if (fstat(fd, &st) < 0)
                 return -errno;
-        uids = (struct sys_idmap){ st.st_uid, box->record.first_id + CAY_BOX_USER, 1 };
-        gids = (struct sys_idmap){ st.st_gid, box->record.first_id + CAY_BOX_USER, 1 };
+        uids = (struct sys_idmap){ st.st_uid, box->ids.first_uid + CAY_BOX_USER, 1 };
+        gids = (struct sys_idmap){ st.st_gid, box->ids.first_uid + CAY_BOX_USER, 1 };
         userns = sys_idmap_namespace(&uids, &gids);
         if (userns < 0)
                 return userns;
@@ -176,9 +192,12 @@ static int copy_workspace(const struct warden_box *box, int fd)
 static int make_mounts(struct warden_box *box, const struct given *given, const struct cay_truth *truth,
                        bool tmpfs, int *mounts, struct cay_error *err)
 {
-        cay_auto_close int userns = sys_idmap_open(box->pid);
+        cay_auto_close int userns = -1;
         int root = AT_FDCWD, r;
 
+        if (truth->mount < 0)
+                return 0; /* the box makes them all itself */
+        userns = sys_idmap_open(box->pid);
         if (userns < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
         mounts[ISOLATE_TRUTH] = truth->mount;
@@ -187,7 +206,7 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                         IMAGE_FOLDER, box->plan.disk_bytes + ISOLATE_OWN_BYTES,
                         box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0,
                         SYS_MOUNT_SAFE);
-                int ignored = 0;
+                struct sys_mount_attr shift = { .attr_set = SYS_MOUNT_IDMAP, .userns_fd = (uint64_t)userns };
 
                 if (plain < 0)
                         return cay_fail_sys(err,
@@ -195,10 +214,11 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
                                             plain,
                                             "--disk: make a writable layer of %llu bytes in " IMAGE_FOLDER,
                                             (unsigned long long)box->plan.disk_bytes);
-                mounts[ISOLATE_LAYER] = sys_mount_copy_idmapped(plain, "", SYS_MOUNT_SAFE, userns, &ignored);
-                if (mounts[ISOLATE_LAYER] < 0)
-                        return cay_fail_sys(err, CAY_INTERNAL, mounts[ISOLATE_LAYER],
-                                            "show the writable layer");
+                /* Not a copy: before Linux 6.15 a mount that is nowhere yet has none. */
+                r = sys_mount_setattr(plain, "", AT_EMPTY_PATH, &shift);
+                if (r < 0 && r != -EINVAL && r != -EPERM)
+                        return cay_fail_sys(err, CAY_INTERNAL, r, "show the writable layer");
+                mounts[ISOLATE_LAYER] = cay_take_fd(plain);
         }
         if (given->workspace >= 0) {
                 r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, given->workspace);
@@ -240,16 +260,42 @@ static int send_go(struct warden_box *box, const int *mounts)
         return (int)sys_send_fds(box->control, &go, sizeof(go), fds, count, 0);
 }
 
+/* What the box's process has made for cay-init itself. */
+static void inherit(const struct warden *w, const struct wire_plan *p, uint32_t cpus,
+                    struct cay_init_config *c)
+{
+        if (w->self)
+                c->inherited |= (p->memory_bytes ? 1u << CAY_INIT_FD_MEMINFO : 0) |
+                                (cpus ? 1u << CAY_INIT_FD_STAT : 0) | 1u << CAY_INIT_FD_LOADAVG;
+        if (p->flags & WIRE_PLAN_WORKSPACE_COW)
+                c->inherited |= 1u << CAY_INIT_FD_CHANGES | 1u << CAY_INIT_FD_BASE;
+}
+
+/* Limits that nobody else holds. */
+static void watch(const struct warden *w, const struct wire_plan *p, struct cay_init_config *c)
+{
+        c->cpu_milli = p->cpu_milli;
+        c->pids = (uint32_t)p->pids;
+        if (w->can_watch & WIRE_LIMIT_MEMORY && p->memory_bytes &&
+            cay_layer_is_on(p->test_off, CAY_LAYER_MEMORY))
+                c->watch |= CAY_INIT_WATCH_MEMORY;
+        if (w->can_watch & WIRE_LIMIT_CPUS && p->cpu_milli && cay_layer_is_on(p->test_off, CAY_LAYER_CPU))
+                c->watch |= CAY_INIT_WATCH_CPUS;
+        if (w->can_watch & WIRE_LIMIT_PIDS && p->pids && cay_layer_is_on(p->test_off, CAY_LAYER_PIDS))
+                c->watch |= CAY_INIT_WATCH_PIDS;
+}
+
 /* cay-init's instructions, waiting in its socket before it runs. */
-static int send_config(struct warden_box *box, int link, const struct cay_truth *truth, uint32_t cpus,
-                       bool oom_set)
+static int send_config(struct warden *w, struct warden_box *box, int link, const struct cay_truth *truth,
+                       uint32_t cpus, bool oom_set)
 {
         const struct wire_plan *p = &box->plan;
         struct cay_init_config c = {
                 .magic = CAY_INIT_MAGIC,
                 .size = sizeof(c),
                 .flags = CAY_INIT_ISOLATED | (p->flags & WIRE_PLAN_READ_ONLY ? CAY_INIT_READ_ONLY : 0) |
-                         (oom_set ? CAY_INIT_OOM_SET : 0),
+                         (oom_set ? CAY_INIT_OOM_SET : 0) |
+                         (box->ids.source == CAY_IDS_ONE ? CAY_INIT_ONE_ID : 0),
                 .uid = CAY_BOX_USER,
                 .gid = CAY_BOX_USER,
                 .cpus = cpus,
@@ -265,6 +311,8 @@ static int send_config(struct warden_box *box, int link, const struct cay_truth 
         for (unsigned i = 0; i < CAY_INIT_FD_COUNT; i++)
                 all[i] = -1;
         memcpy(c.secret, p->secret, sizeof(c.secret));
+        inherit(w, p, cpus, &c);
+        watch(w, p, &c);
         r = sys_cgroup_open_usage(&box->cgroup, &own[0], &own[1]);
         joins = r < 0 ? 0 : sys_cgroup_open_joins(&box->cgroup, own + 2, CAY_INIT_JOIN_MAX);
         if (joins < 0) {
@@ -309,13 +357,17 @@ static int make_channels(struct warden_box *box, struct isolate *iso, struct cay
         return 0;
 }
 
-/* The whole box is what the kernel should end first when the machine runs out of memory; commands inherit it. */
-static bool offer_to_oom_killer(const struct warden_box *box)
+/*
+ * The whole box is what the kernel should end first when the machine runs out of memory; commands inherit it. Where init is
+ * inside of the box's memory limit, commands go before it: they set the rest themselves.
+ */
+static bool offer_to_oom_killer(const struct warden *w, const struct warden_box *box)
 {
+        bool apart = !sys_cgroup_counts_init(&w->cgroups);
         char path[64];
 
         snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)box->pid);
-        return sys_write_file(AT_FDCWD, path, "1000") == 0;
+        return sys_write_file(AT_FDCWD, path, apart ? "1000" : "500") == 0 && apart;
 }
 
 /*
@@ -329,6 +381,10 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_trut
 
         if (make_cgroups(w, box, err) < 0)
                 return -1;
+        if (w->self) { /* the box makes its own */
+                cay_step_reached(w->steps, CAY_STEP_truth_made);
+                return 0;
+        }
         r = cay_truth_make(truth, box->plan.memory_bytes != 0, cpus);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
@@ -339,15 +395,13 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_trut
 static int instruct(struct warden *w, struct warden_box *box, const struct given *given,
                     const struct cay_truth *truth, bool tmpfs, uint32_t cpus, struct cay_error *err)
 {
-        struct sys_idmap ids = { 0, box->record.first_id, CAY_RECORD_IDS };
-        bool oom_set = offer_to_oom_killer(box);
+        bool oom_set = offer_to_oom_killer(w, box);
         int mounts[ISOLATE_MOUNTS], r;
 
         for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
                 mounts[i] = -1;
-        r = sys_idmap_write(box->pid, &ids, &ids);
-        if (r < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, r, "map the box's ids");
+        if (cay_ids_give(&box->ids, box->pid, err) < 0)
+                return -1;
         cay_step_reached(w->steps, CAY_STEP_mapped);
         r = make_mounts(box, given, truth, tmpfs, mounts, err);
         if (r == 0) {
@@ -361,28 +415,72 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
                         close(mounts[i]);
         if (r < 0)
                 return -1;
-        r = send_config(box, given->link, truth, cpus, oom_set);
+        r = send_config(w, box, given->link, truth, cpus, oom_set);
         if (r == -EPIPE)
                 return 0; /* it has given up already: the status pipe says why */
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "instruct cay-init") : 0;
 }
 
+/* Only one thing here is often forbidden, and by many different hands: say by which. */
+static int fail_birth(int neg_errno, struct cay_error *err)
+{
+        char why[SYS_WHY_SIZE];
+
+        sys_userns_why(neg_errno, why, sizeof(why));
+        return cay_fail(err, CAY_UNSUPPORTED, "no user namespace can be made here: %s", why);
+}
+
+/* Where mounts cannot shift ids, an id of the box is somebody of the host: the owner of what was mapped, never root. */
+static int choose_ids(struct warden *w, struct warden_box *box, const struct given *given,
+                      struct cay_error *err)
+{
+        struct cay_id_pin pin = { 0 };
+        bool pinned = false;
+        struct stat st;
+        int fd = given->workspace >= 0 ? given->workspace : given->rootfs;
+
+        if (w->self && fd >= 0 && fstat(fd, &st) == 0) {
+                bool own = w->ids.source == CAY_IDS_HOST ? st.st_uid != 0 && st.st_gid != 0
+                                                         : st.st_uid == getuid();
+
+                pin = (struct cay_id_pin){ fd == given->workspace ? CAY_BOX_USER : 0, st.st_uid,
+                                           w->ids.source == CAY_IDS_HOST ? st.st_gid : getgid() };
+                pinned = own && (fd == given->workspace || w->ids.source == CAY_IDS_RANGE);
+                if (!own && fd == given->workspace && box->plan.flags & WIRE_PLAN_WORKSPACE_RW)
+                        return cay_fail(
+                                err, CAY_UNSUPPORTED,
+                                "--workspace: the folder belongs to uid %u, and ids cannot be shifted here: "
+                                "map it read-only (:ro) or as a copy (:cow)",
+                                st.st_uid);
+        }
+        cay_ids_choose(&box->ids, &w->ids, box->record.slot, pinned ? &pin : NULL);
+        return 0;
+}
+
 static int start(struct warden *w, struct warden_box *box, const struct given *given, struct cay_error *err)
 {
-        bool tmpfs = tmpfs_does(&box->plan) || box->skipped & WIRE_LIMIT_DISK || !box->plan.disk_bytes;
+        bool tmpfs = tmpfs_does(w, &box->plan) || box->skipped & WIRE_LIMIT_DISK || !box->plan.disk_bytes;
         struct isolate iso = { .plan = &box->plan,
                                .steps = w->steps,
-                               .first_id = box->record.first_id,
+                               .ids = box->ids,
+                               .self = w->self,
+                               .rootfs = w->self ? given->rootfs : -1,
+                               .workspace = w->self ? given->workspace : -1,
                                .control = -1,
                                .status = -1,
                                .init_exe = w->init_exe,
+                               .pin_at = -1,
                                .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
         struct cay_truth truth = CAY_TRUTH_NONE;
-        uint32_t cpus =
-                sys_cgroup_cpus(&w->cgroups,
-                                cay_layer_is_on(box->plan.test_off, CAY_LAYER_CPU) ? box->plan.cpu_milli : 0);
+        uint32_t cpu_milli = cay_layer_is_on(box->plan.test_off, CAY_LAYER_CPU) ? box->plan.cpu_milli : 0;
+        uint32_t cpus = sys_cgroup_cpus(&w->cgroups, cpu_milli);
         int r = make_channels(box, &iso, err);
 
+        if (cpus == 0 && cpu_milli) { /* no cpuset: the box keeps to as many processors by itself */
+                cpus = (cpu_milli + 999) / 1000;
+                iso.pin_at = (int)box->record.slot;
+        }
+        iso.cpus = cpus;
         if (r == 0) {
                 r = cay_isolate_begin(&iso);
                 if (r < 0) {
@@ -392,8 +490,7 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
                         box->helper = iso.helper;
                         box->pid = cay_isolate_end(&iso, &box->pidfd);
                         if (r == 0 && box->pid < 0)
-                                r = cay_fail_sys(err, CAY_INTERNAL, box->pid,
-                                                 "start the box's first process");
+                                r = fail_birth(box->pid, err);
                 }
         }
         if (iso.control >= 0)
@@ -426,8 +523,12 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
         if (cay_record_make(&box->record, box->plan.id, &w->cgroups, name, err) < 0)
                 return -1;
         cay_step_reached(w->steps, CAY_STEP_recorded);
-        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS))
-                box->record.first_id = 0;
+        if (choose_ids(w, box, &given, err) < 0)
+                return -1;
+        if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS) && w->ids.source == CAY_IDS_HOST) {
+                box->ids.uids[0].outside = box->ids.gids[0].outside = 0;
+                box->ids.first_uid = 0;
+        }
         r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
         if (r == -EEXIST)
                 return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", box->plan.id);
@@ -460,7 +561,8 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
                         box->cgroup.dir[i] = -1;
                 if (make(w, box, req, fds, fd_count, &err) == 0) {
                         warden_watch(w, box->status, WATCH_STATUS, box);
-                        warden_watch(w, box->pidfd, WATCH_PIDFD, box);
+                        if (box->pidfd >= 0)
+                                warden_watch(w, box->pidfd, WATCH_PIDFD, box);
                         return; /* answered by the status pipe */
                 }
                 warden_box_doom(w, box, NULL);

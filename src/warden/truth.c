@@ -105,7 +105,22 @@ static int put_cpuinfo(int dir, uint32_t cpus)
         return 0;
 }
 
-/* What is written through the first mount is read through a read-only copy of it, and copies of that. */
+int cay_truth_write(struct cay_truth *t, int dir, int with_memory, uint32_t cpus)
+{
+        int r = put(dir, "empty", NULL);
+
+        if (r == 0 && mkdirat(dir, "void", 0555) < 0)
+                r = -errno;
+        if (r == 0 && with_memory)
+                r = put(dir, "meminfo", &t->meminfo);
+        if (r == 0)
+                r = put(dir, "loadavg", &t->loadavg);
+        if (r == 0 && cpus > 0)
+                r = put(dir, "stat", &t->stat);
+        return r == 0 && cpus > 0 ? put_cpuinfo(dir, cpus) : r;
+}
+
+/* Only the box can make the read-only copy of it: before Linux 6.15 a mount that is nowhere yet has no copies. */
 int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus)
 {
         static const char *const options[] = { "mode=0755", "size=8m", "nr_inodes=16", NULL };
@@ -115,19 +130,12 @@ int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus)
         *t = (struct cay_truth){ fs, -1, -1, -1, -1 };
         if (fs < 0)
                 return fs;
-        r = put(fs, "empty", NULL);
-        if (r == 0 && mkdirat(fs, "void", 0555) < 0)
-                r = -errno;
-        if (r == 0 && with_memory)
-                r = put(fs, "meminfo", &t->meminfo);
-        if (r == 0)
-                r = put(fs, "loadavg", &t->loadavg);
-        if (r == 0 && cpus > 0)
-                r = put(fs, "stat", &t->stat);
-        if (r == 0 && cpus > 0)
-                r = put_cpuinfo(fs, cpus);
-        if (r == 0)
-                r = t->mount = sys_mount_copy(fs, "", SYS_MOUNT_RDONLY);
+        r = cay_truth_write(t, fs, with_memory, cpus);
+        if (r == 0) {
+                r = t->mount = fcntl(fs, F_DUPFD_CLOEXEC, 0);
+                if (r < 0)
+                        r = -errno;
+        }
         if (r < 0)
                 cay_truth_done(t);
         return r < 0 ? r : 0;

@@ -9,7 +9,7 @@
 
 struct cay_truth {
         int files; /* detached tmpfs; let go late: that waits for a grace period */
-        int mount; /* read-only copy of it, for the box */
+        int mount; /* the same, for the box, which shows a read-only copy of it */
         int meminfo, stat,
                 loadavg; /* open for writing; -1: that file is not made and the kernel's own shows */
 };
@@ -18,4 +18,6 @@ struct cay_truth {
 
 /* 0 or -errno. with_memory: the box has a memory limit, so meminfo differs from the host's. cpus 0: as the host. */
 int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus);
+/* The files alone, into a directory of the caller's; the descriptors are the caller's then. */
+int cay_truth_write(struct cay_truth *t, int dir, int with_memory, uint32_t cpus);
 void cay_truth_done(struct cay_truth *t);

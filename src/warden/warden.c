@@ -9,14 +9,20 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "sys/caps.h"
 #include "sys/fd.h"
 #include "sys/loopdev.h"
 #include "sys/mounts.h"
 #include "sys/unix_socket.h"
 #include "wire/init_config.h"
+
+#define FRONT_PATIENCE_S 5 /* with a front that does not read its answers */
 
 void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box)
 {
@@ -61,6 +67,7 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
         w->single = req->hello.flags & WIRE_HELLO_SINGLE;
         a->hello.version = WIRE_VERSION;
         a->hello.can_hold = w->can_hold;
+        a->hello.watched = w->can_watch;
 }
 
 /* Requests about one box: safe because the id is only compared, and a front may do anything to boxes of its own warden. */
@@ -127,14 +134,31 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
 }
 
 /* One request; false ends the link. */
+/* A front that comes after another asks what is there. */
+static void on_list(struct warden *w, const struct wire_request *req, struct wire_answer *a)
+{
+        for (uint32_t i = req->list.from; i < w->rows; i++) {
+                const struct warden_box *box = &w->boxes[i];
+
+                if (box->state == BOX_FREE)
+                        continue;
+                memcpy(a->list.id, box->plan.id, sizeof(a->list.id));
+                a->list.next = i + 1;
+                a->list.live = box->state == BOX_LIVE;
+                return;
+        }
+}
+
 static bool on_request(struct warden *w)
 {
         static struct wire_request req;
         static struct wire_answer a;
         int fds[SYS_FDS_MAX];
         unsigned count = 0;
-        ssize_t n = sys_recv_fds(w->front, &req, sizeof(req), fds, &count, 0);
+        ssize_t n = sys_recv_fds(w->front, &req, sizeof(req), fds, &count, MSG_DONTWAIT);
 
+        if (n == -EAGAIN || n == -EINTR)
+                return true; /* news of a front that has been replaced meanwhile */
         if (n <= 0 || wire_request_check(&req, n, count, w->state) < 0) {
                 sys_close_fds(fds, n < 0 ? 0 : count);
                 return false;
@@ -150,6 +174,10 @@ static bool on_request(struct warden *w)
         case WIRE_box_make:
                 warden_box_make(w, &req, fds, count);
                 break;
+        case WIRE_box_list:
+                on_list(w, &req, &a);
+                warden_answer(w, &a);
+                break;
         case WIRE_trace:
                 a.trace = *w->steps;
                 warden_answer(w, &a);
@@ -162,7 +190,14 @@ static bool on_request(struct warden *w)
         return w->front >= 0 && !(w->single && req.type == WIRE_box_drop);
 }
 
-static unsigned what_can_be_held(const struct warden *w)
+static bool has_admin(void)
+{
+        uint64_t effective = 0, permitted, inheritable;
+
+        return sys_caps_get(&effective, &permitted, &inheritable) == 0 && effective & SYS_CAP(CAP_SYS_ADMIN);
+}
+
+static void see_what_can_be_held(struct warden *w)
 {
         unsigned can = sys_cgroup_can_hold(&w->cgroups);
         unsigned held = 0;
@@ -171,13 +206,39 @@ static unsigned what_can_be_held(const struct warden *w)
         held |= can & SYS_CGROUP_CAN_SWAP ? WIRE_LIMIT_SWAP : 0;
         held |= can & SYS_CGROUP_CAN_CPU ? WIRE_LIMIT_CPUS : 0;
         held |= can & SYS_CGROUP_CAN_PIDS ? WIRE_LIMIT_PIDS : 0;
-        if (sys_layer_image_can())
+        if (!w->self && sys_layer_image_can())
                 held |= WIRE_LIMIT_DISK | WIRE_LIMIT_INODES;
-        return held;
+        /* Root has a way to make cgroups work, and gets a refusal that says so; a person often has none. */
+        if (w->ids.source != CAY_IDS_HOST || !has_admin())
+                w->can_watch = WIRE_LIMIT_WATCHABLE & ~held;
+        w->can_hold = held | w->can_watch;
+}
+
+/* A copy that nobody can write to, in memory: for those who cannot have a read-only mount of their own. */
+static int seal_copy(const char *path)
+{
+        cay_auto_close int from = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
+        cay_auto_close int to = memfd_create("cay-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        struct stat st;
+
+        if (from < 0)
+                return from;
+        if (to < 0 || fstat(from, &st) < 0)
+                return -errno;
+        for (off_t at = 0; at < st.st_size;) {
+                ssize_t n = sendfile(to, from, &at, (size_t)(st.st_size - at));
+
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
+        }
+        if (fchmod(to, 0555) < 0 ||
+            fcntl(to, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+                return -errno;
+        return cay_take_fd(to);
 }
 
 /* cay-init lies beside us; it runs from a read-only copy of its mount, so that nothing can write to it through /proc. */
-static int open_init(void)
+static int open_init(bool self)
 {
         char path[4096];
         ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 16);
@@ -190,19 +251,50 @@ static int open_init(void)
         if (!slash)
                 return -ENOENT;
         memcpy(slash + 1, "cay-init", sizeof("cay-init"));
-        return sys_mount_copy(AT_FDCWD, path, SYS_MOUNT_SAFE | SYS_MOUNT_RDONLY);
+        return self ? seal_copy(path) : sys_mount_copy(AT_FDCWD, path, SYS_MOUNT_SAFE | SYS_MOUNT_RDONLY);
 }
 
-static int set_up(struct warden *w, struct cay_error *err)
+/* Mounts outside of a box need the host's (or container's) own administrator, and a kernel that can shift ids in them. */
+static bool must_make_own_mounts(void)
 {
-        const struct timeval patience = { .tv_sec = 5 }; /* with a front that does not read its answers */
+        uint64_t effective = 0, permitted, inheritable;
+        struct sys_mount_attr none = { 0 };
+
+        return sys_caps_get(&effective, &permitted, &inheritable) < 0 ||
+               !(effective & SYS_CAP(CAP_SYS_ADMIN)) || !sys_mount_has_api() ||
+               sys_mount_setattr(-1, "", 0, &none) == -ENOSYS;
+}
+
+/* Boxes' ends as a descriptor: where there are no pidfds. */
+static int watch_signals(struct warden *w)
+{
+        sigset_t child;
+        int fd;
+
+        sigemptyset(&child);
+        sigaddset(&child, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &child, NULL);
+        fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (fd < 0)
+                return -errno;
+        w->signals = fd;
+        warden_watch(w, fd, WATCH_SIGNAL, NULL);
+        return 0;
+}
+
+static int set_up(struct warden *w, bool kept, struct cay_error *err)
+{
+        const struct timeval patience = { .tv_sec = FRONT_PATIENCE_S };
         sigset_t none;
         int r;
 
         w->front = WIRE_WARDEN_FD;
         w->state = WIRE_FRESH;
         w->init_exe = -1;
+        w->keeper = kept ? WIRE_KEEPER_FD : -1;
         fcntl(w->front, F_SETFD, FD_CLOEXEC);
+        if (kept)
+                fcntl(w->keeper, F_SETFD, FD_CLOEXEC);
         setsockopt(w->front, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL); /* the caller's is its own */
@@ -217,22 +309,26 @@ static int set_up(struct warden *w, struct cay_error *err)
         w->epoll = epoll_create1(EPOLL_CLOEXEC);
         if (w->epoll < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make an epoll");
-        if (geteuid() != 0)
-                return cay_fail(err, CAY_DENIED,
-                                "the native engine needs root for now: run as root or with sudo");
+        if (cay_ids_pool_open(&w->ids, err) < 0)
+                return -1;
+        w->self = w->ids.source != CAY_IDS_HOST || must_make_own_mounts();
+        if (sys_pidfd_open(getpid(), 0) == -ENOSYS && watch_signals(w) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a descriptor for signals");
         r = sys_cgroup_host_open(&w->cgroups);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "look at the host's cgroups");
-        w->init_exe = open_init();
+        w->init_exe = open_init(w->self);
         if (w->init_exe < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, w->init_exe, "open cay-init beside cay-warden");
-        if (cay_records_open(err) < 0)
+        if (cay_records_open(w->ids.slots, w->ids.source == CAY_IDS_HOST, err) < 0)
                 return -1;
-        w->can_hold = what_can_be_held(w);
+        see_what_can_be_held(w);
         cay_step_reached(w->steps, CAY_STEP_warden_up);
         cay_records_sweep(&w->cgroups);
         cay_step_reached(w->steps, CAY_STEP_swept);
         warden_watch(w, w->front, WATCH_FRONT, NULL);
+        if (kept)
+                warden_watch(w, w->keeper, WATCH_KEEPER, NULL);
         return 0;
 }
 
@@ -259,17 +355,74 @@ static int refuse(struct warden *w, const struct cay_error *err)
         return 1;
 }
 
+static void hang_up(struct warden *w)
+{
+        if (w->front >= 0)
+                close(w->front); /* epoll forgets it: nobody else has it */
+        w->front = -1;
+}
+
+static void take_front(struct warden *w, int fd)
+{
+        const struct timeval patience = { .tv_sec = FRONT_PATIENCE_S };
+
+        hang_up(w);
+        w->front = fd;
+        w->state = WIRE_FRESH;
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        warden_watch(w, fd, WATCH_FRONT, NULL);
+}
+
+/* The next front, or the keeper's own end, and with it everything's. */
+static void on_keeper(struct warden *w)
+{
+        struct wire_front say = { 0 };
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n = sys_recv_fds(w->keeper, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n == (ssize_t)sizeof(say) && count == 1 && say.magic == WIRE_MAGIC && say.size == sizeof(say)) {
+                take_front(w, fds[0]);
+                return;
+        }
+        sys_close_fds(fds, n < 0 ? 0 : count);
+        epoll_ctl(w->epoll, EPOLL_CTL_DEL, w->keeper, NULL);
+        close(w->keeper);
+        w->keeper = -1;
+        hang_up(w);
+}
+
+static void on_signals(struct warden *w)
+{
+        struct signalfd_siginfo ignored;
+
+        while (read(w->signals, &ignored, sizeof(ignored)) > 0)
+                ;
+        for (unsigned i = 0; i < w->rows; i++) {
+                struct warden_box *box = &w->boxes[i];
+                siginfo_t info = { 0 };
+
+                if ((box->state == BOX_MAKING || box->state == BOX_LIVE) && box->pid > 0 &&
+                    waitid(P_PID, (id_t)box->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                    info.si_pid != 0)
+                        warden_box_on_exit(w, box);
+        }
+}
+
 static void on_event(struct warden *w, const struct epoll_event *ev)
 {
         unsigned kind = (unsigned)(ev->data.u64 >> 32);
         struct warden_box *box = &w->boxes[(uint32_t)ev->data.u64];
 
         if (kind == WATCH_FRONT) {
-                if (w->front >= 0 && !on_request(w)) {
-                        if (w->front >= 0)
-                                close(w->front);
-                        w->front = -1;
-                }
+                if (w->front >= 0 && !on_request(w))
+                        hang_up(w);
+        } else if (kind == WATCH_KEEPER) {
+                on_keeper(w);
+        } else if (kind == WATCH_SIGNAL) {
+                on_signals(w);
         } else if (kind == WATCH_STATUS && box->state == BOX_MAKING) {
                 warden_box_on_status(w, box);
         } else if (kind == WATCH_PIDFD && (box->state == BOX_MAKING || box->state == BOX_LIVE)) {
@@ -277,15 +430,15 @@ static void on_event(struct warden *w, const struct epoll_event *ev)
         }
 }
 
-int warden_main(void)
+int warden_main(bool kept)
 {
         static struct warden w;
         struct cay_error err = { 0 };
         struct epoll_event events[64];
 
-        if (set_up(&w, &err) < 0)
+        if (set_up(&w, kept, &err) < 0)
                 return refuse(&w, &err);
-        while (w.front >= 0) {
+        while (w.front >= 0 || w.keeper >= 0) {
                 int n = epoll_wait(w.epoll, events, CAY_COUNT(events), -1);
 
                 if (n < 0 && errno != EINTR)
@@ -298,5 +451,6 @@ int warden_main(void)
                         warden_box_doom(&w, &w.boxes[i], NULL);
                         warden_box_unmake(&w, &w.boxes[i]);
                 }
+        cay_records_close();
         return w.failed;
 }

@@ -5,8 +5,13 @@
  * Theory of operation. One socket to the front (WIRE_WARDEN_FD), one epoll, a fixed table of boxes. Read one message, look up its
  * row, check, act, answer. A box is made in the background: its first process reports on a status pipe, whose closing
  * means that cay-init runs, and the front gets its answer then. A box whose process ends is told to the front; what was made for
- * it goes when the front asks, or with the warden. When the front is gone, every box goes, then the warden.
+ * it goes when the front asks, or with the warden. When the front is gone, every box goes, then the warden; unless there is a
+ * keeper (the daemon's `cay serve`), which hands over the next front: then boxes live on, and go when the keeper does.
  * It never reads from a box: what is sent to cay-init is one way.
+ *
+ * Two kinds of caller. The host's root: the warden makes cgroups, maps and mounts. Anybody else: the box makes its own
+ * mounts with the privileges of its own user namespace (isolate.h), ids are the caller's (ids.h), cgroups what was delegated,
+ * and what no cgroup holds, cay-init watches.
  *
  * No heap after start, no JSON, no network, libc only.
  */
@@ -14,6 +19,7 @@
 
 #include "base/error.h"
 #include "sys/cgroup.h"
+#include "warden/ids.h"
 #include "warden/isolate.h"
 #include "warden/record.h"
 #include "wire/message.h"
@@ -36,28 +42,34 @@ struct warden_box {
         int control;       /* to cay-init; written only */
         int status;        /* read end while making */
         struct cay_record record;
+        struct cay_ids ids;
         struct sys_cgroup cgroup;
 };
 
 struct warden {
         int front, epoll, init_exe;
-        unsigned state;    /* enum wire_state */
-        unsigned can_hold; /* enum wire_limit */
-        bool single;       /* ends with its first box */
-        bool failed;       /* something could not be unmade: our exit status says so */
+        int keeper;         /* while it is there, boxes outlive their front; -1: none */
+        unsigned state;     /* enum wire_state */
+        unsigned can_hold;  /* enum wire_limit */
+        unsigned can_watch; /* of those, what cay-init holds by watching, for want of a cgroup */
+        bool self;          /* boxes make their own mounts: we may not, or this kernel cannot */
+        int signals;        /* where boxes' ends are heard without pidfds; 0: they are not needed */
+        struct cay_ids_pool ids;
+        bool single; /* ends with its first box */
+        bool failed; /* something could not be unmade: our exit status says so */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
         unsigned rows;           /* of boxes that were ever used: the rest is not even touched */
         struct warden_box boxes[WARDEN_BOXES];
 };
 
-int warden_main(void);
+int warden_main(bool kept);
 
 /* warden.c */
 void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box);
 void warden_answer(struct warden *w, struct wire_answer *a);
 struct warden_box *warden_find(struct warden *w, const char *id); /* NULL: none */
-enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS };
+enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS, WATCH_SIGNAL, WATCH_KEEPER };
 
 /* box.c: life after birth */
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret);

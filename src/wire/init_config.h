@@ -12,7 +12,8 @@
 
 #define CAY_INIT_CONTROL_FD 3
 #define CAY_INIT_MAGIC 0x63617931u
-#define CAY_INIT_JOIN_MAX 6 /* cgroup v1 controllers a process joins */
+#define CAY_INIT_INHERITED_FD 200 /* descriptors of `inherited`: at this number plus their own */
+#define CAY_INIT_JOIN_MAX 6       /* cgroup v1 controllers a process joins */
 
 enum cay_init_fd { /* bit numbers of cay_init_config.fds, and the order of the descriptors */
                    CAY_INIT_FD_LINK, /* box link stream */
@@ -22,6 +23,8 @@ enum cay_init_fd { /* bit numbers of cay_init_config.fds, and the order of the d
                    CAY_INIT_FD_MEMINFO,   /* files bound over /proc/…, written by init */
                    CAY_INIT_FD_STAT,
                    CAY_INIT_FD_LOADAVG,
+                   CAY_INIT_FD_CHANGES, /* upper directory of a copy-on-write workspace */
+                   CAY_INIT_FD_BASE,    /* its lower one: the host's folder, read-only */
                    CAY_INIT_FD_JOIN0, /* v1 tasks files: a process writes "0" to each to join; up to CAY_INIT_JOIN_MAX of them */
                    CAY_INIT_FD_COUNT = CAY_INIT_FD_JOIN0 + CAY_INIT_JOIN_MAX
 };
@@ -31,15 +34,25 @@ enum { /* cay_init_config.flags */
                1, /* pid 1 of a box of its own: switch ids, drop capabilities, landlock, seccomp */
        CAY_INIT_READ_ONLY = 2,
        CAY_INIT_OOM_SET = 4, /* init has its oom_score_adj of 1000 already, and commands inherit it */
+       CAY_INIT_ONE_ID = 8,  /* there is no other id than ours: commands share it */
+};
+
+enum { /* cay_init_config.watch: limits that the kernel does not hold here, so init does */
+       CAY_INIT_WATCH_MEMORY = 1,
+       CAY_INIT_WATCH_CPUS = 2,
+       CAY_INIT_WATCH_PIDS = 4,
 };
 
 struct cay_init_config {
         uint32_t magic, size; /* sizeof(struct cay_init_config) */
         uint32_t flags;
-        uint32_t fds;      /* bit set over enum cay_init_fd */
-        uint32_t uid, gid; /* default ids of commands: 1001 */
-        uint32_t cpus;     /* how many the box sees */
-        uint32_t test_off; /* bit set over layers.def; honoured by CAY_TEST_HOOKS builds only */
+        uint32_t fds;       /* bit set over enum cay_init_fd */
+        uint32_t uid, gid;  /* default ids of commands: 1001 */
+        uint32_t cpus;      /* how many the box sees */
+        uint32_t inherited; /* bit set over enum cay_init_fd: came by exec, not in this message */
+        uint32_t watch;
+        uint32_t cpu_milli, pids; /* for `watch` */
+        uint32_t test_off;        /* bit set over layers.def; honoured by CAY_TEST_HOOKS builds only */
         uint64_t memory_bytes, swap_bytes; /* 0: none set */
         uint64_t boot_wall_s;              /* wall clock second of the box's start, for /proc/stat's btime */
         uint8_t secret[32];

@@ -14,6 +14,7 @@
 #define WIRE_VERSION 1u
 #define WIRE_MAGIC 0x63617977u
 #define WIRE_WARDEN_FD 3 /* where cay-warden finds its end */
+#define WIRE_KEEPER_FD 4 /* started as "cay-warden keep": who hands it one front after the other */
 #define WIRE_SECRET 32
 #define WIRE_TEXT 256
 
@@ -39,6 +40,8 @@ enum wire_limit { /* bits: limits that the warden holds or refuses */
                   WIRE_LIMIT_PIDS = 8,
                   WIRE_LIMIT_DISK = 16,
                   WIRE_LIMIT_INODES = 32,
+                  WIRE_LIMIT_WATCHABLE =
+                          15, /* what cay-init can hold by watching: memory, swap, cpus, pids */
 };
 
 enum wire_plan_flags {
@@ -48,7 +51,9 @@ enum wire_plan_flags {
         WIRE_PLAN_READ_ONLY = 8,
         WIRE_PLAN_ONE_SHOT = 16,
         WIRE_PLAN_HOST_PLAIN = 32, /* nobody in it may write to the host's trees anyway: no layer over them */
-        WIRE_PLAN_ALL = 63,
+        WIRE_PLAN_WORKSPACE_COW =
+                64, /* the workspace is the lower half of an overlay: what is written stays in the box's layer */
+        WIRE_PLAN_ALL = 127,
 };
 
 struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace] */
@@ -72,7 +77,15 @@ struct wire_request {
                 struct {
                         char id[CAY_NAME_MAX + 1];
                 } box;
+                struct {
+                        uint32_t from; /* rows before this one have been told */
+                } list;
         };
+};
+
+/* From the keeper, with one descriptor: the link to the next front. The one before is hung up on; its boxes stay. */
+struct wire_front {
+        uint32_t magic, size;
 };
 
 struct wire_stats {
@@ -87,13 +100,19 @@ struct wire_answer {
         char text[WIRE_TEXT];
         union {
                 struct {
-                        uint32_t version, can_hold; /* enum wire_limit */
+                        uint32_t version, can_hold,
+                                watched; /* enum wire_limit; watched: by cay-init, a part of can_hold */
                 } hello;
                 struct {
                         char id[CAY_NAME_MAX + 1];
                         uint32_t skipped; /* enum wire_limit */
                         struct wire_stats stats;
                 } box;
+                struct {                           /* box_list: the first box at or behind `from` */
+                        char id[CAY_NAME_MAX + 1]; /* "": there are no more */
+                        uint32_t next;             /* to ask from for the one behind it */
+                        uint32_t live;             /* cay-init runs; 0: on its way, or over and not dropped */
+                } list;
                 struct cay_steps trace;
         };
 };

@@ -11,6 +11,7 @@
 
 #include "base/banned.h"
 #include "base/cleanup.h"
+#include "sys/fd.h"
 #include "sys/syscalls.h"
 
 static const struct {
@@ -21,13 +22,6 @@ static const struct {
 #include "wire/steps.def"
 #undef CAY_STEP
 };
-
-struct cay_steps *cay_steps_own(void)
-{
-        static struct cay_steps own;
-
-        return &own;
-}
 
 const char *cay_step_name(enum cay_step step)
 {
@@ -46,10 +40,33 @@ enum cay_step_who cay_step_who(enum cay_step step)
  * kernel spares it its own signals). Another victim is killed by a helper, started while there were still privileges to do
  * so; the process at the step goes on when the victim is dead.
  */
+#define DEATH_MS 10000
+
 static enum cay_step kill_step = CAY_STEP_COUNT;
 static enum cay_step_who victim;
 static int pids[3]; /* by enum cay_step_who; 0: not known */
 static int order = -1, done = -1;
+
+static bool is_dead(pid_t pid)
+{
+        char path[32], text[512];
+        const char *state;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
+                return true;
+        state = strrchr(text, ')');
+        return !state || state[1] == 0 || state[2] == 'Z' || state[2] == 'X';
+}
+
+/* Without pidfds (before Linux 5.3): the victim is somebody's who waits at the step, so its number is its own. */
+static void kill_by_number(pid_t pid)
+{
+        if (kill(pid, SIGKILL) < 0)
+                return;
+        for (int ms = 0; ms < DEATH_MS && !is_dead(pid); ms += 2)
+                poll(NULL, 0, 2);
+}
 
 static _Noreturn void killer(int orders, int finished)
 {
@@ -63,8 +80,10 @@ static _Noreturn void killer(int orders, int finished)
         if (read(orders, &pid, sizeof(pid)) == (ssize_t)sizeof(pid)) {
                 struct pollfd dead = { .fd = sys_pidfd_open(pid, 0), .events = POLLIN };
 
-                if (dead.fd >= 0 && sys_pidfd_send_signal(dead.fd, SIGKILL) == 0)
-                        poll(&dead, 1, 10000);
+                if (dead.fd < 0)
+                        kill_by_number(pid);
+                else if (sys_pidfd_send_signal(dead.fd, SIGKILL) == 0)
+                        poll(&dead, 1, DEATH_MS);
         }
         _exit(0);
 }

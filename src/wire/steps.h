@@ -20,7 +20,6 @@ struct cay_steps {
         uint64_t at_ns[CAY_STEP_COUNT]; /* 0: not reached */
 };
 
-struct cay_steps *cay_steps_own(void); /* of this process */
 const char *cay_step_name(enum cay_step step);
 enum cay_step_who cay_step_who(enum cay_step step);
 /* Notes the time. In test builds kills the process that CAY_TEST_KILL names for this step. */

@@ -94,10 +94,10 @@ void rig_own_mounts(void)
                 _exit(126);
 }
 
-void rig_start_raw(struct rig *rig, void (*prepare)(void))
+static void start(struct rig *rig, void (*prepare)(void), int keeper)
 {
         char path[128];
-        char *argv[] = { "cay-warden", NULL };
+        char *argv[] = { "cay-warden", keeper >= 0 ? "keep" : NULL, NULL };
         char *env[] = { NULL, NULL };
         char kill_spec[80];
         int socks[2];
@@ -111,11 +111,15 @@ void rig_start_raw(struct rig *rig, void (*prepare)(void))
         if (rig->pid == 0) {
                 if (prepare)
                         prepare();
+                if (keeper >= 0) /* out of the way of both places */
+                        keeper = fcntl(keeper, F_DUPFD, 100);
                 if (socks[1] == WIRE_WARDEN_FD)
                         fcntl(socks[1], F_SETFD, 0);
                 else
                         dup2(socks[1], WIRE_WARDEN_FD);
-                sys_close_range(WIRE_WARDEN_FD + 1, ~0u, 0);
+                if (keeper >= 0)
+                        dup2(keeper, WIRE_KEEPER_FD);
+                sys_close_range(keeper >= 0 ? WIRE_KEEPER_FD + 1 : WIRE_WARDEN_FD + 1, ~0u, 0);
                 if (getenv("CAY_TEST_KILL")) { /* set by prepare */
                         snprintf(kill_spec, sizeof(kill_spec), "CAY_TEST_KILL=%s", getenv("CAY_TEST_KILL"));
                         env[0] = kill_spec;
@@ -127,19 +131,53 @@ void rig_start_raw(struct rig *rig, void (*prepare)(void))
         rig->sock = socks[0];
 }
 
-void rig_start(struct rig *rig, void (*prepare)(void))
+void rig_start_raw(struct rig *rig, void (*prepare)(void))
 {
-        struct wire_request req;
+        start(rig, prepare, -1);
+}
+
+static void greet(struct rig *rig)
+{
+        struct wire_request req = rig_request(rig, WIRE_hello);
         struct wire_answer a;
 
-        rig_start_raw(rig, prepare);
-        req = rig_request(rig, WIRE_hello);
         req.hello.version = WIRE_VERSION;
         a = rig_ask(rig, &req, NULL, 0);
         if (a.code != CAY_OK)
                 fail_msg("hello: %s", a.text);
         assert_int_equal(a.hello.version, WIRE_VERSION);
         rig->can_hold = a.hello.can_hold;
+}
+
+int rig_start_kept(struct rig *rig)
+{
+        int ends[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+        start(rig, NULL, ends[1]);
+        close(ends[1]);
+        greet(rig);
+        return ends[0];
+}
+
+void rig_next_front(struct rig *rig, int keeper)
+{
+        struct wire_front say = { WIRE_MAGIC, sizeof(say) };
+        int socks[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        assert_int_equal(sys_send_fds(keeper, &say, sizeof(say), &socks[1], 1, 0), sizeof(say));
+        close(socks[1]);
+        if (rig->sock >= 0)
+                close(rig->sock);
+        rig->sock = socks[0];
+        greet(rig);
+}
+
+void rig_start(struct rig *rig, void (*prepare)(void))
+{
+        rig_start_raw(rig, prepare);
+        greet(rig);
 }
 
 bool rig_ends(struct rig *rig)

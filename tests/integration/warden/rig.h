@@ -28,9 +28,10 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "patience.h"
 #include "wire/message.h"
 
-#define RIG_WAIT_MS 10000
+#define RIG_WAIT_MS ((int)test_patience(10000))
 
 struct rig {
         int sock;
@@ -54,12 +55,14 @@ int rig_tear_down(void **state);
 /* `prepare` runs in the warden's process before it is executed; NULL: nothing. */
 void rig_start(struct rig *rig, void (*prepare)(void));
 void rig_start_raw(struct rig *rig, void (*prepare)(void)); /* without the hello */
-void rig_stop(struct rig *rig);    /* closes the link and waits for the warden to be gone */
-void rig_kill(struct rig *rig);    /* SIGKILL */
-void rig_abandon(struct rig *rig); /* like stop, for the end of a test that failed */
-bool rig_ends(struct rig *rig);    /* the warden ends by itself within the deadline */
-void rig_own_mounts(void);         /* for prepare: a private mount namespace */
-const char *rig_folder(void);      /* for files of a test; removed with all it holds */
+int rig_start_kept(struct rig *rig);              /* "cay-warden keep", greeted; returns the keeper's end */
+void rig_next_front(struct rig *rig, int keeper); /* the rig becomes the next front, and greets */
+void rig_stop(struct rig *rig);                   /* closes the link and waits for the warden to be gone */
+void rig_kill(struct rig *rig);                   /* SIGKILL */
+void rig_abandon(struct rig *rig);                /* like stop, for the end of a test that failed */
+bool rig_ends(struct rig *rig);                   /* the warden ends by itself within the deadline */
+void rig_own_mounts(void);                        /* for prepare: a private mount namespace */
+const char *rig_folder(void);                     /* for files of a test; removed with all it holds */
 
 struct wire_request rig_request(struct rig *rig, uint32_t type);
 void rig_send(struct rig *rig, const struct wire_request *req, const int *fds, unsigned count);

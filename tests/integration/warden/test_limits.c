@@ -2,9 +2,21 @@
 /* Limits of a plan: ranges, what this host cannot hold, and the kinds of writable layer. */
 #include "rig.h"
 
+#include <sched.h>
 #include <sys/mount.h>
 
+#include "sys/fd.h"
+
+#define LACKING "/sys/fs/cgroup/cay-lacking"
+
 static struct rig rig;
+
+static void remove_lacking(void)
+{
+        rmdir(LACKING "/in/cay-self"); /* where the warden went */
+        rmdir(LACKING "/in");
+        rmdir(LACKING);
+}
 
 static int set_up(void **state)
 {
@@ -15,6 +27,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
         rig_abandon(&rig);
+        remove_lacking();
         return rig_tear_down(state);
 }
 
@@ -93,21 +106,54 @@ static void hide(const char *path)
                 ;
 }
 
+static bool is_v2(void)
+{
+        return access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
+}
+
+/* Where one mount has all controllers: the warden sees no more than a node that was not given one of them. */
+static void enter_lacking(const char *without)
+{
+        static const char *const all[] = { "memory", "cpu", "pids", "cpuset" };
+
+        if (mkdir(LACKING, 0755) < 0)
+                _exit(126);
+        for (unsigned i = 0; i < CAY_COUNT(all); i++) {
+                char word[16];
+
+                snprintf(word, sizeof(word), "+%s", all[i]);
+                if (sys_write_file(AT_FDCWD, "/sys/fs/cgroup/cgroup.subtree_control", word) < 0 ||
+                    (strcmp(all[i], without) != 0 &&
+                     sys_write_file(AT_FDCWD, LACKING "/cgroup.subtree_control", word) < 0))
+                        _exit(126);
+        }
+        if (mkdir(LACKING "/in", 0755) < 0 || sys_write_file(AT_FDCWD, LACKING "/in/cgroup.procs", "0") < 0 ||
+            unshare(CLONE_NEWCGROUP) < 0 || umount2("/sys/fs/cgroup", MNT_DETACH) < 0 ||
+            mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL) < 0)
+                _exit(126);
+}
+
 static void hide_pids(void)
 {
         rig_own_mounts();
+        if (is_v2())
+                enter_lacking("pids");
         hide("/sys/fs/cgroup/pids");
 }
 
 static void hide_memory(void)
 {
         rig_own_mounts();
+        if (is_v2())
+                enter_lacking("memory");
         hide("/sys/fs/cgroup/memory");
 }
 
 static void hide_cpu(void)
 {
         rig_own_mounts();
+        if (is_v2())
+                enter_lacking("cpu");
         hide("/sys/fs/cgroup/cpuset");
         hide("/sys/fs/cgroup/cpu");
         hide("/sys/fs/cgroup/cpu,cpuacct");
@@ -161,6 +207,7 @@ static void test_missing_limits(void **state)
                 assert_int_equal(box.skipped, 0);
                 rig_box_close(&box);
                 rig_stop(&rig);
+                remove_lacking();
         }
 }
 

@@ -54,13 +54,12 @@ static void make_and_drop(void)
         struct stat st;
 
         private_run();
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         check(stat(RUN, &st) == 0 && (st.st_mode & 07777) == 0700 && st.st_uid == 0);
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
         check(cay_record_make(&b, "two", &none, "cay-two", &err) == 0);
         check(a.fd >= 0 && b.fd >= 0 && a.slot != b.slot);
-        check(a.first_id == CAY_RECORD_FIRST_ID + a.slot * CAY_RECORD_IDS);
-        check(a.first_id >= CAY_RECORD_FIRST_ID && a.slot < CAY_RECORD_SLOTS);
+        check(a.slot < CAY_RECORD_SLOTS && b.slot < CAY_RECORD_SLOTS);
         check(fcntl(a.fd, F_GETFD) == FD_CLOEXEC);
         check(count_records() == 2);
         check(cay_records_sweep(&none) == 0); /* both are alive */
@@ -91,13 +90,13 @@ static void foreign_folder(void)
 {
         private_run();
         check(mkdir(RUN, 0777) == 0 && chmod(RUN, 0777) == 0);
-        check(cay_records_open(&err) == -1 && err.code == CAY_DENIED);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1 && err.code == CAY_DENIED);
         check(chmod(RUN, 0755) == 0 && chown(RUN, 1000, 0) == 0);
-        check(cay_records_open(&err) == -1 && err.code == CAY_DENIED);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1 && err.code == CAY_DENIED);
         check(rmdir(RUN) == 0 && symlink("/tmp", RUN) == 0);
-        check(cay_records_open(&err) == -1);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1);
         check(unlink(RUN) == 0 && sys_make_file(AT_FDCWD, RUN, 0600, "", 0) == 0);
-        check(cay_records_open(&err) == -1);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1);
 }
 
 static void test_foreign_folder(void **state)
@@ -123,7 +122,7 @@ static void others_ids(void)
                  (unsigned long long)(CAY_RECORD_SLOTS * ids));
         put_etc("/etc/subgid", text);
         /* Slot 100 stays, since a user and a group live nowhere in it. */
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
         check(a.slot == 100);
         check(cay_record_make(&b, "two", &none, "cay-two", &err) == -1);
@@ -153,7 +152,7 @@ static void users_ids(void)
                  CAY_RECORD_FIRST_ID + (CAY_RECORD_SLOTS - 2) * CAY_RECORD_IDS +
                          77); /* no newline at the end */
         put_etc("/etc/passwd", text);
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
         check(a.slot == CAY_RECORD_SLOTS - 1);
         cay_record_drop(&a);
@@ -174,7 +173,7 @@ static void odd_lines(void)
         put_etc("/etc/subuid",
                 "\n\n:\nx\nx:\nx:y\nx:1\nx:99999999999999999999999:5\nx:1:\n::::\n#comment\nx:-1:-1\n");
         put_etc("/etc/passwd", "root\nroot:\nroot:x\nroot:x:\n:::::\n");
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
         cay_record_drop(&a);
 }
@@ -199,7 +198,7 @@ static void many_ranges(void)
         snprintf(text + at, sizeof(text) - at, "rest:%u:%u\n", CAY_RECORD_FIRST_ID + 201 * CAY_RECORD_IDS,
                  (CAY_RECORD_SLOTS - 201) * CAY_RECORD_IDS);
         put_etc("/etc/subuid", text);
-        if (cay_records_open(&err) < 0)
+        if (cay_records_open(CAY_RECORD_SLOTS, true, &err) < 0)
                 _exit(0); /* saying that it is too much is right too */
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
         check(a.slot == 200);
@@ -225,7 +224,7 @@ static void long_file(void)
         snprintf(text + at, sizeof(text) - at, "last:%u:%u\n", CAY_RECORD_FIRST_ID,
                  (CAY_RECORD_SLOTS - 1) * CAY_RECORD_IDS);
         put_etc("/etc/subuid", text);
-        if (cay_records_open(&err) < 0)
+        if (cay_records_open(CAY_RECORD_SLOTS, true, &err) < 0)
                 _exit(0);
         check(cay_record_make(&a, "one", &none, "cay-one", &err) == 0);
         check(a.slot == CAY_RECORD_SLOTS - 1);
@@ -257,7 +256,7 @@ static void sweep_dead(void)
         char byte;
 
         private_run();
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         check(sys_cgroup_host_open(&host) == 0);
         if (host.parent[SYS_CGROUP_2] < 0 || !host.path[SYS_CGROUP_2][0] || host.parent[SYS_CGROUP_PIDS] < 0)
                 skip_child("no cgroup2 or no pids cgroup here");
@@ -310,24 +309,27 @@ static void sweep_keeps(void)
 {
         struct sys_cgroup_host host;
         struct cay_record rec = { .fd = -1 };
-        char path[SYS_CGROUP_PATH], below[SYS_CGROUP_PATH + 8];
+        char path[SYS_CGROUP_PATH], below[SYS_CGROUP_PATH + 8], deeper[SYS_CGROUP_PATH + 16];
 
         private_run();
-        check(cay_records_open(&err) == 0 && sys_cgroup_host_open(&host) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0 && sys_cgroup_host_open(&host) == 0);
         if (host.parent[SYS_CGROUP_PIDS] < 0)
                 skip_child("no pids cgroup here");
         snprintf(cgroup_name, sizeof(cgroup_name), "cay-unit-record-%d", (int)getpid());
         check(sys_cgroup_path(&host, SYS_CGROUP_PIDS, cgroup_name, path));
         snprintf(below, sizeof(below), "%s/below", path);
         check(cay_record_make(&rec, "stuck", &host, cgroup_name, &err) == 0);
-        check(mkdir(path, 0755) == 0 && mkdir(below, 0755) == 0); /* a node with a child does not go */
+        snprintf(deeper, sizeof(deeper), "%s/deeper", below);
+        /* A box's node has children, but no grandchildren: with one it does not go. */
+        check(mkdir(path, 0755) == 0 && mkdir(below, 0755) == 0 && mkdir(deeper, 0755) == 0);
         close(rec.fd);
         if (cay_records_sweep(&host) != 0 || count_records() != 1) {
+                rmdir(deeper);
                 rmdir(below);
                 rmdir(path);
                 check(!"the record is gone and the node is not");
         }
-        check(rmdir(below) == 0);
+        check(rmdir(deeper) == 0);
         check(cay_records_sweep(&host) == 1 && count_records() == 0 && access(path, F_OK) < 0);
 }
 
@@ -343,7 +345,7 @@ static void sweep_odd(void)
         char junk[4096];
 
         private_run();
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         memset(junk, 'j', sizeof(junk));
         check(sys_make_file(AT_FDCWD, RUN "/box-1", 0600, "", 0) == 0);
         check(sys_make_file(AT_FDCWD, RUN "/box-2", 0600, "short", 5) == 0);
@@ -369,7 +371,7 @@ static void lock_is_exclusive(void)
         unsigned both = 0;
 
         private_run();
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         for (int i = 0; i < 300; i++) {
                 check(cay_record_make(&a, "a", &none, "cay-a", &err) == 0);
                 check(cay_record_make(&b, "b", &none, "cay-b", &err) == 0);
@@ -396,11 +398,11 @@ static void race(void)
 
         private_run();
         check(held != MAP_FAILED);
-        check(cay_records_open(&err) == 0);
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
         for (int i = 0; i < WORKERS; i++) {
                 pids[i] = fork();
                 if (pids[i] == 0) {
-                        check(cay_records_open(&err) == 0);
+                        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0);
                         for (int k = 0; k < 200; k++) {
                                 struct cay_record r = { .fd = -1 };
 

@@ -102,11 +102,9 @@ static void files(void)
 
         check(cay_truth_make(&t, 1, 1) == 0);
         check(t.meminfo >= 0 && t.stat >= 0 && t.loadavg >= 0 && t.mount >= 0);
-        /* Written through the descriptors, read through the mount, which nobody can write through. */
+        /* Written through the descriptors, read through the mount; the box makes its copy read-only (attack suite). */
         check(sys_write_all(t.meminfo, "MemTotal: 1 kB\n", 15) == 0);
         check(sys_read_file(t.mount, "meminfo", text, sizeof(text)) == 15);
-        check(sys_open_at(t.mount, "meminfo", O_WRONLY, 0) == -EROFS);
-        check(sys_make_file(t.mount, "more", 0644, "", 0) == -EROFS);
         check(fstatat(t.mount, "empty", &st, 0) == 0 && S_ISREG(st.st_mode) && st.st_size == 0);
         check((st.st_mode & 0222) == 0);
         check(fstatat(t.mount, "void", &st, 0) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 0222) == 0);
