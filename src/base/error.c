@@ -54,6 +54,22 @@ static int set(struct cay_error *err, enum cay_code code, int sys, const char *m
         return -1;
 }
 
+/* GNU's strerror_r gives the text and may leave the buffer alone; POSIX's (musl) gives 0 and fills it. */
+static inline const char *text_given(const char *given, const char *buf)
+{
+        return given;
+}
+
+static inline const char *text_filled(int r, const char *buf)
+{
+        return r == 0 ? buf : "unknown error";
+}
+
+/* strerror itself may hand one buffer to several threads. */
+#define errno_text(sys, buf)                                                                                 \
+        _Generic(strerror_r(sys, buf, sizeof(buf)), char *: text_given, int: text_filled)(                              \
+                strerror_r(sys, buf, sizeof(buf)), buf)
+
 int cay_fail(struct cay_error *err, enum cay_code code, const char *fmt, ...)
 {
         char msg[sizeof(err->msg)] = { 0 };
@@ -67,7 +83,7 @@ int cay_fail(struct cay_error *err, enum cay_code code, const char *fmt, ...)
 
 int cay_fail_sys(struct cay_error *err, enum cay_code code, int neg_errno, const char *fmt, ...)
 {
-        char msg[sizeof(err->msg)] = { 0 };
+        char msg[sizeof(err->msg)] = { 0 }, why[128];
         int sys = neg_errno >= 0 ? neg_errno : neg_errno == INT_MIN ? INT_MAX : -neg_errno;
         size_t len;
         va_list ap;
@@ -76,7 +92,7 @@ int cay_fail_sys(struct cay_error *err, enum cay_code code, int neg_errno, const
         len = format(msg, sizeof(msg), fmt, ap);
         va_end(ap);
         append(msg, sizeof(msg), &len, ": ");
-        append(msg, sizeof(msg), &len, strerror(sys));
+        append(msg, sizeof(msg), &len, errno_text(sys, why));
         return set(err, code, sys, msg);
 }
 

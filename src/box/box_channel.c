@@ -38,6 +38,7 @@ static unsigned streams_of(uint16_t kind)
         case CAY_BOX_TAR_OUT:
         case CAY_BOX_CONNECT:
         case CAY_BOX_PROCESSES:
+        case CAY_BOX_CHANGES:
                 return 1u << CAY_STREAM_OUT;
         default:
                 return 0;
@@ -205,11 +206,16 @@ void cay_box_channel_detach(struct cay_box_channel *ch)
 
 static int on_opened(struct cay_box_channel *ch, const struct cay_frame *f, const uint8_t *payload)
 {
-        bool first = !ch->opened;
+        bool first = !ch->opened || ch->adopted;
         struct cay_box_opened m;
 
         if (ch->answered || cay_box_opened_decode(payload, f->len, &m) < 0)
                 return -EPROTO;
+        if (ch->adopted) {
+                /* What an earlier front sent of IN is known to init alone. */
+                ch->in.acked = ch->in.sent = ch->in.written = ch->in.emptied = m.in_got;
+                ch->adopted = false;
+        }
         if (m.in_got > ch->in.sent)
                 return -EPROTO;
         if (!ch->in_flows && cay_sender_resume(&ch->in, m.in_got) < 0)
@@ -218,7 +224,22 @@ static int on_opened(struct cay_box_channel *ch, const struct cay_frame *f, cons
         free(ch->open_payload);
         ch->open_payload = NULL;
         cay_box_client_pump(ch->client);
-        if (first && ch->on_opened)
+        if (!first)
+                return 0;
+        if (ch->in_full && ch->in.written - ch->in.acked < ch->window) { /* waited for what init has */
+                struct cay_box_client *c = ch->client;
+                bool gone = false;
+
+                ch->in_full = false;
+                c->gone = &gone;
+                if (ch->on_room)
+                        ch->on_room(ch);
+                if (gone)
+                        return 0;
+                c->gone = NULL;
+                ch = cay_box_client_find(c, f->channel);
+        }
+        if (ch && ch->on_opened)
                 ch->on_opened(ch, m.pid);
         return 0;
 }
@@ -250,17 +271,27 @@ static bool is_complete(const struct cay_box_channel *ch)
         return true;
 }
 
-/* Takes the channel out first: to init it is closed, and to its owner too. */
+/*
+ * Takes the channel out first: to its owner it is closed. To init it is not before the owner has seen the end: CLOSE makes init
+ * forget the result, and an owner that is killed before it has noted it down must find it again. (CLOSE still goes before
+ * whatever on_end sends, so that init never holds more channels than we do.)
+ */
 static void deliver_end(struct cay_box_channel *ch, const struct cay_box_end *end)
 {
         struct cay_box_client *c = ch->client;
-        bool introduced = ch->introduced;
+        bool introduced = ch->introduced, gone = false;
 
         cay_box_channel_detach(ch);
         if (introduced)
-                cay_box_client_send_close(c, ch->number);
-        if (ch->on_end)
+                cay_box_client_queue_close(c, ch->number);
+        if (ch->on_end) {
+                c->gone = &gone;
                 ch->on_end(ch, end);
+                if (gone)
+                        return;
+                c->gone = NULL;
+        }
+        cay_box_client_send_closes(c);
 }
 
 static void deliver_kept_end(struct cay_box_channel *ch)
@@ -349,6 +380,52 @@ int cay_box_channel_frame(struct cay_box_channel *ch, const struct cay_frame *f,
 
 /* From the owner */
 
+static void enlist(struct cay_box_client *c, struct cay_box_channel *ch, uint32_t number, uint16_t kind,
+                   uint32_t window)
+{
+        ch->client = c;
+        ch->next = c->channels;
+        c->channels = ch;
+        c->channel_count++;
+        ch->number = number;
+        ch->kind = kind;
+        ch->window = window;
+        cay_sender_init(&ch->in, window);
+        for (int i = 0; i < CAY_STREAM_COUNT; i++) {
+                cay_receiver_init(&ch->out[i], window);
+                ch->consumed[i] = 0;
+        }
+        ch->open_payload = ch->end_payload = NULL;
+        ch->opened = ch->introduced = ch->answered = ch->in_flows = ch->in_full = ch->sized = false;
+        ch->adopted = false;
+        ch->due = 0;
+        ch->signals = 0;
+        ch->kill_why = CAY_KILLED_NOT;
+}
+
+int cay_box_channel_adopt(struct cay_box_client *c, struct cay_box_channel *ch,
+                          const struct cay_box_adoption *from)
+{
+        assert(!ch->client);
+        if (from->number == 0 || from->number >= c->next_number || from->kind <= CAY_BOX_NONE ||
+            from->kind >= CAY_BOX_KIND_COUNT || from->window < CAY_BOX_WINDOW_MIN ||
+            from->window > CAY_BOX_WINDOW_MAX || from->out_got > CAY_FRAME_OFFSET_MAX ||
+            from->err_got > CAY_FRAME_OFFSET_MAX)
+                return -EINVAL;
+        if (cay_box_client_find(c, from->number))
+                return -EEXIST;
+        if (c->channel_count >= CAY_BOX_CHANNELS_MAX)
+                return -ENOSPC;
+        enlist(c, ch, from->number, from->kind, from->window);
+        ch->opened = ch->adopted = true;
+        ch->out[CAY_STREAM_OUT].got = ch->out[CAY_STREAM_OUT].acked = from->out_got;
+        ch->out[CAY_STREAM_ERR].got = ch->out[CAY_STREAM_ERR].acked = from->err_got;
+        ch->consumed[CAY_STREAM_OUT] = from->out_got;
+        ch->consumed[CAY_STREAM_ERR] = from->err_got;
+        cay_box_client_pump(c);
+        return 0;
+}
+
 int cay_box_channel_open(struct cay_box_client *c, struct cay_box_channel *ch,
                          const struct cay_box_open *open, const char *const *argv, const char *const *env)
 {
@@ -374,25 +451,9 @@ int cay_box_channel_open(struct cay_box_client *c, struct cay_box_channel *ch,
         if (len < 0)
                 return len;
 
-        ch->client = c;
-        ch->next = c->channels;
-        c->channels = ch;
-        c->channel_count++;
-        ch->number = c->next_number++;
-        ch->kind = open->kind;
-        ch->window = open->window;
-        cay_sender_init(&ch->in, open->window);
-        for (int i = 0; i < CAY_STREAM_COUNT; i++) {
-                cay_receiver_init(&ch->out[i], open->window);
-                ch->consumed[i] = 0;
-        }
+        enlist(c, ch, c->next_number++, open->kind, open->window);
         ch->open_payload = cay_take(payload);
         ch->open_len = (size_t)len;
-        ch->end_payload = NULL;
-        ch->opened = ch->introduced = ch->answered = ch->in_flows = ch->in_full = ch->sized = false;
-        ch->due = 0;
-        ch->signals = 0;
-        ch->kill_why = CAY_KILLED_NOT;
         cay_box_client_pump(c);
         return 0;
 }
@@ -423,7 +484,7 @@ size_t cay_box_channel_write(struct cay_box_channel *ch, const void *bytes, size
 
         if (!ch->client)
                 return 0;
-        put = cay_sender_put(&ch->in, bytes, len);
+        put = ch->adopted ? 0 : cay_sender_put(&ch->in, bytes, len);
         if (put < len)
                 ch->in_full = true;
         cay_box_client_pump(ch->client);
@@ -486,4 +547,9 @@ void cay_box_channel_close(struct cay_box_channel *ch)
         cay_box_channel_detach(ch);
         if (introduced)
                 cay_box_client_send_close(c, ch->number);
+}
+
+uint32_t cay_box_channel_number(const struct cay_box_channel *ch)
+{
+        return ch->number;
 }

@@ -15,6 +15,9 @@
  *
  * Callbacks come last in every path, since the owner may close, drop, attach or free in any of them.
  *
+ * A front that adopts a box of a front before it does wait for WELCOME (`holds`): only then does it know which channels there
+ * are and which numbers are taken, and a SYNC before that would let init forget results that nobody has seen.
+ *
  * Rejected: waiting for WELCOME before OPEN (a round trip per run); a queue of unacknowledged frames (would hold memory
  * by the number of frames, and every kind of frame would need its own rule for being sent twice).
  */
@@ -50,7 +53,7 @@ static int send_closes(struct cay_box_client *c)
 /* CLOSE goes before OPEN, so that init never holds more channels than we do. */
 static int introduce_all(struct cay_box_client *c)
 {
-        int r = send_closes(c);
+        int r = c->holds ? -EAGAIN : send_closes(c);
 
         for (struct cay_box_channel *ch = c->channels; ch && r == 0; ch = ch->next) {
                 if (!ch->introduced)
@@ -79,12 +82,47 @@ void cay_box_client_pump(struct cay_box_client *c)
         }
 }
 
-void cay_box_client_send_close(struct cay_box_client *c, uint32_t number)
+void cay_box_client_queue_close(struct cay_box_client *c, uint32_t number)
 {
         /* Full only if init lists channels that it cannot have; what is left out is listed again next time. */
         if (c->close_count < CAY_COUNT(c->closes))
                 c->closes[c->close_count++] = number;
-        send_closes(c);
+}
+
+void cay_box_client_send_closes(struct cay_box_client *c)
+{
+        if (cay_peer_is_open(&c->peer) && !c->holds)
+                send_closes(c);
+}
+
+void cay_box_client_send_close(struct cay_box_client *c, uint32_t number)
+{
+        cay_box_client_queue_close(c, number);
+        cay_box_client_send_closes(c);
+}
+
+void cay_box_client_await_welcome(struct cay_box_client *c)
+{
+        c->holds = true;
+}
+
+bool cay_box_client_awaits_welcome(const struct cay_box_client *c)
+{
+        return c->holds;
+}
+
+bool cay_box_client_has_channel(const struct cay_box_client *c, uint32_t number)
+{
+        for (const struct cay_box_channel *ch = c->channels; ch; ch = ch->next) {
+                if (ch->number == number)
+                        return true;
+        }
+        return false;
+}
+
+void cay_box_client_refuse(struct cay_box_client *c, uint32_t number)
+{
+        cay_box_client_send_close(c, number);
 }
 
 static int on_welcome(struct cay_box_client *c, const uint8_t *payload, uint32_t len)
@@ -109,8 +147,19 @@ static int on_welcome(struct cay_box_client *c, const uint8_t *payload, uint32_t
                         cay_box_client_send_close(c, n);
                 }
         }
-        if (c->events.on_welcome)
+        if (c->events.on_welcome) {
+                bool gone = false;
+
+                c->gone = &gone;
                 c->events.on_welcome(c, &w);
+                if (gone)
+                        return 0;
+                c->gone = NULL;
+        }
+        if (c->holds) {
+                c->holds = false;
+                cay_box_client_pump(c);
+        }
         return 0;
 }
 

@@ -20,10 +20,14 @@ struct cay_box_channel { /* embedded by its owner; zeroed before cay_box_channel
          */
         /* The stream's bytes; the owner acknowledges with cay_box_channel_ack when it is done with them. */
         void (*on_data)(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len);
-        void (*on_opened)(struct cay_box_channel *ch, uint32_t pid);        /* may be NULL; once */
+        void (*on_opened)(struct cay_box_channel *ch,
+                          uint32_t pid); /* may be NULL; once (adopted: once here) */
         void (*on_eof)(struct cay_box_channel *ch, enum cay_stream stream); /* may be NULL */
         void (*on_room)(struct cay_box_channel *ch);                        /* may be NULL: IN takes more */
-        /* Exactly once unless closed first, after all data and eofs; the channel is closed then. */
+        /*
+         * Exactly once unless closed first, after all data and eofs; the channel is closed then. Init forgets the result only after this
+         * returned (or sent something): an owner that must not lose it notes it down first thing.
+         */
         void (*on_end)(struct cay_box_channel *ch, const struct cay_box_end *end);
 
         /* below: private to box_client.c and box_channel.c */
@@ -43,6 +47,7 @@ struct cay_box_channel { /* embedded by its owner; zeroed before cay_box_channel
         bool answered;   /* OPENED was seen on this stream */
         bool in_flows;   /* IN may be sent on this stream */
         bool in_full;    /* on_room is owed */
+        bool adopted; /* of a front before us, and not answered yet: how much of IN init has is not known */
         bool sized;
         unsigned due;     /* control frames to send: bits, see box_channel.c */
         uint64_t signals; /* to send: bit n-1 is signal n */
@@ -66,6 +71,16 @@ void *cay_box_client_ctx(struct cay_box_client *c);
 /* Takes fd: sends HELLO, resumes every open channel, SYNC. 0 or -errno (fd closed then too). */
 int cay_box_client_attach_take(struct cay_box_client *c, int fd);
 void cay_box_client_drop(struct cay_box_client *c); /* cuts the stream on purpose (no on_lost) */
+/*
+ * Before the first stream, by a front that adopts a box of a front before it: nothing but HELLO is said until WELCOME, and
+ * inside on_welcome the owner adopts (or refuses) the channels that it names. Until then no channel may be opened: its
+ * number might be taken.
+ */
+void cay_box_client_await_welcome(struct cay_box_client *c);
+bool cay_box_client_awaits_welcome(const struct cay_box_client *c);
+bool cay_box_client_has_channel(const struct cay_box_client *c, uint32_t number);
+void cay_box_client_refuse(struct cay_box_client *c,
+                           uint32_t number); /* init forgets it, what runs of it ends */
 int cay_box_client_ping(struct cay_box_client *c, uint64_t token);
 
 bool cay_box_client_is_attached(const struct cay_box_client *c);
@@ -76,6 +91,20 @@ bool cay_box_client_is_attached(const struct cay_box_client *c);
  */
 int cay_box_channel_open(struct cay_box_client *c, struct cay_box_channel *ch,
                          const struct cay_box_open *open, const char *const *argv, const char *const *env);
+struct cay_box_adoption {
+        uint32_t number; /* as WELCOME has it */
+        uint16_t kind;   /* as it was opened */
+        uint32_t window;
+        uint64_t out_got, err_got; /* received, kept and maybe acknowledged by the front before */
+};
+
+/*
+ * Goes on with a channel of a front before us, from the last byte that it had. IN goes on where init says it is. 0, -EINVAL (out of
+ * range, or no number of the past), -EEXIST (it is ours already), -ENOSPC.
+ */
+int cay_box_channel_adopt(struct cay_box_client *c, struct cay_box_channel *ch,
+                          const struct cay_box_adoption *from);
+uint32_t cay_box_channel_number(const struct cay_box_channel *ch); /* as given out; stays when it is closed */
 bool cay_box_channel_is_open(const struct cay_box_channel *ch);
 void cay_box_channel_ack(struct cay_box_channel *ch, enum cay_stream stream,
                          size_t len); /* len more bytes consumed */

@@ -15,6 +15,7 @@ struct cay_box_client {
         uint32_t next_number; /* numbers are never used twice */
         uint32_t own_from; /* numbers from here to next_number were given out here, not by an earlier front */
         bool welcomed, sync_sent;
+        bool holds;                            /* says nothing but HELLO until WELCOME came */
         unsigned pings;                        /* not answered yet */
         uint32_t closes[CAY_BOX_CHANNELS_MAX]; /* CLOSE not sent yet: no room */
         unsigned close_count;
@@ -24,6 +25,8 @@ struct cay_box_client {
 /* Sends what is due of all channels, in order, as far as there is room; never calls back. */
 void cay_box_client_pump(struct cay_box_client *c);
 void cay_box_client_send_close(struct cay_box_client *c, uint32_t number);
+void cay_box_client_queue_close(struct cay_box_client *c, uint32_t number); /* leaves with the next frame */
+void cay_box_client_send_closes(struct cay_box_client *c);
 struct cay_box_channel *cay_box_client_find(struct cay_box_client *c, uint32_t number);
 
 /* OPEN or RESUME, and all that this stream must know of the channel: 0, or -errno of cay_peer_send. */

@@ -260,7 +260,7 @@ CODEC(resize)
 
 static void exec_fixed(struct codec *c, struct cay_box_exec *m)
 {
-        u32(c, &m->flags, 0, CAY_BOX_TTY | CAY_BOX_STDIN | CAY_BOX_ONE_SHOT | CAY_BOX_CUT);
+        u32(c, &m->flags, 0, CAY_BOX_TTY | CAY_BOX_STDIN | CAY_BOX_ONE_SHOT | CAY_BOX_CUT | CAY_BOX_STAY);
         u32(c, &m->uid, 0, UINT32_MAX);
         u32(c, &m->gid, 0, UINT32_MAX);
         u16(c, &m->rows, 0, UINT16_MAX);
@@ -310,7 +310,7 @@ static void file(struct codec *c, uint16_t kind, struct cay_box_file *m)
         half(c, &m->offset);
         half(c, &m->max_bytes);
         half(c, &m->max_entries);
-        path(c, &m->path, kind != CAY_BOX_PROCESSES);
+        path(c, &m->path, kind != CAY_BOX_PROCESSES && kind != CAY_BOX_CHANGES);
         path(c, &m->path2, two);
         if (!two && m->path2.len > 0)
                 c->valid = false;
@@ -406,6 +406,8 @@ static void exec_end(struct codec *c, struct cay_box_exec_end *m)
         half(c, &m->err_bytes);
         half(c, &m->cut_bytes);
         u32(c, &m->disk_full, 0, 3);
+        half(c, &m->memory_peak_bytes);
+        u32(c, &m->pids_hits, 0, UINT32_MAX);
         u32(c, &m->left, 0, INT32_MAX);
         i32(c, &m->last_denied, -1, INT32_MAX);
         u32(c, &m->denied_count, 0, CAY_BOX_DENIED_MAX);

@@ -50,6 +50,7 @@ enum {
         CAY_BOX_STDIN = 2,    /* IN is used; else the command reads /dev/null */
         CAY_BOX_ONE_SHOT = 4, /* the box ends with this exec: all is killed, init flushes and exits */
         CAY_BOX_CUT = 8,      /* at output_max_bytes: drop what follows instead of ending the exec */
+        CAY_BOX_STAY = 16,    /* with ONE_SHOT: all is killed, but init stays for more channels (CHANGES) */
 };
 
 struct cay_box_exec {
@@ -75,7 +76,8 @@ enum {
 struct cay_box_file { /* every kind but EXEC and CONNECT */
         uint32_t flags, uid, gid, mode;
         uint64_t offset, max_bytes, max_entries; /* 0: kind's own default */
-        struct cay_view path, path2; /* path: empty for PROCESSES only; path2: MOVE and SYMLINK only */
+        struct cay_view path,
+                path2; /* path: empty for PROCESSES and CHANGES only; path2: MOVE and SYMLINK only */
 };
 
 struct cay_box_connect {
@@ -114,6 +116,7 @@ enum cay_box_killed {
         CAY_KILLED_OUTPUT,
         CAY_KILLED_SYSCALL, /* too many denied calls */
         CAY_KILLED_ASKED,
+        CAY_KILLED_MEMORY, /* where init holds that limit */
         CAY_KILLED_COUNT
 };
 
@@ -127,7 +130,9 @@ struct cay_box_exec_end {
         uint32_t killed;                           /* enum cay_box_killed */
         uint64_t wall_us, user_us, sys_us, cpu_us; /* cpu_us: the exec's whole tree, 0 if unknown */
         uint64_t out_bytes, err_bytes, cut_bytes;  /* produced; dropped by CUT */
-        uint32_t disk_full;    /* bit 0: no blocks left in the layer at the end, bit 1: no inodes */
+        uint32_t disk_full;         /* bit 0: no blocks left in the layer at the end, bit 1: no inodes */
+        uint64_t memory_peak_bytes; /* where init watches memory; else 0 */
+        uint32_t pids_hits;    /* where init watches processes: how often the limit was seen to be reached */
         uint32_t left;         /* processes of the exec that go on in the background */
         int32_t last_denied;   /* system call number, -1: none */
         uint32_t denied_count; /* rows of denied */

@@ -35,6 +35,7 @@ struct cay_engine_box {
         int link_fd;                       /* stream to init; taken by the caller (set to -1 when taken) */
         uint8_t secret[CAY_ENGINE_SECRET]; /* for the link's HELLO */
         unsigned skipped;                  /* limits that are not held, as the spec allowed */
+        unsigned watched;                  /* limits that are held by watching, not by the kernel: weaker */
         const char *workspace; /* as commands see it; NULL: /workspace. The engine's, until destroyed */
         struct cay_engine_stats stats; /* as of stats or destroy */
 };
@@ -45,9 +46,13 @@ enum {                             /* cay_engine_ops.lacks: what every isolating
                2, /* code can do whatever the caller can: only used when asked for by name */
 };
 
+enum {                          /* cay_engine_ops.caps: what not every engine can */
+       CAY_ENGINE_CAN_KEEP = 1, /* `stop` is there: the writable layer stays over it */
+};
+
 struct cay_engine_ops {
         const char *name;
-        unsigned lacks;
+        unsigned lacks, caps;
 
         /* Checks its means; may block, start-up only. */
         int (*open)(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err);
@@ -67,6 +72,16 @@ struct cay_engine_ops {
                        struct cay_job *job);
         void (*relink)(struct cay_engine *e, struct cay_engine_box *box,
                        struct cay_job *job); /* a fresh link_fd; the old stream ends */
+        /*
+         * A link to a box that an earlier process of ours made and that lives on: id and secret are given, link_fd, workspace, skipped and
+         * watched are filled. CAY_NOT_FOUND: there is no such box. May be NULL: relink does it.
+         */
+        void (*adopt)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
+        /*
+         * Ends everything in the box and keeps its writable layer: create with the same id goes on with it, destroy lets it go, list
+         * does not name it. NULL without CAY_ENGINE_CAN_KEEP.
+         */
+        void (*stop)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         void (*freeze)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*thaw)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
@@ -76,6 +91,8 @@ struct cay_engine_ops {
         void (*on_gone)(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx);
         /* Calls back for every box there is. */
         void (*list)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx);
+        /* Can it be asked at all (its helper lives)? 0, or -1 with the reason. Does not block. May be NULL: nobody knows. */
+        int (*health)(struct cay_engine *e, struct cay_error *err);
         /* Step times since open, oldest first: name, microseconds since start; NULL when not traced. */
         void (*trace)(struct cay_engine *e,
                       void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx);

@@ -20,8 +20,10 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
         default:
                 return cay_fail(err, CAY_INVALID, "unknown kind of template (%d)", (int)spec->template_kind);
         }
-        if (spec->workspace_rw && spec->workspace_fd < 0)
+        if ((spec->workspace_rw || spec->workspace_cow) && spec->workspace_fd < 0)
                 return cay_fail(err, CAY_INVALID, "a writable workspace needs a folder");
+        if (spec->workspace_rw && spec->workspace_cow)
+                return cay_fail(err, CAY_INVALID, "a workspace is either writable or copy-on-write");
         if (spec->may_skip & ~CAY_LIMIT_MASK_ALL)
                 return cay_fail(err, CAY_INVALID, "unknown limits among those that may be skipped");
 #ifndef CAY_TEST_HOOKS
@@ -53,19 +55,28 @@ int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, 
         return 0;
 }
 
-int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, bool *ret_rw, struct cay_error *err)
+int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, enum cay_workspace_mode *ret_mode,
+                             struct cay_error *err)
 {
+        static const struct {
+                const char *word;
+                enum cay_workspace_mode mode;
+        } words[] = { { ":ro", CAY_WORKSPACE_RO },
+                      { ":rw", CAY_WORKSPACE_RW },
+                      { ":cow", CAY_WORKSPACE_COW } };
         const char *colon = strrchr(text, ':');
+        enum cay_workspace_mode mode = CAY_WORKSPACE_RO;
         size_t len = strlen(text);
-        bool rw = false;
 
-        if (colon != NULL && (strcmp(colon, ":ro") == 0 || strcmp(colon, ":rw") == 0)) {
-                rw = colon[2] == 'w';
+        for (unsigned i = 0; colon != NULL && i < CAY_COUNT(words); i++) {
+                if (strcmp(colon, words[i].word) != 0)
+                        continue;
+                mode = words[i].mode;
                 len = (size_t)(colon - text);
         }
         if (len == 0)
                 return cay_fail(err, CAY_INVALID, "the folder's name is empty");
         *ret_dir_len = len;
-        *ret_rw = rw;
+        *ret_mode = mode;
         return 0;
 }

@@ -13,14 +13,21 @@ enum cay_template_kind {
         CAY_TEMPLATE_ROOTFS, /* a directory */
 };
 
+enum cay_workspace_mode {
+        CAY_WORKSPACE_RO,
+        CAY_WORKSPACE_RW,
+        CAY_WORKSPACE_COW, /* writable, but the folder stays as it is: what was changed is a change set afterwards */
+};
+
 struct cay_spec {
         char id[CAY_NAME_MAX + 1];
         enum cay_template_kind template_kind;
         int rootfs_fd;    /* O_PATH directory for CAY_TEMPLATE_ROOTFS, else -1 */
         int workspace_fd; /* O_PATH directory mapped to /workspace, or -1: empty */
-        bool workspace_rw;
-        bool read_only;  /* root read-only; /workspace, /tmp and /dev/shm stay writable */
-        bool one_shot;   /* ends with its first command */
+        bool workspace_rw,
+                workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
+        bool read_only;        /* root read-only; /workspace, /tmp and /dev/shm stay writable */
+        bool one_shot;         /* ends with its first command */
         bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
         struct cay_limits limits;
         unsigned may_skip; /* limits (mask) that need not hold on this host */
@@ -32,5 +39,6 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);
 /* "host", "rootfs:DIR", or DIR (with a '/' in it, so that a mistyped word is no folder); ret_dir points into text. */
 int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,
                             struct cay_error *err);
-/* "DIR[:ro|:rw]": how long DIR is and whether it is writable. Read-only unless asked for: the safe default. */
-int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, bool *ret_rw, struct cay_error *err);
+/* "DIR[:ro|:rw|:cow]": how long DIR is and what may be done to it. Read-only unless asked for: the safe default. */
+int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, enum cay_workspace_mode *ret_mode,
+                             struct cay_error *err);

@@ -23,10 +23,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files_text.h"
 #include "init/archive_plan.h"
 #include "init/files.h"
 #include "init/files_chain.h"
-#include "init/files_text.h"
 
 enum { REPLACE_TRIES = 8 }; /* against somebody who makes the name again each time */
 

@@ -24,11 +24,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files_text.h"
 #include "init/archive_plan.h"
 #include "init/files.h"
-#include "init/files_text.h"
 #include "init/files_walk.h"
-#include "init/tar.h"
+#include "tar/tar.h"
 
 struct pack {
         struct cay_files_walk walk;

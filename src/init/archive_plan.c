@@ -3,7 +3,7 @@
 
 #include "init/archive_plan.h"
 
-#include "init/files_text.h"
+#include "base/files_text.h"
 
 enum { COMPONENT_MAX = 255 };
 

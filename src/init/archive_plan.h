@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "init/tar_reader.h"
+#include "tar/tar_reader.h"
 
 #define CAY_ARCHIVE_ENTRIES_MAX 1000000u /* where the caller sets no limit */
 #define CAY_ARCHIVE_DEPTH_MAX 4096u      /* components of a name */

@@ -386,7 +386,7 @@ void cay_channel_close(struct cay_channel *ch)
         bool running = ch->state != CAY_CHANNEL_ENDED;
 
         ch->closed = true;
-        if (ch->one_shot) /* nobody waits for anything of this box any more */
+        if (cay_channel_ends_box(ch)) /* nobody waits for anything of this box any more */
                 ch->init->leaving = true;
         cay_feed_stop(&ch->feed);
         for (int i = 0; i < CAY_CHANNEL_OUTS; i++)

@@ -88,6 +88,12 @@ struct cay_channel {
         bool is_freeing;
 };
 
+/* When it ends the box does, too: nobody asks for anything more of it. */
+static inline bool cay_channel_ends_box(const struct cay_channel *ch)
+{
+        return ch->one_shot && !(ch->exec_flags & CAY_BOX_STAY);
+}
+
 /* The stream is gone or another one begins: every channel has to be introduced again. */
 void cay_channel_cut_all(struct cay_init *init);
 void cay_channel_forget_ended(struct cay_init *init); /* SYNC: ended ones that were not introduced */

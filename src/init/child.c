@@ -29,7 +29,9 @@
 #include "sys/syscalls.h"
 #include "sys/unix_socket.h"
 
-#define STATUS_FD 3 /* where the socket to init is moved */
+#define STATUS_FD 3  /* where the socket to init is moved */
+#define CHANGES_FD 4 /* of the worker CHANGES: the workspace's two layers */
+#define BASE_FD 5
 #define MEMLOCK_MAX (64u * 1024)
 #define MSGQUEUE_MAX (800u * 1024)
 #define SIGPENDING_MAX 1024u
@@ -123,8 +125,12 @@ int cay_child_prepare(const struct cay_init *init)
         return r;
 }
 
-static int join_cgroups(const struct cay_init *init)
+static int join_cgroups(const struct cay_init *init, int node_fd)
 {
+        int r = node_fd >= 0 ? sys_write_file(node_fd, "cgroup.procs", "0") : 0;
+
+        if (r < 0)
+                return r;
         for (int i = CAY_INIT_FD_JOIN0; i < CAY_INIT_FD_COUNT; i++) {
                 if (init->fds[i] >= 0 && write(init->fds[i], "0", 1) < 0)
                         return -errno;
@@ -152,6 +158,8 @@ static int set_rlimits(const struct cay_child *c)
         r = limit(RLIMIT_NOFILE, files > 0 ? files : c->init->files_max);
         if (r == 0 && bytes > 0)
                 r = limit(RLIMIT_FSIZE, bytes);
+        if (r == 0 && !c->worker)
+                r = cay_watcher_limit(c->init);
         return r;
 }
 
@@ -164,7 +172,7 @@ static int switch_ids(const struct cay_child *c)
                 return r == 0 && c->uid != geteuid() ? sys_setresuid(c->uid, c->uid, c->uid) : r;
         }
         r = sys_setgroups(0, NULL);
-        if (r == -EPERM && getgroups(0, NULL) == 0)
+        if (r == -EPERM && (getgroups(0, NULL) == 0 || c->init->config.flags & CAY_INIT_ONE_ID))
                 r = 0; /* a user namespace may forbid the call; there is nothing to drop, then */
         if (r == 0)
                 r = sys_setresgid(c->gid, c->gid, c->gid);
@@ -209,14 +217,25 @@ static int enter_directory(const struct cay_child *c)
         return chdir(path) < 0 ? -errno : 0;
 }
 
-/* Without no_new_privs (a test has it off) the kernel lets nobody but root in: then there are no such layers. */
-static int enter_landlock(const struct cay_init *init)
+static bool has_layers(const struct cay_child *c)
 {
+        return c->worker && c->open->kind == CAY_BOX_CHANGES && c->init->fds[CAY_INIT_FD_CHANGES] >= 0 &&
+               c->init->fds[CAY_INIT_FD_BASE] >= 0;
+}
+
+/* Without no_new_privs (a test has it off) the kernel lets nobody but root in: then there are no such layers. */
+static int enter_landlock(const struct cay_child *c)
+{
+        const struct cay_init *init = c->init;
         int r;
 
         if (init->landlock_fd < 0)
                 return 0;
-        r = cay_landlock_enter(init->landlock_fd);
+        if (has_layers(c)) /* these lie outside of what commands see, and it needs nothing else */
+                r = cay_landlock_enter_to_read(
+                        (const int[]){ init->fds[CAY_INIT_FD_CHANGES], init->fds[CAY_INIT_FD_BASE] }, 2);
+        else
+                r = cay_landlock_enter(init->landlock_fd);
         return r == -EPERM && !cay_init_has_layer(init, CAY_LAYER_NNP) ? 0 : r;
 }
 
@@ -228,9 +247,21 @@ static void leak_fds(const struct cay_init *init)
         }
 }
 
+/* By way of higher numbers: one of the two may be where the other goes. */
+static int set_layers(const struct cay_init *init)
+{
+        int changes = fcntl(init->fds[CAY_INIT_FD_CHANGES], F_DUPFD_CLOEXEC, BASE_FD + 1);
+        int base = fcntl(init->fds[CAY_INIT_FD_BASE], F_DUPFD_CLOEXEC, BASE_FD + 1);
+
+        if (changes < 0 || base < 0 || dup3(changes, CHANGES_FD, O_CLOEXEC) < 0 ||
+            dup3(base, BASE_FD, O_CLOEXEC) < 0)
+                return -errno;
+        return 0;
+}
+
 static int set_stdio(const struct cay_child *c)
 {
-        int r;
+        int last = has_layers(c) ? BASE_FD : STATUS_FD, r;
 
         for (int i = 0; i < 3; i++) {
                 if (c->fds[i] >= 0 && dup2(c->fds[i], i) < 0)
@@ -238,19 +269,14 @@ static int set_stdio(const struct cay_child *c)
         }
         if (dup3(c->status_fd, STATUS_FD, O_CLOEXEC) < 0)
                 return -errno;
+        r = has_layers(c) ? set_layers(c->init) : 0;
+        if (r < 0)
+                return r;
         if (!cay_init_has_layer(c->init, CAY_LAYER_FDS)) {
                 leak_fds(c->init);
                 return 0;
         }
-        r = sys_close_range(STATUS_FD + 1, ~0U, 0);
-        if (r == -ENOSYS) { /* before Linux 5.9; everything of ours is CLOEXEC as well */
-                long max = sysconf(_SC_OPEN_MAX);
-
-                for (int fd = STATUS_FD + 1; fd < (max > 0 && max < 65536 ? (int)max : 65536); fd++)
-                        close(fd);
-                return 0;
-        }
-        return r;
+        return sys_close_range((unsigned)last + 1, ~0U, 0);
 }
 
 static int install_filter(const struct cay_child *c)
@@ -399,6 +425,8 @@ _Noreturn static void run_worker(const struct cay_child *c)
                 .out_fd = c->worker->streams & CAY_WORKER_OUT ? 1 : -1,
                 .execs = c->execs,
                 .exec_count = c->exec_count,
+                .changes_fd = has_layers(c) ? CHANGES_FD : -1,
+                .base_fd = has_layers(c) ? BASE_FD : -1,
         };
         char *at = text;
         sigset_t pipe_only;
@@ -426,7 +454,7 @@ _Noreturn static void become(const struct cay_child *c)
 {
         const struct cay_init *init = c->init;
 
-        must(c->status_fd, CAY_STEP_CGROUP, join_cgroups(init));
+        must(c->status_fd, CAY_STEP_CGROUP, join_cgroups(init, c->node_fd));
         if (!cay_init_is_isolated(init))
                 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if (!(init->config.flags & CAY_INIT_OOM_SET))
@@ -440,7 +468,7 @@ _Noreturn static void become(const struct cay_child *c)
         if (cay_init_is_isolated(init))
                 must(c->status_fd, CAY_STEP_CAPS, drop_caps(init));
         must(c->status_fd, CAY_STEP_DIRECTORY, enter_directory(c));
-        must(c->status_fd, CAY_STEP_LANDLOCK, enter_landlock(init));
+        must(c->status_fd, CAY_STEP_LANDLOCK, enter_landlock(c));
         must(c->status_fd, CAY_STEP_STDIO, set_stdio(c));
         if (cay_init_is_isolated(init) && cay_init_has_layer(init, CAY_LAYER_SECCOMP))
                 must(STATUS_FD, CAY_STEP_SECCOMP, install_filter(c));

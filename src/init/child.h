@@ -49,6 +49,7 @@ struct cay_child {
         const struct cay_worker *worker; /* NULL: exec */
         int fds[3];                      /* become 0, 1, 2; -1: init's own, which is /dev/null */
         int status_fd;
+        int node_fd;    /* cgroup2 node to join; -1: it was born into its own, or there is none */
         bool tty, kept; /* kept: below a keeper */
         uint32_t uid, gid;
         const struct cay_worker_exec *execs; /* for a worker that lists processes */

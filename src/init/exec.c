@@ -299,6 +299,8 @@ void cay_exec_put_end(struct cay_channel *ch)
         e->err_bytes = ch->pumps[1].bytes;
         e->cut_bytes = ch->cut_bytes;
         e->disk_full = disk_full(ch->init);
+        e->memory_peak_bytes = ch->init->watcher.peak_bytes;
+        e->pids_hits = ch->init->watcher.pids_hits;
         e->left = ch->init->childless ? 0 : cay_group_count(&ch->group);
         e->last_denied = ch->notify.last;
         e->denied_count = ch->notify.denied_count;

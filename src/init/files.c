@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "init/files_text.h"
+#include "base/files_text.h"
 
 const char *cay_files_base = "/workspace";
 

@@ -10,26 +10,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files_text.h"
 #include "init/files.h"
-#include "init/files_text.h"
 #include "init/files_walk.h"
-
-/* Not through a link: libc goes by a descriptor and /proc. Without /proc it is a look and then the call. */
-static int mode_set(int at, const char *name, mode_t mode)
-{
-        struct stat st;
-
-        if (fchmodat(at, name, mode, AT_SYMLINK_NOFOLLOW) == 0)
-                return 0;
-        if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
-                return -errno;
-        if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return -errno;
-        if (S_ISLNK(st.st_mode))
-                return -ELOOP;
-        /* A swap in between meets the same user's own files: it wins nothing that a command could not do. */
-        return fchmodat(at, name, mode, 0) < 0 ? -errno : 0;
-}
+#include "sys/fd.h"
 
 /*
  * Directories are changed when they are left, so that taking away the right to search does not stop the walk;
@@ -46,7 +30,7 @@ static int tree_entry(struct cay_files_walk *w, mode_t mode, uint64_t *changed)
         if (w->dtype == DT_DIR || w->dtype == DT_UNKNOWN) {
                 r = cay_files_walk_descend(w);
                 if (r == -EACCES) {
-                        r = mode_set(at, w->name, mode);
+                        r = sys_chmod_at(at, w->name, mode);
                         if (r < 0)
                                 return r;
                         r = cay_files_walk_descend(w);
@@ -60,7 +44,7 @@ static int tree_entry(struct cay_files_walk *w, mode_t mode, uint64_t *changed)
                 if (r != -ENOTDIR)
                         return r;
         }
-        r = mode_set(at, w->name, mode);
+        r = sys_chmod_at(at, w->name, mode);
         if (r == 0)
                 ++*changed;
         return r == -ELOOP || r == -ENOENT ? 0 : r;
@@ -87,6 +71,38 @@ static int tree_chmod(struct cay_files_walk *w, mode_t mode, uint64_t *changed)
         return 0;
 }
 
+static int mode_set(const struct cay_files_at *at, mode_t mode, bool follow)
+{
+        if (!follow)
+                return sys_chmod_at(at->fd, at->path, mode);
+        return fchmodat(at->fd, at->path, mode, 0) < 0 ? -errno : 0;
+}
+
+/* Everything below a directory, which is itself changed first if it can't be read, as in tree_entry. */
+static int below_chmod(const struct cay_files_at *at, mode_t mode, bool follow, uint64_t *changed)
+{
+        cay_auto_free struct cay_files_walk *w = malloc(sizeof(*w));
+        int flags = O_RDONLY | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW), r;
+        cay_auto_close int fd = sys_open_at(at->fd, at->path, flags, 0);
+
+        if (fd == -EACCES) {
+                r = mode_set(at, mode, follow);
+                if (r < 0)
+                        return r;
+                fd = sys_open_at(at->fd, at->path, flags, 0);
+                if (fd == -EACCES)
+                        return 0;
+        }
+        if (fd < 0 || !w)
+                return fd < 0 ? fd : -ENOMEM;
+        r = cay_files_walk_init_take(w, cay_take_fd(fd));
+        if (r == 0) {
+                r = tree_chmod(w, mode, changed);
+                cay_files_walk_done(w);
+        }
+        return r;
+}
+
 static int chmod_entry(const struct cay_worker_request *req, struct cay_worker_result *ret,
                        struct cay_error *err)
 {
@@ -96,34 +112,16 @@ static int chmod_entry(const struct cay_worker_request *req, struct cay_worker_r
         mode_t mode = f->mode & 0777;
         struct cay_files_text t;
         struct stat st;
-        int r = 0, fd;
+        int r = 0;
 
         if (cay_files_at_open(&at, req->path, err) < 0)
                 return -1;
         if (fstatat(at.fd, at.path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
                 return cay_files_fail(err, -errno, "chmod", req->path);
-        if ((f->flags & CAY_BOX_RECURSIVE) && S_ISDIR(st.st_mode)) {
-                cay_auto_free struct cay_files_walk *w = malloc(sizeof(*w));
-                int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
-
-                fd = openat(at.fd, at.path, flags);
-                if (fd < 0 && errno == EACCES &&
-                    fchmodat(at.fd, at.path, mode, 0) == 0) /* as in tree_entry */
-                        fd = openat(at.fd, at.path, flags);
-                if (fd < 0 && errno != EACCES)
-                        r = -errno;
-                else if (fd >= 0 && !w)
-                        r = -ENOMEM;
-                else if (fd >= 0)
-                        r = cay_files_walk_init_take(w, fd);
-                if (fd >= 0 && r == 0) {
-                        r = tree_chmod(w, mode, &ret->entries);
-                        cay_files_walk_done(w);
-                }
-        }
+        if ((f->flags & CAY_BOX_RECURSIVE) && S_ISDIR(st.st_mode))
+                r = below_chmod(&at, mode, follow, &ret->entries);
         if (r == 0)
-                r = follow ? (fchmodat(at.fd, at.path, mode, 0) < 0 ? -errno : 0)
-                           : mode_set(at.fd, at.path, mode);
+                r = mode_set(&at, mode, follow);
         if (r == -ELOOP && S_ISLNK(st.st_mode))
                 return cay_fail(err, CAY_CONFLICT, "chmod '%s': a symbolic link has no mode of its own",
                                 cay_files_quote(&t, req->path));

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files_text.h"
 #include "init/files.h"
-#include "init/files_text.h"
 
 static int regular_check(const struct stat *st, const char *path, struct cay_error *err)
 {

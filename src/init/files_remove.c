@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files_text.h"
 #include "init/files.h"
 #include "init/files_chain.h"
-#include "init/files_text.h"
 
 enum {
         LEVELS = 128,

@@ -104,12 +104,16 @@ static int receive_config(struct cay_init *init)
         if (n < 0)
                 return (int)n;
         if ((size_t)n != sizeof(*config) || config->magic != CAY_INIT_MAGIC ||
-            config->size != sizeof(*config) || config->fds >> CAY_INIT_FD_COUNT ||
-            (unsigned)__builtin_popcount(config->fds) != count)
+            config->size != sizeof(*config) || (config->fds | config->inherited) >> CAY_INIT_FD_COUNT ||
+            config->fds & config->inherited || (unsigned)__builtin_popcount(config->fds) != count)
                 return -EPROTO;
         for (int i = 0; i < CAY_INIT_FD_COUNT; i++) {
                 if (config->fds & 1u << i)
                         init->fds[i] = fds[used++];
+                if (config->inherited & 1u << i) { /* made by what became us */
+                        init->fds[i] = CAY_INIT_INHERITED_FD + i;
+                        fcntl(init->fds[i], F_SETFD, FD_CLOEXEC);
+                }
         }
         return 0;
 }
@@ -142,6 +146,7 @@ static void on_child(struct cay_signal *s, int signo, int pid)
         int status;
         pid_t dead;
 
+        cay_watcher_ending(init);
         while ((dead = wait4(-1, &status, WNOHANG, &used)) > 0)
                 cay_channel_reaped(init, dead, status, &used);
         init->childless = dead < 0 && errno == ECHILD;
@@ -241,6 +246,7 @@ int cay_init_main(void)
         int r;
 
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        prctl(PR_SET_NAME, "cay-init", 0, 0, 0); /* also when we run from a copy without a name */
         /* With a pid namespace our death is everybody's; without, we must live on to end what we started (end of the socket). */
         if (getpid() == 1)
                 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

@@ -7,6 +7,7 @@
 
 #include "box/peer.h"
 #include "init/truth.h"
+#include "init/watch.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
 #include "wire/init_config.h"
@@ -42,6 +43,7 @@ struct cay_init {
         uint32_t channel_count;
         uint32_t rings_bytes; /* reserved by channels */
         struct cay_truth truth;
+        struct cay_watcher watcher;
 };
 
 static inline bool cay_init_is_isolated(const struct cay_init *init)

@@ -24,7 +24,8 @@
 #define ABI_FIRST_USED 2
 
 /* Rights by the ABI that brought them; younger than some headers. */
-#define FS_READ 0xdULL /* EXECUTE, READ_FILE, READ_DIR */
+#define FS_READ 0xdULL      /* EXECUTE, READ_FILE, READ_DIR */
+#define FS_READ_ONLY 0xcULL /* the same without EXECUTE */
 #define FS_WRITE_FILE 0x2ULL
 #define FS_ABI1 0x1fffULL         /* everything up to MAKE_SYM */
 #define FS_REFER (1ULL << 13)     /* ABI 2 */
@@ -105,26 +106,41 @@ static int allow_top(int ruleset_fd, uint64_t all)
         return r;
 }
 
-int cay_landlock_make(void)
+/* Rules that allow nothing yet. */
+static int make_empty(uint64_t *ret_all)
 {
-        cay_auto_close int fd = -1;
         struct ruleset attr;
         long abi;
-        int r;
+        int fd;
 
         abi = syscall(NR_CREATE_RULESET, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
         if (abi < 0)
                 return -errno;
         if (abi < ABI_FIRST_USED)
                 return -EOPNOTSUPP;
-        attr.handled_access_fs = rights_of((int)abi);
+        attr.handled_access_fs = *ret_all = rights_of((int)abi);
         fd = (int)syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0);
-        if (fd < 0)
-                return -errno;
-        r = allow_top(fd, attr.handled_access_fs);
-        if (r < 0)
-                return r;
-        return cay_take_fd(fd);
+        return fd < 0 ? -errno : fd;
+}
+
+int cay_landlock_make(void)
+{
+        uint64_t all;
+        cay_auto_close int fd = make_empty(&all);
+        int r = fd < 0 ? fd : allow_top(fd, all);
+
+        return r < 0 ? r : cay_take_fd(fd);
+}
+
+int cay_landlock_enter_to_read(const int *dir_fds, unsigned count)
+{
+        uint64_t all;
+        cay_auto_close int fd = make_empty(&all);
+        int r = fd < 0 ? fd : 0;
+
+        for (unsigned i = 0; r == 0 && i < count; i++)
+                r = allow_fd(fd, dir_fds[i], FS_READ_ONLY);
+        return r < 0 ? r : cay_landlock_enter(fd);
 }
 
 int cay_landlock_enter(int ruleset_fd)

@@ -221,7 +221,7 @@ bool cay_link_is_finished(const struct cay_init *init)
         if (!init->one_shot || !cay_peer_is_flushed(&init->peer))
                 return false;
         for (const struct cay_channel *ch = init->channels; ch; ch = ch->next) {
-                if (ch->one_shot && ch->end_sent)
+                if (cay_channel_ends_box(ch) && ch->end_sent)
                         return true;
         }
         return false;

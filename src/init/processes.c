@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files_text.h"
 #include "init/files.h"
-#include "init/files_text.h"
 #include "init/init.h"
 #include "sys/fd.h"
 

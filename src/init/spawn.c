@@ -131,10 +131,35 @@ static pid_t fork_into(int node_fd)
         return sys_clone3(&args);
 }
 
-/* Kernels before 5.7 cannot fork into a node: there, as without a cgroup2 directory, a keeper does it. */
 static bool has_no_clone_into(pid_t r)
 {
-        return r == -ENOSYS || r == -EINVAL || r == -E2BIG;
+        return r == -EOPNOTSUPP || r == -EINVAL;
+}
+
+/*
+ * Kernels before 5.7 cannot fork into a node. There the child joins before it does anything else, so that nothing of it runs
+ * outside; and we write its number as well, so that from here on killing the node kills it.
+ */
+static pid_t fork_and_join(struct cay_child *c, int node_fd)
+{
+        char text[16];
+        pid_t pid;
+
+        c->node_fd = node_fd;
+        pid = fork_into(-1);
+        if (pid > 0) {
+                snprintf(text, sizeof(text), "%d", (int)pid);
+                sys_write_file(node_fd, "cgroup.procs",
+                               text); /* ignoring: the child fails as well, and says so */
+        }
+        return pid;
+}
+
+static pid_t fork_in_node(struct cay_child *c, int node_fd)
+{
+        pid_t pid = fork_into(node_fd);
+
+        return node_fd >= 0 && has_no_clone_into(pid) ? fork_and_join(c, node_fd) : pid;
 }
 
 static pid_t fork_child(struct cay_channel *ch, struct cay_child *c)
@@ -145,21 +170,17 @@ static pid_t fork_child(struct cay_channel *ch, struct cay_child *c)
         int r;
 
         if (c->worker) {
-                pid = fork_into(workers_node(init));
-        } else if (cgroup >= 0 && ch->one_shot && init->is_pid1) {
+                pid = fork_in_node(c, workers_node(init));
+        } else if (ch->one_shot && init->is_pid1 && (cgroup >= 0 || cay_init_is_isolated(init))) {
                 cay_group_take_box(&ch->group, cgroup);
                 pid = fork_into(-1);
         } else if (cgroup >= 0) {
                 r = cay_group_make_node(&ch->group, cgroup, ch->number);
                 if (r < 0)
                         return r;
-                pid = fork_into(ch->group.node_fd);
+                pid = fork_in_node(c, ch->group.node_fd);
         } else {
-                pid = -ENOSYS;
-        }
-        if (has_no_clone_into(pid)) {
-                cay_group_remove(&ch->group, cgroup);
-                c->kept = !c->worker;
+                c->kept = true; /* see group.h */
                 pid = fork_into(-1);
         }
         if (pid == 0)
@@ -229,12 +250,19 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
         static struct cay_worker_exec execs[CAY_BOX_CHANNELS_MAX];
         cay_auto(ends_close) struct ends e = { { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 } };
         struct cay_init *init = ch->init;
-        struct cay_child c = { .init = init, .open = open, .worker = worker };
+        struct cay_child c = { .init = init, .open = open, .worker = worker, .node_fd = -1 };
         pid_t pid;
         int r;
 
         choose_ids(init, &c);
-        if (cay_init_is_isolated(init) && c.uid == init->uid &&
+        if (init->config.flags & CAY_INIT_ONE_ID && c.uid != init->uid) {
+                cay_channel_fail(ch, CAY_UNSUPPORTED, EINVAL,
+                                 "there is no user %u here: the account that runs cay has no range of ids "
+                                 "(/etc/subuid, /etc/subgid)",
+                                 c.uid);
+                return;
+        }
+        if (cay_init_is_isolated(init) && c.uid == init->uid && !(init->config.flags & CAY_INIT_ONE_ID) &&
             cay_init_has_layer(init, CAY_LAYER_INIT_UID)) {
                 cay_channel_fail(ch, CAY_DENIED, EPERM, "user %u is reserved in a sandbox", c.uid);
                 return;
@@ -260,6 +288,7 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
                 return;
         }
         init->childless = false;
+        cay_watcher_wake(init);
         if (c.kept) {
                 ch->group.keeper = pid; /* OPENED follows when it has told the pid */
         } else {

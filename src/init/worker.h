@@ -35,6 +35,8 @@ struct cay_worker_request {
          */
         const struct cay_worker_exec *execs;
         uint32_t exec_count;
+        /* For CHANGES: the overlay's upper and lower directory, which it alone may look at; -1: there is none. */
+        int changes_fd, base_fd;
 };
 
 /* Plain memory, sent to init in one message. Zeroed before the function runs: code CAY_OK. */

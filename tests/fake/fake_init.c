@@ -17,7 +17,7 @@ struct channel {
         uint16_t kind;
         enum work work;
         uint64_t to_count, counted, limit, produced;
-        bool cut, one_shot;
+        bool cut, one_shot; /* one_shot: the box goes with it */
         char text[4096];
         size_t text_len, text_at;
         enum cay_stream text_stream;
@@ -128,7 +128,8 @@ static void tell_end(struct fake_init *init, struct channel *c)
 
         if (init->script->never_end && c->kind == CAY_BOX_EXEC)
                 return;
-        if (init->script->vanish && c->kind == CAY_BOX_EXEC) {
+        if ((init->script->vanish && c->kind == CAY_BOX_EXEC) ||
+            (init->script->changes.vanish && c->kind == CAY_BOX_CHANGES)) {
                 cut(init);
                 return;
         }
@@ -336,7 +337,7 @@ static int on_open(struct fake_init *init, const struct cay_frame *f, const uint
         cay_receiver_init(&c->in, m.window);
         if (m.kind == CAY_BOX_EXEC) {
                 c->end.exec = s->end;
-                c->one_shot = m.exec.flags & CAY_BOX_ONE_SHOT;
+                c->one_shot = (m.exec.flags & (CAY_BOX_ONE_SHOT | CAY_BOX_STAY)) == CAY_BOX_ONE_SHOT;
                 c->cut = m.exec.flags & CAY_BOX_CUT;
                 c->limit = s->ignore_limits ? 0 : m.exec.output_max_bytes;
                 if (s->end_code != 0)
@@ -349,6 +350,14 @@ static int on_open(struct fake_init *init, const struct cay_frame *f, const uint
                         cay_timer_set(init->loop, &c->wall, m.exec.wall_ms - s->wall_early_ms, on_wall);
         } else if (m.kind == CAY_BOX_READ && s->passwd != NULL) {
                 say(c, CAY_STREAM_OUT, s->passwd, strlen(s->passwd));
+        } else if (m.kind == CAY_BOX_CHANGES) {
+                c->end.code = (uint8_t)s->changes.code;
+                c->end.msg = (struct cay_view){ "no such luck\n", s->changes.code != 0 ? 13 : 0 };
+                c->work = s->changes.stall ? WAIT : COUNT;
+                c->to_count = s->changes.bytes;
+                c->end.file.bytes = s->changes.bytes + s->changes.lie_bytes;
+                c->end.file.entries = s->changes.entries;
+                c->end.file.stat.size = s->changes.left_out;
         } else {
                 c->end.code = CAY_NOT_FOUND;
         }

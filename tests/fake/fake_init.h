@@ -26,6 +26,13 @@ struct fake_script {
         unsigned end_code;           /* the exec is refused with this enum cay_code; 0: it runs */
         struct cay_box_exec_end end; /* added to what END says: disk_full, denied…, killed, cpu_us */
         const char *passwd;          /* what READ of /etc/passwd gives; NULL: not found */
+        struct {
+                unsigned code;              /* CHANGES is refused with this enum cay_code; 0: it is not */
+                uint64_t bytes;             /* of the known pattern */
+                uint64_t entries, left_out; /* as END tells */
+                uint64_t lie_bytes;         /* END tells so many more than were sent */
+                bool vanish, stall;         /* the stream ends in place of END; nothing comes at all */
+        } changes;
 };
 
 struct fake_init;

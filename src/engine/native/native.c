@@ -30,9 +30,11 @@ struct cay_engine_native {
         struct cay_loop *loop;
         struct warden_client warden;
         struct warden_call hello;
-        unsigned can_hold;        /* wire bits */
-        struct cay_error refused; /* what the hello was answered with */
+        struct cay_steps steps;     /* reached in this process */
+        unsigned can_hold, watched; /* wire bits */
+        struct cay_error refused;   /* what the hello was answered with */
         bool greeted;
+        bool lost_boxes; /* the warden went before they did */
         void (*gone)(void *ctx, const char *id);
         void *gone_ctx;
         unsigned rows;                         /* of ids that were ever used */
@@ -103,6 +105,7 @@ static void on_hello(struct warden_call *call, const struct wire_answer *a)
                 snprintf(e->refused.msg, sizeof(e->refused.msg), "%s", a->text);
         } else {
                 e->can_hold = a->hello.can_hold;
+                e->watched = a->hello.watched;
         }
 }
 
@@ -116,11 +119,20 @@ static void on_box_gone(struct warden_client *c, const struct wire_answer *a)
                 e->gone(e->gone_ctx, id);
 }
 
+static bool has_boxes(const struct cay_engine_native *e)
+{
+        for (unsigned i = 0; i < e->rows; i++)
+                if (e->ids[i][0])
+                        return true;
+        return false;
+}
+
 /* Without a warden there are no boxes: the kernel ended them with it. */
 static void on_lost(struct warden_client *c)
 {
         struct cay_engine_native *e = cay_container_of(c, struct cay_engine_native, warden);
 
+        e->lost_boxes = has_boxes(e);
         for (unsigned i = 0; i < e->rows; i++)
                 if (e->ids[i][0] && e->gone)
                         e->gone(e->gone_ctx, e->ids[i]);
@@ -147,7 +159,7 @@ static int native_open(const struct cay_engine_env *env, struct cay_engine **ret
                 return -1;
         }
         cay_step_arm(getpid(), e->warden.pid);
-        cay_step_reached(cay_steps_own(), CAY_STEP_warden_spawned);
+        cay_step_reached(&e->steps, CAY_STEP_warden_spawned);
         warden_client_ask(&e->warden, &e->hello, &hello, NULL,
                           0); /* its answer is awaited when it is needed */
         *ret = &e->engine;
@@ -156,12 +168,16 @@ static int native_open(const struct cay_engine_env *env, struct cay_engine **ret
 
 static int native_close(struct cay_engine *engine)
 {
+        bool dropped;
         int r;
 
         if (!engine)
                 return 0;
+        dropped = !self(engine)->lost_boxes && !has_boxes(self(engine));
         r = warden_client_close(&self(engine)->warden);
         free(self(engine));
+        if (r == -ECHILD)
+                r = dropped ? 0 : -1; /* how it ended is not known, but whether its work was done is */
         return r;
 }
 
@@ -195,8 +211,10 @@ static void on_answer(struct warden_call *warden_call, const struct wire_answer 
         if (a && err.code == CAY_OK) {
                 const struct wire_stats *s = &a->box.stats;
 
-                if (c->type == WIRE_box_make)
+                if (c->type == WIRE_box_make) {
                         c->box->skipped = from_wire(a->box.skipped);
+                        c->box->watched = from_wire(c->e->watched) & ~c->box->skipped;
+                }
                 if (c->type == WIRE_box_stat || c->type == WIRE_box_drop)
                         c->box->stats = (struct cay_engine_stats){ s->memory_bytes, s->memory_peak_bytes,
                                                                    s->oom_kills,    s->pids,
@@ -289,7 +307,8 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         p->inodes = l->inodes;
         p->flags = (spec->read_only ? WIRE_PLAN_READ_ONLY : 0) | (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) |
                    (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
-                   (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0);
+                   (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0) |
+                   (spec->workspace_cow ? WIRE_PLAN_WORKSPACE_COW : 0);
         fds[count++] = links[1];
         if (spec->template_kind == CAY_TEMPLATE_ROOTFS) {
                 p->flags |= WIRE_PLAN_ROOTFS;
@@ -303,7 +322,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         box->link_fd = links[0];
         ask(e, &req, box, job, fds, count);
         close(links[1]);
-        cay_step_reached(cay_steps_own(), CAY_STEP_plan_sent);
+        cay_step_reached(&e->steps, CAY_STEP_plan_sent);
 }
 
 static void native_relink(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
@@ -383,7 +402,7 @@ static void native_trace(struct cay_engine *engine,
         static const char *const who[] = { "cli", "warden", "box" };
         struct trace_call call = { .warden.on_answer = on_trace };
         struct wire_request req = { .type = WIRE_trace };
-        const struct cay_steps *own = cay_steps_own();
+        const struct cay_steps *own = &self(engine)->steps;
 
         warden_client_ask(&self(engine)->warden, &call.warden, &req, NULL, 0);
         warden_client_await(&self(engine)->warden, &call.warden, HELLO_WAIT_MS);

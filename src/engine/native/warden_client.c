@@ -15,7 +15,10 @@
 #include "sys/syscalls.h"
 #include "sys/unix_socket.h"
 
+#define WAIT_FOR_PIDFD 3 /* P_PIDFD, which older headers lack */
 #define CLOSE_WAIT_MS 10000
+#define KILLED_WAIT_MS 2000
+#define BLIND_WAIT_MS 2 /* between looks, where the kernel has no pidfds */
 
 /* The warden gets no environment; test builds hand their switches on. */
 static void pick_environment(char **ret, unsigned max)
@@ -32,19 +35,27 @@ static void pick_environment(char **ret, unsigned max)
         ret[count] = NULL;
 }
 
+/*
+ * Safe in a program with threads and handlers of its own: the child shares our memory until it is another program, so no signal
+ * reaches it before that (the warden sets its own mask), and it calls nothing that a lock could hold up.
+ */
 static int spawn(const char *path, int sock)
 {
         char *argv[] = { "cay-warden", NULL };
         char *env[16];
         volatile int failed = 0;
+        sigset_t all, before;
         int pid;
 
         pick_environment(env, CAY_COUNT(env));
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
         pid = vfork();
-        if (pid < 0)
-                return -errno;
         if (pid == 0) {
+                struct sigaction wait_for_children = { .sa_handler = SIG_DFL };
+
                 setsid(); /* the terminal's signals are ours to handle, not the warden's */
+                sigaction(SIGCHLD, &wait_for_children, NULL); /* being ignored would be inherited */
                 if (sock == WIRE_WARDEN_FD ? fcntl(sock, F_SETFD, 0) < 0 : dup2(sock, WIRE_WARDEN_FD) < 0)
                         failed = errno;
                 else {
@@ -54,11 +65,14 @@ static int spawn(const char *path, int sock)
                 }
                 _exit(127);
         }
-        if (failed) {
-                waitpid(pid, NULL, 0);
-                return -failed;
-        }
-        return pid;
+        if (pid < 0)
+                failed = errno;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (!failed)
+                return pid;
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        return -failed;
 }
 
 /* The warden is gone: every call that waits is told, from here or from the loop. */
@@ -126,6 +140,11 @@ static void on_ready(struct cay_watch *w, uint32_t events)
                 ;
 }
 
+static bool is_missing(int r)
+{
+        return r == -ENOENT || r == -ENOTDIR || r == -EACCES;
+}
+
 int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir,
                        struct cay_error *err)
 {
@@ -133,7 +152,7 @@ int warden_client_open(struct cay_loop *loop, struct warden_client *c, const cha
         char path[4096];
         int socks[2], r;
 
-        c->sock = -1;
+        c->sock = c->pidfd = -1;
         if (snprintf(path, sizeof(path), "%s/cay-warden", program_dir) >= (int)sizeof(path))
                 return cay_fail(err, CAY_INVALID, "the program folder's path is too long");
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
@@ -144,8 +163,10 @@ int warden_client_open(struct cay_loop *loop, struct warden_client *c, const cha
         if (c->pid < 0) {
                 close(c->sock);
                 c->sock = -1;
-                return cay_fail_sys(err, CAY_INTERNAL, c->pid, "start %s", path);
+                return cay_fail_sys(err, is_missing(c->pid) ? CAY_UNAVAILABLE : CAY_INTERNAL, c->pid,
+                                    "start %s", path);
         }
+        c->pidfd = sys_pidfd_open(c->pid, 0);
         r = cay_watch_add(loop, &c->watch, c->sock, EPOLLIN, on_ready);
         if (r < 0) {
                 warden_client_close(c);
@@ -154,32 +175,59 @@ int warden_client_open(struct cay_loop *loop, struct warden_client *c, const cha
         return 0;
 }
 
+/*
+ * A program that ignores SIGCHLD, or that waits for any child, may take the warden's end away from us, and its pid can be another's
+ * then: where there are pidfds, nothing here goes by the pid. 1: ended (*ret_clean: with status 0); 0: not yet; -errno.
+ */
+static int look_for_end(const struct warden_client *c, bool *ret_clean)
+{
+        siginfo_t info = { .si_pid = 0 };
+        int r;
+
+        do
+                r = c->pidfd >= 0 ? waitid((idtype_t)WAIT_FOR_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG)
+                                  : waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG);
+        while (r < 0 && errno == EINTR);
+        if (r < 0)
+                return -errno;
+        *ret_clean = info.si_code == CLD_EXITED && info.si_status == 0;
+        return info.si_pid != 0;
+}
+
+/* Its boxes die with it, and the next warden sweeps. Once we are confined we may not: then it is left to itself. */
+static bool kill_warden(const struct warden_client *c)
+{
+        return c->pidfd >= 0 ? sys_pidfd_send_signal(c->pidfd, SIGKILL) == 0 : kill(c->pid, SIGKILL) == 0;
+}
+
 int warden_client_close(struct warden_client *c)
 {
         uint64_t until = cay_clock_ms() + CLOSE_WAIT_MS;
-        int status = -1;
+        bool clean = false, killed = false;
+        int r;
 
         if (c->sock >= 0)
                 lose(c);
         if (c->pid <= 0)
                 return 0;
-        for (;;) {
-                cay_auto_close int pidfd = sys_pidfd_open(c->pid, 0);
-                struct pollfd p = { .fd = pidfd, .events = POLLIN };
+        while ((r = look_for_end(c, &clean)) == 0) {
+                struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
                 uint64_t now = cay_clock_ms();
 
-                if (pidfd < 0 || waitpid(c->pid, &status, WNOHANG) != 0)
-                        break;
                 if (now >= until) {
-                        /* Its boxes die with it, and the next warden sweeps. Once we are confined we may not, and do not wait. */
-                        if (kill(c->pid, SIGKILL) == 0)
-                                waitpid(c->pid, &status, 0);
-                        break;
+                        if (killed || !kill_warden(c))
+                                break;
+                        killed = true;
+                        until = now + KILLED_WAIT_MS;
                 }
-                poll(&p, 1, (int)(until - now));
+                poll(&p, 1, c->pidfd >= 0 ? (int)(until - now) : BLIND_WAIT_MS);
         }
+        if (c->pidfd >= 0)
+                close(cay_take_fd(c->pidfd));
         c->pid = 0;
-        return status == 0 ? 0 : -1;
+        if (r < 0)
+                return -ECHILD;
+        return clean ? 0 : -1;
 }
 
 void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req,

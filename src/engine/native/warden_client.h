@@ -17,8 +17,9 @@ struct warden_call { /* embedded by whoever asks; pending until on_answer */
 
 struct warden_client {
         struct cay_watch watch;
-        int sock; /* -1: gone */
-        int pid;
+        int sock;  /* -1: gone */
+        int pid;   /* 0: none */
+        int pidfd; /* owned; -1: this kernel has none */
         uint32_t seq;
         struct warden_call *calls;
         void (*on_gone)(struct warden_client *c, const struct wire_answer *a); /* a box ended by itself */
@@ -27,7 +28,10 @@ struct warden_client {
 
 int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir,
                        struct cay_error *err);
-/* Waits (bounded) until the warden has unmade everything and is gone. -1: it did not say that it had. */
+/*
+ * Waits (bounded) until the warden has unmade everything and is gone. -1: it did not say that it had. -ECHILD: it is gone, and
+ * what it said was taken by somebody else in this process.
+ */
 int warden_client_close(struct warden_client *c);
 /* Sends; descriptors are copied. When it cannot be sent the call is answered with NULL from the loop. */
 void warden_client_ask(struct warden_client *c, struct warden_call *call, struct wire_request *req,

@@ -33,7 +33,7 @@ static void become_init(const char *path, int control, int cwd)
                 sys_close_range(CAY_INIT_CONTROL_FD + 1, ~0u, 0);
                 execve(path, argv, envp);
         }
-        _exit(127); /* its death is told by its pidfd */
+        _exit(127); /* its death is told by what watch_end gives */
 }
 
 static int sockets(int type, int *ret_ours, int *ret_theirs, struct cay_error *err)
@@ -72,6 +72,18 @@ static int configure(int control, const uint8_t secret[32], uint32_t test_off, i
         return 0;
 }
 
+/* Before Linux 5.3 there are no pidfds; there the end of the control socket tells, since nobody but init has the other side
+   (a moment before init can be waited for: who must be sure looks again). */
+static int watch_end(pid_t pid, int control)
+{
+        int fd = sys_pidfd_open(pid, 0);
+
+        if (fd >= 0)
+                return fd;
+        fd = fcntl(control, F_DUPFD_CLOEXEC, 0);
+        return fd < 0 ? -errno : fd;
+}
+
 int cay_init_child_start(struct cay_init_child *c, const char *path, int cwd, const uint8_t secret[32],
                          uint32_t test_off, int *ret_link, struct cay_error *err)
 {
@@ -89,7 +101,7 @@ int cay_init_child_start(struct cay_init_child *c, const char *path, int cwd, co
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "start %s", path);
         if (pid == 0)
                 become_init(path, control_theirs, cwd);
-        pidfd = sys_pidfd_open(pid, 0);
+        pidfd = watch_end(pid, control);
         if (pidfd < 0) {
                 kill(pid, SIGKILL); /* has had no command yet: it is alone */
                 waitpid(pid, NULL, 0);

@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 struct cay_init_child {
-        pid_t pid;   /* 0: none */
-        int pidfd;   /* owned; -1: none */
+        pid_t pid; /* 0: none */
+        int pidfd; /* owned; becomes readable when init ends (without pidfds: the control socket); -1: none */
         int control; /* owned; closing it ends init; -1: none */
 };
 

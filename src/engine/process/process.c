@@ -132,6 +132,10 @@ static int check(struct process_engine *pe, const struct cay_spec *spec, struct 
                                 "the process engine has no root of its own: no template but host");
         if (spec->read_only)
                 return cay_fail(err, CAY_UNSUPPORTED, "the process engine cannot make its root read-only");
+        if (spec->workspace_cow)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "the process engine has no copy-on-write workspace: commands would change "
+                                "the folder itself; use the native engine, or give it as DIR:rw");
         if (spec->workspace_fd >= 0 && !spec->workspace_rw)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the process engine cannot make a workspace read-only: give it as DIR:rw");

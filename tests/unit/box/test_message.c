@@ -232,7 +232,7 @@ static void exec_refusals(void **state)
 
         REFUSED_EXEC(window, CAY_BOX_WINDOW_MIN - 1, 2, put_u32);
         REFUSED_EXEC(window, CAY_BOX_WINDOW_MAX + 1, 2, put_u32);
-        REFUSED_EXEC(exec.flags, 16u, 6, put_u32);
+        REFUSED_EXEC(exec.flags, 32u, 6, put_u32);
         REFUSED_EXEC(exec.flags, 1u << 31, 6, put_u32);
         REFUSED_EXEC(exec.wall_ms, CAY_BOX_TIME_MAX_MS + 1, 22, put_u64);
         REFUSED_EXEC(exec.cpu_ms, UINT64_MAX, 30, put_u64);
@@ -376,6 +376,10 @@ static void file_refusals(void **state)
         mem[0] = CAY_BOX_KIND_COUNT;
         assert_int_equal(DECODE(open, (size_t)len, &back), -EPROTO);
 
+        m = good_file(CAY_BOX_CHANGES);
+        m.file.path = view("");
+        len = cay_box_open_encode(&m, NULL, NULL, mem, sizeof(mem));
+        assert_int_equal(cay_box_open_decode(mem, (size_t)len, &back), 0);
         m = good_file(CAY_BOX_PROCESSES);
         m.file.path = view("");
         len = cay_box_open_encode(&m, NULL, NULL, mem, sizeof(mem));
@@ -485,11 +489,12 @@ static void end_refusals(void **state)
         REFUSED_END(exec.err_bytes, 1ull << 63, 78, put_u64);
         REFUSED_END(exec.cut_bytes, 1ull << 63, 86, put_u64);
         REFUSED_END(exec.disk_full, 4, 94, put_i32);
-        REFUSED_END(exec.left, 1u << 31, 98, put_i32);
-        REFUSED_END(exec.last_denied, -2, 102, put_i32);
-        REFUSED_END(exec.denied_count, CAY_BOX_DENIED_MAX + 1, 106, put_i32);
-        REFUSED_END(exec.denied[0].nr, 1u << 31, 110, put_i32);
-        REFUSED_END(exec.denied[15].count, 0, 110 + 15 * 8 + 4, put_i32);
+        REFUSED_END(exec.memory_peak_bytes, 1ull << 63, 98, put_u64);
+        REFUSED_END(exec.left, 1u << 31, 110, put_i32);
+        REFUSED_END(exec.last_denied, -2, 114, put_i32);
+        REFUSED_END(exec.denied_count, CAY_BOX_DENIED_MAX + 1, 118, put_i32);
+        REFUSED_END(exec.denied[0].nr, 1u << 31, 122, put_i32);
+        REFUSED_END(exec.denied[15].count, 0, 122 + 15 * 8 + 4, put_i32);
 
         m.exec.exit_code = -1;
         m.exec.signal = 65;

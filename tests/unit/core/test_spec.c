@@ -46,6 +46,13 @@ static void checks(void **state)
         s = good();
         s.workspace_rw = true;
         refused(&s, "needs a folder");
+        s.workspace_fd = 0;
+        s.workspace_cow = true;
+        refused(&s, "either writable or copy-on-write");
+        s.workspace_rw = false;
+        assert_int_equal(cay_spec_check(&s, &err), 0);
+        s.workspace_fd = -1;
+        refused(&s, "needs a folder");
         s = good();
         s.id[0] = '\0';
         refused(&s, "is not a name");
@@ -85,23 +92,27 @@ static void workspaces(void **state)
         static const struct {
                 const char *text;
                 int len; /* -1: refused */
-                bool rw;
+                enum cay_workspace_mode mode;
         } rows[] = {
-                { "dir", 3, false }, { "dir:ro", 3, false }, { "dir:rw", 3, true },
-                { "a:b", 3, false }, { "a:ro:rw", 4, true }, { ":rw", -1, false },
-                { "", -1, false },   { "dir:", 4, false },   { "/a:rwx", 6, false },
+                { "dir", 3, CAY_WORKSPACE_RO },       { "dir:ro", 3, CAY_WORKSPACE_RO },
+                { "dir:rw", 3, CAY_WORKSPACE_RW },    { "dir:cow", 3, CAY_WORKSPACE_COW },
+                { "a:b", 3, CAY_WORKSPACE_RO },       { "a:ro:rw", 4, CAY_WORKSPACE_RW },
+                { "a:rw:cow", 4, CAY_WORKSPACE_COW }, { ":rw", -1, CAY_WORKSPACE_RO },
+                { ":cow", -1, CAY_WORKSPACE_RO },     { "", -1, CAY_WORKSPACE_RO },
+                { "dir:", 4, CAY_WORKSPACE_RO },      { "/a:rwx", 6, CAY_WORKSPACE_RO },
+                { "a:cows", 6, CAY_WORKSPACE_RO },
         };
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
                 struct cay_error err = { 0 };
                 size_t len = 0;
-                bool rw = false;
-                int r = cay_spec_parse_workspace(rows[i].text, &len, &rw, &err);
+                enum cay_workspace_mode mode = CAY_WORKSPACE_RO;
+                int r = cay_spec_parse_workspace(rows[i].text, &len, &mode, &err);
 
                 assert_int_equal(r, rows[i].len < 0 ? -1 : 0);
                 if (r == 0) {
                         assert_int_equal(len, rows[i].len);
-                        assert_int_equal(rw, rows[i].rw);
+                        assert_int_equal(mode, rows[i].mode);
                 }
         }
 }

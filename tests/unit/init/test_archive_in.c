@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "init/archive_plan.h"
-#include "init/tar.h"
+#include "tar/tar.h"
 
 /* --- An archive under construction --- */
 

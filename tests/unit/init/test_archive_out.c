@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "init/tar_reader.h"
+#include "tar/tar_reader.h"
 
 /* --- Reading streams back --- */
 

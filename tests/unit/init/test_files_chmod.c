@@ -3,6 +3,8 @@
 
 #include "test_files.h"
 
+#include "tools/old_kernel.h"
+
 static void bits_are_set_and_cut(void **state)
 {
         cay_auto(run_done) struct run r = { .mode = 07751 };
@@ -90,9 +92,23 @@ static void deep_trees_are_changed(void **state)
         assert_int_equal(mode_of("d/d/d"), 0750);
 }
 
+/* From here on there is no fchmodat2; what is blocked stays so, hence at the end. */
+static void an_older_kernel(void **state)
+{
+        (void)state;
+        assert_int_equal(old_kernel_block("fchmodat2"), 0);
+        assert_true(old_kernel_lacks("fchmodat2"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                FILE_TEST(bits_are_set_and_cut),
+                FILE_TEST(links_are_not_followed_unless_asked),
+                FILE_TEST(trees_are_changed_without_leaving_them),
+                FILE_TEST(closed_trees_are_opened),
+                FILE_TEST(deep_trees_are_changed),
+                cmocka_unit_test(an_older_kernel),
                 FILE_TEST(bits_are_set_and_cut),
                 FILE_TEST(links_are_not_followed_unless_asked),
                 FILE_TEST(trees_are_changed_without_leaving_them),

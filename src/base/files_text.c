@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Percent-encoding of names that may hold any byte but NUL and a slash. */
 
-#include "init/files_text.h"
+#include "base/files_text.h"
 
 #include <stdbool.h>
 

@@ -14,8 +14,10 @@
 #define CAY_TAR_BLOCK 512u
 #define CAY_TAR_NAME_MAX 16383u      /* bytes of a member's name or link target, without NUL */
 #define CAY_TAR_PAX_MAX (64u * 1024) /* bytes of one extended header's data */
+#define CAY_TAR_KIND_MAX 15u         /* bytes of the record CAY.kind, and of CAY.base: see change.h */
+#define CAY_TAR_BASE_MAX 127u
 #define CAY_TAR_HEADERS_MAX                                                                                  \
-        (CAY_TAR_BLOCK * 4 + 2 * (CAY_TAR_NAME_MAX + 1)) /* cay_tar_member_format writes no more */
+        (CAY_TAR_BLOCK * 5 + 2 * (CAY_TAR_NAME_MAX + 1)) /* cay_tar_member_format writes no more */
 
 enum cay_tar_type {
         CAY_TAR_OTHER, /* a type flag that we do not know */
@@ -47,6 +49,7 @@ struct cay_tar_header {
 struct cay_tar_pax {
         bool has_path, has_link, has_size, has_mtime, has_sparse;
         struct cay_view path, link; /* into the block; not NUL-terminated, never with a NUL inside */
+        struct cay_view kind, base; /* likewise: CAY.kind, CAY.base; len 0 where there is none */
         uint64_t size;
         int64_t mtime_s;
         uint32_t mtime_ns;
@@ -59,6 +62,7 @@ struct cay_tar_member {
         int64_t mtime_s;
         uint32_t mtime_ns;
         const char *name, *link; /* C strings; link is "" where there is none */
+        const char *kind, *base; /* of a change set (change.h); NULL: none */
 };
 
 /*
@@ -72,9 +76,9 @@ int cay_tar_pax_parse(const void *mem, size_t len, struct cay_tar_pax *ret);
 
 /*
  * Writes the header of a member, with a pax header before it where ustar's fields are too small, and returns
- * the bytes written, or -ENAMETOOLONG, -EINVAL (type that we do not write), -EMSGSIZE (mem too small). mtime
- * is written in whole seconds, with its fraction only where there is a pax header anyway; owner fields are 0
- * with no names: the unpacking side decides who owns files.
+ * the bytes written, or -ENAMETOOLONG, -EINVAL (type that we do not write, kind or base too long), -EMSGSIZE
+ * (mem too small). mtime is written in whole seconds, with its fraction only where there is a pax header
+ * anyway; owner fields are 0 with no names: the unpacking side decides who owns files.
  */
 int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size);
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "init/tar_reader.h"
+#include "tar/tar_reader.h"
 
 static struct log {
         struct cay_tar_sink sink;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "init/files_text.h"
+#include "base/files_text.h"
 
 static void plain_names_stay(void **state)
 {

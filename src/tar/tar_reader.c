@@ -13,16 +13,25 @@
  * too, after its last member.
  */
 
-#include "init/tar_reader.h"
+#include "tar/tar_reader.h"
 
 #include <errno.h>
 #include <sys/types.h>
 
-#include "init/files_text.h"
+#include "base/files_text.h"
 
 static size_t smaller(size_t a, uint64_t b)
 {
         return b < a ? (size_t)b : a;
+}
+
+/* What was said about the next member holds for it alone. */
+static void extras_forget(struct cay_tar_reader *r)
+{
+        r->extras = 0;
+        r->has_name = r->has_link = false;
+        r->kind[0] = r->base[0] = '\0';
+        r->pax = (struct cay_tar_pax){ 0 };
 }
 
 void cay_tar_reader_init(struct cay_tar_reader *r, struct cay_tar_sink *sink)
@@ -34,9 +43,7 @@ void cay_tar_reader_init(struct cay_tar_reader *r, struct cay_tar_sink *sink)
         r->padding = 0;
         r->have = 0;
         r->extra = CAY_TAR_OTHER;
-        r->extras = 0;
-        r->has_name = r->has_link = false;
-        r->pax = (struct cay_tar_pax){ 0 };
+        extras_forget(r);
 }
 
 static const char *member_name(const struct cay_tar_reader *r)
@@ -66,6 +73,14 @@ static int name_keep(const struct cay_tar_reader *r, char *to, const char *from,
         return 0;
 }
 
+/* The parser has seen to it that they fit. */
+static void view_keep(char *to, struct cay_view v)
+{
+        if (v.len > 0)
+                memcpy(to, v.ptr, v.len);
+        to[v.len] = '\0';
+}
+
 static int pax_apply(struct cay_tar_reader *r, struct cay_error *err)
 {
         struct cay_tar_pax pax;
@@ -89,6 +104,8 @@ static int pax_apply(struct cay_tar_reader *r, struct cay_error *err)
                         return -1;
                 r->has_link = true;
         }
+        view_keep(r->kind, pax.kind);
+        view_keep(r->base, pax.base);
         r->pax = pax;
         return 0;
 }
@@ -150,6 +167,8 @@ static int member_begin(struct cay_tar_reader *r, struct cay_error *err)
                 .mtime_ns = r->pax.has_mtime ? r->pax.mtime_ns : 0,
                 .name = member_name(r),
                 .link = r->has_link ? r->link : r->header.link,
+                .kind = r->kind[0] ? r->kind : NULL,
+                .base = r->base[0] ? r->base : NULL,
         };
 
         /*
@@ -183,9 +202,7 @@ static int member_begin(struct cay_tar_reader *r, struct cay_error *err)
         r->left = m.size;
         r->padding = cay_tar_padding(m.size);
         r->state = m.size > 0 ? CAY_TAR_IN_DATA : CAY_TAR_AT_HEADER;
-        r->extras = 0;
-        r->has_name = r->has_link = false;
-        r->pax = (struct cay_tar_pax){ 0 };
+        extras_forget(r);
         return 0;
 }
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "init/tar.h"
+#include "tar/tar.h"
 
 struct cay_tar_sink;
 
@@ -47,8 +47,9 @@ struct cay_tar_reader {
         struct cay_tar_header header;
         enum cay_tar_type extra; /* what is being collected in records */
         unsigned extras;         /* bit set over enum cay_tar_type: seen before the next member */
-        struct cay_tar_pax pax;  /* its views are not kept: path and link go to name and link below */
+        struct cay_tar_pax pax;  /* its views are not kept: they go to name, link, kind and base below */
         bool has_name, has_link;
+        char kind[CAY_TAR_KIND_MAX + 1], base[CAY_TAR_BASE_MAX + 1]; /* "": none */
         uint8_t block[CAY_TAR_BLOCK];
         char name[CAY_TAR_NAME_MAX + 1];
         char link[CAY_TAR_NAME_MAX + 1];

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "init/tar.h"
+#include "tar/tar.h"
 
 static void checksum_fix(uint8_t *block)
 {

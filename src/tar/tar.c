@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Header blocks and pax records of tar archives, to and from plain structs. */
 
-#include "init/tar.h"
+#include "tar/tar.h"
 
 #include <errno.h>
 
@@ -216,6 +216,14 @@ static int record_apply(struct cay_tar_pax *pax, struct cay_view key, struct cay
                 pax->link = value;
                 return memchr(value.ptr, '\0', value.len) ? -EINVAL : 0;
         }
+        if (key_is(key, "CAY.kind")) {
+                pax->kind = value;
+                return value.len > CAY_TAR_KIND_MAX || memchr(value.ptr, '\0', value.len) ? -EINVAL : 0;
+        }
+        if (key_is(key, "CAY.base")) {
+                pax->base = value;
+                return value.len > CAY_TAR_BASE_MAX || memchr(value.ptr, '\0', value.len) ? -EINVAL : 0;
+        }
         if (key_is(key, "size")) {
                 pax->has_size = value.len > 0;
                 return value.len > 0 ? decimal_parse(value, SIZE_MAX_BYTES, &pax->size) : 0;
@@ -382,6 +390,7 @@ int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size
 {
         size_t len = strlen(m->name), link_len = strlen(m->link), records_len, padding;
         bool long_name = prefix_find(m->name, len)<0, long_link = link_len> LINK.len;
+        size_t kind_len = m->kind ? strlen(m->kind) : 0, base_len = m->base ? strlen(m->base) : 0;
         bool big = m->size > OCTAL_12_MAX;
         bool far = m->mtime_s < 0 || (uint64_t)m->mtime_s > OCTAL_12_MAX;
         uint8_t *out = mem;
@@ -389,6 +398,8 @@ int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size
         char flag = '\0';
 
         if (len == 0 || m->size > SIZE_MAX_BYTES)
+                return -EINVAL;
+        if (kind_len > CAY_TAR_KIND_MAX || base_len > CAY_TAR_BASE_MAX)
                 return -EINVAL;
         if (len > CAY_TAR_NAME_MAX || link_len > CAY_TAR_NAME_MAX)
                 return -ENAMETOOLONG;
@@ -402,7 +413,7 @@ int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size
                 return -EINVAL;
         if (size < CAY_TAR_BLOCK)
                 return -EMSGSIZE;
-        if (!long_name && !long_link && !big && !far) {
+        if (!long_name && !long_link && !big && !far && kind_len == 0 && base_len == 0) {
                 block_put(out, flag, m->name, len, m->link, m->mode, m->size, m->mtime_s);
                 return CAY_TAR_BLOCK;
         }
@@ -420,6 +431,10 @@ int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size
                 at = size_put(at, end, m->size);
         if (far || m->mtime_ns > 0)
                 at = time_put(at, end, m->mtime_s, m->mtime_ns);
+        if (kind_len > 0)
+                at = record_put(at, end, "CAY.kind", m->kind, kind_len);
+        if (base_len > 0)
+                at = record_put(at, end, "CAY.base", m->base, base_len);
         if (!at)
                 return -EMSGSIZE;
         records_len = (size_t)(at - records);
