@@ -3,8 +3,12 @@
 #
 # build/        release            build/check   test hooks, musl programs
 # build/asan    ASan + UBSan       build/clang   clang, warnings as errors       build/fuzz   libFuzzer
+# build/vm      what the test machine boots from
+# build/deb     the Debian package and its own build
 
+BUILD ?= build
 PREFIX ?= /usr/local
+LIBDIR ?= lib
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
 RUNS ?= 200
@@ -16,7 +20,8 @@ define configure
         $(2) meson setup $(1) $(3) >$(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }; }
 endef
 
-.PHONY: all help run test check check-style format tidy bench fuzz install clean
+.PHONY: all help run test check check-style format tidy bench fuzz install uninstall deb clean
+.PHONY: test-vm test-vm-small
 .PHONY: build build-check build-asan build-clang build-fuzz
 
 all: build
@@ -25,12 +30,15 @@ help:
 	@echo "make              build into build/ (build/cay runs in place)"
 	@echo "make run          install what is missing, build, show a few boxes at work"
 	@echo "make test         install what is missing, run every test (plain and sanitizer build)"
+	@echo "make test-vm      the tests on Debian's kernel with cgroup v2 alone, in qemu (test-vm-small: what CI runs of it)"
 	@echo "make check-style  formatting, layers, headers that stand alone"
 	@echo "make format       let clang-format decide"
 	@echo "make tidy         clang-tidy over src/"
 	@echo "make bench        cay against bubblewrap and runc (RUNS=$(RUNS))"
 	@echo "make fuzz         every fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
-	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
+	@echo "make install      PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR)"
+	@echo "make uninstall    the same, removed"
+	@echo "make deb          build/deb/cay_VERSION_ARCH.deb"
 	@echo "make clean        remove build/"
 
 build:
@@ -67,12 +75,23 @@ test check:
 	@$(MAKE) --no-print-directory build-check build-asan
 	@scripts/run_tests
 
+# build/vm keeps the kernel and the root file system.
+test-vm:
+	@scripts/bootstrap build check vm
+	@$(MAKE) --no-print-directory build-check
+	@scripts/test_vm all
+
+test-vm-small:
+	@scripts/bootstrap build check vm
+	@$(MAKE) --no-print-directory build-check
+	@scripts/test_vm small
+
 check-style:
 	@scripts/bootstrap build style
 	@scripts/check_style
 
 format:
-	@find src tests tools bench -name '*.[ch]' -exec clang-format -i {} +
+	@find src tests tools bench examples -name '*.[ch]' -exec clang-format -i {} +
 
 tidy:
 	@scripts/bootstrap build style
@@ -83,16 +102,33 @@ bench:
 	@scripts/bootstrap build bench
 	@$(MAKE) --no-print-directory build
 	@build/bench/bench --runs $(RUNS) build
+	@echo; build/bench/bench --as 4243 --only spawn,cay,bubblewrap,bare --runs $(RUNS) build
 
 fuzz:
 	@scripts/bootstrap build check
 	@$(MAKE) --no-print-directory build-fuzz
 	@scripts/run_fuzz build/fuzz
 
-install: build
-	install -D -m 755 -s build/cay $(DESTDIR)$(PREFIX)/bin/cay
-	install -D -m 755 build/cay-init $(DESTDIR)$(PREFIX)/lib/cay/cay-init
-	install -D -m 755 build/cay-warden $(DESTDIR)$(PREFIX)/lib/cay/cay-warden
+# The loader looks into a cache for what is in the system's own folders.
+define refresh-loader
+@case "$(DESTDIR)$(PREFIX)" in /usr|/usr/local) [ "$$(id -u)" -ne 0 ] || ldconfig ;; esac
+endef
+
+# The prefix is compiled into libcay, which finds its programs by it; another one compiles one file again.
+install:
+	@packaging/set_prefix $(BUILD) "$(PREFIX)" "$(LIBDIR)"
+	@ninja --quiet -C $(BUILD) installed
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild --strip --quiet
+	$(refresh-loader)
+
+uninstall:
+	@packaging/set_prefix $(BUILD) "$(PREFIX)" "$(LIBDIR)"
+	@packaging/uninstall $(BUILD) "$(DESTDIR)"
+	$(refresh-loader)
+
+deb:
+	@scripts/bootstrap build deb
+	@packaging/make_deb build/deb
 
 clean:
 	rm -rf build

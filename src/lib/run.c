@@ -31,9 +31,10 @@ static void judge(struct cay_run *run)
         struct cay_run_result *r = &run->result;
 
         f->oom_kills = stats->oom_kills;
-        f->memory_peak = stats->memory_peak_bytes;
+        if (stats->memory_peak_bytes > 0) /* else what init saw, where it watches */
+                f->memory_peak = stats->memory_peak_bytes;
         f->memory_limit = l->memory_bytes;
-        f->pids_refused = stats->pids_refused;
+        f->pids_refused += stats->pids_refused;
         f->pids_limit = l->pids;
         f->disk_limit = l->disk_bytes;
         f->inodes_limit = l->inodes;
@@ -47,7 +48,7 @@ static void judge(struct cay_run *run)
         r->verdict = cay_cause_judge(f);
         r->exit_code = f->exit_code;
         r->signal = f->signal;
-        r->memory_peak_bytes = stats->memory_peak_bytes;
+        r->memory_peak_bytes = f->memory_peak;
         if (r->cpu_us == 0)
                 r->cpu_us = stats->cpu_us;
         if (run->start_status != 0)
@@ -84,7 +85,7 @@ void cay_run_finish_if_flushed(struct cay_run *run)
 static void destroyed(struct cay_run *run)
 {
         run->result.gone_ns = cay_clock_ns();
-        cay_step_reached(cay_steps_own(), CAY_STEP_gone);
+        cay_step_reached(&run->steps, CAY_STEP_gone);
         judge(run);
         run->step = CAY_RUN_FLUSHING;
         cay_run_finish_if_flushed(run);
@@ -147,6 +148,7 @@ void cay_run_leave(struct cay_run *run)
         cay_watch_remove(&run->input.watch);
         cay_box_channel_close(&run->lookup);
         cay_box_channel_close(&run->exec);
+        cay_run_changes_stop(run);
         if (!run->ended)
                 run->result.end_ns = cay_clock_ns();
         if (run->step == CAY_RUN_RUNNING)
@@ -162,9 +164,10 @@ void cay_run_fail(struct cay_run *run, const struct cay_error *err)
 
 void cay_run_lost(struct cay_run *run)
 {
-        if (run->ended || run->leaving)
+        if (run->leaving)
                 return;
-        run->facts.lost = CAY_CAUSE_SANDBOX_GONE;
+        if (!run->ended) /* else: while its changes were fetched */
+                run->facts.lost = CAY_CAUSE_SANDBOX_GONE;
         cay_run_leave(run);
 }
 
@@ -197,6 +200,7 @@ static void on_created(struct cay_job *job)
         }
         run->result.ready_ns = cay_clock_ns();
         run->result.skipped = run->shell->box.skipped;
+        run->result.watched = run->shell->box.watched & cay_limits_set_mask(&run->o.spec.limits);
         run->step = CAY_RUN_RUNNING;
         if (run->leaving)
                 destroy(run);
@@ -257,7 +261,8 @@ static int prepare(struct cay_run *run, struct cay_error *err)
         if (cay_run_check_command(o, err) < 0 || cay_user_parse(o->user, &run->user, err) < 0 ||
             choose_engine(run, err) < 0 || cay_spec_check(spec, err) < 0)
                 return -1;
-        if (spec->workspace_rw && (run->user.uid != CAY_USER_DEFAULT || run->user.lookup))
+        if ((spec->workspace_rw || spec->workspace_cow) &&
+            (run->user.uid != CAY_USER_DEFAULT || run->user.lookup))
                 return cay_fail(
                         err, CAY_INVALID,
                         "--user: a workspace that is mapped read-write belongs to the sandbox's own user; "
@@ -301,7 +306,7 @@ static void start(struct cay_run *run)
         if (r < 0)
                 cay_run_fail(run, &err);
         else if (r > 0)
-                cay_step_reached(cay_steps_own(), CAY_STEP_confined);
+                cay_step_reached(&run->steps, CAY_STEP_confined);
 }
 
 int cay_run_begin(struct cay_loop *loop, const struct cay_run_options *options, struct cay_run **ret,
@@ -317,7 +322,7 @@ int cay_run_begin(struct cay_loop *loop, const struct cay_run_options *options, 
         }
         run->result.start_ns = cay_clock_ns();
         cay_step_arm(getpid(), 0);
-        cay_step_reached(cay_steps_own(), CAY_STEP_cli_start);
+        cay_step_reached(&run->steps, CAY_STEP_cli_start);
         run->o = *options;
         run->loop = loop;
         run->input.fd = -1;
@@ -361,9 +366,14 @@ void cay_run_stop(struct cay_run *run, int signo)
                 return;
         cay_run_drop_output(run);
         if (!run->ended && !run->leaving) {
+                bool again = run->asked != 0;
+
                 run->asked = signo;
                 run->facts.killed_by_us = CAY_CAUSE_KILLED;
-                cay_run_leave(run);
+                if (again || !cay_run_changes_await(run))
+                        cay_run_leave(run);
+        } else {
+                cay_run_leave(run); /* its changes are not waited for any longer */
         }
         cay_run_finish_if_flushed(run);
 }

@@ -25,6 +25,8 @@ struct cay_run_result {
         bool started;  /* false: the program could not be started; the verdict's text says why */
         struct cay_verdict verdict;
         unsigned skipped; /* limits not held */
+        unsigned
+                watched; /* limits held by watching instead of by the kernel: a box can be above one for a moment */
         uint64_t out_bytes, err_bytes,
                 cut_bytes; /* handed out; dropped at the output limit or when nobody took them */
         uint64_t memory_peak_bytes, cpu_us, user_us, sys_us;
@@ -34,6 +36,11 @@ struct cay_run_result {
                 denied[CAY_RUN_DENIED_MAX]; /* system calls that were denied, first ones first */
         unsigned denied_kinds, denied_count;
         struct cay_error cleanup; /* code CAY_OK: nothing is left */
+        /* A copy-on-write workspace: the change set that was written to changes_fd; entries 0: nothing was changed. */
+        uint64_t changes_bytes, changes_entries;
+        uint64_t changes_left_out; /* entries that a set can't hold: special files and the like */
+        struct cay_error
+                changes_error; /* code CAY_OK: the set is whole; else what was written is worth nothing */
 };
 
 struct cay_run_options {
@@ -49,6 +56,11 @@ struct cay_run_options {
         bool tty;
         unsigned rows, cols; /* 0: 24 by 80 */
         int stdin_fd;        /* -1: none; else forwarded (borrowed; its flags are left alone) */
+        /*
+         * With spec.workspace_cow: gets the change set (tar/change.h) between the command's end and the box's, whatever the
+         * command did; a file, opened before on_started gives up the right to. -1: nobody wants it. Borrowed.
+         */
+        int changes_fd;
         bool trace;
         const char *program_dir;                 /* where cay-init and cay-warden are */
         const struct cay_engine_ops *engine_ops; /* in place of `engine`; for tests. NULL otherwise */

@@ -155,7 +155,7 @@ static void on_opened(struct cay_box_channel *ch, uint32_t pid)
 
         run->result.exec_ns = cay_clock_ns();
         run->result.started = true;
-        cay_step_reached(cay_steps_own(), CAY_STEP_opened);
+        cay_step_reached(&run->steps, CAY_STEP_opened);
         cay_timer_clear(&run->exec_timer);
         if (wall_ms > 0)
                 cay_timer_set(run->loop, &run->exec_timer, wall_ms + CAY_RUN_DRAIN_MS, on_wall);
@@ -171,8 +171,7 @@ static void on_room(struct cay_box_channel *ch)
         cay_run_input_room(run_of(ch));
 }
 
-/* Init's words, made safe to show: one line, printable. */
-static void clean_text(struct cay_view msg, char *buf, size_t size)
+void cay_run_clean_text(struct cay_view msg, char *buf, size_t size)
 {
         size_t at = 0;
 
@@ -189,8 +188,9 @@ static void not_started(struct cay_run *run, const struct cay_box_end *end)
 {
         char why[96], name[49];
 
-        clean_text(end->msg, why, sizeof(why));
-        clean_text((struct cay_view){ run->o.argv[0], (uint32_t)strlen(run->o.argv[0]) }, name, sizeof(name));
+        cay_run_clean_text(end->msg, why, sizeof(why));
+        cay_run_clean_text((struct cay_view){ run->o.argv[0], (uint32_t)strlen(run->o.argv[0]) }, name,
+                           sizeof(name));
         switch (end->code) {
         case CAY_NOT_FOUND:
                 run->start_status = 127;
@@ -216,7 +216,7 @@ static enum cay_cause killed_cause(uint32_t killed)
         static const enum cay_cause causes[CAY_KILLED_COUNT] = {
                 [CAY_KILLED_WALL_TIME] = CAY_CAUSE_WALL_TIME, [CAY_KILLED_CPU_TIME] = CAY_CAUSE_CPU_TIME,
                 [CAY_KILLED_OUTPUT] = CAY_CAUSE_OUTPUT,       [CAY_KILLED_SYSCALL] = CAY_CAUSE_SYSCALL,
-                [CAY_KILLED_ASKED] = CAY_CAUSE_KILLED,
+                [CAY_KILLED_ASKED] = CAY_CAUSE_KILLED,        [CAY_KILLED_MEMORY] = CAY_CAUSE_MEMORY,
         };
 
         return killed < CAY_KILLED_COUNT ? causes[killed] : CAY_CAUSE_NONE;
@@ -261,6 +261,8 @@ static void note_end(struct cay_run *run, const struct cay_box_exec_end *e)
         run->facts.disk_blocks_full =
                 e->disk_full & 1 || e->signal == SIGXFSZ; /* the limit on one file is the disk's */
         run->facts.disk_inodes_full = e->disk_full & 2;
+        run->facts.memory_peak = e->memory_peak_bytes;
+        run->facts.pids_refused = e->pids_hits;
         if (e->cut_bytes > 0 || e->killed == CAY_KILLED_OUTPUT)
                 run->facts.output_hit = true;
         note_denied(run, e);
@@ -282,12 +284,13 @@ static void on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
         run->ended = true;
         run->result.end_ns = cay_clock_ns();
         cay_timer_clear(&run->exec_timer);
-        cay_step_reached(cay_steps_own(), CAY_STEP_ended);
+        cay_step_reached(&run->steps, CAY_STEP_ended);
         if (end->code == CAY_OK)
                 note_end(run, &end->exec);
         else
                 not_started(run, end);
-        cay_run_leave(run);
+        if (!cay_run_changes_begin(run))
+                cay_run_leave(run);
 }
 
 static int open_exec(struct cay_run *run, struct cay_error *err)
@@ -300,7 +303,7 @@ static int open_exec(struct cay_run *run, struct cay_error *err)
                 .kind = CAY_BOX_EXEC,
                 .window = CAY_BOX_WINDOW,
                 .exec = {
-                        .flags = CAY_BOX_ONE_SHOT | (o->tty ? CAY_BOX_TTY : 0) |
+                        .flags = CAY_BOX_ONE_SHOT | (cay_run_wants_changes(run) ? CAY_BOX_STAY : 0) | (o->tty ? CAY_BOX_TTY : 0) |
                                  (o->stdin_fd >= 0 ? CAY_BOX_STDIN : 0) | (l->output_cut ? CAY_BOX_CUT : 0),
                         .uid = run->user.uid,
                         .gid = run->user.gid,
@@ -385,8 +388,7 @@ static void on_lost(struct cay_box_client *c, int reason)
 {
         struct cay_run *run = cay_box_client_ctx(c);
 
-        if (!run->ended)
-                cay_run_lost(run);
+        cay_run_lost(run);
 }
 
 int cay_run_attach(struct cay_run *run, struct cay_error *err)
@@ -412,6 +414,7 @@ void cay_run_detach(struct cay_run *run)
 {
         cay_timer_clear(&run->exec_timer);
         cay_timer_clear(&run->gone_timer);
+        cay_timer_clear(&run->changes_timer);
         cay_watch_remove(&run->input.watch);
         cay_box_client_free(cay_take(run->client));
 }

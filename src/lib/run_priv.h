@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run's state, shared by the files of lib/run: run.c (the flow), run_exec.c (the command), run_io.c (its streams). */
+/* A run's state, shared by the files of lib/run: run.c (the flow), run_exec.c (the command), run_io.c (its streams), run_changes.c (what it changed). */
 #pragma once
 
 #include "box/box_client.h"
@@ -53,25 +53,28 @@ struct cay_run {
         struct cay_engine *engine;     /* owned */
         struct cay_run_shell *shell;   /* owned */
         struct cay_box_client *client; /* owned */
-        struct cay_box_channel exec, lookup;
+        struct cay_box_channel exec, lookup, changes;
         struct cay_user user;
         struct cay_buf passwd;
         enum cay_run_step step;
-        struct cay_timer step_timer, exec_timer, gone_timer;
+        struct cay_timer step_timer, exec_timer, gone_timer, changes_timer;
+        uint64_t changes_until_ms;
         struct cay_deferred over;
         struct cay_run_input input;
         struct cay_run_stream streams[2]; /* OUT, ERR */
 
-        bool ended;        /* END came */
-        bool leaving;      /* the box is to be destroyed as soon as it can be */
-        bool draining;     /* output is acknowledged at once, so that the end comes through */
-        bool drop_output;  /* nobody wants it any more */
-        uint64_t received; /* output bytes of both streams */
-        int asked;         /* signal that ended the run; 0: none */
+        bool ended;         /* END came */
+        bool leaving;       /* the box is to be destroyed as soon as it can be */
+        bool changes_whole; /* the change set is in changes_fd */
+        bool draining;      /* output is acknowledged at once, so that the end comes through */
+        bool drop_output;   /* nobody wants it any more */
+        uint64_t received;  /* output bytes of both streams */
+        int asked;          /* signal that ended the run; 0: none */
         struct cay_cause_facts facts;
         char not_started[160], denied_name[32];
         int start_status; /* 126, 127 */
         struct cay_run_result result;
+        struct cay_steps steps;   /* reached in this process, outside the engine */
         struct cay_error failure; /* code CAY_OK: there was a run */
 };
 
@@ -86,6 +89,16 @@ int cay_run_check_command(const struct cay_run_options *o,
                           struct cay_error *err);               /* before anything is made */
 int cay_run_attach(struct cay_run *run, struct cay_error *err); /* the link is there: talk to init */
 void cay_run_detach(struct cay_run *run);                       /* no more events from the box */
+
+void cay_run_clean_text(struct cay_view msg, char *buf, size_t size); /* init's words: one printable line */
+
+/* run_changes.c */
+bool cay_run_wants_changes(const struct cay_run *run);
+/* The command has ended: asks for what it changed. False: there is nothing to wait for; else cay_run_leave follows. */
+bool cay_run_changes_begin(struct cay_run *run);
+void cay_run_changes_stop(struct cay_run *run); /* leaving: what has not come does not come any more */
+/* The caller ends the run: lets the command's END (and so its changes) come, for a moment. False: no need. */
+bool cay_run_changes_await(struct cay_run *run);
 
 /* run_io.c */
 void cay_run_output(struct cay_run *run, enum cay_stream stream, const void *bytes, size_t len);

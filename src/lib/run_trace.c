@@ -20,9 +20,6 @@ static void collect(void *ctx, const char *who, const char *step, uint64_t ns)
 
         if (t->count == STEPS_MAX || ns == 0)
                 return;
-        for (unsigned known = 0; known < t->count; known++)
-                if (strcmp(t->points[known].step, step) == 0)
-                        return; /* this process's own: engines in it tell them too */
         for (; i > 0 && t->points[i - 1].ns > ns; i--)
                 t->points[i] = t->points[i - 1];
         t->points[i] = (struct point){ .who = who, .step = step, .ns = ns };
@@ -36,7 +33,7 @@ void cay_run_trace(struct cay_run *run,
 
         for (unsigned i = 0; i < CAY_STEP_COUNT; i++)
                 if (cay_step_who(i) == CAY_WHO_CLI)
-                        collect(&t, "cli", cay_step_name(i), cay_steps_own()->at_ns[i]);
+                        collect(&t, "cli", cay_step_name(i), run->steps.at_ns[i]);
         if (run->engine != NULL && run->ops->trace != NULL)
                 run->ops->trace(run->engine, collect, &t);
         for (unsigned i = 0; i < t.count; i++)

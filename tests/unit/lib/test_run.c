@@ -812,6 +812,247 @@ static void steps_are_in_order(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* --- A copy-on-write workspace --- */
+
+static struct cay_run_options cow_options(const char *const *argv, int fd)
+{
+        struct cay_run_options o = options(argv);
+
+        o.spec.workspace_fd = 0;
+        o.spec.workspace_cow = true;
+        o.changes_fd = fd;
+        fake_plan.script.changes.bytes = 700000; /* more than a window */
+        fake_plan.script.changes.entries = 3;
+        fake_plan.script.changes.left_out = 2;
+        return o;
+}
+
+static int changes_file(void)
+{
+        int fd = memfd_create("changes", MFD_CLOEXEC);
+
+        assert_true(fd >= 0);
+        return fd;
+}
+
+static void assert_changes(const struct subject *s, int fd)
+{
+        uint8_t *mem = malloc(700000);
+
+        assert_int_equal(s->result.changes_error.code, CAY_OK);
+        assert_int_equal(s->result.changes_bytes, 700000);
+        assert_int_equal(s->result.changes_entries, 3);
+        assert_int_equal(s->result.changes_left_out, 2);
+        assert_int_equal(lseek(fd, 0, SEEK_END), 700000);
+        assert_int_equal(pread(fd, mem, 700000, 0), 700000);
+        for (unsigned i = 0; i < 700000; i++)
+                if (mem[i] != fake_pattern(i))
+                        fail_msg("byte %u differs", i);
+        free(mem);
+        close(fd);
+}
+
+static void assert_no_changes(const struct subject *s, int fd, const char *why)
+{
+        assert_int_equal(s->result.changes_entries, 0);
+        assert_true(s->result.changes_error.code != CAY_OK);
+        if (strstr(s->result.changes_error.msg, why) == NULL)
+                fail_msg("'%s' does not say '%s'", s->result.changes_error.msg, why);
+        close(fd);
+}
+
+static void changes_come_after_the_command(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("echo", "hello"), fd);
+
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_EXITED, 0);
+        assert_string_equal(cay_buf_data(&s->out[0]), "hello\n");
+        assert_changes(s, fd);
+}
+
+static void changes_come_also_of_what_failed(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("exit", "3"), fd);
+
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_EXITED, 3);
+        assert_changes(s, fd);
+}
+
+static void changes_come_also_of_what_took_too_long(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("wait"), fd);
+
+        o.spec.limits.wall_ms = 100;
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_WALL_TIME, 124);
+        assert_changes(s, fd);
+}
+
+static void changes_come_also_of_what_was_stopped(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("wait"), fd);
+
+        begin(s, &o);
+        rounds(s, 50);
+        cay_run_stop(s->run, SIGINT);
+        finish(s);
+        assert_cause(s, CAY_CAUSE_KILLED, 130);
+        assert_changes(s, fd);
+}
+
+static void a_second_stop_waits_for_nothing(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("wait"), fd);
+
+        fake_plan.script.never_end = true;
+        begin(s, &o);
+        rounds(s, 50);
+        cay_run_stop(s->run, SIGINT);
+        rounds(s, 50);
+        assert_false(s->done);
+        cay_run_stop(s->run, SIGTERM);
+        finish(s);
+        assert_cause(s, CAY_CAUSE_KILLED, 143);
+        assert_no_changes(s, fd, "gone before its changes");
+}
+
+static void a_stop_while_changes_come_ends_it(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("exit", "0"), fd);
+
+        fake_plan.script.changes.stall = true;
+        begin(s, &o);
+        rounds(s, 50);
+        assert_false(s->done);
+        cay_run_stop(s->run, SIGINT);
+        finish(s);
+        assert_cause(s, CAY_CAUSE_EXITED, 0);
+        assert_no_changes(s, fd, "gone before its changes");
+}
+
+static void a_command_that_did_not_start_changed_nothing(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("nothing"), fd);
+
+        run(s, &o);
+        assert_int_equal(s->result.status, 127);
+        assert_int_equal(s->result.changes_error.code, CAY_OK);
+        assert_int_equal(s->result.changes_entries, 0);
+        assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+        close(fd);
+}
+
+static void a_box_that_dies_takes_its_changes_along(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("wait"), fd);
+
+        fake_plan.gone_after_ms = 30;
+        run(s, &o);
+        assert_int_equal(s->result.verdict.cause, CAY_CAUSE_SANDBOX_GONE);
+        assert_no_changes(s, fd, "gone before its changes");
+}
+
+static void a_link_lost_while_changes_come(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("exit", "5"), fd);
+
+        fake_plan.script.changes.vanish = true;
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_EXITED, 5); /* the command's own result stands */
+        assert_no_changes(s, fd, "gone before its changes");
+}
+
+static void changes_that_are_refused(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("exit", "0"), fd);
+
+        fake_plan.script.changes.code = CAY_LIMIT;
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_EXITED, 0);
+        assert_int_equal(s->result.changes_error.code, CAY_LIMIT);
+        assert_no_changes(s, fd, "no such luck?"); /* made printable */
+}
+
+static void changes_that_are_not_what_was_said(void **state)
+{
+        struct subject *s = *state;
+        int fd = changes_file();
+        struct cay_run_options o = cow_options(COMMAND("exit", "0"), fd);
+
+        fake_plan.script.changes.lie_bytes = 1;
+        run(s, &o);
+        assert_no_changes(s, fd, "lost on the way");
+}
+
+static void more_changes_than_there_can_be(void **state)
+{
+        struct subject *s = *state;
+        int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        struct cay_run_options o = cow_options(COMMAND("exit", "0"), fd);
+
+        fake_plan.script.changes.bytes = 1ull << 40;
+        o.spec.limits.disk_bytes = 64 << 10;
+        o.spec.limits.inodes = 16;
+        run(s, &o);
+        assert_int_equal(s->result.changes_error.code, CAY_LIMIT);
+        assert_no_changes(s, fd, "more changes than it can have");
+}
+
+static void changes_that_cannot_be_written(void **state)
+{
+        struct subject *s = *state;
+        int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+        struct cay_run_options o = cow_options(COMMAND("exit", "0"), fd);
+
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_EXITED, 0);
+        assert_int_equal(s->result.changes_error.code, CAY_NO_SPACE);
+        assert_no_changes(s, fd, "keep the changes");
+}
+
+static void nobody_has_to_want_changes(void **state)
+{
+        struct subject *s = *state;
+        struct cay_run_options o = cow_options(COMMAND("exit", "0"), -1);
+
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_EXITED, 0);
+        assert_int_equal(s->result.changes_error.code, CAY_OK);
+        assert_int_equal(s->result.changes_bytes, 0);
+}
+
+static void changes_belong_to_the_sandboxs_own_user(void **state)
+{
+        struct subject *s = *state;
+        struct cay_run_options o = cow_options(COMMAND("exit", "0"), -1);
+
+        o.user = "root";
+        assert_int_equal(cay_run_begin(s->loop, &o, &s->run, &s->err), -1);
+        assert_non_null(strstr(s->err.msg, "sandbox's own user"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -861,6 +1102,21 @@ int main(void)
                 TEST(giving_up_while_the_engine_hangs),
                 TEST(once),
                 TEST(steps_are_in_order),
+                TEST(changes_come_after_the_command),
+                TEST(changes_come_also_of_what_failed),
+                TEST(changes_come_also_of_what_took_too_long),
+                TEST(changes_come_also_of_what_was_stopped),
+                TEST(a_second_stop_waits_for_nothing),
+                TEST(a_stop_while_changes_come_ends_it),
+                TEST(a_command_that_did_not_start_changed_nothing),
+                TEST(a_box_that_dies_takes_its_changes_along),
+                TEST(a_link_lost_while_changes_come),
+                TEST(changes_that_are_refused),
+                TEST(changes_that_are_not_what_was_said),
+                TEST(more_changes_than_there_can_be),
+                TEST(changes_that_cannot_be_written),
+                TEST(nobody_has_to_want_changes),
+                TEST(changes_belong_to_the_sandboxs_own_user),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
