@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cay doctor`: what works on this machine, what does not, and what to do about it. */
+#include <limits.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/args_flags.h"
+#include "cli/cli.h"
+#include "cli/programs.h"
+#include "cli/run_args.h"
+#include "doctor/doctor.h"
+#include "lib/run.h"
+#include "sys/fd.h"
+
+#define OUTPUT_MAX (256u << 10)
+
+enum { WORKS = 0, WORKS_NOT = 1 };
+
+struct args {
+        bool json;
+};
+
+static const struct cay_flag table[] = {
+        { "json", NULL, "print one object in place of the screen", cay_flag_set_true,
+          offsetof(struct args, json) },
+        {},
+};
+
+static void print_help(void)
+{
+        printf("usage: cay doctor [--json]\n\n"
+               "Says what of this machine Cay can use, what it cannot, and what to do about that. What may "
+               "change\n"
+               "something is tried out in processes that end at once; nothing is left.\n\n");
+        cay_flags_print(table, stdout);
+        printf("\nIn JSON: works, checks (id, group, status, found, remedy), limits, versions. A status is "
+               "ok, note (Cay\n"
+               "does without), missing or broken. The checks, by id:\n\n");
+        for (unsigned i = 0; i < CAY_CHECK_COUNT; i++)
+                printf("  %-20s %s\n", cay_doctor_id(i), cay_doctor_doc(i));
+        printf("\nExit status: 0 the default run works, 1 it does not, 2 wrong usage.\n");
+}
+
+static bool ends_utf8(const char *locale)
+{
+        const char *dot = locale != NULL ? strchr(locale, '.') : NULL;
+
+        return dot != NULL && (strncasecmp(dot, ".utf-8", 6) == 0 || strncasecmp(dot, ".utf8", 5) == 0);
+}
+
+static const char *first_set(const char *const *names)
+{
+        for (; *names != NULL; names++) {
+                const char *value = getenv(*names);
+
+                if (value != NULL && value[0] != '\0')
+                        return value;
+        }
+        return NULL;
+}
+
+static struct cay_doctor_style find_style(void)
+{
+        static const char *const locales[] = { "LC_ALL", "LC_CTYPE", "LANG", NULL };
+        const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+        bool is_tty = isatty(STDOUT_FILENO), is_dumb = term == NULL || strcmp(term, "dumb") == 0;
+
+        return (struct cay_doctor_style){
+                .utf8 = is_tty && ends_utf8(first_set(locales)),
+                .colours = is_tty && !is_dumb && (no_color == NULL || no_color[0] == '\0'),
+        };
+}
+
+/* The default run is what `cay run -- /bin/true` would do, options and all. */
+static int collect(struct cay_doctor_facts *facts, struct cay_error *err)
+{
+        char *words[] = { (char *)"run", (char *)"--", (char *)"/bin/true", NULL };
+        char program_dir[PATH_MAX] = "";
+        struct cay_error programs = { 0 };
+        struct cay_run_options run;
+        struct cay_run_args args;
+        struct cay_doctor_options o = {
+                .run = &run,
+                .programs = &programs,
+                .docker_host = getenv("DOCKER_HOST"),
+                .path = getenv("PATH"),
+        };
+
+        if (cay_run_args_read(&args, 3, words, err) < 0)
+                return -1;
+        cay_run_args_fill(&args, &run);
+        if (cay_cli_find_programs(program_dir, sizeof(program_dir), &programs) < 0)
+                program_dir[0] = '\0';
+        run.program_dir = program_dir;
+        cay_doctor_collect(&o, facts);
+        cay_run_args_done(&args);
+        return 0;
+}
+
+static int print(const struct args *a, const struct cay_doctor_facts *facts)
+{
+        cay_auto_buf struct cay_buf out = { 0 };
+        struct cay_doctor_style style = find_style();
+        struct cay_doctor_report report;
+        int r;
+
+        cay_buf_init(&out, OUTPUT_MAX);
+        cay_doctor_judge(facts, &report);
+        r = a->json ? cay_doctor_render_json(facts, &report, &out)
+                    : cay_doctor_render_text(&report, &style, &out);
+        return r < 0 ? r : sys_write_all(STDOUT_FILENO, cay_buf_data(&out), out.len);
+}
+
+int cay_cmd_doctor(int argc, char **argv)
+{
+        struct cay_doctor_facts facts;
+        struct cay_error err = { 0 };
+        struct args a = { 0 };
+        int rest = 0, r = cay_flags_parse(table, argc, argv, &a, &rest, &err);
+
+        if (r > 0) {
+                print_help();
+                return 0;
+        }
+        if (r == 0 && rest < argc)
+                r = cay_fail(&err, CAY_INVALID, "takes no arguments ('%.40s')", argv[rest]);
+        if (r < 0 || collect(&facts, &err) < 0)
+                return cay_cli_complain("doctor", &err);
+        r = print(&a, &facts);
+        if (r < 0) {
+                fprintf(stderr, "cay doctor: print the findings: %s\n", strerror(-r));
+                return CAY_EXIT_FAILURE;
+        }
+        return facts.works ? WORKS : WORKS_NOT;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files of a host, as text: /etc/os-release, /etc/subuid, a program's capabilities. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/banned.h"
+
+/* PRETTY_NAME without its quotes, or NAME; false (and "") when there is neither. */
+bool cay_doctor_os_release(const char *text, char *ret, size_t size);
+
+/* The largest range of ids given to a user, by name ("" for none) or number: how many (0: none), and from where on. */
+uint64_t cay_doctor_id_ranges(const char *text, const char *user, unsigned uid, uint64_t *ret_first);
+
+/* Whether the value of a security.capability attribute gives `cap` to who runs the file. */
+bool cay_doctor_file_has_cap(const void *value, size_t len, unsigned cap);
+
+/* Replaces what is no printable ASCII: these texts come from files, and go to terminals. */
+void cay_doctor_make_plain(char *text);
