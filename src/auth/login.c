@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One-time logins: hashes in a few slots. */
+
+#include "auth/login.h"
+
+#include "auth/base64url.h"
+#include "base/str.h"
+
+enum { SECRET_BYTES = 32 };
+_Static_assert(CAY_BASE64URL_LEN(SECRET_BYTES) == CAY_LOGIN_LEN, "32 bytes");
+
+/* A free slot, or that of the login that ends first. */
+static struct cay_login_slot *choose(struct cay_logins *l, uint64_t mono_ms)
+{
+        struct cay_login_slot *best = &l->slots[0];
+
+        for (size_t i = 0; i < CAY_COUNT(l->slots); i++) {
+                if (l->slots[i].until_ms <= mono_ms)
+                        return &l->slots[i];
+                if (l->slots[i].until_ms < best->until_ms)
+                        best = &l->slots[i];
+        }
+        return best;
+}
+
+int cay_login_make(struct cay_logins *l, const char *owner, unsigned scopes, uint64_t mono_ms,
+                   char ret[CAY_LOGIN_LEN + 1], struct cay_error *err)
+{
+        struct cay_login_slot *slot = choose(l, mono_ms);
+        uint8_t random[SECRET_BYTES];
+
+        if (!cay_owner_is_valid(owner))
+                return cay_fail(err, CAY_INVALID, "'%.63s' is no owner", owner);
+        if (cay_digest_random(random, sizeof(random)) < 0)
+                return cay_fail(err, CAY_INTERNAL, "no random bytes for a login");
+        cay_base64url_encode(random, sizeof(random), ret, CAY_LOGIN_LEN + 1);
+        cay_digest_wipe(random, sizeof(random));
+        *slot = (struct cay_login_slot){ .until_ms = mono_ms + CAY_LOGIN_MS, .scopes = scopes };
+        cay_str_copy(slot->owner, sizeof(slot->owner), owner);
+        if (cay_digest_sha256(ret, CAY_LOGIN_LEN, slot->hash) < 0) {
+                *slot = (struct cay_login_slot){ 0 };
+                return cay_fail(err, CAY_INTERNAL, "a login could not be made");
+        }
+        return 0;
+}
+
+bool cay_login_take(struct cay_logins *l, const char *text, size_t len, uint64_t mono_ms,
+                    struct cay_caller *ret)
+{
+        struct cay_login_slot *found = NULL;
+        uint8_t hash[CAY_DIGEST_SIZE];
+
+        if (len != CAY_LOGIN_LEN || cay_digest_sha256(text, len, hash) < 0)
+                return false;
+        /* All slots are looked at, whichever it is. */
+        for (size_t i = 0; i < CAY_COUNT(l->slots); i++) {
+                bool equal = cay_digest_equal(l->slots[i].hash, hash, sizeof(hash));
+
+                if (equal && l->slots[i].until_ms > mono_ms)
+                        found = &l->slots[i];
+        }
+        if (!found)
+                return false;
+        *ret = (struct cay_caller){ .scopes = found->scopes };
+        cay_str_copy(ret->owner, sizeof(ret->owner), found->owner);
+        *found = (struct cay_login_slot){ 0 };
+        return true;
+}

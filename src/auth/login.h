@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One-time logins: a secret that is shown in a URL's fragment (which no server and no log sees) and works once, within
+ * ten minutes; whoever posts it gets a session. Kept as hashes, in memory: a restart ends them. The session's cookie is a
+ * token of its own kind (auth/token.h): HttpOnly, SameSite=Strict, Path=/, and Secure behind TLS are the caller's to say.
+ */
+#pragma once
+
+#include "auth/digest.h"
+#include "auth/token.h"
+
+#define CAY_LOGIN_MS (10 * 60 * 1000)
+#define CAY_LOGIN_LEN 43 /* 32 random bytes, base64url */
+#define CAY_LOGIN_SLOTS 16
+#define CAY_SESSION_S (12 * 3600)
+
+struct cay_logins {
+        struct cay_login_slot {
+                uint8_t hash[CAY_DIGEST_SIZE];
+                uint64_t until_ms; /* monotonic; 0: free */
+                char owner[CAY_OWNER_MAX + 1];
+                unsigned scopes;
+        } slots[CAY_LOGIN_SLOTS];
+};
+
+/* A new one; when all slots are taken the oldest login ends. Times are monotonic. */
+int cay_login_make(struct cay_logins *l, const char *owner, unsigned scopes, uint64_t mono_ms,
+                   char ret[CAY_LOGIN_LEN + 1], struct cay_error *err);
+/* Spends it: fills owner and scopes; false: unknown, used or too old, which all look alike. */
+bool cay_login_take(struct cay_logins *l, const char *text, size_t len, uint64_t mono_ms,
+                    struct cay_caller *ret);

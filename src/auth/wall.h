@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The time by which tokens expire: the wall clock, except that it never goes back.
+ *
+ * Forward jumps are believed. When the wall clock is set back, this time goes on from where it was at half speed until the
+ * wall has caught up: a token that was over stays over, and one made by somebody with the right time falls early by no
+ * more than the jump. Pure: the caller brings both clocks.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct cay_wall {
+        uint64_t shown_ms; /* last answer */
+        uint64_t mono_ms;  /* when */
+};
+
+void cay_wall_init(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms,
+                   uint64_t floor_ms); /* floor: the last answer of an earlier life, 0 if unknown */
+uint64_t cay_wall_now_ms(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share. */
+#pragma once
+
+#include "config/config.h"
+
+/* The member of a key. */
+static inline void *cay_config_at(const struct cay_config *c, enum cay_config_key key)
+{
+        return (char *)(uintptr_t)c + cay_config_rows[key].offset;
+}
+
+/* Fails with "where: unknown key 'x' (did you mean 'y'?)". */
+int cay_config_unknown(const char *where, const char *what, const char *name, size_t len, const char *dash,
+                       struct cay_error *err);

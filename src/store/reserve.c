@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file whose blocks are there and whose content is nothing. */
+
+#include "store/reserve.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { AGAIN_MS = 5000 };
+
+void cay_reserve_open(struct cay_reserve *r, int dirfd, const char *name)
+{
+        *r = (struct cay_reserve){
+                .fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600),
+        };
+}
+
+void cay_reserve_close(struct cay_reserve *r)
+{
+        if (r->fd >= 0)
+                close(r->fd);
+        r->fd = -1;
+}
+
+void cay_reserve_take(struct cay_reserve *r, uint64_t mono_ms)
+{
+        if (r->is_held || r->fd < 0 || (r->tried_ms > 0 && mono_ms - r->tried_ms < AGAIN_MS))
+                return;
+        r->tried_ms = mono_ms > 0 ? mono_ms : 1;
+        r->is_held = posix_fallocate(r->fd, 0, CAY_RESERVE_BYTES) == 0;
+        if (!r->is_held && ftruncate(r->fd, 0) < 0)
+                return; /* nothing that would help */
+}
+
+bool cay_reserve_give(struct cay_reserve *r)
+{
+        if (!r->is_held || ftruncate(r->fd, 0) < 0)
+                return false;
+        r->is_held = false;
+        return true;
+}

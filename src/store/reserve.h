@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Disk space kept back, so that things can still be removed when the disk is full. The writer's alone. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CAY_RESERVE_BYTES (1024 * 1024)
+
+struct cay_reserve {
+        int fd; /* owned; -1: none */
+        bool is_held;
+        uint64_t tried_ms; /* monotonic: the last attempt to take it */
+};
+
+void cay_reserve_open(struct cay_reserve *r, int dirfd, const char *name);
+void cay_reserve_close(struct cay_reserve *r);
+void cay_reserve_take(struct cay_reserve *r, uint64_t mono_ms); /* now and then; no room is no failure */
+bool cay_reserve_give(struct cay_reserve *r);                   /* true: there is more room now than before */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One-time logins: once, in time, and the oldest goes when there are too many. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "auth/login.h"
+
+static void works_once(void **state)
+{
+        struct cay_logins l = { 0 };
+        struct cay_caller c;
+        struct cay_error err;
+        char text[CAY_LOGIN_LEN + 1];
+
+        assert_int_equal(cay_login_make(&l, "alice", CAY_SCOPE_ALL, 1000, text, &err), 0);
+        assert_int_equal(strlen(text), CAY_LOGIN_LEN);
+        assert_true(cay_login_take(&l, text, CAY_LOGIN_LEN, 2000, &c));
+        assert_string_equal(c.owner, "alice");
+        assert_int_equal(c.scopes, CAY_SCOPE_ALL);
+        assert_false(cay_login_take(&l, text, CAY_LOGIN_LEN, 2000, &c));
+}
+
+static void works_for_ten_minutes(void **state)
+{
+        struct cay_logins l = { 0 };
+        struct cay_caller c;
+        struct cay_error err;
+        char text[CAY_LOGIN_LEN + 1];
+
+        assert_int_equal(cay_login_make(&l, "a", CAY_SCOPE_ALL, 1000, text, &err), 0);
+        assert_false(cay_login_take(&l, text, CAY_LOGIN_LEN, 1000 + CAY_LOGIN_MS, &c));
+        assert_true(cay_login_take(&l, text, CAY_LOGIN_LEN, 999 + CAY_LOGIN_MS, &c));
+}
+
+static void others_do_not_work(void **state)
+{
+        struct cay_logins l = { 0 };
+        struct cay_caller c;
+        struct cay_error err;
+        char text[CAY_LOGIN_LEN + 1], other[CAY_LOGIN_LEN + 1];
+
+        memset(other, 'A', CAY_LOGIN_LEN);
+        assert_false(cay_login_take(&l, other, CAY_LOGIN_LEN, 1, &c)); /* an empty slot is no login */
+        assert_int_equal(cay_login_make(&l, "a", CAY_SCOPE_READ, 1, text, &err), 0);
+        memcpy(other, text, sizeof(other));
+        other[5] = other[5] == 'x' ? 'y' : 'x';
+        assert_false(cay_login_take(&l, other, CAY_LOGIN_LEN, 1, &c));
+        assert_false(cay_login_take(&l, text, CAY_LOGIN_LEN - 1, 1, &c));
+        assert_false(cay_login_take(&l, text, 0, 1, &c));
+        assert_true(cay_login_take(&l, text, CAY_LOGIN_LEN, 1, &c));
+        assert_int_equal(cay_login_make(&l, "a b", CAY_SCOPE_READ, 1, text, &err), -1);
+}
+
+static void the_oldest_makes_room(void **state)
+{
+        struct cay_logins l = { 0 };
+        char text[CAY_LOGIN_SLOTS + 1][CAY_LOGIN_LEN + 1];
+        struct cay_caller c;
+        struct cay_error err;
+
+        for (unsigned i = 0; i <= CAY_LOGIN_SLOTS; i++)
+                assert_int_equal(cay_login_make(&l, "a", CAY_SCOPE_READ, 1000 + i, text[i], &err), 0);
+        assert_false(cay_login_take(&l, text[0], CAY_LOGIN_LEN, 2000, &c));
+        for (unsigned i = 1; i <= CAY_LOGIN_SLOTS; i++)
+                assert_true(cay_login_take(&l, text[i], CAY_LOGIN_LEN, 2000, &c));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(works_once),
+                cmocka_unit_test(works_for_ten_minutes),
+                cmocka_unit_test(others_do_not_work),
+                cmocka_unit_test(the_oldest_makes_room),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
