@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -145,7 +146,7 @@ static void print_table(struct row *rows, int count, int runs)
 
 static void usage(FILE *out)
 {
-        fprintf(out, "usage: bench [--runs N] [--only NAME,NAME…] [BUILD]\n"
+        fprintf(out, "usage: bench [--runs N] [--only NAME,NAME…] [--as UID] [BUILD]\n"
                      "names: spawn cay bubblewrap bare runc docker\n");
 }
 
@@ -174,6 +175,25 @@ static bool parse_runs(const char *text, int *ret_runs)
         return true;
 }
 
+/* From here on an ordinary user: what needs root is left out. */
+static int be_ordinary(const char *text)
+{
+        char *end;
+        unsigned long uid = strtoul(text, &end, 10);
+
+        if (end == text || *end != '\0' || uid == 0 || uid > 0x7fffffff) {
+                fprintf(stderr, "bench: --as: a number of an ordinary user, not '%s'\n", text);
+                return -1;
+        }
+        if (setgroups(0, NULL) < 0 || setresgid((gid_t)uid, (gid_t)uid, (gid_t)uid) < 0 ||
+            setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) < 0) {
+                fprintf(stderr, "bench: --as %lu: %s\n", uid, strerror(errno));
+                return -1;
+        }
+        printf("as uid %lu; ", uid);
+        return 0;
+}
+
 static int parse_args(int argc, char **argv, int *ret_runs, const char **ret_only, const char **ret_build)
 {
         for (int i = 1; i < argc; i++) {
@@ -185,6 +205,9 @@ static int parse_args(int argc, char **argv, int *ret_runs, const char **ret_onl
                         }
                 } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
                         *ret_only = argv[++i];
+                } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc) {
+                        if (be_ordinary(argv[++i]) < 0)
+                                return -1;
                 } else if (argv[i][0] != '-') {
                         *ret_build = argv[i];
                 } else {
