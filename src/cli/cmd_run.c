@@ -14,8 +14,10 @@
 #include <sys/sysmacros.h>
 
 #include "cli/cli.h"
+#include "cli/programs.h"
 #include "cli/render_run.h"
 #include "cli/run_args.h"
+#include "cli/run_keep.h"
 #include "cli/sink.h"
 #include "cli/tty.h"
 #include "lib/run.h"
@@ -25,6 +27,7 @@
 
 struct command {
         struct cay_run_args args;
+        struct cay_run_keep keep;
         struct cay_loop *loop;
         struct cay_run *run;
         struct cay_signal signal;
@@ -140,28 +143,6 @@ static bool wants_stdin(const struct cay_run_args *a)
         return !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
 }
 
-/* The siblings of this program: beside it in a build folder, in ../lib/cay once installed. */
-static int find_programs(char *dir, size_t size, struct cay_error *err)
-{
-        char exe[PATH_MAX], probe[PATH_MAX];
-        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-        char *slash;
-
-        if (n < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "find this program");
-        exe[n] = '\0';
-        slash = strrchr(exe, '/');
-        *slash = '\0';
-        for (unsigned i = 0; i < 2; i++) {
-                if (snprintf(dir, size, "%s%s", exe, i == 0 ? "" : "/../lib/cay") >= (int)size ||
-                    snprintf(probe, sizeof(probe), "%.*s/cay-init", PATH_MAX - 16, dir) >= (int)sizeof(probe))
-                        break;
-                if (access(probe, X_OK) == 0)
-                        return 0;
-        }
-        return cay_fail(err, CAY_UNAVAILABLE, "cay-init is neither in %.100s nor in ../lib/cay", exe);
-}
-
 static int watch_signals(struct command *c, struct cay_error *err)
 {
         static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
@@ -200,12 +181,15 @@ static int run(struct command *c, struct cay_error *err)
         struct cay_run_options o;
         int r;
 
+        cay_run_args_fill(&c->args, &o);
+        if (cay_cli_find_programs(c->program_dir, sizeof(c->program_dir), err) < 0 ||
+            cay_run_keep_begin(&c->keep, &o, c->args.keep_ms, err) < 0)
+                return -1;
         c->loop = cay_loop_new();
         if (c->loop == NULL)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make an event loop");
-        if (find_programs(c->program_dir, sizeof(c->program_dir), err) < 0 || watch_signals(c, err) < 0)
+        if (watch_signals(c, err) < 0)
                 return -1;
-        cay_run_args_fill(&c->args, &o);
         o.program_dir = c->program_dir;
         o.on_output = on_output;
         o.on_started = on_started;
@@ -234,7 +218,8 @@ static int print_json(struct command *c)
         int rc;
 
         cay_buf_init(&json, (c->kept[0].len + c->kept[1].len) * 8 + (1u << 20));
-        rc = cay_render_run_json(&c->result, engine, &c->kept[0], &c->kept[1], &c->failure, &json);
+        rc = cay_render_run_json(&c->result, engine, &c->kept[0], &c->kept[1], &c->failure,
+                                 c->keep.is_on ? &c->keep : NULL, &json);
         if (rc == 0)
                 rc = sys_write_all(STDOUT_FILENO, cay_buf_data(&json), json.len);
         cay_buf_done(&json);
@@ -251,6 +236,10 @@ static int report(struct command *c)
                 cay_render_run_cause(r, stderr);
         if (r->cleanup.code != CAY_OK)
                 fprintf(stderr, "cay run: clean-up: %s\n", r->cleanup.msg);
+        cay_run_keep_end(&c->keep, r);
+        cay_render_run_changes(&c->keep, c->args.quiet, stderr);
+        if (c->keep.failure.code != CAY_OK && r->status == 0)
+                r->status = CAY_EXIT_FAILURE; /* the command did its work, but it is lost */
         if (c->args.trace && c->run != NULL)
                 cay_render_run_trace(c->run, stderr);
         if (c->args.json) {
@@ -274,6 +263,7 @@ static int done(struct command *c)
         cay_buf_done(&c->kept[1]);
         cay_signal_close(&c->signal);
         cay_loop_free(c->loop);
+        cay_run_keep_done(&c->keep);
         cay_run_args_done(&c->args);
         return r;
 }
@@ -282,8 +272,10 @@ int cay_cmd_run(int argc, char **argv)
 {
         struct command c = { .result = { .exit_code = -1 } };
         struct cay_error err = { 0 };
-        int status, r = cay_run_args_read(&c.args, argc, argv, &err);
+        int status, r;
 
+        cay_run_keep_init(&c.keep);
+        r = cay_run_args_read(&c.args, argc, argv, &err);
         if (r > 0) {
                 cay_run_args_print_help(stdout);
                 cay_run_args_done(&c.args);

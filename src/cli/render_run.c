@@ -60,9 +60,9 @@ static void cause(struct cay_json *j, const struct cay_verdict *v)
         cay_json_end_array(j);
 }
 
-static void skipped(struct cay_json *j, unsigned mask)
+static void limit_list(struct cay_json *j, const char *key, unsigned mask)
 {
-        cay_json_key(j, "skipped");
+        cay_json_key(j, key);
         cay_json_begin_array(j);
         for (unsigned nr = 0; nr < CAY_LIMIT_NR_COUNT; nr++)
                 if (mask & 1u << nr)
@@ -106,6 +106,31 @@ static void numbers(struct cay_json *j, const struct cay_run_result *r)
         cay_json_bool(j, r->cut_bytes > 0 || r->verdict.cause == CAY_CAUSE_OUTPUT);
 }
 
+static void changes(struct cay_json *j, const struct cay_run_keep *keep)
+{
+        const struct cay_change_counts *n = &keep->counts;
+
+        cay_json_key(j, "changes");
+        cay_json_begin_object(j);
+        cay_json_key(j, "run");
+        cay_json_text(j, keep->is_kept ? keep->run.meta.id : NULL);
+        cay_json_key(j, "added");
+        cay_json_u64(j, n->added);
+        cay_json_key(j, "changed");
+        cay_json_u64(j, n->changed);
+        cay_json_key(j, "removed");
+        cay_json_u64(j, n->removed);
+        cay_json_key(j, "bytes");
+        cay_json_u64(j, n->bytes);
+        cay_json_key(j, "left_out");
+        cay_json_u64(j, keep->left_out);
+        if (keep->failure.code != CAY_OK) {
+                cay_json_key(j, "error");
+                cay_json_text(j, keep->failure.msg);
+        }
+        cay_json_end_object(j);
+}
+
 static void failed(struct cay_json *j, const struct cay_error *failure)
 {
         cay_json_key(j, "error");
@@ -118,7 +143,8 @@ static void failed(struct cay_json *j, const struct cay_error *failure)
 }
 
 int cay_render_run_json(const struct cay_run_result *r, const char *engine, const struct cay_buf *out,
-                        const struct cay_buf *err, const struct cay_error *failure, struct cay_buf *json)
+                        const struct cay_buf *err, const struct cay_error *failure,
+                        const struct cay_run_keep *keep, struct cay_buf *json)
 {
         char name[CAY_SIGNAL_NAME_MAX];
         struct cay_json j;
@@ -146,9 +172,12 @@ int cay_render_run_json(const struct cay_run_result *r, const char *engine, cons
                 cause(&j, &r->verdict);
         else
                 failed(&j, failure);
-        skipped(&j, r->skipped);
+        limit_list(&j, "skipped", r->skipped);
+        limit_list(&j, "watched", r->watched);
         denied(&j, r);
         numbers(&j, r);
+        if (keep != NULL)
+                changes(&j, keep);
         cay_json_end_object(&j);
         end = cay_json_end(&j);
         return rc < 0 ? rc : end < 0 ? end : cay_buf_putc(json, '\n');
@@ -169,6 +198,23 @@ void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
         if (r->skipped != 0)
                 fprintf(to, "cay: limits not held here: %s\n",
                         cay_limit_mask_text(r->skipped, list, sizeof(list)));
+}
+
+void cay_render_run_changes(const struct cay_run_keep *keep, bool quiet, FILE *to)
+{
+        const struct cay_change_counts *n = &keep->counts;
+        uint64_t all = n->added + n->changed + n->removed;
+
+        if (keep->failure.code != CAY_OK)
+                fprintf(to, "cay run: what it changed is lost: %s\n", keep->failure.msg);
+        if (quiet || !keep->is_on)
+                return;
+        if (keep->is_kept)
+                fprintf(to, "cay run: %" PRIu64 " file%s changed; see: cay diff %s\n", all,
+                        all == 1 ? "" : "s", keep->run.meta.id);
+        if (keep->left_out > 0)
+                fprintf(to, "cay run: not kept: %" PRIu64 " special or unreadable file%s\n", keep->left_out,
+                        keep->left_out == 1 ? "" : "s");
 }
 
 struct table {

@@ -3,12 +3,13 @@
 #include "cli/run_args.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 
-#include "base/str.h"
+#include "base/parse.h"
+#include "changes/store.h"
 #include "core/spec.h"
-#include "core/user.h"
+
+#define DAY_MS (24ull * 3600 * 1000)
+#define KEEP_MAX_DAYS 3650ull
 
 static int set_limit(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
 {
@@ -22,17 +23,8 @@ static int set_limit(void *args, const struct cay_flag *flag, const char *value,
 static int set_output_limit(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
 {
         struct cay_run_args *a = args;
-        char number[64];
-        size_t len = strlen(value);
-        bool cut = len > 4 && strcmp(value + len - 4, ":cut") == 0;
 
-        if (cut)
-                len -= 4;
-        snprintf(number, sizeof(number), "%.*s", (int)(len < sizeof(number) ? len : sizeof(number)), value);
-        if (cay_limit_parse(&a->limits, CAY_LIMIT_NR_output_bytes, "--output-limit", number, err) < 0)
-                return -1;
-        a->limits.output_cut = cut;
-        return 0;
+        return cay_output_limit_parse(&a->limits, "--output-limit", value, err);
 }
 
 static int set_env(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
@@ -40,22 +32,6 @@ static int set_env(void *args, const struct cay_flag *flag, const char *value, s
         if (value[0] == '=' || strchr(value, '=') == NULL)
                 return cay_fail(err, CAY_INVALID, "--env: '%.80s' is not NAME=VALUE", value);
         return cay_flag_add_text(args, flag, value, err);
-}
-
-static int set_user(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
-{
-        struct cay_user user;
-
-        if (cay_user_parse(value, &user, err) < 0)
-                return cay_wrap(err, "--user");
-        return cay_flag_set_text(args, flag, value, err);
-}
-
-static int set_cwd(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
-{
-        if (value[0] != '/' || strlen(value) >= PATH_MAX)
-                return cay_fail(err, CAY_INVALID, "--cwd: '%.80s' is not an absolute path", value);
-        return cay_flag_set_text(args, flag, value, err);
 }
 
 static int set_engine(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
@@ -68,14 +44,30 @@ static int set_engine(void *args, const struct cay_flag *flag, const char *value
         return cay_flag_set_text(args, flag, value, err);
 }
 
-static int set_id(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
+/* Also in days, which nothing else here lasts. */
+static int set_keep(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
 {
-        if (!cay_id_is_valid(value))
-                return cay_fail(
-                        err, CAY_INVALID,
-                        "--id: '%.80s' is not a name: 1 to %d of a-z, 0-9 and '-', no '-' at either end",
-                        value, CAY_NAME_MAX);
-        return cay_flag_set_text(args, flag, value, err);
+        struct cay_run_args *a = args;
+        size_t len = strlen(value);
+        char number[32];
+        uint64_t days;
+        int r;
+
+        if (len > 1 && len < sizeof(number) && value[len - 1] == 'd') {
+                memcpy(number, value, len - 1);
+                number[len - 1] = '\0';
+                r = cay_parse_u64(number, &days);
+                if (r == 0)
+                        r = days <= KEEP_MAX_DAYS ? 0 : -ERANGE;
+                a->keep_ms = r == 0 ? days * DAY_MS : 0;
+        } else {
+                r = cay_parse_duration(value, &a->keep_ms);
+        }
+        if (r < 0 || a->keep_ms == 0 || a->keep_ms > KEEP_MAX_DAYS * DAY_MS)
+                return cay_fail(err, CAY_INVALID,
+                                "--keep: '%.40s' is not a time: 90m, 12h, 30d; at most %llud", value,
+                                KEEP_MAX_DAYS);
+        return 0;
 }
 
 static int set_missing(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
@@ -105,8 +97,11 @@ static int set_test_off(void *args, const struct cay_flag *flag, const char *val
 static const struct cay_flag table[] = {
         { "template", "host|DIR|rootfs:DIR", "what the root is made of (host: this machine's /usr)",
           TEXT(template) },
-        { "workspace", "DIR[:ro|:rw]", "folder mapped to /workspace, read-only unless :rw (none: empty)",
+        { "workspace", "DIR[:ro|:rw|:cow]",
+          "folder at /workspace: read-only, writable, or writable with the changes kept aside for `cay diff` "
+          "and `cay apply` (none: empty)",
           TEXT(workspace) },
+        { "keep", "TIME", "how long changes of a :cow workspace are kept: 12h, 30d (7d)", set_keep, 0 },
         { "memory", "SIZE", "memory of everything in it (256m)", LIMIT(memory_bytes) },
         { "swap", "SIZE", "swap on top of memory (0)", LIMIT(swap_bytes) },
         { "cpus", "N", "processors (0.5)", LIMIT(cpu_milli) },
@@ -124,14 +119,12 @@ static const struct cay_flag table[] = {
           0 },
         { "env", "NAME=VALUE", "environment; may come several times", set_env,
           offsetof(struct cay_run_args, env) },
-        { "user", "U", "name, UID or UID:GID inside (sandbox)", set_user,
-          offsetof(struct cay_run_args, user) },
-        { "cwd", "DIR", "working directory inside (/workspace)", set_cwd,
-          offsetof(struct cay_run_args, cwd) },
+        { "user", "U", "name, UID or UID:GID inside (sandbox)", TEXT(user) },
+        { "cwd", "DIR", "working directory inside (/workspace)", TEXT(cwd) },
         { "read-only", NULL, "nothing but /workspace, /tmp and /dev/shm can be written to", TRUE(read_only) },
         { "engine", "NAME", "native, or process: no isolation at all (native)", set_engine,
           offsetof(struct cay_run_args, engine) },
-        { "id", "NAME", "name of the run (a fresh one)", set_id, offsetof(struct cay_run_args, id) },
+        { "id", "NAME", "name of the run (a fresh one)", TEXT(id) },
         { "tty", NULL, "give the command a terminal", TRUE(tty) },
         { "json", NULL, "print one object with output and result at the end", TRUE(json) },
         { "quiet", NULL, "do not say on stderr why it ended", TRUE(quiet) },
@@ -154,94 +147,101 @@ void cay_run_args_print_help(FILE *out)
                 "126 not executable, 127 not found, 125 Cay failed, 2 wrong usage.\n");
 }
 
-/* A folder as a descriptor; it must be readable, or the box would be made for nothing. */
-static int open_folder(const char *option, const char *path, size_t len, int *ret_fd, struct cay_error *err)
+static int set_variables(struct cay_run_args *a)
 {
-        cay_auto_close int fd = -1, check = -1;
-        char dir[PATH_MAX];
+        int code = 0;
 
-        if (len >= sizeof(dir))
-                return cay_fail(err, CAY_INVALID, "%s: the folder's name is too long", option);
-        memcpy(dir, path, len);
-        dir[len] = '\0';
-        fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (fd >= 0)
-                check = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || check < 0)
-                return cay_fail_sys(err, CAY_INVALID, -errno, "%s: folder '%.120s'", option, dir);
-        *ret_fd = cay_take_fd(fd);
-        return 0;
+        for (unsigned i = 0; i < a->env.count && code == 0; i++) {
+                const char *equals = strchr(a->env.items[i], '=');
+                cay_auto_free char *name = strndup(a->env.items[i], (size_t)(equals - a->env.items[i]));
+
+                code = name != NULL ? cay_task_set_env(a->task, name, equals + 1) : CAY_INTERNAL;
+        }
+        return code;
 }
 
-static int open_folders(struct cay_run_args *a, struct cay_error *err)
+/* 0, libcay's code, or -1 with err filled. */
+static int set_workspace(struct cay_run_args *a, struct cay_error *err)
 {
-        enum cay_template_kind kind;
-        const char *dir;
+        cay_auto_free char *dir = NULL;
         size_t len;
 
-        if (a->template != NULL) {
-                if (cay_spec_parse_template(a->template, &kind, &dir, err) < 0)
-                        return cay_wrap(err, "--template");
-                if (dir != NULL && open_folder("--template", dir, strlen(dir), &a->rootfs_fd, err) < 0)
-                        return -1;
-        }
-        if (a->workspace != NULL) {
-                if (cay_spec_parse_workspace(a->workspace, &len, &a->workspace_rw, err) < 0)
-                        return cay_wrap(err, "--workspace");
-                if (open_folder("--workspace", a->workspace, len, &a->workspace_fd, err) < 0)
-                        return -1;
-        }
-        return 0;
+        if (a->workspace == NULL)
+                return 0;
+        if (cay_spec_parse_workspace(a->workspace, &len, &a->workspace_mode, err) < 0)
+                return cay_wrap(err, "--workspace");
+        dir = strndup(a->workspace, len);
+        if (dir == NULL)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
+        return cay_task_set_workspace(a->task, dir, (int)a->workspace_mode);
+}
+
+/* What libcay has a word for is told to it; it checks, opens folders, and begins its errors with what is an option's name here. */
+static int make_task(struct cay_run_args *a, struct cay_error *err)
+{
+        int code;
+
+        a->task = cay_task_new();
+        if (a->task == NULL)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "prepare the run");
+        code = cay_task_set_command(a->task, (const char *const *)a->command);
+        if (code == 0)
+                code = set_variables(a);
+        if (code != 0)
+                return cay_fail(err, (enum cay_code)code, "%s", cay_task_error(a->task));
+        code = cay_task_set_user(a->task, a->user);
+        if (code == 0)
+                code = cay_task_set_cwd(a->task, a->cwd);
+        if (code == 0)
+                code = cay_task_set_id(a->task, a->id);
+        if (code == 0)
+                code = cay_task_set_read_only(a->task, a->read_only);
+        if (code == 0 && a->template != NULL)
+                code = cay_task_set_template(a->task, a->template);
+        if (code == 0)
+                code = set_workspace(a, err);
+        if (code > 0)
+                cay_fail(err, (enum cay_code)code, "--%s", cay_task_error(a->task));
+        return code == 0 ? 0 : -1;
 }
 
 int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_error *err)
 {
         int rest = 0, r;
 
-        *a = (struct cay_run_args){ .limits = cay_limits_default_run(), .rootfs_fd = -1, .workspace_fd = -1 };
+        *a = (struct cay_run_args){ .limits = cay_limits_default_run() };
         r = cay_flags_parse(table, argc, argv, a, &rest, err);
         if (r != 0)
                 return r;
         if (rest >= argc || argv[rest][0] == '\0')
                 return cay_fail(err, CAY_INVALID, "no COMMAND given; `cay help run` shows how");
         a->command = argv + rest;
-        if (a->json && a->limits.output_bytes > CAY_RUN_JSON_OUTPUT_MAX)
+        if (a->json && a->limits.output_bytes > CAY_TASK_KEPT_MAX)
                 return cay_fail(err, CAY_INVALID,
                                 "--output-limit: at most 256 MiB with --json, which keeps it in memory");
-        return open_folders(a, err);
+        if (make_task(a, err) < 0)
+                return -1;
+        if (a->keep_ms > 0 && a->workspace_mode != CAY_WORKSPACE_COW)
+                return cay_fail(err, CAY_INVALID,
+                                "--keep: there is nothing to keep without --workspace DIR:cow");
+        if (a->keep_ms == 0)
+                a->keep_ms = CAY_STORE_KEEP_MS;
+        return 0;
 }
 
 void cay_run_args_done(struct cay_run_args *a)
 {
         cay_flag_list_done(&a->env);
-        if (a->rootfs_fd >= 0)
-                close(cay_take_fd(a->rootfs_fd));
-        if (a->workspace_fd >= 0)
-                close(cay_take_fd(a->workspace_fd));
+        cay_task_free(cay_take(a->task));
 }
 
 void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o)
 {
-        *o = (struct cay_run_options){
-                .spec = {
-                        .template_kind = a->rootfs_fd >= 0 ? CAY_TEMPLATE_ROOTFS : CAY_TEMPLATE_HOST,
-                        .rootfs_fd = a->rootfs_fd,
-                        .workspace_fd = a->workspace_fd,
-                        .workspace_rw = a->workspace_rw,
-                        .read_only = a->read_only,
-                        .limits = a->limits,
-                        .may_skip = a->may_skip,
-                        .test_off = a->test_off,
-                },
-                .engine = a->engine,
-                .argv = (const char *const *)a->command,
-                .env = a->env.items,
-                .user = a->user,
-                .cwd = a->cwd,
-                .tty = a->tty,
-                .stdin_fd = -1,
-                .trace = a->trace,
-        };
-        if (a->id != NULL)
-                cay_str_copy(o->spec.id, sizeof(o->spec.id), a->id);
+        *o = *cay_task_options(a->task);
+        o->spec.limits = a->limits;
+        o->spec.may_skip = a->may_skip;
+        o->spec.test_off = a->test_off;
+        o->engine = a->engine;
+        o->tty = a->tty;
+        o->trace = a->trace;
 }

@@ -4,9 +4,7 @@
 
 #include "cli/args_flags.h"
 #include "core/limits.h"
-#include "lib/run.h"
-
-#define CAY_RUN_JSON_OUTPUT_MAX (256ull << 20) /* --json keeps the output in memory */
+#include "lib/api_priv.h"
 
 struct cay_run_args {
         const char *template, *workspace, *user, *cwd, *engine, *id;
@@ -14,13 +12,15 @@ struct cay_run_args {
         struct cay_limits limits;
         unsigned may_skip, test_off;
         bool read_only, tty, json, quiet, trace;
-        char **command;              /* points into argv */
-        int rootfs_fd, workspace_fd; /* owned; -1: none */
-        bool workspace_rw;
+        char **command; /* points into argv */
+        enum cay_workspace_mode workspace_mode;
+        uint64_t keep_ms;      /* of a copy-on-write workspace's changes */
+        struct cay_task *task; /* owned: what cay.h has words for, folders opened */
 };
 
 /* 0; 1: --help was asked for; -1. */
 int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_error *err);
 void cay_run_args_done(struct cay_run_args *a);
 void cay_run_args_print_help(FILE *out);
-void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o); /* borrows from a */
+/* The task's options and those that only `cay run` has; borrows from a. */
+void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o);

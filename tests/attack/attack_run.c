@@ -5,7 +5,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,9 +27,22 @@
 #define CAPTURE_MAX ((size_t)64 << 20)
 #define SCRATCHES_MAX 16
 
-static char build_dir[4096], cay_path[4200], probe_dir[64], probe_path[80];
+static char build_dir[4096], cay_path[4200], probe_dir[64], probe_path[80], run_dir[64];
 
 static char scratches[SCRATCHES_MAX][64]; /* "": free */
+
+static unsigned user;
+static bool has_range;
+
+unsigned attack_user(void)
+{
+        return user;
+}
+
+bool attack_user_has_range(void)
+{
+        return has_range;
+}
 
 static void copy_file(const char *from, const char *to, mode_t mode)
 {
@@ -47,6 +63,60 @@ static void copy_file(const char *from, const char *to, mode_t mode)
         close(out);
         if (n < 0)
                 exit(1);
+}
+
+/* A file of the host's with a line more, for us and our children only. */
+static void stand_in(const char *path, const char *line)
+{
+        static char text[65536];
+        char name[128];
+        int from = open(path, O_RDONLY | O_CLOEXEC), to;
+        ssize_t n = from < 0 ? 0 : read(from, text, sizeof(text) - 256);
+
+        snprintf(name, sizeof(name), "%s/%s", probe_dir, strrchr(path, '/') + 1);
+        to = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        n += snprintf(text + (n > 0 ? n : 0), 256, "%s", line);
+        if (to < 0 || write(to, text, (size_t)n) != n || mount(name, path, NULL, MS_BIND, NULL) < 0) {
+                perror(path);
+                exit(1);
+        }
+        close(from);
+        close(to);
+}
+
+static void be_ordinary(const char *as)
+{
+        static const char *const programs[] = { "cay", "cay-init", "cay-warden" };
+        char from[4300], to[128], line[128];
+
+        user = (unsigned)strtoul(as, NULL, 10);
+        has_range = strstr(as, ":range") != NULL;
+        for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+                snprintf(from, sizeof(from), "%s/%s", build_dir, programs[i]);
+                snprintf(to, sizeof(to), "%s/%s", probe_dir, programs[i]);
+                copy_file(from, to, 0755);
+        }
+        snprintf(cay_path, sizeof(cay_path), "%s/cay", probe_dir);
+        snprintf(run_dir, sizeof(run_dir), "/tmp/.cay-%u", user);
+        if (mkdir(run_dir, 0700) < 0 || chown(run_dir, user, user) < 0) {
+                perror(run_dir);
+                exit(1);
+        }
+        if (!has_range)
+                return;
+        if (access("/usr/bin/newuidmap", X_OK) < 0) {
+                printf("newuidmap is missing: scripts/bootstrap check installs it\n");
+                exit(1);
+        }
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+                perror("mount namespace");
+                exit(1);
+        }
+        snprintf(line, sizeof(line), "ordinary:x:%u:%u::/:/bin/sh\n", user, user);
+        stand_in("/etc/passwd", line);
+        snprintf(line, sizeof(line), "ordinary:1879048192:65536\n");
+        stand_in("/etc/subuid", line);
+        stand_in("/etc/subgid", line);
 }
 
 void attack_setup(void)
@@ -76,13 +146,22 @@ void attack_setup(void)
         }
         snprintf(probe_path, sizeof(probe_path), "%s/probe", probe_dir);
         copy_file(source, probe_path, 0755);
+        if (getenv("CAY_TEST_AS"))
+                be_ordinary(getenv("CAY_TEST_AS"));
         signal(SIGPIPE, SIG_IGN);
 }
 
 void attack_teardown(void)
 {
         attack_scratch_remove_all();
+        if (has_range) {
+                umount2("/etc/passwd", MNT_DETACH);
+                umount2("/etc/subuid", MNT_DETACH);
+                umount2("/etc/subgid", MNT_DETACH);
+        }
         attack_scratch_remove(probe_dir);
+        if (user && rmdir(run_dir) < 0)
+                perror(run_dir);
 }
 
 const char *attack_build_dir(void)
@@ -205,6 +284,9 @@ struct attack_child attack_start(const char *const *words, const char *stdin_pat
                         _exit(98);
                 if (in > 2)
                         close(in);
+                if (user && (setgroups(0, NULL) < 0 || setresgid(user, user, user) < 0 ||
+                             setresuid(user, user, user) < 0))
+                        _exit(97);
                 execv(cay_path, (char **)(uintptr_t)argv);
                 _exit(99);
         }

@@ -22,6 +22,13 @@ struct attack_result {
         char cause[32];  /* cause.name; "" when there is none */
 };
 
+/*
+ * CAY_TEST_AS=UID: cay is started as that user instead of root, from copies of the programs that everybody can read.
+ * CAY_TEST_AS=UID:range: with a range of ids of their own in /etc/subuid and /etc/subgid (in a mount namespace of the test's).
+ */
+unsigned attack_user(void); /* 0: root */
+bool attack_user_has_range(void);
+
 /* Prepares the folders; to be called once, before anything else. Needs root and a test_hooks build: says so if not. */
 void attack_setup(void);
 void attack_teardown(void);

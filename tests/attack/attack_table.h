@@ -30,6 +30,8 @@ struct attack {
         /* Sets of layers, separated by blanks, that may each be off and the attack still held: the others hold alone. */
         const char *holds;
         const char *why;
+        /* Why it is not held for an ordinary user who has one id only, or for whom no cgroup holds limits. NULL: it is. */
+        const char *one_id, *watched;
 };
 
 #endif

@@ -241,7 +241,9 @@ static void fake_relink(struct cay_engine *e, struct cay_engine_box *box, struct
         struct fake_engine *fe = self(e);
         struct box *b = find(fe, box->id);
 
-        if (b == NULL)
+        if (fake_plan.relink_fails != CAY_OK)
+                finish(fe, job, fake_plan.relink_fails, "relink");
+        else if (b == NULL)
                 finish(fe, job, CAY_NOT_FOUND, "relink");
         else if (b->init == NULL || new_link(b, &box->link_fd) < 0)
                 finish(fe, job, CAY_UNAVAILABLE, "relink");
@@ -254,9 +256,9 @@ static void freezer(struct cay_engine *e, const char *id, struct cay_job *job, b
         struct fake_engine *fe = self(e);
         struct box *b = find(fe, id);
 
-        if (b != NULL)
+        if (b != NULL && fake_plan.freeze_fails == CAY_OK)
                 b->frozen = frozen;
-        finish(fe, job, b != NULL ? CAY_OK : CAY_NOT_FOUND, "freezer");
+        finish(fe, job, b == NULL ? CAY_NOT_FOUND : fake_plan.freeze_fails, "freezer");
 }
 
 static void fake_freeze(struct cay_engine *e, const char *id, struct cay_job *job)
@@ -330,6 +332,38 @@ static void fake_list(struct cay_engine *e, void (*each)(void *ctx, const char *
 {
         for (struct box *b = self(e)->boxes; b != NULL; b = b->next)
                 each(ctx, b->id);
+}
+
+void fake_engine_cut_link(struct cay_engine *e, const char *id)
+{
+        struct box *b = find(self(e), id);
+
+        if (b != NULL && b->init != NULL)
+                fake_init_cut(b->init);
+}
+
+void fake_engine_vanish(struct cay_engine *e, const char *id, bool told)
+{
+        struct fake_engine *fe = self(e);
+        struct box *b = find(fe, id);
+
+        if (b == NULL)
+                return;
+        box_free(b);
+        if (told && fe->gone != NULL)
+                fe->gone(fe->gone_ctx, id);
+}
+
+bool fake_engine_has(struct cay_engine *e, const char *id)
+{
+        return find(self(e), id) != NULL;
+}
+
+bool fake_engine_is_frozen(struct cay_engine *e, const char *id)
+{
+        const struct box *b = find(self(e), id);
+
+        return b != NULL && b->frozen;
 }
 
 const struct cay_engine_ops cay_engine_fake_ops = {

@@ -6,19 +6,25 @@
 #include "fake/fake_init.h"
 
 struct fake_plan {
-        struct fake_script script;                             /* of every box */
-        enum cay_code open_fails, create_fails, destroy_fails; /* CAY_OK: they do not */
-        unsigned create_ms, destroy_ms;                        /* how long they take */
-        bool create_hangs, destroy_hangs;                      /* never answered, until close */
-        bool late_link;                /* the link is there when create is finished, not before */
-        unsigned cannot_hold;          /* limits (mask) */
-        struct cay_engine_stats stats; /* as of stats and destroy */
-        unsigned gone_after_ms;        /* the box goes by itself after so long, its link too */
+        struct fake_script script; /* of every box */
+        enum cay_code open_fails, create_fails, destroy_fails, relink_fails,
+                freeze_fails;             /* CAY_OK: they do not */
+        unsigned create_ms, destroy_ms;   /* how long they take */
+        bool create_hangs, destroy_hangs; /* never answered, until close */
+        bool late_link;                   /* the link is there when create is finished, not before */
+        unsigned cannot_hold;             /* limits (mask) */
+        struct cay_engine_stats stats;    /* as of stats and destroy */
+        unsigned gone_after_ms;           /* the box goes by itself after so long, its link too */
 };
 
 extern struct fake_plan fake_plan;
 extern const struct cay_engine_ops cay_engine_fake_ops;
 
 void fake_plan_reset(void);
+void fake_engine_cut_link(struct cay_engine *e, const char *id); /* the stream is lost, the box lives */
+void fake_engine_vanish(struct cay_engine *e, const char *id,
+                        bool told); /* the box goes by itself; told: on_gone says so */
+bool fake_engine_has(struct cay_engine *e, const char *id);
+bool fake_engine_is_frozen(struct cay_engine *e, const char *id);
 unsigned fake_engine_boxes(void);   /* alive in all engines, also half made ones */
 unsigned fake_engine_creates(void); /* asked for since the last reset */

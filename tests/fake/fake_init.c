@@ -13,6 +13,7 @@ enum work { NOTHING, COUNT, CAT, WAIT };
 
 struct channel {
         bool used, ended, told;
+        bool attached; /* introduced on this stream */
         uint32_t number;
         uint16_t kind;
         enum work work;
@@ -215,6 +216,8 @@ static void pump(struct fake_init *init)
                         continue;
                 if (!c->ended)
                         work(c);
+                if (!c->attached)
+                        continue;
                 if (c->end.code != CAY_OK) {
                         tell_end(init, c); /* refused: there are no streams to end */
                         continue;
@@ -325,12 +328,16 @@ static int on_open(struct fake_init *init, const struct cay_frame *f, const uint
 
         if (cay_box_open_decode(payload, f->len, &m) < 0)
                 return -EPROTO;
-        if (c != NULL)
+        if (c != NULL) {
+                c->attached = true;
                 return send_opened(init, c);
+        }
         c = take_channel(init);
         if (c == NULL)
                 return -EPROTO;
-        *c = (struct channel){ .used = true, .number = f->channel, .kind = m.kind, .init = init };
+        *c = (struct channel){
+                .used = true, .attached = true, .number = f->channel, .kind = m.kind, .init = init
+        };
         c->end = (struct cay_box_end){ .kind = m.kind };
         for (unsigned i = 0; i < CAY_STREAM_COUNT; i++)
                 cay_sender_init(&c->out[i], m.window);
@@ -379,7 +386,16 @@ static int on_resume(struct fake_init *init, struct channel *c, const uint8_t *p
             cay_sender_resume(&c->out[CAY_STREAM_ERR], m.err_got) < 0)
                 return -EPROTO;
         c->told = false;
+        c->attached = true;
         return send_opened(init, c);
+}
+
+/* As an init may: what ended and was not introduced on this stream is forgotten. */
+static void on_sync(struct fake_init *init)
+{
+        for (unsigned i = 0; i < CHANNELS; i++)
+                if (init->channels[i].used && init->channels[i].ended && !init->channels[i].attached)
+                        forget(&init->channels[i]);
 }
 
 static int on_data(struct fake_init *init, struct channel *c, const struct cay_frame *f,
@@ -461,6 +477,8 @@ static int on_frame(struct cay_peer *p, const struct cay_frame *f, const uint8_t
         struct channel *c = find(init, f->channel);
         int r = 0;
 
+        if (init->script->mute)
+                return 0;
         if (f->type == CAY_FRAME_HELLO)
                 r = on_hello(init, payload, f->len);
         else if (!init->welcomed)
@@ -469,6 +487,8 @@ static int on_frame(struct cay_peer *p, const struct cay_frame *f, const uint8_t
                 r = on_open(init, f, payload);
         else if (f->type == CAY_FRAME_RESUME)
                 r = on_resume(init, c, payload, f->len);
+        else if (f->type == CAY_FRAME_SYNC)
+                on_sync(init);
         else if (f->type == CAY_FRAME_PING)
                 r = cay_peer_send(p, CAY_FRAME_PONG, 0, 0, 0, payload, f->len);
         else if (c != NULL)
@@ -511,6 +531,8 @@ int fake_init_link_take(struct fake_init *init, int fd)
         cay_peer_close(&init->peer);
         init->welcomed = false;
         init->sent = 0;
+        for (unsigned i = 0; i < CHANNELS; i++)
+                init->channels[i].attached = false;
         return cay_peer_open_take(init->loop, &init->peer, fd, CAY_SIDE_FRONT);
 }
 
@@ -532,4 +554,14 @@ void fake_init_free(struct fake_init *init)
                 return;
         }
         free(init);
+}
+
+void fake_init_cut(struct fake_init *init)
+{
+        cut(init);
+}
+
+void fake_init_forget_link(struct fake_init *init)
+{
+        cay_peer_close(&init->peer);
 }

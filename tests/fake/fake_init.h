@@ -16,6 +16,7 @@
 struct fake_script {
         uint64_t lose_after_bytes;   /* the stream is cut when this much output was sent; 0: never */
         unsigned lose_times;         /* at most so many times; 0: every time */
+        bool mute;                   /* nothing is answered, not even pings, as when frozen */
         bool never_open;             /* OPEN is not answered */
         bool never_end;              /* the command ends, nobody says so; kills are ignored too */
         bool vanish;                 /* the stream ends in place of END */
@@ -42,4 +43,6 @@ struct fake_init *fake_init_new(struct cay_loop *loop, const struct fake_script 
                                 const uint8_t secret[CAY_BOX_SECRET], void (*on_exit)(void *ctx), void *ctx);
 void fake_init_free(struct fake_init *init);
 int fake_init_link_take(struct fake_init *init, int fd); /* first, and each further stream */
-uint8_t fake_pattern(uint64_t offset);                   /* byte of "count" */
+void fake_init_cut(struct fake_init *init);              /* the stream is lost */
+void fake_init_forget_link(struct fake_init *init); /* the same, at once: a forked process goes its own way */
+uint8_t fake_pattern(uint64_t offset);              /* byte of "count" */

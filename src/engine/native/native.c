@@ -139,21 +139,32 @@ static void on_lost(struct warden_client *c)
         e->rows = 0;
 }
 
+static struct cay_engine_native *make(const struct cay_engine_env *env, struct cay_error *err)
+{
+        struct cay_engine_native *e = calloc(1, sizeof(*e));
+
+        if (!e) {
+                cay_fail(err, CAY_INTERNAL, "no memory for the native engine");
+                return NULL;
+        }
+        e->engine.ops = &cay_engine_native_ops;
+        e->loop = env->loop;
+        e->warden.on_gone = on_box_gone;
+        e->warden.on_lost = on_lost;
+        e->hello.on_answer = on_hello;
+        return e;
+}
+
 static int native_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
 {
         struct wire_request hello = {
                 .type = WIRE_hello,
                 .hello = { .version = WIRE_VERSION, .flags = env->single ? WIRE_HELLO_SINGLE : 0 },
         };
-        struct cay_engine_native *e = calloc(1, sizeof(*e));
+        struct cay_engine_native *e = make(env, err);
 
         if (!e)
-                return cay_fail(err, CAY_INTERNAL, "no memory for the native engine");
-        e->engine.ops = &cay_engine_native_ops;
-        e->loop = env->loop;
-        e->warden.on_gone = on_box_gone;
-        e->warden.on_lost = on_lost;
-        e->hello.on_answer = on_hello;
+                return -1;
         if (warden_client_open(env->loop, &e->warden, env->program_dir, err) < 0) {
                 free(e);
                 return -1;
@@ -162,6 +173,75 @@ static int native_open(const struct cay_engine_env *env, struct cay_engine **ret
         cay_step_reached(&e->steps, CAY_STEP_warden_spawned);
         warden_client_ask(&e->warden, &e->hello, &hello, NULL,
                           0); /* its answer is awaited when it is needed */
+        *ret = &e->engine;
+        return 0;
+}
+
+struct list_call {
+        struct warden_call warden;
+        struct wire_answer answer;
+        bool answered;
+};
+
+static void on_listed(struct warden_call *call, const struct wire_answer *a)
+{
+        struct list_call *c = cay_container_of(call, struct list_call, warden);
+
+        c->answered = a != NULL;
+        if (a)
+                c->answer = *a;
+}
+
+/* What fronts before us made: asked for one by one, at start-up. */
+static int learn_boxes(struct cay_engine_native *e, struct cay_error *err)
+{
+        struct list_call call = { .warden.on_answer = on_listed };
+
+        for (unsigned i = 0; i < BOXES_MAX; i++) {
+                struct wire_request req = { .type = WIRE_box_list, .list.from = call.answer.list.next };
+
+                call.answered = false;
+                warden_client_ask(&e->warden, &call.warden, &req, NULL, 0);
+                warden_client_await(&e->warden, &call.warden, HELLO_WAIT_MS);
+                if (!call.answered || call.answer.code != CAY_OK) {
+                        call.warden.seq = 0;
+                        e->warden.calls = NULL; /* it stands on this stack, and nothing else was asked */
+                        return cay_fail(err, CAY_UNAVAILABLE, "the warden does not tell its sandboxes");
+                }
+                call.answer.list.id[CAY_NAME_MAX] = '\0';
+                if (call.answer.list.id[0] == '\0')
+                        break;
+                note_id(e, call.answer.list.id);
+        }
+        return 0;
+}
+
+int cay_engine_native_open_link_take(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
+                                     struct cay_error *err)
+{
+        struct wire_request hello = { .type = WIRE_hello, .hello = { .version = WIRE_VERSION } };
+        struct cay_engine_native *e = make(env, err);
+        int r;
+
+        if (!e) {
+                close(sock);
+                return -1;
+        }
+        r = warden_client_open_link_take(env->loop, &e->warden, sock);
+        if (r < 0) {
+                free(e);
+                return cay_fail_sys(err, CAY_INTERNAL, r, "watch the warden's socket");
+        }
+        warden_client_ask(&e->warden, &e->hello, &hello, NULL, 0);
+        warden_client_await(&e->warden, &e->hello, HELLO_WAIT_MS);
+        if (!e->greeted)
+                cay_fail(&e->refused, CAY_TIMEOUT, "the warden does not answer");
+        if (e->refused.code != CAY_OK || learn_boxes(e, &e->refused) < 0) {
+                *err = e->refused;
+                warden_client_close(&e->warden);
+                free(e);
+                return -1;
+        }
         *ret = &e->engine;
         return 0;
 }
@@ -211,10 +291,10 @@ static void on_answer(struct warden_call *warden_call, const struct wire_answer 
         if (a && err.code == CAY_OK) {
                 const struct wire_stats *s = &a->box.stats;
 
-                if (c->type == WIRE_box_make) {
+                if (c->type == WIRE_box_make)
                         c->box->skipped = from_wire(a->box.skipped);
+                if (c->type == WIRE_box_make || c->type == WIRE_box_link)
                         c->box->watched = from_wire(c->e->watched) & ~c->box->skipped;
-                }
                 if (c->type == WIRE_box_stat || c->type == WIRE_box_drop)
                         c->box->stats = (struct cay_engine_stats){ s->memory_bytes, s->memory_peak_bytes,
                                                                    s->oom_kills,    s->pids,
@@ -396,6 +476,12 @@ static void on_trace(struct warden_call *call, const struct wire_answer *a)
                 cay_container_of(call, struct trace_call, warden)->steps = a->trace;
 }
 
+/* Without its helper there is nobody to ask. */
+static int native_health(struct cay_engine *engine, struct cay_error *err)
+{
+        return self(engine)->warden.sock >= 0 ? 0 : cay_fail(err, CAY_UNAVAILABLE, "the warden is gone");
+}
+
 static void native_trace(struct cay_engine *engine,
                          void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx)
 {
@@ -427,5 +513,6 @@ const struct cay_engine_ops cay_engine_native_ops = {
         .destroy = native_destroy,
         .on_gone = native_on_gone,
         .list = native_list,
+        .health = native_health,
         .trace = native_trace,
 };

@@ -175,6 +175,19 @@ int warden_client_open(struct cay_loop *loop, struct warden_client *c, const cha
         return 0;
 }
 
+int warden_client_open_link_take(struct cay_loop *loop, struct warden_client *c, int sock)
+{
+        int r;
+
+        c->sock = sock;
+        c->pidfd = -1;
+        c->pid = 0; /* not ours to wait for */
+        r = cay_watch_add(loop, &c->watch, sock, EPOLLIN, on_ready);
+        if (r < 0)
+                close(cay_take_fd(c->sock));
+        return r;
+}
+
 /*
  * A program that ignores SIGCHLD, or that waits for any child, may take the warden's end away from us, and its pid can be another's
  * then: where there are pidfds, nothing here goes by the pid. 1: ended (*ret_clean: with status 0); 0: not yet; -errno.

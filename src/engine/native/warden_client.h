@@ -28,6 +28,8 @@ struct warden_client {
 
 int warden_client_open(struct cay_loop *loop, struct warden_client *c, const char *program_dir,
                        struct cay_error *err);
+/* Over a link that somebody else (the daemon's keeper) has made to a warden that lives on without us. Takes sock. 0 or -errno. */
+int warden_client_open_link_take(struct cay_loop *loop, struct warden_client *c, int sock);
 /*
  * Waits (bounded) until the warden has unmade everything and is gone. -1: it did not say that it had. -ECHILD: it is gone, and
  * what it said was taken by somebody else in this process.

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "patience.h"
 #include "sys/caps.h"
 #include "sys/fd.h"
 #include "sys/syscalls.h"
@@ -429,7 +430,7 @@ void run_sh(struct box *b, struct run *r, const struct cay_box_open *open, const
 
 static void wait_for(struct run *r, const bool *what, const char *text, int max_ms)
 {
-        uint64_t until = now_ms() + (uint64_t)max_ms;
+        uint64_t until = now_ms() + test_patience((unsigned)max_ms);
 
         while (text ? !strstr(cay_buf_data(&r->out), text) : !*what) {
                 if (now_ms() > until)

@@ -194,14 +194,16 @@ static void a_killed_worker_is_told(void **state)
 {
         struct cay_box_open open;
         struct run r, killer;
-        char script[64];
+        char script[128];
         struct box b;
 
         start(&b);
         open = file_open(CAY_BOX_WRITE, place);
         run_open(&b, &r, &open, NULL, NULL);
         run_wait_opened(&r, 5000);
-        snprintf(script, sizeof(script), "kill -9 %u", r.pid);
+        /* For a moment it still has init's uid, and is not ours to kill. */
+        snprintf(script, sizeof(script),
+                 "i=0; until kill -9 %u || [ $i -ge 200 ]; do i=$((i+1)); sleep 0.01; done", r.pid);
         run_sh(&b, &killer, NULL, script);
         run_wait(&killer, 5000);
         run_free(&killer);

@@ -20,6 +20,7 @@
 #include "base/banned.h"
 #include "base/buf.h"
 #include "integration/run/harness.h"
+#include "patience.h"
 
 #define STREAM_MAX (64u << 20)
 
@@ -156,7 +157,7 @@ struct run run_finish(struct started *s, unsigned deadline_ms)
 {
         static struct cay_buf bufs[2];
         struct run r = { .status = -1 };
-        uint64_t end = s->start_ms + deadline_ms;
+        uint64_t end = s->start_ms + test_patience(deadline_ms);
         int status;
 
         for (unsigned i = 0; i < 2; i++) {

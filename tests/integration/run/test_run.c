@@ -164,7 +164,7 @@ static void large_output_is_whole(void **state)
 
         run_need_root();
         r = CAY("--output-limit", "32m", "/bin/sh", "-c",
-                "i=0; while [ $i -lt 200 ]; do head -c 100000 /dev/zero | tr '\\0' x; i=$((i+1)); done");
+                "i=0; while [ $i -lt 20 ]; do head -c 1000000 /dev/zero | tr '\\0' x; i=$((i+1)); done");
         assert_status(&r, 0);
         assert_int_equal(r.out_len, 20000000);
         assert_int_equal(strspn(r.out, "x"), 20000000);
@@ -750,7 +750,7 @@ static void the_process_engine_killed_in_the_middle(void **state)
         assert_int_equal(stat(dir, &st), -1); /* the next one swept its folder */
 }
 
-static void without_root_it_says_so(void **state)
+static void without_root_it_works(void **state)
 {
         char path[4200], text[512] = "";
         int fds[2], status;
@@ -774,9 +774,9 @@ static void without_root_it_says_so(void **state)
                 print_message("others cannot enter %s\n", run_build_dir());
                 skip();
         }
-        assert_int_equal(WEXITSTATUS(status), 125);
-        assert_part(text, "cay run: ");
-        assert_part(text, "root");
+        if (WEXITSTATUS(status) != 0)
+                print_message("%s\n", text);
+        assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup_test, run_teardown_test)
@@ -817,7 +817,7 @@ int main(void)
                 TEST(without_tty_a_terminal_s_input_stays_outside),
                 TEST(the_process_engine_by_name),
                 TEST(the_process_engine_killed_in_the_middle),
-                TEST(without_root_it_says_so),
+                TEST(without_root_it_works),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

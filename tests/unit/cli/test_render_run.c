@@ -41,7 +41,7 @@ static void json_of(const struct cay_run_result *r, const char *out, size_t out_
         cay_buf_put(&stdout_bytes, out, out_len);
         cay_buf_init(json, 1 << 16);
         assert_int_equal(cay_render_run_json(r, "native", &stdout_bytes, &stderr_bytes,
-                                             failure != NULL ? failure : &fine, json),
+                                             failure != NULL ? failure : &fine, NULL, json),
                          0);
         cay_buf_done(&stdout_bytes);
         cay_buf_done(&stderr_bytes);
@@ -53,14 +53,15 @@ static void json_of_a_plain_end(void **state)
         struct cay_buf json;
 
         json_of(&r, "hi\n", 3, NULL, &json);
-        assert_string_equal(cay_buf_data(&json), "{\"id\":\"run-1\",\"engine\":\"native\",\"stdout\":"
-                                                 "\"hi\\n\",\"stderr\":\"\",\"exit_code\":3,\"signal\":null,"
-                                                 "\"status\":3,\"cause\":{\"name\":\"exited\",\"text\":"
-                                                 "\"exited with status 3\",\"advice\":\"\"},\"hints\":[],"
-                                                 "\"skipped\":[],\"denied_syscalls\":[],\"timings_ms\":{"
-                                                 "\"start\":2.500,\"exec\":10.000,\"teardown\":0.500,"
-                                                 "\"total\":13.000},\"memory_peak_bytes\":4096,\"cpu_time_"
-                                                 "ms\":7,\"bytes_cut\":0,\"truncated\":false}\n");
+        assert_string_equal(cay_buf_data(&json),
+                            "{\"id\":\"run-1\",\"engine\":\"native\",\"stdout\":"
+                            "\"hi\\n\",\"stderr\":\"\",\"exit_code\":3,\"signal\":null,"
+                            "\"status\":3,\"cause\":{\"name\":\"exited\",\"text\":"
+                            "\"exited with status 3\",\"advice\":\"\"},\"hints\":[],"
+                            "\"skipped\":[],\"watched\":[],\"denied_syscalls\":[],\"timings_ms\":{"
+                            "\"start\":2.500,\"exec\":10.000,\"teardown\":0.500,"
+                            "\"total\":13.000},\"memory_peak_bytes\":4096,\"cpu_time_"
+                            "ms\":7,\"bytes_cut\":0,\"truncated\":false}\n");
         cay_buf_done(&json);
 }
 
@@ -105,6 +106,54 @@ static void json_of_a_failure(void **state)
         cay_buf_done(&json);
 }
 
+static void changes_say(const struct cay_run_keep *k, bool quiet, const char *line, const char *part)
+{
+        static const struct cay_error fine;
+        struct cay_run_result r = result();
+        struct cay_buf none, json;
+        char *text = NULL;
+        size_t len = 0;
+        FILE *to = open_memstream(&text, &len);
+
+        cay_render_run_changes(k, quiet, to);
+        fclose(to);
+        assert_string_equal(text, line);
+        free(text);
+        cay_buf_init(&none, 10);
+        cay_buf_init(&json, 1 << 16);
+        assert_int_equal(cay_render_run_json(&r, "native", &none, &none, &fine, k, &json), 0);
+        if (strstr(cay_buf_data(&json), part) == NULL)
+                fail_msg("%s", cay_buf_data(&json));
+        cay_buf_done(&none);
+        cay_buf_done(&json);
+}
+
+static void what_was_changed(void **state)
+{
+        struct cay_run_keep k = { .is_on = true };
+
+        changes_say(&k, false, "",
+                    ",\"changes\":{\"run\":null,\"added\":0,\"changed\":0,\"removed\":0,\"bytes\":0,"
+                    "\"left_out\":0}}\n");
+        k.is_kept = true;
+        k.counts = (struct cay_change_counts){ 1, 0, 0, 9 };
+        memcpy(k.run.meta.id, "run-1", 6);
+        changes_say(&k, false, "cay run: 1 file changed; see: cay diff run-1\n",
+                    "\"changes\":{\"run\":\"run-1\",\"added\":1,\"changed\":0,\"removed\":0,\"bytes\":9,"
+                    "\"left_out\":0}");
+        k.counts.removed = 2;
+        k.left_out = 2;
+        changes_say(&k, false,
+                    "cay run: 3 files changed; see: cay diff run-1\ncay run: not kept: 2 special or "
+                    "unreadable files\n",
+                    "\"left_out\":2");
+        changes_say(&k, true, "", "\"removed\":2");
+        k = (struct cay_run_keep){ .is_on = true };
+        cay_fail(&k.failure, CAY_NO_SPACE, "no room");
+        changes_say(&k, true, "cay run: what it changed is lost: no room\n", "\"error\":\"no room\"}");
+        changes_say(&(struct cay_run_keep){ .is_on = false }, false, "", "\"run\":null");
+}
+
 static void says(const struct cay_run_result *r, const char *expect)
 {
         char text[600] = "";
@@ -141,6 +190,7 @@ int main(void)
                 cmocka_unit_test(json_of_a_plain_end),
                 cmocka_unit_test(json_of_a_bad_end),
                 cmocka_unit_test(json_of_a_failure),
+                cmocka_unit_test(what_was_changed),
                 cmocka_unit_test(one_line),
         };
 

@@ -83,7 +83,27 @@ static void a_workspace_is_read_only_unless_asked_for(void **state)
         struct cay_error err = { 0 };
 
         assert_int_equal(READ(&a, &err, "--workspace", "/tmp", "x"), 0);
-        assert_false(a.workspace_rw);
+        assert_int_equal(a.workspace_mode, CAY_WORKSPACE_RO);
+        cay_run_args_done(&a);
+}
+
+static void changes_are_kept_for_a_while(void **state)
+{
+        struct cay_run_options o;
+        struct cay_run_args a;
+        struct cay_error err = { 0 };
+
+        assert_int_equal(READ(&a, &err, "--workspace", "/tmp:cow", "x"), 0);
+        cay_run_args_fill(&a, &o);
+        assert_true(o.spec.workspace_cow && !o.spec.workspace_rw);
+        assert_int_equal(o.changes_fd, -1);
+        assert_int_equal(a.keep_ms, 7 * 24 * 3600 * 1000);
+        cay_run_args_done(&a);
+        assert_int_equal(READ(&a, &err, "--workspace", "/tmp:cow", "--keep", "30d", "x"), 0);
+        assert_true(a.keep_ms == 30ull * 24 * 3600 * 1000);
+        cay_run_args_done(&a);
+        assert_int_equal(READ(&a, &err, "--keep", "90m", "--workspace", "/tmp:cow", "x"), 0);
+        assert_int_equal(a.keep_ms, 90 * 60 * 1000);
         cay_run_args_done(&a);
 }
 
@@ -130,6 +150,12 @@ static void mistakes_name_their_option(void **state)
         refused("--workspace", "/no/such/folder:rw", "'/no/such/folder': No such file");
         refused("--workspace", "/etc/passwd", "Not a directory");
         refused("--workspace", ":rw", "empty");
+        refused("--workspace", ":cow", "empty");
+        refused("--keep", "1d", "without --workspace DIR:cow");
+        refused("--keep", "soon", "is not a time");
+        refused("--keep", "0d", "is not a time");
+        refused("--keep", "9999d", "at most 3650d");
+        refused("--keep", "1.5d", "is not a time");
 }
 
 static void layers_can_be_left_out_in_test_builds_only(void **state)
@@ -141,6 +167,7 @@ static void layers_can_be_left_out_in_test_builds_only(void **state)
 #ifdef CAY_TEST_HOOKS
         assert_int_equal(r, 0);
         assert_true(a.test_off != 0 && (a.test_off & (a.test_off - 1)) != 0); /* two of them */
+        cay_run_args_done(&a);
         assert_int_equal(READ(&a, &err, "--test-off", "gravity", "x"), -1);
         assert_non_null(strstr(err.msg, "--test-off: 'gravity'"));
 #else
@@ -197,6 +224,7 @@ int main(void)
                 cmocka_unit_test(defaults),
                 cmocka_unit_test(every_option),
                 cmocka_unit_test(a_workspace_is_read_only_unless_asked_for),
+                cmocka_unit_test(changes_are_kept_for_a_while),
                 cmocka_unit_test(mistakes_name_their_option),
                 cmocka_unit_test(layers_can_be_left_out_in_test_builds_only),
                 cmocka_unit_test(a_command_is_needed),

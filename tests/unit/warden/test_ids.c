@@ -89,7 +89,7 @@ static const struct cay_ids_pool one = { CAY_IDS_ONE, 1000, 100, CAY_RECORD_SLOT
 static void test_host_slots(void **state)
 {
         struct cay_ids a, b;
-        uint32_t uid;
+        uint32_t uid = 0;
 
         cay_ids_choose(&a, &host, 3, NULL);
         cay_ids_choose(&b, &host, 4, NULL);
@@ -105,7 +105,7 @@ static void test_host_slots(void **state)
 static void test_slices_do_not_meet(void **state)
 {
         struct cay_ids a, b;
-        uint32_t uid;
+        uint32_t uid = 0;
 
         cay_ids_choose(&a, &range, 0, NULL);
         cay_ids_choose(&b, &range, 1, NULL);
@@ -127,7 +127,7 @@ static void test_pins(void **state)
         const struct cay_id_pin user = { CAY_BOX_USER, 1000, 100 }, root = { 0, 1000, 100 };
         const struct cay_ids_pool *pools[] = { &host, &range };
         struct cay_ids ids;
-        uint32_t uid;
+        uint32_t uid = 0;
 
         for (unsigned i = 0; i < 2; i++) {
                 cay_ids_choose(&ids, pools[i], 5, &user);
@@ -146,7 +146,7 @@ static void test_pins(void **state)
 static void test_one(void **state)
 {
         struct cay_ids ids;
-        uint32_t uid;
+        uint32_t uid = 0;
 
         cay_ids_choose(&ids, &one, 9, NULL);
         check_sound(&ids);

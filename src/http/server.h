@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP server: listeners, connections and their limits. HTTP/1.1 (and 1.0, one request per connection).
+ *
+ * Limits. Connections are counted in total and per peer: an IPv4 address, an IPv6 network (/64), a unix uid. One too many
+ * of a peer is told so (429) and closed. One too many in total takes the place of the connection that has been idle for
+ * longest; if none is idle, it is told so (503) and closed. A TLS client that is one too many is closed without a word.
+ * When the process has no descriptors left, accepting pauses for a moment instead of spinning.
+ *
+ * Errors that no handler sees (a malformed head, a limit, a deadline) are answered with a body that the caller makes, so that
+ * all errors have one form.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "http/head.h"
+#include "http/request.h"
+#include "http/tls.h"
+#include "loop/loop.h"
+
+struct cay_http_server;
+
+struct cay_http_server_ops {
+        /* The head is there; route it and answer, now or later. */
+        void (*on_request)(struct cay_http_server *s, struct cay_http_request *req);
+        /* Appends the body for an error answer and returns its Content-Type (static); NULL: no body. */
+        const char *(*make_error)(struct cay_http_server *s, const struct cay_http_fault *fault,
+                                  struct cay_buf *body);
+        void (*on_idle)(
+                struct cay_http_server *s); /* stopped, and the last connection has ended; may be NULL */
+};
+
+struct cay_http_config {
+        const struct cay_http_server_ops *ops;
+        struct cay_http_head_limits head;
+        uint64_t body_max;      /* announced or sent; a handler may want less */
+        uint32_t head_ms;       /* from the first byte of a head (or from connecting) to its last */
+        uint32_t body_ms;       /* within this, body_step more bytes of a body that is waited for … */
+        uint32_t body_step;     /* … or its end */
+        uint32_t idle_ms;       /* between requests */
+        uint32_t stall_ms;      /* without the client taking anything of what waits for it */
+        unsigned connections;   /* in total */
+        unsigned per_peer;      /* 0: no limit */
+        const char *all_fields; /* borrowed: lines (with CRLF) for every answer; NULL: none */
+};
+
+void cay_http_config_init(struct cay_http_config *config); /* the defaults; ops is NULL */
+
+struct cay_http_server *cay_http_server_new(struct cay_loop *loop, const struct cay_http_config *config,
+                                            void *user, struct cay_error *err);
+void cay_http_server_free(
+        struct cay_http_server *s); /* closes everything at once; not from inside a callback */
+CAY_DEFINE_AUTO(struct cay_http_server, cay_http_server_free)
+void *cay_http_server_user(struct cay_http_server *s);
+struct cay_loop *cay_http_server_loop(struct cay_http_server *s);
+
+/*
+ * These block for name look-ups; for start-up. They return the listener's number (0, 1, …) or -1 with err. tls is borrowed
+ * and must outlive the server; NULL: plain.
+ */
+/* host: an address or a name (each of its addresses gets a socket), "" for all; port 0: the kernel chooses. */
+int cay_http_server_listen(struct cay_http_server *s, const char *host, uint16_t port,
+                           struct cay_tls_context *tls, struct cay_error *err);
+/* A dead socket of the same name is replaced; a live one is an error. Removed again when the server ends. */
+int cay_http_server_listen_unix(struct cay_http_server *s, const char *path, unsigned mode,
+                                struct cay_error *err);
+/* A listening socket from elsewhere (socket activation). Takes fd, also on failure. */
+int cay_http_server_listen_take(struct cay_http_server *s, int fd, struct cay_tls_context *tls,
+                                struct cay_error *err);
+/* A connected socket from elsewhere; counts as from listener `listener`. 0 or -errno; fd is taken either way. */
+int cay_http_server_accept_take(struct cay_http_server *s, int fd, unsigned listener);
+uint16_t cay_http_server_port(const struct cay_http_server *s, unsigned listener); /* 0: not TCP */
+
+/*
+ * Accepts no more, ends idle connections; busy ones end with their answer, upgraded ones when their user closes them.
+ * on_idle tells when all have ended.
+ */
+void cay_http_server_stop(struct cay_http_server *s);
+unsigned cay_http_server_count(const struct cay_http_server *s); /* connections now */

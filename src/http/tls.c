@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS on the socket itself. OpenSSL's own socket BIO calls write(2), which raises SIGPIPE when the other side is gone; a
+ * library must not count on its caller to ignore that, hence a BIO of our own that sends with MSG_NOSIGNAL.
+ */
+#include "http/tls.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+struct cay_tls_context {
+        SSL_CTX *ctx;          /* owned */
+        BIO_METHOD *socket_io; /* owned */
+};
+
+struct cay_tls {
+        SSL *ssl; /* owned */
+        int fd;   /* borrowed from the connection */
+        bool dead;
+};
+
+/* The BIO: its data is the struct cay_tls. */
+
+static int io_write(BIO *bio, const char *bytes, int len)
+{
+        const struct cay_tls *t = BIO_get_data(bio);
+        ssize_t n;
+
+        do
+                n = send(t->fd, bytes, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        BIO_clear_retry_flags(bio);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS))
+                BIO_set_retry_write(bio);
+        return (int)n;
+}
+
+static int io_read(BIO *bio, char *bytes, int size)
+{
+        const struct cay_tls *t = BIO_get_data(bio);
+        ssize_t n;
+
+        do
+                n = recv(t->fd, bytes, (size_t)size, MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        BIO_clear_retry_flags(bio);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+                BIO_set_retry_read(bio);
+        return (int)n;
+}
+
+static long io_ctrl(BIO *bio, int what, long num, void *ptr)
+{
+        return what == BIO_CTRL_FLUSH || what == BIO_CTRL_DUP;
+}
+
+static BIO_METHOD *new_socket_io(void)
+{
+        BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "cay socket");
+
+        if (m && BIO_meth_set_write(m, io_write) && BIO_meth_set_read(m, io_read) &&
+            BIO_meth_set_ctrl(m, io_ctrl))
+                return m;
+        BIO_meth_free(m);
+        return NULL;
+}
+
+/* Contexts */
+
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg)
+{
+        static const unsigned char ours[] = "\x08http/1.1";
+        unsigned char *chosen;
+
+        if (SSL_select_next_proto(&chosen, out_len, ours, sizeof(ours) - 1, in, in_len) !=
+            OPENSSL_NPN_NEGOTIATED)
+                return SSL_TLSEXT_ERR_ALERT_FATAL;
+        *out = chosen;
+        return SSL_TLSEXT_ERR_OK;
+}
+
+/* The library's own words for the first thing that went wrong; empties its queue. */
+static int fail_tls(struct cay_error *err, enum cay_code code, const char *what, const char *path)
+{
+        char text[160] = "unknown reason";
+        unsigned long first = ERR_get_error();
+
+        if (first)
+                ERR_error_string_n(first, text, sizeof(text));
+        ERR_clear_error();
+        return cay_fail(err, code, "%s '%s': %s", what, path, text);
+}
+
+static int load(SSL_CTX *ctx, const char *cert_path, const char *key_path, struct cay_error *err)
+{
+        ERR_clear_error();
+        if (SSL_CTX_use_certificate_chain_file(ctx, cert_path) != 1)
+                return fail_tls(err, CAY_INVALID, "read TLS certificate", cert_path);
+        if (SSL_CTX_use_PrivateKey_file(ctx, key_path, SSL_FILETYPE_PEM) != 1)
+                return fail_tls(err, CAY_INVALID, "read TLS key", key_path);
+        if (SSL_CTX_check_private_key(ctx) != 1)
+                return fail_tls(err, CAY_INVALID, "TLS certificate and key do not belong together, key",
+                                key_path);
+        return 0;
+}
+
+static int set_up(struct cay_tls_context *t, const char *cert_path, const char *key_path,
+                  struct cay_error *err)
+{
+        t->socket_io = new_socket_io();
+        t->ctx = SSL_CTX_new(TLS_server_method());
+        if (!t->socket_io || !t->ctx) {
+                ERR_clear_error();
+                return cay_fail(err, CAY_INTERNAL, "no memory for TLS");
+        }
+        SSL_CTX_set_min_proto_version(t->ctx, TLS1_2_VERSION);
+        SSL_CTX_set_options(t->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                            SSL_OP_CIPHER_SERVER_PREFERENCE);
+        SSL_CTX_set_mode(t->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                         SSL_MODE_RELEASE_BUFFERS);
+        SSL_CTX_set_session_cache_mode(t->ctx, SSL_SESS_CACHE_OFF); /* tickets do without */
+        SSL_CTX_set_alpn_select_cb(t->ctx, choose_protocol, NULL);
+        return load(t->ctx, cert_path, key_path, err);
+}
+
+struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *key_path,
+                                            struct cay_error *err)
+{
+        struct cay_tls_context *t = calloc(1, sizeof(*t));
+
+        if (!t) {
+                cay_fail(err, CAY_INTERNAL, "no memory for TLS");
+                return NULL;
+        }
+        if (set_up(t, cert_path, key_path, err) < 0) {
+                cay_tls_context_free(t);
+                return NULL;
+        }
+        return t;
+}
+
+void cay_tls_context_free(struct cay_tls_context *ctx)
+{
+        if (!ctx)
+                return;
+        SSL_CTX_free(ctx->ctx);
+        BIO_meth_free(ctx->socket_io);
+        free(ctx);
+}
+
+/* Connections */
+
+struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd)
+{
+        struct cay_tls *t = calloc(1, sizeof(*t));
+        BIO *bio = BIO_new(ctx->socket_io);
+
+        if (t)
+                t->ssl = SSL_new(ctx->ctx);
+        if (!t || !t->ssl || !bio) {
+                ERR_clear_error();
+                BIO_free(bio);
+                cay_tls_free(t);
+                return NULL;
+        }
+        t->fd = fd;
+        BIO_set_data(bio, t);
+        BIO_set_init(bio, 1);
+        SSL_set_bio(t->ssl, bio, bio);
+        SSL_set_accept_state(t->ssl);
+        return t;
+}
+
+void cay_tls_free(struct cay_tls *t)
+{
+        if (!t)
+                return;
+        SSL_free(t->ssl);
+        free(t);
+}
+
+/* What a call that gave no bytes means. *ret_turned: the other direction must move first. */
+static ssize_t explain(struct cay_tls *t, int n, int turned_error, bool *ret_turned)
+{
+        int saved_errno = errno, error = SSL_get_error(t->ssl, n);
+
+        ERR_clear_error();
+        *ret_turned = error == turned_error;
+        if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+                return -EAGAIN;
+        if (error == SSL_ERROR_ZERO_RETURN)
+                return 0;
+        t->dead = true;
+        return error == SSL_ERROR_SYSCALL && saved_errno != 0 ? -saved_errno : -EPROTO;
+}
+
+ssize_t cay_tls_read(struct cay_tls *t, void *bytes, size_t size, bool *ret_wants_out)
+{
+        int n;
+
+        *ret_wants_out = false;
+        errno = 0;
+        ERR_clear_error();
+        n = SSL_read(t->ssl, bytes, size < INT32_MAX ? (int)size : INT32_MAX);
+        return n > 0 ? n : explain(t, n, SSL_ERROR_WANT_WRITE, ret_wants_out);
+}
+
+ssize_t cay_tls_write(struct cay_tls *t, const void *bytes, size_t len, bool *ret_wants_in)
+{
+        ssize_t r;
+        int n;
+
+        *ret_wants_in = false;
+        errno = 0;
+        ERR_clear_error();
+        n = SSL_write(t->ssl, bytes, len < INT32_MAX ? (int)len : INT32_MAX);
+        if (n > 0)
+                return n;
+        r = explain(t, n, SSL_ERROR_WANT_READ, ret_wants_in);
+        return r == 0 ? -EPIPE : r;
+}
+
+void cay_tls_shut(struct cay_tls *t)
+{
+        if (t->dead || !SSL_is_init_finished(t->ssl))
+                return;
+        SSL_shutdown(t->ssl);
+        ERR_clear_error();
+}
+
+bool cay_tls_has_pending(const struct cay_tls *t)
+{
+        return SSL_pending(t->ssl) > 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS for connections: OpenSSL on the non-blocking socket itself. The only place (with digest.c) that names OpenSSL.
+ * TLS 1.2 or newer, no renegotiation, ALPN says http/1.1.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct cay_tls_context; /* certificate and key, shared by connections */
+struct cay_tls;         /* one connection */
+
+/* Reads PEM files: the chain, own certificate first, and its key. Blocks; for start-up. NULL: err says why. */
+struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *key_path,
+                                            struct cay_error *err);
+void cay_tls_context_free(struct cay_tls_context *ctx); /* connections keep what they need of it */
+CAY_DEFINE_AUTO(struct cay_tls_context, cay_tls_context_free)
+
+struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd); /* fd is borrowed; NULL: no memory */
+void cay_tls_free(struct cay_tls *t);                                /* accepts NULL; says nothing */
+
+/*
+ * The handshake happens inside the first of these. A length; 0: the end (read only); -EAGAIN: wait until the socket is
+ * readable or, when *ret_wants_out, writable, and call again; other -errno: the connection is dead.
+ */
+ssize_t cay_tls_read(struct cay_tls *t, void *bytes, size_t size, bool *ret_wants_out);
+/* May take less than len. After -EAGAIN call it again with the same bytes first (they may have moved). */
+ssize_t cay_tls_write(struct cay_tls *t, const void *bytes, size_t len, bool *ret_wants_in);
+void cay_tls_shut(struct cay_tls *t);              /* says the end, if that can be said without waiting */
+bool cay_tls_has_pending(const struct cay_tls *t); /* bytes that the socket does not show any more */

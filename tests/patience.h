@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deadlines of tests are there to end what hangs. CAY_TEST_PATIENCE says how many times longer to wait than on a real machine: the
+ * test machine of `make test-vm` is emulated.
+ */
+#pragma once
+
+#include <stdlib.h>
+
+static inline unsigned test_patience(unsigned ms)
+{
+        const char *times = getenv("CAY_TEST_PATIENCE");
+        unsigned long n = times ? strtoul(times, NULL, 10) : 1;
+
+        return n >= 1 && n <= 100 ? ms * (unsigned)n : ms;
+}
