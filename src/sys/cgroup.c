@@ -101,6 +101,7 @@ int sys_cgroup_begin(const struct sys_cgroup_host *host, const char *name, struc
         for (int i = 0; i < SYS_CGROUP_PARTS; i++)
                 cg->dir[i] = -1;
         cg->ops = host->ops;
+        cg->is_delegated = false;
         if (snprintf(cg->name, sizeof(cg->name), "%s", name) >= (int)sizeof(cg->name))
                 return -ENAMETOOLONG;
         return make_node(host, cg, SYS_CGROUP_2);
@@ -205,10 +206,15 @@ int sys_cgroup_cpu_list(const struct sys_cgroup_host *host, const struct sys_cgr
         return len < size ? 0 : -E2BIG;
 }
 
-int sys_cgroup_delegate(int dir, uint32_t owner, const char **ret_what)
+/* The node's directory and the files that making children and moving processes need; nothing that sets limits. */
+static int delegate(struct sys_cgroup *cg, uint32_t owner, const char **ret_what)
 {
+        int dir = cg->dir[SYS_CGROUP_2];
+
         *ret_what = "cgroup.procs";
-        if (fchown(dir, owner, owner) < 0 || fchownat(dir, "cgroup.procs", owner, owner, 0) < 0)
+        cg->is_delegated =
+                fchownat(dir, "cgroup.procs", owner, owner, 0) == 0 && fchown(dir, owner, owner) == 0;
+        if (!cg->is_delegated && errno != EPERM)
                 return -errno;
         *ret_what = "cgroup.max.descendants";
         if (sys_write_file(dir, "cgroup.max.descendants", "600") < 0 ||
@@ -223,7 +229,7 @@ int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
         int r = host->ops ? host->ops->limit(host, cg, l, ret_what) : 0;
 
         if (r == 0 && cg->dir[SYS_CGROUP_2] >= 0)
-                r = sys_cgroup_delegate(cg->dir[SYS_CGROUP_2], l->owner, ret_what);
+                r = delegate(cg, l->owner, ret_what);
         return r;
 }
 

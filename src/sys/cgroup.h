@@ -48,6 +48,7 @@ struct sys_cgroup {
         int dir[SYS_CGROUP_PARTS]; /* -1: none */
         char name[80];
         const struct sys_cgroup_ops *ops; /* as the host's */
+        bool is_delegated;                /* the cgroup2 node is its owner's: children can be made in it */
 };
 
 struct sys_cgroup_limits { /* 0: no limit */
@@ -88,7 +89,10 @@ int sys_cgroup_begin(const struct sys_cgroup_host *host, const char *name, struc
 int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 /* How many processors a box with this limit sees (0: no limit); 0 where there is no cpuset. */
 uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli);
-/* Writes the limits. On failure *ret_what names the file. */
+/*
+ * Writes the limits and gives the cgroup2 node to its owner. On failure *ret_what names the file. An ordinary user cannot give
+ * anything away, not even to ids of a range that is the user's own: that is no failure, and the node stays undelegated.
+ */
 int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
                      const struct sys_cgroup_limits *l, const char **ret_what);
 /* Opens the v1 `tasks` files for writing; returns how many (at most `max`) or -errno. */

@@ -48,8 +48,6 @@ int sys_cgroup_put_u64(int dir, const char *file, uint64_t value, const char **r
 uint64_t sys_cgroup_get_u64(int dir, const char *file);                    /* 0 where there is none */
 uint64_t sys_cgroup_get_keyed(int dir, const char *file, const char *key); /* likewise */
 bool sys_cgroup_swap_is_off(void);
-/* Gives the cgroup2 node away: its directory and what making children and moving processes need; nothing that sets limits. */
-int sys_cgroup_delegate(int dir, uint32_t owner, const char **ret_what);
 /* The processors of one box, as text for cpuset.cpus; -ENODEV when there are none to choose from. */
 int sys_cgroup_cpu_list(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, char *text,
                         size_t size);

@@ -24,6 +24,8 @@
 
 #include <cmocka.h>
 
+#include "patience.h"
+
 #define CAPTURE_MAX ((size_t)64 << 20)
 #define SCRATCHES_MAX 16
 
@@ -333,6 +335,7 @@ struct attack_result attack_finish(struct attack_child *child, unsigned deadline
         bool late = false;
         char text[4096];
 
+        deadline_ms = test_patience(deadline_ms);
         while (p[0].fd >= 0 || p[1].fd >= 0) {
                 unsigned gone = attack_now_ms() - child->started_ms;
 

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "patience.h"
+
 #define LINES_MAX 16384u
 #define LINE_MAX_BYTES 1024u
 #define CGROUP_DEPTH_MAX 12u
@@ -331,6 +333,7 @@ unsigned cay_leftovers_compare(const struct cay_leftovers *before, unsigned dead
         struct timespec start, nap = { 0, 20000000 };
         unsigned count;
 
+        deadline_ms = test_patience(deadline_ms);
         clock_gettime(CLOCK_MONOTONIC, &start);
         for (;;) {
                 struct cay_leftovers *after = cay_leftovers_take();

@@ -354,6 +354,14 @@ void fake_engine_vanish(struct cay_engine *e, const char *id, bool told)
                 fe->gone(fe->gone_ctx, id);
 }
 
+void fake_engine_vanish_init(struct cay_engine *e, const char *id)
+{
+        struct box *b = find(self(e), id);
+
+        if (b != NULL)
+                on_exit_of_init(b);
+}
+
 bool fake_engine_has(struct cay_engine *e, const char *id)
 {
         return find(self(e), id) != NULL;

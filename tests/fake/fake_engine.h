@@ -24,6 +24,8 @@ void fake_plan_reset(void);
 void fake_engine_cut_link(struct cay_engine *e, const char *id); /* the stream is lost, the box lives */
 void fake_engine_vanish(struct cay_engine *e, const char *id,
                         bool told); /* the box goes by itself; told: on_gone says so */
+void fake_engine_vanish_init(struct cay_engine *e,
+                             const char *id); /* its init goes, the shell of the box is left */
 bool fake_engine_has(struct cay_engine *e, const char *id);
 bool fake_engine_is_frozen(struct cay_engine *e, const char *id);
 unsigned fake_engine_boxes(void);   /* alive in all engines, also half made ones */

@@ -26,10 +26,11 @@
 
 #include "attack/leftovers.h"
 #include "base/cleanup.h"
+#include "patience.h"
 #include "wire/steps.h"
 
-#define RUN_MS 15000 /* a run, whoever is killed in it */
-#define GONE_MS 5000 /* what was left of it */
+#define RUN_MS ((long)test_patience(15000)) /* a run, whoever is killed in it */
+#define GONE_MS ((long)test_patience(5000)) /* what was left of it */
 #define ARGS_MAX 24
 
 enum expect {

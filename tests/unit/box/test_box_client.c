@@ -691,6 +691,222 @@ static void a_flood(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Adoption: a front goes without a word, another one comes to the same init. */
+
+static void change_front(struct owner *o, bool awaits)
+{
+        uint8_t secret[CAY_BOX_SECRET];
+
+        memset(secret, 0x5c, sizeof(secret));
+        cay_box_client_free(o->client);
+        run(o, 20);
+        o->client = cay_box_client_new(o->loop, secret, &events, o);
+        assert_non_null(o->client);
+        if (awaits)
+                cay_box_client_await_welcome(o->client);
+}
+
+static struct cay_box_adoption from_user(const struct user *u, uint32_t number)
+{
+        return (struct cay_box_adoption){ .number = number,
+                                          .kind = CAY_BOX_EXEC,
+                                          .window = 65536,
+                                          .out_got = u->got[CAY_STREAM_OUT],
+                                          .err_got = u->got[CAY_STREAM_ERR] };
+}
+
+static struct user *adopts_in_welcome; /* channel 1 is this one's; all others are refused */
+static uint32_t refused_in_welcome;
+
+static void on_adopting_welcome(struct cay_box_client *c, const struct cay_box_welcome *w)
+{
+        struct cay_box_adoption from;
+
+        on_welcome(c, w);
+        assert_true(cay_box_client_awaits_welcome(c));
+        for (uint32_t i = 0; i < w->count; i++) {
+                if (w->channels[i] != 1) {
+                        cay_box_client_refuse(c, w->channels[i]);
+                        refused_in_welcome++;
+                        continue;
+                }
+                from = from_user(adopts_in_welcome, 1);
+                adopts_in_welcome->owed[CAY_STREAM_OUT] = adopts_in_welcome->owed[CAY_STREAM_ERR] = 0;
+                assert_int_equal(cay_box_channel_adopt(c, &adopts_in_welcome->ch, &from), 0);
+                assert_true(cay_box_client_has_channel(c, 1));
+        }
+}
+
+static void become_adopter(struct owner *o, struct user *u)
+{
+        static const struct cay_box_client_events adopting = { .on_lost = on_lost,
+                                                               .on_welcome = on_adopting_welcome,
+                                                               .on_pong = on_pong };
+        uint8_t secret[CAY_BOX_SECRET];
+
+        memset(secret, 0x5c, sizeof(secret));
+        cay_box_client_free(o->client);
+        run(o, 20);
+        o->client = cay_box_client_new(o->loop, secret, &adopting, o);
+        cay_box_client_await_welcome(o->client);
+        adopts_in_welcome = u;
+        u->ch.client = NULL;
+        refused_in_welcome = 0;
+        join(o);
+}
+
+static void a_channel_is_adopted_from_its_last_byte(void **state)
+{
+        struct owner *o = *state;
+        static struct user u, fresh;
+
+        o->fake.on_open = makes_output;
+        o->fake.piece_max = 3000;
+        user_open(o, &u, 65536);
+        join(o);
+        for (int fronts = 0; fronts < 30 && u.ends == 0; fronts++) {
+                RUN_UNTIL(o, u.ends > 0 || u.got[CAY_STREAM_OUT] > (uint64_t)(fronts + 1) * 30000);
+                if (u.ends == 0)
+                        become_adopter(o, &u);
+        }
+        RUN_UNTIL(o, u.ends > 0);
+        assert_int_equal(u.exit_code, 3);
+        assert_int_equal(u.got[CAY_STREAM_OUT], 1000000);
+        assert_true(u.hash[CAY_STREAM_OUT] == test_pattern_hash(3 + CAY_STREAM_OUT, 1000000));
+        assert_true(u.hash[CAY_STREAM_ERR] == test_pattern_hash(3 + CAY_STREAM_ERR, 5000));
+        assert_true(u.opened > 10); /* told once by each front */
+        assert_int_equal(o->lost, 0);
+        user_open(o, &fresh, 4096); /* above all that were taken */
+        assert_int_equal(cay_box_channel_number(&fresh.ch), 2);
+        RUN_UNTIL(o, fresh.ends > 0);
+}
+
+static void adopted_input_goes_on_where_init_is(void **state)
+{
+        struct owner *o = *state;
+        static struct user u;
+
+        o->fake.on_open = waits_for_input;
+        user_open(o, &u, 65536);
+        join(o);
+        u.in_total = 100000;
+        test_fill(0, 0, (uint8_t[100]){ 0 }, 100);
+        {
+                uint8_t bytes[1000];
+
+                test_fill(0, 0, bytes, sizeof(bytes));
+                assert_int_equal(cay_box_channel_write(&u.ch, bytes, sizeof(bytes)), sizeof(bytes));
+        }
+        RUN_UNTIL(o, fake_find(&o->fake, 1) && fake_find(&o->fake, 1)->in.got == 1000);
+        become_adopter(o, &u);
+        assert_int_equal(cay_box_channel_write(&u.ch, "", 0), 0);
+        RUN_UNTIL(o, cay_box_channel_is_open(&u.ch));
+        u.in_written = 1000; /* as the one before knew */
+        u.rooms = 0;
+        feed(&u); /* not before init has said how much it has: on_room goes on */
+        RUN_UNTIL(o, u.in_written == u.in_total);
+        assert_true(u.rooms > 0);
+        RUN_UNTIL(o, fake_find(&o->fake, 1) == NULL || fake_find(&o->fake, 1)->in.eof);
+        if (fake_find(&o->fake, 1))
+                assert_true(fake_find(&o->fake, 1)->in_hash == test_pattern_hash(0, 100000));
+        RUN_UNTIL(o, u.ends > 0);
+        assert_int_equal(o->lost, 0);
+}
+
+static void what_is_not_adopted_is_refused(void **state)
+{
+        struct owner *o = *state;
+        static struct user u, others[3];
+
+        o->fake.on_open = holds_on;
+        user_open(o, &u, 65536);
+        join(o);
+        for (int i = 0; i < 3; i++)
+                user_open(o, &others[i], 65536);
+        RUN_UNTIL(o, u.opened && others[2].opened);
+        become_adopter(o, &u);
+        RUN_UNTIL(o, o->fake.syncs == 2);
+        assert_int_equal(refused_in_welcome, 3);
+        assert_null(fake_find(&o->fake, 2));
+        assert_null(fake_find(&o->fake, 4));
+        assert_non_null(fake_find(&o->fake, 1));
+        assert_int_equal(cay_box_channel_kill(&u.ch, CAY_KILLED_ASKED), 0);
+        RUN_UNTIL(o, fake_find(&o->fake, 1)->kills == 1);
+}
+
+static void an_adopter_says_hello_alone(void **state)
+{
+        struct owner *o = *state;
+        int fds[2];
+
+        change_front(o, true);
+        test_socketpair(fds, 0);
+        assert_int_equal(cay_box_client_attach_take(o->client, fds[0]), 0);
+        run(o, 10);
+        fake_init_stream(&o->fake, fds[1]);
+        /* One read takes all there is: HELLO, and no SYNC that would let init forget results. */
+        for (int i = 0; i < 3; i++)
+                o->fake.peer.watch.on_event(&o->fake.peer.watch, EPOLLIN);
+        assert_int_equal(o->fake.syncs, 0);
+        RUN_UNTIL(o, o->fake.syncs == 1);
+        assert_false(cay_box_client_awaits_welcome(o->client));
+        assert_int_equal(o->welcomes, 1);
+}
+
+static void bad_adoptions(void **state)
+{
+        struct owner *o = *state;
+        static struct user u, v;
+        struct cay_box_adoption from;
+
+        o->fake.on_open = holds_on;
+        user_open(o, &u, 65536);
+        join(o);
+        RUN_UNTIL(o, u.opened);
+        from = from_user(&u, 1);
+        assert_int_equal(cay_box_channel_adopt(o->client, &v.ch, &from), -EEXIST);
+#define BAD(field, value)                                                                                    \
+        from = from_user(&u, 1);                                                                             \
+        from.field = value;                                                                                  \
+        assert_int_equal(cay_box_channel_adopt(o->client, &v.ch, &from), -EINVAL)
+        BAD(number, 0);
+        BAD(number, 2); /* was never given out */
+        BAD(kind, 0);
+        BAD(kind, CAY_BOX_KIND_COUNT);
+        BAD(window, 1);
+        BAD(window, CAY_BOX_WINDOW_MAX + 1);
+        BAD(out_got, UINT64_MAX);
+        BAD(err_got, UINT64_MAX);
+        assert_false(cay_box_channel_is_open(&v.ch));
+}
+
+/* The result is init's to keep until its owner has seen it. */
+static struct owner *end_owner;
+static unsigned closes_at_end;
+
+static void on_end_counting(struct cay_box_channel *ch, const struct cay_box_end *end)
+{
+        on_end(ch, end);
+        run(end_owner, 0);
+        closes_at_end = end_owner->fake.closes;
+        assert_int_equal(end_owner->client->close_count, 1);
+}
+
+static void close_comes_after_the_end_was_seen(void **state)
+{
+        struct owner *o = *state;
+        static struct user u;
+
+        end_owner = o;
+        closes_at_end = 99;
+        user_open(o, &u, 65536);
+        u.ch.on_end = on_end_counting;
+        join(o);
+        RUN_UNTIL(o, u.ends > 0);
+        assert_int_equal(closes_at_end, 0);
+        RUN_UNTIL(o, o->fake.closes == 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -709,6 +925,12 @@ int main(void)
                 TEST(opens_wait_for_room),
                 TEST(last_words_are_heard),
                 TEST(hundreds_of_cuts_lose_nothing),
+                TEST(a_channel_is_adopted_from_its_last_byte),
+                TEST(adopted_input_goes_on_where_init_is),
+                TEST(what_is_not_adopted_is_refused),
+                TEST(an_adopter_says_hello_alone),
+                TEST(bad_adoptions),
+                TEST(close_comes_after_the_end_was_seen),
                 cmocka_unit_test(a_cut_at_every_byte),
                 TEST(a_flood),
         };

@@ -58,6 +58,7 @@ static void test_limits(void **state)
         assert_true(sys_read_file(cg.dir[SYS_CGROUP_2], "cpu.max", text, sizeof(text)) > 0);
         assert_string_equal(text, "50000 100000\n");
         assert_int_equal(number(cg.dir[SYS_CGROUP_2], "cgroup.max.depth"), 1);
+        assert_true(cg.is_delegated);
         assert_int_equal(fstat(cg.dir[SYS_CGROUP_2], &st), 0);
         assert_int_equal(st.st_uid, USER);
         assert_int_equal(fstatat(cg.dir[SYS_CGROUP_2], "cgroup.procs", &st, 0), 0);

@@ -35,6 +35,7 @@ static void check_box(const struct sys_cgroup_host *own, uint32_t owner)
         check(sys_cgroup_begin(own, "cay-box", &cg) == 0);
         check(sys_cgroup_make(own, &cg) == 0);
         check(sys_cgroup_limit(own, &cg, &l, &what) == 0);
+        check(cg.is_delegated == (geteuid() == 0 || owner == geteuid()));
         pid = fork();
         if (pid == 0) {
                 char *big = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,6 +89,7 @@ static void delegated(void)
         check(strcmp(own.path[SYS_CGROUP_2], path) == 0);
         check(sys_cgroup_counts_init(&own) && sys_cgroup_can_hold(&own) == 15);
         check_box(&own, USER);
+        check_box(&own, USER + 1); /* which a user cannot give it to: the limits hold all the same */
         sys_cgroup_host_close(&own);
         /* What was chosen is as good for the next one. */
         check(sys_cgroup_host_open(&own) == 0);

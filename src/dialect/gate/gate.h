@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate that every request passes, whatever dialect it speaks: does it name this machine (Host), which page sent it (Origin), who
+ * is calling, how often. One function, so that no route can forget it.
+ *
+ * Who. Over the unix socket the kernel says (peer credentials), unless a token is given. Over TCP a bearer token or an API
+ * key, in the Authorization field and nowhere else. Every refusal looks alike; the log knows more. A visitor who gave nothing is
+ * unknown, which is enough for the few things that anybody may ask.
+ *
+ * Host. A web page can give any name of its own to this machine's address (DNS rebinding), so a request must name loopback, the address
+ * listened on, or one of trusted_hosts. The unix socket is out of pages' reach; health paths answer any Host.
+ *
+ * Origin. Pages of allow_origins (or the regular expression, or this server itself) are told that they may read answers. Others get
+ * no such field: their browser keeps the answer from them, and without the preflight it sends no token.
+ */
+#pragma once
+
+#include "auth/api_key.h"
+#include "auth/scope.h"
+#include "auth/secret.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "core/port_clock.h"
+#include "http/request.h"
+
+#define CAY_GATE_ID 24 /* of a request: hexadecimal digits */
+
+struct cay_gate;
+
+struct cay_gate_env { /* borrowed: outlives the gate */
+        const struct cay_config *config;
+        const struct cay_secret *secret;
+        struct cay_api_keys *keys;
+        const struct cay_clock *clock;
+        unsigned own_uid; /* the daemon's: that peer is admin, like root */
+};
+
+struct cay_visitor {
+        char request_id[CAY_GATE_ID + 1];
+        struct cay_caller caller;
+        bool is_known;    /* caller is filled */
+        bool was_refused; /* gave a token that is none: not even what anybody may ask */
+        bool origin_is_fine;
+        const char *origin; /* borrowed from the request; NULL: none */
+};
+
+int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct cay_error *err);
+void cay_gate_free(struct cay_gate *g); /* accepts NULL */
+CAY_DEFINE_AUTO(struct cay_gate, cay_gate_free)
+
+/*
+ * 0: it may go on (fields that allow its page to read the answer are added to the request). Else the status to answer with, and
+ * err: 400, 421 (Host), 429 (too often; the field Retry-After is added). ret is filled either way.
+ */
+unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct cay_visitor *ret,
+                        struct cay_error *err);

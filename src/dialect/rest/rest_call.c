@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request that has become a call of an op: the doors behind which REST is. */
+#include "dialect/rest/rest_call.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "config/config.h"
+#include "dialect/rest/rest_error.h"
+#include "http/sse.h"
+
+#define ERROR_MAX 8192u
+#define EVENT_MAX (4u * 1024 * 1024)
+#define NDJSON_TYPE "application/x-ndjson; charset=utf-8"
+
+static struct cay_rest_call *self(struct cay_op_call *c)
+{
+        return cay_container_of(c, struct cay_rest_call, call);
+}
+
+static void release(struct cay_deferred *d)
+{
+        struct cay_rest_call *rc = cay_container_of(d, struct cay_rest_call, release);
+
+        cay_rest_args_done(&rc->args);
+        cay_buf_done(&rc->event);
+        free(rc->values);
+        free(rc);
+}
+
+/* The request is given back to be ended; the call goes with the round (we may be inside one of its callbacks). */
+static struct cay_http_request *finish(struct cay_rest_call *rc, unsigned status)
+{
+        struct cay_http_request *req = cay_take(rc->req);
+
+        cay_log_debug("request", "id=%s op=%s owner=%s status=%u", rc->call.request_id, rc->call.op->name,
+                      rc->call.caller.owner, status);
+        req->handler = NULL;
+        rc->release.run = release;
+        cay_loop_defer(rc->call.world->loop, &rc->release);
+        return req;
+}
+
+/* Answers */
+
+static unsigned success(enum cay_op_status status)
+{
+        return status == CAY_OP_CREATED ? 201 : status == CAY_OP_ACCEPTED ? 202 : 200;
+}
+
+static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+{
+        unsigned code = success(status);
+
+        cay_http_response_send(finish(self(c), code), code, CAY_REST_JSON, json, len);
+}
+
+/* What went wrong inside is for the log; the client gets the number to ask about. */
+static const char *public_text(const struct cay_op_call *c, const struct cay_error *err)
+{
+        if (err->code != CAY_INTERNAL)
+                return err->msg;
+        cay_log_error("request failed", "id=%s op=%s error=%s", c->request_id, c->op->name, err->msg);
+        return "something went wrong inside; the daemon's log says what, under this request_id";
+}
+
+static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        struct cay_rest_call *rc = self(c);
+        cay_auto_buf struct cay_buf body = { 0 };
+        struct cay_rest_error e = {
+                .status = rc->too_large ? 413 : cay_rest_status(err->code),
+                .code = rc->too_large ? cay_rest_status_code(413) : cay_code_word(err->code),
+                .message = public_text(c, err),
+                .field = field,
+                .request_id = c->request_id,
+                .first = c->first,
+        };
+
+        cay_buf_init(&body, ERROR_MAX);
+        cay_rest_error_put(&body, &e);
+        if (e.status == 429 || e.status == 503)
+                cay_http_response_add(rc->req, "Retry-After", "1");
+        cay_http_response_send(finish(rc, e.status), e.status, CAY_REST_JSON, cay_buf_data(&body), body.len);
+}
+
+void cay_rest_call_fail(struct cay_rest_call *rc, const struct cay_error *err, const char *field)
+{
+        door_fail(&rc->call, err, field);
+}
+
+/* Streams */
+
+static void add_range(struct cay_http_request *req, const struct cay_op_bytes *b)
+{
+        char text[80];
+
+        if (b->length == 0)
+                return;
+        snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, b->from,
+                 b->from + b->length - 1, b->total);
+        cay_http_response_add(req, "Content-Range", text);
+}
+
+/* A name for whoever saves it: what is not plain becomes an underscore. */
+static void add_name(struct cay_http_request *req, const char *name)
+{
+        char text[160] = "attachment; filename=\"";
+        size_t at = strlen(text);
+
+        for (; *name && at < sizeof(text) - 2; name++)
+                text[at++] = strchr("\"\\/%;", *name) || *name < 0x20 || *name >= 0x7f ? '_' : *name;
+        text[at++] = '"';
+        text[at] = '\0';
+        cay_http_response_add(req, "Content-Disposition", text);
+}
+
+static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
+{
+        struct cay_http_request *req = self(c)->req;
+        bool is_part = b->is_part && b->length > 0;
+
+        if (is_part)
+                add_range(req, b);
+        if (b->name && b->name[0])
+                add_name(req, b->name);
+        if (b->length != CAY_OP_UNKNOWN_LENGTH)
+                cay_http_response_add(req, "Accept-Ranges", "bytes");
+        return cay_http_response_begin(req, is_part ? 206 : 200, b->type,
+                                       b->length == CAY_OP_UNKNOWN_LENGTH ? CAY_HTTP_NO_LENGTH : b->length);
+}
+
+static int door_begin_events(struct cay_op_call *c)
+{
+        struct cay_rest_call *rc = self(c);
+
+        cay_http_response_add(rc->req, "Cache-Control", "no-store");
+        return cay_http_response_begin(rc->req, 200, rc->is_sse ? CAY_SSE_TYPE : NDJSON_TYPE,
+                                       CAY_HTTP_NO_LENGTH);
+}
+
+static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
+{
+        return cay_http_response_write(self(c)->req, bytes, len);
+}
+
+static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                              size_t len)
+{
+        struct cay_rest_call *rc = self(c);
+        int r;
+
+        cay_buf_clear(&rc->event);
+        if (rc->is_sse) {
+                r = cay_sse_put(&rc->event, id, kind, json, len);
+        } else {
+                r = cay_buf_put(&rc->event, json, len);
+                if (r == 0)
+                        r = cay_buf_putc(&rc->event, '\n');
+        }
+        return r < 0 ? r : cay_http_response_write(rc->req, cay_buf_data(&rc->event), rc->event.len);
+}
+
+static void door_end(struct cay_op_call *c)
+{
+        cay_http_response_end(finish(self(c), 200));
+}
+
+static void door_abort(struct cay_op_call *c)
+{
+        cay_http_response_abort(finish(self(c), 0));
+}
+
+static int door_read(struct cay_op_call *c)
+{
+        struct cay_rest_call *rc = self(c);
+        int r = cay_http_request_read(rc->req, c->world->config->max_body, 0);
+
+        rc->too_large = r == -EFBIG;
+        return r;
+}
+
+static void door_resume(struct cay_op_call *c)
+{
+        cay_http_request_resume(self(c)->req);
+}
+
+static const struct cay_op_doors doors = {
+        .answer = door_answer,
+        .fail = door_fail,
+        .begin_bytes = door_begin_bytes,
+        .begin_events = door_begin_events,
+        .write = door_write,
+        .put_event = door_put_event,
+        .end = door_end,
+        .abort = door_abort,
+        .read = door_read,
+        .resume = door_resume,
+};
+
+/* What the request tells */
+
+static void run(struct cay_rest_call *rc)
+{
+        struct cay_error err = { 0 };
+
+        if (cay_rest_args_check(&rc->args, &err) < 0) {
+                door_fail(&rc->call, &err, rc->args.field);
+                return;
+        }
+        rc->runs = true;
+        rc->call.op->run(&rc->call);
+}
+
+static size_t on_body(struct cay_http_request *req, const void *bytes, size_t len)
+{
+        struct cay_rest_call *rc = req->user;
+
+        return rc->call.on_body ? rc->call.on_body(&rc->call, bytes, len) : len;
+}
+
+static void on_collected(struct cay_rest_call *rc)
+{
+        const struct cay_config *config = rc->call.world->config;
+        const struct cay_json_in_limits limits = { .bytes = config->max_json,
+                                                   .depth = (unsigned)config->max_json_depth };
+        struct cay_error err = { 0 };
+
+        if (rc->req->body.len > 0 &&
+            cay_rest_args_body(&rc->args, cay_buf_data(&rc->req->body), rc->req->body.len, &limits, &err) < 0)
+                door_fail(&rc->call, &err, rc->args.field);
+        else
+                run(rc);
+}
+
+static void on_body_end(struct cay_http_request *req)
+{
+        struct cay_rest_call *rc = req->user;
+
+        if (!rc->runs)
+                on_collected(rc);
+        else if (rc->call.on_body_end)
+                rc->call.on_body_end(&rc->call);
+}
+
+static void on_drain(struct cay_http_request *req)
+{
+        struct cay_rest_call *rc = req->user;
+
+        if (rc->runs && rc->call.on_drain)
+                rc->call.on_drain(&rc->call);
+}
+
+static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
+{
+        struct cay_rest_call *rc = req->user;
+
+        if (how == CAY_HTTP_GONE_HALF && !(rc->runs && rc->call.works_for_listener))
+                return;
+        if (!rc->runs)
+                door_abort(&rc->call);
+        else if (rc->call.on_gone)
+                rc->call.on_gone(&rc->call);
+}
+
+static const struct cay_http_handler handler = {
+        .on_body = on_body,
+        .on_body_end = on_body_end,
+        .on_drain = on_drain,
+        .on_gone = on_gone,
+};
+
+void cay_rest_call_begin(struct cay_rest_call *rc)
+{
+        const struct cay_op *op = rc->call.op;
+        enum cay_http_method method = rc->req->method;
+        struct cay_error err = { 0 };
+
+        rc->req->handler = &handler;
+        rc->req->user = rc;
+        if (!rc->req->has_body || op->flags & CAY_OP_RAW_IN || method == CAY_HTTP_GET ||
+            method == CAY_HTTP_HEAD) {
+                run(rc);
+                return;
+        }
+        if (cay_http_request_collect(rc->req, rc->call.world->config->max_json) < 0) {
+                rc->too_large = true;
+                cay_fail(&err, CAY_LIMIT, "the body is larger than max_json allows (%" PRIu64 " bytes)",
+                         rc->call.world->config->max_json);
+                door_fail(&rc->call, &err, NULL);
+        }
+}
+
+struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct cay_op_world *world,
+                                        struct cay_http_request *req, const struct cay_visitor *v)
+{
+        struct cay_rest_call *rc = calloc(1, sizeof(*rc));
+        void *values = calloc(1, op->args_size ? op->args_size : 1);
+
+        if (!rc || !values) {
+                free(rc);
+                free(values);
+                return NULL;
+        }
+        rc->call.op = op;
+        rc->call.doors = &doors;
+        rc->call.world = world;
+        rc->call.caller = v->caller;
+        rc->call.is_known = v->is_known;
+        rc->call.fd = req->passed_fd;
+        rc->call.args = rc->values = values;
+        memcpy(rc->call.request_id, v->request_id, sizeof(rc->call.request_id));
+        cay_buf_init(&rc->event, EVENT_MAX);
+        cay_rest_args_init(&rc->args, op->fields, values);
+        rc->req = req;
+        return rc;
+}

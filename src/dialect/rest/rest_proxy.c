@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reverse proxy to ports inside sandboxes. */
+#include "dialect/rest/rest_proxy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/parse.h"
+#include "config/config.h"
+#include "dialect/rest/port_duplex.h"
+#include "dialect/rest/rest.h"
+#include "dialect/rest/rest_error.h"
+#include "dialect/rest/splice.h"
+#include "http/client.h"
+
+#define FIELDS_MAX (64u * 1024)
+#define ANSWER_MS 120000u
+
+struct proxy {
+        struct cay_http_client client;
+        struct cay_deferred release;
+        const struct cay_op_world *world;
+        struct cay_http_request *req; /* NULL: ended */
+        char request_id[CAY_GATE_ID + 1];
+        bool begun; /* the answer's head is out */
+};
+
+int cay_proxy_parse_port(const char *text, uint16_t *ret)
+{
+        uint64_t port;
+
+        if (text[0] == '0' || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text) ||
+            cay_parse_u64(text, &port) < 0 || port > UINT16_MAX)
+                return -EINVAL;
+        *ret = (uint16_t)port;
+        return 0;
+}
+
+/* About one connection, about framing, or about who asks: none of the other side's business. */
+bool cay_proxy_passes(const char *field, bool is_answer)
+{
+        static const char *const never[] = {
+                "Connection", "Keep-Alive",     "TE",   "Trailer",          "Transfer-Encoding", "Upgrade",
+                "Expect",     "Content-Length", "Date", "Proxy-Connection",
+        };
+        static const char *const requests[] = { "Host", "Authorization", "Cookie", "Proxy-Authorization",
+                                                "Forwarded" };
+        static const char *const answers[] = { "Set-Cookie",
+                                               "Content-Security-Policy",
+                                               "X-Request-Id",
+                                               "Clear-Site-Data",
+                                               "Strict-Transport-Security",
+                                               "WWW-Authenticate",
+                                               "Service-Worker-Allowed" };
+        const char *const *more = is_answer ? answers : requests;
+        size_t count = is_answer ? CAY_COUNT(answers) : CAY_COUNT(requests);
+
+        for (size_t i = 0; i < CAY_COUNT(never); i++)
+                if (strcasecmp(field, never[i]) == 0)
+                        return false;
+        for (size_t i = 0; i < count; i++)
+                if (strcasecmp(field, more[i]) == 0)
+                        return false;
+        return strncasecmp(field, is_answer ? "Access-Control-" : "X-Forwarded-",
+                           is_answer ? strlen("Access-Control-") : strlen("X-Forwarded-")) != 0;
+}
+
+static void release(struct cay_deferred *d)
+{
+        free(cay_container_of(d, struct proxy, release));
+}
+
+/* The request is given back, to be ended. */
+static struct cay_http_request *finish(struct proxy *p)
+{
+        struct cay_http_request *req = cay_take(p->req);
+
+        req->handler = NULL;
+        p->release.run = release;
+        cay_loop_defer(p->world->loop, &p->release);
+        return req;
+}
+
+static struct proxy *of_client(struct cay_http_client *c)
+{
+        return cay_container_of(c, struct proxy, client);
+}
+
+/* From the client to the port */
+
+static size_t on_req_body(struct cay_http_request *req, const void *bytes, size_t len)
+{
+        struct proxy *p = req->user;
+
+        return cay_http_client_write(&p->client, bytes, len);
+}
+
+static void on_req_body_end(struct cay_http_request *req)
+{
+        struct proxy *p = req->user;
+
+        cay_http_client_write_end(&p->client);
+}
+
+static void on_req_drain(struct cay_http_request *req)
+{
+        struct proxy *p = req->user;
+
+        cay_http_client_resume(&p->client);
+}
+
+static void on_req_gone(struct cay_http_request *req, enum cay_http_gone how)
+{
+        struct proxy *p = req->user;
+
+        if (how == CAY_HTTP_GONE_HALF)
+                return;
+        cay_http_client_abort(&p->client);
+        cay_http_response_abort(finish(p));
+}
+
+static const struct cay_http_handler handler = {
+        .on_body = on_req_body,
+        .on_body_end = on_req_body_end,
+        .on_drain = on_req_drain,
+        .on_gone = on_req_gone,
+};
+
+/* From the port to the client */
+
+static void copy_answer_fields(struct proxy *p)
+{
+        for (unsigned i = 0; i < p->client.head.line_count; i++) {
+                const char *name, *value;
+
+                cay_http_client_header_at(&p->client, i, &name, &value);
+                if (cay_proxy_passes(name, true) && strcasecmp(name, "Content-Type") != 0)
+                        cay_http_response_add(p->req, name, value); /* what is no field is left out */
+        }
+        cay_http_response_add(p->req, "Content-Security-Policy",
+                              "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts");
+}
+
+static void on_response(struct cay_http_client *c)
+{
+        struct proxy *p = of_client(c);
+        uint64_t length = c->head.framing == CAY_HTTP_LENGTH    ? c->head.length
+                          : c->head.framing == CAY_HTTP_NO_BODY ? 0
+                                                                : CAY_HTTP_NO_LENGTH;
+
+        copy_answer_fields(p);
+        p->begun = true;
+        cay_http_response_begin(p->req, c->head.status, cay_http_client_header(c, "Content-Type"), length);
+}
+
+static size_t on_body(struct cay_http_client *c, const void *bytes, size_t len)
+{
+        struct proxy *p = of_client(c);
+
+        if (cay_http_response_queued(p->req) >= CAY_OP_HIGH)
+                return 0; /* on_req_drain goes on */
+        return cay_http_response_write(p->req, bytes, len) < 0 ? 0 : len;
+}
+
+static void on_end(struct cay_http_client *c)
+{
+        cay_http_response_end(finish(of_client(c)));
+}
+
+static void on_room(struct cay_http_client *c)
+{
+        cay_http_request_resume(of_client(c)->req);
+}
+
+static void on_fail(struct cay_http_client *c, const struct cay_http_fault *fault)
+{
+        struct proxy *p = of_client(c);
+        char id[CAY_GATE_ID + 1];
+
+        memcpy(id, p->request_id, sizeof(id));
+        if (p->begun)
+                cay_http_response_abort(finish(p));
+        else
+                cay_rest_refuse(finish(p), fault->status == 504 ? 504 : 502,
+                                "nobody answers at this port of the sandbox, or not in HTTP", id);
+}
+
+static void on_upgraded(struct cay_http_client *c)
+{
+        struct proxy *p = of_client(c);
+        struct cay_buf first;
+        struct cay_duplex *inside, *outside;
+        char protocol[64];
+        const char *name = cay_http_client_header(c, "Upgrade");
+
+        snprintf(protocol, sizeof(protocol), "%s", name ? name : "websocket");
+        copy_answer_fields(p);
+        inside = cay_http_client_take_duplex(c, &first);
+        outside = cay_http_response_upgrade(finish(p), protocol);
+        if (outside) {
+                cay_splice_take(p->world->loop, outside, inside, &first);
+        } else {
+                cay_duplex_close(inside);
+                cay_buf_done(&first);
+        }
+}
+
+static const struct cay_http_client_ops ops = {
+        .on_response = on_response,
+        .on_body = on_body,
+        .on_end = on_end,
+        .on_upgraded = on_upgraded,
+        .on_room = on_room,
+        .on_fail = on_fail,
+};
+
+/* The request, written anew */
+
+static int put_fields(struct cay_buf *out, const struct cay_http_request *req, uint16_t port)
+{
+        int r = cay_buf_printf(out, "Host: localhost:%u\r\nX-Forwarded-Proto: %s\r\n", (unsigned)port,
+                               req->peer.is_tls ? "https" : "http");
+
+        for (unsigned i = 0; i < req->line_count && r == 0; i++) {
+                const char *name, *value;
+
+                cay_http_request_header_at(req, i, &name, &value);
+                if (cay_proxy_passes(name, false))
+                        r = cay_buf_printf(out, "%s: %s\r\n", name, value);
+        }
+        return r;
+}
+
+static int put_target(struct cay_buf *out, const char *rest)
+{
+        return rest && rest[0] == '/' ? cay_buf_puts(out, rest)
+                                      : cay_buf_printf(out, "/%s", rest ? rest : "");
+}
+
+static int begin(struct proxy *p, struct cay_duplex *duplex, const char *rest, uint16_t port)
+{
+        cay_auto_buf struct cay_buf fields = { 0 }, target = { 0 };
+        struct cay_http_request *req = p->req;
+        struct cay_http_client_request out = {
+                .method = req->method,
+                .query = req->target.query,
+                .upgrade = req->upgrade ? cay_http_request_header(req, "Upgrade") : NULL,
+                .framing = !req->has_body                          ? CAY_HTTP_NO_BODY
+                           : req->body_bytes == CAY_HTTP_NO_LENGTH ? CAY_HTTP_CHUNKED
+                                                                   : CAY_HTTP_LENGTH,
+                .length = req->has_body && req->body_bytes != CAY_HTTP_NO_LENGTH ? req->body_bytes : 0,
+                .answer_ms = ANSWER_MS,
+        };
+
+        cay_buf_init(&fields, FIELDS_MAX);
+        cay_buf_init(&target, FIELDS_MAX);
+        if (put_fields(&fields, req, port) < 0 || put_target(&target, rest) < 0) {
+                cay_duplex_close(duplex);
+                return -ENOSPC;
+        }
+        out.fields = cay_buf_data(&fields);
+        out.target = cay_buf_data(&target);
+        return cay_http_client_begin(&p->client, duplex, p->world->loop, &out, &ops);
+}
+
+static void start(struct proxy *p, struct cay_duplex *duplex, const char *rest, uint16_t port)
+{
+        struct cay_http_request *req = p->req;
+
+        req->handler = &handler;
+        req->user = p;
+        if (begin(p, duplex, rest, port) < 0) {
+                cay_rest_refuse(finish(p), 431, "the request is too large to be passed on", p->request_id);
+                return;
+        }
+        if (req->has_body && cay_http_request_read(req, p->world->config->max_body, 0) < 0) {
+                cay_http_client_abort(&p->client);
+                cay_rest_refuse(finish(p), 413, "the body is larger than max_body allows", p->request_id);
+        } else if (!req->has_body) {
+                cay_http_client_write_end(&p->client);
+        }
+}
+
+void cay_rest_proxy(const struct cay_op_world *world, struct cay_http_request *req,
+                    const struct cay_route_match *m, const struct cay_visitor *v)
+{
+        struct cay_viewer viewer = { .owner = v->caller.owner,
+                                     .sees_all = cay_scope_has(v->caller.scopes, CAY_SCOPE_ADMIN) };
+        struct proxy *p = calloc(1, sizeof(*p));
+        struct cay_duplex *duplex = NULL;
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        uint16_t port = 0;
+
+        if (!p)
+                cay_fail(&err, CAY_UNAVAILABLE, "no memory for this request");
+        else if (!cay_scope_has(v->caller.scopes, CAY_SCOPE_EXEC))
+                cay_fail(&err, CAY_DENIED, "ports need the scope exec");
+        else if (cay_proxy_parse_port(cay_route_value(m, "port"), &port) < 0)
+                cay_fail(&err, CAY_INVALID, "port: is not a number from 1 to 65535");
+        else if (cay_service_get(world->service, &viewer, cay_route_value(m, "id"), &view, &err) == 0)
+                duplex = cay_port_duplex_open(world->loop, world->service, &viewer, view.id, port, &err);
+        if (!duplex) {
+                cay_rest_refuse(req, cay_rest_status(err.code), err.msg, v->request_id);
+                free(p);
+                return;
+        }
+        p->world = world;
+        p->req = req;
+        memcpy(p->request_id, v->request_id, sizeof(p->request_id));
+        start(p, duplex, cay_route_value(m, "rest"), port);
+}

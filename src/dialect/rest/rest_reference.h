@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The API reference, made from the op table: a page without scripts or outside resources, and the same as JSON. */
+#pragma once
+
+#include "base/buf.h"
+
+#define CAY_REFERENCE_MAX (1024u * 1024)
+
+int cay_reference_html(struct cay_buf *out); /* appends; 0 or -errno */
+int cay_reference_json(struct cay_buf *out);
+extern const char cay_reference_css[];

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving up privileges. */
+#include "front/drop.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sys/caps.h"
+#include "sys/fd.h"
+#include "sys/syscalls.h"
+
+#define STATE "state"
+
+/* What lies in the folder is the front's already; only the folder itself is given to it. */
+int cay_front_state_open(int data_fd, int *ret_fd, struct cay_error *err)
+{
+        cay_auto_close int fd = -1;
+        uid_t id = geteuid() == 0 ? CAY_FRONT_ID : geteuid();
+        struct stat st;
+
+        if (mkdirat(data_fd, STATE, 0700) < 0 && errno != EEXIST)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the folder '%s' in the data folder",
+                                    STATE);
+        fd = sys_open_beneath(data_fd, STATE, O_RDONLY | O_DIRECTORY, 0);
+        if (fd < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, fd, "open the folder '%s' of the data folder", STATE);
+        if (fstat(fd, &st) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "look at the folder '%s'", STATE);
+        if (st.st_uid != id && st.st_uid != geteuid())
+                return cay_fail(err, CAY_DENIED, "the folder '%s' of the data folder belongs to uid %u",
+                                STATE, (unsigned)st.st_uid);
+        if (geteuid() == 0 && st.st_uid != id && fchown(fd, id, id) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "give the folder '%s' to the front", STATE);
+        if (fchmod(fd, 0700) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "close the folder '%s' to others", STATE);
+        *ret_fd = cay_take_fd(fd);
+        return 0;
+}
+
+static int become(int state_fd)
+{
+        int r;
+
+        if (fchdir(state_fd) < 0 || chroot(".") < 0)
+                return -errno;
+        r = sys_setgroups(0, NULL);
+        if (r == 0)
+                r = sys_setresgid(CAY_FRONT_ID, CAY_FRONT_ID, CAY_FRONT_ID);
+        if (r == 0)
+                r = sys_setresuid(CAY_FRONT_ID, CAY_FRONT_ID, CAY_FRONT_ID);
+        return r;
+}
+
+int cay_front_drop(int state_fd, bool *ret_is_root, struct cay_error *err)
+{
+        bool was_root = geteuid() == 0;
+        int r = was_root ? become(state_fd) : 0;
+
+        if (r == 0)
+                r = sys_caps_set(0, 0, 0);
+        if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                r = -errno;
+        if (r == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+                r = -errno;
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "give up privileges");
+        *ret_is_root = was_root;
+        return 0;
+}

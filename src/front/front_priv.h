@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a front, in the order in which they are made. */
+#pragma once
+
+#include "auth/api_key.h"
+#include "auth/secret.h"
+#include "config/config.h"
+#include "dialect/gate/gate.h"
+#include "dialect/rest/rest.h"
+#include "http/server.h"
+#include "loop/signal.h"
+#include "op/op.h"
+#include "service/service.h"
+
+#define CAY_FRONT_ROOTS_MAX 64
+
+struct front {
+        /* before the drop */
+        struct cay_config config;
+        struct cay_secret secret;
+        struct cay_tls_context *tls; /* NULL: plain */
+        int state_fd, spool_fd;
+        int roots[CAY_FRONT_ROOTS_MAX]; /* O_PATH of workspace_roots; -1: not there */
+        unsigned own_uid;
+        bool state_is_root;
+
+        /* after it */
+        struct cay_loop *loop;
+        struct cay_signal signals;
+        struct cay_watch keeper;
+        struct cay_engine *engine;
+        struct cay_store *store;
+        struct cay_api_keys *keys;
+        struct cay_service *service;
+        struct cay_gate *gate;
+        struct cay_rest *rest;
+        struct cay_http_server *http;
+        struct cay_op_world world;
+        struct cay_timer stop_timer, key_timer;
+        struct cay_store_commit key_commit;
+        bool key_busy, stopping;
+};
+
+/* front_start.c: everything that needs the keeper's rights. */
+int cay_front_read_config(struct front *f, struct cay_error *err);
+int cay_front_prepare(struct front *f, struct cay_error *err); /* secret, TLS, folders; then the drop */
+
+/* front_world.c: what ops are given. */
+void cay_front_fill_world(struct front *f);
+int cay_front_load_keys(struct front *f, struct cay_error *err);
+void cay_front_watch_keys(struct front *f); /* stores now and then when keys were used */

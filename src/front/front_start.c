@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the front does with the keeper's rights, before it gives them up. Nothing here reads a stranger's bytes. */
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "auth/digest.h"
+#include "base/log.h"
+#include "front/drop.h"
+#include "front/front_priv.h"
+#include "json/json_in.h"
+#include "serve/hand_over.h"
+#include "store/store_sqlite.h"
+#include "sys/fd.h"
+
+#define FILES_WANTED 65536u
+
+int cay_front_read_config(struct front *f, struct cay_error *err)
+{
+        cay_auto_free char *text = malloc(CAY_CONFIG_FILE_MAX);
+        ssize_t n;
+        int r;
+
+        if (!text || cay_config_init(&f->config, err) < 0)
+                return cay_fail(err, CAY_INTERNAL, "no memory for the settings");
+        n = sys_read_fd(CAY_HAND_CONFIG, text, CAY_CONFIG_FILE_MAX);
+        close(CAY_HAND_CONFIG);
+        if (n < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, (int)n, "read the settings");
+        r = cay_config_read_text(&f->config, "settings", text, (size_t)n, err);
+        explicit_bzero(text, (size_t)n);
+        return r;
+}
+
+static int load_secret(struct front *f, struct cay_error *err)
+{
+        bool made = false;
+
+        if (f->config.token_secret[0])
+                return cay_secret_set(&f->secret, f->config.token_secret, err);
+        if (cay_secret_load(CAY_HAND_DATA, &f->secret, &made, err) < 0)
+                return -1;
+        if (made)
+                cay_log_info("token secret made", "file=%s", CAY_SECRET_FILE);
+        return 0;
+}
+
+static int load_tls(struct front *f, struct cay_error *err)
+{
+        if (!f->config.tls_cert[0])
+                return 0;
+        f->tls = cay_tls_context_new(f->config.tls_cert, f->config.tls_key, err);
+        return f->tls ? 0 : -1;
+}
+
+/* Later the front can name nothing outside of its folder. A root that is not there is told and left out. */
+static void open_roots(struct front *f)
+{
+        for (unsigned i = 0; i < f->config.workspace_roots.count && i < CAY_FRONT_ROOTS_MAX; i++) {
+                const char *path = f->config.workspace_roots.items[i];
+
+                f->roots[i] = sys_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+                if (f->roots[i] < 0)
+                        cay_log_warn("workspace root is not there, ignoring", "path=%s errno=%d", path,
+                                     -f->roots[i]);
+        }
+}
+
+/* Libraries that look for files of their own do it now: later there are none. */
+static void warm_up(void)
+{
+        uint8_t digest[CAY_DIGEST_SIZE];
+        struct cay_clock_reading now;
+        uint32_t seed = 0;
+
+        cay_digest_sha256("", 0, digest);
+        cay_digest_random(&seed, sizeof(seed));
+        cay_json_in_seed(seed);
+        cay_store_system_clock.read(&cay_store_system_clock, &now);
+}
+
+static void raise_files(void)
+{
+        struct rlimit files;
+
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+                return;
+        if (geteuid() == 0 && files.rlim_max < FILES_WANTED)
+                files.rlim_max = FILES_WANTED;
+        files.rlim_cur = files.rlim_max < FILES_WANTED ? files.rlim_max : FILES_WANTED;
+        setrlimit(RLIMIT_NOFILE, &files); /* fewer is fine: then fewer can be served at once */
+}
+
+static int open_spool(struct front *f, struct cay_error *err)
+{
+        if (mkdirat(f->state_fd, "spool", 0700) < 0 && errno != EEXIST)
+                return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
+                                    "make the folder for output");
+        f->spool_fd = sys_open_beneath(f->state_fd, "spool", O_RDONLY | O_DIRECTORY, 0);
+        return f->spool_fd < 0 ? cay_fail_sys(err, CAY_INTERNAL, f->spool_fd, "open the folder for output")
+                               : 0;
+}
+
+int cay_front_prepare(struct front *f, struct cay_error *err)
+{
+        for (unsigned i = 0; i < CAY_FRONT_ROOTS_MAX; i++)
+                f->roots[i] = -1;
+        f->own_uid = (unsigned)geteuid();
+        if (load_secret(f, err) < 0 || load_tls(f, err) < 0)
+                return -1;
+        open_roots(f);
+        warm_up();
+        raise_files();
+        if (cay_front_state_open(CAY_HAND_DATA, &f->state_fd, err) < 0 ||
+            cay_front_drop(f->state_fd, &f->state_is_root, err) < 0)
+                return -1;
+        close(CAY_HAND_DATA);
+        return open_spool(f, err);
+}

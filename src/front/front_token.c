@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `cay token`: a bearer token, made here from the shared secret; and API keys, which the running daemon makes (asked over its unix
+ * socket). Nothing secret is in argv or in the environment of others: the secret comes from its file or our own environment, keys
+ * and tokens go to standard output.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "auth/secret.h"
+#include "auth/token.h"
+#include "base/json_out.h"
+#include "base/parse.h"
+#include "config/config.h"
+#include "front/front.h"
+#include "sys/fd.h"
+
+#define WORDS_MAX 64
+#define ANSWER_MAX (1024u * 1024)
+#define WAIT_S 10
+
+struct args {
+        const char *owner, *scope, *lifetime, *label, *revoke;
+        bool make_key, list_keys;
+};
+
+static const struct word {
+        const char *flag;
+        size_t offset;
+        bool has_value;
+        const char *doc;
+} words[] = {
+        { "--owner", offsetof(struct args, owner), true, "whom it speaks for (default: default)" },
+        { "--scope", offsetof(struct args, scope), true, "read, exec (default) or admin" },
+        { "--lifetime", offsetof(struct args, lifetime), true,
+          "how long it is good for, at most a day (default: 30m)" },
+        { "--key", offsetof(struct args, make_key), false,
+          "make a long-lived API key instead; it is shown once" },
+        { "--label", offsetof(struct args, label), true, "what the key is for" },
+        { "--list-keys", offsetof(struct args, list_keys), false,
+          "show the keys there are (never the keys themselves)" },
+        { "--revoke", offsetof(struct args, revoke), true, "revoke the key with this key_id" },
+};
+
+static void print_help(void)
+{
+        printf("usage: cay token [--data DIR] [OPTION…]\n\n"
+               "Prints a bearer token for the daemon of a data folder. Made from the shared secret: whoever "
+               "can read that\n"
+               "may make tokens. Keys are made, listed and revoked by the running daemon.\n\n");
+        for (unsigned i = 0; i < CAY_COUNT(words); i++)
+                printf("  %-12s %-6s %s\n", words[i].flag, words[i].has_value ? "VALUE" : "", words[i].doc);
+        printf("\nSettings of the daemon (--data, --config, --socket…) are read as `cay serve` reads "
+               "them.\n");
+}
+
+/* Our own words; what is not ours is left for the settings. */
+static int split(int argc, char **argv, struct args *a, char **rest, int *ret_count, struct cay_error *err)
+{
+        int count = 0;
+
+        rest[count++] = argv[0];
+        for (int i = 1; i < argc; i++) {
+                const struct word *w = NULL;
+
+                for (unsigned k = 0; k < CAY_COUNT(words) && !w; k++)
+                        w = strcmp(argv[i], words[k].flag) == 0 ? &words[k] : NULL;
+                if (!w) {
+                        if (count == WORDS_MAX)
+                                return cay_fail(err, CAY_INVALID, "too many words");
+                        rest[count++] = argv[i];
+                } else if (!w->has_value) {
+                        *(bool *)((char *)a + w->offset) = true;
+                } else if (++i == argc) {
+                        return cay_fail(err, CAY_INVALID, "%s: needs a value", w->flag);
+                } else {
+                        *(const char **)((char *)a + w->offset) = argv[i];
+                }
+        }
+        rest[count] = NULL;
+        *ret_count = count;
+        return 0;
+}
+
+static int find_secret(const struct cay_config *c, struct cay_secret *ret, struct cay_error *err)
+{
+        cay_auto_close int fd = -1;
+        bool made;
+
+        if (c->token_secret[0])
+                return cay_secret_set(ret, c->token_secret, err);
+        fd = sys_open_at(AT_FDCWD, c->data, O_RDONLY | O_DIRECTORY, 0);
+        if (fd < 0)
+                return cay_fail_sys(err, CAY_NOT_FOUND, fd,
+                                    "open the data folder '%.100s' (--data names another)", c->data);
+        if (faccessat(fd, CAY_SECRET_FILE, F_OK, 0) < 0)
+                return cay_fail(err, CAY_NOT_FOUND,
+                                "'%.100s' has no secret: `cay serve --data %.100s` makes one", c->data,
+                                c->data);
+        return cay_secret_load(fd, ret, &made, err);
+}
+
+static int print_token(const struct args *a, const struct cay_config *c, struct cay_error *err)
+{
+        cay_auto_secret struct cay_secret secret = { 0 };
+        struct cay_token token = { .caller.scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC };
+        char text[CAY_TOKEN_MAX + 1];
+        uint64_t lifetime_ms = c->token_lifetime;
+
+        if (a->label)
+                return cay_fail(err, CAY_INVALID, "--label: goes with --key");
+        if (a->lifetime && (cay_parse_duration(a->lifetime, &lifetime_ms) < 0 || lifetime_ms < 1000 ||
+                            lifetime_ms > 86400000))
+                return cay_fail(err, CAY_INVALID, "--lifetime: '%.40s' is not between 1s and 24h",
+                                a->lifetime);
+        if (a->scope && cay_scope_parse(a->scope, &token.caller.scopes, err) < 0)
+                return cay_wrap(err, "--scope");
+        if (a->owner && strlen(a->owner) > CAY_OWNER_MAX)
+                return cay_fail(err, CAY_INVALID, "--owner: is longer than %d characters", CAY_OWNER_MAX);
+        snprintf(token.caller.owner, sizeof(token.caller.owner), "%s", a->owner ? a->owner : "default");
+        token.expires_s = (uint64_t)time(NULL) + lifetime_ms / 1000;
+        if (find_secret(c, &secret, err) < 0 ||
+            cay_token_make(&secret, CAY_TOKEN_BEARER, &token, text, err) < 0)
+                return -1;
+        printf("%s\n", text);
+        return 0;
+}
+
+/* Keys: one request to the daemon, one answer, both small. */
+
+static int dial(const struct cay_config *c, int *ret_fd, struct cay_error *err)
+{
+        struct sockaddr_un at = { .sun_family = AF_UNIX };
+        struct timeval wait = { .tv_sec = WAIT_S };
+        cay_auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int n = c->socket[0] ? snprintf(at.sun_path, sizeof(at.sun_path), "%s", c->socket)
+                             : snprintf(at.sun_path, sizeof(at.sun_path), "%s/cay.sock", c->data);
+
+        if (fd < 0 || n >= (int)sizeof(at.sun_path))
+                return cay_fail(err, CAY_INVALID, "the socket's path is too long");
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+        if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+                return cay_fail_sys(err, CAY_UNAVAILABLE, -errno, "reach the daemon at %s", at.sun_path);
+        *ret_fd = cay_take_fd(fd);
+        return 0;
+}
+
+static int receive(int fd, struct cay_buf *answer, struct cay_error *err)
+{
+        for (;;) {
+                char *room = cay_buf_room(answer, 4096);
+                ssize_t n = room ? read(fd, room, 4096) : -1;
+
+                if (n == 0)
+                        return 0;
+                if (n < 0)
+                        return cay_fail(err, CAY_UNAVAILABLE, "the daemon did not answer");
+                cay_buf_added(answer, (size_t)n);
+        }
+}
+
+static int ask(const struct cay_config *c, const char *method, const char *path, const char *body,
+               struct cay_error *err)
+{
+        cay_auto_close int fd = -1;
+        cay_auto_buf struct cay_buf text = { 0 };
+        const char *answer;
+
+        cay_buf_init(&text, ANSWER_MAX);
+        if (dial(c, &fd, err) < 0)
+                return -1;
+        if (cay_buf_printf(&text,
+                           "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                           "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                           method, path, strlen(body), body) < 0 ||
+            sys_write_all(fd, cay_buf_data(&text), text.len) < 0)
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not take the request");
+        cay_buf_clear(&text);
+        if (receive(fd, &text, err) < 0)
+                return -1;
+        answer = strstr(cay_buf_data(&text), "\r\n\r\n");
+        if (!answer)
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is cut");
+        if (strncmp(cay_buf_data(&text), "HTTP/1.1 2", 10) != 0)
+                return cay_fail(err, CAY_INVALID, "the daemon refused: %.200s", answer + 4);
+        printf("%s\n", answer + 4);
+        return 0;
+}
+
+static int ask_for_key(const struct args *a, const struct cay_config *c, struct cay_error *err)
+{
+        cay_auto_buf struct cay_buf body = { 0 };
+        struct cay_json j;
+
+        cay_buf_init(&body, 4096);
+        cay_json_init(&j, &body);
+        cay_json_begin_object(&j);
+        cay_json_key(&j, "owner");
+        cay_json_text(&j, a->owner ? a->owner : "default");
+        cay_json_key(&j, "scope");
+        cay_json_text(&j, a->scope ? a->scope : "exec");
+        cay_json_key(&j, "label");
+        cay_json_text(&j, a->label ? a->label : "");
+        cay_json_end_object(&j);
+        if (cay_json_end(&j) < 0)
+                return cay_fail(err, CAY_INVALID, "--owner, --scope or --label is too long");
+        return ask(c, "POST", "/api/keys", cay_buf_data(&body), err);
+}
+
+static int revoke_key(const char *id, const struct cay_config *c, struct cay_error *err)
+{
+        char path[64];
+
+        if (strspn(id, "k0123456789abcdef") != strlen(id) || strlen(id) > 17)
+                return cay_fail(err, CAY_INVALID, "--revoke: '%.40s' is no key_id (--list-keys shows them)",
+                                id);
+        snprintf(path, sizeof(path), "/api/keys/%s", id);
+        return ask(c, "DELETE", path, "", err);
+}
+
+static int act(int argc, char **argv, struct cay_error *err)
+{
+        cay_auto_config struct cay_config config = { 0 };
+        extern char **environ;
+        char *rest[WORDS_MAX + 1];
+        struct args a = { 0 };
+        int count = 0, last = 0, r;
+
+        if (split(argc, argv, &a, rest, &count, err) < 0)
+                return -1;
+        r = cay_config_load(&config, count, rest, environ, &last, err);
+        if (r > 0) {
+                print_help();
+                return 0;
+        }
+        if (r < 0)
+                return -1;
+        if (last < count)
+                return cay_fail(err, CAY_INVALID, "takes no '%.40s'", rest[last]);
+        if (a.make_key + a.list_keys + (a.revoke != NULL) > 1)
+                return cay_fail(err, CAY_INVALID, "--key, --list-keys and --revoke do not go together");
+        if (a.make_key)
+                return ask_for_key(&a, &config, err);
+        if (a.list_keys)
+                return ask(&config, "GET", "/api/keys", "", err);
+        return a.revoke ? revoke_key(a.revoke, &config, err) : print_token(&a, &config, err);
+}
+
+int cay_front_token_main(int argc, char **argv)
+{
+        struct cay_error err = { 0 };
+
+        if (act(argc, argv, &err) == 0)
+                return 0;
+        fprintf(stderr, "cay token: %s\n", err.msg);
+        return err.code == CAY_INVALID ? 2 : 1;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay-front: "serve" is for the keeper, "token" for `cay token`. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "front/front.h"
+
+int main(int argc, char **argv)
+{
+        int status = 2;
+
+        if (argc > 1 && strcmp(argv[1], "serve") == 0)
+                status = cay_front_main(argc, argv);
+        else if (argc > 1 && strcmp(argv[1], "token") == 0)
+                status = cay_front_token_main(argc - 1, argv + 1);
+        else
+                fprintf(stderr, "cay-front: is started by `cay serve` and `cay token`\n");
+        fflush(NULL);
+        _exit(status); /* what libraries do at exit may need files that are out of reach by now */
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command's output as a stream of events: started, stdout, stderr…, exited. Every event says at which cursor it begins and the next
+ * one will (its id), so a client that was cut off asks again from the last `next` that it has and loses nothing. Bytes are `text` when they
+ * are UTF-8, else `base64`: never changed.
+ */
+#pragma once
+
+#include "op/op.h"
+#include "service/exec.h"
+
+/* Watches from a cursor and takes the call over. The call is failed when that cannot be. */
+void cay_op_exec_stream(struct cay_op_call *c, const char *sandbox, const char *exec, uint64_t from,
+                        const char *execution_id);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits as fields: a table with a row per limit, and the parser for single ones ("memory_limit"). */
+#pragma once
+
+#include "base/field.h"
+#include "core/limits.h"
+
+extern const struct cay_field cay_op_limit_fields[]; /* fill a struct cay_limits */
+int cay_op_parse_limit(const struct cay_field *field, const char *where, const char *text, void *at,
+                       struct cay_error *err);

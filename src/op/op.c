@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ops share. */
+#include "op/op.h"
+
+#include <errno.h>
+
+int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller, struct cay_error *err)
+{
+        if (op->flags & CAY_OP_OPEN || cay_scope_has(caller->scopes, op->scope))
+                return 0;
+        return cay_fail(err, CAY_DENIED, "%s needs the scope %s; this caller has %s", op->name,
+                        cay_scope_text(op->scope), cay_scope_text(caller->scopes));
+}
+
+struct cay_viewer cay_op_viewer(const struct cay_op_call *c)
+{
+        return (struct cay_viewer){
+                .owner = c->caller.owner,
+                .sees_all = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN),
+        };
+}
+
+void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        c->doors->fail(c, err, field);
+}
+
+void cay_op_fail_memory(struct cay_op_call *c)
+{
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_INTERNAL, "no memory for %s", c->op->name);
+        c->doors->fail(c, &err, NULL);
+}
+
+void cay_op_json_begin(struct cay_op_json *o)
+{
+        cay_buf_init(&o->buf, CAY_OP_JSON_MAX);
+        cay_json_init(&o->j, &o->buf);
+        cay_json_begin_object(&o->j);
+}
+
+void cay_op_json_drop(struct cay_op_json *o)
+{
+        cay_buf_done(&o->buf);
+}
+
+void cay_op_json_answer(struct cay_op_json *o, struct cay_op_call *c, enum cay_op_status status)
+{
+        struct cay_error err = { 0 };
+        int r;
+
+        cay_json_end_object(&o->j);
+        r = cay_json_end(&o->j);
+        if (r == 0) {
+                c->doors->answer(c, status, cay_buf_data(&o->buf), o->buf.len);
+        } else {
+                cay_fail_sys(&err, r == -ENOSPC ? CAY_LIMIT : CAY_INTERNAL, r, "write the answer");
+                c->doors->fail(c, &err, NULL);
+        }
+        cay_buf_done(&o->buf);
+}
+
+void cay_op_key_text(struct cay_json *j, const char *key, const char *value)
+{
+        cay_json_key(j, key);
+        cay_json_text(j, value);
+}
+
+void cay_op_key_u64(struct cay_json *j, const char *key, uint64_t value)
+{
+        cay_json_key(j, key);
+        cay_json_u64(j, value);
+}
+
+void cay_op_key_bool(struct cay_json *j, const char *key, bool value)
+{
+        cay_json_key(j, key);
+        cay_json_bool(j, value);
+}

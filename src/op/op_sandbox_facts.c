@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of a sandbox, and the journal of what happened. */
+#include "op/view.h"
+
+#define EVENTS_DEFAULT 100u
+
+struct stats_args {
+        const char *id;
+};
+
+static const struct cay_field stats_fields[] = {
+        { "id", CAY_FIELD_TEXT, offsetof(struct stats_args, id), 0, "the sandbox", .min = 1,
+          .max = CAY_NAME_MAX },
+        {},
+};
+
+struct stats {
+        struct cay_service_stats service;
+        struct cay_op_call *call;
+};
+
+static void on_stats(struct cay_job *job)
+{
+        struct stats *s = cay_container_of(job, struct stats, service.call.job);
+        const struct cay_engine_stats *f = &s->service.stats;
+        struct cay_op_json o;
+
+        if (job->err.code != CAY_OK) {
+                cay_op_fail(s->call, &job->err, NULL);
+        } else {
+                cay_op_json_begin(&o);
+                cay_op_key_u64(&o.j, "memory_bytes", f->memory_bytes);
+                cay_op_key_u64(&o.j, "memory_peak_bytes", f->memory_peak_bytes);
+                cay_op_key_u64(&o.j, "oom_kills", f->oom_kills);
+                cay_op_key_u64(&o.j, "pids", f->pids);
+                cay_op_key_u64(&o.j, "pids_refused", f->pids_refused);
+                cay_op_key_u64(&o.j, "cpu_us", f->cpu_us);
+                cay_op_json_answer(&o, s->call, CAY_OP_OK);
+        }
+        free(s);
+}
+
+static void run_stats(struct cay_op_call *c)
+{
+        const struct stats_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct stats *s = calloc(1, sizeof(*s));
+
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        s->call = c;
+        cay_job_init(&s->service.call.job, on_stats);
+        cay_service_stats(c->world->service, &viewer, a->id, &s->service);
+}
+
+const struct cay_op cay_op_sandbox_stats = {
+        .name = "sandbox_stats",
+        .route = "GET /api/sandboxes/{id}/stats",
+        .doc = "What a sandbox uses now",
+        .scope = CAY_SCOPE_READ,
+        .fields = stats_fields,
+        .args_size = sizeof(struct stats_args),
+        .run = run_stats,
+};
+
+/* The journal */
+
+struct event_args {
+        const char *id, *kind;
+        uint64_t after, before, max;
+        bool newest_first;
+};
+
+#define EVENT_FIELDS                                                                                         \
+        { "after", CAY_FIELD_U64, offsetof(struct event_args, after), 0, "later than this number" },         \
+                { "before", CAY_FIELD_U64, offsetof(struct event_args, before), 0,                           \
+                  "earlier than this number" },                                                              \
+                { "kind", CAY_FIELD_TEXT,       offsetof(struct event_args, kind),                           \
+                  0,      "of this kind alone", .max = 63 },                                                 \
+                { "limit",                                                                                   \
+                  CAY_FIELD_U64,                                                                             \
+                  offsetof(struct event_args, max),                                                          \
+                  0,                                                                                         \
+                  "at most so many; default 100",                                                            \
+                  .min = 1,                                                                                  \
+                  .max = CAY_STORE_ROWS_MAX },                                                               \
+        {                                                                                                    \
+                "newest_first", CAY_FIELD_BOOL, offsetof(struct event_args, newest_first), 0,                \
+                        "the other way round"                                                                \
+        }
+
+static const struct cay_field sandbox_event_fields[] = {
+        { "id", CAY_FIELD_TEXT, offsetof(struct event_args, id), 0, "the sandbox; also one that is gone",
+          .min = 1, .max = CAY_NAME_MAX },
+        EVENT_FIELDS,
+        {},
+};
+
+static const struct cay_field event_fields[] = { EVENT_FIELDS, {} };
+
+struct events {
+        struct cay_store_query query;
+        struct cay_viewer viewer;
+        struct cay_op_call *call;
+};
+
+static void on_events(struct cay_job *job)
+{
+        struct events *s = cay_container_of(job, struct events, query.job);
+        struct cay_op_json o;
+
+        if (job->err.code != CAY_OK) {
+                cay_op_fail(s->call, &job->err, NULL);
+        } else {
+                cay_op_json_begin(&o);
+                cay_json_key(&o.j, "events");
+                cay_json_begin_array(&o.j);
+                for (unsigned i = 0; i < s->query.count; i++) {
+                        cay_json_begin_object(&o.j);
+                        cay_op_put_event(&o.j, s->query.rows[i]);
+                        cay_json_end_object(&o.j);
+                }
+                cay_json_end_array(&o.j);
+                cay_op_json_answer(&o, s->call, CAY_OP_OK);
+        }
+        cay_store_query_done(&s->query);
+        free(s);
+}
+
+static void run_events(struct cay_op_call *c)
+{
+        const struct event_args *a = c->args;
+        struct events *s = calloc(1, sizeof(*s));
+
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        s->call = c;
+        s->viewer = cay_op_viewer(c); /* asked for until the query is done: its owner is the call's */
+        cay_job_init(&s->query.job, on_events);
+        s->query.id = a->kind;
+        s->query.after = a->after;
+        s->query.before = a->before;
+        s->query.newest_first = a->newest_first;
+        s->query.max = a->max ? (unsigned)a->max : EVENTS_DEFAULT;
+        cay_service_events(c->world->service, &s->viewer, a->id, &s->query);
+}
+
+const struct cay_op cay_op_sandbox_events = {
+        .name = "sandbox_events",
+        .route = "GET /api/sandboxes/{id}/events",
+        .doc = "What happened to a sandbox",
+        .scope = CAY_SCOPE_READ,
+        .fields = sandbox_event_fields,
+        .args_size = sizeof(struct event_args),
+        .run = run_events,
+};
+
+const struct cay_op cay_op_event_list = {
+        .name = "event_list",
+        .route = "GET /api/events",
+        .doc = "What happened to all sandboxes that one may see",
+        .scope = CAY_SCOPE_READ,
+        .fields = event_fields,
+        .args_size = sizeof(struct event_args),
+        .run = run_events,
+};

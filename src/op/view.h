@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How sandboxes, commands and events look to clients. Each writes members into an object that is open. */
+#pragma once
+
+#include "op/op.h"
+#include "service/exec.h"
+
+void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v);
+void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v);
+void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e);
+/* "2026-01-31T12:00:00.000Z"; null for 0. */
+void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms);
+/* `key` as text when the bytes are UTF-8, else `coded_key` as base64: no byte is ever changed. */
+void cay_op_put_bytes(struct cay_json *j, const char *key, const char *coded_key, const void *bytes,
+                      size_t len);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's place. */
+#include "serve/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "sys/fd.h"
+
+#define LOCK "lock"
+/* Who may connect is decided by the folder that the socket is in; who is calling is said by the kernel. */
+#define SOCKET_MODE 0666
+
+static int open_folder(struct cay_place *p, const char *path, struct cay_error *err)
+{
+        struct stat st;
+
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return cay_fail_sys(err, errno == EACCES ? CAY_DENIED : CAY_INVALID, -errno,
+                                    "make the data folder '%.120s' (--data names another)", path);
+        p->data_fd = sys_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+        if (p->data_fd < 0)
+                return cay_fail_sys(err, CAY_INVALID, p->data_fd, "open the data folder '%.120s'", path);
+        if (fstat(p->data_fd, &st) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "look at the data folder");
+        if (st.st_uid != geteuid())
+                return cay_fail(err, CAY_DENIED,
+                                "the data folder '%.120s' belongs to uid %u: use one of your own", path,
+                                (unsigned)st.st_uid);
+        if ((st.st_mode & 077) != 0 && fchmod(p->data_fd, 0700) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "close the data folder to others");
+        return 0;
+}
+
+static int lock_folder(struct cay_place *p, const char *path, struct cay_error *err)
+{
+        char text[24] = "";
+        int n;
+
+        p->lock_fd = sys_open_beneath(p->data_fd, LOCK, O_RDWR | O_CREAT, 0600);
+        if (p->lock_fd < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, p->lock_fd, "make the lock in '%.120s'", path);
+        if (flock(p->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+                if (errno != EWOULDBLOCK)
+                        return cay_fail_sys(err, CAY_INTERNAL, -errno, "lock '%.120s'", path);
+                sys_read_fd(p->lock_fd, text, sizeof(text));
+                text[strcspn(text, "\n")] = '\0';
+                return cay_fail(err, CAY_CONFLICT,
+                                "another cay serve (pid %.20s) has '%.100s': --data gives this one a folder "
+                                "of its own",
+                                text, path);
+        }
+        n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+        if (ftruncate(p->lock_fd, 0) < 0 || pwrite(p->lock_fd, text, (size_t)n, 0) != n)
+                return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
+                                    "write the lock");
+        return 0;
+}
+
+static int open_sockets(struct cay_place *p, const struct cay_config *c, struct cay_error *err)
+{
+        int n = c->socket[0] ? snprintf(p->unix_path, sizeof(p->unix_path), "%s", c->socket)
+                             : snprintf(p->unix_path, sizeof(p->unix_path), "%s/cay.sock", c->data);
+
+        if (n >= (int)sizeof(p->unix_path)) {
+                p->unix_path[0] = '\0';
+                return cay_fail(err, CAY_INVALID,
+                                "the unix socket's path is longer than %zu bytes: --socket names another",
+                                sizeof(p->unix_path) - 1);
+        }
+        p->unix_fd = cay_listen_unix(p->unix_path, SOCKET_MODE, err);
+        if (p->unix_fd < 0) {
+                p->unix_path[0] = '\0';
+                return -1;
+        }
+        n = cay_listen_tcp(c->host, (uint16_t)c->port, p->tcp_fds, err);
+        if (n < 0)
+                return -1;
+        p->tcp_count = (unsigned)n;
+        p->port = cay_listen_port(p->tcp_fds[0]);
+        return 0;
+}
+
+int cay_place_open(struct cay_place *p, const struct cay_config *config, struct cay_error *err)
+{
+        p->data_fd = p->lock_fd = p->unix_fd = -1;
+        if (open_folder(p, config->data, err) < 0 || lock_folder(p, config->data, err) < 0 ||
+            open_sockets(p, config, err) < 0)
+                return -1;
+        return 0;
+}
+
+void cay_place_close(struct cay_place *p)
+{
+        const int fds[] = { p->unix_fd, p->lock_fd, p->data_fd };
+
+        for (unsigned i = 0; i < p->tcp_count; i++)
+                close(p->tcp_fds[i]);
+        if (p->unix_path[0])
+                unlink(p->unix_path);
+        for (unsigned i = 0; i < CAY_COUNT(fds); i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
+}

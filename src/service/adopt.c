@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start-up: three lists become one. The store says what there should be, the engine what there is, each box (in WELCOME) what runs in
+ * it; spools say how much of that had arrived. Everything ends in exactly one of: adopted, lost with a cause, removed.
+ *
+ *   record says    engine has a box   →
+ *   lives          yes                adopted: a new link, commands go on from the last byte in their spool
+ *   lives          no                 lost: ERROR, sandbox_gone; its commands too, unless their end is in the spool
+ *   lives          nobody knows       ERROR, engine_lost, and asked for again and again like any link that is lost
+ *   STOPPED        yes                the box is removed (a stop was under way)
+ *   STOPPED        no                 at rest
+ *   ERROR          yes                adopted when the record says that its box was kept, else removed
+ *   (none)         yes                removed (a create or a destroy was under way)
+ *
+ *   command runs   its channel is in WELCOME   →
+ *   in the store   yes                         goes on
+ *   in the store   no, its end is in the spool ended with that
+ *   in the store   no                          lost: daemon_lost (it was never started, or its end was seen and not kept)
+ *   nowhere        yes                         ended: nobody was told of it
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "service/service_priv.h"
+
+static void maybe_ready(struct cay_service *s)
+{
+        if (s->ready || s->adopting > 0)
+                return;
+        s->ready = true;
+        cay_tick_by(s, 0);
+        if (s->on_ready != NULL)
+                s->on_ready(s, s->ready_ctx);
+}
+
+void cay_adopt_done(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+
+        if (!sb->adopting)
+                return;
+        sb->adopting = false;
+        cay_timer_clear(&sb->adopt_timer);
+        if (sb->state == CAY_STATE_ERROR && !sb->has_box)
+                s->report.lost++;
+        else
+                s->report.adopted++;
+        s->adopting--;
+        maybe_ready(s);
+}
+
+/* Commands */
+
+static void lose_exec(struct cay_exec *x, const char *text)
+{
+        x->service->report.execs_lost++;
+        cay_exec_end_without(x, CAY_CAUSE_DAEMON_LOST, text);
+        cay_exec_verdict(x);
+}
+
+static bool end_from_spool(struct cay_exec *x)
+{
+        struct cay_box_end end;
+        const void *bytes;
+        size_t len = cay_spool_get_end(&x->spool, &bytes);
+
+        if (len == 0 || cay_box_end_decode(bytes, len, &end) < 0 || end.kind != CAY_BOX_EXEC)
+                return false;
+        x->service->report.execs_ended++;
+        cay_exec_end_known(x, &end);
+        return true;
+}
+
+static bool is_welcome(const struct cay_box_welcome *w, uint32_t number)
+{
+        for (uint32_t i = 0; i < w->count; i++)
+                if (w->channels[i] == number)
+                        return true;
+        return false;
+}
+
+static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct cay_box_welcome *w)
+{
+        struct cay_box_adoption from = { .number = x->channel_number,
+                                         .kind = CAY_BOX_EXEC,
+                                         .window = CAY_BOX_WINDOW };
+        struct cay_error err = { 0 };
+
+        if (cay_exec_open_spool(x, &err) < 0) {
+                cay_log_warn("spool lost", "exec=%s error=%s", x->id, err.msg);
+                lose_exec(x, "its output was lost with the daemon");
+                return;
+        }
+        if (end_from_spool(x))
+                return;
+        if (!is_welcome(w, x->channel_number)) {
+                lose_exec(x, "the daemon stopped before the command was started, or while it ended");
+                return;
+        }
+        from.out_got = x->spool.got[0];
+        from.err_got = x->spool.got[1];
+        x->in_closed = cay_spool_is_in_closed(&x->spool);
+        x->ch = cay_exec_channel_events;
+        if (cay_box_channel_adopt(sb->client, &x->ch, &from) < 0) {
+                lose_exec(x, "the daemon could not go on with it");
+                return;
+        }
+        x->service->report.execs_adopted++;
+        cay_log_debug("exec adopted", "exec=%s end=%llu", x->id, (unsigned long long)x->spool.end);
+}
+
+static void on_adopted_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        if (e->sandbox == NULL)
+                return;
+        e->sandbox->dirty |= err->code != CAY_OK;
+        cay_adopt_done(e->sandbox);
+}
+
+/* The box is ours again: said in the journal. */
+static void adopted(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_adopted_stored);
+        struct cay_store_batch *b = s->store->ops->begin(s->store);
+
+        sb->story = CAY_STORY_NONE;
+        s->adoptions++;
+        cay_sandbox_settle(sb);
+        cay_record_put_sandbox(sb, b, sb->state);
+        cay_event_put(e, b, sb, CAY_EVENT_ADOPTED, NULL);
+        cay_errand_commit(e, b);
+}
+
+void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w)
+{
+        struct cay_exec *next;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
+                next = x->next;
+                if (x->state != CAY_EXEC_ENDED && !x->ending)
+                        adopt_exec(sb, x, w);
+        }
+        for (uint32_t i = 0; i < w->count; i++)
+                if (!cay_box_client_has_channel(sb->client, w->channels[i]))
+                        cay_box_client_refuse(sb->client, w->channels[i]);
+        if (sb->story == CAY_STORY_ADOPT)
+                adopted(sb);
+}
+
+/* It lives, but has nothing to say yet: the start does not wait for it, WELCOME will be dealt with when it comes. */
+static void on_no_welcome(struct cay_timer *t)
+{
+        struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, adopt_timer);
+
+        sb->story = CAY_STORY_NONE;
+        sb->unresponsive = true;
+        sb->misses = sb->service->env.ping_misses;
+        sb->lost_at_ms = cay_clock_ms();
+        cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, "the sandbox does not answer");
+        cay_adopt_done(sb);
+}
+
+static void on_refrozen(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL || sb->story != CAY_STORY_ADOPT)
+                return;
+        if (err->code != CAY_OK)
+                cay_log_warn("box not frozen or thawed, ignoring", "id=%s error=%s", sb->id, err->msg);
+        if (sb->state == CAY_STATE_PAUSED)
+                adopted(sb); /* what runs in it says so when it is resumed */
+}
+
+/* A front that died between the freezer and the store left them apart; the store decides. */
+static void refreeze(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        const struct cay_engine_ops *ops = s->engine->ops;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_refrozen);
+        struct cay_job *job = cay_errand_engine(e, CAY_SERVICE_ENGINE_MS);
+
+        if (sb->state == CAY_STATE_PAUSED && ops->freeze != NULL) {
+                ops->freeze(s->engine, e->box.id, job);
+        } else if (ops->thaw != NULL) {
+                ops->thaw(s->engine, e->box.id, job);
+        } else {
+                e->local = true;
+                cay_job_finish(cay_loop_jobs(s->loop), job, NULL);
+        }
+}
+
+/* The box is gone, but some of its commands had ended before, and we had been told. */
+static void keep_ends(struct cay_sandbox *sb)
+{
+        struct cay_error err = { 0 };
+        struct cay_exec *next;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
+                next = x->next;
+                if (x->state != CAY_EXEC_ENDED && !x->ending && cay_exec_open_spool(x, &err) == 0)
+                        end_from_spool(x);
+        }
+}
+
+static void on_box_adopted(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_error why = *err;
+
+        if (sb == NULL || sb->story != CAY_STORY_ADOPT)
+                return;
+        if (err->code == CAY_OK && e->box.workspace != NULL) {
+                free(sb->box_workspace);
+                sb->box_workspace = strdup(e->box.workspace);
+        }
+        if (err->code == CAY_NOT_FOUND) {
+                keep_ends(sb);
+                cay_sandbox_gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox ended while the daemon was away");
+                return;
+        }
+        if (cay_link_attach(sb, err->code == CAY_OK ? cay_take_fd(e->box.link_fd) : -1, true, &why) < 0 ||
+            why.code != CAY_OK) {
+                cay_log_warn("sandbox not adopted yet", "id=%s error=%s", sb->id, why.msg);
+                sb->story = CAY_STORY_NONE;
+                cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
+                cay_adopt_done(sb);
+                return;
+        }
+        cay_timer_set(e->service->loop, &sb->adopt_timer, CAY_SERVICE_WELCOME_MS, on_no_welcome);
+        refreeze(sb);
+}
+
+static void adopt(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        const struct cay_engine_ops *ops = s->engine->ops;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_box_adopted);
+        struct cay_job *job = cay_errand_engine(e, CAY_SERVICE_ENGINE_MS);
+
+        sb->story = CAY_STORY_ADOPT;
+        sb->adopting = true;
+        s->adopting++;
+        memcpy(e->box.secret, sb->secret, sizeof(e->box.secret));
+        if (ops->adopt != NULL)
+                ops->adopt(s->engine, &e->box, job);
+        else
+                ops->relink(s->engine, &e->box, job);
+}
+
+/* The store */
+
+struct loading {
+        struct cay_service *service;
+        struct cay_error err;
+};
+
+static bool load_sandbox(void *ctx, const void *record)
+{
+        struct loading *l = ctx;
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb;
+
+        if (cay_record_read_sandbox(l->service, record, &sb, &err) < 0) {
+                cay_log_error("record not understood, left in the store", "error=%s", err.msg);
+                l->service->report.unreadable++;
+                return true;
+        }
+        if (cay_table_add(l->service, sb) < 0) {
+                cay_sandbox_free(sb);
+                cay_fail(&l->err, CAY_LIMIT, "the store holds more than %u sandboxes", CAY_SERVICE_KNOWN_MAX);
+                return false;
+        }
+        return true;
+}
+
+static bool load_exec(void *ctx, const void *record)
+{
+        const struct cay_store_exec *r = record;
+        struct loading *l = ctx;
+        struct cay_sandbox *sb = cay_table_find(l->service, r->sandbox);
+        struct cay_error err = { 0 };
+        struct cay_exec *x;
+
+        if (sb == NULL)
+                return true;
+        if (cay_record_read_exec(l->service, sb, r, &x, &err) < 0) {
+                cay_log_error("record not understood, left in the store", "error=%s", err.msg);
+                l->service->report.unreadable++;
+                return true;
+        }
+        cay_exec_list_add(sb, x);
+        if (x->state != CAY_EXEC_ENDED) {
+                x->counted = true;
+                sb->running++;
+        }
+        return true;
+}
+
+static int load(struct cay_service *s, struct cay_error *err)
+{
+        struct loading l = { .service = s };
+
+        if (s->store->ops->load(s->store, CAY_STORE_SANDBOX, load_sandbox, &l, err) < 0 ||
+            s->store->ops->load(s->store, CAY_STORE_EXEC, load_exec, &l, err) < 0)
+                return cay_wrap(err, "read the store");
+        if (l.err.code != CAY_OK) {
+                *err = l.err;
+                return -1;
+        }
+        return 0;
+}
+
+static bool is_known_spool(struct cay_service *s, const char *name)
+{
+        const char *dot = strchr(name, '.');
+        const struct cay_sandbox *sb;
+        char id[CAY_NAME_MAX + 1];
+
+        if (dot == NULL || (size_t)(dot - name) > CAY_NAME_MAX)
+                return false;
+        memcpy(id, name, (size_t)(dot - name));
+        id[dot - name] = '\0';
+        sb = cay_table_find(s, id);
+        for (const struct cay_exec *x = sb != NULL ? sb->execs : NULL; x != NULL; x = x->next)
+                if (strcmp(x->id, dot + 1) == 0)
+                        return true;
+        return false;
+}
+
+/* Spools without a record: of commands that were never stored, or whose sandbox was dropped. */
+static void sweep_spools(struct cay_service *s)
+{
+        int fd = openat(s->env.spool_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+        struct dirent *d;
+
+        if (dir == NULL) {
+                if (fd >= 0)
+                        close(fd);
+                cay_log_warn("spools not swept, ignoring");
+                return;
+        }
+        while ((d = readdir(dir)) != NULL)
+                if (d->d_name[0] != '.' && !is_known_spool(s, d->d_name))
+                        unlinkat(s->env.spool_dir, d->d_name, 0);
+        closedir(dir);
+}
+
+/* The engine */
+
+struct unowned {
+        struct cay_service *service;
+        char (*ids)[CAY_NAME_MAX + 1]; /* owned */
+        unsigned count, cap;
+};
+
+static void on_box(void *ctx, const char *id)
+{
+        struct unowned *u = ctx;
+        const struct cay_sandbox *sb = cay_table_find(u->service, id);
+
+        if (sb != NULL && sb->has_box)
+                return;
+        if (sb == NULL && u->service->report.unreadable > 0) {
+                cay_log_warn("box left alone: it may belong to a record that was not understood", "id=%s",
+                             id);
+                return;
+        }
+        if (u->count == u->cap) {
+                unsigned cap = u->cap > 0 ? 2 * u->cap : 16;
+                void *ids = reallocarray(u->ids, cap, sizeof(*u->ids));
+
+                if (ids == NULL)
+                        return; /* the next start finds it again */
+                u->ids = ids;
+                u->cap = cap;
+        }
+        if (cay_str_copy(u->ids[u->count], sizeof(*u->ids), id))
+                u->count++;
+}
+
+static void remove_unowned(struct cay_service *s)
+{
+        struct unowned u = { .service = s };
+
+        if (s->engine->ops->list != NULL)
+                s->engine->ops->list(s->engine, on_box, &u);
+        for (unsigned i = 0; i < u.count; i++) { /* not while the engine walks its list */
+                s->report.removed++;
+                cay_log_info("box without a record removed", "id=%s", u.ids[i]);
+                cay_errand_destroy_box(s, u.ids[i]);
+        }
+        free(u.ids);
+}
+
+/* A sandbox at rest whose commands were not all noted as ended: a stop was under way. */
+static void end_left_over(struct cay_sandbox *sb)
+{
+        struct cay_exec *next;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
+                next = x->next;
+                if (x->state == CAY_EXEC_ENDED)
+                        continue;
+                sb->service->report.execs_lost++;
+                cay_exec_end_without(x, CAY_CAUSE_KILLED, "the sandbox was stopped");
+                cay_exec_verdict(x);
+        }
+}
+
+static void on_walked(struct cay_errand *e, const struct cay_error *err)
+{
+        (void)err;
+        e->service->adopting--;
+        maybe_ready(e->service);
+}
+
+int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
+{
+        struct cay_errand *e;
+
+        if (load(s, err) < 0)
+                return -1;
+        sweep_spools(s);
+        remove_unowned(s);
+        s->adopting++; /* this walk: there may be nothing else, and on_ready is told from the loop */
+        for (unsigned i = 0; i < s->count; i++) {
+                struct cay_sandbox *sb = s->sorted[i];
+
+                if (sb->has_box) {
+                        adopt(sb);
+                } else {
+                        s->report.at_rest++;
+                        end_left_over(sb);
+                }
+        }
+        e = cay_errand_new(s, NULL, NULL, on_walked);
+        e->local = true;
+        cay_job_finish(cay_loop_jobs(s->loop), cay_errand_engine(e, CAY_SERVICE_ENGINE_MS), NULL);
+        return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes into a command: bytes, one piece after the other, at the pace at which they are taken; signals; the terminal's size. */
+#include "base/clock.h"
+#include "service/service_priv.h"
+
+static void finish(struct cay_exec *x, struct cay_exec_input *in, const struct cay_error *err)
+{
+        struct cay_exec_input **at = &x->inputs;
+
+        while (*at != in)
+                at = &(*at)->next;
+        *at = in->next;
+        x->input_count--;
+        in->next = NULL;
+        in->exec = NULL;
+        if (err != NULL)
+                cay_service_fail_job(x->service, &in->job, err);
+}
+
+static void pump(struct cay_exec *x)
+{
+        static const struct cay_error fine = { 0 };
+
+        while (x->inputs != NULL && cay_box_channel_is_open(&x->ch)) {
+                struct cay_exec_input *in = x->inputs;
+
+                if (in->done < in->len)
+                        in->done += cay_box_channel_write(&x->ch, (const char *)in->bytes + in->done,
+                                                          in->len - in->done);
+                if (in->done < in->len)
+                        return; /* on_room goes on */
+                if (in->eof) {
+                        cay_spool_set_in_closed(&x->spool); /* first: a later front must not send more */
+                        x->in_closed = true;
+                        cay_box_channel_write_eof(&x->ch);
+                }
+                finish(x, in, &fine);
+        }
+}
+
+void cay_exec_on_room(struct cay_box_channel *ch)
+{
+        pump(cay_container_of(ch, struct cay_exec, ch));
+}
+
+void cay_exec_end_inputs(struct cay_exec *x, const struct cay_error *err)
+{
+        while (x->inputs != NULL)
+                finish(x, x->inputs, err);
+}
+
+static bool ends_input(const struct cay_exec *x)
+{
+        for (const struct cay_exec_input *in = x->inputs; in != NULL; in = in->next)
+                if (in->eof)
+                        return true;
+        return x->in_closed;
+}
+
+static int check_running(const struct cay_exec *x, const struct cay_sandbox *sb, struct cay_error *err)
+{
+        if (x->state == CAY_EXEC_ENDED || x->ending)
+                return cay_fail(err, CAY_CONFLICT, "exec '%s' has ended", x->id);
+        if (sb->state == CAY_STATE_PAUSED)
+                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is paused; resume it first", sb->id);
+        if (x->opened &&
+            !cay_box_channel_is_open(&x->ch)) /* of an earlier front, and its box has not answered yet */
+                return cay_fail(err, CAY_UNAVAILABLE, "sandbox '%s' does not answer yet; try again", sb->id);
+        return 0;
+}
+
+void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                            const char *exec, struct cay_exec_input *in)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb;
+        struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, &err);
+        struct cay_exec_input **at;
+
+        in->next = NULL;
+        in->exec = NULL;
+        in->done = 0;
+        if (x != NULL && check_running(x, sb, &err) == 0) {
+                if (!x->has_stdin)
+                        cay_fail(&err, CAY_CONFLICT, "exec '%s' was started without stdin", x->id);
+                else if (ends_input(x))
+                        cay_fail(&err, CAY_CONFLICT, "the input of exec '%s' was ended before", x->id);
+                else if (x->input_count >= CAY_SERVICE_INPUTS_MAX)
+                        cay_fail(&err, CAY_LIMIT, "%u pieces of input wait for exec '%s' already",
+                                 x->input_count, x->id);
+        }
+        if (err.code != CAY_OK) {
+                cay_service_fail_job(s, &in->job, &err);
+                return;
+        }
+        cay_sandbox_use(sb);
+        in->exec = x;
+        at = &x->inputs;
+        while (*at != NULL)
+                at = &(*at)->next;
+        *at = in;
+        x->input_count++;
+        pump(x);
+}
+
+void cay_exec_input_cancel(struct cay_exec_input *in)
+{
+        struct cay_exec *x = in->exec;
+        bool first;
+
+        if (x == NULL)
+                return;
+        first = x->inputs == in;
+        finish(x, in, NULL);
+        if (first)
+                pump(x);
+}
+
+int cay_service_exec_resize(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                            const char *exec, unsigned rows, unsigned cols, struct cay_error *err)
+{
+        struct cay_sandbox *sb;
+        struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, err);
+
+        if (x == NULL || check_running(x, sb, err) < 0)
+                return -1;
+        if (!x->tty)
+                return cay_fail(err, CAY_CONFLICT, "exec '%s' has no terminal", x->id);
+        if (rows == 0 || cols == 0 || cay_box_channel_resize(&x->ch, rows, cols) < 0)
+                return cay_fail(err, CAY_INVALID, "terminal: 1 to 65,535 rows and columns");
+        cay_sandbox_use(sb);
+        return 0;
+}
+
+int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                            const char *exec, int signo, struct cay_error *err)
+{
+        struct cay_sandbox *sb;
+        struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, err);
+
+        if (x == NULL || check_running(x, sb, err) < 0)
+                return -1;
+        if (cay_box_channel_signal(&x->ch, signo) < 0)
+                return cay_fail(err, CAY_INVALID, "signal: 1 to %d", CAY_BOX_SIGNAL_MAX);
+        cay_sandbox_use(sb);
+        return 0;
+}
+
+int cay_service_exec_kill(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                          const char *exec, struct cay_error *err)
+{
+        struct cay_sandbox *sb;
+        struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, err);
+
+        if (x == NULL || check_running(x, sb, err) < 0)
+                return -1;
+        cay_box_channel_kill(&x->ch, CAY_KILLED_ASKED);
+        if (x->force_at_ms == 0) {
+                x->force_at_ms = cay_clock_ms() + CAY_SERVICE_KILL_MS;
+                x->force_as = CAY_CAUSE_KILLED;
+                cay_tick_by(s, CAY_SERVICE_KILL_MS);
+        }
+        cay_sandbox_use(sb);
+        return 0;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output: from the box into the spool, from the spool to whoever watches.
+ *
+ * Theory of operation. A piece is in the spool before it is acknowledged, and acknowledged only while the spool has room for all that may
+ * still come. The slowest watcher that holds is the wall; when it lags a whole spool behind, acknowledgements stop, init's ring fills,
+ * the command's write blocks. A piece that the disk does not take (it is full) waits in memory, at most one window of each
+ * stream, with the same effect on the command, and is tried again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "service/service_priv.h"
+
+struct pending_head {
+        uint32_t stream, len;
+};
+
+static uint64_t wall(const struct cay_exec *x)
+{
+        uint64_t least = UINT64_MAX;
+
+        for (const struct cay_exec_watcher *w = x->watchers; w != NULL; w = w->next)
+                if (w->holds && w->at < least)
+                        least = w->at;
+        return least;
+}
+
+void cay_exec_release(struct cay_exec *x)
+{
+        if (x->spool.fd < 0)
+                return;
+        x->held = x->pending.len > 0 || !cay_spool_has_room(&x->spool, wall(x));
+        for (unsigned i = 0; i < CAY_SPOOL_STREAMS && !x->held; i++) {
+                size_t owed = (size_t)x->owed[i];
+
+                x->owed[i] = 0;
+                if (owed > 0)
+                        cay_box_channel_ack(&x->ch, i == 0 ? CAY_STREAM_OUT : CAY_STREAM_ERR, owed);
+        }
+}
+
+static int put_aside(struct cay_exec *x, unsigned stream, const void *bytes, size_t len)
+{
+        const struct pending_head head = { .stream = stream, .len = (uint32_t)len };
+
+        if (cay_buf_left(&x->pending) < sizeof(head) + len ||
+            cay_buf_put(&x->pending, &head, sizeof(head)) < 0)
+                return -ENOMEM;
+        return cay_buf_put(&x->pending, bytes, len);
+}
+
+void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len)
+{
+        struct cay_exec *x = cay_container_of(ch, struct cay_exec, ch);
+        unsigned i = stream == CAY_STREAM_ERR;
+        int r = -EAGAIN;
+
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_output);
+        if (x->pending.len == 0)
+                r = cay_spool_put(&x->spool, i, bytes, len, wall(x));
+        if (r < 0) {
+                if (r != -EAGAIN)
+                        cay_log_warn("output not written, holding the command", "exec=%s errno=%d", x->id,
+                                     -r);
+                if (put_aside(x, i, bytes, len) < 0) {
+                        cay_exec_end_without(x, CAY_CAUSE_OUTPUT,
+                                             "its output could not be kept: the daemon's disk is full");
+                        if (x->stored)
+                                cay_exec_verdict(x);
+                        return;
+                }
+                cay_tick_by(x->service, 1000);
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_output_kept);
+        x->owed[i] += len;
+        cay_exec_release(x);
+        cay_exec_notify(x);
+}
+
+void cay_exec_flush_pending(struct cay_exec *x)
+{
+        struct pending_head head;
+        int r = 0;
+
+        if (x->spool.fd < 0)
+                return;
+        while (r == 0 && x->pending.len > sizeof(head)) {
+                memcpy(&head, cay_buf_data(&x->pending), sizeof(head));
+                r = cay_spool_put(&x->spool, head.stream, cay_buf_data(&x->pending) + sizeof(head), head.len,
+                                  wall(x));
+                if (r == 0)
+                        cay_buf_drop(&x->pending, sizeof(head) + head.len);
+        }
+        cay_exec_release(x);
+        cay_exec_notify(x);
+}
+
+/* Telling */
+
+static bool has_news(const struct cay_exec *x, const struct cay_exec_watcher *w)
+{
+        return (x->state == CAY_EXEC_ENDED && !w->end_told) || (x->spool.fd >= 0 && w->at < x->spool.end);
+}
+
+static void on_notify(struct cay_deferred *d)
+{
+        struct cay_exec *x = cay_container_of(d, struct cay_exec, notify);
+        struct cay_exec_watcher *w;
+
+        x->notify_queued = false;
+        do { /* whoever is told may come and go, and take others with it */
+                for (w = x->watchers; w != NULL && (!w->hungry || !has_news(x, w)); w = w->next)
+                        ;
+                if (w != NULL) {
+                        w->hungry = false;
+                        w->end_told = x->state == CAY_EXEC_ENDED;
+                        w->on_output(w);
+                }
+        } while (w != NULL);
+        cay_exec_unref(x);
+}
+
+void cay_exec_notify(struct cay_exec *x)
+{
+        if (x->notify_queued || x->watchers == NULL)
+                return;
+        x->notify_queued = true;
+        x->notify.run = on_notify;
+        cay_exec_ref(x);
+        cay_loop_defer(x->service->loop, &x->notify);
+}
+
+/* Watching */
+
+int cay_exec_open_spool(struct cay_exec *x, struct cay_error *err)
+{
+        char name[2 * CAY_NAME_MAX + 2];
+        int r;
+
+        if (x->spool.fd >= 0)
+                return 0;
+        if (x->output_gone)
+                return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is kept no longer", x->id);
+        cay_exec_spool_name(x, name);
+        r = cay_spool_open(&x->spool, x->service->env.spool_dir, name);
+        if (r == -ENOENT)
+                return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is kept no longer", x->id);
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "open the output of exec '%s'", x->id) : 0;
+}
+
+void cay_exec_close_spool(struct cay_exec *x)
+{
+        if (x->state == CAY_EXEC_ENDED && x->watchers == NULL)
+                cay_spool_close(&x->spool);
+}
+
+static int check_cursor(const struct cay_exec *x, uint64_t *from, struct cay_error *err)
+{
+        if (*from == UINT64_MAX)
+                *from = x->spool.end;
+        if (*from > x->spool.end)
+                return cay_fail(err, CAY_INVALID,
+                                "cursor %" PRIu64 " is beyond the end of the output, which is at %" PRIu64,
+                                *from, x->spool.end);
+        if (*from < x->spool.oldest)
+                return cay_fail(err, CAY_CONFLICT,
+                                "output before cursor %" PRIu64
+                                " is not kept any more; what is kept begins there",
+                                x->spool.oldest);
+        return 0;
+}
+
+int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                           const char *exec, uint64_t from, bool holds, struct cay_exec_watcher *w,
+                           struct cay_error *err)
+{
+        struct cay_sandbox *sb;
+        struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, err);
+
+        if (x == NULL)
+                return -1;
+        if (x->watcher_count >= CAY_SERVICE_WATCHERS_MAX)
+                return cay_fail(err, CAY_LIMIT, "%u watch exec '%s' already", x->watcher_count, x->id);
+        if (cay_exec_open_spool(x, err) < 0)
+                return -1;
+        if (check_cursor(x, &from, err) < 0) {
+                cay_exec_close_spool(x);
+                return -1;
+        }
+        cay_sandbox_use(sb);
+        w->exec = cay_exec_ref(x);
+        w->at = from;
+        w->run = 0;
+        w->holds = holds;
+        w->hungry = true;
+        w->end_told = false;
+        w->next = x->watchers;
+        x->watchers = w;
+        x->watcher_count++;
+        cay_exec_notify(x);
+        return 0;
+}
+
+int cay_exec_watcher_read(struct cay_exec_watcher *w, void *buf, size_t size, struct cay_exec_piece *ret,
+                          struct cay_error *err)
+{
+        struct cay_exec *x = w->exec;
+        struct cay_spool_place place = { .at = w->at, .run = w->run };
+        unsigned stream;
+        ssize_t n;
+
+        if (x == NULL)
+                return 0;
+        n = cay_spool_read(&x->spool, &place, buf, size, &stream);
+        if (n == -ERANGE) {
+                w->at = x->spool.oldest;
+                *ret = (struct cay_exec_piece){ .cursor = w->at };
+                return cay_fail(err, CAY_CONFLICT,
+                                "this reader was too slow: output before cursor %" PRIu64
+                                " is not kept any more",
+                                w->at);
+        }
+        if (n < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, (int)n, "read the output of exec '%s'", x->id);
+        if (n == 0) {
+                w->hungry = true;
+                return 0;
+        }
+        *ret = (struct cay_exec_piece){ .stream = stream + 1, .cursor = w->at, .len = (size_t)n };
+        w->at = place.at;
+        w->run = place.run;
+        if (w->holds && x->held)
+                cay_exec_release(x);
+        return 1;
+}
+
+bool cay_exec_watcher_is_over(const struct cay_exec_watcher *w)
+{
+        const struct cay_exec *x = w->exec;
+
+        return x == NULL || (x->state == CAY_EXEC_ENDED && (x->spool.fd < 0 || w->at >= x->spool.end));
+}
+
+void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_view *ret)
+{
+        cay_exec_fill_view(w->exec, ret);
+}
+
+void cay_service_exec_unwatch(struct cay_exec_watcher *w)
+{
+        struct cay_exec *x = cay_take(w->exec);
+
+        if (x == NULL)
+                return;
+        for (struct cay_exec_watcher **at = &x->watchers; *at != NULL; at = &(*at)->next) {
+                if (*at == w) {
+                        *at = w->next;
+                        break;
+                }
+        }
+        w->next = NULL;
+        x->watcher_count--;
+        if (x->sandbox != NULL) {
+                cay_exec_release(x);
+                cay_exec_close_spool(x);
+        }
+        cay_exec_unref(x);
+}
+
+void cay_exec_drop_watchers(struct cay_exec *x)
+{
+        cay_exec_ref(x);
+        while (x->watchers != NULL) {
+                struct cay_exec_watcher *w = x->watchers;
+
+                x->watchers = w->next;
+                x->watcher_count--;
+                w->exec = NULL;
+                w->next = NULL;
+                cay_exec_unref(x);
+        }
+        cay_exec_unref(x);
+}

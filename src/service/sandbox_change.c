@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pause and resume (done first, stored then: both can be undone), extend, figures. */
+#include "base/str.h"
+#include "service/service_priv.h"
+
+static void fail_call(struct cay_service *s, struct cay_service_call *c, const struct cay_error *err)
+{
+        c->next = NULL;
+        cay_service_fail_job(s, &c->job, err);
+}
+
+/* Puts the freezer back to what the store says; what comes of it is only logged. */
+static void on_put_back(struct cay_errand *e, const struct cay_error *err)
+{
+        if (err->code != CAY_OK)
+                cay_log_warn("box left as it is, ignoring", "id=%s error=%s", e->box.id, err->msg);
+        if (e->sandbox != NULL)
+                cay_sandbox_finish(e->sandbox, &e->sandbox->why);
+}
+
+static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
+{
+        const struct cay_engine_ops *ops = sb->service->engine->ops;
+        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_put_back);
+        struct cay_job *job = cay_errand_engine(e, CAY_SERVICE_ENGINE_MS);
+
+        sb->why = *why;
+        if (sb->story == CAY_STORY_PAUSE)
+                ops->thaw(sb->service->engine, e->box.id, job);
+        else
+                ops->freeze(sb->service->engine, e->box.id, job);
+}
+
+static void on_frozen_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                put_back(sb, err);
+                return;
+        }
+        cay_sandbox_move(sb, CAY_STATE_PAUSED);
+        cay_sandbox_finish(sb, NULL);
+}
+
+static void on_thawed_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                put_back(sb, err);
+                return;
+        }
+        cay_sandbox_move(sb, sb->running > 0 ? CAY_STATE_BUSY : CAY_STATE_READY);
+        sb->misses = 0;
+        sb->ping_out = false;
+        cay_tick_by(sb->service, 0);
+        cay_sandbox_finish(sb, NULL);
+}
+
+static void on_frozen(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_service *s = e->service;
+        bool pause = sb != NULL && sb->story == CAY_STORY_PAUSE;
+        struct cay_store_batch *b;
+        struct cay_errand *next;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                cay_sandbox_finish(sb, err);
+                return;
+        }
+        cay_service_step_reached(pause ? CAY_SERVICE_STEP_pause_frozen : CAY_SERVICE_STEP_resume_thawed);
+        next = cay_errand_new(s, sb, NULL, pause ? on_frozen_stored : on_thawed_stored);
+        b = s->store->ops->begin(s->store);
+        cay_record_put_sandbox(sb, b,
+                               pause             ? CAY_STATE_PAUSED
+                               : sb->running > 0 ? CAY_STATE_BUSY
+                                                 : CAY_STATE_READY);
+        cay_event_put(next, b, sb, pause ? CAY_EVENT_PAUSED : CAY_EVENT_RESUMED, NULL);
+        cay_errand_commit(next, b);
+}
+
+void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                       struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_errand *e;
+
+        if (sb == NULL || cay_sandbox_check_usable(sb, &err) < 0) {
+                fail_call(s, c, &err);
+                return;
+        }
+        if (s->engine->ops->freeze == NULL) {
+                cay_fail(&err, CAY_UNSUPPORTED, "the %s engine cannot pause sandboxes", s->engine->ops->name);
+                fail_call(s, c, &err);
+                return;
+        }
+        cay_sandbox_begin(sb, CAY_STORY_PAUSE, c);
+        cay_sandbox_use(sb);
+        e = cay_errand_new(s, sb, NULL, on_frozen);
+        s->engine->ops->freeze(s->engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+}
+
+void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                        struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_errand *e;
+
+        if (sb != NULL && cay_sandbox_check_free(sb, &err) == 0 && sb->state != CAY_STATE_PAUSED)
+                cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not paused (%s)", sb->id,
+                         cay_state_word(sb->state));
+        if (err.code != CAY_OK) {
+                fail_call(s, c, &err);
+                return;
+        }
+        cay_sandbox_begin(sb, CAY_STORY_RESUME, c);
+        cay_sandbox_use(sb);
+        e = cay_errand_new(s, sb, NULL, on_frozen);
+        s->engine->ops->thaw(s->engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+}
+
+/* extend */
+
+static void on_extended(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_service_call *c = cay_take(e->call);
+
+        if (sb != NULL && err->code != CAY_OK) {
+                sb->expires_ms = e->old_expires_ms;
+                sb->idle_ms = e->old_idle_ms;
+        }
+        if (sb != NULL)
+                cay_tick_by(e->service, 0);
+        if (c != NULL)
+                cay_service_fail_job(e->service, &c->job, err);
+}
+
+void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                        uint64_t timeout_ms, bool set_idle, uint64_t idle_ms, struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_store_batch *b;
+        struct cay_errand *e;
+        char timeout_text[24], idle_text[24];
+
+        if (sb != NULL && sb->story != CAY_STORY_PAUSE && sb->story != CAY_STORY_RESUME)
+                cay_sandbox_check_free(sb, &err);
+        if (err.code != CAY_OK) {
+                fail_call(s, c, &err);
+                return;
+        }
+        cay_str_copy(c->id, sizeof(c->id), sb->id);
+        e = cay_errand_new(s, sb, NULL, on_extended);
+        e->call = c;
+        e->old_expires_ms = sb->expires_ms;
+        e->old_idle_ms = sb->idle_ms;
+        cay_sandbox_use(sb);
+        sb->expires_ms = timeout_ms > 0 ? cay_service_now(s) + timeout_ms : 0;
+        if (set_idle)
+                sb->idle_ms = idle_ms;
+        b = s->store->ops->begin(s->store);
+        cay_record_put_sandbox(sb, b, sb->state);
+        snprintf(timeout_text, sizeof(timeout_text), "%llu", (unsigned long long)timeout_ms);
+        snprintf(idle_text, sizeof(idle_text), "%llu", (unsigned long long)sb->idle_ms);
+        cay_event_put(e, b, sb, CAY_EVENT_EXTENDED, "timeout_ms", timeout_text, "idle_ms", idle_text, NULL);
+        cay_errand_commit(e, b);
+}
+
+/* Figures */
+
+static void on_figures(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_service_stats *c = cay_take(e->stats);
+
+        if (sb != NULL && err->code == CAY_OK) {
+                sb->oom_seen = e->box.stats.oom_kills;
+                sb->pids_seen = e->box.stats.pids_refused;
+        }
+        if (c == NULL)
+                return;
+        c->stats = e->box.stats;
+        cay_service_fail_job(e->service, &c->call.job, err);
+}
+
+static void ask_figures(struct cay_sandbox *sb, struct cay_service_stats *c)
+{
+        struct cay_service *s = sb->service;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_figures);
+
+        e->stats = c;
+        sb->figures_old = false;
+        s->engine->ops->stats(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+}
+
+void cay_sandbox_refresh_figures(struct cay_sandbox *sb)
+{
+        if (sb->figures_old && sb->has_box && sb->running == 0 && sb->story == CAY_STORY_NONE)
+                ask_figures(sb, NULL);
+}
+
+void cay_service_stats(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                       struct cay_service_stats *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+
+        if (sb != NULL && (!sb->has_box || sb->state == CAY_STATE_CREATING || sb->state == CAY_STATE_STOPPED))
+                cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
+                         cay_state_word(sb->state));
+        if (err.code != CAY_OK) {
+                fail_call(s, &c->call, &err);
+                return;
+        }
+        cay_str_copy(c->call.id, sizeof(c->call.id), sb->id);
+        ask_figures(sb, c);
+}

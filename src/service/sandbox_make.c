@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * create and start.
+ *
+ * Theory of operation. Input is checked whole before anything is made. A claim of the client's is looked up first (two that come
+ * at once meet here, in memory). The engine makes the box, then READY, the claim and the event are committed in one batch, then the
+ * call is answered. Nothing is stored before the box is there: a process that dies in between leaves a box without a record,
+ * which the next start removes, and a claim that is still free. Whatever fails after the box is there destroys it again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+#include "base/str.h"
+#include "base/utf8.h"
+#include "service/service_priv.h"
+
+static void make_box(struct cay_sandbox *sb);
+
+int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, bool is_env,
+                            struct cay_error *err)
+{
+        if (map->count > CAY_SERVICE_PAIRS_MAX)
+                return cay_fail(err, CAY_INVALID, "%s: at most %u pairs", what, CAY_SERVICE_PAIRS_MAX);
+        for (unsigned i = 0; i < map->count; i++) {
+                const struct cay_field_pair *pair = &map->pairs[i];
+
+                if (pair->name == NULL || pair->value == NULL || pair->name[0] == '\0')
+                        return cay_fail(err, CAY_INVALID, "%s: a name is empty", what);
+                if (!cay_utf8_valid(pair->name, strlen(pair->name)) ||
+                    !cay_utf8_valid(pair->value, strlen(pair->value)))
+                        return cay_fail(err, CAY_INVALID, "%s: '%.40s' is not UTF-8", what, pair->name);
+                if (is_env && !cay_command_env_is_name(pair->name))
+                        return cay_fail(err, CAY_INVALID, "%s: '%.40s' cannot be the name of a variable",
+                                        what, pair->name);
+                for (unsigned k = 0; k < i; k++)
+                        if (strcmp(map->pairs[k].name, pair->name) == 0)
+                                return cay_fail(err, CAY_INVALID, "%s: '%.40s' is there twice", what,
+                                                pair->name);
+        }
+        return 0;
+}
+
+static int check_alive(struct cay_service *s, const char *owner, struct cay_error *err)
+{
+        unsigned all = 0, own = 0;
+
+        for (unsigned i = 0; i < s->count; i++) {
+                const struct cay_sandbox *sb = s->sorted[i];
+
+                if (!cay_state_has_box(sb->state) && !sb->has_box)
+                        continue;
+                all++;
+                own += strcmp(sb->owner, owner) == 0;
+        }
+        if (all >= s->env.max_alive)
+                return cay_fail(err, CAY_LIMIT,
+                                "%u sandboxes are alive, the most that are allowed (max_sandboxes); destroy "
+                                "one first",
+                                all);
+        if (s->env.max_alive_owner > 0 && own >= s->env.max_alive_owner)
+                return cay_fail(
+                        err, CAY_LIMIT,
+                        "%u of your sandboxes are alive, the most that an owner may have; destroy one first",
+                        own);
+        return 0;
+}
+
+static int check_disk(struct cay_service *s, struct cay_error *err)
+{
+        struct statvfs fs;
+
+        if (s->env.disk_reserve == 0 || fstatvfs(s->env.spool_dir, &fs) < 0)
+                return 0;
+        if ((uint64_t)fs.f_bavail * fs.f_frsize < s->env.disk_reserve)
+                return cay_fail(
+                        err, CAY_NO_SPACE,
+                        "the daemon's disk is nearly full (its reserve is %llu MiB); remove something first",
+                        (unsigned long long)(s->env.disk_reserve >> 20));
+        return 0;
+}
+
+static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err)
+{
+        const struct cay_sandbox *other;
+
+        if (cay_service_check_ready(s, err) < 0)
+                return -1;
+        if (w->owner == NULL || w->owner[0] == '\0' || strlen(w->owner) > CAY_NAME_MAX)
+                return cay_fail(err, CAY_INVALID, "owner: 1 to %u bytes", CAY_NAME_MAX);
+        if (w->name != NULL && w->name[0] != '\0') {
+                if (!cay_id_is_valid(w->name))
+                        return cay_fail(err, CAY_INVALID,
+                                        "name: 1 to %u of a-z, 0-9 and '-', not at the ends", CAY_NAME_MAX);
+                other = cay_table_find_name(s, w->owner, w->name);
+                if (other != NULL)
+                        return cay_fail(err, CAY_EXISTS, "name: '%s' is the name of your sandbox %s", w->name,
+                                        other->id);
+        }
+        if (w->template_name != NULL && strlen(w->template_name) > 4096)
+                return cay_fail(err, CAY_INVALID, "template: at most 4,096 bytes");
+        if (w->workspace_path != NULL && strlen(w->workspace_path) > 4096)
+                return cay_fail(err, CAY_INVALID, "workspace: at most 4,096 bytes");
+        if (w->network != CAY_NETWORK_NONE)
+                return cay_fail(err, CAY_UNSUPPORTED, "network: this daemon has 'none' alone");
+        if (w->has_workspace && w->workspace_fd < 0)
+                return cay_fail(err, CAY_INVALID, "workspace: there is no folder");
+        if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
+            cay_sandbox_check_pairs("metadata", &w->metadata, false, err) < 0 ||
+            cay_sandbox_check_pairs("env", &w->env, true, err) < 0 || cay_limits_check(&w->limits, err) < 0 ||
+            cay_claim_check(w->claim, err) < 0)
+                return -1;
+        return check_alive(s, w->owner, err) < 0 || check_disk(s, err) < 0 ? -1 : 0;
+}
+
+static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, struct cay_error *err)
+{
+        struct cay_service *s = sb->service;
+        const char *template_name = w->template_name != NULL ? w->template_name : "host";
+        const char *path = w->workspace_path != NULL ? w->workspace_path : "";
+
+        if (cay_service_make_id(s, sb->id, err) < 0)
+                return -1;
+        cay_str_copy(sb->name, sizeof(sb->name), w->name != NULL ? w->name : "");
+        cay_str_copy(sb->owner, sizeof(sb->owner), w->owner);
+        cay_str_copy(sb->claim, sizeof(sb->claim), w->claim != NULL ? w->claim : "");
+        sb->template_name = cay_arena_copy(&sb->mem, template_name, strlen(template_name));
+        sb->workspace_path = cay_arena_copy(&sb->mem, path, strlen(path));
+        if (sb->template_name == NULL || sb->workspace_path == NULL ||
+            cay_record_copy_map(&sb->mem, &w->labels, &sb->labels) < 0 ||
+            cay_record_copy_map(&sb->mem, &w->metadata, &sb->metadata) < 0 ||
+            cay_record_copy_map(&sb->mem, &w->env, &sb->env) < 0)
+                return cay_fail(err, CAY_INVALID, "labels, metadata and env are too long");
+        if (cay_record_make_texts(sb, err) < 0)
+                return -1;
+        sb->limits = w->limits;
+        sb->may_skip = w->may_skip;
+        sb->has_workspace = w->has_workspace;
+        sb->workspace_mode = w->workspace_mode;
+        sb->read_only = w->read_only;
+        sb->own_user_only = w->own_user_only;
+        if (w->has_workspace) {
+                sb->workspace_fd = fcntl(w->workspace_fd, F_DUPFD_CLOEXEC, 3);
+                if (sb->workspace_fd < 0)
+                        return cay_fail_sys(err, CAY_INTERNAL, -errno, "workspace");
+        }
+        sb->state = CAY_STATE_CREATING;
+        sb->created_wall_ms = sb->changed_wall_ms = cay_service_wall(s);
+        sb->used_ms = cay_service_now(s);
+        sb->expires_ms = w->timeout_ms > 0 ? sb->used_ms + w->timeout_ms : 0;
+        sb->idle_ms = w->idle_ms;
+        return 0;
+}
+
+/* What the engine needs; its descriptors are the errand's, since the engine may borrow them for longer than the sandbox lives. */
+static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err)
+{
+        struct cay_service *s = sb->service;
+
+        cay_str_copy(spec->id, sizeof(spec->id), sb->id);
+        spec->rootfs_fd = spec->workspace_fd = -1;
+        spec->template_kind = CAY_TEMPLATE_HOST;
+        if (s->env.open_template != NULL) {
+                if (s->env.open_template(s->env.ctx, sb->template_name, &spec->template_kind,
+                                         &spec->rootfs_fd, err) < 0)
+                        return -1;
+        } else if (strcmp(sb->template_name, "host") != 0) {
+                return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.80s'", sb->template_name);
+        }
+        sb->template_kind = spec->template_kind;
+        if (sb->has_workspace) {
+                if (sb->workspace_fd < 0)
+                        return cay_fail(err, CAY_CONFLICT,
+                                        "sandbox '%s' maps a folder that this daemon has no hold on since "
+                                        "its restart; "
+                                        "give the folder again",
+                                        sb->id);
+                spec->workspace_fd = fcntl(sb->workspace_fd, F_DUPFD_CLOEXEC, 3);
+                if (spec->workspace_fd < 0)
+                        return cay_fail_sys(err, CAY_INTERNAL, -errno, "workspace");
+                spec->workspace_rw = sb->workspace_mode == CAY_WORKSPACE_RW;
+                spec->workspace_cow = sb->workspace_mode == CAY_WORKSPACE_COW;
+        }
+        spec->read_only = sb->read_only;
+        spec->host_plain = sb->own_user_only;
+        spec->limits = sb->limits;
+        spec->may_skip = sb->may_skip;
+        return cay_spec_check(spec, err);
+}
+
+/* A create that comes to nothing leaves nothing; a start leaves the sandbox as it was. */
+static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
+{
+        struct cay_service *s = sb->service;
+        struct cay_error why = *err;
+
+        s->create_failures++;
+        if (sb->story == CAY_STORY_START) {
+                cay_sandbox_move(sb, sb->before == CAY_STATE_ERROR ? CAY_STATE_ERROR : CAY_STATE_STOPPED);
+                if (sb->before == CAY_STATE_ERROR)
+                        cay_sandbox_set_cause(sb, CAY_CAUSE_SANDBOX_GONE, why.msg);
+                cay_sandbox_store_again(sb);
+                cay_sandbox_finish(sb, &why);
+                return;
+        }
+        cay_sandbox_answer(s, &sb->calls, &why);
+        why = (struct cay_error){ 0 };
+        cay_sandbox_answer(s, &sb->destroy_calls, &why); /* it is gone, as asked */
+        cay_sandbox_free(sb);
+}
+
+static void on_undone(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK)
+                cay_log_warn("box not removed, ignoring", "id=%s error=%s", sb->id, err->msg);
+        sb->has_box = false;
+        give_up(sb, &sb->why);
+}
+
+static void undo(struct cay_sandbox *sb, const struct cay_error *why)
+{
+        struct cay_service *s = sb->service;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_undone);
+
+        sb->why = *why;
+        cay_link_close(sb);
+        s->engine->ops->destroy(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_UNMAKE_MS));
+}
+
+static void copy_first(struct cay_sandbox *sb, const char *first)
+{
+        for (struct cay_service_call *c = sb->calls; c != NULL; c = c->next)
+                cay_str_copy(c->first, sizeof(c->first), first);
+}
+
+static void on_ready_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_error why = *err;
+
+        if (sb == NULL)
+                return;
+        if (err->code == CAY_EXISTS) {
+                copy_first(sb, e->commit.first);
+                cay_claim_say_taken(&why, sb->claim, e->commit.first);
+        }
+        if (err->code != CAY_OK) {
+                undo(sb, &why);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_create_stored);
+        sb->stored = true;
+        cay_claim_release(sb->service, sb->owner, sb->claim);
+        sb->claim[0] = '\0';
+        sb->kept = false;
+        cay_sandbox_move(sb, CAY_STATE_READY);
+        cay_tick_by(sb->service, 0);
+        cay_sandbox_finish(sb, NULL);
+}
+
+static void store_ready(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_ready_stored);
+        struct cay_store_batch *b = s->store->ops->begin(s->store);
+        struct cay_store_claim claim = { .owner = sb->owner, .key = sb->claim, .result = sb->id };
+
+        cay_record_put_sandbox(sb, b, CAY_STATE_READY);
+        if (sb->claim[0] != '\0')
+                cay_store_put_claim(s->store, b, &claim);
+        if (sb->story == CAY_STORY_START)
+                cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", sb->kept ? "true" : "false", NULL);
+        else
+                cay_event_put(e, b, sb, CAY_EVENT_CREATED, "template", sb->template_name, "engine",
+                              s->engine->ops->name, NULL);
+        cay_errand_commit(e, b);
+}
+
+static void on_made(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_error why = { 0 };
+        struct cay_service *s = e->service;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                sb->has_box = false;
+                give_up(sb, err);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_create_made);
+        memcpy(sb->secret, e->box.secret, sizeof(sb->secret));
+        sb->skipped = e->box.skipped;
+        sb->watched = e->box.watched & cay_limits_set_mask(&sb->limits);
+        free(cay_take(sb->box_workspace));
+        if (e->box.workspace != NULL)
+                sb->box_workspace = strdup(e->box.workspace);
+        sb->oom_seen = sb->pids_seen = 0;
+        sb->started_wall_ms = cay_service_wall(s);
+        if (sb->destroy_wanted) {
+                cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was made", sb->id);
+                undo(sb, &why);
+        } else if (cay_link_attach(sb, cay_take_fd(e->box.link_fd), false, &why) < 0) {
+                undo(sb, &why);
+        } else {
+                store_ready(sb);
+        }
+}
+
+static void make_box(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_made);
+        struct cay_error err = { 0 };
+
+        if (make_spec(sb, &e->spec, &err) < 0) {
+                e->local = true; /* from the loop, like every other end */
+                cay_service_fail_job(s, cay_errand_engine(e, CAY_SERVICE_MAKE_MS), &err);
+                return;
+        }
+        e->makes = true;
+        sb->has_box = true;
+        s->engine->ops->create(s->engine, &e->spec, &e->box, cay_errand_engine(e, CAY_SERVICE_MAKE_MS));
+        cay_service_step_reached(CAY_SERVICE_STEP_create_sent);
+}
+
+static void on_claim_known(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_error why = *err;
+
+        if (sb == NULL)
+                return;
+        if (err->code == CAY_OK && e->query.count > 0) {
+                const struct cay_store_claim *claim = e->query.rows[0];
+
+                copy_first(sb, claim->result);
+                cay_claim_say_taken(&why, sb->claim, claim->result);
+        } else if (err->code == CAY_OK && sb->destroy_wanted) {
+                cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was made", sb->id);
+        }
+        if (why.code != CAY_OK)
+                give_up(sb, &why);
+        else
+                make_box(sb);
+}
+
+void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *what, struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb;
+        const char *rival;
+
+        c->next = NULL;
+        s->creates++;
+        if (check_new(s, what, &err) < 0) {
+                cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        sb = cay_sandbox_new(s);
+        if (fill_new(sb, what, &err) == 0 && sb->claim[0] != '\0') {
+                rival = cay_claim_take(s, sb->owner, sb->claim, sb->id);
+                if (rival != NULL) {
+                        cay_str_copy(c->first, sizeof(c->first), rival);
+                        cay_claim_say_taken(&err, sb->claim, rival);
+                        sb->claim[0] = '\0'; /* is not ours to give back */
+                }
+        }
+        if (err.code == CAY_OK && cay_table_add(s, sb) < 0)
+                cay_fail(&err, CAY_LIMIT, "there are too many sandboxes");
+        if (err.code != CAY_OK) {
+                cay_sandbox_free(sb);
+                cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_create_asked);
+        cay_sandbox_begin(sb, CAY_STORY_MAKE, c);
+        if (what->claim != NULL && !what->claim_is_ours)
+                cay_claim_look_up(cay_errand_new(s, sb, NULL, on_claim_known), sb->owner, sb->claim);
+        else
+                make_box(sb);
+}
+
+static void on_old_gone(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                give_up(sb, err);
+                return;
+        }
+        sb->has_box = false;
+        make_box(sb);
+}
+
+void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const char *id, int workspace_fd,
+                       struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_errand *e;
+
+        c->next = NULL;
+        if (sb != NULL && cay_sandbox_check_free(sb, &err) == 0) {
+                if (sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_ERROR)
+                        cay_fail(&err, CAY_CONFLICT, "sandbox '%s' runs already (%s)", sb->id,
+                                 cay_state_word(sb->state));
+                else if (!sb->has_box)
+                        check_alive(s, sb->owner, &err);
+        }
+        if (err.code == CAY_OK && check_disk(s, &err) == 0 && sb->has_workspace && workspace_fd >= 0) {
+                int fd = fcntl(workspace_fd, F_DUPFD_CLOEXEC, 3);
+
+                if (fd < 0)
+                        cay_fail_sys(&err, CAY_INTERNAL, -errno, "workspace");
+                else if (sb->workspace_fd >= 0)
+                        close(sb->workspace_fd);
+                if (fd >= 0)
+                        sb->workspace_fd = fd;
+        }
+        if (err.code != CAY_OK) {
+                cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        s->creates++;
+        cay_sandbox_begin(sb, CAY_STORY_START, c);
+        sb->before = sb->state;
+        cay_sandbox_use(sb);
+        cay_exec_end_all(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox did not answer and was started anew");
+        cay_sandbox_empty(sb, NULL);
+        if (!sb->has_box) {
+                cay_sandbox_move(sb, CAY_STATE_CREATING);
+                make_box(sb);
+                return;
+        }
+        /* In ERROR with a box that does not answer: that one goes first. */
+        cay_sandbox_move(sb, CAY_STATE_CREATING);
+        e = cay_errand_new(s, sb, NULL, on_old_gone);
+        s->engine->ops->destroy(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_UNMAKE_MS));
+}

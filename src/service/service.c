@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening, closing, and how things are (service.h). */
+#include "service/service.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "service/service_priv.h"
+
+void *cay_service_alloc(size_t size)
+{
+        void *mem = calloc(1, size);
+
+        if (mem == NULL) {
+                cay_log_error("no memory");
+                abort();
+        }
+        return mem;
+}
+
+uint64_t cay_service_now(const struct cay_service *s)
+{
+        return s->store->ops->now_ms(s->store);
+}
+
+uint64_t cay_service_wall(const struct cay_service *s)
+{
+        struct cay_clock_reading now;
+
+        s->env.clock->read(s->env.clock, &now);
+        return now.wall_ms;
+}
+
+int cay_service_make_id(const struct cay_service *s, char id[CAY_NAME_MAX + 1], struct cay_error *err)
+{
+        uint8_t random[15];
+
+        if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make an id");
+        cay_id_make(id, s->env.node, s->env.epoch, random);
+        return 0;
+}
+
+void cay_service_fail_job(struct cay_service *s, struct cay_job *job, const struct cay_error *err)
+{
+        cay_job_finish(cay_loop_jobs(s->loop), job, err->code == CAY_OK ? NULL : err);
+}
+
+int cay_service_check_ready(const struct cay_service *s, struct cay_error *err)
+{
+        if (!s->ready)
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon is starting; try again in a moment");
+        return 0;
+}
+
+void cay_service_note_engine(struct cay_service *s, const struct cay_error *err)
+{
+        s->engine_up = err->code != CAY_UNAVAILABLE && err->code != CAY_TIMEOUT;
+        if (!s->engine_up)
+                cay_str_copy(s->engine_why, sizeof(s->engine_why), err->msg);
+}
+
+int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct cay_service *s, void *ctx),
+                     void *ctx, struct cay_service **ret, struct cay_error *err)
+{
+        struct cay_service *s = cay_service_alloc(sizeof(*s));
+
+        s->env = *env;
+        s->loop = env->loop;
+        s->engine = env->engine;
+        s->store = env->store;
+        s->on_ready = on_ready;
+        s->ready_ctx = ctx;
+        s->engine_up = true;
+        if (s->env.max_alive == 0)
+                s->env.max_alive = 10;
+        if (s->env.ping_ms == 0)
+                s->env.ping_ms = 5000;
+        if (s->env.ping_misses == 0)
+                s->env.ping_misses = 3;
+        cay_service_step_arm();
+        if (s->engine->ops->on_gone != NULL)
+                s->engine->ops->on_gone(s->engine, cay_link_on_gone, s);
+        if (cay_adopt_begin(s, err) < 0) {
+                cay_service_free(s);
+                return -1;
+        }
+        *ret = s;
+        return 0;
+}
+
+bool cay_service_is_ready(const struct cay_service *s)
+{
+        return s->ready;
+}
+
+const struct cay_service_report *cay_service_report(const struct cay_service *s)
+{
+        return &s->report;
+}
+
+static void end_calls(struct cay_service *s, struct cay_sandbox *sb, const struct cay_error *err)
+{
+        cay_sandbox_answer(s, &sb->calls, err);
+        cay_sandbox_answer(s, &sb->destroy_calls, err);
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                if (x->call != NULL)
+                        cay_service_fail_job(s, &cay_take(x->call)->job, err);
+                cay_exec_end_inputs(x, err);
+                cay_exec_drop_watchers(x);
+        }
+}
+
+void cay_service_free(struct cay_service *s)
+{
+        struct cay_error err = { 0 };
+
+        if (s == NULL)
+                return;
+        cay_fail(&err, CAY_UNAVAILABLE, "the daemon is stopping");
+        if (s->engine->ops->on_gone != NULL)
+                s->engine->ops->on_gone(s->engine, NULL, NULL);
+        for (struct cay_errand *e = s->errands; e != NULL; e = e->next) {
+                if (e->stats != NULL)
+                        cay_service_fail_job(s, &cay_take(e->stats)->call.job, &err);
+                if (e->call != NULL)
+                        cay_service_fail_job(s, &cay_take(e->call)->job, &err);
+        }
+        while (s->count > 0) {
+                struct cay_sandbox *sb = s->sorted[s->count - 1];
+
+                end_calls(s, sb, &err);
+                cay_sandbox_free(sb);
+        }
+        cay_tick_stop(s);
+        cay_errand_let_go_all(s);
+        cay_event_drop_all(s);
+        cay_claim_release_all(s);
+        free(s->sorted);
+        free(s);
+}
+
+const char *cay_service_engine_name(const struct cay_service *s)
+{
+        return s->engine->ops->name;
+}
+
+static void ask_engine(struct cay_service *s, struct cay_service_health *ret)
+{
+        struct cay_error err = { 0 };
+
+        ret->engine_up = s->engine_up;
+        cay_str_copy(ret->engine_why, sizeof(ret->engine_why), s->engine_up ? "" : s->engine_why);
+        if (s->engine->ops->health == NULL)
+                return;
+        ret->engine_up = s->engine->ops->health(s->engine, &err) == 0;
+        cay_str_copy(ret->engine_why, sizeof(ret->engine_why), ret->engine_up ? "" : err.msg);
+}
+
+void cay_service_health(struct cay_service *s, struct cay_service_health *ret)
+{
+        *ret = (struct cay_service_health){
+                .ready = s->ready,
+                .known = s->count,
+                .creates = s->creates,
+                .create_failures = s->create_failures,
+                .execs = s->execs_started,
+                .adoptions = s->adoptions,
+                .relinks = s->relinks,
+        };
+        ask_engine(s, ret);
+        for (unsigned i = 0; i < s->count; i++) {
+                const struct cay_sandbox *sb = s->sorted[i];
+
+                ret->by_state[sb->state]++;
+                ret->alive += cay_state_has_box(sb->state);
+                ret->links_lost += sb->has_box && (sb->link_lost || sb->unresponsive);
+                ret->execs_running += sb->running;
+                ret->channels += sb->channel_count;
+                for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                        ret->watchers += x->watcher_count;
+        }
+        s->store->ops->health(s->store, &ret->store);
+}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon in a folder of its own on a free port, and a small client: for the tests of this folder."""
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+BUILD = os.environ["CAY_BUILD_DIR"]
+CAY = os.path.join(BUILD, "cay")
+PATIENCE_S = 60
+
+
+def wait_for(what, check):
+    """Calls until it gives something true; a bounded number of times."""
+    for _ in range(PATIENCE_S * 20):
+        found = check()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def children(pid):
+    """(pid, name) of a process's children."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+                text = f.read()
+            comm, rest = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()
+            if int(rest[1]) == pid and rest[0] != "Z":
+                found.append((int(name), comm))
+    return found
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:400]!r}"
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Daemon:
+    """with Daemon() as d: …; the folder goes with it."""
+
+    def __init__(self, *flags, folder=None, env=None):
+        self.flags, self.env = flags, env or {}
+        self.own_folder = folder is None
+        self.folder = folder or tempfile.mkdtemp(prefix="cay-serve-")
+        self.process = self.port = self.token = None
+
+    def start(self):
+        out = open(os.path.join(self.folder, "out"), "wb+")
+        err = open(os.path.join(self.folder, "err"), "ab")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("CAY_", "SANDBOX_")) or k.startswith("CAY_TEST_")}
+        env.pop("PORT", None)
+        env.pop("HOST", None)
+        env.update(self.env)
+        self.process = subprocess.Popen(
+            [CAY, "serve", "--data", os.path.join(self.folder, "data"), "--listen", "127.0.0.1:0", *self.flags],
+            stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=env)
+
+        def told():
+            out.seek(0)
+            text = out.read().decode()
+            if self.process.poll() is not None:
+                raise AssertionError(f"the daemon ended with {self.process.returncode}: {self.log()}")
+            return text if "/execute\n" in text else None
+
+        self.told = wait_for("the daemon's words", told)
+        out.close()
+        err.close()
+        self.port = int(self.told.split("serves http://127.0.0.1:")[1].split("/")[0])
+        self.token = self.told.split("TOKEN=")[1].split("\n")[0]
+        self.socket = os.path.join(self.folder, "data", "cay.sock")
+        return self
+
+    def log(self):
+        with open(os.path.join(self.folder, "err"), encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def check_log(self):
+        """A front that fell over is replaced, so that only the log tells; those that tests kill have signal 9."""
+        log = self.log()
+        for line in log.splitlines():
+            assert "AddressSanitizer" not in line and "runtime error:" not in line, log[-4000:]
+            if "the front ended" in line:
+                assert "signal=9" in line or "status=0" in line, line
+
+    def stop(self, expect=0):
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(PATIENCE_S)
+        self.process = None
+        assert status == expect, f"exit status {status}, log: {self.log()[-2000:]}"
+        self.check_log()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, value, trace):
+        try:
+            self.stop()
+        except AssertionError:
+            if kind is None:
+                raise
+        finally:
+            if kind is not None:
+                print("daemon's log:\n" + self.log()[-4000:])
+            if self.process is not None and self.process.poll() is None:
+                self.process.kill()
+                self.process.wait(PATIENCE_S)
+            if self.own_folder:
+                shutil.rmtree(self.folder)
+
+    def child(self, name):
+        return wait_for(name, lambda: next((p for p, comm in children(self.process.pid) if comm == name), None))
+
+    def make_token(self, *flags):
+        return subprocess.run([CAY, "token", "--data", os.path.join(self.folder, "data"), *flags], check=True,
+                              capture_output=True, text=True, timeout=PATIENCE_S).stdout.strip()
+
+    def connect(self, unix=False):
+        if unix:
+            return UnixConnection(self.socket)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+
+    def begin(self, method, path, body=None, token=True, headers=None, unix=False):
+        """The response with its body unread, and its connection."""
+        c = self.connect(unix)
+        h = dict(headers or {})
+        if token is True:
+            h["Authorization"] = "Bearer " + self.token
+        elif token:
+            h["Authorization"] = "Bearer " + token
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            h.setdefault("Content-Type", "application/json")
+        c.request(method, path, body=body, headers=h)
+        return c.getresponse(), c
+
+    def ask(self, method, path, body=None, token=True, headers=None, unix=False):
+        r, c = self.begin(method, path, body, token, headers, unix)
+        answer = Answer(r.status, dict(r.getheaders()), r.read())
+        c.close()
+        return answer
+
+    def must(self, status, method, path, body=None, **more):
+        a = self.ask(method, path, body, **more)
+        assert a.status == status, f"{method} {path}: wanted {status}, got {a}"
+        return a.json if a.headers.get("Content-Type", "").startswith("application/json") else a.body
+
+    def make(self, **fields):
+        return self.must(201, "POST", "/api/sandboxes", fields)["sandbox_id"]
+
+    def run(self, box, command, **fields):
+        return self.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": command, **fields})

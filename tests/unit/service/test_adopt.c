@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start-up: a service goes without a word, the next one finds boxes, records and spools, and everything ends in one of three. */
+#include "unit/service/service_test.h"
+
+#include <signal.h>
+
+#include "service/spool.h"
+
+static const struct cay_service_report *report(struct test *t)
+{
+        return cay_service_report(t->service);
+}
+
+static void an_empty_start(void **state)
+{
+        struct test *t = *state;
+
+        assert_int_equal(report(t)->adopted + report(t)->lost + report(t)->at_rest + report(t)->removed, 0);
+}
+
+static void nothing_is_served_before(void **state)
+{
+        struct test *t = *state;
+        struct cay_sandbox_new what = plain();
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        char id[CAY_NAME_MAX + 1];
+        struct call c;
+
+        create(t, id);
+        service_close(t);
+        t->ready = false;
+        assert_int_equal(cay_service_open(&t->env, test_on_ready, t, &t->service, &err), 0);
+        assert_false(t->ready);
+        assert_int_equal(cay_service_get(t->service, &me, id, &view, &err), -1);
+        assert_int_equal(err.code, CAY_UNAVAILABLE);
+        call_init(&c);
+        cay_service_create(t->service, &what, &c.call);
+        wait_for(t, c.done);
+        assert_int_equal(c.call.job.err.code, CAY_UNAVAILABLE);
+        wait_for(t, t->ready);
+        assert_int_equal(look(t, id).state, CAY_STATE_READY);
+}
+
+static void sandboxes_are_as_they_were(void **state)
+{
+        struct test *t = *state;
+        struct cay_field_pair label = { "team", "a \"quoted\" one" }, meta = { "k", "" }, env = { "E", "v" };
+        const char *argv[] = { "env", "E", NULL };
+        struct cay_exec_new ask = { .argv = argv };
+        struct cay_sandbox_new what = plain();
+        struct cay_sandbox_view view;
+        char stopped[CAY_NAME_MAX + 1];
+        struct exec_call x;
+        struct watcher w = { 0 };
+        struct call c;
+
+        what.name = "keeper";
+        what.labels = (struct cay_field_map){ &label, 1 };
+        what.metadata = (struct cay_field_map){ &meta, 1 };
+        what.env = (struct cay_field_map){ &env, 1 };
+        what.idle_ms = 5000000;
+        what.own_user_only = true;
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+        create(t, stopped);
+        assert_int_equal(change(t, stop, stopped), CAY_OK);
+        restart(t);
+        assert_int_equal(report(t)->adopted, 1);
+        assert_int_equal(report(t)->at_rest, 1);
+        view = look(t, c.call.id);
+        assert_int_equal(view.state, CAY_STATE_READY);
+        assert_string_equal(view.name, "keeper");
+        assert_string_equal(view.owner, "me");
+        assert_string_equal(view.labels.pairs[0].value, label.value);
+        assert_string_equal(view.metadata.pairs[0].name, "k");
+        assert_int_equal(view.limits->memory_bytes, what.limits.memory_bytes);
+        assert_int_equal(view.idle_limit_ms, 5000000);
+        assert_true(view.own_user_only);
+        assert_true(view.linked);
+        assert_int_equal(look(t, stopped).state, CAY_STATE_STOPPED);
+        assert_int_equal(look(t, stopped).cause, CAY_CAUSE_KILLED);
+        assert_int_equal(try_exec(t, c.call.id, &ask, &x), CAY_OK);
+        assert_int_equal(watch(t, c.call.id, x.call.id, 0, true, &w), CAY_OK);
+        wait_for(t, w.over);
+        assert_memory_equal(w.bytes, "v", 1);
+        watcher_done(&w);
+        assert_int_equal(start(t, stopped), CAY_OK);
+}
+
+static void commands_go_on(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1], y[CAY_NAME_MAX + 1];
+        struct cay_exec_input in = { .bytes = "abc", .len = 3 },
+                              more = { .bytes = "def", .len = 3, .eof = true };
+        struct watcher w = { 0 };
+        struct cay_exec_view view;
+
+        create(t, id);
+        exec(t, id, x, "cat", NULL);
+        exec(t, id, y, "exit", "9", NULL);
+        wait_end(t, id, y);
+        cay_job_init(&in.job, NULL);
+        cay_service_exec_input(t->service, &me, id, x, &in);
+        wait_for(t, look_exec(t, id, x).output_end == 3);
+        restart(t);
+        assert_int_equal(report(t)->execs_adopted, 1);
+        assert_int_equal(look(t, id).state, CAY_STATE_BUSY);
+        view = look_exec(t, id, x);
+        assert_int_equal(view.state, CAY_EXEC_RUNNING);
+        assert_int_equal(view.output_end, 3);
+        assert_string_equal(view.argv[0], "cat");
+        assert_true(view.has_stdin);
+        assert_int_equal(look_exec(t, id, y).exit_code, 9);
+        cay_job_init(&more.job, NULL);
+        cay_service_exec_input(t->service, &me, id, x, &more);
+        assert_int_equal(watch(t, id, x, 0, true, &w), CAY_OK);
+        wait_for(t, w.over);
+        assert_int_equal(w.len, 6);
+        assert_memory_equal(w.bytes, "abcdef", 6);
+        watcher_done(&w);
+        wait_for(t, look(t, id).state == CAY_STATE_READY);
+}
+
+static void input_that_was_ended_stays_ended(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_exec_input in = { .bytes = "", .len = 0, .eof = true };
+        struct cay_error err = { 0 };
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        cay_job_init(&in.job, NULL);
+        cay_service_exec_input(t->service, &me, id, x, &in);
+        settle(t);
+        restart(t);
+        cay_job_init(&in.job, NULL);
+        in.bytes = "late";
+        in.len = 4;
+        cay_service_exec_input(t->service, &me, id, x, &in);
+        settle(t);
+        assert_int_equal(in.job.err.code, CAY_CONFLICT);
+        assert_int_equal(cay_service_exec_kill(t->service, &me, id, x, &err), 0);
+        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_KILLED);
+}
+
+/* A large stream, with a service that goes again and again; the reader comes back with its cursor. */
+static void a_stream_over_restarts(void **state)
+{
+        struct test *t = *state;
+        const uint64_t total = 6000000;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        uint8_t *bytes = malloc(total);
+        uint64_t at = 0;
+        unsigned restarts = 0;
+
+        create(t, id);
+        fake_plan.script.never_end = false;
+        exec(t, id, x, "count", "6000000", NULL);
+        for (bool over = false; !over;) {
+                struct watcher w = { 0 };
+
+                assert_int_equal(watch(t, id, x, at, true, &w), CAY_OK);
+                for (unsigned i = 0; i < 3 + restarts % 4 && !w.over; i++)
+                        cay_loop_round(t->loop, 10);
+                assert_true(at + w.len <= total);
+                if (w.len > 0)
+                        memcpy(bytes + at, w.bytes, w.len);
+                at += w.len;
+                over = w.over;
+                watcher_done(&w);
+                if (!over && restarts < 40) {
+                        restart(t);
+                        restarts++;
+                }
+        }
+        assert_int_equal(at, total);
+        assert_true(restarts > 3);
+        for (uint64_t i = 0; i < total; i++)
+                if (bytes[i] != fake_pattern(i))
+                        fail_msg("byte %llu is wrong after %u restarts", (unsigned long long)i, restarts);
+        free(bytes);
+        assert_int_equal(look_exec(t, id, x).exit_code, 0);
+}
+
+static void an_end_that_came_meanwhile(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1], y[CAY_NAME_MAX + 1];
+        struct cay_error err = { 0 };
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        exec(t, id, y, "wait", NULL);
+        /* x: the signal is on its way to the box, and the service goes before the end comes back. */
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, x, SIGTERM, &err), 0);
+        restart(t);
+        assert_int_equal(report(t)->execs_adopted, 2);
+        assert_int_equal(wait_end(t, id, x).signal, SIGTERM);
+        assert_int_equal(look_exec(t, id, y).state, CAY_EXEC_RUNNING);
+        /* y: the end is here and in the spool, the store has not got it. */
+        t->store->fail_with = CAY_NO_SPACE;
+        t->store->fail_count = 1000;
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, y, SIGINT, &err), 0);
+        assert_int_equal(wait_end(t, id, y).signal, SIGINT);
+        service_close(t);
+        t->store->fail_count = 0;
+        service_open(t);
+        assert_int_equal(report(t)->execs_ended, 1);
+        assert_int_equal(wait_end(t, id, y).signal, SIGINT);
+        wait_for(t, look(t, id).state == CAY_STATE_READY);
+        wait_for(t, strcmp(record(t, id)->state, "ready") == 0);
+}
+
+static void boxes_that_went_are_lost(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1], y[CAY_NAME_MAX + 1];
+        struct cay_error err = { 0 };
+        struct watcher w = { 0 };
+
+        create(t, id);
+        exec(t, id, x, "cat", NULL);
+        exec(t, id, y, "wait", NULL);
+        t->store->fail_with = CAY_NO_SPACE;
+        t->store->fail_count = 1000;
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, y, SIGINT, &err), 0);
+        wait_end(t, id, y);
+        service_close(t);
+        t->store->fail_count = 0;
+        fake_engine_vanish(t->engine, id, false);
+        service_open(t);
+        assert_int_equal(report(t)->lost, 1);
+        assert_int_equal(report(t)->adopted, 0);
+        assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
+        assert_int_equal(look(t, id).cause, CAY_CAUSE_SANDBOX_GONE);
+        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_SANDBOX_GONE);
+        assert_int_equal(wait_end(t, id, y).signal, SIGINT); /* had ended before */
+        assert_string_equal(record(t, id)->state, "error");
+        assert_int_equal(watch(t, id, x, 0, true, &w), CAY_OK);
+        wait_for(t, w.over);
+        watcher_done(&w);
+        restart(t);
+        assert_int_equal(report(t)->at_rest, 1);
+        assert_int_equal(start(t, id), CAY_OK);
+}
+
+static void boxes_without_a_record_are_removed(void **state)
+{
+        struct test *t = *state;
+        struct cay_sandbox_new what = plain();
+        char id[CAY_NAME_MAX + 1];
+        struct call c;
+
+        /* A create that the service did not live to store. */
+        call_init(&c);
+        fake_plan.create_ms = 5;
+        cay_service_create(t->service, &what, &c.call);
+        cay_service_free(cay_take(t->service));
+        for (unsigned i = 0; i < 10; i++)
+                cay_loop_round(t->loop, 5);
+        fake_plan.create_ms = 0;
+        assert_int_equal(fake_engine_boxes(), 1);
+        service_open(t);
+        settle(t);
+        assert_int_equal(report(t)->removed, 1);
+        assert_int_equal(fake_engine_boxes(), 0);
+        /* A stop, and a destroy, that were stored and not done. */
+        create(t, id);
+        t->store->hold = true;
+        call_init(&c);
+        cay_service_stop(t->service, &me, id, &c.call);
+        cay_service_free(cay_take(t->service));
+        fake_store_let_go(t->store);
+        settle(t);
+        assert_int_equal(fake_engine_boxes(), 1);
+        service_open(t);
+        settle(t);
+        assert_int_equal(report(t)->removed, 1);
+        assert_int_equal(report(t)->at_rest, 1);
+        assert_int_equal(fake_engine_boxes(), 0);
+        assert_int_equal(look(t, id).state, CAY_STATE_STOPPED);
+        assert_int_equal(start(t, id), CAY_OK);
+        t->store->hold = true;
+        call_init(&c);
+        cay_service_destroy(t->service, &me, id, &c.call);
+        cay_service_free(cay_take(t->service));
+        fake_store_let_go(t->store);
+        settle(t);
+        service_open(t);
+        settle(t);
+        assert_int_equal(report(t)->removed, 1);
+        assert_false(exists(t, id));
+        assert_int_equal(fake_engine_boxes(), 0);
+}
+
+static void commands_without_a_record_are_ended(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "wait", NULL };
+        struct cay_exec_new what = { .argv = argv };
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct exec_call c;
+
+        create(t, id);
+        t->store->fail_with = CAY_NO_SPACE;
+        exec_begin(t, id, &what, &c); /* OPEN has left */
+        t->store->fail_count = 0;
+        /* As if its commit had been lost with the process: */
+        cay_service_free(cay_take(t->service));
+        settle(t);
+        {
+                struct cay_store_batch *b = t->store->store.ops->begin(&t->store->store);
+                struct cay_store_commit commit = { 0 };
+
+                t->store->store.ops->drop(b, CAY_STORE_EXEC, c.call.id);
+                t->store->store.ops->commit(&t->store->store, b, CAY_STORE_FAST, &commit);
+                settle(t);
+        }
+        service_open(t);
+        assert_int_equal(look(t, id).state, CAY_STATE_READY);
+        assert_int_equal(look(t, id).execs_known, 0);
+        assert_int_equal(count_files(t, false), 0); /* its spool, too */
+        exec(t, id, x, "exit", "2", NULL);          /* numbers do not clash */
+        assert_int_equal(wait_end(t, id, x).exit_code, 2);
+}
+
+static void spools_that_are_lost(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        service_close(t);
+        count_files(t, true);
+        service_open(t);
+        assert_int_equal(report(t)->execs_lost, 1);
+        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_DAEMON_LOST);
+        assert_int_equal(report(t)->adopted, 1);
+        wait_for(t, look(t, id).state == CAY_STATE_READY);
+}
+
+static void the_store_decides_over_the_freezer(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_error err = { 0 };
+        struct call c;
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        /* Frozen, and not stored. */
+        t->store->fail_count = 0;
+        call_init(&c);
+        cay_service_pause(t->service, &me, id, &c.call);
+        cay_service_free(cay_take(t->service));
+        settle(t);
+        assert_true(fake_engine_is_frozen(t->engine, id));
+        service_open(t);
+        assert_false(fake_engine_is_frozen(t->engine, id));
+        assert_int_equal(look(t, id).state, CAY_STATE_BUSY);
+        /* Paused: stays so, and its commands are there when it is resumed. */
+        assert_int_equal(change(t, pause, id), CAY_OK);
+        service_close(t);
+        fake_plan.script.mute = true; /* says nothing while it is frozen */
+        service_open(t);
+        assert_int_equal(report(t)->adopted, 1);
+        assert_true(fake_engine_is_frozen(t->engine, id));
+        assert_int_equal(look(t, id).state, CAY_STATE_PAUSED);
+        fake_plan.script.mute = false;
+        fake_engine_cut_link(t->engine, id); /* what it was sent meanwhile was swallowed */
+        assert_int_equal(change(t, resume, id), CAY_OK);
+        assert_int_equal(look(t, id).state, CAY_STATE_BUSY);
+        wait_for(t, look(t, id).linked);
+        wait_for(t, cay_service_exec_signal(t->service, &me, id, x, SIGTERM, &err) == 0);
+        wait_end(t, id, x);
+        assert_int_equal(look_exec(t, id, x).signal, SIGTERM);
+}
+
+static void an_engine_that_is_away(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_error err = { 0 };
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        service_close(t);
+        fake_plan.relink_fails = CAY_UNAVAILABLE;
+        service_open(t);
+        assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
+        assert_int_equal(look(t, id).cause, CAY_CAUSE_ENGINE_LOST);
+        assert_int_equal(fake_engine_boxes(), 1); /* nothing is thrown away */
+        fake_plan.relink_fails = CAY_OK;
+        wait_for(t, look(t, id).state == CAY_STATE_BUSY);
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, x, SIGTERM, &err), 0);
+        assert_int_equal(wait_end(t, id, x).signal, SIGTERM);
+}
+
+static void unreadable_records_are_left_alone(void **state)
+{
+        struct test *t = *state;
+        struct cay_store_sandbox bad = { .id = "broken",
+                                         .owner = "me",
+                                         .template_name = "host",
+                                         .engine = "fake",
+                                         .state = "ready",
+                                         .labels = "{\"a\":",
+                                         .spec = "{}" };
+        struct cay_store_batch *b = t->store->store.ops->begin(&t->store->store);
+        struct cay_store_commit commit = { 0 };
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        cay_store_put_sandbox(&t->store->store, b, &bad);
+        t->store->store.ops->commit(&t->store->store, b, CAY_STORE_FAST, &commit);
+        settle(t);
+        restart(t);
+        assert_int_equal(report(t)->unreadable, 1);
+        assert_int_equal(report(t)->adopted, 1);
+        assert_true(exists(t, id));
+        assert_int_equal(fake_store_count(t->store, CAY_STORE_SANDBOX), 2);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                TEST(an_empty_start),
+                TEST(nothing_is_served_before),
+                TEST(sandboxes_are_as_they_were),
+                TEST(commands_go_on),
+                TEST(input_that_was_ended_stays_ended),
+                TEST(a_stream_over_restarts),
+                TEST(an_end_that_came_meanwhile),
+                TEST(boxes_that_went_are_lost),
+                TEST(boxes_without_a_record_are_removed),
+                TEST(commands_without_a_record_are_ended),
+                TEST(spools_that_are_lost),
+                TEST(the_store_decides_over_the_freezer),
+                TEST(an_engine_that_is_away),
+                TEST(unreadable_records_are_left_alone),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

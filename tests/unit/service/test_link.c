@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Health: boxes that do not answer, engines that are away, and their coming back. */
+#include "unit/service/service_test.h"
+
+#include <signal.h>
+
+static int setup_quick(void **state)
+{
+        struct test *t;
+
+        setup(state);
+        t = *state;
+        t->env.ping_ms = 20;
+        t->env.ping_misses = 2;
+        restart(t);
+        return 0;
+}
+
+static void pings_are_answered(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        for (unsigned i = 0; i < 30; i++)
+                cay_loop_round(t->loop, 10);
+        assert_int_equal(look(t, id).state, CAY_STATE_READY);
+        assert_true(look(t, id).linked);
+}
+
+static void a_mute_box_is_in_error_and_comes_back(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "exit", "0", NULL };
+        struct cay_exec_new what = { .argv = argv };
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_service_health health;
+        struct cay_error err = { 0 };
+        struct exec_call c;
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        fake_plan.script.mute = true;
+        wait_for(t, look(t, id).state == CAY_STATE_ERROR);
+        assert_int_equal(look(t, id).cause, CAY_CAUSE_ENGINE_LOST);
+        assert_false(look(t, id).linked);
+        settle(t);
+        assert_string_equal(record(t, id)->state, "error");
+        cay_service_health(t->service, &health);
+        assert_int_equal(health.links_lost, 1);
+        assert_int_equal(health.by_state[CAY_STATE_ERROR], 1);
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_CONFLICT);
+        assert_int_equal(look_exec(t, id, x).state, CAY_EXEC_RUNNING); /* nobody knows better */
+        fake_plan.script.mute = false;
+        wait_for(t, look(t, id).state == CAY_STATE_BUSY);
+        settle(t);
+        assert_string_equal(record(t, id)->state, "busy");
+        assert_non_null(fake_store_find(t->store, CAY_STORE_EVENT, "sandbox_recovered"));
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, x, SIGTERM, &err), 0);
+        assert_int_equal(wait_end(t, id, x).signal, SIGTERM);
+}
+
+static void paused_boxes_are_not_asked(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        assert_int_equal(change(t, pause, id), CAY_OK);
+        fake_plan.script.mute = true;
+        for (unsigned i = 0; i < 20; i++)
+                cay_loop_round(t->loop, 10);
+        assert_int_equal(look(t, id).state, CAY_STATE_PAUSED);
+}
+
+static void an_engine_that_is_away_and_back(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_error err = { 0 };
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        fake_plan.relink_fails = CAY_UNAVAILABLE;
+        fake_engine_cut_link(t->engine, id);
+        wait_for(t, look(t, id).state == CAY_STATE_ERROR);
+        fake_plan.relink_fails = CAY_OK;
+        wait_for(t, look(t, id).state == CAY_STATE_BUSY);
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, x, SIGTERM, &err), 0);
+        assert_int_equal(wait_end(t, id, x).signal, SIGTERM);
+}
+
+static void an_engine_that_lost_its_boxes(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        fake_plan.relink_fails = CAY_UNAVAILABLE;
+        fake_engine_vanish(t->engine, id, false);
+        wait_for(t, look(t, id).state == CAY_STATE_ERROR);
+        fake_plan.relink_fails = CAY_OK;
+        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_ENGINE_LOST);
+        assert_int_equal(look(t, id).cause, CAY_CAUSE_ENGINE_LOST);
+        assert_int_equal(start(t, id), CAY_OK);
+}
+
+static void memory_took_the_init(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        fake_plan.stats.oom_kills = 1;
+        fake_plan.gone_after_ms = 0;
+        fake_engine_vanish_init(t->engine, id);
+        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_MEMORY);
+        assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
+        assert_int_equal(look(t, id).cause, CAY_CAUSE_MEMORY);
+        assert_int_equal(fake_engine_boxes(), 0); /* what was left of it is away */
+}
+
+static void a_box_in_error_can_be_stopped_started_destroyed(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+
+        for (unsigned i = 0; i < 3; i++) {
+                fake_plan.script.mute = false;
+                create(t, id);
+                exec(t, id, x, "wait", NULL);
+                fake_plan.script.mute = true;
+                wait_for(t, look(t, id).state == CAY_STATE_ERROR);
+                if (i == 0) {
+                        assert_int_equal(change(t, stop, id), CAY_OK);
+                        assert_int_equal(look(t, id).state, CAY_STATE_STOPPED);
+                        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_KILLED);
+                } else if (i == 1) {
+                        fake_plan.script.mute = false;
+                        assert_int_equal(start(t, id), CAY_OK);
+                        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_SANDBOX_GONE);
+                        wait_for(t, look(t, id).state == CAY_STATE_READY);
+                        exec(t, id, x, "exit", "0", NULL);
+                        wait_end(t, id, x);
+                }
+                fake_plan.script.mute = false;
+                assert_int_equal(change(t, destroy, id), CAY_OK);
+                assert_int_equal(fake_engine_boxes(), 0);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_quick, teardown)
+                TEST(pings_are_answered),
+                TEST(a_mute_box_is_in_error_and_comes_back),
+                TEST(paused_boxes_are_not_asked),
+                TEST(an_engine_that_is_away_and_back),
+                TEST(an_engine_that_lost_its_boxes),
+                TEST(memory_took_the_init),
+                TEST(a_box_in_error_can_be_stopped_started_destroyed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

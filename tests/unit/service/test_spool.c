@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file that says the truth: bytes and streams by cursor, walls, reopening, and what a process that is killed while it writes leaves. */
+#include "service/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define NONE UINT64_MAX
+#define KEEP 10000
+#define WINDOW 4096
+
+struct test {
+        char dir[32];
+        int fd;
+        struct cay_spool sp;
+};
+
+static int setup(void **state)
+{
+        struct test *t = calloc(1, sizeof(*t));
+
+        snprintf(t->dir, sizeof(t->dir), "/tmp/cay-spool-XXXXXX");
+        assert_non_null(mkdtemp(t->dir));
+        t->fd = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(t->fd >= 0);
+        t->sp = CAY_SPOOL_CLOSED;
+        *state = t;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct test *t = *state;
+
+        cay_spool_close(&t->sp);
+        unlinkat(t->fd, "s", 0);
+        close(t->fd);
+        assert_int_equal(rmdir(t->dir), 0);
+        free(t);
+        return 0;
+}
+
+/* What stands at a cursor: both a byte and a stream, so that any part can be checked by itself. */
+static uint8_t byte_at(uint64_t cursor)
+{
+        return (uint8_t)((cursor * 0x9e3779b97f4a7c15u) >> 56);
+}
+
+static unsigned stream_at(uint64_t cursor)
+{
+        return (cursor / 613) % 3 == 0;
+}
+
+/* The next piece: at most max bytes of one stream. */
+static size_t next_piece(uint64_t cursor, size_t max, uint8_t *buf)
+{
+        size_t len = 0;
+
+        while (len < max && stream_at(cursor + len) == stream_at(cursor)) {
+                buf[len] = byte_at(cursor + len);
+                len++;
+        }
+        return len;
+}
+
+static int put_piece(struct cay_spool *sp, size_t max, uint64_t wall)
+{
+        static uint8_t buf[CAY_SPOOL_PIECE_MAX];
+        size_t len = next_piece(sp->end, max, buf);
+
+        return cay_spool_put(sp, stream_at(sp->end), buf, len, wall);
+}
+
+static void put_until(struct cay_spool *sp, uint64_t end, size_t max, uint64_t wall)
+{
+        while (sp->end < end)
+                assert_int_equal(put_piece(sp, max, wall), 0);
+}
+
+/* Everything that is kept, from a cursor, in portions of a size. */
+static void check(struct cay_spool *sp, uint64_t from, size_t portion)
+{
+        struct cay_spool_place place = { .at = from };
+        uint8_t buf[4096];
+        unsigned stream;
+        ssize_t n;
+
+        while ((n = cay_spool_read(sp, &place, buf, portion, &stream)) > 0) {
+                uint64_t at = place.at - (uint64_t)n;
+
+                for (ssize_t i = 0; i < n; i++) {
+                        assert_int_equal(buf[i], byte_at(at + (uint64_t)i));
+                        assert_int_equal(stream, stream_at(at + (uint64_t)i));
+                }
+        }
+        assert_int_equal(n, 0);
+        assert_int_equal(place.at, sp->end);
+}
+
+static void check_counts(const struct cay_spool *sp)
+{
+        uint64_t got[2] = { 0 };
+
+        for (uint64_t i = 0; i < sp->end; i++)
+                got[stream_at(i)]++;
+        assert_int_equal(sp->got[0], got[0]);
+        assert_int_equal(sp->got[1], got[1]);
+}
+
+static void reads_what_was_put(void **state)
+{
+        struct test *t = *state;
+        struct cay_spool_place place = { 0 };
+        uint8_t buf[16];
+        unsigned stream;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        assert_int_equal(cay_spool_read(&t->sp, &place, buf, sizeof(buf), &stream), 0);
+        assert_int_equal(cay_spool_put(&t->sp, 0, "one", 3, NONE), 0);
+        assert_int_equal(cay_spool_put(&t->sp, 0, "two", 3, NONE), 0);
+        assert_int_equal(cay_spool_put(&t->sp, 1, "bad", 3, NONE), 0);
+        assert_int_equal(cay_spool_put(&t->sp, 1, "", 0, NONE), 0);
+        assert_int_equal(cay_spool_read(&t->sp, &place, buf, sizeof(buf), &stream), 6);
+        assert_int_equal(stream, 0);
+        assert_memory_equal(buf, "onetwo", 6);
+        assert_int_equal(cay_spool_read(&t->sp, &place, buf, 2, &stream), 2);
+        assert_int_equal(stream, 1);
+        assert_memory_equal(buf, "ba", 2);
+        assert_int_equal(place.at, 8);
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), -EEXIST);
+}
+
+static void keeps_the_last_bytes(void **state)
+{
+        struct test *t = *state;
+        struct cay_spool_place place = { 0 };
+        uint8_t byte;
+        unsigned stream;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        for (unsigned i = 1; i < 40; i++) {
+                put_until(&t->sp, i * 3001, 1 + i * 37, NONE);
+                assert_true(t->sp.end - t->sp.oldest <= KEEP);
+                if (t->sp.end > KEEP)
+                        assert_int_equal(t->sp.end - t->sp.oldest, KEEP);
+                check(&t->sp, t->sp.oldest, 1 + i * 13 % 4000);
+                check(&t->sp, (t->sp.oldest + t->sp.end) / 2, 777);
+        }
+        check_counts(&t->sp);
+        assert_int_equal(cay_spool_read(&t->sp, &place, &byte, 1, &stream), -ERANGE);
+}
+
+static void holds_before_a_wall(void **state)
+{
+        struct test *t = *state;
+        uint64_t wall = 500;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        while (cay_spool_has_room(&t->sp, wall))
+                assert_int_equal(put_piece(&t->sp, 300, wall), 0);
+        assert_true(t->sp.end > wall + KEEP);
+        /* Held back now; a window of each stream may still come, whatever its pieces are like. */
+        put_until(&t->sp, t->sp.end + 2 * WINDOW, 1, wall);
+        assert_true(t->sp.oldest <= wall);
+        check(&t->sp, wall, 1000);
+        /* The reader goes on, and so may the writer. */
+        wall = t->sp.end - 100;
+        assert_true(cay_spool_has_room(&t->sp, wall));
+        put_until(&t->sp, t->sp.end + KEEP, 1000, wall);
+        check(&t->sp, wall, 1000);
+}
+
+static void refuses_a_writer_that_goes_on(void **state)
+{
+        struct test *t = *state;
+        int r = 0;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        for (unsigned i = 0; i < 1000 && r == 0; i++)
+                r = put_piece(&t->sp, 4000, 0);
+        assert_int_equal(r, -ENOBUFS);
+        check(&t->sp, 0, 4000);
+}
+
+/* Streams that alternate byte by byte: runs are what is short then. */
+static void runs_give_way_too(void **state)
+{
+        struct test *t = *state;
+        struct cay_spool_place place;
+        uint64_t wall;
+        uint8_t byte = 0;
+        unsigned stream;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", 1u << 20, WINDOW), 0);
+        for (uint64_t i = 0; i < CAY_SPOOL_RUNS_KEEP + 5000; i++) {
+                byte = (uint8_t)i;
+                assert_int_equal(cay_spool_put(&t->sp, i & 1, &byte, 1, NONE), 0);
+        }
+        assert_int_equal(t->sp.end - t->sp.oldest, CAY_SPOOL_RUNS_KEEP);
+        wall = t->sp.oldest;
+        assert_true(cay_spool_has_room(&t->sp, wall));
+        for (uint64_t i = t->sp.end, end = i + 2 * WINDOW; i < end; i++) {
+                byte = (uint8_t)i;
+                assert_int_equal(cay_spool_put(&t->sp, i & 1, &byte, 1, wall), 0);
+        }
+        assert_false(cay_spool_has_room(&t->sp, wall));
+        assert_int_equal(t->sp.oldest, wall);
+        place = (struct cay_spool_place){ .at = wall };
+        for (uint64_t i = wall; i < t->sp.end; i++) {
+                assert_int_equal(cay_spool_read(&t->sp, &place, &byte, 1, &stream), 1);
+                assert_int_equal(byte, (uint8_t)i);
+                assert_int_equal(stream, i & 1);
+        }
+}
+
+static void goes_on_after_reopening(void **state)
+{
+        struct test *t = *state;
+        struct cay_spool again = CAY_SPOOL_CLOSED;
+        const void *end;
+
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), -ENOENT);
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        put_until(&t->sp, 3 * KEEP, 700, NONE);
+        assert_int_equal(cay_spool_get_end(&t->sp, &end), 0);
+        assert_int_equal(cay_spool_set_end(&t->sp, "done", 4), 0);
+        assert_int_equal(cay_spool_set_end(&t->sp, "done", 4), -EEXIST);
+        assert_int_equal(cay_spool_set_end(&t->sp, "", CAY_SPOOL_END_MAX + 1), -EMSGSIZE);
+        assert_false(cay_spool_is_in_closed(&t->sp));
+        cay_spool_set_in_closed(&t->sp);
+        assert_int_equal(cay_spool_open(&again, t->fd, "s"), 0);
+        assert_int_equal(again.end, t->sp.end);
+        assert_int_equal(again.oldest, t->sp.oldest);
+        assert_int_equal(cay_spool_get_end(&again, &end), 4);
+        assert_memory_equal(end, "done", 4);
+        assert_true(cay_spool_is_in_closed(&again));
+        check(&again, again.oldest, 100);
+        put_until(&again, again.end + 2 * KEEP, 900, NONE);
+        check(&again, again.oldest, 100);
+        check_counts(&again);
+        cay_spool_close(&again);
+}
+
+static void refuses_what_is_no_spool(void **state)
+{
+        struct test *t = *state;
+        static const char junk[5000] = "something else";
+        uint32_t word = 77;
+        int fd;
+
+        fd = openat(t->fd, "s", O_WRONLY | O_CREAT, 0600);
+        assert_int_equal(write(fd, junk, 10), 10);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), -EBADMSG);
+        assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), -EBADMSG);
+        close(fd);
+        unlinkat(t->fd, "s", 0);
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        put_until(&t->sp, 300, 300, NONE);
+        cay_spool_close(&t->sp);
+        fd = openat(t->fd, "s", O_WRONLY);
+        for (off_t at = 0; at < 160;
+             at += 4) { /* any word of the header wrong: refused, or still sound; never beyond its rings */
+                uint32_t old;
+                int r, read_fd = openat(t->fd, "s", O_RDONLY);
+
+                assert_int_equal(pread(read_fd, &old, 4, at), 4);
+                close(read_fd);
+                word = 0xffffffffu;
+                assert_int_equal(pwrite(fd, &word, 4, at), 4);
+                r = cay_spool_open(&t->sp, t->fd, "s");
+                assert_true(r == 0 || r == -EBADMSG);
+                cay_spool_close(&t->sp);
+                assert_int_equal(pwrite(fd, &old, 4, at), 4);
+        }
+        close(fd);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+        assert_int_equal(symlinkat("s", t->fd, "l"), 0);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "l"), -ELOOP);
+        unlinkat(t->fd, "l", 0);
+}
+
+/* A disk that is full: the put fails whole, what was there stays, and later it goes on. */
+static void a_failed_put_changes_nothing(void **state)
+{
+        struct test *t = *state;
+        struct rlimit old, less;
+        uint64_t end;
+        off_t size;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        put_until(&t->sp, 5000, 500, NONE);
+        end = t->sp.end;
+        size = lseek(t->sp.fd, 0, SEEK_END);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        signal(SIGXFSZ, SIG_IGN);
+        less = (struct rlimit){ .rlim_cur = (rlim_t)size, .rlim_max = old.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+        assert_int_equal(put_piece(&t->sp, 500, NONE), -EFBIG);
+        assert_int_equal(put_piece(&t->sp, 500, NONE), -EFBIG);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_int_equal(t->sp.end, end);
+        check(&t->sp, 0, 333);
+        put_until(&t->sp, 3 * KEEP, 500, NONE);
+        check(&t->sp, t->sp.oldest, 333);
+        check_counts(&t->sp);
+}
+
+static _Noreturn void write_until_killed(int dir)
+{
+        struct cay_spool sp = CAY_SPOOL_CLOSED;
+
+        if (cay_spool_open(&sp, dir, "s") < 0)
+                _exit(1);
+        for (unsigned i = 0;; i++)
+                if (put_piece(&sp, 1 + i * 7919 % 5000, NONE) < 0)
+                        _exit(2);
+}
+
+/* A writer is killed at random points, again and again: each time the file is sound, and the next writer goes on from it. */
+static void survives_the_death_of_its_writer(void **state)
+{
+        struct test *t = *state;
+        uint64_t last = 0, moved = 0;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        cay_spool_close(&t->sp);
+        for (unsigned i = 0; i < 60; i++) {
+                struct timespec nap = { .tv_nsec = 100000 + (i * 104729) % 3000000 };
+                int status;
+                pid_t pid = fork();
+
+                if (pid == 0)
+                        write_until_killed(t->fd);
+                assert_true(pid > 0);
+                nanosleep(&nap, NULL);
+                kill(pid, SIGKILL);
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                assert_true(WIFSIGNALED(status));
+                assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+                assert_true(t->sp.end >= last);
+                moved += t->sp.end > last;
+                last = t->sp.end;
+                check(&t->sp, t->sp.oldest, 4000);
+                cay_spool_close(&t->sp);
+        }
+        assert_true(moved > 0); /* else nothing was tried */
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+        check_counts(&t->sp);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                TEST(reads_what_was_put),
+                TEST(keeps_the_last_bytes),
+                TEST(holds_before_a_wall),
+                TEST(refuses_a_writer_that_goes_on),
+                TEST(runs_give_way_too),
+                TEST(goes_on_after_reopening),
+                TEST(refuses_what_is_no_spool),
+                TEST(a_failed_put_changes_nothing),
+                TEST(survives_the_death_of_its_writer),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
