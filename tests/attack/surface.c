@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "patience.h"
+
 enum { UNKNOWN = 0, DENIED = 1, REACHED = 2 };
 
 #define SLEEPERS_MS 60 /* a call that has not come back by then has been let through */
@@ -45,7 +47,7 @@ static int wait_briefly(pid_t pid)
         struct timespec nap = { 0, 200000 };
         int status = 0, was_late = 0;
 
-        for (int left = SLEEPERS_MS * 5;; left--) {
+        for (int left = (int)test_patience(SLEEPERS_MS) * 5;; left--) {
                 pid_t r;
 
                 if (left == 0) {
