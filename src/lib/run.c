@@ -51,8 +51,8 @@ static void judge(struct cay_run *run)
         r->memory_peak_bytes = f->memory_peak;
         if (r->cpu_us == 0)
                 r->cpu_us = stats->cpu_us;
-        if (run->start_status != 0)
-                r->status = run->start_status;
+        if (run->end.start_status != 0)
+                r->status = run->end.start_status;
         else
                 r->status = cay_cause_exit_status(f, r->verdict.cause, run->asked);
         if (r->cleanup.code != CAY_OK)

@@ -93,7 +93,7 @@ static void on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
         char why[160];
 
         if (end->code != CAY_OK) {
-                cay_run_clean_text(end->msg, why, sizeof(why));
+                cay_box_clean_text(end->msg, why, sizeof(why));
                 fail(run, end->code < CAY_CODE_COUNT ? (enum cay_code)end->code : CAY_INTERNAL, why);
                 return;
         }

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "core/syscall_name.h"
 #include "lib/run_priv.h"
 
 #define PASSWD "/etc/passwd"
@@ -171,113 +170,42 @@ static void on_room(struct cay_box_channel *ch)
         cay_run_input_room(run_of(ch));
 }
 
-void cay_run_clean_text(struct cay_view msg, char *buf, size_t size)
+static void note_denied(struct cay_run_result *r, const struct cay_box_exec_end *e)
 {
-        size_t at = 0;
-
-        for (uint32_t i = 0; i < msg.len && at + 1 < size; i++) {
-                unsigned char c = (unsigned char)msg.ptr[i];
-
-                buf[at++] = c >= 0x20 && c < 0x7f ? (char)c : '?';
-        }
-        buf[at] = '\0';
-}
-
-/* The exec could not be started: a shell's 127 and 126 for what the caller can mend, else a failure of ours. */
-static void not_started(struct cay_run *run, const struct cay_box_end *end)
-{
-        char why[96], name[49];
-
-        cay_run_clean_text(end->msg, why, sizeof(why));
-        cay_run_clean_text((struct cay_view){ run->o.argv[0], (uint32_t)strlen(run->o.argv[0]) }, name,
-                           sizeof(name));
-        switch (end->code) {
-        case CAY_NOT_FOUND:
-                run->start_status = 127;
-                break;
-        case CAY_DENIED:
-        case CAY_INVALID:
-        case CAY_UNSUPPORTED:
-                run->start_status = 126;
-                break;
-        default:
-                cay_fail(&run->failure, end->code < CAY_CODE_COUNT ? (enum cay_code)end->code : CAY_INTERNAL,
-                         "start '%s': %s", name, why);
-                return;
-        }
-        snprintf(run->not_started, sizeof(run->not_started), "%s: %s", name, why);
-        run->facts.not_started = run->not_started;
-        run->facts.exit_code = run->start_status;
-        run->result.started = false;
-}
-
-static enum cay_cause killed_cause(uint32_t killed)
-{
-        static const enum cay_cause causes[CAY_KILLED_COUNT] = {
-                [CAY_KILLED_WALL_TIME] = CAY_CAUSE_WALL_TIME, [CAY_KILLED_CPU_TIME] = CAY_CAUSE_CPU_TIME,
-                [CAY_KILLED_OUTPUT] = CAY_CAUSE_OUTPUT,       [CAY_KILLED_SYSCALL] = CAY_CAUSE_SYSCALL,
-                [CAY_KILLED_ASKED] = CAY_CAUSE_KILLED,        [CAY_KILLED_MEMORY] = CAY_CAUSE_MEMORY,
-        };
-
-        return killed < CAY_KILLED_COUNT ? causes[killed] : CAY_CAUSE_NONE;
-}
-
-static bool is_plausible(const struct cay_box_exec_end *e)
-{
-        bool exited = e->exit_code >= 0 && e->exit_code <= 255 && e->signal == 0;
-        bool signalled = e->exit_code == -1 && e->signal > 0 && e->signal <= SIGRTMAX;
-
-        return exited || signalled;
-}
-
-static void note_denied(struct cay_run *run, const struct cay_box_exec_end *e)
-{
-        struct cay_run_result *r = &run->result;
-        const char *name = cay_syscall_name(e->last_denied);
-
         _Static_assert(CAY_RUN_DENIED_MAX == CAY_BOX_DENIED_MAX, "as many as init reports");
-        for (unsigned i = 0; i < e->denied_count && i < CAY_RUN_DENIED_MAX; i++) {
+        for (unsigned i = 0; i < e->denied_count && i < CAY_RUN_DENIED_MAX; i++)
                 r->denied[r->denied_kinds++] = (struct cay_run_denied){
                         .nr = (int)e->denied[i].nr,
                         .count = e->denied[i].count,
                 };
-                r->denied_count += e->denied[i].count;
-        }
-        run->facts.denied_count = r->denied_count;
-        if (e->last_denied < 0)
-                return;
-        if (name != NULL)
-                cay_str_copy(run->denied_name, sizeof(run->denied_name), name);
-        else
-                snprintf(run->denied_name, sizeof(run->denied_name), "number %d", e->last_denied);
-        run->facts.denied_syscall = run->denied_name;
 }
 
-static void note_end(struct cay_run *run, const struct cay_box_exec_end *e)
+static void note_end(struct cay_run *run, const struct cay_box_end *end)
 {
-        run->facts.exit_code = e->exit_code;
-        run->facts.signal = e->signal;
-        run->facts.killed_by_us = killed_cause(e->killed);
-        run->facts.disk_blocks_full =
-                e->disk_full & 1 || e->signal == SIGXFSZ; /* the limit on one file is the disk's */
-        run->facts.disk_inodes_full = e->disk_full & 2;
-        run->facts.memory_peak = e->memory_peak_bytes;
-        run->facts.pids_refused = e->pids_hits;
-        if (e->cut_bytes > 0 || e->killed == CAY_KILLED_OUTPUT)
-                run->facts.output_hit = true;
-        note_denied(run, e);
-        run->result.started = true;
-        run->result.cut_bytes += e->cut_bytes;
-        run->result.user_us = e->user_us;
-        run->result.sys_us = e->sys_us;
-        run->result.cpu_us = e->cpu_us > 0 ? e->cpu_us : e->user_us + e->sys_us;
+        const struct cay_box_exec_end *e = &end->exec;
+        struct cay_run_result *r = &run->result;
+        bool output_hit = run->facts.output_hit;
+
+        r->started = end->code == CAY_OK;
+        if (cay_box_end_facts(end, run->o.argv[0], &run->end, &run->failure) < 0)
+                return;
+        run->facts = run->end.facts;
+        run->facts.output_hit |= output_hit;
+        r->denied_count = run->end.denied_count;
+        if (end->code != CAY_OK)
+                return;
+        note_denied(r, e);
+        r->cut_bytes += e->cut_bytes;
+        r->user_us = e->user_us;
+        r->sys_us = e->sys_us;
+        r->cpu_us = e->cpu_us > 0 ? e->cpu_us : e->user_us + e->sys_us;
 }
 
 static void on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
 {
         struct cay_run *run = run_of(ch);
 
-        if (end->code == CAY_OK && !is_plausible(&end->exec)) {
+        if (!cay_box_end_is_plausible(end)) {
                 cay_run_lost(run);
                 return;
         }
@@ -285,10 +213,7 @@ static void on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
         run->result.end_ns = cay_clock_ns();
         cay_timer_clear(&run->exec_timer);
         cay_step_reached(&run->steps, CAY_STEP_ended);
-        if (end->code == CAY_OK)
-                note_end(run, &end->exec);
-        else
-                not_started(run, end);
+        note_end(run, end);
         if (!cay_run_changes_begin(run))
                 cay_run_leave(run);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "box/box_client.h"
+#include "box/box_client_end.h"
 #include "core/output.h"
 #include "core/user.h"
 #include "lib/run.h"
@@ -71,8 +72,7 @@ struct cay_run {
         uint64_t received;  /* output bytes of both streams */
         int asked;          /* signal that ended the run; 0: none */
         struct cay_cause_facts facts;
-        char not_started[160], denied_name[32];
-        int start_status; /* 126, 127 */
+        struct cay_box_facts end; /* what init said; `facts` points into it */
         struct cay_run_result result;
         struct cay_steps steps;   /* reached in this process, outside the engine */
         struct cay_error failure; /* code CAY_OK: there was a run */
@@ -89,8 +89,6 @@ int cay_run_check_command(const struct cay_run_options *o,
                           struct cay_error *err);               /* before anything is made */
 int cay_run_attach(struct cay_run *run, struct cay_error *err); /* the link is there: talk to init */
 void cay_run_detach(struct cay_run *run);                       /* no more events from the box */
-
-void cay_run_clean_text(struct cay_view msg, char *buf, size_t size); /* init's words: one printable line */
 
 /* run_changes.c */
 bool cay_run_wants_changes(const struct cay_run *run);

@@ -128,6 +128,8 @@ static void adopted(struct cay_sandbox *sb)
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
         sb->story = CAY_STORY_NONE;
+        sb->figures_unknown = true;
+        cay_sandbox_refresh_figures(sb);
         s->adoptions++;
         cay_sandbox_settle(sb);
         cay_record_put_sandbox(sb, b, sb->state);

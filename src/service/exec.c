@@ -35,7 +35,7 @@ struct cay_exec *cay_exec_new(struct cay_service *s, struct cay_sandbox *sb)
         memcpy(x->owner, sb->owner, sizeof(x->owner));
         cay_arena_init(&x->mem, TEXTS_MAX);
         cay_arena_init(&x->start_mem, TEXTS_MAX);
-        cay_buf_init(&x->pending, 4u << 20);
+        cay_buf_init(&x->pending, 6u << 20); /* both windows, in pieces of a byte each with its head */
         return x;
 }
 

@@ -7,7 +7,8 @@
  * cursor that counts bytes since the start and never repeats. A watcher reads from a cursor at its own pace; there may be several. A
  * watcher that holds (`holds`) is a wall: nothing that it has not read is dropped, and when it is a whole spool behind, the
  * command itself is stopped until it reads on. Without such a watcher the oldest bytes give way and the command goes on; a cursor
- * that lies before the first byte that is kept is CAY_CONFLICT and the text says where the log begins.
+ * that lies before the first byte that is kept is CAY_CONFLICT and the text says where the log begins. A command that was just
+ * started waits for its first watcher in the same way, for a second after the call was answered.
  *
  * The end of a command is told when it is stored.
  */

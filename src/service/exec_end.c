@@ -168,14 +168,15 @@ static void on_figures(struct cay_errand *e, const struct cay_error *err)
 
         if (sb == NULL || x->state == CAY_EXEC_ENDED)
                 return;
+        if (err->code == CAY_OK && sb->figures_unknown)
+                cay_sandbox_note_figures(sb, stats);
         if (err->code == CAY_OK) {
                 f->oom_kills = stats->oom_kills > x->oom_before ? stats->oom_kills - x->oom_before : 0;
                 f->pids_refused +=
                         stats->pids_refused > x->pids_before ? stats->pids_refused - x->pids_before : 0;
                 if (f->oom_kills > 0 && stats->memory_peak_bytes > 0)
                         f->memory_peak = stats->memory_peak_bytes;
-                sb->oom_seen = stats->oom_kills;
-                sb->pids_seen = stats->pids_refused;
+                cay_sandbox_note_figures(sb, stats);
         }
         judge_and_store(x);
 }

@@ -18,7 +18,7 @@ struct pending_head {
 
 static uint64_t wall(const struct cay_exec *x)
 {
-        uint64_t least = UINT64_MAX;
+        uint64_t least = x->fresh ? 0 : UINT64_MAX;
 
         for (const struct cay_exec_watcher *w = x->watchers; w != NULL; w = w->next)
                 if (w->holds && w->at < least)
@@ -189,6 +189,7 @@ int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, co
                 return -1;
         }
         cay_sandbox_use(sb);
+        x->fresh = false;
         w->exec = cay_exec_ref(x);
         w->at = from;
         w->run = 0;

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "service/service_priv.h"
 
@@ -31,6 +32,8 @@ void cay_exec_maybe_answer(struct cay_exec *x)
         if (x->call == NULL || !x->stored || (!x->opened && x->state != CAY_EXEC_ENDED))
                 return;
         answer(x, &fine);
+        x->fresh_until_ms = cay_clock_ms() + (x->background ? 0 : CAY_SERVICE_FRESH_MS);
+        cay_tick_by(x->service, x->background ? 0 : CAY_SERVICE_FRESH_MS);
 }
 
 void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
@@ -473,6 +476,7 @@ void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const c
         }
         cay_str_copy(c->id, sizeof(c->id), x->id);
         x->call = c;
+        x->fresh = true;
         cay_exec_list_add(sb, x);
         cay_sandbox_use(sb);
         if (what->claim != NULL && !what->claim_is_ours)

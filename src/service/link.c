@@ -2,7 +2,8 @@
 /*
  * The box link of a sandbox.
  *
- * Theory of operation. A stream that is lost is asked for again, at once and then less and less often; channels live through it. When
+ * Theory of operation. A stream that is lost is asked for again, at once and, if that fails or does not last, less and less often;
+ * channels live through it. When
  * the engine says that there is no such box, or told us that it went and the link has nothing more to say, it is gone. A
  * link that is up is pinged; a box that misses several pings, or cannot be reached for as long, is ERROR but kept: it may
  * have been starved, and its files are worth more than a tidy list. When it answers it goes on where it was. One that stays
@@ -13,6 +14,8 @@
 
 #define RETRY_FIRST_MS 100
 #define RETRY_MOST_MS 10000
+#define SHORT_LIFE_MS 1000
+#define SHORT_WAIT_MS 10u
 
 static void relink(struct cay_sandbox *sb);
 
@@ -45,7 +48,6 @@ static void on_welcome(struct cay_box_client *c, const struct cay_box_welcome *w
                 for (uint32_t i = 0; i < w->count; i++)
                         if (!cay_box_client_has_channel(c, w->channels[i]))
                                 cay_box_client_refuse(c, w->channels[i]);
-        sb->relink_tries = 0;
         answers(sb);
 }
 
@@ -69,6 +71,20 @@ static void again(struct cay_sandbox *sb)
                       on_retry);
 }
 
+/* At once, unless the stream was short-lived: a box that breaks each new one must not keep us, and the engine, busy. */
+static void relink_soon(struct cay_sandbox *sb)
+{
+        uint64_t now = cay_clock_ms();
+
+        sb->relink_tries = 0;
+        sb->short_lives = now - sb->linked_at_ms < SHORT_LIFE_MS ? sb->short_lives + 1 : 0;
+        if (sb->short_lives <= 1)
+                relink(sb);
+        else
+                cay_timer_set(sb->service->loop, &sb->relink_timer,
+                              SHORT_WAIT_MS << (sb->short_lives < 9 ? sb->short_lives - 2 : 7), on_retry);
+}
+
 static void on_lost(struct cay_box_client *c, int reason)
 {
         struct cay_sandbox *sb = cay_box_client_ctx(c);
@@ -83,10 +99,7 @@ static void on_lost(struct cay_box_client *c, int reason)
                 gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox's init ended");
                 return;
         }
-        if (sb->relink_tries == 0)
-                relink(sb);
-        else
-                again(sb);
+        relink_soon(sb);
 }
 
 static bool is_bad(const struct cay_sandbox *sb)
@@ -113,7 +126,7 @@ static void on_relinked(struct cay_errand *e, const struct cay_error *err)
                 return;
         }
         e->service->relinks++;
-        sb->relink_tries++; /* until it says WELCOME: a stream that breaks at once is not asked for in a tight circle */
+        sb->linked_at_ms = cay_clock_ms();
         sb->link_lost = cay_box_client_attach_take(sb->client, cay_take_fd(e->box.link_fd)) < 0;
         if (sb->link_lost)
                 again(sb);
@@ -153,7 +166,8 @@ int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_er
         }
         if (adopting)
                 cay_box_client_await_welcome(sb->client);
-        sb->ping_at_ms = cay_clock_ms() + sb->service->env.ping_ms;
+        sb->linked_at_ms = cay_clock_ms();
+        sb->ping_at_ms = sb->linked_at_ms + sb->service->env.ping_ms;
         if (fd < 0) {
                 sb->link_lost = true;
                 again(sb);
@@ -172,7 +186,7 @@ void cay_link_close(struct cay_sandbox *sb)
         cay_timer_clear(&sb->adopt_timer);
         cay_box_client_free(cay_take(sb->client));
         sb->link_lost = sb->unresponsive = sb->ping_out = sb->engine_was_down = false;
-        sb->misses = sb->relink_tries = 0;
+        sb->misses = sb->relink_tries = sb->short_lives = 0;
         sb->lost_at_ms = 0;
 }
 

@@ -297,7 +297,8 @@ int cay_record_read_sandbox(struct cay_service *s, const struct cay_store_sandbo
 struct exec_spec {
         bool is_line, has_stdin, tty, background;
         const char *cwd, *user;
-        uint64_t output_bytes, hints, wall_us, cpu_us, memory_peak, out_bytes, err_bytes, cut_bytes, pid;
+        uint64_t output_bytes, timeout_ms, cpu_time_ms, hints, wall_us, cpu_us, memory_peak, out_bytes,
+                err_bytes, cut_bytes, pid;
         bool output_gone;
 };
 
@@ -309,6 +310,8 @@ static const struct cay_field exec_spec_fields[] = {
         LONG(struct exec_spec, cwd),
         ROW(struct exec_spec, user, TEXT),
         ROW(struct exec_spec, output_bytes, U64),
+        ROW(struct exec_spec, timeout_ms, U64),
+        ROW(struct exec_spec, cpu_time_ms, U64),
         ROW(struct exec_spec, hints, U64),
         ROW(struct exec_spec, wall_us, U64),
         ROW(struct exec_spec, cpu_us, U64),
@@ -394,6 +397,8 @@ void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b)
         put_text(&j, "cwd", x->cwd);
         put_text(&j, "user", x->user_text);
         put_u64(&j, "output_bytes", x->output_bytes);
+        put_u64(&j, "timeout_ms", x->timeout_ms);
+        put_u64(&j, "cpu_time_ms", x->cpu_time_ms);
         if (ended) {
                 put_u64(&j, "hints", x->hints);
                 put_u64(&j, "wall_us", x->wall_us);
@@ -434,6 +439,8 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->tty = spec->tty;
         x->background = spec->background;
         x->output_bytes = spec->output_bytes;
+        x->timeout_ms = spec->timeout_ms;
+        x->cpu_time_ms = spec->cpu_time_ms;
         x->hints = (unsigned)spec->hints;
         x->wall_us = spec->wall_us;
         x->cpu_us = spec->cpu_us;

@@ -180,14 +180,26 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
 
 /* Figures */
 
+void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_stats *stats)
+{
+        sb->oom_seen = stats->oom_kills;
+        sb->pids_seen = stats->pids_refused;
+        if (!sb->figures_unknown)
+                return;
+        sb->figures_unknown = false;
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                x->oom_before = sb->oom_seen;
+                x->pids_before = sb->pids_seen;
+        }
+}
+
 static void on_figures(struct cay_errand *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service_stats *c = cay_take(e->stats);
 
         if (sb != NULL && err->code == CAY_OK) {
-                sb->oom_seen = e->box.stats.oom_kills;
-                sb->pids_seen = e->box.stats.pids_refused;
+                cay_sandbox_note_figures(sb, &e->box.stats);
         }
         if (c == NULL)
                 return;
@@ -207,7 +219,9 @@ static void ask_figures(struct cay_sandbox *sb, struct cay_service_stats *c)
 
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb)
 {
-        if (sb->figures_old && sb->has_box && sb->running == 0 && sb->story == CAY_STORY_NONE)
+        if (!sb->has_box || sb->story != CAY_STORY_NONE)
+                return;
+        if (sb->figures_unknown || (sb->figures_old && sb->running == 0))
                 ask_figures(sb, NULL);
 }
 

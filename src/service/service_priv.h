@@ -43,6 +43,7 @@
         10000 /* a command that was to be killed and does not end is ended without its word */
 #define CAY_SERVICE_FLUSH_MS 60000 /* the last output of a command waits so long for a full disk */
 #define CAY_SERVICE_USED_MS 60000  /* how old the stored time of last use may get */
+#define CAY_SERVICE_FRESH_MS 1000  /* who asked for a command has so long to watch it from its first byte */
 #define CAY_SERVICE_WATCHERS_MAX 64
 #define CAY_SERVICE_INPUTS_MAX 16
 #define CAY_SERVICE_BUCKETS 4096u
@@ -146,8 +147,8 @@ struct cay_sandbox {
         struct cay_box_client *client; /* owned */
         bool link_lost, unresponsive, ping_out, adopting;
         bool engine_was_down; /* while it was lost */
-        unsigned misses, relink_tries;
-        uint64_t ping_at_ms, lost_at_ms; /* monotonic */
+        unsigned misses, relink_tries, short_lives;
+        uint64_t ping_at_ms, lost_at_ms, linked_at_ms; /* monotonic */
         struct cay_timer relink_timer, gone_timer, adopt_timer;
 
         /* what is in it */
@@ -156,6 +157,7 @@ struct cay_sandbox {
         struct cay_service_channel *channels;
         unsigned channel_count;
         uint64_t oom_seen, pids_seen; /* counts of the box as of the last figures */
+        bool figures_unknown;         /* of an adopted box: what happened before us is nobody's */
         bool figures_old;             /* commands ended since */
 };
 
@@ -216,8 +218,10 @@ struct cay_exec {
 
         struct cay_spool spool;                                  /* open while it runs or is read */
         uint64_t output_first, output_end, out_bytes, err_bytes; /* as of the last time it was open */
-        uint64_t owed[CAY_SPOOL_STREAMS];                        /* received, not acknowledged */
-        struct cay_buf pending; /* could not be written: stream, length, bytes… */
+        bool fresh;                       /* nobody could watch it yet: nothing of it is let go */
+        uint64_t fresh_until_ms;          /* monotonic */
+        uint64_t owed[CAY_SPOOL_STREAMS]; /* received, not acknowledged */
+        struct cay_buf pending;           /* could not be written: stream, length, bytes… */
         struct cay_exec_watcher *watchers;
         unsigned watcher_count;
         struct cay_exec_input *inputs;
@@ -342,6 +346,7 @@ void cay_sandbox_recover(struct cay_sandbox *sb);
 
 /* sandbox_change.c */
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb);
+void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_stats *stats);
 
 /* link.c */
 /* Takes fd; -1: there is none yet, it is asked for by and by. */

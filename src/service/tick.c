@@ -61,6 +61,10 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
                 cay_exec_flush_pending(x);
                 cay_tick_by(s, 1000);
         }
+        if (x->fresh && x->call == NULL && mono_ms >= x->fresh_until_ms) {
+                x->fresh = false;
+                cay_exec_release(x);
+        }
         cay_exec_check_flush(x);
         if (x->dirty && x->state == CAY_EXEC_ENDED)
                 cay_exec_store_again(x);

@@ -184,6 +184,31 @@ static void a_stream_over_restarts(void **state)
         assert_int_equal(look_exec(t, id, x).exit_code, 0);
 }
 
+static void what_happened_before_is_nobodys(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "wait", NULL };
+        struct cay_exec_new what = { .argv = argv, .timeout_ms = 60000 };
+        char id[CAY_NAME_MAX + 1];
+        struct cay_error err = { 0 };
+        struct exec_call c;
+
+        create(t, id);
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
+        fake_plan.stats.oom_kills = 3;
+        restart(t);
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, c.call.id, SIGKILL, &err), 0);
+        assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_SIGNALLED);
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
+        restart(t);
+        assert_true(look_exec(t, id, c.call.id).has_deadline); /* in the store's time, still */
+        assert_int_equal(look_exec(t, id, c.call.id).deadline_in_ms, 60000);
+        t->store->now_ms += 62000;
+        cay_service_tick(t->service);
+        assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_WALL_TIME);
+        assert_non_null(strstr(look_exec(t, id, c.call.id).cause_text, "60 s"));
+}
+
 static void an_end_that_came_meanwhile(void **state)
 {
         struct test *t = *state;
@@ -434,6 +459,7 @@ int main(void)
                 TEST(commands_go_on),
                 TEST(input_that_was_ended_stays_ended),
                 TEST(a_stream_over_restarts),
+                TEST(what_happened_before_is_nobodys),
                 TEST(an_end_that_came_meanwhile),
                 TEST(boxes_that_went_are_lost),
                 TEST(boxes_without_a_record_are_removed),

@@ -3,6 +3,7 @@
 #include "unit/service/service_test.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #define SPOOL_KEEP 100000
 
@@ -430,6 +431,70 @@ static void a_watcher_that_does_not_hold_is_overtaken(void **state)
         watcher_done(&fast);
 }
 
+/* The daemon's disk takes nothing: the command waits, and not a byte is lost when there is room again. */
+static void a_full_disk_holds_the_command(void **state)
+{
+        struct test *t = *state;
+        struct rlimit old, less;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct watcher w = { 0 };
+
+        create(t, id);
+        exec(t, id, x, "cat", NULL);
+        assert_int_equal(watch(t, id, x, 0, true, &w), CAY_OK);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        signal(SIGXFSZ, SIG_IGN);
+        less = (struct rlimit){ .rlim_cur = 4096, .rlim_max = old.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+        for (unsigned i = 0; i < 5; i++) {
+                static uint8_t bytes[5][40000];
+                static struct cay_exec_input in[5];
+
+                for (size_t k = 0; k < sizeof(bytes[i]); k++)
+                        bytes[i][k] = fake_pattern(i * sizeof(bytes[i]) + k);
+                in[i] = (struct cay_exec_input){ .bytes = bytes[i], .len = sizeof(bytes[i]), .eof = i == 4 };
+                cay_job_init(&in[i].job, NULL);
+                cay_service_exec_input(t->service, &me, id, x, &in[i]);
+        }
+        for (unsigned i = 0; i < 30; i++)
+                cay_loop_round(t->loop, 2);
+        assert_int_equal(w.len, 0);
+        assert_int_equal(look_exec(t, id, x).state, CAY_EXEC_RUNNING);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        cay_service_tick(t->service);
+        wait_for(t, w.over);
+        check_pattern(&w, 0, 200000);
+        assert_int_equal(look_exec(t, id, x).exit_code, 0);
+        watcher_done(&w);
+}
+
+/* A flood, and a watcher that comes as soon as it can: from the very first byte. */
+static void the_first_watcher_misses_nothing(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "count", "3000000", NULL };
+        struct cay_exec_new what = { .argv = argv };
+        char id[CAY_NAME_MAX + 1];
+        struct watcher w = { 0 };
+        struct exec_call c;
+
+        create(t, id);
+        t->store->hold = true;
+        exec_begin(t, id, &what, &c);
+        for (unsigned i = 0; i < 100; i++)
+                cay_loop_round(t->loop, 1);
+        fake_store_let_go(t->store);
+        wait_for(t, c.done);
+        for (unsigned i = 0; i < 10; i++)
+                cay_loop_round(t->loop, 1);
+        assert_int_equal(watch(t, id, c.call.id, 0, true, &w), CAY_OK);
+        wait_for(t, w.over);
+        check_pattern(&w, 0, 3000000);
+        watcher_done(&w);
+        exec(t, id, c.call.id, "count", "3000000", NULL); /* nobody comes: it goes on without */
+        wait_end(t, id, c.call.id);
+}
+
 static void input_and_its_end(void **state)
 {
         struct test *t = *state;
@@ -508,14 +573,14 @@ static void a_lost_link_loses_nothing(void **state)
         struct watcher w = { 0 };
 
         fake_plan.script.lose_after_bytes = 70000;
-        fake_plan.script.lose_times = 20;
+        fake_plan.script.lose_times = 7;
         create(t, id);
         exec(t, id, x, "count", "2000000", NULL);
         assert_int_equal(watch(t, id, x, 0, true, &w), CAY_OK);
         wait_for(t, w.over);
         check_pattern(&w, 0, 2000000);
         cay_service_health(t->service, &health);
-        assert_true(health.relinks >= 10);
+        assert_int_equal(health.relinks, 7);
         watcher_done(&w);
         assert_int_equal(look(t, id).state, CAY_STATE_READY);
 }
@@ -633,6 +698,8 @@ int main(void)
                 SMALL(a_slow_watcher_holds_the_command),
                 SMALL(without_a_watcher_the_oldest_goes),
                 SMALL(a_watcher_that_does_not_hold_is_overtaken),
+                TEST(a_full_disk_holds_the_command),
+                SMALL(the_first_watcher_misses_nothing),
                 TEST(input_and_its_end),
                 TEST(input_waits_for_room),
                 TEST(a_lost_link_loses_nothing),

@@ -106,6 +106,26 @@ static void an_engine_that_lost_its_boxes(void **state)
         assert_int_equal(start(t, id), CAY_OK);
 }
 
+/* A box that breaks every stream it is given: asked less and less often, in error, and not lost. */
+static void a_box_that_breaks_every_stream(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_service_health health;
+
+        fake_plan.script.lose_after_bytes = 1;
+        create(t, id);
+        exec(t, id, x, "count", "1000000", NULL);
+        for (unsigned i = 0; i < 60; i++)
+                cay_loop_round(t->loop, 10);
+        cay_service_health(t->service, &health);
+        assert_true(health.relinks > 2);
+        assert_true(health.relinks < 12);
+        fake_plan.script.lose_after_bytes = 0;
+        assert_int_equal(wait_end(t, id, x).exit_code, 0);
+        assert_int_equal(look_exec(t, id, x).out_bytes, 1000000);
+}
+
 static void memory_took_the_init(void **state)
 {
         struct test *t = *state;
@@ -160,6 +180,7 @@ int main(void)
                 TEST(paused_boxes_are_not_asked),
                 TEST(an_engine_that_is_away_and_back),
                 TEST(an_engine_that_lost_its_boxes),
+                TEST(a_box_that_breaks_every_stream),
                 TEST(memory_took_the_init),
                 TEST(a_box_in_error_can_be_stopped_started_destroyed),
         };
