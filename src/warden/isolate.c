@@ -74,9 +74,9 @@ static int loopback_up(void)
  * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper that started the
  * box makes it while the box mounts, as a member of the box's user namespace, and hands it over.
  */
-static void make_network(struct isolate *iso, pid_t box)
+static void make_network(struct isolate *iso, int userns)
 {
-        cay_auto_close int userns = sys_idmap_open(box), net = -1;
+        cay_auto_close int net = -1;
         int32_t result = userns < 0 ? userns : 0;
 
         if (result == 0 && (setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0))
@@ -386,14 +386,17 @@ int cay_isolate_begin(struct isolate *iso)
         iso->helper = sys_clone3(&args);
         if (iso->helper == 0) {
                 int32_t pid;
+                int userns = -1;
 
                 iso->birth = ends[1];
                 keep_only(iso);
                 pid = midwife(iso);
-
+                /* Before anybody is told: the box then changes its ids, and is closed to us from that moment on. */
+                if (pid > 0 && iso->net_far >= 0)
+                        userns = sys_idmap_open(pid);
                 sys_write_all(ends[1], &pid, sizeof(pid));
                 if (pid > 0 && iso->net_far >= 0)
-                        make_network(iso, pid);
+                        make_network(iso, userns);
                 _exit(0);
         }
         close(ends[1]);
