@@ -67,6 +67,16 @@ void sys_cgroup_host_close(struct sys_cgroup_host *host)
                         close(host->parent[i]);
 }
 
+unsigned sys_cgroup_version(const struct sys_cgroup_host *host)
+{
+        return !host->ops ? 0 : host->ops == &sys_cgroup_v2_ops ? 2 : 1;
+}
+
+void sys_cgroup_resume(struct sys_cgroup_host *host, unsigned version)
+{
+        host->ops = version == 2 ? &sys_cgroup_v2_ops : version == 1 ? &sys_cgroup_v1_ops : NULL;
+}
+
 unsigned sys_cgroup_can_hold(const struct sys_cgroup_host *host)
 {
         return host->ops ? host->ops->can_hold(host) : 0;

@@ -76,6 +76,9 @@ enum sys_cgroup_can {
  */
 int sys_cgroup_host_open(struct sys_cgroup_host *host);
 void sys_cgroup_host_close(struct sys_cgroup_host *host);
+/* For a program that executes its successor: what stays true of a host but for a pointer. 1 or 2; 0: none was opened. */
+unsigned sys_cgroup_version(const struct sys_cgroup_host *host);
+void sys_cgroup_resume(struct sys_cgroup_host *host, unsigned version);
 unsigned sys_cgroup_can_hold(const struct sys_cgroup_host *host);
 /* Whether the limits include the box's first process, which must then be the last that the kernel kills for memory. */
 bool sys_cgroup_counts_init(const struct sys_cgroup_host *host);

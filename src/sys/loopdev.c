@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writable layers in unnamed files on loop devices. */
+/* Writable layers in files on loop devices. */
 #include "sys/loopdev.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/loop.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "sys/child.h"
@@ -17,6 +19,10 @@
 #include "sys/syscalls.h"
 
 #define MKE2FS "/sbin/mke2fs"
+#define E2FSCK "/sbin/e2fsck"
+#define E2FSCK_MENDED 1 /* exit status: errors were there, and are mended */
+#define JOURNAL_MIB "4" /* the least that there is with blocks of this size */
+#define JOURNAL_BYTES (4u << 20)
 #define FORMAT_MS 30000
 
 bool sys_layer_image_can(void)
@@ -31,7 +37,7 @@ static uint64_t with_tables(uint64_t bytes, uint64_t inodes)
 }
 
 /* Bounded: a disk that does not answer must not stop us for ever. */
-static int await_format(pid_t pid)
+static int await_program(pid_t pid)
 {
         int status, r = sys_child_await(pid, FORMAT_MS, &status);
 
@@ -42,42 +48,15 @@ static int await_format(pid_t pid)
         }
         if (r < 0)
                 return r;
-        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
 }
 
-static int format(int file, uint64_t inodes)
+/* Runs a program on the file, which it finds as the path in the last of its arguments. Its exit status, or -errno. */
+static int run_on(int file, const char *program, char *const *argv)
 {
-        char path[32], count[24];
-        char *const argv[] = { "mke2fs",
-                               "-q",
-                               "-F",
-                               "-t",
-                               "ext4",
-                               "-m",
-                               "0",
-                               "-b",
-                               "4096",
-                               "-O",
-                               "^has_journal,^resize_inode",
-                               "-E",
-                               "nodiscard,lazy_itable_init=1",
-                               path,
-                               NULL,
-                               NULL,
-                               NULL };
-        char *with_inodes[CAY_COUNT(argv)];
         char *const env[] = { "PATH=/sbin:/usr/sbin:/bin:/usr/bin", NULL };
-        pid_t pid;
+        pid_t pid = vfork();
 
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-        snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
-        memcpy(with_inodes, argv, sizeof(argv));
-        if (inodes) { /* else as many as mke2fs finds right */
-                with_inodes[13] = "-N";
-                with_inodes[14] = count;
-                with_inodes[15] = path;
-        }
-        pid = vfork();
         if (pid < 0)
                 return -errno;
         if (pid == 0) {
@@ -86,10 +65,108 @@ static int format(int file, uint64_t inodes)
                 if (fcntl(file, F_SETFD, 0) < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
                     dup2(null, 2) < 0)
                         _exit(126);
-                execve(MKE2FS, with_inodes, env);
+                execve(program, argv, env);
                 _exit(127);
         }
-        return await_format(pid);
+        return await_program(pid);
+}
+
+static int format(int file, uint64_t inodes, bool journal)
+{
+        char path[32], count[24];
+        char *argv[24] = { "mke2fs",
+                           "-q",
+                           "-F",
+                           "-t",
+                           "ext4",
+                           "-m",
+                           "0",
+                           "-b",
+                           "4096",
+                           "-E",
+                           "nodiscard,lazy_itable_init=1,lazy_journal_init=1",
+                           "-O" };
+        unsigned n = 12;
+        int r;
+
+        argv[n++] = journal ? "has_journal,^resize_inode" : "^has_journal,^resize_inode";
+        if (journal) {
+                argv[n++] = "-J";
+                argv[n++] = "size=" JOURNAL_MIB;
+        }
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+        snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
+        if (inodes) { /* else as many as mke2fs finds right */
+                argv[n++] = "-N";
+                argv[n++] = count;
+        }
+        argv[n] = path;
+        r = run_on(file, MKE2FS, argv);
+        return r > 0 ? -EIO : r;
+}
+
+int sys_layer_image_format(int file, uint64_t bytes, uint64_t inodes, bool journal)
+{
+        uint64_t all = with_tables(bytes, inodes) + (journal ? JOURNAL_BYTES : 0);
+
+        if (ftruncate(file, (off_t)(all & ~4095ull)) < 0)
+                return -errno;
+        return format(file, inodes, journal);
+}
+
+int sys_layer_image_mend(int file)
+{
+        char path[32];
+        char *const argv[] = { "e2fsck", "-p", path, NULL };
+        int r;
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+        r = run_on(file, E2FSCK, argv);
+        return r > E2FSCK_MENDED ? -EUCLEAN : r < 0 ? r : 0;
+}
+
+static int copy_piece(int from, int to, off_t at, off_t end)
+{
+        char buf[16 * 1024]; /* for kernels and file systems that do not copy by themselves */
+
+        while (at < end) {
+                size_t want = (size_t)(end - at) < sizeof(buf) ? (size_t)(end - at) : sizeof(buf);
+                loff_t in = at, out = at;
+                ssize_t n = copy_file_range(from, &in, to, &out, (size_t)(end - at), 0);
+
+                if (n < 0 && (errno == ENOSYS || errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP)) {
+                        n = pread(from, buf, want, at);
+                        if (n > 0)
+                                n = pwrite(to, buf, (size_t)n, at);
+                }
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
+                at += n;
+        }
+        return 0;
+}
+
+int sys_layer_image_copy(int from, int to)
+{
+        off_t at = 0, end;
+        struct stat st;
+        int r = 0;
+
+        if (ioctl(to, FICLONE, from) == 0)
+                return 0;
+        if (fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0)
+                return -errno;
+        while (r == 0 && at < st.st_size) {
+                at = lseek(from, at, SEEK_DATA);
+                if (at < 0)
+                        return errno == ENXIO ? 0 : -errno; /* the rest is a hole */
+                end = lseek(from, at, SEEK_HOLE);
+                if (end < 0)
+                        return -errno;
+                r = copy_piece(from, to, at, end);
+                at = end;
+        }
+        return r;
 }
 
 /* LOOP_CONFIGURE came with Linux 5.8; before, it takes two calls. */
@@ -146,10 +223,18 @@ static int make(const char *dir, uint64_t bytes, uint64_t inodes, char *ret_path
 
         if (file < 0)
                 return file;
-        if (ftruncate(file, (off_t)(with_tables(bytes, inodes) & ~4095ull)) < 0)
-                return -errno;
-        r = format(file, inodes);
+        r = sys_layer_image_format(file, bytes, inodes, false);
         return r < 0 ? r : attach(file, ret_path, size);
+}
+
+/* Tables that were never written read as zeros: nothing has to fill them in the background. */
+int sys_layer_image_mount_file(int file, unsigned attr)
+{
+        char source[48] = "source=";
+        const char *options[] = { source, "noinit_itable", "nobarrier", NULL };
+        cay_auto_close int dev = attach(file, source + 7, sizeof(source) - 7);
+
+        return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
 }
 
 int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr)

@@ -9,7 +9,9 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sys/fd.h"
+#include "warden/keep.h"
 #include "warden/warden.h"
 
 #define REAP_MS 10000
@@ -21,6 +23,18 @@ void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
         sys_cgroup_stats(&box->cgroup, &s);
         *ret = (struct wire_stats){ s.memory_bytes, s.memory_peak_bytes, s.oom_kills,
                                     s.pids,         s.pids_refused,      s.cpu_us };
+}
+
+void warden_box_describe(const struct warden *w, const struct warden_box *box, struct wire_answer *a)
+{
+        const struct wire_plan *p = &box->plan;
+        uint32_t set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
+                       (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0);
+
+        memcpy(a->box.id, p->id, sizeof(a->box.id));
+        a->box.skipped = box->skipped;
+        a->box.watched = w->can_watch & set & ~box->skipped;
+        a->box.kept = box->kept;
 }
 
 static void close_fd(int *fd)
@@ -49,6 +63,12 @@ void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats
         if (box->pid > 0 && (box->pidfd < 0 || sys_pidfd_send_signal(box->pidfd, SIGKILL) < 0))
                 kill(box->pid, SIGKILL); /* our child, not waited for yet: the number is its own */
         sys_cgroup_kill(&box->cgroup);
+        /*
+         * Only the name, while the loop device holds the file: whatever takes time (pages being written, blocks to be given back) is then
+         * done by whoever lets go of it last, and not here. What fails is tried, and told, when the box is unmade.
+         */
+        if (box->drop_layer)
+                cay_keep_drop(w->layers, box->plan.id);
         if (ret_stats)
                 warden_box_stats(box, ret_stats);
 }
@@ -75,7 +95,11 @@ static bool await_exit(pid_t pid)
 static bool reap(struct warden_box *box)
 {
         struct pollfd p = { .fd = box->pidfd, .events = POLLIN };
-        bool dead = box->pid <= 0 || (box->pidfd < 0 ? await_exit(box->pid) : poll(&p, 1, REAP_MS) > 0);
+        uint64_t now = cay_clock_ms();
+        int left = box->state != BOX_LEAVING     ? REAP_MS
+                   : now < box->leaving.until_ms ? (int)(box->leaving.until_ms - now)
+                                                 : 0;
+        bool dead = box->pid <= 0 || (box->pidfd < 0 ? await_exit(box->pid) : poll(&p, 1, left) > 0);
 
         if (dead && box->pid > 0)
                 while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
@@ -99,6 +123,8 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         cay_step_reached(w->steps, CAY_STEP_reaped);
         /* A node that cannot be removed keeps its record: the next warden tries again. */
         all = sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0 && all;
+        if (box->drop_layer)
+                all = cay_keep_drop(w->layers, box->plan.id) == 0 && all;
         if (all) {
                 cay_step_reached(w->steps, CAY_STEP_cgroups_gone);
                 cay_record_drop(&box->record);
@@ -107,6 +133,82 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         cay_step_reached(w->steps, CAY_STEP_record_gone);
         box->state = BOX_FREE;
         return all;
+}
+
+/* Answers, with what is left to say of a box that is gone. */
+static void tell_gone(struct warden *w, struct wire_answer *a, bool all)
+{
+        if (!all) {
+                w->failed = true;
+                a->code = CAY_INTERNAL;
+                snprintf(a->text, sizeof(a->text),
+                         "clean-up of '%s' is not complete; the next start goes on with it", a->box.id);
+        }
+        warden_answer(w, a);
+}
+
+void warden_box_leave(struct warden *w, struct warden_box *box, const struct wire_request *req,
+                      struct wire_answer *a)
+{
+        cay_step_reached(w->steps, CAY_STEP_drop_asked);
+        box->drop_layer = box->kept && req->type == WIRE_box_drop;
+        warden_box_doom(w, box, &a->box.stats);
+        /*
+         * The front of a single box waits for our own end before it is done, so it gets its figures now and does its
+         * part while we do ours; should something stay, our exit status says so.
+         */
+        if (w->single && req->type == WIRE_box_drop) {
+                warden_answer(w, a);
+                w->failed = !warden_box_unmake(w, box) || w->failed;
+                return;
+        }
+        if (box->state != BOX_LIVE || box->pidfd < 0) { /* nothing to wait for, or no way to be told */
+                tell_gone(w, a, warden_box_unmake(w, box));
+                return;
+        }
+        box->leaving.type = req->type;
+        box->leaving.seq = req->seq;
+        box->leaving.is_asked = true;
+        box->leaving.stats = a->box.stats;
+        box->leaving.until_ms = cay_clock_ms() + REAP_MS;
+        box->state = BOX_LEAVING; /* its pidfd is watched already */
+}
+
+void warden_box_left(struct warden *w, struct warden_box *box)
+{
+        struct wire_answer a = { .type = box->leaving.type, .seq = box->leaving.seq };
+        bool is_asked = box->leaving.is_asked, all;
+
+        warden_box_describe(w, box, &a);
+        a.box.stats = box->leaving.stats;
+        all = warden_box_unmake(w, box);
+        if (is_asked)
+                tell_gone(w, &a, all);
+        else
+                w->failed = w->failed || !all;
+}
+
+bool warden_has_leaving(const struct warden *w)
+{
+        for (unsigned i = 0; i < w->rows; i++)
+                if (w->boxes[i].state == BOX_LEAVING)
+                        return true;
+        return false;
+}
+
+void warden_boxes_overdue(struct warden *w)
+{
+        uint64_t now = cay_clock_ms();
+
+        for (unsigned i = 0; i < w->rows; i++)
+                if (w->boxes[i].state == BOX_LEAVING && now >= w->boxes[i].leaving.until_ms)
+                        warden_box_left(w, &w->boxes[i]);
+}
+
+void warden_boxes_unasked(struct warden *w)
+{
+        for (unsigned i = 0; i < w->rows; i++)
+                w->boxes[i].leaving.is_asked = false;
 }
 
 void warden_box_on_exit(struct warden *w, struct warden_box *box)
@@ -124,8 +226,7 @@ void warden_box_on_exit(struct warden *w, struct warden_box *box)
                 waitpid(box->pid, &status, 0);
         box->pid = -1;
         box->state = BOX_DEAD;
-        memcpy(a.box.id, box->plan.id, sizeof(a.box.id));
-        a.box.skipped = box->skipped;
+        warden_box_describe(w, box, &a);
         warden_box_stats(box, &a.box.stats);
         warden_answer(w, &a);
 }
@@ -137,8 +238,7 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
         ssize_t n = read(box->status, &why, sizeof(why));
         siginfo_t info = { 0 };
 
-        memcpy(a.box.id, box->plan.id, sizeof(a.box.id));
-        a.box.skipped = box->skipped;
+        warden_box_describe(w, box, &a);
         if (n == (ssize_t)sizeof(why)) {
                 struct cay_error err = { 0 };
 
@@ -164,6 +264,7 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 reap_helper(box, false);
                 if (w->single) /* letting go of a mount waits for a grace period: now, while the command runs, nobody waits */
                         close_fd(&w->init_exe);
+                box->drop_layer = false; /* from here on somebody knows of it */
                 box->state = BOX_LIVE;
                 cay_step_reached(w->steps, CAY_STEP_made);
         }

@@ -24,7 +24,7 @@ static void mount_at(struct isolate *iso, const char *type, const char *const *o
 {
         cay_auto_close int fd = -1;
 
-        if (mkdirat(iso->dev, name, 0755) < 0)
+        if (!isolate_was_made(iso, mkdirat(iso->dev, name, 0755)))
                 isolate_fail(iso, -errno, "make /dev/%s", name);
         fd = sys_mount_place_new(type, options, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC | attr, iso->dev, name);
         if (fd < 0)
@@ -38,7 +38,8 @@ static void show_device(struct isolate *iso, const char *name)
 
         snprintf(from, sizeof(from), "/dev/%s", name);
         snprintf(to, sizeof(to), "root/dev/%s", name);
-        if (mknodat(iso->dev, name, S_IFREG | 0666, 0) < 0 || mount(from, to, NULL, MS_BIND, NULL) < 0)
+        if (!isolate_was_made(iso, mknodat(iso->dev, name, S_IFREG | 0666, 0)) ||
+            mount(from, to, NULL, MS_BIND, NULL) < 0)
                 isolate_fail(iso, -errno, "show %s", from);
 }
 
@@ -59,7 +60,7 @@ void isolate_dev(struct isolate *iso)
         int target = isolate_dir(iso, "dev", 0755, 0);
         int r;
 
-        if (mkdirat(iso->layer, "dev", 0755) < 0)
+        if (!isolate_was_made(iso, mkdirat(iso->layer, "dev", 0755)))
                 isolate_fail(iso, -errno, "make a place for /dev");
         iso->dev = sys_mount_place_copy(iso->layer, "dev", false, SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC, target,
                                         "");
@@ -69,7 +70,7 @@ void isolate_dev(struct isolate *iso)
         for (unsigned i = 0; i < CAY_COUNT(devices); i++)
                 show_device(iso, devices[i]);
         for (unsigned i = 0; i < CAY_COUNT(links); i++)
-                if (symlinkat(links[i].target, iso->dev, links[i].name) < 0)
+                if (!isolate_was_made(iso, symlinkat(links[i].target, iso->dev, links[i].name)))
                         isolate_fail(iso, -errno, "make link /dev/%s", links[i].name);
         if (!iso->ids.has_root) /* there is no such group */
                 pts_options[4] = NULL;

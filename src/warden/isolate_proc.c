@@ -71,7 +71,7 @@ static void attach_truth(struct isolate *iso)
         struct cay_truth truth = CAY_TRUTH_NONE;
         int r, files;
 
-        if (mkdirat(iso->layer, "truth", 0755) < 0)
+        if (!isolate_was_made(iso, mkdirat(iso->layer, "truth", 0755)))
                 isolate_fail(iso, -errno, "make a place for /proc's files");
         if (!iso->self) {
                 r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "truth");

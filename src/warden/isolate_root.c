@@ -7,6 +7,9 @@
  *   X-low, X-up, X-work   overlays: image (a rootfs), usr, etc;  etc-all  where parts of /etc are bound from
  *   workspace, tmp  where they are not part of the root
  * Only root/ is seen from inside.
+ *
+ * A layer that an earlier box left (WIRE_PLAN_GO_ON) has all of that. What lies in root/ then is the work of whoever was root in that
+ * box: only single names are looked up in it, and no link of it is followed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,12 +53,29 @@ static unsigned safe_attr(const struct isolate *iso)
                (isolate_has(iso, CAY_LAYER_NODEV) ? SYS_MOUNT_NODEV : 0);
 }
 
+static bool goes_on(const struct isolate *iso)
+{
+        return iso->plan->flags & WIRE_PLAN_GO_ON;
+}
+
+static bool is_dir(int at, const char *path)
+{
+        struct stat st;
+
+        return fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* path is one name, or its parents are of our own making. One that an earlier box of this layer had stays as that left it. */
 static void make_dir(struct isolate *iso, int at, const char *path, mode_t mode, uint32_t owner)
 {
         int r;
 
-        if (mkdirat(at, path, mode) < 0)
-                isolate_fail(iso, -errno, "make directory %s", path);
+        if (mkdirat(at, path, mode) < 0) {
+                r = -errno;
+                if (goes_on(iso) && r == -EEXIST && is_dir(at, path))
+                        return;
+                isolate_fail(iso, r, "make directory %s", path);
+        }
         r = isolate_give(iso, at, path, owner);
         if (r < 0)
                 isolate_fail(iso, r, "give directory %s to uid %u", path, owner);
@@ -222,6 +242,33 @@ static void show(struct isolate *iso, const char *name, mode_t mode, uint32_t ow
         close(target);
 }
 
+/*
+ * The same in a root that a sandbox has had: its /etc may have been moved and links put in its place, so nothing is named by a path.
+ * A part that has no place any more is left out: whoever was root in there wanted it so.
+ */
+static void show_part_again(struct isolate *iso, const char *from, const char *part, mode_t kind)
+{
+        const char *slash = strrchr(part, '/');
+        const char *name = slash ? slash + 1 : part;
+        char dir[64];
+        cay_auto_close int parent = -1, target = -1, shown = -1;
+        struct stat st;
+
+        snprintf(dir, sizeof(dir), "etc/%.*s", slash ? (int)(slash - part) : 0, part);
+        parent = sys_open_beneath(iso->root, dir, O_PATH | O_DIRECTORY, 0);
+        if (parent < 0)
+                return;
+        if ((kind == S_IFDIR ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFREG | 0444, 0)) < 0 &&
+            errno != EEXIST)
+                isolate_fail(iso, -errno, "make a place for /etc/%s", part);
+        target = sys_open_beneath(parent, name, O_PATH | O_NOFOLLOW, 0);
+        if (target < 0 || fstat(target, &st) < 0 || (st.st_mode & S_IFMT) != kind)
+                return;
+        shown = sys_mount_place_copy(iso->layer, from, false, 0, target, "");
+        if (shown < 0)
+                isolate_fail(iso, shown, "show /etc/%s", part);
+}
+
 /* Of /etc only these are seen: all of it is mounted out of sight, and they are bound from there. */
 static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
 {
@@ -243,6 +290,10 @@ static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
                 snprintf(to, sizeof(to), "root/etc/%s", etc_parts[i].path);
                 if (lstat(from, &st) < 0 || (st.st_mode & S_IFMT) != etc_parts[i].kind)
                         continue;
+                if (goes_on(iso)) {
+                        show_part_again(iso, from, etc_parts[i].path, etc_parts[i].kind);
+                        continue;
+                }
                 if ((S_ISDIR(st.st_mode) ? mkdir(to, 0755) : mknod(to, S_IFREG | 0444, 0)) < 0 ||
                     mount(from, to, NULL, MS_BIND, NULL) < 0)
                         isolate_fail(iso, -errno, "show /etc/%s", etc_parts[i].path);
@@ -260,7 +311,7 @@ static void copy_link(struct isolate *iso, const char *path)
         if (len <= 0)
                 return;
         target[len] = 0;
-        if (target[0] != '/' && symlinkat(target, iso->root, path) < 0)
+        if (target[0] != '/' && symlinkat(target, iso->root, path) < 0 && !(goes_on(iso) && errno == EEXIST))
                 isolate_fail(iso, -errno, "make link %s", from);
 }
 
@@ -289,10 +340,9 @@ static void show_host(struct isolate *iso)
         }
 }
 
-static void host_root(struct isolate *iso)
+/* Once: what became of it since is the sandbox's own. */
+static void furnish(struct isolate *iso)
 {
-        close(copy_here(iso, "root", safe_attr(iso), iso->layer, "root"));
-        open_root(iso);
         for (unsigned i = 0; i < CAY_COUNT(host_dirs); i++)
                 make_dir(iso, iso->root, host_dirs[i].path, host_dirs[i].mode, host_dirs[i].owner);
         for (unsigned i = 0; i < CAY_COUNT(host_files); i++) {
@@ -302,6 +352,14 @@ static void host_root(struct isolate *iso)
                 if (r < 0)
                         isolate_fail(iso, r, "write /%s", host_files[i].path);
         }
+}
+
+static void host_root(struct isolate *iso)
+{
+        close(copy_here(iso, "root", safe_attr(iso), iso->layer, "root"));
+        open_root(iso);
+        if (!goes_on(iso))
+                furnish(iso);
         show_host(iso);
 }
 
@@ -326,7 +384,8 @@ void isolate_root(struct isolate *iso)
                         isolate_attach(iso, ISOLATE_WORKSPACE, target, "");
                 close(target);
         } else if (host && !read_only) {
-                make_dir(iso, iso->root, "workspace", 0777, CAY_BOX_USER);
+                if (!goes_on(iso)) /* else as the sandbox left it, gone even */
+                        make_dir(iso, iso->root, "workspace", 0777, CAY_BOX_USER);
         } else {
                 show(iso, "workspace", 0777, CAY_BOX_USER,
                      "workspace"); /* also for commands of another user */

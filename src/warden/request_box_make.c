@@ -4,7 +4,8 @@
  * the caller could open itself, and their kind is checked here. Numbers are checked against closed ranges again. The id is
  * matched against its pattern before it becomes part of a cgroup's name. The host's /usr is shown read-only and without set-id
  * bits; the box gets host ids of its own, none of which owns anything (but for a workspace's owner, where mounts cannot shift ids). A limit that cannot be held refuses the plan
- * unless the caller allowed to skip it.
+ * unless the caller allowed to skip it. A layer that outlives its box lies in a folder that the keeper gave us, under the box's
+ * id and no other name (keep.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,9 @@
 #include "sys/mounts.h"
 #include "sys/unix_socket.h"
 #include "sys/userns_why.h"
+#include "warden/keep.h"
 #include "warden/truth.h"
+#include "warden/rootfs.h"
 #include "warden/warden.h"
 #include "wire/init_config.h"
 
@@ -30,7 +33,9 @@
 #define SELF_DISK_MAX (1ull << 30) /* in memory that nothing limits */
 
 struct given { /* descriptors of the plan; -1: not given */
-        int link, rootfs, workspace;
+        int link, rootfs;
+        int folder, peer; /* of a workspace by descriptor */
+        struct warden_workspace workspace;
 };
 
 static bool is_kind(int fd, mode_t kind)
@@ -43,6 +48,7 @@ static bool is_kind(int fd, mode_t kind)
 static int check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count,
                       struct given *ret, struct cay_error *err)
 {
+        bool by_folder = p->flags & WIRE_PLAN_WORKSPACE && !(p->flags & WIRE_PLAN_WORKSPACE_BELOW);
         unsigned next = 0;
 
         if (memchr(p->id, 0, sizeof(p->id)) == NULL || !cay_id_is_valid(p->id))
@@ -54,23 +60,29 @@ static int check_plan(struct warden *w, const struct wire_plan *p, const int *fd
                 return cay_fail(err, CAY_INVALID, "a limit is out of range");
         if ((p->memory_bytes && p->memory_bytes < 4u << 20) || (p->cpu_milli && p->cpu_milli < 10))
                 return cay_fail(err, CAY_INVALID, "a limit is too small: memory from 4 MiB, cpus from 0.01");
-        *ret = (struct given){ -1, -1, -1 };
         ret->link = fds[next++];
         if (p->flags & WIRE_PLAN_ROOTFS)
                 ret->rootfs = next < count ? fds[next++] : -1;
-        if (p->flags & WIRE_PLAN_WORKSPACE)
-                ret->workspace = next < count ? fds[next++] : -1;
+        if (by_folder)
+                ret->folder = next < count ? fds[next++] : -1;
+        if (p->flags & WIRE_PLAN_WORKSPACE_PEER)
+                ret->peer = next < count ? fds[next++] : -1;
         if (next != count || !is_kind(ret->link, S_IFSOCK) ||
             (p->flags & WIRE_PLAN_ROOTFS && !is_kind(ret->rootfs, S_IFDIR)) ||
-            (p->flags & WIRE_PLAN_WORKSPACE && !is_kind(ret->workspace, S_IFDIR)))
+            (by_folder && !is_kind(ret->folder, S_IFDIR)) ||
+            (p->flags & WIRE_PLAN_WORKSPACE_PEER && !is_kind(ret->peer, S_IFSOCK)))
                 return cay_fail(err, CAY_INVALID, "the plan's descriptors are not what it says");
+        if (p->flags & WIRE_PLAN_ROOTFS && warden_rootfs_check(w, ret->rootfs, err) < 0)
+                return -1;
         if (p->flags & WIRE_PLAN_WORKSPACE_COW &&
             (!(p->flags & WIRE_PLAN_WORKSPACE) || p->flags & WIRE_PLAN_WORKSPACE_RW))
                 return cay_fail(err, CAY_INVALID,
                                 "a copy-on-write workspace needs a folder, and is not read-write");
+        if (p->flags & WIRE_PLAN_GO_ON && !(p->flags & WIRE_PLAN_KEEP))
+                return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
         if (warden_find(w, p->id))
                 return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", p->id);
-        return 0;
+        return warden_workspace_open(w, p, ret->folder, ret->peer, &ret->workspace, err);
 }
 
 /*
@@ -166,22 +178,18 @@ static int copy_shifted(const struct warden_box *box, int dirfd, const char *pat
 }
 
 /* The folder's owner outside is the sandbox's user inside, and nobody else is mapped: files made inside belong to the owner. */
-static int copy_workspace(const struct warden_box *box, int fd)
+static int copy_workspace(const struct warden_box *box, const struct warden_workspace *ws)
 {
+        uint32_t user = box->ids.first_uid + CAY_BOX_USER;
         uint64_t attr = safe_attr(box) | (box->plan.flags & WIRE_PLAN_WORKSPACE_RW ? 0 : SYS_MOUNT_RDONLY);
-        struct sys_idmap uids, gids;
-        cay_auto_close int userns = -1;
-        struct stat st;
+        struct sys_idmap uids = { ws->as_owner ? ws->uid : user, user, 1 }; /* to itself: owns nothing */
+        struct sys_idmap gids = { ws->as_group ? ws->gid : user, user, 1 };
+        cay_auto_close int userns = sys_idmap_namespace(&uids, &gids);
         int plain = 0, copy;
 
-        if (fstat(fd, &st) < 0)
-                return -errno;
-        uids = (struct sys_idmap){ st.st_uid, box->ids.first_uid + CAY_BOX_USER, 1 };
-        gids = (struct sys_idmap){ st.st_gid, box->ids.first_uid + CAY_BOX_USER, 1 };
-        userns = sys_idmap_namespace(&uids, &gids);
         if (userns < 0)
                 return userns;
-        copy = sys_mount_copy_idmapped(fd, "", attr, userns, &plain);
+        copy = sys_mount_copy_idmapped(ws->fd, "", attr, userns, &plain);
         if (copy >= 0 && plain && !(attr & SYS_MOUNT_RDONLY)) {
                 close(copy); /* files written there would belong to ids that are another box's tomorrow */
                 return -EOPNOTSUPP;
@@ -189,8 +197,53 @@ static int copy_workspace(const struct warden_box *box, int fd)
         return copy;
 }
 
-static int make_mounts(struct warden_box *box, const struct given *given, const struct cay_truth *truth,
-                       bool tmpfs, int *mounts, struct cay_error *err)
+/* A file of its own for this box alone, gone with it. */
+static int make_layer(const struct warden_box *box, struct cay_error *err)
+{
+        int fd = sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes + ISOLATE_OWN_BYTES,
+                                       box->plan.inodes
+                                               ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES
+                                               : 0,
+                                       SYS_MOUNT_SAFE);
+
+        if (fd < 0)
+                return cay_fail_sys(err, fd == -ENOSPC || fd == -EFBIG ? CAY_NO_SPACE : CAY_INTERNAL, fd,
+                                    "--disk: make a writable layer of %llu bytes in " IMAGE_FOLDER,
+                                    (unsigned long long)box->plan.disk_bytes);
+        return fd;
+}
+
+/* One that outlives it. A tmpfs cannot, and where ids cannot be shifted the next box would be another user to its own files. */
+static int make_kept_layer(const struct warden *w, struct warden_box *box, struct cay_error *err)
+{
+        return cay_keep_mount(w->layers, box->plan.id, box->plan.flags & WIRE_PLAN_GO_ON,
+                              box->plan.disk_bytes + ISOLATE_OWN_BYTES,
+                              box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0,
+                              &box->drop_layer, err);
+}
+
+static int show_layer(const struct warden *w, struct warden_box *box, int userns, int *ret,
+                      struct cay_error *err)
+{
+        struct sys_mount_attr shift = { .attr_set = SYS_MOUNT_IDMAP, .userns_fd = (uint64_t)userns };
+        cay_auto_close int fd = box->kept ? make_kept_layer(w, box, err) : make_layer(box, err);
+        int r;
+
+        if (fd < 0)
+                return -1;
+        /* Not a copy: before Linux 6.15 a mount that is nowhere yet has none. */
+        r = sys_mount_setattr(fd, "", AT_EMPTY_PATH, &shift);
+        if (r < 0 && box->kept)
+                return cay_fail_sys(err, CAY_UNSUPPORTED, r,
+                                    "ids cannot be shifted here, so files cannot be kept for the next start");
+        if (r < 0 && r != -EINVAL && r != -EPERM)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "show the writable layer");
+        *ret = cay_take_fd(fd);
+        return 0;
+}
+
+static int make_mounts(const struct warden *w, struct warden_box *box, const struct given *given,
+                       const struct cay_truth *truth, bool tmpfs, int *mounts, struct cay_error *err)
 {
         cay_auto_close int userns = -1;
         int root = AT_FDCWD, r;
@@ -201,30 +254,17 @@ static int make_mounts(struct warden_box *box, const struct given *given, const 
         if (userns < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
         mounts[ISOLATE_TRUTH] = truth->mount;
-        if (!tmpfs) {
-                cay_auto_close int plain = sys_layer_image_mount(
-                        IMAGE_FOLDER, box->plan.disk_bytes + ISOLATE_OWN_BYTES,
-                        box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0,
-                        SYS_MOUNT_SAFE);
-                struct sys_mount_attr shift = { .attr_set = SYS_MOUNT_IDMAP, .userns_fd = (uint64_t)userns };
-
-                if (plain < 0)
-                        return cay_fail_sys(err,
-                                            plain == -ENOSPC || plain == -EFBIG ? CAY_NO_SPACE : CAY_INTERNAL,
-                                            plain,
-                                            "--disk: make a writable layer of %llu bytes in " IMAGE_FOLDER,
-                                            (unsigned long long)box->plan.disk_bytes);
-                /* Not a copy: before Linux 6.15 a mount that is nowhere yet has none. */
-                r = sys_mount_setattr(plain, "", AT_EMPTY_PATH, &shift);
-                if (r < 0 && r != -EINVAL && r != -EPERM)
-                        return cay_fail_sys(err, CAY_INTERNAL, r, "show the writable layer");
-                mounts[ISOLATE_LAYER] = cay_take_fd(plain);
-        }
-        if (given->workspace >= 0) {
-                r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, given->workspace);
+        if (!tmpfs && show_layer(w, box, userns, &mounts[ISOLATE_LAYER], err) < 0)
+                return -1;
+        if (given->workspace.fd >= 0) {
+                r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, &given->workspace);
                 if (r == -EOPNOTSUPP)
                         return cay_fail(err, CAY_UNSUPPORTED,
                                         "the workspace's file system cannot map ids: map it read-only (:ro)");
+                if (r == -EINVAL)
+                        return cay_fail(err, CAY_INVALID,
+                                        "workspace: the folder is not where this daemon can see it (another "
+                                        "container's, or mounted nowhere)");
                 if (r < 0)
                         return cay_fail_sys(err, CAY_INTERNAL, r, "map the workspace");
         }
@@ -403,7 +443,7 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
         if (cay_ids_give(&box->ids, box->pid, err) < 0)
                 return -1;
         cay_step_reached(w->steps, CAY_STEP_mapped);
-        r = make_mounts(box, given, truth, tmpfs, mounts, err);
+        r = make_mounts(w, box, given, truth, tmpfs, mounts, err);
         if (r == 0) {
                 cay_step_reached(w->steps, CAY_STEP_mounts_ready);
                 r = send_go(box, mounts);
@@ -437,16 +477,20 @@ static int choose_ids(struct warden *w, struct warden_box *box, const struct giv
         struct cay_id_pin pin = { 0 };
         bool pinned = false;
         struct stat st;
-        int fd = given->workspace >= 0 ? given->workspace : given->rootfs;
+        int workspace = given->workspace.fd;
+        int fd = workspace >= 0 ? workspace : given->rootfs;
 
         if (w->self && fd >= 0 && fstat(fd, &st) == 0) {
                 bool own = w->ids.source == CAY_IDS_HOST ? st.st_uid != 0 && st.st_gid != 0
                                                          : st.st_uid == getuid();
 
-                pin = (struct cay_id_pin){ fd == given->workspace ? CAY_BOX_USER : 0, st.st_uid,
-                                           w->ids.source == CAY_IDS_HOST ? st.st_gid : getgid() };
-                pinned = own && (fd == given->workspace || w->ids.source == CAY_IDS_RANGE);
-                if (!own && fd == given->workspace && box->plan.flags & WIRE_PLAN_WORKSPACE_RW)
+                own = own && (fd != workspace || given->workspace.as_owner);
+                pin = (struct cay_id_pin){ fd == workspace ? CAY_BOX_USER : 0, st.st_uid,
+                                           w->ids.source != CAY_IDS_HOST ? getgid()
+                                           : fd == workspace             ? given->workspace.gid
+                                                                         : st.st_gid };
+                pinned = own && (fd == workspace || w->ids.source == CAY_IDS_RANGE);
+                if (!own && fd == workspace && box->plan.flags & WIRE_PLAN_WORKSPACE_RW)
                         return cay_fail(
                                 err, CAY_UNSUPPORTED,
                                 "--workspace: the folder belongs to uid %u, and ids cannot be shifted here: "
@@ -465,7 +509,7 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
                                .ids = box->ids,
                                .self = w->self,
                                .rootfs = w->self ? given->rootfs : -1,
-                               .workspace = w->self ? given->workspace : -1,
+                               .workspace = w->self ? given->workspace.fd : -1,
                                .control = -1,
                                .status = -1,
                                .init_exe = w->init_exe,
@@ -476,6 +520,10 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
         uint32_t cpus = sys_cgroup_cpus(&w->cgroups, cpu_milli);
         int r = make_channels(box, &iso, err);
 
+        box->kept = box->plan.flags & WIRE_PLAN_KEEP && w->can_keep && !tmpfs;
+        if (box->plan.flags & WIRE_PLAN_GO_ON && !box->kept && r == 0)
+                r = cay_fail(err, CAY_CONFLICT, "this host can no longer show the files that '%s' left",
+                             box->plan.id);
         if (cpus == 0 && cpu_milli) { /* no cpuset: the box keeps to as many processors by itself */
                 cpus = (cpu_milli + 999) / 1000;
                 iso.pin_at = (int)box->record.slot;
@@ -507,13 +555,12 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
 }
 
 static int make(struct warden *w, struct warden_box *box, const struct wire_request *req, const int *fds,
-                unsigned fd_count, struct cay_error *err)
+                unsigned fd_count, struct given *given, struct cay_error *err)
 {
-        struct given given = { -1, -1, -1 };
         char name[CAY_NAME_MAX + 8];
         int r;
 
-        if (check_plan(w, &req->plan, fds, fd_count, &given, err) < 0)
+        if (check_plan(w, &req->plan, fds, fd_count, given, err) < 0)
                 return -1;
         if (check_limits(w, &req->plan, &box->skipped, err) < 0)
                 return -1;
@@ -523,7 +570,7 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
         if (cay_record_make(&box->record, box->plan.id, &w->cgroups, name, err) < 0)
                 return -1;
         cay_step_reached(w->steps, CAY_STEP_recorded);
-        if (choose_ids(w, box, &given, err) < 0)
+        if (choose_ids(w, box, given, err) < 0)
                 return -1;
         if (!cay_layer_is_on(box->plan.test_off, CAY_LAYER_IDS) && w->ids.source == CAY_IDS_HOST) {
                 box->ids.uids[0].outside = box->ids.gids[0].outside = 0;
@@ -534,14 +581,16 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
                 return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", box->plan.id);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make a cgroup for '%s'", box->plan.id);
-        return start(w, box, &given, err);
+        return start(w, box, given, err);
 }
 
 void warden_box_make(struct warden *w, const struct wire_request *req, int *fds, unsigned fd_count)
 {
         struct wire_answer a = { .type = req->type, .seq = req->seq };
+        struct given given = { .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace.fd = -1 };
         struct cay_error err = { 0 };
         struct warden_box *box = NULL;
+        int r;
 
         for (unsigned i = 0; i < w->rows && !box; i++)
                 if (w->boxes[i].state == BOX_FREE)
@@ -559,7 +608,9 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
                                             .pid = -1 };
                 for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                         box->cgroup.dir[i] = -1;
-                if (make(w, box, req, fds, fd_count, &err) == 0) {
+                r = make(w, box, req, fds, fd_count, &given, &err);
+                warden_workspace_close(&given.workspace); /* the box has it, or there is no box */
+                if (r == 0) {
                         warden_watch(w, box->status, WATCH_STATUS, box);
                         if (box->pidfd >= 0)
                                 warden_watch(w, box->pidfd, WATCH_PIDFD, box);

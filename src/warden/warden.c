@@ -20,9 +20,12 @@
 #include "sys/loopdev.h"
 #include "sys/mounts.h"
 #include "sys/unix_socket.h"
+#include "warden/keep.h"
+#include "warden/upgrade.h"
 #include "wire/init_config.h"
 
 #define FRONT_PATIENCE_S 5 /* with a front that does not read its answers */
+#define LOOK_MS 1000       /* how often boxes that do not die are looked at */
 
 void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box)
 {
@@ -68,6 +71,32 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
         a->hello.version = WIRE_VERSION;
         a->hello.can_hold = w->can_hold;
         a->hello.watched = w->can_watch;
+        a->hello.can_keep = w->can_keep;
+}
+
+/* Of a box that is not there: what an earlier one left. Safe because the name is made of an id of the strict form. */
+static void drop_layer(const struct warden *w, struct wire_answer *a)
+{
+        struct cay_error err = { 0 };
+        int r = w->layers >= 0 && cay_id_is_valid(a->box.id) ? cay_keep_drop(w->layers, a->box.id) : 0;
+
+        if (r == 0)
+                return;
+        cay_fail_sys(&err, CAY_UNAVAILABLE, r, "remove the files of '%s'", a->box.id);
+        a->code = err.code;
+        a->sys = err.sys;
+        snprintf(a->text, sizeof(a->text), "%s", err.msg);
+}
+
+static void on_layers(const struct warden *w, const struct wire_request *req, struct wire_answer *a)
+{
+        int r = w->layers >= 0 ? cay_keep_list(w->layers, req->layers.from, a) : 0;
+
+        if (r == 0)
+                return;
+        a->code = CAY_UNAVAILABLE;
+        a->sys = -r;
+        snprintf(a->text, sizeof(a->text), "the folder of kept files cannot be read");
 }
 
 /* Requests about one box: safe because the id is only compared, and a front may do anything to boxes of its own warden. */
@@ -80,8 +109,17 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
 
         memcpy(a->box.id, req->box.id, sizeof(a->box.id));
         a->box.id[sizeof(a->box.id) - 1] = 0;
+        if (box && box->state == BOX_LEAVING) { /* who asks about one that goes waits until it is gone */
+                warden_box_left(w, box);
+                box = NULL;
+        }
+        if (box)
+                warden_box_describe(w, box, a);
         if (!box) {
-                if (req->type != WIRE_box_drop) { /* dropping what is not there is done */
+                if (req->type ==
+                    WIRE_box_drop) { /* dropping what is not there is done; its files may be there */
+                        drop_layer(w, a);
+                } else if (req->type != WIRE_box_stop) {
                         a->code = CAY_NOT_FOUND;
                         snprintf(a->text, sizeof(a->text), "there is no sandbox '%s'", a->box.id);
                 }
@@ -101,24 +139,9 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
         case WIRE_box_stat:
                 warden_box_stats(box, &a->box.stats);
                 break;
-        default: /* box_drop */
-                cay_step_reached(w->steps, CAY_STEP_drop_asked);
-                a->box.skipped = box->skipped;
-                warden_box_doom(w, box, &a->box.stats);
-                /*
-                 * The front of a single box waits for our own end before it is done, so it gets its figures now and does its
-                 * part while we do ours; should something stay, our exit status says so.
-                 */
-                if (w->single)
-                        warden_answer(w, a);
-                if (!warden_box_unmake(w, box)) {
-                        w->failed = true;
-                        a->code = CAY_INTERNAL;
-                        snprintf(a->text, sizeof(a->text),
-                                 "clean-up of '%s' is not complete; the next start goes on with it",
-                                 a->box.id);
-                }
-                break;
+        default: /* box_drop, box_stop */
+                warden_box_leave(w, box, req, a);
+                return;
         }
         if (r < 0) {
                 struct cay_error err = { 0 };
@@ -129,11 +152,9 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
                 a->sys = err.sys;
                 snprintf(a->text, sizeof(a->text), "%s", err.msg);
         }
-        if (!(w->single && req->type == WIRE_box_drop)) /* that one is answered already */
-                warden_answer(w, a);
+        warden_answer(w, a);
 }
 
-/* One request; false ends the link. */
 /* A front that comes after another asks what is there. */
 static void on_list(struct warden *w, const struct wire_request *req, struct wire_answer *a)
 {
@@ -149,6 +170,7 @@ static void on_list(struct warden *w, const struct wire_request *req, struct wir
         }
 }
 
+/* One request; false ends the link. */
 static bool on_request(struct warden *w)
 {
         static struct wire_request req;
@@ -176,6 +198,10 @@ static bool on_request(struct warden *w)
                 break;
         case WIRE_box_list:
                 on_list(w, &req, &a);
+                warden_answer(w, &a);
+                break;
+        case WIRE_layer_list:
+                on_layers(w, &req, &a);
                 warden_answer(w, &a);
                 break;
         case WIRE_trace:
@@ -208,6 +234,7 @@ static void see_what_can_be_held(struct warden *w)
         held |= can & SYS_CGROUP_CAN_PIDS ? WIRE_LIMIT_PIDS : 0;
         if (!w->self && sys_layer_image_can())
                 held |= WIRE_LIMIT_DISK | WIRE_LIMIT_INODES;
+        w->can_keep = w->layers >= 0 && held & WIRE_LIMIT_DISK;
         /* Root has a way to make cgroups work, and gets a refusal that says so; a person often has none. */
         if (w->ids.source != CAY_IDS_HOST || !has_admin())
                 w->can_watch = WIRE_LIMIT_WATCHABLE & ~held;
@@ -282,20 +309,46 @@ static int watch_signals(struct warden *w)
         return 0;
 }
 
-static int set_up(struct warden *w, bool kept, struct cay_error *err)
+/* A keeper that gives no folder has sandboxes that keep nothing. */
+static int take_layers(void)
+{
+        struct stat st;
+
+        if (fstat(WIRE_LAYERS_FD, &st) < 0 || !S_ISDIR(st.st_mode))
+                return -1;
+        fcntl(WIRE_LAYERS_FD, F_SETFD, FD_CLOEXEC);
+        return WIRE_LAYERS_FD;
+}
+
+/* What a warden is born with. */
+static void take_given(struct warden *w, bool kept)
 {
         const struct timeval patience = { .tv_sec = FRONT_PATIENCE_S };
-        sigset_t none;
-        int r;
 
         w->front = WIRE_WARDEN_FD;
-        w->state = WIRE_FRESH;
-        w->init_exe = -1;
         w->keeper = kept ? WIRE_KEEPER_FD : -1;
+        w->is_kept = kept;
+        w->layers = kept ? take_layers() : -1;
+        for (unsigned i = 0; i < WIRE_ROOTS; i++)
+                w->roots[i] = -1;
+        w->registry = -1;
         fcntl(w->front, F_SETFD, FD_CLOEXEC);
         if (kept)
                 fcntl(w->keeper, F_SETFD, FD_CLOEXEC);
         setsockopt(w->front, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+/* is_resumed: our predecessor's boxes are in the table, and its cgroups are ours. */
+static int set_up(struct warden *w, bool is_resumed, struct cay_error *err)
+{
+        sigset_t none;
+        int r;
+
+        w->state = WIRE_FRESH;
+        w->init_exe = -1;
+        w->signals = 0;
+        w->is_upgrading = false;
+        warden_upgrade_note_program();
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL); /* the caller's is its own */
         signal(SIGPIPE, SIG_IGN);
@@ -314,7 +367,7 @@ static int set_up(struct warden *w, bool kept, struct cay_error *err)
         w->self = w->ids.source != CAY_IDS_HOST || must_make_own_mounts();
         if (sys_pidfd_open(getpid(), 0) == -ENOSYS && watch_signals(w) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a descriptor for signals");
-        r = sys_cgroup_host_open(&w->cgroups);
+        r = is_resumed ? 0 : sys_cgroup_host_open(&w->cgroups);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "look at the host's cgroups");
         w->init_exe = open_init(w->self);
@@ -326,8 +379,9 @@ static int set_up(struct warden *w, bool kept, struct cay_error *err)
         cay_step_reached(w->steps, CAY_STEP_warden_up);
         cay_records_sweep(&w->cgroups);
         cay_step_reached(w->steps, CAY_STEP_swept);
-        warden_watch(w, w->front, WATCH_FRONT, NULL);
-        if (kept)
+        if (w->front >= 0)
+                warden_watch(w, w->front, WATCH_FRONT, NULL);
+        if (w->keeper >= 0)
                 warden_watch(w, w->keeper, WATCH_KEEPER, NULL);
         return 0;
 }
@@ -360,6 +414,7 @@ static void hang_up(struct warden *w)
         if (w->front >= 0)
                 close(w->front); /* epoll forgets it: nobody else has it */
         w->front = -1;
+        warden_boxes_unasked(w);
 }
 
 static void take_front(struct warden *w, int fd)
@@ -373,25 +428,81 @@ static void take_front(struct warden *w, int fd)
         warden_watch(w, fd, WATCH_FRONT, NULL);
 }
 
-/* The next front, or the keeper's own end, and with it everything's. */
-static void on_keeper(struct warden *w)
+static void answer_keeper(struct warden *w, uint32_t type, const struct cay_error *err)
 {
-        struct wire_front say = { 0 };
+        struct wire_kept a = { .magic = WIRE_MAGIC, .size = sizeof(a), .type = type, .code = err->code };
+
+        snprintf(a.text, sizeof(a.text), "%s", err->msg);
+        send(w->keeper, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT); /* should it be gone, its socket tells */
+}
+
+static bool take_root(struct warden *w, uint32_t nr, int fd)
+{
+        if (nr >= WIRE_ROOTS || w->roots[nr] >= 0) /* the list is given once */
+                return false;
+        w->roots[nr] = fd;
+        return true;
+}
+
+/* The keeper is our own; that it is looked at all the same costs nothing. false: that was not said by it. */
+static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds, unsigned count)
+{
+        struct cay_error err = { 0 };
+
+        if (say->magic != WIRE_MAGIC || say->size != sizeof(*say) ||
+            count != (say->type <= WIRE_KEEPER_REGISTRY))
+                return false;
+        switch (say->type) {
+        case WIRE_KEEPER_FRONT:
+                take_front(w, fds[0]);
+                return true;
+        case WIRE_KEEPER_DOOR:
+                warden_door_note(&w->door, fds[0]);
+                close(fds[0]);
+                return true;
+        case WIRE_KEEPER_ROOT:
+                return take_root(w, say->nr, fds[0]);
+        case WIRE_KEEPER_REGISTRY:
+                if (w->registry >= 0)
+                        close(w->registry);
+                w->registry = fds[0];
+                return true;
+        case WIRE_KEEPER_CHECK:
+                warden_upgrade_check(w, &err);
+                answer_keeper(w, say->type, &err);
+                return true;
+        case WIRE_KEEPER_UPGRADE:
+                w->is_upgrading = true; /* as soon as no box is on its way */
+                return true;
+        }
+        return false;
+}
+
+/* What the keeper says, or its end, and with it everything's. false: it has nothing to say now. */
+static bool on_keeper(struct warden *w)
+{
+        struct wire_keeper say = { 0 };
         int fds[SYS_FDS_MAX];
         unsigned count = 0;
         ssize_t n = sys_recv_fds(w->keeper, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
 
         if (n == -EAGAIN || n == -EINTR)
-                return;
-        if (n == (ssize_t)sizeof(say) && count == 1 && say.magic == WIRE_MAGIC && say.size == sizeof(say)) {
-                take_front(w, fds[0]);
-                return;
-        }
+                return false;
+        if (n == (ssize_t)sizeof(say) && obey(w, &say, fds, count))
+                return true;
         sys_close_fds(fds, n < 0 ? 0 : count);
         epoll_ctl(w->epoll, EPOLL_CTL_DEL, w->keeper, NULL);
         close(w->keeper);
         w->keeper = -1;
         hang_up(w);
+        return false;
+}
+
+/* Before a front is listened to: what was said about it and for it before it was there has been heard. */
+static void hear_keeper(struct warden *w)
+{
+        while (w->keeper >= 0 && on_keeper(w))
+                ;
 }
 
 static void on_signals(struct warden *w)
@@ -417,40 +528,94 @@ static void on_event(struct warden *w, const struct epoll_event *ev)
         struct warden_box *box = &w->boxes[(uint32_t)ev->data.u64];
 
         if (kind == WATCH_FRONT) {
+                hear_keeper(w);
                 if (w->front >= 0 && !on_request(w))
                         hang_up(w);
         } else if (kind == WATCH_KEEPER) {
-                on_keeper(w);
+                hear_keeper(w);
         } else if (kind == WATCH_SIGNAL) {
                 on_signals(w);
         } else if (kind == WATCH_STATUS && box->state == BOX_MAKING) {
                 warden_box_on_status(w, box);
         } else if (kind == WATCH_PIDFD && (box->state == BOX_MAKING || box->state == BOX_LIVE)) {
                 warden_box_on_exit(w, box);
+        } else if (kind == WATCH_PIDFD && box->state == BOX_LEAVING) {
+                warden_box_left(w, box);
         }
 }
 
-int warden_main(bool kept)
+static bool has_boxes_on_their_way(const struct warden *w)
 {
-        static struct warden w;
+        for (unsigned i = 0; i < w->rows; i++)
+                if (w->boxes[i].state == BOX_MAKING || w->boxes[i].state == BOX_LEAVING)
+                        return true;
+        return false;
+}
+
+static void upgrade(struct warden *w)
+{
         struct cay_error err = { 0 };
+
+        w->is_upgrading = false;
+        warden_upgrade(w, &err); /* does not come back, but for */
+        if (w->keeper >= 0)
+                answer_keeper(w, WIRE_KEEPER_UPGRADE, &err);
+}
+
+static int serve(struct warden *w)
+{
         struct epoll_event events[64];
 
-        if (set_up(&w, kept, &err) < 0)
-                return refuse(&w, &err);
-        while (w.front >= 0 || w.keeper >= 0) {
-                int n = epoll_wait(w.epoll, events, CAY_COUNT(events), -1);
+        while (w->front >= 0 || w->keeper >= 0) {
+                int n = epoll_wait(w->epoll, events, CAY_COUNT(events), warden_has_leaving(w) ? LOOK_MS : -1);
 
                 if (n < 0 && errno != EINTR)
                         break;
                 for (int i = 0; i < n; i++)
-                        on_event(&w, &events[i]);
+                        on_event(w, &events[i]);
+                warden_boxes_overdue(w);
+                if (w->is_upgrading && !has_boxes_on_their_way(w))
+                        upgrade(w);
         }
-        for (unsigned i = 0; i < w.rows; i++)
-                if (w.boxes[i].state != BOX_FREE) {
-                        warden_box_doom(&w, &w.boxes[i], NULL);
-                        warden_box_unmake(&w, &w.boxes[i]);
+        for (unsigned i = 0; i < w->rows; i++)
+                if (w->boxes[i].state != BOX_FREE) {
+                        warden_box_doom(w, &w->boxes[i], NULL);
+                        warden_box_unmake(w, &w->boxes[i]);
                 }
         cay_records_close();
-        return w.failed;
+        return w->failed;
+}
+
+static struct warden warden; /* large, and touched only as far as it is used */
+
+int warden_main(bool kept)
+{
+        struct cay_error err = { 0 };
+
+        take_given(&warden, kept);
+        if (set_up(&warden, false, &err) < 0)
+                return refuse(&warden, &err);
+        return serve(&warden);
+}
+
+/* In place of the warden that executed us. */
+int warden_main_resume(int state_fd)
+{
+        struct warden *w = &warden;
+        struct cay_error err = { 0 };
+
+        if (warden_upgrade_load(w, state_fd, &err) < 0) {
+                dprintf(STDERR_FILENO, "cay-warden: %s\n", err.msg); /* where the keeper is, nobody knows */
+                return 1;
+        }
+        w->front = -1; /* the next one is the keeper's to hand over */
+        if (set_up(w, true, &err) < 0)
+                return answer_keeper(w, WIRE_KEEPER_UPGRADE, &err), 1;
+        for (unsigned i = 0; i < w->rows; i++)
+                if (w->boxes[i].state == BOX_LIVE && w->boxes[i].pidfd >= 0)
+                        warden_watch(w, w->boxes[i].pidfd, WATCH_PIDFD, &w->boxes[i]);
+        if (w->signals > 0)
+                on_signals(w); /* ends that nobody heard */
+        answer_keeper(w, WIRE_KEEPER_UPGRADE, &err);
+        return serve(w);
 }

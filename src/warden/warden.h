@@ -22,6 +22,7 @@
 #include "warden/ids.h"
 #include "warden/isolate.h"
 #include "warden/record.h"
+#include "warden/workspace.h"
 #include "wire/message.h"
 
 #define WARDEN_BOXES 1024u
@@ -31,6 +32,7 @@ enum box_state {
         BOX_MAKING, /* waiting for the status pipe */
         BOX_LIVE,   /* cay-init runs */
         BOX_DEAD,   /* its process is gone; the front has been told */
+        BOX_LEAVING /* it was told to die, and whoever asked for it waits: box.c */
 };
 
 struct warden_box {
@@ -44,14 +46,29 @@ struct warden_box {
         struct cay_record record;
         struct cay_ids ids;
         struct sys_cgroup cgroup;
+        bool kept;       /* its layer is a file of its own, in the keeper's folder */
+        bool drop_layer; /* and goes with it: made by a make that is not through, or the box is to be destroyed */
+        struct {         /* of a box that leaves */
+                uint32_t type, seq;
+                bool is_asked; /* by a front that is still there */
+                struct wire_stats stats;
+                uint64_t until_ms;
+        } leaving;
 };
 
 struct warden {
         int front, epoll, init_exe;
-        int keeper;         /* while it is there, boxes outlive their front; -1: none */
+        int keeper;            /* while it is there, boxes outlive their front; -1: none */
+        bool is_kept;          /* there is, or was: then the front is a daemon's, and not trusted */
+        int roots[WIRE_ROOTS]; /* folders that clients may name workspaces below; -1: none */
+        int registry;          /* folder below which a box's root may lie; -1: none */
+        struct warden_door door;
+        bool is_upgrading;
         unsigned state;     /* enum wire_state */
         unsigned can_hold;  /* enum wire_limit */
         unsigned can_watch; /* of those, what cay-init holds by watching, for want of a cgroup */
+        int layers;         /* folder of layers that outlive their box; -1: none was given */
+        bool can_keep;      /* there is one, and images can be mounted with other ids */
         bool self;          /* boxes make their own mounts: we may not, or this kernel cannot */
         int signals;        /* where boxes' ends are heard without pidfds; 0: they are not needed */
         struct cay_ids_pool ids;
@@ -64,6 +81,7 @@ struct warden {
 };
 
 int warden_main(bool kept);
+int warden_main_resume(int state_fd); /* upgrade.h */
 
 /* warden.c */
 void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box);
@@ -73,10 +91,22 @@ enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS, WATCH_SIGNAL, WATCH_KEEPER };
 
 /* box.c: life after birth */
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret);
+/* What is true of it as long as it is there: in every answer about it. */
+void warden_box_describe(const struct warden *w, const struct warden_box *box, struct wire_answer *a);
 void warden_box_doom(struct warden *w, struct warden_box *box,
                      struct wire_stats *ret_stats); /* kills; last figures */
 /* Of a doomed box: reaps, removes all that was made, frees the row. false: something stayed, for the next sweep. */
 bool warden_box_unmake(struct warden *w, struct warden_box *box);
+/*
+ * Drops or stops one for a request, and answers it: at once where that takes no waiting, or when its processes are gone. Until then
+ * others are served: the end of a box is the unmounting of its files, which waits for a disk.
+ */
+void warden_box_leave(struct warden *w, struct warden_box *box, const struct wire_request *req,
+                      struct wire_answer *a);
+void warden_box_left(struct warden *w, struct warden_box *box); /* waits for one that leaves, and answers */
+void warden_boxes_overdue(struct warden *w);                    /* ends the waiting for those that do not die */
+void warden_boxes_unasked(struct warden *w);                    /* the front that waits for answers is gone */
+bool warden_has_leaving(const struct warden *w);
 void warden_box_on_exit(struct warden *w, struct warden_box *box);
 void warden_box_on_status(struct warden *w, struct warden_box *box);
 

@@ -14,13 +14,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "box/box_client.h"
 #include "engine/engine_table.h"
+#include "engine/native/native.h"
 #include "fake/fake_engine.h"
 #include "loop/loop.h"
 
@@ -30,6 +33,7 @@
 struct kind {
         const struct cay_engine_ops *ops;
         bool is_fake, needs_root;
+        bool has_keeper; /* native as the daemon has it: layers may outlive their boxes */
 };
 
 struct leftovers {
@@ -50,6 +54,9 @@ struct subject {
         struct box *boxes[BOXES_MAX]; /* attached ones */
         unsigned listed;
         char last_listed[CAY_NAME_MAX + 1];
+        pid_t warden; /* has_keeper: ours */
+        int keeper;
+        char layers[32]; /* folder */
 };
 
 struct box {
@@ -138,6 +145,64 @@ static void open_engine(struct subject *s)
         s->kind->ops->on_gone(s->engine, on_gone, s);
 }
 
+/* What `cay serve` does: a warden that we keep, with a folder for layers, and a link to it. */
+static int start_warden(struct subject *s, int dir)
+{
+        int link[2], keep[2], parked[3];
+        char path[256];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keep), 0);
+        snprintf(path, sizeof(path), "%s/cay-warden", getenv("CAY_BUILD_DIR"));
+        fflush(NULL);
+        s->warden = fork();
+        assert_true(s->warden >= 0);
+        if (s->warden == 0) {
+                parked[0] = fcntl(link[1], F_DUPFD, 100);
+                parked[1] = fcntl(keep[1], F_DUPFD, 100);
+                parked[2] = fcntl(dir, F_DUPFD, 100);
+                for (int i = 0; i < 3; i++)
+                        dup2(parked[i], 3 + i);
+                for (int fd = 6; fd < 200; fd++)
+                        close(fd);
+                execl(path, "cay-warden", "keep", NULL);
+                _exit(127);
+        }
+        close(link[1]);
+        close(keep[1]);
+        s->keeper = keep[0];
+        return link[0];
+}
+
+static void open_kept_engine(struct subject *s)
+{
+        const struct cay_engine_env env = { .loop = s->loop };
+        struct cay_error err = { 0 };
+        int dir;
+
+        cay_str_copy(s->layers, sizeof(s->layers), "/tmp/contract-XXXXXX");
+        assert_non_null(mkdtemp(s->layers));
+        dir = open(s->layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(dir >= 0);
+        if (cay_engine_native_open_link_take(&env, start_warden(s, dir), &s->engine, &err) < 0)
+                fail_msg("open: %s", err.msg);
+        close(dir);
+        s->kind->ops->on_gone(s->engine, on_gone, s);
+}
+
+/* Its folder holds nothing but what is ready for the next one: everything else was destroyed. */
+static unsigned close_warden(struct subject *s)
+{
+        unsigned left = count_entries(s->layers, "");
+        char command[64];
+
+        close(s->keeper);
+        waitpid(s->warden, NULL, 0);
+        snprintf(command, sizeof(command), "rm -r %s", s->layers);
+        assert_int_equal(system(command), 0);
+        return left;
+}
+
 static bool is_skipped(const struct kind *kind)
 {
         return kind->needs_root && geteuid() != 0;
@@ -155,7 +220,11 @@ static int setup(void **state)
                 return 0;
         s.loop = cay_loop_new();
         assert_non_null(s.loop);
-        open_engine(&s);
+        fake_plan.can_keep = kind->is_fake;
+        if (kind->has_keeper)
+                open_kept_engine(&s);
+        else
+                open_engine(&s);
         return 0;
 }
 
@@ -180,6 +249,10 @@ static int teardown(void **state)
         s->kind->ops->close(s->engine);
         cay_loop_round(s->loop, 0);
         cay_loop_free(s->loop);
+        if (s->warden > 0 && close_warden(s) > 0) {
+                print_error("layers were left\n");
+                return -1;
+        }
         after = look();
         /* Fewer scratch folders than before is no fault: opening the engine sweeps what others left. */
         if (after.fds != s->before.fds || after.children != s->before.children ||
@@ -900,6 +973,111 @@ static void a_writable_workspace_is_the_folder_itself(void **state)
         assert_int_equal(rmdir(dir), 0);
 }
 
+static void on_kept(void *ctx, const char *id)
+{
+        struct subject *s = ctx;
+
+        s->listed++;
+        cay_str_copy(s->last_listed, sizeof(s->last_listed), id);
+}
+
+static unsigned kept(struct subject *s)
+{
+        struct cay_error err = { 0 };
+
+        s->listed = 0;
+        assert_int_equal(s->kind->ops->list_kept(s->engine, on_kept, s, &err), 0);
+        return s->listed;
+}
+
+static enum cay_code stop(struct box *b)
+{
+        struct cay_job job;
+
+        detach(b);
+        if (b->box.link_fd >= 0)
+                close(cay_take_fd(b->box.link_fd));
+        prepare_job(&job);
+        b->s->kind->ops->stop(b->s->engine, &b->box, &job);
+        return job_result(b->s, &job);
+}
+
+static void run_ok(struct box *b, const char *line)
+{
+        const char *const argv[] = { "/bin/sh", "-c", line, NULL };
+        static struct exec e;
+
+        if (b->s->kind->is_fake)
+                return;
+        begin_command(b, &e, argv, 0);
+        wait_for(b->s, &e.ended);
+        assert_string_equal(cay_buf_data(&e.err), "");
+        assert_int_equal(e.end.exec.exit_code, 0);
+        end_exec(&e);
+}
+
+static void a_stopped_box_goes_on_with_its_files(void **state)
+{
+        struct subject *s = subject(state);
+        static struct box b;
+
+        if (!(s->engine->caps & CAY_ENGINE_CAN_KEEP))
+                return;
+        for (unsigned plain = 0; plain < 2; plain++) {
+                prepare_box(s, &b, "kept");
+                b.spec.keep = true;
+                b.spec.host_plain = plain;
+                assert_int_equal(create(&b), CAY_OK);
+                assert_true(b.box.kept);
+                attach(&b, b.box.secret);
+                run_ok(&b, "echo here > /workspace/f; echo home > /home/sandbox/h; mkdir /tmp/d; ln -s / "
+                           "/tmp/d/l");
+                for (unsigned i = 0; i < 3; i++) {
+                        assert_int_equal(stop(&b), CAY_OK);
+                        assert_int_equal(stop(&b), CAY_OK); /* once more changes nothing */
+                        assert_int_equal(listed(s), 0);
+                        assert_int_equal(kept(s), 1);
+                        assert_string_equal(s->last_listed, "kept");
+                        b.spec.go_on = true;
+                        assert_int_equal(create(&b), CAY_OK);
+                        assert_true(b.box.kept);
+                        attach(&b, b.box.secret);
+                        run_ok(&b, "test $(cat /workspace/f) = here && test $(cat /home/sandbox/h) = home && "
+                                   "test -L /tmp/d/l && "
+                                   "test $(stat -c %u /home/sandbox/h) = 1001 && touch /workspace/again");
+                }
+                assert_int_equal(destroy(&b), CAY_OK);
+                assert_int_equal(kept(s), 0);
+        }
+}
+
+static void files_that_are_not_there_are_not_made_anew(void **state)
+{
+        struct subject *s = subject(state);
+        static struct box b;
+
+        if (!(s->engine->caps & CAY_ENGINE_CAN_KEEP))
+                return;
+        prepare_box(s, &b, "never-was");
+        b.spec.keep = b.spec.go_on = true;
+        assert_int_equal(create(&b), CAY_CONFLICT);
+        assert_int_equal(b.box.link_fd, -1);
+        assert_int_equal(kept(s), 0);
+        b.spec.go_on = false;
+        assert_int_equal(create(&b), CAY_OK);
+        attach(&b, b.box.secret);
+        assert_int_equal(stop(&b), CAY_OK);
+        assert_int_equal(create(&b), CAY_EXISTS); /* nor are those that are there lost to a new one */
+        assert_int_equal(kept(s), 1);
+        assert_int_equal(destroy(&b), CAY_OK); /* of one that has no box */
+        assert_int_equal(kept(s), 0);
+        b.spec.go_on = true;
+        assert_int_equal(create(&b), CAY_CONFLICT);
+        prepare_box(s, &b, "odd");
+        b.spec.go_on = true;
+        assert_int_equal(create(&b), CAY_INVALID);
+}
+
 static const struct {
         const char *name;
         void (*run)(void **state);
@@ -928,6 +1106,8 @@ static const struct {
         PROMISE(closing_destroys_what_is_left_and_finishes_every_job),
         PROMISE(a_hundred_leave_nothing),
         PROMISE(a_writable_workspace_is_the_folder_itself),
+        PROMISE(a_stopped_box_goes_on_with_its_files),
+        PROMISE(files_that_are_not_there_are_not_made_anew),
 };
 
 #define ENGINES_MAX 8
@@ -944,12 +1124,19 @@ int main(void)
         for (unsigned i = 0; cay_engine_at(i) != NULL && kind_count < ENGINES_MAX; i++)
                 kinds[kind_count++] =
                         (struct kind){ .ops = cay_engine_at(i), .needs_root = !cay_engine_at(i)->lacks };
+        kinds[kind_count++] =
+                (struct kind){ .ops = &cay_engine_native_ops, .needs_root = true, .has_keeper = true };
         for (unsigned k = 0; k < kind_count; k++) {
                 for (unsigned i = 0; i < CAY_COUNT(promises); i++) {
+                        /* There boxes outlive the engine, and a folder needs somebody's right. */
+                        if (kinds[k].has_keeper &&
+                            (promises[i].run == closing_destroys_what_is_left_and_finishes_every_job ||
+                             promises[i].run == a_writable_workspace_is_the_folder_itself))
+                                continue;
                         if (only != NULL && strcmp(only, kinds[k].ops->name) != 0)
                                 continue;
-                        snprintf(names[count], sizeof(names[count]), "%s: %s", kinds[k].ops->name,
-                                 promises[i].name);
+                        snprintf(names[count], sizeof(names[count]), "%s%s: %s", kinds[k].ops->name,
+                                 kinds[k].has_keeper ? " (kept)" : "", promises[i].name);
                         tests[count] = (struct CMUnitTest){ names[count], promises[i].run, setup, teardown,
                                                             &kinds[k] };
                         count++;

@@ -9,9 +9,11 @@
 #include "base/str.h"
 
 #define BOXES_MAX 64
+#define LAYERS_MAX 64
 
 struct fake_plan fake_plan = { .script.end.last_denied = -1 };
 static unsigned alive, creates;
+static char layers[LAYERS_MAX][CAY_NAME_MAX + 1]; /* "": free */
 
 struct box {
         struct fake_engine *engine;
@@ -38,6 +40,36 @@ void fake_plan_reset(void)
 {
         fake_plan = (struct fake_plan){ .script.end.last_denied = -1 };
         creates = 0;
+        memset(layers, 0, sizeof(layers));
+}
+
+static char *find_layer(const char *id)
+{
+        for (unsigned i = 0; i < LAYERS_MAX; i++)
+                if (strcmp(layers[i], id) == 0)
+                        return layers[i];
+        return NULL;
+}
+
+bool fake_engine_keeps(const char *id)
+{
+        return find_layer(id) != NULL;
+}
+
+void fake_engine_lose_layer(const char *id)
+{
+        char *layer = find_layer(id);
+
+        if (layer != NULL)
+                layer[0] = '\0';
+}
+
+void fake_engine_add_layer(const char *id)
+{
+        char *layer = find_layer(id) != NULL ? find_layer(id) : find_layer("");
+
+        if (layer == NULL || !cay_str_copy(layer, sizeof(layers[0]), id))
+                abort();
 }
 
 unsigned fake_engine_boxes(void)
@@ -61,6 +93,8 @@ static void finish(struct fake_engine *fe, struct cay_job *job, enum cay_code co
 
         if (code != CAY_OK)
                 cay_fail(&err, code, "fake engine: %s", what);
+        if (code == CAY_CONFLICT && strcmp(what, "its files are gone") == 0)
+                err.sys = ENOENT;
         cay_job_finish(cay_loop_jobs(fe->loop), job, code != CAY_OK ? &err : NULL);
 }
 
@@ -102,6 +136,7 @@ static int fake_open(const struct cay_engine_env *env, struct cay_engine **ret, 
         if (fe == NULL)
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         fe->engine.ops = &cay_engine_fake_ops;
+        fe->engine.caps = fake_plan.can_keep ? CAY_ENGINE_CAN_KEEP : 0;
         fe->loop = env->loop;
         *ret = &fe->engine;
         return 0;
@@ -186,6 +221,12 @@ static enum cay_code refuse(struct fake_engine *fe, const struct cay_spec *spec,
         *ret_why = "limits that cannot be held";
         if (cay_limits_set_mask(&spec->limits) & fake_plan.cannot_hold & ~spec->may_skip)
                 return CAY_UNSUPPORTED;
+        *ret_why = "its files are gone";
+        if (spec->go_on && find_layer(spec->id) == NULL)
+                return CAY_CONFLICT;
+        *ret_why = "its files are there already";
+        if (spec->keep && !spec->go_on && find_layer(spec->id) != NULL)
+                return CAY_EXISTS;
         *ret_why = "too many";
         return fe->count >= BOXES_MAX ? CAY_LIMIT : CAY_OK;
 }
@@ -216,6 +257,9 @@ static void fake_create(struct cay_engine *e, const struct cay_spec *spec, struc
         cay_str_copy(b->id, sizeof(b->id), spec->id);
         cay_str_copy(box->id, sizeof(box->id), spec->id);
         box->skipped = cay_limits_set_mask(&spec->limits) & fake_plan.cannot_hold;
+        box->kept = spec->keep && fe->engine.caps & CAY_ENGINE_CAN_KEEP;
+        if (box->kept)
+                fake_engine_add_layer(spec->id);
         b->next = fe->boxes;
         fe->boxes = b;
         fe->count++;
@@ -298,7 +342,7 @@ static void on_destroyed(struct cay_timer *t)
         finish_destroy(cay_container_of(t, struct box, timer));
 }
 
-static void fake_destroy(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
+static void unmake(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
         struct fake_engine *fe = self(e);
         struct box *b = find(fe, box->id);
@@ -320,6 +364,27 @@ static void fake_destroy(struct cay_engine *e, struct cay_engine_box *box, struc
                 cay_timer_set(fe->loop, &b->timer, fake_plan.destroy_ms, on_destroyed);
         else
                 finish_destroy(b);
+}
+
+static void fake_destroy(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
+{
+        if (fake_plan.destroy_fails == CAY_OK)
+                fake_engine_lose_layer(box->id);
+        unmake(e, box, job);
+}
+
+static void fake_stop(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
+{
+        unmake(e, box, job);
+}
+
+static int fake_list_kept(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx,
+                          struct cay_error *err)
+{
+        for (unsigned i = 0; i < LAYERS_MAX; i++)
+                if (layers[i][0] != '\0')
+                        each(ctx, layers[i]);
+        return 0;
 }
 
 static void fake_on_gone(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx)
@@ -385,6 +450,8 @@ const struct cay_engine_ops cay_engine_fake_ops = {
         .thaw = fake_thaw,
         .stats = fake_stats,
         .destroy = fake_destroy,
+        .stop = fake_stop,
+        .list_kept = fake_list_kept,
         .on_gone = fake_on_gone,
         .list = fake_list,
 };

@@ -15,6 +15,7 @@ struct fake_plan {
         unsigned cannot_hold;             /* limits (mask) */
         struct cay_engine_stats stats;    /* as of stats and destroy */
         unsigned gone_after_ms;           /* the box goes by itself after so long, its link too */
+        bool can_keep;                    /* stop keeps layers; they outlive the engine, until the reset */
 };
 
 extern struct fake_plan fake_plan;
@@ -28,5 +29,8 @@ void fake_engine_vanish_init(struct cay_engine *e,
                              const char *id); /* its init goes, the shell of the box is left */
 bool fake_engine_has(struct cay_engine *e, const char *id);
 bool fake_engine_is_frozen(struct cay_engine *e, const char *id);
+bool fake_engine_keeps(const char *id); /* there is a layer of this id */
+void fake_engine_lose_layer(const char *id);
+void fake_engine_add_layer(const char *id);
 unsigned fake_engine_boxes(void);   /* alive in all engines, also half made ones */
 unsigned fake_engine_creates(void); /* asked for since the last reset */

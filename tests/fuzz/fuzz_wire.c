@@ -52,7 +52,8 @@ static void check_error(const struct cay_error *err)
 static void one_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count)
 {
         struct cay_error err = { 0 };
-        struct given given;
+        struct given given = { .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace = { .fd = -1 } };
+        bool by_folder = p->flags & WIRE_PLAN_WORKSPACE && !(p->flags & WIRE_PLAN_WORKSPACE_BELOW);
         unsigned skipped = ~0u;
 
         if (check_plan(w, p, fds, count, &given, &err) < 0) {
@@ -68,9 +69,13 @@ static void one_plan(struct warden *w, const struct wire_plan *p, const int *fds
         must(is_kind(given.link, S_IFSOCK));
         must((given.rootfs >= 0) == !!(p->flags & WIRE_PLAN_ROOTFS) &&
              (given.rootfs < 0 || is_kind(given.rootfs, S_IFDIR)));
-        must((given.workspace >= 0) == !!(p->flags & WIRE_PLAN_WORKSPACE) &&
-             (given.workspace < 0 || is_kind(given.workspace, S_IFDIR)));
-        must(1u + (given.rootfs >= 0) + (given.workspace >= 0) == count);
+        must((given.folder >= 0) == by_folder && (given.folder < 0 || is_kind(given.folder, S_IFDIR)));
+        must((given.peer >= 0) == !!(p->flags & WIRE_PLAN_WORKSPACE_PEER) &&
+             (given.peer < 0 || is_kind(given.peer, S_IFSOCK)));
+        must((given.workspace.fd >= 0) == !!(p->flags & WIRE_PLAN_WORKSPACE));
+        must(given.workspace.fd < 0 || is_kind(given.workspace.fd, S_IFDIR));
+        warden_workspace_close(&given.workspace);
+        must(1u + (given.rootfs >= 0) + (given.folder >= 0) + (given.peer >= 0) == count);
         if (check_limits(w, p, &skipped, &err) < 0) {
                 check_error(&err);
                 must(err.code == CAY_UNSUPPORTED);
@@ -84,14 +89,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static struct warden w;
         const struct wire_request *req;
         unsigned state, count;
-        int fds[3];
+        int fds[4];
         void *exact;
 
         if (size < HEAD)
                 return 0;
         state = data[0] & 3;
         count = data[0] >> 2 & 31;
-        for (unsigned i = 0; i < 3; i++)
+        for (unsigned i = 0; i < 4; i++)
                 fds[i] = kinds()[data[1] >> 2 * i & 3];
         w.can_hold = data[2];
         data += HEAD;
@@ -101,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(exact, data, size);
         req = exact;
         if (wire_request_check(req, (int64_t)size, count, state) == 0) {
-                must(size == sizeof(*req) && req->seq != 0 && count <= 3 && state != 0);
+                must(size == sizeof(*req) && req->seq != 0 && count <= 4 && state != 0);
                 must(req->type > WIRE_NONE && req->type < WIRE_TYPE_COUNT);
                 must(strcmp(wire_request_name(req->type), "?") != 0);
                 must((req->type == WIRE_hello) == !(state & WIRE_READY) ||

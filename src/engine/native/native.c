@@ -11,6 +11,7 @@
 
 #define HELLO_WAIT_MS 10000
 #define BOXES_MAX 1024u
+#define LAYERS_MAX (1u << 20)
 
 static const struct
 { /* core's limits that the warden holds, by its own bits; the rest are cay-init's and ours */
@@ -30,9 +31,9 @@ struct cay_engine_native {
         struct cay_loop *loop;
         struct warden_client warden;
         struct warden_call hello;
-        struct cay_steps steps;     /* reached in this process */
-        unsigned can_hold, watched; /* wire bits */
-        struct cay_error refused;   /* what the hello was answered with */
+        struct cay_steps steps;   /* reached in this process */
+        unsigned can_hold;        /* wire bits */
+        struct cay_error refused; /* what the hello was answered with */
         bool greeted;
         bool lost_boxes; /* the warden went before they did */
         void (*gone)(void *ctx, const char *id);
@@ -105,7 +106,7 @@ static void on_hello(struct warden_call *call, const struct wire_answer *a)
                 snprintf(e->refused.msg, sizeof(e->refused.msg), "%s", a->text);
         } else {
                 e->can_hold = a->hello.can_hold;
-                e->watched = a->hello.watched;
+                e->engine.caps = a->hello.can_keep ? CAY_ENGINE_CAN_KEEP : 0;
         }
 }
 
@@ -192,6 +193,20 @@ static void on_listed(struct warden_call *call, const struct wire_answer *a)
                 c->answer = *a;
 }
 
+/* Waits for the answer: at start-up. */
+static int ask_now(struct cay_engine_native *e, struct list_call *call, struct wire_request *req,
+                   struct cay_error *err)
+{
+        call->answered = false;
+        warden_client_ask(&e->warden, &call->warden, req, NULL, 0);
+        warden_client_await(&e->warden, &call->warden, HELLO_WAIT_MS);
+        if (call->answered && call->answer.code == CAY_OK)
+                return 0;
+        if (!call->answered)
+                warden_client_forget(&e->warden, &call->warden); /* it stands on the caller's stack */
+        return cay_fail(err, CAY_UNAVAILABLE, "the warden does not tell its sandboxes");
+}
+
 /* What fronts before us made: asked for one by one, at start-up. */
 static int learn_boxes(struct cay_engine_native *e, struct cay_error *err)
 {
@@ -200,14 +215,8 @@ static int learn_boxes(struct cay_engine_native *e, struct cay_error *err)
         for (unsigned i = 0; i < BOXES_MAX; i++) {
                 struct wire_request req = { .type = WIRE_box_list, .list.from = call.answer.list.next };
 
-                call.answered = false;
-                warden_client_ask(&e->warden, &call.warden, &req, NULL, 0);
-                warden_client_await(&e->warden, &call.warden, HELLO_WAIT_MS);
-                if (!call.answered || call.answer.code != CAY_OK) {
-                        call.warden.seq = 0;
-                        e->warden.calls = NULL; /* it stands on this stack, and nothing else was asked */
-                        return cay_fail(err, CAY_UNAVAILABLE, "the warden does not tell its sandboxes");
-                }
+                if (ask_now(e, &call, &req, err) < 0)
+                        return -1;
                 call.answer.list.id[CAY_NAME_MAX] = '\0';
                 if (call.answer.list.id[0] == '\0')
                         break;
@@ -291,17 +300,18 @@ static void on_answer(struct warden_call *warden_call, const struct wire_answer 
         if (a && err.code == CAY_OK) {
                 const struct wire_stats *s = &a->box.stats;
 
-                if (c->type == WIRE_box_make)
+                if (c->type == WIRE_box_make || c->type == WIRE_box_link) {
                         c->box->skipped = from_wire(a->box.skipped);
-                if (c->type == WIRE_box_make || c->type == WIRE_box_link)
-                        c->box->watched = from_wire(c->e->watched) & ~c->box->skipped;
-                if (c->type == WIRE_box_stat || c->type == WIRE_box_drop)
+                        c->box->watched = from_wire(a->box.watched);
+                        c->box->kept = a->box.kept;
+                }
+                if (c->type == WIRE_box_stat || c->type == WIRE_box_drop || c->type == WIRE_box_stop)
                         c->box->stats = (struct cay_engine_stats){ s->memory_bytes, s->memory_peak_bytes,
                                                                    s->oom_kills,    s->pids,
                                                                    s->pids_refused, s->cpu_us };
         }
         if (c->box && ((c->type == WIRE_box_make && err.code != CAY_OK && err.code != CAY_EXISTS) ||
-                       c->type == WIRE_box_drop))
+                       c->type == WIRE_box_drop || (c->type == WIRE_box_stop && err.code == CAY_OK)))
                 forget_id(c->e, c->box->id);
         if ((c->type == WIRE_box_make || c->type == WIRE_box_link) && err.code != CAY_OK &&
             c->box->link_fd >= 0) {
@@ -347,6 +357,23 @@ static bool knows_id(const struct cay_engine_native *e, const char *id)
         return false;
 }
 
+/* By descriptor, with who passed it where the warden asks for that, or by a root and a name; which of them counts, it decides. */
+static void add_workspace(const struct cay_spec *spec, struct wire_plan *p, int *fds, unsigned *count)
+{
+        if (spec->workspace_root > 0) {
+                p->flags |= WIRE_PLAN_WORKSPACE | WIRE_PLAN_WORKSPACE_BELOW;
+                p->workspace_root = spec->workspace_root - 1;
+                snprintf(p->workspace_below, sizeof(p->workspace_below), "%s", spec->workspace_below);
+        } else if (spec->workspace_fd >= 0) {
+                p->flags |= WIRE_PLAN_WORKSPACE;
+                fds[(*count)++] = spec->workspace_fd;
+                if (spec->workspace_peer > 0) {
+                        p->flags |= WIRE_PLAN_WORKSPACE_PEER;
+                        fds[(*count)++] = spec->workspace_peer;
+                }
+        }
+}
+
 /* link_fd is there before the job is finished: frames sent now wait in the socket until cay-init reads them. */
 static void native_create(struct cay_engine *engine, const struct cay_spec *spec, struct cay_engine_box *box,
                           struct cay_job *job)
@@ -356,7 +383,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         struct wire_request req = { .type = WIRE_box_make };
         struct wire_plan *p = &req.plan;
         struct cay_error err = { 0 };
-        int links[2], fds[3];
+        int links[2], fds[4];
         unsigned count = 0;
 
         box->link_fd = -1;
@@ -386,6 +413,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         p->disk_bytes = l->disk_bytes;
         p->inodes = l->inodes;
         p->flags = (spec->read_only ? WIRE_PLAN_READ_ONLY : 0) | (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) |
+                   (spec->keep ? WIRE_PLAN_KEEP : 0) | (spec->go_on ? WIRE_PLAN_GO_ON : 0) |
                    (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
                    (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0) |
                    (spec->workspace_cow ? WIRE_PLAN_WORKSPACE_COW : 0);
@@ -394,10 +422,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
                 p->flags |= WIRE_PLAN_ROOTFS;
                 fds[count++] = spec->rootfs_fd;
         }
-        if (spec->workspace_fd >= 0) {
-                p->flags |= WIRE_PLAN_WORKSPACE;
-                fds[count++] = spec->workspace_fd;
-        }
+        add_workspace(spec, p, fds, &count);
         note_id(e, spec->id);
         box->link_fd = links[0];
         ask(e, &req, box, job, fds, count);
@@ -448,6 +473,35 @@ static void native_stats(struct cay_engine *engine, struct cay_engine_box *box, 
 static void native_destroy(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
 {
         ask_about(engine, WIRE_box_drop, box->id, box, job);
+}
+
+static void native_stop(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
+{
+        ask_about(engine, WIRE_box_stop, box->id, box, job);
+}
+
+/* Asked for page by page; a folder that changes meanwhile is read like any folder. */
+static int native_list_kept(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx,
+                            struct cay_error *err)
+{
+        struct cay_engine_native *e = self(engine);
+        struct list_call call = { .warden.on_answer = on_listed };
+
+        for (unsigned i = 0; i < LAYERS_MAX / WIRE_LAYERS; i++) {
+                struct wire_request req = { .type = WIRE_layer_list, .layers.from = call.answer.layers.next };
+
+                if (ask_now(e, &call, &req, err) < 0)
+                        return -1;
+                for (unsigned k = 0; k < call.answer.layers.count && k < WIRE_LAYERS; k++) {
+                        char *id = call.answer.layers.ids[k];
+
+                        id[CAY_NAME_MAX] = '\0';
+                        each(ctx, id);
+                }
+                if (!call.answer.layers.more)
+                        break;
+        }
+        return 0;
 }
 
 static void native_on_gone(struct cay_engine *engine, void (*gone)(void *ctx, const char *id), void *ctx)
@@ -510,6 +564,8 @@ const struct cay_engine_ops cay_engine_native_ops = {
         .freeze = native_freeze,
         .thaw = native_thaw,
         .stats = native_stats,
+        .stop = native_stop,
+        .list_kept = native_list_kept,
         .destroy = native_destroy,
         .on_gone = native_on_gone,
         .list = native_list,

@@ -271,3 +271,14 @@ void warden_client_await(struct warden_client *c, struct warden_call *call, int 
                 receive(c);
         }
 }
+
+void warden_client_forget(struct warden_client *c, struct warden_call *call)
+{
+        for (struct warden_call **at = &c->calls; *at; at = &(*at)->next) {
+                if (*at != call)
+                        continue;
+                *at = call->next;
+                call->seq = 0;
+                return;
+        }
+}

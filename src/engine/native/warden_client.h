@@ -40,3 +40,5 @@ void warden_client_ask(struct warden_client *c, struct warden_call *call, struct
                        const int *fds, unsigned fd_count);
 /* Waits for the answer of one call, handling others meanwhile; at most ms. */
 void warden_client_await(struct warden_client *c, struct warden_call *call, int ms);
+/* Its answer is not waited for any more. */
+void warden_client_forget(struct warden_client *c, struct warden_call *call);

@@ -160,13 +160,30 @@ int rig_start_kept(struct rig *rig)
         return ends[0];
 }
 
+void rig_say(int keeper, uint32_t type, uint32_t nr, int fd)
+{
+        struct wire_keeper say = { WIRE_MAGIC, sizeof(say), type, nr };
+
+        assert_int_equal(sys_send_fds(keeper, &say, sizeof(say), &fd, fd >= 0, 0), sizeof(say));
+}
+
+struct wire_kept rig_hear(int keeper)
+{
+        struct pollfd p = { .fd = keeper, .events = POLLIN };
+        struct wire_kept a = { 0 };
+
+        assert_int_equal(poll(&p, 1, RIG_WAIT_MS), 1);
+        assert_int_equal(recv(keeper, &a, sizeof(a), 0), sizeof(a));
+        assert_int_equal(a.magic, WIRE_MAGIC);
+        return a;
+}
+
 void rig_next_front(struct rig *rig, int keeper)
 {
-        struct wire_front say = { WIRE_MAGIC, sizeof(say) };
         int socks[2];
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
-        assert_int_equal(sys_send_fds(keeper, &say, sizeof(say), &socks[1], 1, 0), sizeof(say));
+        rig_say(keeper, WIRE_KEEPER_FRONT, 0, socks[1]);
         close(socks[1]);
         if (rig->sock >= 0)
                 close(rig->sock);

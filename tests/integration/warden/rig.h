@@ -57,12 +57,14 @@ void rig_start(struct rig *rig, void (*prepare)(void));
 void rig_start_raw(struct rig *rig, void (*prepare)(void)); /* without the hello */
 int rig_start_kept(struct rig *rig);              /* "cay-warden keep", greeted; returns the keeper's end */
 void rig_next_front(struct rig *rig, int keeper); /* the rig becomes the next front, and greets */
-void rig_stop(struct rig *rig);                   /* closes the link and waits for the warden to be gone */
-void rig_kill(struct rig *rig);                   /* SIGKILL */
-void rig_abandon(struct rig *rig);                /* like stop, for the end of a test that failed */
-bool rig_ends(struct rig *rig);                   /* the warden ends by itself within the deadline */
-void rig_own_mounts(void);                        /* for prepare: a private mount namespace */
-const char *rig_folder(void);                     /* for files of a test; removed with all it holds */
+void rig_say(int keeper, uint32_t type, uint32_t nr, int fd); /* as the keeper; fd -1: none */
+struct wire_kept rig_hear(int keeper);                        /* what the warden answers it */
+void rig_stop(struct rig *rig);    /* closes the link and waits for the warden to be gone */
+void rig_kill(struct rig *rig);    /* SIGKILL */
+void rig_abandon(struct rig *rig); /* like stop, for the end of a test that failed */
+bool rig_ends(struct rig *rig);    /* the warden ends by itself within the deadline */
+void rig_own_mounts(void);         /* for prepare: a private mount namespace */
+const char *rig_folder(void);      /* for files of a test; removed with all it holds */
 
 struct wire_request rig_request(struct rig *rig, uint32_t type);
 void rig_send(struct rig *rig, const struct wire_request *req, const int *fds, unsigned count);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A filter of system calls for the whole process, every thread included. For good; needs no_new_privs. */
+#pragma once
+
+#include <linux/filter.h>
+#include <stddef.h>
+
+int sys_seccomp_enter(const struct sock_filter *code, size_t len); /* 0 or -errno */

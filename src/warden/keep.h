@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kept layers: writable layers that outlive their box, so that a sandbox can be stopped and go on.
+ *
+ * Theory of operation. Each is an ext4 image, ID.img, in a folder that the daemon's keeper opened: 0600, never linked to, never named
+ * by anything but an id of the strict form. A new one is a copy of a formatted, empty one of the same size (.base-…, made when it is
+ * first wanted): the copy shares blocks or skips holes, so it costs a fraction of formatting. Ids in an image are those inside the
+ * box (0 is its root), because every mount of it is shifted to the ids that its box has this time.
+ *
+ * Whoever mounts an image locks it first, on the descriptor that the loop device takes: the kernel lets go of the lock when
+ * the last mount of it is gone, not when a process dies. So no image is ever mounted twice, also when a warden was
+ * killed and what it left is still on its way out. A journal mends what a crash interrupted (small ones have none, and are checked
+ * instead). What cannot be mounted is refused with the reason; nothing is ever made anew under an id that had files.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "wire/message.h"
+
+#define KEEP_JOURNAL_FROM (16ull << 20) /* bytes of a layer; smaller ones have no room for a journal */
+
+/*
+ * The layer of an id, mounted detached, not shifted yet: the mount, or -1. go_on: one that is there, CAY_CONFLICT when it is not (sys is
+ * ENOENT then) or cannot be mounted, CAY_UNAVAILABLE while it is still being let go. Else a new one: *ret_made is set as soon as
+ * there is a file, also when the rest fails.
+ */
+int cay_keep_mount(int dir, const char *id, bool go_on, uint64_t bytes, uint64_t inodes, bool *ret_made,
+                   struct cay_error *err);
+/* Removes it; one that is not there is fine. 0 or -errno. Blocks of one that is mounted go with its last mount. */
+int cay_keep_drop(int dir, const char *id);
+/* Some of the ids that have layers, from a place on (0: all); ret->layers is filled. 0 or -errno. */
+int cay_keep_list(int dir, uint64_t from, struct wire_answer *ret);
