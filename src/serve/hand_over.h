@@ -17,10 +17,32 @@ enum {
 };
 
 #define CAY_HAND_MAGIC 0x63617966u
+#define CAY_HAND_DENIED                                                                                      \
+        159 /* exit status of a front that was ended by its filter of system calls; it has named the call */
 #define CAY_HAND_TOKEN 560
+#define CAY_HAND_LOGIN 64
 
 struct cay_hand_ready { /* once, when sandboxes are adopted and requests are answered */
         uint32_t magic, size;
         uint32_t adopted, lost, at_rest, removed;
         char token[CAY_HAND_TOKEN]; /* for the line that is printed; ends with NUL */
+        char login[CAY_HAND_LOGIN]; /* a one-time login, for the same; ends with NUL */
+};
+
+/*
+ * The registry, from the keeper: once before the front is started (it waits in the socket), then after every SIGHUP. Descriptors in
+ * this order: /usr (has_usr), the text as a sealed memory file and its folder (has_text). To be closed when it was looked at.
+ */
+#define CAY_HAND_REGISTRY_MAX (256u * 1024)
+
+struct cay_hand_registry {
+        uint32_t magic, size;
+        uint32_t serial;
+        uint32_t has_usr, has_text;
+};
+
+struct cay_hand_verdict { /* the front's word on it */
+        uint32_t magic, size;
+        uint32_t serial;
+        uint32_t taken;
 };

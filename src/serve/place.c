@@ -7,9 +7,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "sys/fd.h"
 
 #define LOCK "lock"
+#define LAYERS "layers"
 /* Who may connect is decided by the folder that the socket is in; who is calling is said by the kernel. */
 #define SOCKET_MODE 0666
 
@@ -59,6 +61,26 @@ static int lock_folder(struct cay_place *p, const char *path, struct cay_error *
         return 0;
 }
 
+/* The keeper's own, whoever the front becomes: what lies in it is made, mounted and removed by the warden alone. */
+static int open_layers(struct cay_place *p, struct cay_error *err)
+{
+        struct stat st;
+
+        if (mkdirat(p->data_fd, LAYERS, 0700) < 0 && errno != EEXIST)
+                return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
+                                    "make the folder '" LAYERS "' in the data folder");
+        p->layers_fd = sys_open_beneath(p->data_fd, LAYERS, O_RDONLY | O_DIRECTORY, 0);
+        if (p->layers_fd < 0)
+                return cay_fail_sys(err, CAY_INVALID, p->layers_fd,
+                                    "open the folder '" LAYERS "' of the data folder");
+        if (fstat(p->layers_fd, &st) < 0 || st.st_uid != geteuid())
+                return cay_fail(err, CAY_DENIED,
+                                "the folder '" LAYERS "' of the data folder belongs to another");
+        if ((st.st_mode & 077) != 0 && fchmod(p->layers_fd, 0700) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "close the folder '" LAYERS "' to others");
+        return 0;
+}
+
 static int open_sockets(struct cay_place *p, const struct cay_config *c, struct cay_error *err)
 {
         int n = c->socket[0] ? snprintf(p->unix_path, sizeof(p->unix_path), "%s", c->socket)
@@ -83,21 +105,39 @@ static int open_sockets(struct cay_place *p, const struct cay_config *c, struct 
         return 0;
 }
 
+/* For the warden, which resolves what clients name below them. One that is not there is told and left out. */
+static void open_roots(struct cay_place *p, const struct cay_config *c)
+{
+        for (unsigned i = 0; i < c->workspace_roots.count && i < CAY_PLACE_ROOTS; i++) {
+                const char *path = c->workspace_roots.items[i];
+
+                p->root_fds[i] = sys_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+                p->root_count = i + 1;
+                if (p->root_fds[i] < 0)
+                        cay_log_warn("workspace root is not there, ignoring", "path=%s errno=%d", path,
+                                     -p->root_fds[i]);
+        }
+}
+
 int cay_place_open(struct cay_place *p, const struct cay_config *config, struct cay_error *err)
 {
-        p->data_fd = p->lock_fd = p->unix_fd = -1;
+        p->data_fd = p->lock_fd = p->unix_fd = p->layers_fd = -1;
         if (open_folder(p, config->data, err) < 0 || lock_folder(p, config->data, err) < 0 ||
-            open_sockets(p, config, err) < 0)
+            open_layers(p, err) < 0 || open_sockets(p, config, err) < 0)
                 return -1;
+        open_roots(p, config);
         return 0;
 }
 
 void cay_place_close(struct cay_place *p)
 {
-        const int fds[] = { p->unix_fd, p->lock_fd, p->data_fd };
+        const int fds[] = { p->unix_fd, p->layers_fd, p->lock_fd, p->data_fd };
 
         for (unsigned i = 0; i < p->tcp_count; i++)
                 close(p->tcp_fds[i]);
+        for (unsigned i = 0; i < p->root_count; i++)
+                if (p->root_fds[i] >= 0)
+                        close(p->root_fds[i]);
         if (p->unix_path[0])
                 unlink(p->unix_path);
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)

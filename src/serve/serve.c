@@ -12,48 +12,22 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "loop/signal.h"
 #include "serve/hand_over.h"
-#include "serve/place.h"
+#include "serve/resume.h"
+#include "serve/serve_priv.h"
 #include "serve/spawn.h"
 #include "serve/tell.h"
 #include "sys/fd.h"
 #include "sys/unix_socket.h"
 #include "wire/message.h"
 
-#define FRONT_GRACE_MS 5000 /* beyond what requests are given */
 #define WARDEN_GRACE_MS 30000
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS 10000
 #define STEADY_MS 60000  /* a front that lived so long starts from the first pause again */
+#define NOTES_MS 300     /* for a front to store which sandboxes ended with the warden */
 #define FAILURES_MAX 12u /* in a row: then it is given up */
 
-enum step { SERVING, STOPPING_FRONT, STOPPING_WARDEN, STOPPED };
-
-struct keeper {
-        const struct cay_serve_options *options;
-        struct cay_place place;
-        struct cay_loop *loop;
-        struct cay_signal signals;
-        struct cay_timer timer; /* the next front, or patience with a child that is to end */
-        int config_fd;
-
-        pid_t warden;    /* 0: none */
-        int warden_sock; /* our end of the keeper's socket */
-        int link;        /* for the first front of this warden; -1: handed on */
-
-        pid_t front;
-        struct cay_watch front_watch; /* our end of its socket */
-        uint64_t front_since_ms;
-        unsigned failures; /* of fronts or wardens, in a row */
-
-        enum step step;
-        bool was_ready; /* some front was, once */
-        bool failed;
-        struct cay_error err;
-};
-
-static void start_front(struct keeper *k);
 static void stop(struct keeper *k);
 
 static void give_up(struct keeper *k, const struct cay_error *err)
@@ -84,15 +58,37 @@ static int seal_config(struct keeper *k, struct cay_error *err)
 
 /* The warden */
 
+static int say_with(struct keeper *k, uint32_t type, uint32_t nr, int fd)
+{
+        const struct wire_keeper say = { .magic = WIRE_MAGIC, .size = sizeof(say), .type = type, .nr = nr };
+
+        return (int)sys_send_fds(k->warden_sock, &say, sizeof(say), &fd, 1, MSG_NOSIGNAL);
+}
+
+/* What it has to know of clients' folders: from us, since the front is not to be believed. It hears this before it hears a front. */
+static int introduce(struct keeper *k, struct cay_error *err)
+{
+        int r = say_with(k, WIRE_KEEPER_DOOR, 0, k->place.unix_fd);
+
+        for (unsigned i = 0; i < k->place.root_count && r >= 0; i++)
+                if (k->place.root_fds[i] >= 0)
+                        r = say_with(k, WIRE_KEEPER_ROOT, i, k->place.root_fds[i]);
+        if (r >= 0 && cay_registry_keep_folder(&k->registry) >= 0)
+                r = say_with(k, WIRE_KEEPER_REGISTRY, 0, cay_registry_keep_folder(&k->registry));
+        if (r >= 0)
+                r = cay_upgrade_watch(k);
+        return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "instruct the warden") : 0;
+}
+
 static int start_warden(struct keeper *k, struct cay_error *err)
 {
         char *argv[] = { (char *)"cay-warden", (char *)"keep", NULL };
-        int link[2], keep[2], fds[2];
+        int link[2], keep[2], fds[3];
         struct cay_spawn s = { .dir = k->options->program_dir,
                                .program = "cay-warden",
                                .argv = argv,
                                .fds = fds,
-                               .fd_count = 2,
+                               .fd_count = CAY_COUNT(fds),
                                .mask = &k->signals.before };
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0)
@@ -104,6 +100,7 @@ static int start_warden(struct keeper *k, struct cay_error *err)
         }
         fds[0] = link[1];
         fds[1] = keep[1];
+        fds[2] = k->place.layers_fd;
         k->warden = cay_spawn(&s, err);
         close(link[1]);
         close(keep[1]);
@@ -113,13 +110,14 @@ static int start_warden(struct keeper *k, struct cay_error *err)
                 k->warden = 0;
                 return -1;
         }
-        return 0;
+        return introduce(k, err);
 }
 
 static void let_warden_go(struct keeper *k)
 {
         if (k->link >= 0)
                 close(cay_take_fd(k->link));
+        cay_watch_remove(&k->warden_watch);
         if (k->warden_sock >= 0)
                 close(cay_take_fd(k->warden_sock));
 }
@@ -127,9 +125,7 @@ static void let_warden_go(struct keeper *k)
 /* A link for the next front: the one the warden was born with, or a fresh one. */
 static int make_link(struct keeper *k, int *ret, struct cay_error *err)
 {
-        const struct wire_front say = { .magic = WIRE_MAGIC, .size = sizeof(say) };
-        int link[2];
-        ssize_t n;
+        int link[2], n;
 
         if (k->link >= 0) {
                 *ret = cay_take_fd(k->link);
@@ -137,11 +133,11 @@ static int make_link(struct keeper *k, int *ret, struct cay_error *err)
         }
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the warden's link");
-        n = sys_send_fds(k->warden_sock, &say, sizeof(say), &link[1], 1, MSG_NOSIGNAL);
+        n = say_with(k, WIRE_KEEPER_FRONT, 0, link[1]);
         close(link[1]);
         if (n < 0) {
                 close(link[0]);
-                return cay_fail_sys(err, CAY_UNAVAILABLE, (int)n, "hand the link to the warden");
+                return cay_fail_sys(err, CAY_UNAVAILABLE, n, "hand the link to the warden");
         }
         *ret = link[0];
         return 0;
@@ -152,17 +148,25 @@ static int make_link(struct keeper *k, int *ret, struct cay_error *err)
 static void on_front_says(struct cay_watch *w, uint32_t events)
 {
         struct keeper *k = cay_container_of(w, struct keeper, front_watch);
-        struct cay_hand_ready ready;
+        struct cay_hand_ready ready = { 0 };
+        struct cay_hand_verdict verdict;
         ssize_t n = recv(w->fd, &ready, sizeof(ready), MSG_DONTWAIT);
 
         (void)events;
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
+        memcpy(&verdict, &ready, sizeof(verdict));
+        if (n == (ssize_t)sizeof(verdict) && verdict.magic == CAY_HAND_MAGIC &&
+            verdict.size == sizeof(verdict)) {
+                cay_registry_keep_on_verdict(&k->registry, &verdict);
+                return;
+        }
         if (n != (ssize_t)sizeof(ready) || ready.magic != CAY_HAND_MAGIC || ready.size != sizeof(ready)) {
                 cay_watch_remove(w); /* its end comes as a signal */
                 return;
         }
         ready.token[sizeof(ready.token) - 1] = '\0';
+        ready.login[sizeof(ready.login) - 1] = '\0';
         if (!k->was_ready) {
                 cay_tell_people(k->options->config, &k->place, &ready);
                 cay_tell_systemd("READY=1");
@@ -207,7 +211,10 @@ static int try_front(struct keeper *k, struct cay_error *err)
                 close(link);
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the front's socket");
         }
-        r = spawn_front(k, link, socks[1], err);
+        cay_registry_keep_before_front(&k->registry);
+        r = cay_registry_keep_send(&k->registry, socks[0]);
+        r = r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "hand the registry over")
+                  : spawn_front(k, link, socks[1], err);
         close(link);
         close(socks[1]);
         if (r == 0)
@@ -229,7 +236,7 @@ static void let_front_go(struct keeper *k)
 
 static void on_pause_over(struct cay_timer *t)
 {
-        start_front(cay_container_of(t, struct keeper, timer));
+        cay_keeper_start_front(cay_container_of(t, struct keeper, timer));
 }
 
 /* The next front: at once the first time, then after pauses that grow while they keep failing. */
@@ -249,11 +256,11 @@ static void plan_front(struct keeper *k)
         cay_timer_set(k->loop, &k->timer, pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS, on_pause_over);
 }
 
-static void start_front(struct keeper *k)
+void cay_keeper_start_front(struct keeper *k)
 {
         struct cay_error err = { 0 };
 
-        if (k->step != SERVING)
+        if (k->step != CAY_SERVING)
                 return;
         if (k->warden == 0 && start_warden(k, &err) < 0) {
                 let_warden_go(k);
@@ -271,7 +278,7 @@ static void start_front(struct keeper *k)
 static void kill_now(struct cay_timer *t)
 {
         struct keeper *k = cay_container_of(t, struct keeper, timer);
-        pid_t pid = k->step == STOPPING_FRONT ? k->front : k->warden;
+        pid_t pid = k->step == CAY_STOPPING_FRONT ? k->front : k->warden;
 
         cay_log_error("a child does not end: killed", "pid=%d", (int)pid);
         k->failed = true;
@@ -282,13 +289,13 @@ static void kill_now(struct cay_timer *t)
 /* One after the other; each step begins when the child of the one before is gone. */
 static void step_on(struct keeper *k)
 {
-        if (k->step == STOPPING_FRONT && k->front == 0) {
-                k->step = STOPPING_WARDEN;
+        if (k->step == CAY_STOPPING_FRONT && k->front == 0) {
+                k->step = CAY_STOPPING_WARDEN;
                 let_warden_go(k); /* which is how it is told */
                 cay_timer_set(k->loop, &k->timer, WARDEN_GRACE_MS, kill_now);
         }
-        if (k->step == STOPPING_WARDEN && k->warden == 0) {
-                k->step = STOPPED;
+        if (k->step == CAY_STOPPING_WARDEN && k->warden == 0) {
+                k->step = CAY_STOPPED;
                 cay_timer_clear(&k->timer);
                 cay_loop_stop(k->loop);
         }
@@ -296,13 +303,14 @@ static void step_on(struct keeper *k)
 
 static void stop(struct keeper *k)
 {
-        if (k->step != SERVING)
+        if (k->step != CAY_SERVING)
                 return;
-        k->step = STOPPING_FRONT;
+        k->step = CAY_STOPPING_FRONT;
+        cay_upgrade_cancel(k);
         cay_tell_systemd("STOPPING=1");
         if (k->front > 0)
                 kill(k->front, SIGTERM);
-        cay_timer_set(k->loop, &k->timer, k->options->config->stop_timeout + FRONT_GRACE_MS, kill_now);
+        cay_timer_set(k->loop, &k->timer, k->options->config->stop_timeout + CAY_FRONT_GRACE_MS, kill_now);
         step_on(k);
 }
 
@@ -312,13 +320,20 @@ static void on_front_end(struct keeper *k, int status)
 
         k->front = 0;
         let_front_go(k);
-        if (k->step != SERVING)
+        if (k->step != CAY_SERVING)
                 return;
+        if (k->upgrade == CAY_UPGRADE_FRONT) {
+                cay_upgrade_on_front_end(k);
+                return;
+        }
         if (!k->was_ready) { /* it has said why; the next would fail alike */
                 cay_fail(&err, CAY_UNAVAILABLE, "the front ended before it was ready; its message is above");
                 give_up(k, &err);
                 return;
         }
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CAY_HAND_DENIED)
+                cay_log_error(
+                        "the front called what its filter forbids (the line above names it) and was ended");
         cay_log_warn("the front ended: starting another", "status=%d signal=%d",
                      WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -327,21 +342,34 @@ static void on_front_end(struct keeper *k, int status)
         plan_front(k);
 }
 
+static void on_notes_taken(struct cay_timer *t)
+{
+        struct keeper *k = cay_container_of(t, struct keeper, timer);
+
+        if (k->front > 0)
+                kill(k->front, SIGTERM);
+}
+
 static void on_warden_end(struct keeper *k, int status)
 {
         bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
+        bool is_between = k->upgrade == CAY_UPGRADE_WARDEN; /* there is no front whose end would lead on */
+
         k->warden = 0;
         let_warden_go(k);
-        if (k->step != SERVING) {
+        cay_upgrade_cancel(k);
+        if (k->step != CAY_SERVING) {
                 k->failed = k->failed || !clean;
                 return;
         }
         cay_log_error("the warden ended, and every sandbox with it: starting another", "status=%d signal=%d",
                       WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                       WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        if (k->front > 0)
-                kill(k->front, SIGTERM); /* its link is to the old one */
+        if (k->front > 0) /* its link is to the old one; what it learns from that is written down first */
+                cay_timer_set(k->loop, &k->timer, NOTES_MS, on_notes_taken);
+        else if (is_between)
+                plan_front(k);
 }
 
 static void reap(struct keeper *k)
@@ -358,6 +386,39 @@ static void reap(struct keeper *k)
         step_on(k);
 }
 
+static bool has_terminal(void)
+{
+        cay_auto_close int fd = sys_open_at(AT_FDCWD, "/dev/tty", O_RDONLY | O_NOCTTY, 0);
+
+        return fd >= 0;
+}
+
+/* SIGHUP has two meanings: whoever started us in a terminal closed it, or an operator asks for a reload. */
+static bool lost_terminal(const struct keeper *k)
+{
+        return k->had_terminal && !has_terminal();
+}
+
+/* The front reads it and says in the log what it thinks of it; sandboxes that run are not touched. */
+static void reload(struct keeper *k)
+{
+        const char *path = k->options->config->registry;
+        struct cay_error err = { 0 };
+        int r = 0;
+
+        if (path[0] == '\0')
+                cay_log_info("nothing to reload: no registry file is set");
+        else if (cay_registry_keep_read(&k->registry, path, &err) < 0)
+                cay_log_error("the registry is not reloaded: the old one stays in force", "error=%s",
+                              err.msg);
+        else if (k->warden_sock >= 0)
+                r = say_with(k, WIRE_KEEPER_REGISTRY, 0, cay_registry_keep_folder(&k->registry));
+        if (r >= 0 && err.code == CAY_OK && path[0] && k->front > 0 && k->front_watch.fd > 0)
+                r = cay_registry_keep_send(&k->registry, k->front_watch.fd);
+        if (r < 0)
+                cay_log_error("the registry is not handed over: the old one stays in force", "errno=%d", -r);
+}
+
 static void on_signal(struct cay_signal *s, int signo, int pid)
 {
         struct keeper *k = cay_container_of(s, struct keeper, signals);
@@ -367,25 +428,64 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
                 reap(k);
                 return;
         }
+        if (signo == SIGUSR2) {
+                cay_upgrade_begin(k);
+                return;
+        }
+        if (signo == SIGHUP && !lost_terminal(k)) {
+                reload(k);
+                return;
+        }
         cay_log_info("stopping", "signal=%d", signo);
         stop(k);
 }
 
+/* From the keeper that executed us: the same process, so its children are ours. */
+static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *err)
+{
+        struct cay_keeper_state state;
+
+        if (cay_resume_load(k->options->resume_fd, &state, err) < 0)
+                return -1;
+        k->place = state.place;
+        k->config_fd = state.config_fd;
+        k->warden = state.warden;
+        k->warden_sock = state.warden_sock;
+        k->was_ready = state.was_ready;
+        k->registry.good = (struct cay_registry_text){ state.registry_fd, state.registry_folder };
+        *ret_before = state.before;
+        cay_log_info("upgraded", "version=%s pid=%d", CAY_VERSION, (int)getpid());
+        return 0;
+}
+
 static int run(struct keeper *k, struct cay_error *err)
 {
-        static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGCHLD };
+        static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
+        bool is_resumed = k->options->resume_fd > 0;
+        sigset_t before;
         int r;
 
-        if (cay_place_open(&k->place, k->options->config, err) < 0 || seal_config(k, err) < 0)
+        cay_resume_note_program();
+        if (is_resumed ? take_over(k, &before, err) < 0
+                       : cay_place_open(&k->place, k->options->config, err) < 0 || seal_config(k, err) < 0)
+                return -1;
+        if (k->registry.good.fd < 0 &&
+            cay_registry_keep_read(&k->registry, k->options->config->registry, err) < 0)
                 return -1;
         k->loop = cay_loop_new();
         r = k->loop ? cay_signal_open(k->loop, &k->signals, signals, CAY_COUNT(signals), on_signal) : -errno;
+        if (r == 0 && is_resumed) {
+                k->signals.before =
+                        before; /* signals were blocked over the exec, and those that came are still there */
+                r = cay_upgrade_watch(k);
+        }
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "watch signals");
-        if (start_warden(k, err) < 0)
+        if (!is_resumed && start_warden(k, err) < 0)
                 return -1;
-        start_front(k);
-        r = k->step == STOPPED ? 0 : cay_loop_run(k->loop);
+        k->had_terminal = has_terminal();
+        cay_keeper_start_front(k);
+        r = k->step == CAY_STOPPED ? 0 : cay_loop_run(k->loop);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "the event loop failed");
         if (k->err.code != CAY_OK) {
@@ -398,7 +498,12 @@ static int run(struct keeper *k, struct cay_error *err)
 int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
 {
         struct keeper k = {
-                .options = options, .config_fd = -1, .warden_sock = -1, .link = -1, .front_watch.fd = -1
+                .options = options,
+                .config_fd = -1,
+                .warden_sock = -1,
+                .link = -1,
+                .front_watch.fd = -1,
+                .registry = CAY_REGISTRY_KEEP_NONE,
         };
         int r = run(&k, err);
 
@@ -406,7 +511,9 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
         let_front_go(&k);
         if (k.config_fd >= 0)
                 close(k.config_fd);
+        cay_registry_keep_done(&k.registry);
         cay_timer_clear(&k.timer);
+        cay_upgrade_cancel(&k);
         cay_signal_close(&k.signals);
         cay_loop_free(k.loop);
         cay_place_close(&k.place);

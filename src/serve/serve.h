@@ -9,6 +9,9 @@
  * to stop stops in order: the front (requests under way may finish), then the warden, which unmakes every box; the exit status says
  * whether all was unmade. Connections that come while there is no front wait in the listening sockets.
  *
+ * Upgrade. SIGUSR2 replaces all three programs by those that lie where they were started from (upgrade.c); boxes and what runs in them
+ * live on.
+ *
  * Ends of others. The keeper's death is seen by both children at their sockets: the front goes, the warden unmakes all and goes.
  */
 #pragma once
@@ -19,6 +22,8 @@
 struct cay_serve_options {
         const struct cay_config *config; /* borrowed */
         const char *program_dir;         /* where cay-warden and cay-front are */
+        char *const *argv; /* as the verb was given, for the program that takes our place; NULL: none can */
+        int resume_fd;     /* from the keeper whose place we took (resume.h); 0: an ordinary start */
 };
 
 /* Serves until it is told to stop. 0: all was unmade; -1 with err; 1: stopped, but something may have stayed (told in the log). */

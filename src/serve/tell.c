@@ -3,48 +3,122 @@
 #include "serve/tell.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 /* The front made it and is not trusted: what is not plain does not reach a terminal or a shell. */
-static bool is_plain(const char *token)
+static bool is_plain(const char *secret)
 {
-        return token[0] &&
-               strspn(token, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
-                       strlen(token);
+        return secret[0] &&
+               strspn(secret, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+                       strlen(secret);
 }
 
-static void find_url(const struct cay_config *c, unsigned port, char *ret, size_t size)
+/* As a shell reads it back. */
+static void put_word(const char *word)
 {
-        bool is_all =
-                strcmp(c->host, "0.0.0.0") == 0 || strcmp(c->host, "::") == 0 || strcmp(c->host, "") == 0;
-        const char *host = is_all ? "localhost" : c->host;
-        bool is_v6 = strchr(host, ':') != NULL;
+        if (strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+=") ==
+            strlen(word)) {
+                fputs(word, stdout);
+                return;
+        }
+        putchar('\'');
+        for (; *word; word++)
+                if (*word == '\'')
+                        fputs("'\\''", stdout);
+                else
+                        putchar(*word);
+        putchar('\'');
+}
 
-        snprintf(ret, size, "%s://%s%.255s%s:%u", c->tls_cert[0] ? "https" : "http", is_v6 ? "[" : "", host,
-                 is_v6 ? "]" : "", port);
+/* systemd names the journal's stream where that is what we print to (sd_journal: "DEVICE:INODE"). */
+static bool is_journal(void)
+{
+        const char *stream = getenv("JOURNAL_STREAM");
+        char here[64];
+        struct stat st;
+
+        if (!stream || fstat(STDOUT_FILENO, &st) < 0)
+                return false;
+        snprintf(here, sizeof(here), "%llu:%llu", (unsigned long long)st.st_dev,
+                 (unsigned long long)st.st_ino);
+        return strcmp(stream, here) == 0;
+}
+
+/* How one types this program: by its name where a shell finds it, else by its path. */
+static void put_program(void)
+{
+        static const char *const usual[] = { "/usr/bin/cay", "/usr/local/bin/cay" };
+        char path[PATH_MAX];
+        ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+        path[len > 0 ? len : 0] = '\0';
+        for (unsigned i = 0; i < CAY_COUNT(usual); i++)
+                if (strcmp(path, usual[i]) == 0)
+                        path[0] = '\0';
+        put_word(path[0] ? path : "cay");
+}
+
+/* A command line of ours, for this daemon. */
+static void put_cay(const struct cay_config *c, const char *words)
+{
+        put_program();
+        printf(" %s", words);
+        if (c->source[CAY_CONFIG_KEY_data] == CAY_CONFIG_DEFAULT)
+                return;
+        fputs(" --data ", stdout);
+        put_word(c->data);
+}
+
+static void tell_cli(const struct cay_config *c)
+{
+        fputs("\n# a sandbox, and a command in it, with this program\n", stdout);
+        put_cay(c, "exec");
+        fputs(" \"$(", stdout);
+        put_cay(c, "create");
+        fputs(")\" echo hello\n", stdout);
+}
+
+static void tell_curl(const struct cay_config *c, const char *url, const char *token)
+{
+        printf("\n# the same over HTTP (the token is good for %llu min; `",
+               (unsigned long long)(c->token_lifetime / 60000));
+        put_cay(c, "token");
+        printf("` prints more)\n"
+               "TOKEN=%s\n"
+               "ID=$(curl -sS -H \"Authorization: Bearer $TOKEN\" -d '{}' %s/api/sandboxes |\n"
+               "     sed -n 's/.*\"sandbox_id\":\"\\([a-z0-9]*\\)\".*/\\1/p')\n"
+               "curl -sS -H \"Authorization: Bearer $TOKEN\" -d '{\"command\": \"echo hello from "
+               "$(hostname)\"}' "
+               "%s/api/sandboxes/$ID/execute\n",
+               token, url, url);
 }
 
 void cay_tell_people(const struct cay_config *c, const struct cay_place *p,
                      const struct cay_hand_ready *ready)
 {
-        char url[300];
+        bool is_kept = is_journal(); /* and read by many, for long: no secrets then */
+        char url[CAY_CONFIG_URL_MAX];
 
-        find_url(c, p->port, url, sizeof(url));
+        cay_config_url(c, p->port, url);
         printf("cay %s serves %s/ (the API reference is there)\n", CAY_VERSION, url);
+        if (is_kept) {
+                fputs("sign in: `", stdout);
+                put_cay(c, "token --login");
+                fputs("` prints a link\n", stdout);
+        } else if (is_plain(ready->login)) {
+                printf("sign in: %s/#login=%s (once, within 10 minutes; `", url, ready->login);
+                put_cay(c, "token --login");
+                fputs("` prints more)\n", stdout);
+        }
         printf("unix socket: %s\n", p->unix_path);
-        if (is_plain(ready->token))
-                printf("\n# a sandbox, and a command in it (the token is good for %llu min; `cay token "
-                       "--data %s` prints more)\n"
-                       "TOKEN=%s\n"
-                       "ID=$(curl -sS -H \"Authorization: Bearer $TOKEN\" -d '{}' %s/api/sandboxes |\n"
-                       "     sed -n 's/.*\"sandbox_id\":\"\\([a-z0-9]*\\)\".*/\\1/p')\n"
-                       "curl -sS -H \"Authorization: Bearer $TOKEN\" -d '{\"command\": \"echo hello from "
-                       "$(hostname)\"}' "
-                       "%s/api/sandboxes/$ID/execute\n",
-                       (unsigned long long)(c->token_lifetime / 60000), c->data, ready->token, url, url);
+        tell_cli(c);
+        if (!is_kept && is_plain(ready->token))
+                tell_curl(c, url, ready->token);
         fflush(stdout);
 }
 

@@ -38,11 +38,13 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-        char lock[80];
+        char lock[80], layers[80];
 
         (void)state;
+        snprintf(layers, sizeof(layers), "%s/layers", data);
         snprintf(lock, sizeof(lock), "%s/lock", data);
         unlink(lock);
+        rmdir(layers);
         rmdir(data);
         return rmdir(folder);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* READY by hand, to a path and to an abstract name. */
+/* What people are told, and READY by hand, to a path and to an abstract name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -61,11 +64,105 @@ static void test_nobody_listens(void **state)
         (void)state;
 }
 
+/* What cay_tell_people prints; the caller's to free. */
+static char *told(const struct cay_config *c, const char *token, const char *login, bool journal)
+{
+        struct cay_place place = { .port = 8123, .unix_path = "/x/cay.sock" };
+        struct cay_hand_ready ready = { 0 };
+        int out = memfd_create("told", MFD_CLOEXEC), kept;
+        char *text = calloc(1, 8192), stream[64];
+        struct stat st;
+
+        assert_non_null(text);
+        assert_int_equal(fstat(out, &st), 0);
+        snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+                 (unsigned long long)st.st_ino + !journal);
+        setenv("JOURNAL_STREAM", stream, 1);
+        snprintf(ready.token, sizeof(ready.token), "%s", token);
+        snprintf(ready.login, sizeof(ready.login), "%s", login);
+        fflush(stdout);
+        kept = dup(STDOUT_FILENO);
+        assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
+        cay_tell_people(c, &place, &ready);
+        assert_int_equal(dup2(kept, STDOUT_FILENO), STDOUT_FILENO);
+        close(kept);
+        assert_true(pread(out, text, 8191, 0) > 0);
+        close(out);
+        unsetenv("JOURNAL_STREAM");
+        return text;
+}
+
+static void load(struct cay_config *c, const char *data)
+{
+        struct cay_error err = { 0 };
+
+        assert_int_equal(cay_config_init(c, &err), 0);
+        if (data)
+                assert_int_equal(
+                        cay_config_set(c, CAY_CONFIG_KEY_data, CAY_CONFIG_FLAG, "--data", data, &err), 0);
+}
+
+static void test_people(void **state)
+{
+        cay_auto_config struct cay_config plain = { 0 }, odd = { 0 };
+        char *text;
+
+        load(&plain, NULL);
+        text = told(&plain, "cay1.abc.DEF-_", "login-secret", false);
+        assert_non_null(strstr(text, "serves http://127.0.0.1:8123/ "));
+        assert_non_null(strstr(text, "http://127.0.0.1:8123/#login=login-secret "));
+        assert_non_null(strstr(text, "\nTOKEN=cay1.abc.DEF-_\n"));
+        assert_null(strstr(text, "--data"));
+        free(text);
+        /* A folder's name goes to a shell as it is. */
+        load(&odd, "/a b/$(x)/it's");
+        text = told(&odd, "cay1.abc.DEF", "l", false);
+        assert_non_null(strstr(text, " --data '/a b/$(x)/it'\\''s'"));
+        free(text);
+        (void)state;
+}
+
+/* A front that was taken over says what it likes. */
+static void test_hostile_front(void **state)
+{
+        static const char *const bad[] = { "",        "x;rm -rf /", "$(reboot)", "a\nb",
+                                           "\033[2J", "a b",        "`x`",       "\xff" };
+        cay_auto_config struct cay_config c = { 0 };
+
+        load(&c, NULL);
+        for (unsigned i = 0; i < CAY_COUNT(bad); i++) {
+                char *text = told(&c, bad[i], bad[i], false);
+
+                assert_null(strstr(text, "TOKEN="));
+                assert_null(strstr(text, "#login="));
+                assert_null(strchr(text, '\033'));
+                free(text);
+        }
+        (void)state;
+}
+
+static void test_journal_gets_no_secrets(void **state)
+{
+        cay_auto_config struct cay_config c = { 0 };
+        char *text;
+
+        load(&c, NULL);
+        text = told(&c, "cay1.abc.DEF", "login-secret", true);
+        assert_null(strstr(text, "cay1."));
+        assert_null(strstr(text, "login-secret"));
+        assert_non_null(strstr(text, " token --login"));
+        free(text);
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_systemd),
                 cmocka_unit_test(test_nobody_listens),
+                cmocka_unit_test(test_people),
+                cmocka_unit_test(test_hostile_front),
+                cmocka_unit_test(test_journal_gets_no_secrets),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What serve.c and upgrade.c share: the keeper itself. */
+#pragma once
+
+#include "loop/signal.h"
+#include "serve/place.h"
+#include "serve/registry_keep.h"
+#include "serve/serve.h"
+
+#define CAY_FRONT_GRACE_MS 5000 /* beyond what requests are given */
+
+enum cay_keeper_step { CAY_SERVING, CAY_STOPPING_FRONT, CAY_STOPPING_WARDEN, CAY_STOPPED };
+
+enum cay_upgrade { /* what it waits for */
+                   CAY_UPGRADE_NONE,
+                   CAY_UPGRADE_CHECK,  /* the warden's word on its successor */
+                   CAY_UPGRADE_FRONT,  /* the front's end */
+                   CAY_UPGRADE_WARDEN, /* the new warden's first word */
+};
+
+struct keeper {
+        const struct cay_serve_options *options;
+        struct cay_place place;
+        struct cay_loop *loop;
+        struct cay_signal signals;
+        struct cay_timer timer; /* the next front, or patience with a child that is to end */
+        int config_fd;
+        struct cay_registry_keep registry;
+
+        pid_t warden;                  /* 0: none */
+        int warden_sock;               /* our end of the keeper's socket; owned */
+        struct cay_watch warden_watch; /* of it */
+        int link;                      /* for the first front of this warden; -1: handed on */
+
+        pid_t front;
+        struct cay_watch front_watch; /* our end of its socket */
+        uint64_t front_since_ms;
+        unsigned failures; /* of fronts or wardens, in a row */
+
+        enum cay_upgrade upgrade;
+        struct cay_timer upgrade_timer;
+
+        enum cay_keeper_step step;
+        bool was_ready; /* some front was, once */
+        bool had_terminal;
+        bool failed;
+        struct cay_error err;
+};
+
+/* serve.c */
+void cay_keeper_start_front(struct keeper *k); /* at once */
+
+/* upgrade.c. Told by a signal: all three programs are replaced by those that lie where they were started from. */
+void cay_upgrade_begin(struct keeper *k);
+void cay_upgrade_on_front_end(struct keeper *k); /* of the front that had to go for it */
+void cay_upgrade_cancel(struct keeper *k);       /* something else ends it; fine when there is none */
+int cay_upgrade_watch(struct keeper *k);         /* listens to the warden: 0 or -errno */
