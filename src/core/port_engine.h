@@ -36,6 +36,7 @@ struct cay_engine_box {
         uint8_t secret[CAY_ENGINE_SECRET]; /* for the link's HELLO */
         unsigned skipped;                  /* limits that are not held, as the spec allowed */
         unsigned watched;                  /* limits that are held by watching, not by the kernel: weaker */
+        bool kept; /* create: its writable layer is there for `stop` to keep, as the spec asked for */
         const char *workspace; /* as commands see it; NULL: /workspace. The engine's, until destroyed */
         struct cay_engine_stats stats; /* as of stats or destroy */
 };
@@ -46,13 +47,13 @@ enum {                             /* cay_engine_ops.lacks: what every isolating
                2, /* code can do whatever the caller can: only used when asked for by name */
 };
 
-enum {                          /* cay_engine_ops.caps: what not every engine can */
+enum {                          /* cay_engine.caps: what not every engine can, on this host */
        CAY_ENGINE_CAN_KEEP = 1, /* `stop` is there: the writable layer stays over it */
 };
 
 struct cay_engine_ops {
         const char *name;
-        unsigned lacks, caps;
+        unsigned lacks;
 
         /* Checks its means; may block, start-up only. */
         int (*open)(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err);
@@ -67,6 +68,8 @@ struct cay_engine_ops {
          * create: link_fd and secret may be set before the job is finished, so that frames can be sent at once.
          * A job that fails leaves link_fd at -1. A spec that cay_spec_check refuses: its error, and nothing is made.
          * An id that exists already: CAY_EXISTS. A limit that cannot be held and may not be skipped: CAY_UNSUPPORTED.
+         * go_on: CAY_CONFLICT when the layer is not there (err.sys is ENOENT then) or cannot be used, CAY_UNAVAILABLE while it is
+         * still being let go. A create with go_on that fails leaves the layer as it was.
          */
         void (*create)(struct cay_engine *e, const struct cay_spec *spec, struct cay_engine_box *box,
                        struct cay_job *job);
@@ -78,10 +81,13 @@ struct cay_engine_ops {
          */
         void (*adopt)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
-         * Ends everything in the box and keeps its writable layer: create with the same id goes on with it, destroy lets it go, list
-         * does not name it. NULL without CAY_ENGINE_CAN_KEEP.
+         * Ends everything in the box and keeps its writable layer, if that is a kept one: create with go_on and the same id goes on
+         * with it, destroy lets it go, list does not name it. box->stats as with destroy; an absent id is success. NULL without CAY_ENGINE_CAN_KEEP.
          */
         void (*stop)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
+        /* Calls back for every kept layer there is, with a box or without; may block, start-up only. NULL without CAY_ENGINE_CAN_KEEP. */
+        int (*list_kept)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx,
+                         struct cay_error *err);
         void (*freeze)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*thaw)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
@@ -100,4 +106,5 @@ struct cay_engine_ops {
 
 struct cay_engine {
         const struct cay_engine_ops *ops;
+        unsigned caps; /* set by open */
 };

@@ -20,10 +20,18 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
         default:
                 return cay_fail(err, CAY_INVALID, "unknown kind of template (%d)", (int)spec->template_kind);
         }
-        if ((spec->workspace_rw || spec->workspace_cow) && spec->workspace_fd < 0)
+        if (spec->workspace_root > 0 &&
+            (!spec->workspace_below || !spec->workspace_below[0] ||
+             strnlen(spec->workspace_below, CAY_SPEC_BELOW_MAX + 1) > CAY_SPEC_BELOW_MAX))
+                return cay_fail(err, CAY_INVALID, "workspace: the path below its root has 1 to %u bytes",
+                                CAY_SPEC_BELOW_MAX);
+        if ((spec->workspace_rw || spec->workspace_cow) && spec->workspace_fd < 0 &&
+            spec->workspace_root == 0)
                 return cay_fail(err, CAY_INVALID, "a writable workspace needs a folder");
         if (spec->workspace_rw && spec->workspace_cow)
                 return cay_fail(err, CAY_INVALID, "a workspace is either writable or copy-on-write");
+        if (spec->go_on && (!spec->keep || spec->one_shot))
+                return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
         if (spec->may_skip & ~CAY_LIMIT_MASK_ALL)
                 return cay_fail(err, CAY_INVALID, "unknown limits among those that may be skipped");
 #ifndef CAY_TEST_HOOKS

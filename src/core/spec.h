@@ -19,15 +19,23 @@ enum cay_workspace_mode {
         CAY_WORKSPACE_COW, /* writable, but the folder stays as it is: what was changed is a change set afterwards */
 };
 
+#define CAY_SPEC_BELOW_MAX 1023
+
 struct cay_spec {
         char id[CAY_NAME_MAX + 1];
         enum cay_template_kind template_kind;
         int rootfs_fd;    /* O_PATH directory for CAY_TEMPLATE_ROOTFS, else -1 */
-        int workspace_fd; /* O_PATH directory mapped to /workspace, or -1: empty */
+        int workspace_fd; /* directory mapped to /workspace, or -1: empty */
+        /* By whose right, where the caller is a daemon's front that an engine does not take at its word: */
+        int workspace_peer;          /* connection of the client that passed workspace_fd; 0 or -1: none */
+        unsigned workspace_root;     /* in place of workspace_fd: one of workspace_roots, from 1; 0: none */
+        const char *workspace_below; /* and the path below it, at most CAY_SPEC_BELOW_MAX bytes */
         bool workspace_rw,
                 workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
         bool read_only;        /* root read-only; /workspace, /tmp and /dev/shm stay writable */
         bool one_shot;         /* ends with its first command */
+        bool keep;       /* the writable layer is to outlive the box, where the engine can (port_engine.h) */
+        bool go_on;      /* with keep: the layer that an earlier box of this id left, and no other */
         bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
         struct cay_limits limits;
         unsigned may_skip; /* limits (mask) that need not hold on this host */

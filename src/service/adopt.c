@@ -7,10 +7,15 @@
  *   lives          yes                adopted: a new link, commands go on from the last byte in their spool
  *   lives          no                 lost: ERROR, sandbox_gone; its commands too, unless their end is in the spool
  *   lives          nobody knows       ERROR, engine_lost, and asked for again and again like any link that is lost
- *   STOPPED        yes                the box is removed (a stop was under way)
+ *   STOPPED        yes                the box is removed, its files stay (a stop was under way)
  *   STOPPED        no                 at rest
  *   ERROR          yes                adopted when the record says that its box was kept, else removed
  *   (none)         yes                removed (a create or a destroy was under way)
+ *
+ *   record says    files are there   →
+ *   kept           yes               wait for a start, or are in use
+ *   kept, at rest  no                lost: ERROR, sandbox_gone
+ *   (none)         yes               removed
  *
  *   command runs   its channel is in WELCOME   →
  *   in the store   yes                         goes on
@@ -108,6 +113,9 @@ static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct 
                 lose_exec(x, "the daemon could not go on with it");
                 return;
         }
+        x->awaited = true;
+        x->awaited_from = x->spool.oldest;
+        x->awaited_until_ms = cay_clock_ms() + CAY_SERVICE_AWAIT_MS;
         x->service->report.execs_adopted++;
         cay_log_debug("exec adopted", "exec=%s end=%llu", x->id, (unsigned long long)x->spool.end);
 }
@@ -151,6 +159,8 @@ void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w)
                         cay_box_client_refuse(sb->client, w->channels[i]);
         if (sb->story == CAY_STORY_ADOPT)
                 adopted(sb);
+        else
+                cay_sandbox_greeted(sb);
 }
 
 /* It lives, but has nothing to say yet: the start does not wait for it, WELCOME will be dealt with when it comes. */
@@ -361,14 +371,9 @@ struct unowned {
         unsigned count, cap;
 };
 
-static void on_box(void *ctx, const char *id)
+static void add_unowned(struct unowned *u, const char *id)
 {
-        struct unowned *u = ctx;
-        const struct cay_sandbox *sb = cay_table_find(u->service, id);
-
-        if (sb != NULL && sb->has_box)
-                return;
-        if (sb == NULL && u->service->report.unreadable > 0) {
+        if (cay_table_find(u->service, id) == NULL && u->service->report.unreadable > 0) {
                 cay_log_warn("box left alone: it may belong to a record that was not understood", "id=%s",
                              id);
                 return;
@@ -386,6 +391,15 @@ static void on_box(void *ctx, const char *id)
                 u->count++;
 }
 
+static void on_box(void *ctx, const char *id)
+{
+        struct unowned *u = ctx;
+        const struct cay_sandbox *sb = cay_table_find(u->service, id);
+
+        if (sb == NULL || !sb->has_box)
+                add_unowned(u, id);
+}
+
 static void remove_unowned(struct cay_service *s)
 {
         struct unowned u = { .service = s };
@@ -393,11 +407,62 @@ static void remove_unowned(struct cay_service *s)
         if (s->engine->ops->list != NULL)
                 s->engine->ops->list(s->engine, on_box, &u);
         for (unsigned i = 0; i < u.count; i++) { /* not while the engine walks its list */
+                const struct cay_sandbox *sb = cay_table_find(s, u.ids[i]);
+
                 s->report.removed++;
                 cay_log_info("box without a record removed", "id=%s", u.ids[i]);
-                cay_errand_destroy_box(s, u.ids[i]);
+                cay_errand_remove_box(s, u.ids[i], sb != NULL && sb->kept);
         }
         free(u.ids);
+}
+
+/* Files */
+
+static void on_layer(void *ctx, const char *id)
+{
+        struct unowned *u = ctx;
+        struct cay_sandbox *sb = cay_table_find(u->service, id);
+
+        if (sb != NULL && sb->kept)
+                sb->layer_seen = true;
+        else if (sb == NULL || !sb->has_box)
+                add_unowned(u, id);
+}
+
+static void lose_layers(struct cay_service *s)
+{
+        for (unsigned i = 0; i < s->count; i++) {
+                struct cay_sandbox *sb = s->sorted[i];
+
+                if (!sb->kept || sb->layer_seen || sb->has_box)
+                        continue;
+                s->report.layers_lost++;
+                sb->kept = false;
+                cay_sandbox_fail(sb, CAY_CAUSE_SANDBOX_GONE,
+                                 "the files that it left are gone; a start makes it anew, with none");
+        }
+}
+
+/* What the engine keeps for a start, beside what the store knows of. */
+static void sort_layers(struct cay_service *s)
+{
+        struct unowned u = { .service = s };
+        struct cay_error err = { 0 };
+
+        if (!(s->engine->caps & CAY_ENGINE_CAN_KEEP))
+                return;
+        if (s->engine->ops->list_kept(s->engine, on_layer, &u, &err) < 0) {
+                cay_log_warn("kept files not looked at, ignoring", "error=%s", err.msg);
+                free(u.ids);
+                return;
+        }
+        for (unsigned i = 0; i < u.count; i++) {
+                s->report.layers_removed++;
+                cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
+                cay_errand_remove_box(s, u.ids[i], false);
+        }
+        free(u.ids);
+        lose_layers(s);
 }
 
 /* A sandbox at rest whose commands were not all noted as ended: a stop was under way. */
@@ -430,6 +495,7 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
                 return -1;
         sweep_spools(s);
         remove_unowned(s);
+        sort_layers(s);
         s->adopting++; /* this walk: there may be nothing else, and on_ready is told from the loop */
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];

@@ -73,6 +73,23 @@ static void on_end(struct cay_box_channel *box, const struct cay_box_end *end)
                 ch->on_end(ch, end, &err);
 }
 
+/* Watches last: they must leave room for what is over soon. */
+static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_error *err)
+{
+        unsigned watches = 0;
+
+        if (sb->channel_count >= CAY_SERVICE_CHANNELS_MAX)
+                return cay_fail(err, CAY_LIMIT,
+                                "%u transfers are under way in sandbox '%s', the most at once",
+                                sb->channel_count, sb->id);
+        for (const struct cay_service_channel *ch = sb->channels; ch; ch = ch->next)
+                watches += ch->box.kind == CAY_BOX_WATCH;
+        if (kind == CAY_BOX_WATCH && watches >= CAY_SERVICE_WATCHES_MAX)
+                return cay_fail(err, CAY_LIMIT, "%u folders are watched in sandbox '%s', the most at once",
+                                watches, sb->id);
+        return 0;
+}
+
 int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                              const struct cay_box_open *open, struct cay_service_channel *ch,
                              struct cay_error *err)
@@ -85,10 +102,8 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
                 return -1;
         if (open->kind == CAY_BOX_EXEC)
                 return cay_fail(err, CAY_INVALID, "commands have a door of their own");
-        if (sb->channel_count >= CAY_SERVICE_CHANNELS_MAX)
-                return cay_fail(err, CAY_LIMIT,
-                                "%u transfers are under way in sandbox '%s', the most at once",
-                                sb->channel_count, sb->id);
+        if (check_room(sb, open->kind, err) < 0)
+                return -1;
         if (mine.window == 0)
                 mine.window = CAY_BOX_WINDOW;
         ch->box = (struct cay_box_channel){ .on_data = on_data,

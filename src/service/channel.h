@@ -10,6 +10,7 @@
 #include "service/service.h"
 
 #define CAY_SERVICE_CHANNELS_MAX 64 /* of a sandbox at once, beside its commands */
+#define CAY_SERVICE_WATCHES_MAX 16  /* of these: folders that are watched, for as long as somebody listens */
 
 struct cay_service_channel { /* embedded by its owner, zeroed, then the callbacks set */
         /*

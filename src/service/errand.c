@@ -23,6 +23,8 @@ static void errand_free(struct cay_errand *e)
                 close(e->spec.rootfs_fd);
         if (e->spec.workspace_fd >= 0)
                 close(e->spec.workspace_fd);
+        if (e->spec.workspace_peer > 0)
+                close(e->spec.workspace_peer);
         explicit_bzero(e->box.secret, sizeof(e->box.secret));
         if (e->service != NULL)
                 cay_exec_unref(e->exec);
@@ -108,7 +110,7 @@ static void on_engine(struct cay_job *job)
                 if (!e->told)
                         tell(e, &job->err);
                 else if (e->makes && job->err.code == CAY_OK)
-                        cay_errand_destroy_box(s, e->box.id); /* nobody waited for it so long */
+                        cay_errand_remove_box(s, e->box.id, e->spec.go_on); /* nobody waited for it so long */
         }
         errand_free(e);
 }
@@ -158,10 +160,21 @@ static void on_removed(struct cay_errand *e, const struct cay_error *err)
                 cay_log_warn("box not removed, ignoring", "id=%s error=%s", e->box.id, err->msg);
 }
 
-void cay_errand_destroy_box(struct cay_service *s, const char *id)
+void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms)
+{
+        struct cay_engine *engine = e->service->engine;
+        struct cay_job *job = cay_errand_engine(e, ms);
+
+        if (keep && engine->ops->stop != NULL)
+                engine->ops->stop(engine, &e->box, job);
+        else
+                engine->ops->destroy(engine, &e->box, job);
+}
+
+void cay_errand_remove_box(struct cay_service *s, const char *id, bool keep)
 {
         struct cay_errand *e = cay_errand_new(s, NULL, NULL, on_removed);
 
         snprintf(e->box.id, sizeof(e->box.id), "%s", id);
-        s->engine->ops->destroy(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_UNMAKE_MS));
+        cay_errand_unmake(e, keep, CAY_SERVICE_UNMAKE_MS);
 }

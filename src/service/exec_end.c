@@ -14,6 +14,9 @@
 #include "base/clock.h"
 #include "service/service_priv.h"
 
+#define QUICK_US 20000            /* nobody fills SMALL_BYTES in less */
+#define SMALL_BYTES (64ull << 20) /* of memory */
+
 static void fill_limits(struct cay_exec *x)
 {
         struct cay_cause_facts *f = &x->facts.facts;
@@ -181,13 +184,19 @@ static void on_figures(struct cay_errand *e, const struct cay_error *err)
         judge_and_store(x);
 }
 
+/* One that ended well may have lost a child to the memory limit; not one that had no time, or no room, to reach it. */
+static bool is_worth_asking(const struct cay_exec *x)
+{
+        return x->facts.facts.exit_code != 0 || x->wall_us >= QUICK_US ||
+               (x->sandbox->limits.memory_bytes > 0 && x->sandbox->limits.memory_bytes < SMALL_BYTES);
+}
+
 static void after_end(struct cay_exec *x)
 {
         struct cay_sandbox *sb = x->sandbox;
         struct cay_errand *e;
 
-        if (x->facts.facts.exit_code == 0 || x->facts.not_started[0] != '\0' || !sb->has_box ||
-            is_spoken_for(sb)) {
+        if (!is_worth_asking(x) || x->facts.not_started[0] != '\0' || !sb->has_box || is_spoken_for(sb)) {
                 judge_and_store(x);
                 return;
         }

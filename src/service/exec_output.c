@@ -4,7 +4,8 @@
  *
  * Theory of operation. A piece is in the spool before it is acknowledged, and acknowledged only while the spool has room for all that may
  * still come. The slowest watcher that holds is the wall; when it lags a whole spool behind, acknowledgements stop, init's ring fills,
- * the command's write blocks. A piece that the disk does not take (it is full) waits in memory, at most one window of each
+ * the command's write blocks. Of a command that outlived its front nothing is let go until one that holds is back, or
+ * CAY_SERVICE_AWAIT_MS have passed. A piece that the disk does not take (it is full) waits in memory, at most one window of each
  * stream, with the same effect on the command, and is tried again.
  */
 #include <errno.h>
@@ -12,17 +13,24 @@
 
 #include "service/service_priv.h"
 
+/* What a watcher has taken may lie in buffers of this process, and is lost with it: so much (1 MiB of 8) stays behind each. */
+#define BEHIND_PART 8
+
 struct pending_head {
         uint32_t stream, len;
 };
 
 static uint64_t wall(const struct cay_exec *x)
 {
-        uint64_t least = x->fresh ? 0 : UINT64_MAX;
+        uint64_t behind = x->spool.keep / BEHIND_PART;
+        uint64_t least = x->fresh ? 0 : x->awaited ? x->awaited_from : UINT64_MAX;
 
-        for (const struct cay_exec_watcher *w = x->watchers; w != NULL; w = w->next)
-                if (w->holds && w->at < least)
-                        least = w->at;
+        for (const struct cay_exec_watcher *w = x->watchers; w != NULL; w = w->next) {
+                uint64_t at = w->at > behind ? w->at - behind : 0;
+
+                if (w->holds && at < least)
+                        least = at;
+        }
         return least;
 }
 
@@ -190,6 +198,7 @@ int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, co
         }
         cay_sandbox_use(sb);
         x->fresh = false;
+        x->awaited = x->awaited && !holds;
         w->exec = cay_exec_ref(x);
         w->at = from;
         w->run = 0;

@@ -177,7 +177,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
                         .gid = x->user.gid,
                         .rows = x->rows,
                         .cols = x->cols,
-                        .wall_ms = x->timeout_ms,
+                        /* No wall_ms: a clock in the box would go on while the sandbox is paused (tick.c has that limit). */
                         .cpu_ms = x->cpu_time_ms,
                         .output_max_bytes = x->output_bytes,
                         .files_max = (uint32_t)sb->limits.files,
@@ -242,7 +242,7 @@ static void launch(struct cay_exec *x)
         x->pids_before = x->sandbox->pids_seen;
         store_start(x);
         if (x->deadline_ms > 0)
-                cay_tick_by(s, x->timeout_ms + CAY_SERVICE_GRACE_MS);
+                cay_tick_by(s, x->timeout_ms);
 }
 
 /* Who it runs as */

@@ -85,6 +85,18 @@ static void relink_soon(struct cay_sandbox *sb)
                               SHORT_WAIT_MS << (sb->short_lives < 9 ? sb->short_lives - 2 : 7), on_retry);
 }
 
+/* It is gone, says the engine; by itself, or because the engine is. */
+static void ended(struct cay_sandbox *sb)
+{
+        struct cay_engine *engine = sb->service->engine;
+        struct cay_error ignored = { 0 };
+
+        if (engine->ops->health != NULL && engine->ops->health(engine, &ignored) < 0)
+                gone(sb, CAY_CAUSE_ENGINE_LOST, "the engine went, and the sandbox with it");
+        else
+                gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox's init ended");
+}
+
 static void on_lost(struct cay_box_client *c, int reason)
 {
         struct cay_sandbox *sb = cay_box_client_ctx(c);
@@ -96,7 +108,7 @@ static void on_lost(struct cay_box_client *c, int reason)
                 sb->lost_at_ms = cay_clock_ms();
         if (sb->gone_timer.loop != NULL) { /* the engine said so already, and now nothing more can come */
                 cay_timer_clear(&sb->gone_timer);
-                gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox's init ended");
+                ended(sb);
                 return;
         }
         relink_soon(sb);
@@ -227,8 +239,7 @@ void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
 
 static void on_gone_late(struct cay_timer *t)
 {
-        gone(cay_container_of(t, struct cay_sandbox, gone_timer), CAY_CAUSE_SANDBOX_GONE,
-             "the sandbox's init ended");
+        ended(cay_container_of(t, struct cay_sandbox, gone_timer));
 }
 
 void cay_link_on_gone(void *ctx, const char *id)
@@ -239,7 +250,7 @@ void cay_link_on_gone(void *ctx, const char *id)
         if (sb == NULL || is_bad(sb) || sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY)
                 return;
         if (sb->link_lost)
-                gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox's init ended");
+                ended(sb);
         else
                 cay_timer_set(s->loop, &sb->gone_timer, CAY_SERVICE_GONE_MS, on_gone_late);
 }

@@ -91,7 +91,7 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
 
 /* What else a sandbox is, and its box. */
 struct sandbox_spec {
-        uint64_t may_skip, skipped, watched;
+        uint64_t may_skip, skipped, watched, paused_ms;
         bool has_workspace, read_only, own_user_only, kept, has_box;
         const char *workspace_mode, *workspace_path, *box_workspace;
 };
@@ -106,12 +106,19 @@ struct sandbox_spec {
         }
 
 static const struct cay_field sandbox_spec_fields[] = {
-        ROW(struct sandbox_spec, may_skip, U64),        ROW(struct sandbox_spec, skipped, U64),
-        ROW(struct sandbox_spec, watched, U64),         ROW(struct sandbox_spec, has_workspace, BOOL),
-        ROW(struct sandbox_spec, read_only, BOOL),      ROW(struct sandbox_spec, own_user_only, BOOL),
-        ROW(struct sandbox_spec, kept, BOOL),           ROW(struct sandbox_spec, has_box, BOOL),
-        ROW(struct sandbox_spec, workspace_mode, TEXT), LONG(struct sandbox_spec, workspace_path),
-        LONG(struct sandbox_spec, box_workspace),       { 0 },
+        ROW(struct sandbox_spec, may_skip, U64),
+        ROW(struct sandbox_spec, skipped, U64),
+        ROW(struct sandbox_spec, watched, U64),
+        ROW(struct sandbox_spec, has_workspace, BOOL),
+        ROW(struct sandbox_spec, read_only, BOOL),
+        ROW(struct sandbox_spec, own_user_only, BOOL),
+        ROW(struct sandbox_spec, kept, BOOL),
+        ROW(struct sandbox_spec, has_box, BOOL),
+        ROW(struct sandbox_spec, workspace_mode, TEXT),
+        LONG(struct sandbox_spec, workspace_path),
+        LONG(struct sandbox_spec, box_workspace),
+        ROW(struct sandbox_spec, paused_ms, U64),
+        { 0 },
 };
 
 struct sandbox_texts {
@@ -142,6 +149,7 @@ static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb,
         put_u64(j, "may_skip", sb->may_skip);
         put_u64(j, "skipped", sb->skipped);
         put_u64(j, "watched", sb->watched);
+        put_u64(j, "paused_ms", sb->paused_ms);
         put_bool(j, "has_workspace", sb->has_workspace);
         put_bool(j, "read_only", sb->read_only);
         put_bool(j, "own_user_only", sb->own_user_only);
@@ -237,6 +245,7 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         sb->may_skip = (unsigned)spec->may_skip;
         sb->skipped = (unsigned)spec->skipped;
         sb->watched = (unsigned)spec->watched;
+        sb->paused_ms = spec->paused_ms;
         sb->has_workspace = spec->has_workspace;
         sb->read_only = spec->read_only;
         sb->own_user_only = spec->own_user_only;

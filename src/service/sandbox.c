@@ -25,7 +25,7 @@ struct cay_sandbox *cay_sandbox_new(struct cay_service *s)
         struct cay_sandbox *sb = cay_service_alloc(sizeof(*sb));
 
         sb->service = s;
-        sb->workspace_fd = -1;
+        sb->workspace_fd = sb->workspace_peer = -1;
         sb->workspace_path = "";
         cay_arena_init(&sb->mem, TEXTS_MAX);
         return sb;
@@ -52,6 +52,9 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         }
         if (sb->workspace_fd >= 0)
                 close(sb->workspace_fd);
+        if (sb->workspace_peer >= 0)
+                close(sb->workspace_peer);
+        free(sb->workspace_below);
         explicit_bzero(sb->secret, sizeof(sb->secret));
         free(sb->box_workspace);
         cay_arena_done(&sb->mem);
@@ -235,13 +238,14 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .has_workspace = sb->has_workspace,
                 .workspace_mode = sb->workspace_mode,
                 .workspace_path = sb->workspace_path,
+                .holds_workspace = sb->workspace_fd >= 0 || sb->workspace_root > 0,
                 .workspace_in = sb->box_workspace != NULL ? sb->box_workspace : "/workspace",
                 .read_only = sb->read_only,
                 .own_user_only = sb->own_user_only,
                 .state = sb->state,
                 .cause = rests ? sb->cause : CAY_CAUSE_NONE,
                 .cause_text = rests ? sb->cause_text : "",
-                .kept = sb->state == CAY_STATE_STOPPED && sb->kept,
+                .kept = rests && sb->kept,
                 .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
                 .busy_with = cay_story_word(sb->story),
                 .created_wall_ms = sb->created_wall_ms,

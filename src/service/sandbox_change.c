@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pause and resume (done first, stored then: both can be undone), extend, figures. */
+/*
+ * pause and resume (done first, stored then: both can be undone), extend, figures.
+ *
+ * Time limits of commands stand still while their sandbox is paused: the record says since when, and resume moves the deadlines by as much,
+ * in memory and in the same commit. Its own life time goes on.
+ */
 #include "base/str.h"
 #include "service/service_priv.h"
+
+#define DEADLINES_ROOM (512u * 1024) /* of execs in one batch */
 
 static void fail_call(struct cay_service *s, struct cay_service_call *c, const struct cay_error *err)
 {
@@ -18,6 +25,13 @@ static void on_put_back(struct cay_errand *e, const struct cay_error *err)
                 cay_sandbox_finish(e->sandbox, &e->sandbox->why);
 }
 
+static void shift_deadlines(struct cay_sandbox *sb, int64_t by_ms)
+{
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                if (x->state != CAY_EXEC_ENDED && x->deadline_ms > 0)
+                        x->deadline_ms = (uint64_t)((int64_t)x->deadline_ms + by_ms);
+}
+
 static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
 {
         const struct cay_engine_ops *ops = sb->service->engine->ops;
@@ -25,10 +39,14 @@ static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
         struct cay_job *job = cay_errand_engine(e, CAY_SERVICE_ENGINE_MS);
 
         sb->why = *why;
-        if (sb->story == CAY_STORY_PAUSE)
+        if (sb->story == CAY_STORY_PAUSE) {
+                sb->paused_ms = 0;
                 ops->thaw(sb->service->engine, e->box.id, job);
-        else
+        } else {
+                sb->paused_ms = sb->was_paused_ms;
+                shift_deadlines(sb, -(int64_t)sb->stood_ms);
                 ops->freeze(sb->service->engine, e->box.id, job);
+        }
 }
 
 static void on_frozen_stored(struct cay_errand *e, const struct cay_error *err)
@@ -45,6 +63,20 @@ static void on_frozen_stored(struct cay_errand *e, const struct cay_error *err)
         cay_sandbox_finish(sb, NULL);
 }
 
+void cay_sandbox_greeted(struct cay_sandbox *sb)
+{
+        if (sb->story != CAY_STORY_RESUME || !sb->awaits_greeting)
+                return;
+        sb->awaits_greeting = false;
+        cay_timer_clear(&sb->adopt_timer);
+        cay_sandbox_finish(sb, NULL);
+}
+
+static void on_no_greeting(struct cay_timer *t)
+{
+        cay_sandbox_greeted(cay_container_of(t, struct cay_sandbox, adopt_timer));
+}
+
 static void on_thawed_stored(struct cay_errand *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
@@ -59,7 +91,44 @@ static void on_thawed_stored(struct cay_errand *e, const struct cay_error *err)
         sb->misses = 0;
         sb->ping_out = false;
         cay_tick_by(sb->service, 0);
-        cay_sandbox_finish(sb, NULL);
+        /* Adopted while it was paused, it could not greet us yet: it is of use to nobody before it has. */
+        sb->awaits_greeting = sb->client != NULL && cay_box_client_awaits_welcome(sb->client);
+        if (sb->awaits_greeting)
+                cay_timer_set(sb->service->loop, &sb->adopt_timer, CAY_SERVICE_WELCOME_MS, on_no_greeting);
+        else
+                cay_sandbox_finish(sb, NULL);
+}
+
+/* As many as fit; the rest is stored by itself, a moment later. */
+static void put_deadlines(struct cay_sandbox *sb, struct cay_store_batch *b)
+{
+        size_t used = 0;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                if (x->state == CAY_EXEC_ENDED || x->deadline_ms == 0 || !x->stored || x->judged)
+                        continue;
+                used += cay_record_exec_size(x);
+                if (used <= DEADLINES_ROOM)
+                        cay_record_put_exec(x, b);
+                else
+                        cay_exec_store_again(x);
+        }
+}
+
+/* What the next commit is to say of time. */
+static void note_time(struct cay_sandbox *sb, struct cay_store_batch *b, bool pause)
+{
+        uint64_t now_ms = cay_service_now(sb->service);
+
+        if (pause) {
+                sb->paused_ms = now_ms;
+                return;
+        }
+        sb->stood_ms = sb->paused_ms > 0 && now_ms > sb->paused_ms ? now_ms - sb->paused_ms : 0;
+        sb->was_paused_ms = sb->paused_ms;
+        sb->paused_ms = 0;
+        shift_deadlines(sb, (int64_t)sb->stood_ms);
+        put_deadlines(sb, b);
 }
 
 static void on_frozen(struct cay_errand *e, const struct cay_error *err)
@@ -79,6 +148,7 @@ static void on_frozen(struct cay_errand *e, const struct cay_error *err)
         cay_service_step_reached(pause ? CAY_SERVICE_STEP_pause_frozen : CAY_SERVICE_STEP_resume_thawed);
         next = cay_errand_new(s, sb, NULL, pause ? on_frozen_stored : on_thawed_stored);
         b = s->store->ops->begin(s->store);
+        note_time(sb, b, pause);
         cay_record_put_sandbox(sb, b,
                                pause             ? CAY_STATE_PAUSED
                                : sb->running > 0 ? CAY_STATE_BUSY

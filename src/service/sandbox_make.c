@@ -103,7 +103,7 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "workspace: at most 4,096 bytes");
         if (w->network != CAY_NETWORK_NONE)
                 return cay_fail(err, CAY_UNSUPPORTED, "network: this daemon has 'none' alone");
-        if (w->has_workspace && w->workspace_fd < 0)
+        if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0)
                 return cay_fail(err, CAY_INVALID, "workspace: there is no folder");
         if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
             cay_sandbox_check_pairs("metadata", &w->metadata, false, err) < 0 ||
@@ -111,6 +111,36 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
             cay_claim_check(w->claim, err) < 0)
                 return -1;
         return check_alive(s, w->owner, err) < 0 || check_disk(s, err) < 0 ? -1 : 0;
+}
+
+/* What is given again takes the place of what was; a connection comes anew with every call. */
+static int hold_folder(struct cay_sandbox *sb, const struct cay_folder *f, struct cay_error *err)
+{
+        char *below = f->fd < 0 && f->root > 0 ? strdup(f->below) : NULL;
+        int fd = f->fd >= 0 ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;
+        int peer = f->peer > 0 ? fcntl(f->peer, F_DUPFD_CLOEXEC, 3) : -1;
+
+        if ((f->fd >= 0 && fd < 0) || (f->peer > 0 && peer < 0) || (f->fd < 0 && f->root > 0 && !below)) {
+                cay_fail_sys(err, CAY_INTERNAL, -errno, "workspace");
+                if (fd >= 0)
+                        close(fd);
+                if (peer >= 0)
+                        close(peer);
+                free(below);
+                return -1;
+        }
+        if (sb->workspace_peer >= 0)
+                close(sb->workspace_peer);
+        sb->workspace_peer = peer;
+        if (fd < 0 && !below)
+                return 0;
+        if (sb->workspace_fd >= 0)
+                close(sb->workspace_fd);
+        free(sb->workspace_below);
+        sb->workspace_fd = fd;
+        sb->workspace_root = below ? f->root : 0;
+        sb->workspace_below = below;
+        return 0;
 }
 
 static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, struct cay_error *err)
@@ -139,11 +169,8 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         sb->workspace_mode = w->workspace_mode;
         sb->read_only = w->read_only;
         sb->own_user_only = w->own_user_only;
-        if (w->has_workspace) {
-                sb->workspace_fd = fcntl(w->workspace_fd, F_DUPFD_CLOEXEC, 3);
-                if (sb->workspace_fd < 0)
-                        return cay_fail_sys(err, CAY_INTERNAL, -errno, "workspace");
-        }
+        if (w->has_workspace && hold_folder(sb, &w->folder, err) < 0)
+                return -1;
         sb->state = CAY_STATE_CREATING;
         sb->created_wall_ms = sb->changed_wall_ms = cay_service_wall(s);
         sb->used_ms = cay_service_now(s);
@@ -169,15 +196,20 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         }
         sb->template_kind = spec->template_kind;
         if (sb->has_workspace) {
-                if (sb->workspace_fd < 0)
+                if (sb->workspace_fd < 0 && sb->workspace_root == 0)
                         return cay_fail(err, CAY_CONFLICT,
                                         "sandbox '%s' maps a folder that this daemon has no hold on since "
                                         "its restart; "
                                         "give the folder again",
                                         sb->id);
-                spec->workspace_fd = fcntl(sb->workspace_fd, F_DUPFD_CLOEXEC, 3);
-                if (spec->workspace_fd < 0)
-                        return cay_fail_sys(err, CAY_INTERNAL, -errno, "workspace");
+                spec->workspace_root = sb->workspace_root;
+                spec->workspace_below = sb->workspace_below;
+                spec->workspace_peer = cay_take_fd(sb->workspace_peer);
+                if (sb->workspace_fd >= 0) {
+                        spec->workspace_fd = fcntl(sb->workspace_fd, F_DUPFD_CLOEXEC, 3);
+                        if (spec->workspace_fd < 0)
+                                return cay_fail_sys(err, CAY_INTERNAL, -errno, "workspace");
+                }
                 spec->workspace_rw = sb->workspace_mode == CAY_WORKSPACE_RW;
                 spec->workspace_cow = sb->workspace_mode == CAY_WORKSPACE_COW;
         }
@@ -185,10 +217,34 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         spec->host_plain = sb->own_user_only;
         spec->limits = sb->limits;
         spec->may_skip = sb->may_skip;
+        spec->keep = s->engine->caps & CAY_ENGINE_CAN_KEEP;
+        spec->go_on = sb->kept;
+        if (spec->go_on && !spec->keep)
+                return cay_fail(
+                        err, CAY_UNSUPPORTED,
+                        "the %s engine cannot keep files on this host now: those of '%s' wait for a daemon "
+                        "that can",
+                        s->engine->ops->name, sb->id);
         return cay_spec_check(spec, err);
 }
 
-/* A create that comes to nothing leaves nothing; a start leaves the sandbox as it was. */
+/* A start leaves the sandbox as it was, unless its files cannot be had back: that is an error to be seen. */
+static void give_up_start(struct cay_sandbox *sb, const struct cay_error *err)
+{
+        cay_sandbox_move(sb, sb->layer_bad || sb->before == CAY_STATE_ERROR ? CAY_STATE_ERROR
+                                                                            : CAY_STATE_STOPPED);
+        if (sb->state == CAY_STATE_ERROR)
+                cay_sandbox_set_cause(sb, CAY_CAUSE_SANDBOX_GONE, err->msg);
+        else
+                cay_sandbox_set_cause(sb, sb->before_cause, sb->before_text);
+        if (sb->layer_bad && err->sys == ENOENT)
+                sb->kept = false;
+        sb->layer_bad = false;
+        cay_sandbox_store_again(sb);
+        cay_sandbox_finish(sb, err);
+}
+
+/* A create that comes to nothing leaves nothing. */
 static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
 {
         struct cay_service *s = sb->service;
@@ -196,11 +252,7 @@ static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
 
         s->create_failures++;
         if (sb->story == CAY_STORY_START) {
-                cay_sandbox_move(sb, sb->before == CAY_STATE_ERROR ? CAY_STATE_ERROR : CAY_STATE_STOPPED);
-                if (sb->before == CAY_STATE_ERROR)
-                        cay_sandbox_set_cause(sb, CAY_CAUSE_SANDBOX_GONE, why.msg);
-                cay_sandbox_store_again(sb);
-                cay_sandbox_finish(sb, &why);
+                give_up_start(sb, &why);
                 return;
         }
         cay_sandbox_answer(s, &sb->calls, &why);
@@ -228,7 +280,7 @@ static void undo(struct cay_sandbox *sb, const struct cay_error *why)
 
         sb->why = *why;
         cay_link_close(sb);
-        s->engine->ops->destroy(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_UNMAKE_MS));
+        cay_errand_unmake(e, sb->story == CAY_STORY_START && sb->kept, CAY_SERVICE_UNMAKE_MS);
 }
 
 static void copy_first(struct cay_sandbox *sb, const char *first)
@@ -256,13 +308,12 @@ static void on_ready_stored(struct cay_errand *e, const struct cay_error *err)
         sb->stored = true;
         cay_claim_release(sb->service, sb->owner, sb->claim);
         sb->claim[0] = '\0';
-        sb->kept = false;
         cay_sandbox_move(sb, CAY_STATE_READY);
         cay_tick_by(sb->service, 0);
         cay_sandbox_finish(sb, NULL);
 }
 
-static void store_ready(struct cay_sandbox *sb)
+static void store_ready(struct cay_sandbox *sb, bool went_on)
 {
         struct cay_service *s = sb->service;
         struct cay_errand *e = cay_errand_new(s, sb, NULL, on_ready_stored);
@@ -273,7 +324,7 @@ static void store_ready(struct cay_sandbox *sb)
         if (sb->claim[0] != '\0')
                 cay_store_put_claim(s->store, b, &claim);
         if (sb->story == CAY_STORY_START)
-                cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", sb->kept ? "true" : "false", NULL);
+                cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", went_on ? "true" : "false", NULL);
         else
                 cay_event_put(e, b, sb, CAY_EVENT_CREATED, "template", sb->template_name, "engine",
                               s->engine->ops->name, NULL);
@@ -290,11 +341,13 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
                 return;
         if (err->code != CAY_OK) {
                 sb->has_box = false;
+                sb->layer_bad = !e->local && e->spec.go_on && err->code == CAY_CONFLICT;
                 give_up(sb, err);
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_create_made);
         memcpy(sb->secret, e->box.secret, sizeof(sb->secret));
+        sb->kept = e->box.kept;
         sb->skipped = e->box.skipped;
         sb->watched = e->box.watched & cay_limits_set_mask(&sb->limits);
         free(cay_take(sb->box_workspace));
@@ -308,7 +361,7 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
         } else if (cay_link_attach(sb, cay_take_fd(e->box.link_fd), false, &why) < 0) {
                 undo(sb, &why);
         } else {
-                store_ready(sb);
+                store_ready(sb, e->spec.go_on);
         }
 }
 
@@ -400,8 +453,8 @@ static void on_old_gone(struct cay_errand *e, const struct cay_error *err)
         make_box(sb);
 }
 
-void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const char *id, int workspace_fd,
-                       struct cay_service_call *c)
+void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                       const struct cay_folder *folder, struct cay_service_call *c)
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
@@ -415,16 +468,8 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                 else if (!sb->has_box)
                         check_alive(s, sb->owner, &err);
         }
-        if (err.code == CAY_OK && check_disk(s, &err) == 0 && sb->has_workspace && workspace_fd >= 0) {
-                int fd = fcntl(workspace_fd, F_DUPFD_CLOEXEC, 3);
-
-                if (fd < 0)
-                        cay_fail_sys(&err, CAY_INTERNAL, -errno, "workspace");
-                else if (sb->workspace_fd >= 0)
-                        close(sb->workspace_fd);
-                if (fd >= 0)
-                        sb->workspace_fd = fd;
-        }
+        if (err.code == CAY_OK && check_disk(s, &err) == 0 && sb->has_workspace && folder)
+                hold_folder(sb, folder, &err);
         if (err.code != CAY_OK) {
                 cay_service_fail_job(s, &c->job, &err);
                 return;
@@ -432,6 +477,8 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         s->creates++;
         cay_sandbox_begin(sb, CAY_STORY_START, c);
         sb->before = sb->state;
+        sb->before_cause = sb->cause;
+        cay_str_copy(sb->before_text, sizeof(sb->before_text), sb->cause_text);
         cay_sandbox_use(sb);
         cay_exec_end_all(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox did not answer and was started anew");
         cay_sandbox_empty(sb, NULL);
@@ -443,5 +490,5 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         /* In ERROR with a box that does not answer: that one goes first. */
         cay_sandbox_move(sb, CAY_STATE_CREATING);
         e = cay_errand_new(s, sb, NULL, on_old_gone);
-        s->engine->ops->destroy(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_UNMAKE_MS));
+        cay_errand_unmake(e, sb->kept, CAY_SERVICE_UNMAKE_MS);
 }

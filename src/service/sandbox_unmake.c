@@ -76,7 +76,6 @@ static void on_stopped(struct cay_errand *e, const struct cay_error *err)
                 struct cay_error why = *err;
 
                 cay_wrap(&why, "sandbox '%s' could not be stopped wholly", sb->id);
-                sb->kept = false;
                 sb->story = CAY_STORY_NONE;
                 cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
                 cay_sandbox_finish(sb, &why);
@@ -101,13 +100,11 @@ static void on_stop_stored(struct cay_errand *e, const struct cay_error *err)
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
         struct cay_error why = { 0 };
-        bool keeps = s->engine->ops->caps & CAY_ENGINE_CAN_KEEP;
         struct cay_errand *next;
 
         if (sb == NULL)
                 return;
         if (err->code != CAY_OK) {
-                sb->kept = false;
                 cay_sandbox_finish(sb, err);
                 return;
         }
@@ -119,15 +116,12 @@ static void on_stop_stored(struct cay_errand *e, const struct cay_error *err)
         cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was stopped", sb->id);
         cay_sandbox_empty(sb, &why);
         next = cay_errand_new(s, sb, NULL, on_stopped);
-        if (!sb->has_box)
+        if (sb->has_box) {
+                cay_errand_unmake(next, sb->kept, CAY_SERVICE_UNMAKE_MS);
+        } else {
                 next->local = true;
-        if (!sb->has_box)
                 cay_job_finish(cay_loop_jobs(s->loop), cay_errand_engine(next, CAY_SERVICE_UNMAKE_MS), NULL);
-        else if (keeps)
-                s->engine->ops->stop(s->engine, &next->box, cay_errand_engine(next, CAY_SERVICE_UNMAKE_MS));
-        else
-                s->engine->ops->destroy(s->engine, &next->box,
-                                        cay_errand_engine(next, CAY_SERVICE_UNMAKE_MS));
+        }
 }
 
 void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -151,7 +145,6 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
         cay_sandbox_begin(sb, CAY_STORY_STOP, c);
         e = cay_errand_new(s, sb, NULL, on_stop_stored);
         b = s->store->ops->begin(s->store);
-        sb->kept = sb->has_box && (s->engine->ops->caps & CAY_ENGINE_CAN_KEEP);
         cay_record_put_sandbox_as(sb, b, CAY_STATE_STOPPED, CAY_CAUSE_KILLED, STOPPED_TEXT);
         cay_event_put(e, b, sb, CAY_EVENT_STOPPED, "why", "asked", "kept", sb->kept ? "true" : "false", NULL);
         cay_errand_commit(e, b);
@@ -204,7 +197,6 @@ static void on_drop_stored(struct cay_errand *e, const struct cay_error *err)
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
         struct cay_error why = { 0 };
-        struct cay_errand *next;
 
         if (sb == NULL)
                 return;
@@ -223,8 +215,7 @@ static void on_drop_stored(struct cay_errand *e, const struct cay_error *err)
                 destroyed(sb);
                 return;
         }
-        next = cay_errand_new(s, sb, NULL, on_box_destroyed);
-        s->engine->ops->destroy(s->engine, &next->box, cay_errand_engine(next, CAY_SERVICE_UNMAKE_MS));
+        cay_errand_unmake(cay_errand_new(s, sb, NULL, on_box_destroyed), false, CAY_SERVICE_UNMAKE_MS);
 }
 
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c)
@@ -370,7 +361,7 @@ bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *tex
         cay_sandbox_empty(sb, &why);
         cay_sandbox_set_cause(sb, as, text);
         e = cay_errand_new(s, sb, NULL, on_remains);
-        s->engine->ops->destroy(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+        cay_errand_unmake(e, sb->kept, CAY_SERVICE_ENGINE_MS);
         return true;
 }
 

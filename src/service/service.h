@@ -95,6 +95,8 @@ struct cay_service_report { /* what the start met, for the log; every sandbox of
         unsigned execs_adopted, execs_lost, execs_ended; /* running ones: go on, lost, ended meanwhile */
         unsigned
                 unreadable; /* records that could not be read back: kept in the store, told in the log, not served */
+        unsigned layers_removed,
+                layers_lost; /* files without a sandbox; sandboxes without the files they left */
 };
 
 /*
@@ -117,6 +119,15 @@ CAY_DEFINE_AUTO(struct cay_service, cay_service_free)
 
 enum cay_network { CAY_NETWORK_NONE }; /* loopback alone */
 
+struct cay_folder {        /* of the host, and by whose right it is mapped; borrowed. See struct cay_spec. */
+        int fd;            /* directory that a client passed; -1: none */
+        int peer;          /* that client's connection; 0 or -1: none */
+        unsigned root;     /* or: one of workspace_roots, from 1; 0: none */
+        const char *below; /* and the path below it */
+};
+
+#define CAY_FOLDER_NONE ((struct cay_folder){ .fd = -1 })
+
 struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *owner;         /* who it belongs to */
         const char *name;          /* NULL or "": none; else cay_id_is_valid, unique among the owner's */
@@ -128,7 +139,7 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         enum cay_network network;
         bool has_workspace; /* a host folder is mapped; else the workspace is an empty folder of its own */
         enum cay_workspace_mode workspace_mode;
-        int workspace_fd; /* O_PATH directory; borrowed, copied; looked at only with has_workspace */
+        struct cay_folder folder;   /* looked at only with has_workspace; copied */
         const char *workspace_path; /* for people; may be NULL */
         bool read_only;             /* root read-only */
         bool own_user_only;         /* no command will run as another user (root…): cheaper to make */
@@ -154,11 +165,13 @@ struct cay_service_call {
 void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *what,
                         struct cay_service_call *c);
 /*
- * From STOPPED or ERROR: a box with the same settings (the kept layer, where the engine keeps one; else a fresh one). A sandbox with a
- * workspace needs its folder: the one given at create while this process lives, else workspace_fd (-1: none is given).
+ * From STOPPED or ERROR: a box with the same settings and the files that it left, where the engine keeps them (view.kept), else with none. Files that
+ * cannot be had back make it ERROR with that cause, CAY_CONFLICT; it is never made anew in silence. A sandbox with a
+ * workspace needs its folder: the one given at create while this process lives, else this one (NULL: none is given); a connection in
+ * it counts for either.
  */
-void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const char *id, int workspace_fd,
-                       struct cay_service_call *c);
+void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                       const struct cay_folder *folder, struct cay_service_call *c);
 void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const char *id,
                       struct cay_service_call *c);
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -190,12 +203,13 @@ struct cay_sandbox_view {
         bool has_workspace;
         enum cay_workspace_mode workspace_mode;
         const char *workspace_path; /* on the host, "" when there is none or nobody said */
+        bool holds_workspace;       /* it can be started without being given its folder again */
         const char *workspace_in;   /* as commands see it */
         bool read_only, own_user_only;
         enum cay_state state;
         enum cay_cause cause;   /* of ERROR and STOPPED; else NONE */
         const char *cause_text; /* "" when there is none */
-        bool kept;              /* STOPPED: start goes on with the same files */
+        bool kept;              /* STOPPED, ERROR: start goes on with the same files */
         bool linked;            /* the box link is up and answered the last ping */
         const char *busy_with;  /* the story under way: "start", "destroy"…; "" when there is none */
         uint64_t created_wall_ms, started_wall_ms, changed_wall_ms; /* 0: never */

@@ -38,12 +38,12 @@
 #define CAY_SERVICE_GONE_MS                                                                                  \
         1000 /* the engine says that a box is gone: its last words may still be in the link */
 #define CAY_SERVICE_GIVE_UP_MS 300000 /* a box that cannot be reached for so long is given up */
-#define CAY_SERVICE_GRACE_MS 2000 /* past a deadline init has the first word for so long; then we have it */
 #define CAY_SERVICE_KILL_MS                                                                                  \
         10000 /* a command that was to be killed and does not end is ended without its word */
 #define CAY_SERVICE_FLUSH_MS 60000 /* the last output of a command waits so long for a full disk */
 #define CAY_SERVICE_USED_MS 60000  /* how old the stored time of last use may get */
 #define CAY_SERVICE_FRESH_MS 1000  /* who asked for a command has so long to watch it from its first byte */
+#define CAY_SERVICE_AWAIT_MS 30000 /* and so long to come back to it after a restart of ours */
 #define CAY_SERVICE_WATCHERS_MAX 64
 #define CAY_SERVICE_INPUTS_MAX 16
 #define CAY_SERVICE_BUCKETS 4096u
@@ -113,7 +113,10 @@ struct cay_sandbox {
         enum cay_network network;
         bool has_workspace, read_only, own_user_only;
         enum cay_workspace_mode workspace_mode;
-        int workspace_fd; /* owned; -1: none, or lost with an earlier process */
+        int workspace_fd;   /* owned; -1: none, or lost with an earlier process */
+        int workspace_peer; /* owned until it is used; -1: none */
+        unsigned workspace_root;
+        char *workspace_below; /* owned; with workspace_root */
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
 
         /* how it is */
@@ -122,11 +125,15 @@ struct cay_sandbox {
         char cause_text[200];
         uint64_t created_wall_ms, started_wall_ms, changed_wall_ms;
         uint64_t expires_ms, idle_ms, used_ms, used_stored_ms;
+        uint64_t paused_ms;               /* PAUSED: since when, in store time; 0: it is not */
+        uint64_t stood_ms, was_paused_ms; /* of a resume that is under way */
         uint8_t secret[CAY_STORE_SECRET];
-        bool has_box;             /* the engine has, or may have, a box of this id */
-        bool kept;                /* it has none, but the engine kept its layer */
-        bool stored;              /* the store has a record */
-        bool dirty;               /* the record is behind: put it again at the next tick */
+        bool has_box;    /* the engine has, or may have, a box of this id */
+        bool kept;       /* the engine keeps its writable layer: stop leaves it, start goes on with it */
+        bool layer_seen; /* at start-up: it is there */
+        bool layer_bad;  /* START: it could not be had back */
+        bool stored;     /* the store has a record */
+        bool dirty;      /* the record is behind: put it again at the next tick */
         enum cay_state put_state; /* what the last put said */
         bool listed;              /* is in the table */
         unsigned skipped, watched;
@@ -139,14 +146,17 @@ struct cay_sandbox {
         struct cay_service_call *destroy_calls; /* wait for it, then destroy */
         bool destroy_wanted;
         const char *destroy_why;
-        struct cay_error why; /* of undoing */
-        enum cay_state before;
+        struct cay_error why;  /* of undoing */
+        enum cay_state before; /* START: how it was */
+        enum cay_cause before_cause;
+        char before_text[200];
         enum cay_cause lost_as; /* GONE: what its commands are told */
 
         /* the link */
         struct cay_box_client *client; /* owned */
         bool link_lost, unresponsive, ping_out, adopting;
         bool engine_was_down; /* while it was lost */
+        bool awaits_greeting; /* a resume waits for WELCOME */
         unsigned misses, relink_tries, short_lives;
         uint64_t ping_at_ms, lost_at_ms, linked_at_ms; /* monotonic */
         struct cay_timer relink_timer, gone_timer, adopt_timer;
@@ -218,10 +228,12 @@ struct cay_exec {
 
         struct cay_spool spool;                                  /* open while it runs or is read */
         uint64_t output_first, output_end, out_bytes, err_bytes; /* as of the last time it was open */
-        bool fresh;                       /* nobody could watch it yet: nothing of it is let go */
-        uint64_t fresh_until_ms;          /* monotonic */
-        uint64_t owed[CAY_SPOOL_STREAMS]; /* received, not acknowledged */
-        struct cay_buf pending;           /* could not be written: stream, length, bytes… */
+        bool fresh;              /* nobody could watch it yet: nothing of it is let go */
+        uint64_t fresh_until_ms; /* monotonic */
+        bool awaited; /* adopted, and whoever watched it is not back: nothing from awaited_from on is let go */
+        uint64_t awaited_from, awaited_until_ms; /* monotonic */
+        uint64_t owed[CAY_SPOOL_STREAMS];        /* received, not acknowledged */
+        struct cay_buf pending;                  /* could not be written: stream, length, bytes… */
         struct cay_exec_watcher *watchers;
         unsigned watcher_count;
         struct cay_exec_input *inputs;
@@ -275,8 +287,10 @@ void cay_errand_query(struct cay_errand *e);
 struct cay_job *cay_errand_engine(struct cay_errand *e, unsigned ms);
 void cay_errand_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb);
 void cay_errand_let_go_all(struct cay_service *s);
-/* Removes a box that nobody owns; what comes of it is only logged. */
-void cay_errand_destroy_box(struct cay_service *s, const char *id);
+/* Has the engine end e->box, for at most `ms`: with its layer, or (keep) without that. */
+void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms);
+/* Removes a box that nobody owns, or (keep) all but its layer; what comes of it is only logged. */
+void cay_errand_remove_box(struct cay_service *s, const char *id, bool keep);
 
 /* event.c */
 /* Adds an event to a batch and notes on the errand that watchers are to be told. fmt: JSON members as `name` or text pairs, NULL-ended. */
@@ -345,6 +359,7 @@ void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *
 void cay_sandbox_recover(struct cay_sandbox *sb);
 
 /* sandbox_change.c */
+void cay_sandbox_greeted(struct cay_sandbox *sb); /* WELCOME came: a resume that waits for it is over */
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb);
 void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_stats *stats);
 

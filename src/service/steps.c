@@ -2,6 +2,7 @@
 /* Names of the steps, and dying on cue. */
 #include "service/steps.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 #include "base/cleanup.h"
@@ -23,6 +24,7 @@ const char *cay_service_step_name(enum cay_service_step step)
 
 static enum cay_service_step kill_step = CAY_SERVICE_STEP_COUNT; /* of the process: it dies once */
 static uint64_t passes;
+static const char *once; /* NULL: every time */
 
 void cay_service_step_arm(void)
 {
@@ -31,7 +33,8 @@ void cay_service_step_arm(void)
 
         kill_step = CAY_SERVICE_STEP_COUNT;
         passes = 0;
-        if (spec == NULL || strncmp(spec, who, strlen(who)) != 0)
+        once = getenv("CAY_TEST_KILL_ONCE");
+        if (spec == NULL || strncmp(spec, who, strlen(who)) != 0 || (once != NULL && access(once, F_OK) == 0))
                 return;
         for (unsigned i = 0; i < CAY_SERVICE_STEP_COUNT; i++)
                 if (strcmp(names[i], spec + strlen(who)) == 0)
@@ -48,6 +51,8 @@ void cay_service_step_reached(enum cay_service_step step)
                 passes--;
                 return;
         }
+        if (once != NULL)
+                close(open(once, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
         kill(getpid(), SIGKILL);
         for (;;)
                 pause();

@@ -12,8 +12,11 @@ enum cay_service_step {
 const char *cay_service_step_name(enum cay_service_step step);
 
 #ifdef CAY_TEST_HOOKS
-void cay_service_step_arm(
-        void); /* reads CAY_TEST_KILL; and CAY_TEST_KILL_AFTER: how many times the step is passed first */
+/*
+ * Reads CAY_TEST_KILL; CAY_TEST_KILL_AFTER: how many times the step is passed first; CAY_TEST_KILL_ONCE: a file (relative to the front's own
+ * folder) that is made at the killing, and with which no later front is armed.
+ */
+void cay_service_step_arm(void);
 void cay_service_step_reached(enum cay_service_step step);
 #else
 static inline void cay_service_step_arm(void)

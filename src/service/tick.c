@@ -54,7 +54,7 @@ static void kill_exec(struct cay_exec *x, enum cay_box_killed why, enum cay_caus
         x->force_at_ms = mono_ms + CAY_SERVICE_KILL_MS;
 }
 
-/* Init has the same limit and is first; this is for one that does not keep it. */
+/* Time stands still for a paused sandbox: its deadlines are moved when it is resumed (sandbox_change.c). */
 static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_ms, uint64_t mono_ms)
 {
         if (x->pending.len > 0) {
@@ -65,15 +65,19 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
                 x->fresh = false;
                 cay_exec_release(x);
         }
+        if (x->awaited && mono_ms >= x->awaited_until_ms) {
+                x->awaited = false;
+                cay_exec_release(x);
+        }
         cay_exec_check_flush(x);
         if (x->dirty && x->state == CAY_EXEC_ENDED)
                 cay_exec_store_again(x);
         if (x->state == CAY_EXEC_ENDED || x->ending || x->sandbox->state == CAY_STATE_PAUSED)
                 return;
-        if (x->deadline_ms > 0 && now_ms >= x->deadline_ms + CAY_SERVICE_GRACE_MS)
+        if (x->deadline_ms > 0 && now_ms >= x->deadline_ms)
                 kill_exec(x, CAY_KILLED_WALL_TIME, CAY_CAUSE_WALL_TIME, mono_ms);
         else if (x->deadline_ms > 0)
-                due_at(s, x->deadline_ms + CAY_SERVICE_GRACE_MS, now_ms);
+                due_at(s, x->deadline_ms, now_ms);
         if (x->force_at_ms == 0)
                 return;
         due_at(s, x->force_at_ms, mono_ms);
@@ -102,7 +106,8 @@ static const char *why_to_end(struct cay_sandbox *sb, uint64_t now_ms)
                         return "expired";
                 due_at(s, sb->expires_ms, now_ms);
         }
-        if (sb->idle_ms > 0 && sb->state != CAY_STATE_STOPPED && cay_sandbox_is_idle(sb)) {
+        if (sb->idle_ms > 0 && sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_PAUSED &&
+            cay_sandbox_is_idle(sb)) {
                 if (now_ms >= sb->used_ms + sb->idle_ms)
                         return "idle";
                 due_at(s, sb->used_ms + sb->idle_ms, now_ms);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,13 +24,35 @@ static void read_boot_id(void)
         boot_id[strcspn(boot_id, "\n ")] = '\0';
 }
 
+#ifdef CAY_TEST_HOOKS
+
+/* Tests set the clock: CAY_TEST_CLOCK names a file with milliseconds that the wall clock is ahead by, or behind. */
+static int64_t test_shift_ms(void)
+{
+        const char *name = getenv("CAY_TEST_CLOCK");
+        cay_auto_close int fd = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+        char text[24] = "";
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+        return n > 0 ? strtoll(text, NULL, 10) : 0;
+}
+
+#else
+
+static int64_t test_shift_ms(void)
+{
+        return 0;
+}
+
+#endif
+
 static void read_clock(const struct cay_clock *clock, struct cay_clock_reading *ret)
 {
         struct timespec ts = { 0 };
 
         pthread_once(&boot_once, read_boot_id);
         clock_gettime(CLOCK_BOOTTIME, &ts);
-        ret->wall_ms = cay_clock_wall_ms();
+        ret->wall_ms = (uint64_t)((int64_t)cay_clock_wall_ms() + test_shift_ms());
         ret->boot_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
         cay_str_copy(ret->boot_id, sizeof(ret->boot_id), boot_id);
 }

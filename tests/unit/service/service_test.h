@@ -253,7 +253,7 @@ static inline enum cay_code start(struct test *t, const char *id)
         struct call c;
 
         call_init(&c);
-        cay_service_start(t->service, &me, id, -1, &c.call);
+        cay_service_start(t->service, &me, id, NULL, &c.call);
         return call_wait(t, &c);
 }
 

@@ -197,12 +197,46 @@ static void too_many(void **state)
         assert_int_equal(look(t, id).channels, 0);
 }
 
+/* Watches leave room for what is over soon. */
+static void too_many_watches(void **state)
+{
+        struct test *t = *state;
+        struct cay_box_open open = reading("/etc/passwd"), watch = reading("/etc");
+        static struct door doors[CAY_SERVICE_WATCHES_MAX + 2];
+        struct cay_error err = { 0 };
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        settle(t);
+        fake_plan.script.mute = true;
+        watch.kind = CAY_BOX_WATCH;
+        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
+                doors[i] = fresh();
+        for (unsigned i = 0; i < CAY_SERVICE_WATCHES_MAX; i++)
+                assert_int_equal(cay_service_channel_open(t->service, &me, id, &watch, &doors[i].ch, &err),
+                                 0);
+        assert_int_equal(cay_service_channel_open(t->service, &me, id, &watch,
+                                                  &doors[CAY_SERVICE_WATCHES_MAX].ch, &err),
+                         -1);
+        assert_int_equal(err.code, CAY_LIMIT);
+        assert_int_equal(cay_service_channel_open(t->service, &me, id, &open,
+                                                  &doors[CAY_SERVICE_WATCHES_MAX + 1].ch, &err),
+                         0);
+        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
+                cay_service_channel_close(&doors[i].ch);
+        assert_int_equal(look(t, id).channels, 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-                TEST(reads),    TEST(refused), TEST(ends_with_its_sandbox), TEST(holds_the_idle_clock),
+                TEST(reads),
+                TEST(refused),
+                TEST(ends_with_its_sandbox),
+                TEST(holds_the_idle_clock),
                 TEST(too_many),
+                TEST(too_many_watches),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

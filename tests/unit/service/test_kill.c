@@ -410,7 +410,7 @@ static _Noreturn void first_front(struct front *f)
         told(f, stop, id);
         say(f, "begin start\n");
         call_init(&c);
-        cay_service_start(f->t.service, &me, id, -1, &c.call);
+        cay_service_start(f->t.service, &me, id, NULL, &c.call);
         until(f, c.done);
         must(c.call.job.err.code == CAY_OK);
         say(f, "done start\n");

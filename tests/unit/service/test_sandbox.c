@@ -84,7 +84,7 @@ static void others_do_not_exist(void **state)
         assert_int_equal(call_wait(t, &c), CAY_NOT_FOUND)
         REFUSED(cay_service_destroy(t->service, &you, id, &c.call));
         REFUSED(cay_service_stop(t->service, &you, id, &c.call));
-        REFUSED(cay_service_start(t->service, &you, id, -1, &c.call));
+        REFUSED(cay_service_start(t->service, &you, id, NULL, &c.call));
         REFUSED(cay_service_pause(t->service, &you, id, &c.call));
         REFUSED(cay_service_resume(t->service, &you, id, &c.call));
         REFUSED(cay_service_extend(t->service, &you, id, 1, false, 0, &c.call));
@@ -120,7 +120,7 @@ static void bad_input_makes_nothing(void **state)
         BAD(network, (enum cay_network)1, CAY_UNSUPPORTED);
         what = plain();
         what.has_workspace = true;
-        what.workspace_fd = -1;
+        what.folder = CAY_FOLDER_NONE;
         assert_int_equal(try_create(t, &what, &c), CAY_INVALID);
         long_text = calloc(1, 200000);
         memset(long_text, 'x', 199999);
@@ -296,8 +296,8 @@ static void a_second_story_is_refused(void **state)
         fake_plan.create_ms = 30;
         call_init(&a);
         call_init(&b);
-        cay_service_start(t->service, &me, id, -1, &a.call);
-        cay_service_start(t->service, &me, id, -1, &b.call);
+        cay_service_start(t->service, &me, id, NULL, &a.call);
+        cay_service_start(t->service, &me, id, NULL, &b.call);
         assert_int_equal(call_join(t, &b), CAY_CONFLICT);
         assert_string_equal(look(t, id).busy_with, "start");
         assert_int_equal(change(t, stop, id), CAY_CONFLICT);
