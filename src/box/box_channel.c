@@ -39,6 +39,7 @@ static unsigned streams_of(uint16_t kind)
         case CAY_BOX_CONNECT:
         case CAY_BOX_PROCESSES:
         case CAY_BOX_CHANGES:
+        case CAY_BOX_WATCH:
                 return 1u << CAY_STREAM_OUT;
         default:
                 return 0;

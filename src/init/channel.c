@@ -350,7 +350,18 @@ int cay_channel_on_data(struct cay_channel *ch, uint64_t offset, const uint8_t *
 
         if (skip < 0)
                 return (int)skip;
-        if (f->fd >= 0 && cay_buf_put(&f->waiting, bytes + skip, len - (size_t)skip) < 0)
+        bytes += skip;
+        len -= (uint32_t)skip;
+        if (f->fd >= 0 && f->waiting.len == 0 && len > 0) {
+                ssize_t n = write(f->fd, bytes,
+                                  len); /* straight from the frame; any failure is cay_feed_go's to meet */
+
+                if (n > 0) {
+                        bytes += n;
+                        len -= (uint32_t)n;
+                }
+        }
+        if (f->fd >= 0 && cay_buf_put(&f->waiting, bytes, len) < 0)
                 return -ENOMEM;
         cay_feed_go(ch);
         cay_channel_step(ch);

@@ -78,6 +78,7 @@ struct cay_channel {
         uint32_t killed; /* enum cay_box_killed; the first reason stands */
         uint64_t output_max_bytes, cpu_max_us, cut_bytes;
         uint64_t start_ns, wall_us, user_us, sys_us, kill_until_ms;
+        uint64_t oom_before, pids_before; /* counters.h */
         int wait_status;
         char name[64]; /* of the command, cut; for messages */
         char directory[96];

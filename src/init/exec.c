@@ -90,6 +90,8 @@ void cay_exec_started(struct cay_channel *ch, const struct cay_box_exec *exec)
         uint64_t wall_ms = exec->wall_ms < TIMER_MAX_MS ? exec->wall_ms : TIMER_MAX_MS;
         int r = 0;
 
+        ch->oom_before = cay_counters_oom_kills(&ch->init->counters);
+        ch->pids_before = cay_counters_pids_refused(&ch->init->counters);
         ch->notify.on_too_many = on_too_many_denied;
         if (wall_ms > 0)
                 r = cay_timer_set(ch->init->loop, &ch->wall_timer, wall_ms, on_wall_time);
@@ -279,6 +281,20 @@ static void start_failed(struct cay_channel *ch)
                                  step < CAY_STEP_COUNT && steps[step] ? steps[step] : "start", strerror(sys));
 }
 
+/* What the cgroups counted while it ran, where the engine cannot tell: the same rule as core/cause.h has for the engine's figures. */
+static void add_counted(const struct cay_channel *ch, struct cay_box_exec_end *e)
+{
+        const struct cay_counters *c = &ch->init->counters;
+
+        if (!c->is_open)
+                return;
+        e->memory_peak_bytes = cay_counters_memory_peak(c);
+        e->pids_hits = (uint32_t)(cay_counters_pids_refused(c) - ch->pids_before);
+        if (e->exit_code != 0 && e->killed == CAY_KILLED_NOT &&
+            cay_counters_oom_kills(c) > ch->oom_before)
+                e->killed = CAY_KILLED_MEMORY;
+}
+
 void cay_exec_put_end(struct cay_channel *ch)
 {
         struct cay_box_end end = { .kind = CAY_BOX_EXEC, .code = CAY_OK };
@@ -301,6 +317,7 @@ void cay_exec_put_end(struct cay_channel *ch)
         e->disk_full = disk_full(ch->init);
         e->memory_peak_bytes = ch->init->watcher.peak_bytes;
         e->pids_hits = ch->init->watcher.pids_hits;
+        add_counted(ch, e);
         e->left = ch->init->childless ? 0 : cay_group_count(&ch->group);
         e->last_denied = ch->notify.last;
         e->denied_count = ch->notify.denied_count;

@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/files_text.h"
 #include "init/files.h"
+
+#define IO_BUFFER (256u * 1024) /* as the pipes of such workers (spawn.c) */
 
 static int regular_check(const struct stat *st, const char *path, struct cay_error *err)
 {
@@ -64,15 +67,39 @@ static int offset_check(uint64_t offset, struct cay_error *err)
 
 /* --- READ --- */
 
+/* The file's pages go to the pipe as they are. 1: not here, bytes have to be copied; nothing was moved by the last try. */
+static int send_pages(int fd, int out_fd, uint64_t offset, uint64_t max, uint64_t *moved, const char *path,
+                      struct cay_error *err)
+{
+        while (*moved < max) {
+                off_t at = (off_t)(offset + *moved);
+                ssize_t n = sendfile(out_fd, fd, &at, max - *moved < IO_BUFFER ? max - *moved : IO_BUFFER);
+
+                if (n == 0)
+                        return 0;
+                if (n > 0)
+                        *moved += (uint64_t)n;
+                else if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+                        return 1;
+                else if (errno != EINTR)
+                        return cay_files_fail(err, -errno, "send", path);
+        }
+        return 0;
+}
+
 static int read_stream(int fd, int out_fd, uint64_t offset, uint64_t max, uint64_t *moved, const char *path,
                        struct cay_error *err)
 {
         cay_auto_free char *buf = malloc(CAY_FILES_BUFFER);
+        int sent;
 
         if (!buf)
                 return cay_files_fail(err, -ENOMEM, "read", path);
         if (max > (uint64_t)INT64_MAX - offset)
                 max = (uint64_t)INT64_MAX - offset; /* no file has bytes beyond */
+        sent = send_pages(fd, out_fd, offset, max, moved, path, err);
+        if (sent <= 0)
+                return sent;
         while (*moved < max) {
                 size_t want = max - *moved < CAY_FILES_BUFFER ? (size_t)(max - *moved) : CAY_FILES_BUFFER;
                 ssize_t n;
@@ -115,13 +142,13 @@ void cay_file_read(const struct cay_worker_request *req, struct cay_worker_resul
 static int write_stream(int fd, int in_fd, uint64_t max, uint64_t *moved, const char *path,
                         struct cay_error *err)
 {
-        cay_auto_free char *buf = malloc(CAY_FILES_BUFFER);
+        cay_auto_free char *buf = malloc(IO_BUFFER);
         struct cay_files_text t;
 
         if (!buf)
                 return cay_files_fail(err, -ENOMEM, "write", path);
         for (;;) {
-                ssize_t n = read(in_fd, buf, CAY_FILES_BUFFER);
+                ssize_t n = read(in_fd, buf, IO_BUFFER);
                 size_t fits;
                 int r;
 

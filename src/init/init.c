@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "init/channel.h"
 #include "init/child.h"
+#include "init/docker.h"
 #include "init/files.h"
 #include "init/landlock.h"
 #include "init/link.h"
@@ -201,11 +202,15 @@ static int set_up(struct cay_init *init)
         init->loop = cay_loop_new();
         if (!init->loop)
                 return -ENOMEM;
+        cay_counters_open(&init->counters, init->config.flags & CAY_INIT_DOCKER);
         cay_truth_init(&init->truth, init->loop, &init->config, init->fds, is_busy);
         cay_link_init(init);
         r = cay_signal_open(init->loop, &init->signal, signals, CAY_COUNT(signals), on_child);
         if (r == 0)
-                r = cay_watch_add(init->loop, &init->control, CAY_INIT_CONTROL_FD, EPOLLIN, on_control);
+                r = init->config.flags & CAY_INIT_DOCKER
+                            ? cay_docker_listen(init)
+                            : cay_watch_add(init->loop, &init->control, CAY_INIT_CONTROL_FD, EPOLLIN,
+                                            on_control);
         if (r == 0 && init->fds[CAY_INIT_FD_LINK] >= 0)
                 r = cay_link_take(init, cay_take_fd(init->fds[CAY_INIT_FD_LINK]));
         return r;
@@ -241,18 +246,8 @@ static void leave(struct cay_init *init)
                 unlinkat(cgroup, CAY_INIT_WORKERS_NODE, AT_REMOVEDIR);
 }
 
-int cay_init_main(void)
+static int serve(int r)
 {
-        int r;
-
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-        prctl(PR_SET_NAME, "cay-init", 0, 0, 0); /* also when we run from a copy without a name */
-        /* With a pid namespace our death is everybody's; without, we must live on to end what we started (end of the socket). */
-        if (getpid() == 1)
-                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        reset_signals();
-        check_stdio();
-        r = receive_config(&the);
         if (r == 0)
                 r = set_up(&the);
         while (r == 0 && !the.leaving && !cay_link_is_finished(&the))
@@ -260,4 +255,28 @@ int cay_init_main(void)
         if (the.loop)
                 leave(&the);
         return r < 0 ? STATUS_FAILED : 0;
+}
+
+static void begin(void)
+{
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        prctl(PR_SET_NAME, "cay-init", 0, 0, 0); /* also when we run from a copy without a name */
+        reset_signals();
+        check_stdio();
+}
+
+int cay_init_main(void)
+{
+        begin();
+        /* With a pid namespace our death is everybody's; without, we must live on to end what we started (end of the socket). */
+        if (getpid() == 1)
+                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        return serve(receive_config(&the));
+}
+
+/* No parent-death signal: it would come with a thread of Docker's shim, not with the shim. */
+int cay_init_docker_main(void)
+{
+        begin();
+        return serve(cay_docker_read_config(&the));
 }

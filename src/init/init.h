@@ -6,6 +6,7 @@
 #pragma once
 
 #include "box/peer.h"
+#include "init/counters.h"
 #include "init/truth.h"
 #include "init/watch.h"
 #include "loop/loop.h"
@@ -44,6 +45,7 @@ struct cay_init {
         uint32_t rings_bytes; /* reserved by channels */
         struct cay_truth truth;
         struct cay_watcher watcher;
+        struct cay_counters counters; /* where the engine does not tell what the cgroups count */
 };
 
 static inline bool cay_init_is_isolated(const struct cay_init *init)
@@ -58,3 +60,4 @@ static inline bool cay_init_has_layer(const struct cay_init *init, enum cay_laye
 
 /* Serves until the box is to end; never returns to a caller that has anything left to do. Exit status. */
 int cay_init_main(void);
+int cay_init_docker_main(void); /* the same in a Docker container (docker.h) */

@@ -16,6 +16,9 @@
 #include "init/pty.h"
 
 #define PIECE (64u * 1024)
+#define GULP                                                                                                 \
+        (256u *                                                                                              \
+         1024) /* of a read into the ring: a writer that waits for room is woken once, not for each piece */
 #define DROP_EVERY_MS 10
 #define TTY_LEFT (64u * 1024) /* a terminal's buffers hold no more */
 
@@ -114,7 +117,7 @@ static bool read_some(struct cay_pump *p)
 {
         struct cay_channel *ch = p->channel;
         struct iovec room[2];
-        uint64_t most = PIECE, keep;
+        uint64_t most = GULP, keep;
         ssize_t n;
         int pieces;
 

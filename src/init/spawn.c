@@ -18,6 +18,8 @@
 #include "sys/syscalls.h"
 #include "sys/unix_socket.h"
 
+#define BULK_PIPE (256 * 1024) /* of workers that move files: fewer turns between them and init */
+
 struct ends {                  /* the descriptors of one spawn; what is still here at the end is closed */
         int mine[3], child[3]; /* by number; -1: none */
         int status[2];
@@ -82,6 +84,11 @@ static int make_ends(struct ends *e, const struct cay_init *init, const struct c
                 r = make_pipe(e, 1);
         if (r == 0 && err)
                 r = make_pipe(e, 2);
+        for (int i = 0; r == 0 && worker && worker->streams & CAY_WORKER_BULK && i < 2; i++) {
+                if (e->mine[i] >= 0)
+                        fcntl(e->mine[i], F_SETPIPE_SZ,
+                              BULK_PIPE); /* ignoring: the usual size is only slower */
+        }
         return r;
 }
 
@@ -255,6 +262,12 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
         int r;
 
         choose_ids(init, &c);
+        if (init->config.flags & CAY_INIT_DOCKER && (c.uid != init->uid || c.gid != init->gid)) {
+                cay_channel_fail(ch, CAY_UNSUPPORTED, EINVAL,
+                                 "the docker engine has no user %u here: everything runs as %u", c.uid,
+                                 init->uid);
+                return;
+        }
         if (init->config.flags & CAY_INIT_ONE_ID && c.uid != init->uid) {
                 cay_channel_fail(ch, CAY_UNSUPPORTED, EINVAL,
                                  "there is no user %u here: the account that runs cay has no range of ids "

@@ -52,7 +52,7 @@ struct cay_worker_result {
         uint64_t bytes, entries; /* moved by the operation */
 };
 
-enum { CAY_WORKER_IN = 1, CAY_WORKER_OUT = 2 }; /* streams of a kind */
+enum { CAY_WORKER_IN = 1, CAY_WORKER_OUT = 2, CAY_WORKER_BULK = 4 }; /* streams of a kind; BULK: of much */
 
 struct cay_worker {
         uint32_t streams;

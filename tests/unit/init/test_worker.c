@@ -26,11 +26,12 @@ static void every_kind_has_a_worker(void **state)
 
 static void streams_are_those_of_the_protocol(void **state)
 {
-        assert_int_equal(cay_worker_find(CAY_BOX_READ)->streams, CAY_WORKER_OUT);
-        assert_int_equal(cay_worker_find(CAY_BOX_WRITE)->streams, CAY_WORKER_IN);
+        assert_int_equal(cay_worker_find(CAY_BOX_READ)->streams, CAY_WORKER_OUT | CAY_WORKER_BULK);
+        assert_int_equal(cay_worker_find(CAY_BOX_WRITE)->streams, CAY_WORKER_IN | CAY_WORKER_BULK);
         assert_int_equal(cay_worker_find(CAY_BOX_STAT)->streams, 0);
-        assert_int_equal(cay_worker_find(CAY_BOX_TAR_IN)->streams, CAY_WORKER_IN);
-        assert_int_equal(cay_worker_find(CAY_BOX_TAR_OUT)->streams, CAY_WORKER_OUT);
+        assert_int_equal(cay_worker_find(CAY_BOX_TAR_IN)->streams, CAY_WORKER_IN | CAY_WORKER_BULK);
+        assert_int_equal(cay_worker_find(CAY_BOX_TAR_OUT)->streams, CAY_WORKER_OUT | CAY_WORKER_BULK);
+        assert_int_equal(cay_worker_find(CAY_BOX_WATCH)->streams, CAY_WORKER_OUT);
         assert_int_equal(cay_worker_find(CAY_BOX_CONNECT)->streams, CAY_WORKER_IN | CAY_WORKER_OUT);
 }
 
