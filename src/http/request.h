@@ -38,7 +38,8 @@ struct cay_http_peer {
         bool is_unix, is_tls, is_loopback; /* unix sockets count as loopback */
         unsigned listener;                 /* which one, as numbered by cay_http_server_listen */
         struct ucred cred;                 /* unix only; when it connected */
-        char address[INET6_ADDRSTRLEN];    /* "" for unix */
+        int fd; /* unix only: the connection, for who is to ask the kernel itself; borrowed, 0: none */
+        char address[INET6_ADDRSTRLEN]; /* "" for unix */
         uint16_t port;
 };
 

@@ -182,6 +182,7 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
                 peer->cred = (struct ucred){ .pid = -1, .uid = (uid_t)-1, .gid = (gid_t)-1 };
                 getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer->cred, &len);
                 peer->is_unix = peer->is_loopback = true;
+                peer->fd = fd;
         }
 }
 

@@ -12,13 +12,14 @@ static bool is_one_line(const char *s)
 /* The next line of data; false: there is none. The last line has no end. */
 static bool next_line(const char **at, const char *end, const char **ret, size_t *ret_len)
 {
-        const char *c = *at;
+        const char *c = *at, *nl, *cr;
 
         if (!c)
                 return false;
         *ret = c;
-        while (c < end && *c != '\n' && *c != '\r')
-                c++;
+        nl = memchr(c, '\n', (size_t)(end - c));
+        cr = memchr(c, '\r', (size_t)((nl ? nl : end) - c));
+        c = cr ? cr : nl ? nl : end;
         *ret_len = (size_t)(c - *ret);
         if (c == end)
                 *at = NULL;

@@ -5,9 +5,11 @@
  */
 #include "http/tls.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <sys/socket.h>
 
 struct cay_tls_context {
@@ -142,6 +144,42 @@ struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *k
         return t;
 }
 
+static int set_up_client(struct cay_tls_context *t, const char *ca_path, const char *cert_path,
+                         const char *key_path, struct cay_error *err)
+{
+        t->socket_io = new_socket_io();
+        t->ctx = SSL_CTX_new(TLS_client_method());
+        if (!t->socket_io || !t->ctx) {
+                ERR_clear_error();
+                return cay_fail(err, CAY_INTERNAL, "no memory for TLS");
+        }
+        SSL_CTX_set_min_proto_version(t->ctx, TLS1_2_VERSION);
+        SSL_CTX_set_options(t->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        SSL_CTX_set_mode(t->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                         SSL_MODE_RELEASE_BUFFERS);
+        SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
+        ERR_clear_error();
+        if (SSL_CTX_load_verify_file(t->ctx, ca_path) != 1)
+                return fail_tls(err, CAY_INVALID, "read TLS certificates to trust", ca_path);
+        return cert_path[0] ? load(t->ctx, cert_path, key_path, err) : 0;
+}
+
+struct cay_tls_context *cay_tls_context_new_client(const char *ca_path, const char *cert_path,
+                                                   const char *key_path, struct cay_error *err)
+{
+        struct cay_tls_context *t = calloc(1, sizeof(*t));
+
+        if (!t) {
+                cay_fail(err, CAY_INTERNAL, "no memory for TLS");
+                return NULL;
+        }
+        if (set_up_client(t, ca_path, cert_path, key_path, err) < 0) {
+                cay_tls_context_free(t);
+                return NULL;
+        }
+        return t;
+}
+
 void cay_tls_context_free(struct cay_tls_context *ctx)
 {
         if (!ctx)
@@ -153,7 +191,7 @@ void cay_tls_context_free(struct cay_tls_context *ctx)
 
 /* Connections */
 
-struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd)
+static struct cay_tls *new_connection(struct cay_tls_context *ctx, int fd)
 {
         struct cay_tls *t = calloc(1, sizeof(*t));
         BIO *bio = BIO_new(ctx->socket_io);
@@ -170,7 +208,39 @@ struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd)
         BIO_set_data(bio, t);
         BIO_set_init(bio, 1);
         SSL_set_bio(t->ssl, bio, bio);
-        SSL_set_accept_state(t->ssl);
+        return t;
+}
+
+struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd)
+{
+        struct cay_tls *t = new_connection(ctx, fd);
+
+        if (t)
+                SSL_set_accept_state(t->ssl);
+        return t;
+}
+
+/* An address is looked for among the certificate's addresses, anything else among its names. */
+static bool expect_host(SSL *ssl, const char *host)
+{
+        struct in6_addr address;
+
+        if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
+                return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+        return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+struct cay_tls *cay_tls_connect(struct cay_tls_context *ctx, int fd, const char *host)
+{
+        struct cay_tls *t = new_connection(ctx, fd);
+
+        if (t && !expect_host(t->ssl, host)) {
+                ERR_clear_error();
+                cay_tls_free(t);
+                return NULL;
+        }
+        if (t)
+                SSL_set_connect_state(t->ssl);
         return t;
 }
 

@@ -16,10 +16,18 @@ struct cay_tls;         /* one connection */
 /* Reads PEM files: the chain, own certificate first, and its key. Blocks; for start-up. NULL: err says why. */
 struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *key_path,
                                             struct cay_error *err);
+/*
+ * For the client's side: servers have to show a certificate that `ca_path` (PEM) vouches for, and are shown ours (both paths "":
+ * none). Blocks; for start-up.
+ */
+struct cay_tls_context *cay_tls_context_new_client(const char *ca_path, const char *cert_path,
+                                                   const char *key_path, struct cay_error *err);
 void cay_tls_context_free(struct cay_tls_context *ctx); /* connections keep what they need of it */
 CAY_DEFINE_AUTO(struct cay_tls_context, cay_tls_context_free)
 
 struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd); /* fd is borrowed; NULL: no memory */
+/* The client's side: the certificate has to be `host`'s, a name or an address. */
+struct cay_tls *cay_tls_connect(struct cay_tls_context *ctx, int fd, const char *host);
 void cay_tls_free(struct cay_tls *t);                                /* accepts NULL; says nothing */
 
 /*

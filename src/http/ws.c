@@ -345,7 +345,7 @@ static const struct cay_duplex_user_ops user_ops = {
         .on_lost = on_lost,
 };
 
-/* A peer that we do not read from cannot be heard. */
+/* A peer that we do not read from cannot be heard; but writing to one that has left tells. */
 static void on_ping_time(struct cay_timer *t)
 {
         struct cay_ws *ws = cay_container_of(t, struct cay_ws, timer);
@@ -357,7 +357,7 @@ static void on_ping_time(struct cay_timer *t)
         ws->heard = false;
         ws->ping_sent = true;
         cay_timer_set(ws->loop, t, ws->ping_ms, on_ping_time);
-        if (!is_stuck(ws)) {
+        if (ws->out.len == 0) {
                 queue(ws, CAY_WS_PING, "", 0);
                 flush(ws);
         }

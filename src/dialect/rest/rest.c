@@ -2,34 +2,35 @@
 /* REST: finds the op, checks that the visitor may use it, fills its arguments. */
 #include "dialect/rest/rest.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
+#include "base/log.h"
 #include "config/config.h"
 #include "dialect/rest/rest_call.h"
 #include "dialect/rest/rest_error.h"
+#include "dialect/rest/rest_fill.h"
+#include "dialect/rest/rest_login.h"
 #include "dialect/rest/rest_proxy.h"
 #include "dialect/rest/rest_reference.h"
+#include "dialect/rest/rest_ws.h"
 #include "http/router.h"
 
-#define ERROR_MAX 8192u
-#define PAGES 3u
+#define PAGES 4u
 
-/* Our own pages and answers load nothing but our own style sheet, and nobody frames them. */
-static const char own_policy[] =
-        "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
-        "form-action 'none'";
+/* Our own pages and answers load nothing but our own style sheet and script, and nobody frames them. */
+static const char own_policy[] = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src "
+                                 "'self'; frame-ancestors 'none'; base-uri 'none'; "
+                                 "form-action 'none'";
 
 struct page {
         const char *row, *type;
         int (*make)(struct cay_buf *out);
 };
 
-struct target { /* what a route stands for: one of the three */
+struct target { /* what a route stands for: one of the four */
         const struct cay_op *op;
         const struct page *page;
+        const struct cay_rest_more *more;
         bool is_proxy;
 };
 
@@ -37,7 +38,8 @@ struct cay_rest {
         const struct cay_op_world *world;
         struct cay_arena mem; /* rows with a slash behind them, targets, routes */
         struct cay_router *router;
-        struct cay_buf pages[PAGES]; /* made once */
+        struct cay_rest_stream *streams; /* under way */
+        struct cay_buf pages[PAGES];     /* made once */
 };
 
 static int make_css(struct cay_buf *out)
@@ -45,10 +47,16 @@ static int make_css(struct cay_buf *out)
         return cay_buf_puts(out, cay_reference_css);
 }
 
+static int make_script(struct cay_buf *out)
+{
+        return cay_buf_puts(out, cay_login_js);
+}
+
 static const struct page pages[PAGES] = {
         { "GET /", "text/html; charset=utf-8", cay_reference_html },
         { "GET /api/reference", CAY_REST_JSON, cay_reference_json },
         { "GET /reference.css", "text/css; charset=utf-8", make_css },
+        { "GET /login.js", "text/javascript; charset=utf-8", make_script },
 };
 
 static int add_op(struct cay_rest *r, const struct cay_op *op, struct cay_route *routes, unsigned *count)
@@ -90,23 +98,41 @@ static int add_proxy(struct cay_rest *r, struct cay_route *routes, unsigned *cou
         return 0;
 }
 
-int cay_rest_new(const struct cay_op_world *world, struct cay_rest **ret, struct cay_error *err)
+static int add_more(struct cay_rest *r, const struct cay_rest_more *more, struct cay_route *routes,
+                    unsigned *count)
+{
+        struct target *t = cay_arena_alloc(&r->mem, sizeof(*t));
+
+        if (!t)
+                return -1;
+        t->more = more;
+        routes[(*count)++] = (struct cay_route){ .row = more->row, .owner = t };
+        return 0;
+}
+
+int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect *dialects,
+                 unsigned dialect_count, struct cay_rest **ret, struct cay_error *err)
 {
         cay_auto(cay_rest_freep) struct cay_rest *r = calloc(1, sizeof(*r));
         struct cay_route *routes;
-        unsigned count = 0;
+        unsigned count = 0, more = 0;
         bool ok;
 
         if (!r)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the routes");
+        for (unsigned i = 0; i < dialect_count; i++)
+                more += dialects[i].count;
         r->world = world;
         cay_arena_init(&r->mem, 256u * 1024);
-        routes = cay_arena_array(&r->mem, 2 * cay_op_count + PAGES + 1, sizeof(*routes));
+        routes = cay_arena_array(&r->mem, 2 * cay_op_count + PAGES + 1 + more, sizeof(*routes));
         ok = routes != NULL;
         for (unsigned i = 0; ok && i < cay_op_count; i++)
                 ok = add_op(r, cay_ops[i], routes, &count) == 0;
         for (unsigned i = 0; ok && i < PAGES; i++)
                 ok = add_page(r, i, routes, &count) == 0;
+        for (unsigned i = 0; i < dialect_count; i++)
+                for (unsigned k = 0; ok && k < dialects[i].count; k++)
+                        ok = add_more(r, &dialects[i].rows[k], routes, &count) == 0;
         if (!ok || add_proxy(r, routes, &count) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the routes");
         r->router = cay_router_new(routes, count, err);
@@ -127,6 +153,16 @@ void cay_rest_free(struct cay_rest *r)
         free(r);
 }
 
+void cay_rest_stop(struct cay_rest *r)
+{
+        while (r->streams) {
+                struct cay_rest_stream *s = r->streams;
+
+                cay_rest_stream_remove(s);
+                s->stop(s);
+        }
+}
+
 /* Refusals before there is a call */
 
 void cay_rest_refuse(struct cay_http_request *req, unsigned status, const char *message,
@@ -138,17 +174,22 @@ void cay_rest_refuse(struct cay_http_request *req, unsigned status, const char *
                                     .message = message,
                                     .request_id = request_id };
 
-        cay_buf_init(&body, ERROR_MAX);
+        cay_http_response_add(req, "Content-Security-Policy", own_policy);
+        cay_buf_init(&body, CAY_REST_ERROR_MAX);
         cay_rest_error_put(&body, &e);
         cay_http_response_send(req, status, CAY_REST_JSON, cay_buf_data(&body), body.len);
 }
 
 const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *body)
 {
+        char id[CAY_GATE_ID + 1];
         struct cay_rest_error e = { .status = fault->status,
                                     .code = cay_rest_status_code(fault->status),
-                                    .message = fault->text };
+                                    .message = fault->text,
+                                    .request_id = id };
 
+        cay_gate_make_id(id);
+        cay_log_debug("request refused", "id=%s status=%u why=%s", id, fault->status, fault->text);
         return cay_rest_error_put(body, &e) < 0 ? NULL : CAY_REST_JSON;
 }
 
@@ -202,6 +243,7 @@ static void answer_options(struct cay_rest *r, struct cay_http_request *req, con
                                       "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Range");
                 cay_http_response_add(req, "Access-Control-Max-Age", "600");
         }
+        cay_http_response_add(req, "Content-Security-Policy", own_policy);
         cay_http_response_send(req, 204, NULL, NULL, 0);
 }
 
@@ -209,68 +251,16 @@ static void answer_page(struct cay_rest *r, struct cay_http_request *req, const 
 {
         const struct cay_buf *body = &r->pages[page - pages];
 
+        cay_http_response_add(req, "Content-Security-Policy", own_policy);
         cay_http_response_add(req, "Cache-Control", "no-cache");
         cay_http_response_send(req, 200, page->type, cay_buf_data(body), body->len);
 }
 
-/* Fields of the request that stand for fields of the op */
-
-static int set_if_known(struct cay_rest_args *a, const char *name, const char *value, struct cay_error *err)
-{
-        if (!value || !cay_rest_args_has(a, name))
-                return 0;
-        return cay_rest_args_set(a, name, strlen(name), value, err);
-}
-
-/* "bytes=A-B" or "bytes=A-"; other forms (several, from the end) are answered with the whole, as RFC 9110 lets us. */
-static int set_range(struct cay_rest_args *a, const char *value, struct cay_error *err)
-{
-        char text[48], length[24];
-        uint64_t from, to;
-        char *dash;
-
-        if (!value || strncmp(value, "bytes=", 6) != 0 || strlen(value) >= sizeof(text) ||
-            !cay_rest_args_has(a, "offset") || !cay_rest_args_has(a, "length"))
-                return 0;
-        snprintf(text, sizeof(text), "%s", value + 6);
-        dash = strchr(text, '-');
-        if (!dash || dash == text)
-                return 0;
-        *dash = '\0';
-        if (cay_parse_u64(text, &from) < 0)
-                return 0;
-        if (dash[1] != '\0') {
-                if (cay_parse_u64(dash + 1, &to) < 0 || to < from)
-                        return 0;
-                snprintf(length, sizeof(length), "%" PRIu64, to - from + 1);
-                if (cay_rest_args_set(a, "length", 6, length, err) < 0)
-                        return -1;
-        }
-        return cay_rest_args_set(a, "offset", 6, text, err);
-}
-
-static bool accepts(const struct cay_http_request *req, const char *type)
-{
-        const char *accept = cay_http_request_header(req, "Accept");
-
-        return accept && strstr(accept, type) != NULL;
-}
-
 static int fill(struct cay_rest_call *rc, const struct cay_route_match *m, struct cay_error *err)
 {
-        struct cay_http_request *req = rc->req;
-
-        rc->is_sse = accepts(req, "text/event-stream");
-        rc->call.wants_stream = rc->is_sse || accepts(req, "application/x-ndjson");
-        if (cay_rest_args_path(&rc->args, m, err) < 0 ||
-            cay_rest_args_query(&rc->args, req->target.query, err) < 0 ||
-            set_if_known(&rc->args, "execution_id", cay_http_request_header(req, "Idempotency-Key"), err) <
-                    0 ||
-            set_if_known(&rc->args, "from", cay_http_request_header(req, "Last-Event-ID"), err) < 0)
-                return -1;
-        if (req->method == CAY_HTTP_GET || req->method == CAY_HTTP_HEAD)
-                return set_range(&rc->args, cay_http_request_header(req, "Range"), err);
-        return 0;
+        rc->events.is_sse = cay_rest_accepts(rc->req, "text/event-stream");
+        rc->call.wants_stream = rc->events.is_sse || cay_rest_accepts(rc->req, "application/x-ndjson");
+        return cay_rest_fill(&rc->args, rc->req, m, err);
 }
 
 static void call_op(struct cay_rest *r, const struct cay_op *op, const struct cay_route_match *m,
@@ -279,9 +269,14 @@ static void call_op(struct cay_rest *r, const struct cay_op *op, const struct ca
         struct cay_rest_call *rc = cay_rest_call_new(op, r->world, req, v);
         struct cay_error err = { 0 };
 
-        if (!rc)
+        if (rc)
+                cay_http_response_add(req, "Content-Security-Policy", own_policy);
+        if (!rc) {
                 cay_rest_refuse(req, 503, "no memory for this request", v->request_id);
-        else if (cay_op_check_scope(op, &v->caller, &err) < 0)
+                return;
+        }
+        rc->streams = &r->streams;
+        if (cay_op_check_scope(op, &v->caller, &err) < 0)
                 cay_rest_call_fail(rc, &err, NULL);
         else if (fill(rc, m, &err) < 0)
                 cay_rest_call_fail(rc, &err, rc->args.field);
@@ -289,31 +284,86 @@ static void call_op(struct cay_rest *r, const struct cay_op *op, const struct ca
                 cay_rest_call_begin(rc);
 }
 
+/* A GET that wants to be a WebSocket also finds the rows that stream and are no GET. */
+static bool find_stream(const struct cay_rest *r, const struct cay_http_request *req,
+                        struct cay_route_match *m)
+{
+        struct cay_route_match other;
+        const struct target *t;
+
+        if (!cay_rest_ws_wanted(req) || !cay_router_find(r->router, CAY_HTTP_POST, &req->target, &other))
+                return false;
+        t = other.route->owner;
+        if (!t->op || !(t->op->flags & CAY_OP_STREAM) || t->op->flags & CAY_OP_RAW_IN)
+                return false;
+        *m = other;
+        return true;
+}
+
+static void handle_more(struct cay_rest *r, const struct cay_rest_more *more, struct cay_http_request *req,
+                        const struct cay_visitor *v)
+{
+        const struct cay_rest_place place = { .world = r->world, .streams = &r->streams };
+
+        if (v->was_refused || (!v->is_known && !more->is_open)) {
+                refuse_unknown(req, v);
+                return;
+        }
+        cay_http_response_add(req, "Content-Security-Policy", own_policy);
+        more->handle(more->owner, &place, req, v);
+}
+
+static void refuse_origin(struct cay_http_request *req, const struct cay_visitor *v)
+{
+        cay_rest_refuse(req, 403, "pages of this origin may not call: see allow_origins", v->request_id);
+}
+
+static void handle_op(struct cay_rest *r, const struct cay_op *op, const struct cay_route_match *m,
+                      struct cay_http_request *req, const struct cay_visitor *v, bool first_is_body)
+{
+        bool is_ws = op->flags & CAY_OP_STREAM && cay_rest_ws_wanted(req);
+
+        if (v->was_refused || (!v->is_known && !(op->flags & CAY_OP_OPEN)))
+                refuse_unknown(req, v);
+        else if (is_ws && v->origin && !v->origin_is_fine)
+                refuse_origin(req, v);
+        else if (is_ws)
+                cay_rest_ws(r->world, op, m, req, v, first_is_body, &r->streams);
+        else
+                call_op(r, op, m, req, v);
+}
+
 void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const struct cay_visitor *v)
 {
         struct cay_route_match m;
         bool found = cay_router_find(r->router, req->method, &req->target, &m);
-        const struct target *t = found ? m.route->owner : NULL;
+        bool first_is_body = !found && find_stream(r, req, &m);
+        const struct target *t = found || first_is_body ? m.route->owner : NULL;
 
-        if (t && t->is_proxy) {
-                if (v->is_known && !(v->origin && !v->origin_is_fine && req->upgrade))
-                        cay_rest_proxy(r->world, req, &m, v);
-                else if (v->is_known)
-                        cay_rest_refuse(req, 403, "pages of this origin may not call: see allow_origins",
-                                        v->request_id);
+        if (v->port.port) { /* an origin of its own: nothing of ours is there */
+                if (v->is_known)
+                        cay_rest_proxy_host(r->world, req, v);
                 else
                         refuse_unknown(req, v);
                 return;
         }
-        cay_http_response_add(req, "Content-Security-Policy", own_policy);
+        if (t && t->is_proxy) {
+                if (v->is_known && !(v->origin && !v->origin_is_fine && req->upgrade))
+                        cay_rest_proxy(r->world, req, &m, v);
+                else if (v->is_known)
+                        refuse_origin(req, v);
+                else
+                        refuse_unknown(req, v);
+                return;
+        }
         if (req->method == CAY_HTTP_OPTIONS)
                 answer_options(r, req, v);
-        else if (!found)
+        else if (!t)
                 refuse_route(req, &m, v);
         else if (t->page)
                 answer_page(r, req, t->page);
-        else if (v->was_refused || (!v->is_known && !(t->op->flags & CAY_OP_OPEN)))
-                refuse_unknown(req, v);
+        else if (t->more)
+                handle_more(r, t->more, req, v);
         else
-                call_op(r, t->op, &m, req, v);
+                handle_op(r, t->op, &m, req, v, first_is_body);
 }

@@ -2,20 +2,44 @@
 /*
  * REST: requests under /api become calls of ops, and back. Contains no behaviour of its own. Routes come from the op table; each is
  * known with and without a slash behind it. Path, query and JSON body fill one struct; a field that comes twice is refused.
- * "/" is the reference page, made from the same table.
+ * "/" is the reference page, made from the same table. Rows of other dialects share the router, and whoever is not let in hears the same.
  */
 #pragma once
 
 #include "dialect/gate/gate.h"
+#include "dialect/rest/rest_stream.h"
 #include "http/server.h"
 #include "op/op.h"
 
 struct cay_rest;
 
-int cay_rest_new(const struct cay_op_world *world, struct cay_rest **ret,
-                 struct cay_error *err); /* the world is borrowed */
-void cay_rest_free(struct cay_rest *r);  /* accepts NULL; after the server */
+struct cay_rest_place { /* where a request is handled; the struct is the call's, what it points to outlives the request */
+        const struct cay_op_world *world;
+        struct cay_rest_stream **streams; /* of rest_stream.h */
+};
+
+struct cay_rest_more { /* a row of another dialect, routed and let in as ours are */
+        const char *row;
+        bool is_open; /* for anybody */
+        /* Takes the request over. */
+        void (*handle)(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
+                       const struct cay_visitor *v);
+        const void *owner;
+};
+
+struct cay_rest_dialect {
+        const struct cay_rest_more *rows;
+        unsigned count;
+};
+
+/* The world and the rows are borrowed. */
+int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect *dialects,
+                 unsigned dialect_count, struct cay_rest **ret, struct cay_error *err);
+void cay_rest_free(struct cay_rest *r); /* accepts NULL; after the server */
 CAY_DEFINE_AUTO(struct cay_rest, cay_rest_free)
+
+/* The daemon stops: streams that would go on for as long as somebody listens are ended. */
+void cay_rest_stop(struct cay_rest *r);
 
 /* Takes the request over: it will be answered. */
 void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const struct cay_visitor *v);

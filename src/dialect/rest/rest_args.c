@@ -58,6 +58,16 @@ int cay_rest_args_set(struct cay_rest_args *a, const char *name, size_t name_len
         return 0;
 }
 
+int cay_rest_args_overrule(struct cay_rest_args *a, const char *name, const char *value,
+                           struct cay_error *err)
+{
+        const struct cay_field *f = cay_field_find(a->fields, name, strlen(name));
+
+        if (f && (size_t)(f - a->fields) < FIELDS_MAX)
+                a->seen &= ~(1ull << (f - a->fields));
+        return cay_rest_args_set(a, name, strlen(name), value, err);
+}
+
 int cay_rest_args_path(struct cay_rest_args *a, const struct cay_route_match *match, struct cay_error *err)
 {
         for (unsigned i = 0; i < match->name_count; i++)

@@ -21,6 +21,9 @@ void cay_rest_args_done(struct cay_rest_args *a);
 /* CAY_INVALID names the field, in the text and in `field`. One value may come once. */
 int cay_rest_args_set(struct cay_rest_args *a, const char *name, size_t name_len, const char *value,
                       struct cay_error *err);
+/* The same, whatever was said before it. */
+int cay_rest_args_overrule(struct cay_rest_args *a, const char *name, const char *value,
+                           struct cay_error *err);
 int cay_rest_args_path(struct cay_rest_args *a, const struct cay_route_match *match, struct cay_error *err);
 int cay_rest_args_query(struct cay_rest_args *a, const char *query, struct cay_error *err); /* NULL: none */
 int cay_rest_args_body(struct cay_rest_args *a, const char *bytes, size_t len,

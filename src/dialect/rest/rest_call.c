@@ -10,11 +10,6 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "dialect/rest/rest_error.h"
-#include "http/sse.h"
-
-#define ERROR_MAX 8192u
-#define EVENT_MAX (4u * 1024 * 1024)
-#define NDJSON_TYPE "application/x-ndjson; charset=utf-8"
 
 static struct cay_rest_call *self(struct cay_op_call *c)
 {
@@ -26,7 +21,7 @@ static void release(struct cay_deferred *d)
         struct cay_rest_call *rc = cay_container_of(d, struct cay_rest_call, release);
 
         cay_rest_args_done(&rc->args);
-        cay_buf_done(&rc->event);
+        cay_rest_events_done(&rc->events);
         free(rc->values);
         free(rc);
 }
@@ -39,6 +34,8 @@ static struct cay_http_request *finish(struct cay_rest_call *rc, unsigned status
         cay_log_debug("request", "id=%s op=%s owner=%s status=%u", rc->call.request_id, rc->call.op->name,
                       rc->call.caller.owner, status);
         req->handler = NULL;
+        cay_rest_events_done(&rc->events);
+        cay_rest_stream_remove(&rc->stream);
         rc->release.run = release;
         cay_loop_defer(rc->call.world->loop, &rc->release);
         return req;
@@ -46,19 +43,20 @@ static struct cay_http_request *finish(struct cay_rest_call *rc, unsigned status
 
 /* Answers */
 
-static unsigned success(enum cay_op_status status)
+unsigned cay_rest_success(enum cay_op_status status)
 {
         return status == CAY_OP_CREATED ? 201 : status == CAY_OP_ACCEPTED ? 202 : 200;
 }
 
 static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
 {
-        unsigned code = success(status);
+        unsigned code = cay_rest_success(status);
 
+        if (c->session)
+                cay_gate_give_session(self(c)->req, c->session);
         cay_http_response_send(finish(self(c), code), code, CAY_REST_JSON, json, len);
 }
 
-/* What went wrong inside is for the log; the client gets the number to ask about. */
 static const char *public_text(const struct cay_op_call *c, const struct cay_error *err)
 {
         if (err->code != CAY_INTERNAL)
@@ -67,24 +65,38 @@ static const char *public_text(const struct cay_op_call *c, const struct cay_err
         return "something went wrong inside; the daemon's log says what, under this request_id";
 }
 
-static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+void cay_rest_call_error(struct cay_buf *out, const struct cay_op_call *c, const struct cay_error *err,
+                         const char *field, unsigned *status)
 {
-        struct cay_rest_call *rc = self(c);
-        cay_auto_buf struct cay_buf body = { 0 };
         struct cay_rest_error e = {
-                .status = rc->too_large ? 413 : cay_rest_status(err->code),
-                .code = rc->too_large ? cay_rest_status_code(413) : cay_code_word(err->code),
+                .status = *status         ? *status
+                          : c->confirm[0] ? 428
+                                          : cay_rest_status(err->code),
+                .code = *status         ? cay_rest_status_code(*status)
+                        : c->confirm[0] ? cay_rest_status_code(428)
+                                        : cay_code_word(err->code),
                 .message = public_text(c, err),
                 .field = field,
                 .request_id = c->request_id,
                 .first = c->first,
+                .confirm = c->confirm,
         };
 
-        cay_buf_init(&body, ERROR_MAX);
-        cay_rest_error_put(&body, &e);
-        if (e.status == 429 || e.status == 503)
+        *status = e.status;
+        cay_rest_error_put(out, &e);
+}
+
+static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        struct cay_rest_call *rc = self(c);
+        cay_auto_buf struct cay_buf body = { 0 };
+        unsigned status = rc->too_large ? 413 : 0;
+
+        cay_buf_init(&body, CAY_REST_ERROR_MAX);
+        cay_rest_call_error(&body, c, err, field, &status);
+        if (status == 429 || status == 503)
                 cay_http_response_add(rc->req, "Retry-After", "1");
-        cay_http_response_send(finish(rc, e.status), e.status, CAY_REST_JSON, cay_buf_data(&body), body.len);
+        cay_http_response_send(finish(rc, status), status, CAY_REST_JSON, cay_buf_data(&body), body.len);
 }
 
 void cay_rest_call_fail(struct cay_rest_call *rc, const struct cay_error *err, const char *field)
@@ -133,13 +145,23 @@ static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
                                        b->length == CAY_OP_UNKNOWN_LENGTH ? CAY_HTTP_NO_LENGTH : b->length);
 }
 
+/* Cut: the client comes back to the next daemon, at its cursor. */
+static void on_stop(struct cay_rest_stream *s)
+{
+        struct cay_rest_call *rc = cay_container_of(s, struct cay_rest_call, stream);
+
+        if (rc->call.on_gone)
+                rc->call.on_gone(&rc->call);
+}
+
 static int door_begin_events(struct cay_op_call *c)
 {
         struct cay_rest_call *rc = self(c);
 
-        cay_http_response_add(rc->req, "Cache-Control", "no-store");
-        return cay_http_response_begin(rc->req, 200, rc->is_sse ? CAY_SSE_TYPE : NDJSON_TYPE,
-                                       CAY_HTTP_NO_LENGTH);
+        rc->stream.stop = on_stop;
+        if (rc->streams)
+                cay_rest_stream_add(rc->streams, &rc->stream);
+        return cay_rest_events_begin(&rc->events, c->world->loop, rc->req);
 }
 
 static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
@@ -150,18 +172,7 @@ static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
 static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
                               size_t len)
 {
-        struct cay_rest_call *rc = self(c);
-        int r;
-
-        cay_buf_clear(&rc->event);
-        if (rc->is_sse) {
-                r = cay_sse_put(&rc->event, id, kind, json, len);
-        } else {
-                r = cay_buf_put(&rc->event, json, len);
-                if (r == 0)
-                        r = cay_buf_putc(&rc->event, '\n');
-        }
-        return r < 0 ? r : cay_http_response_write(rc->req, cay_buf_data(&rc->event), rc->event.len);
+        return cay_rest_events_put(&self(c)->events, id, kind, json, len);
 }
 
 static void door_end(struct cay_op_call *c)
@@ -311,9 +322,10 @@ struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct ca
         rc->call.caller = v->caller;
         rc->call.is_known = v->is_known;
         rc->call.fd = req->passed_fd;
+        rc->call.peer_fd = req->peer.fd;
         rc->call.args = rc->values = values;
         memcpy(rc->call.request_id, v->request_id, sizeof(rc->call.request_id));
-        cay_buf_init(&rc->event, EVENT_MAX);
+        cay_rest_events_init(&rc->events, false);
         cay_rest_args_init(&rc->args, op->fields, values);
         rc->req = req;
         return rc;

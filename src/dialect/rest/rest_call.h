@@ -4,6 +4,8 @@
 
 #include "dialect/rest/rest.h"
 #include "dialect/rest/rest_args.h"
+#include "dialect/rest/rest_events.h"
+#include "dialect/rest/rest_stream.h"
 #include "loop/loop.h"
 
 struct cay_rest_call {
@@ -12,10 +14,11 @@ struct cay_rest_call {
         struct cay_rest_args args;
         void *values; /* owned: what args fills */
         struct cay_deferred release;
-        struct cay_buf event; /* one, encoded */
-        bool runs;            /* the op has it */
-        bool is_sse;          /* else NDJSON */
-        bool too_large;       /* the body is: 413, whatever the op says */
+        struct cay_rest_events events;
+        struct cay_rest_stream stream;
+        struct cay_rest_stream **streams; /* borrowed: where it is told of */
+        bool runs;                        /* the op has it */
+        bool too_large;                   /* the body is: 413, whatever the op says */
 };
 
 /* NULL: no memory; the request is not touched. */
@@ -24,3 +27,10 @@ struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct ca
 void cay_rest_call_fail(struct cay_rest_call *rc, const struct cay_error *err, const char *field);
 /* Runs the op, or first waits for the JSON body. */
 void cay_rest_call_begin(struct cay_rest_call *rc);
+/*
+ * An error as clients see it, appended, and its status. What went wrong inside goes to the log; the client gets the number to ask
+ * about. status: 0 as the code says, else this one.
+ */
+void cay_rest_call_error(struct cay_buf *out, const struct cay_op_call *c, const struct cay_error *err,
+                         const char *field, unsigned *status);
+unsigned cay_rest_success(enum cay_op_status status);

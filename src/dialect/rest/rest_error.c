@@ -29,7 +29,7 @@ const char *cay_rest_status_code(unsigned status)
                 { 421, "wrong_host" },      { 429, "limit" },       { 431, "too_large" },
                 { 500, "internal" },        { 501, "unsupported" }, { 503, "unavailable" },
                 { 502, "unavailable" },     { 504, "timeout" },     { 409, "conflict" },
-                { 505, "unsupported" },     { 403, "denied" },
+                { 505, "unsupported" },     { 428, "confirm" },     { 403, "denied" },
         };
 
         for (unsigned i = 0; i < CAY_COUNT(words); i++)
@@ -57,6 +57,10 @@ int cay_rest_error_put(struct cay_buf *out, const struct cay_rest_error *e)
         if (e->first && e->first[0]) {
                 cay_json_key(&j, "first");
                 cay_json_text(&j, e->first);
+        }
+        if (e->confirm && e->confirm[0]) {
+                cay_json_key(&j, "confirm");
+                cay_json_text(&j, e->confirm);
         }
         cay_json_end_object(&j);
         cay_json_end_object(&j);

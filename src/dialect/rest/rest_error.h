@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#define CAY_REST_ERROR_MAX 8192u
 #define CAY_REST_JSON "application/json; charset=utf-8"
 
 struct cay_rest_error {
@@ -12,6 +13,7 @@ struct cay_rest_error {
         const char *code;                         /* word */
         const char *message, *field, *request_id; /* field NULL: none */
         const char *first;                        /* NULL, or what the first use of a single-use id made */
+        const char *confirm; /* NULL, or the token that the same request is to come back with */
 };
 
 unsigned cay_rest_status(enum cay_code code);

@@ -25,7 +25,8 @@ struct proxy {
         const struct cay_op_world *world;
         struct cay_http_request *req; /* NULL: ended */
         char request_id[CAY_GATE_ID + 1];
-        bool begun; /* the answer's head is out */
+        bool begun;    /* the answer's head is out */
+        bool own_host; /* asked for by host name */
 };
 
 int cay_proxy_parse_port(const char *text, uint16_t *ret)
@@ -66,6 +67,91 @@ bool cay_proxy_passes(const char *field, bool is_answer)
                         return false;
         return strncasecmp(field, is_answer ? "Access-Control-" : "X-Forwarded-",
                            is_answer ? strlen("Access-Control-") : strlen("X-Forwarded-")) != 0;
+}
+
+bool cay_proxy_is_own(const char *field, bool is_answer)
+{
+        static const char *const answers[] = { "Content-Security-Policy", "Clear-Site-Data",
+                                               "Service-Worker-Allowed" };
+
+        for (size_t i = 0; is_answer && i < CAY_COUNT(answers); i++)
+                if (strcasecmp(field, answers[i]) == 0)
+                        return true;
+        return false;
+}
+
+int cay_proxy_put_cookies(struct cay_buf *out, const char *value)
+{
+        size_t before = out->len;
+        int r = 0;
+
+        while (*value && r == 0) {
+                size_t len;
+
+                value += strspn(value, " \t;");
+                len = strcspn(value, ";");
+                if (len > 0 && !cay_port_cookie_is_ours(value)) {
+                        r = out->len > before ? cay_buf_puts(out, "; ") : 0;
+                        if (r == 0)
+                                r = cay_buf_put(out, value, len);
+                }
+                value += len;
+        }
+        return r < 0 ? r : out->len == before;
+}
+
+/* Attributes begin behind the first semicolon; browsers take their names in any case, and the last one counts. */
+bool cay_proxy_cookie_stays(const char *set_cookie)
+{
+        const char *at = set_cookie + strspn(set_cookie, " \t");
+
+        if (cay_port_cookie_is_ours(at))
+                return false;
+        while ((at = strchr(at, ';')) != NULL) {
+                at += 1 + strspn(at + 1, " \t");
+                if (strncasecmp(at, "Domain", 6) == 0 && strchr(" \t=;", at[6]))
+                        return false;
+        }
+        return true;
+}
+
+static bool is_link(const char *parameter, size_t len)
+{
+        size_t name = strlen(CAY_PORT_LINK);
+
+        return len >= name && strncmp(parameter, CAY_PORT_LINK, name) == 0 &&
+               (len == name || parameter[name] == '=');
+}
+
+bool cay_proxy_has_link(const char *query)
+{
+        while (query && *query) {
+                size_t len = strcspn(query, "&");
+
+                if (is_link(query, len))
+                        return true;
+                query += len + (query[len] == '&');
+        }
+        return false;
+}
+
+int cay_proxy_put_unlinked(struct cay_buf *out, const char *path, const char *query)
+{
+        char mark = '?';
+        int r = cay_buf_puts(out, path);
+
+        while (query && *query && r == 0) {
+                size_t len = strcspn(query, "&");
+
+                if (len > 0 && !is_link(query, len)) {
+                        r = cay_buf_putc(out, mark);
+                        if (r == 0)
+                                r = cay_buf_put(out, query, len);
+                        mark = '&';
+                }
+                query += len + (query[len] == '&');
+        }
+        return r;
 }
 
 static void release(struct cay_deferred *d)
@@ -131,17 +217,28 @@ static const struct cay_http_handler handler = {
 
 /* From the port to the client */
 
+static bool answer_passes(const struct proxy *p, const char *name, const char *value)
+{
+        if (strcasecmp(name, "Content-Type") == 0)
+                return false; /* it has a place of its own */
+        if (p->own_host && strcasecmp(name, "Set-Cookie") == 0)
+                return cay_proxy_cookie_stays(value);
+        return cay_proxy_passes(name, true) || (p->own_host && cay_proxy_is_own(name, true));
+}
+
 static void copy_answer_fields(struct proxy *p)
 {
         for (unsigned i = 0; i < p->client.head.line_count; i++) {
                 const char *name, *value;
 
                 cay_http_client_header_at(&p->client, i, &name, &value);
-                if (cay_proxy_passes(name, true) && strcasecmp(name, "Content-Type") != 0)
+                if (answer_passes(p, name, value))
                         cay_http_response_add(p->req, name, value); /* what is no field is left out */
         }
-        cay_http_response_add(p->req, "Content-Security-Policy",
-                              "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts");
+        if (!p->own_host)
+                cay_http_response_add(
+                        p->req, "Content-Security-Policy",
+                        "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts");
 }
 
 static void on_response(struct cay_http_client *c)
@@ -219,10 +316,27 @@ static const struct cay_http_client_ops ops = {
 
 /* The request, written anew */
 
-static int put_fields(struct cay_buf *out, const struct cay_http_request *req, uint16_t port)
+static int put_cookie_field(struct cay_buf *out, const char *value)
 {
+        size_t before = out->len;
+        int r = cay_buf_puts(out, "Cookie: ");
+
+        if (r == 0)
+                r = cay_proxy_put_cookies(out, value);
+        if (r > 0)
+                out->len = before;
+        return r != 0 ? (r < 0 ? r : 0) : cay_buf_puts(out, "\r\n");
+}
+
+static int put_fields(struct cay_buf *out, const struct proxy *p, uint16_t port)
+{
+        const struct cay_http_request *req = p->req;
+        const char *host = cay_http_request_header(req, "Host");
         int r = cay_buf_printf(out, "Host: localhost:%u\r\nX-Forwarded-Proto: %s\r\n", (unsigned)port,
                                req->peer.is_tls ? "https" : "http");
+
+        if (p->own_host && host && r == 0)
+                r = cay_buf_printf(out, "X-Forwarded-Host: %s\r\n", host);
 
         for (unsigned i = 0; i < req->line_count && r == 0; i++) {
                 const char *name, *value;
@@ -230,6 +344,8 @@ static int put_fields(struct cay_buf *out, const struct cay_http_request *req, u
                 cay_http_request_header_at(req, i, &name, &value);
                 if (cay_proxy_passes(name, false))
                         r = cay_buf_printf(out, "%s: %s\r\n", name, value);
+                else if (p->own_host && strcasecmp(name, "Cookie") == 0)
+                        r = put_cookie_field(out, value);
         }
         return r;
 }
@@ -257,7 +373,7 @@ static int begin(struct proxy *p, struct cay_duplex *duplex, const char *rest, u
 
         cay_buf_init(&fields, FIELDS_MAX);
         cay_buf_init(&target, FIELDS_MAX);
-        if (put_fields(&fields, req, port) < 0 || put_target(&target, rest) < 0) {
+        if (put_fields(&fields, p, port) < 0 || put_target(&target, rest) < 0) {
                 cay_duplex_close(duplex);
                 return -ENOSPC;
         }
@@ -284,32 +400,91 @@ static void start(struct proxy *p, struct cay_duplex *duplex, const char *rest, 
         }
 }
 
-void cay_rest_proxy(const struct cay_op_world *world, struct cay_http_request *req,
-                    const struct cay_route_match *m, const struct cay_visitor *v)
+/* The port and the request, or NULL: refused. */
+static struct proxy *open_port(const struct cay_op_world *world, struct cay_http_request *req,
+                               const struct cay_visitor *v, const char *sandbox, uint16_t port,
+                               struct cay_duplex **ret_duplex)
 {
         struct cay_viewer viewer = { .owner = v->caller.owner,
                                      .sees_all = cay_scope_has(v->caller.scopes, CAY_SCOPE_ADMIN) };
         struct proxy *p = calloc(1, sizeof(*p));
-        struct cay_duplex *duplex = NULL;
         struct cay_sandbox_view view;
         struct cay_error err = { 0 };
-        uint16_t port = 0;
 
+        *ret_duplex = NULL;
         if (!p)
                 cay_fail(&err, CAY_UNAVAILABLE, "no memory for this request");
         else if (!cay_scope_has(v->caller.scopes, CAY_SCOPE_EXEC))
                 cay_fail(&err, CAY_DENIED, "ports need the scope exec");
-        else if (cay_proxy_parse_port(cay_route_value(m, "port"), &port) < 0)
+        else if (port == 0)
                 cay_fail(&err, CAY_INVALID, "port: is not a number from 1 to 65535");
-        else if (cay_service_get(world->service, &viewer, cay_route_value(m, "id"), &view, &err) == 0)
-                duplex = cay_port_duplex_open(world->loop, world->service, &viewer, view.id, port, &err);
-        if (!duplex) {
+        else if (cay_service_get(world->service, &viewer, sandbox, &view, &err) == 0)
+                *ret_duplex = cay_port_duplex_open(world->loop, world->service, &viewer, view.id, port, &err);
+        if (!*ret_duplex) {
                 cay_rest_refuse(req, cay_rest_status(err.code), err.msg, v->request_id);
                 free(p);
-                return;
+                return NULL;
         }
         p->world = world;
         p->req = req;
         memcpy(p->request_id, v->request_id, sizeof(p->request_id));
-        start(p, duplex, cay_route_value(m, "rest"), port);
+        return p;
+}
+
+void cay_rest_proxy(const struct cay_op_world *world, struct cay_http_request *req,
+                    const struct cay_route_match *m, const struct cay_visitor *v)
+{
+        struct cay_duplex *duplex;
+        struct proxy *p;
+        uint16_t port = 0;
+
+        cay_proxy_parse_port(cay_route_value(m, "port"), &port); /* 0: none, which is refused */
+        p = open_port(world, req, v, cay_route_value(m, "id"), port, &duplex);
+        if (p)
+                start(p, duplex, cay_route_value(m, "rest"), port);
+}
+
+/* The link has done its work: a cookie takes its place, and it leaves the address bar. */
+static void exchange_link(const struct cay_op_world *world, struct cay_http_request *req,
+                          const struct cay_visitor *v)
+{
+        cay_auto_buf struct cay_buf to = { 0 };
+        char token[CAY_OP_TOKEN_MAX];
+        struct cay_error err = { 0 };
+        uint64_t expires_s;
+
+        cay_buf_init(&to, FIELDS_MAX);
+        /* Two slashes in front would name another host. */
+        if (req->target.path[1] == '/' ||
+            cay_proxy_put_unlinked(&to, req->target.path, req->target.query) < 0 ||
+            world->make_link(world, v->caller.owner, v->port.label, CAY_PORT_COOKIE_MS, token, &expires_s,
+                             &err) < 0) {
+                cay_rest_refuse(req, 400, "this link cannot be followed", v->request_id);
+                return;
+        }
+        if (v->by_link)
+                cay_port_cookie_give(req, token);
+        cay_http_response_add(req, "Location", cay_buf_data(&to));
+        cay_http_response_send(req, 303, NULL, NULL, 0);
+        explicit_bzero(token, sizeof(token));
+}
+
+void cay_rest_proxy_host(const struct cay_op_world *world, struct cay_http_request *req,
+                         const struct cay_visitor *v)
+{
+        struct cay_duplex *duplex;
+        struct proxy *p;
+
+        if (v->by_link || cay_proxy_has_link(req->target.query)) {
+                if (req->method == CAY_HTTP_GET && !req->upgrade)
+                        exchange_link(world, req, v);
+                else
+                        cay_rest_refuse(req, 400, "a link is for opening: GET it", v->request_id);
+                return;
+        }
+        p = open_port(world, req, v, v->port.sandbox, v->port.port, &duplex);
+        if (!p)
+                return;
+        p->own_host = true;
+        start(p, duplex, req->target.path, v->port.port);
 }

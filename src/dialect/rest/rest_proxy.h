@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reverse proxy to ports inside sandboxes, by path: /api/sandboxes/{id}/ports/{port}/…, with upgrades (WebSocket). Requests are
- * written anew, never copied: framing is our own, credentials (Authorization, Cookie) stay outside, and what comes back gets an opaque
- * origin (CSP sandbox) and cannot set cookies, so a page from a sandbox cannot act as this server.
+ * The reverse proxy to ports inside sandboxes, with upgrades (WebSocket): by path, /api/sandboxes/{id}/ports/{port}/…, and by host name,
+ * {port}-{id}.{domain}. Requests are written anew, never copied: framing is our own, credentials stay outside. By path, what comes back
+ * gets an opaque origin (CSP sandbox) and there are no cookies, so a page from a sandbox cannot act as this server. A host name is an
+ * origin of its own: there, its policies and cookies are the page's, but for ours among them and for those that reach beyond it.
  */
 #pragma once
 
@@ -16,6 +17,17 @@
 /* Takes the request over. The visitor is known. */
 void cay_rest_proxy(const struct cay_op_world *world, struct cay_http_request *req,
                     const struct cay_route_match *m, const struct cay_visitor *v);
+/* The same for a request by host name: to v->port. One that came by a link is sent on with a cookie instead. */
+void cay_rest_proxy_host(const struct cay_op_world *world, struct cay_http_request *req,
+                         const struct cay_visitor *v);
 int cay_proxy_parse_port(const char *text,
                          uint16_t *ret); /* "8080": digits alone, no zero in front; 0 or -EINVAL */
 bool cay_proxy_passes(const char *field, bool is_answer); /* whether a field is passed on */
+bool cay_proxy_is_own(const char *field, bool is_answer); /* also, where the host is the sandbox's own */
+/* Appends a Cookie field's value without our own; 0, 1: nothing is left, or -errno. */
+int cay_proxy_put_cookies(struct cay_buf *out, const char *value);
+bool cay_proxy_cookie_stays(
+        const char *set_cookie);            /* one that is for that host alone, and not one of ours */
+bool cay_proxy_has_link(const char *query); /* NULL: none */
+/* Appends a target without the link: "/path?rest". 0 or -errno. */
+int cay_proxy_put_unlinked(struct cay_buf *out, const char *path, const char *query);

@@ -101,14 +101,19 @@ static int html_op(struct cay_buf *out, const struct cay_op *op)
 static const char head[] =
         "<!doctype html><html lang=en><head><meta charset=utf-8><title>Cay API</title>"
         "<meta name=viewport content=\"width=device-width\"><link rel=stylesheet "
-        "href=/reference.css></head><body>\n"
-        "<h1>Cay " CAY_VERSION " API</h1>\n"
+        "href=/reference.css><script src=/login.js defer></script></head><body>\n"
+        "<h1>Cay " CAY_VERSION " API</h1>\n<p id=who class=s></p>\n"
         "<p>Every request needs <code>Authorization: Bearer TOKEN</code> (<code>cay token</code> prints "
         "one), except over "
         "the unix socket, where the kernel says who calls. Bodies are JSON. Errors have one form: "
         "<code>{\"error\": {\"code\", \"message\", \"field\", \"request_id\"}}</code>. Streams are NDJSON, "
         "or server-sent "
-        "events with <code>Accept: text/event-stream</code>. The same as JSON: <a "
+        "events with <code>Accept: text/event-stream</code>, or a WebSocket: a GET with an upgrade on the "
+        "same "
+        "path, where the first message is the body if the row is a POST; then one text message per event. "
+        "What "
+        "you send there is input for a command, as binary messages or as <code>{\"input\", "
+        "\"input_base64\", \"eof\", \"rows\", \"cols\", \"signal\"}</code>. The same as JSON: <a "
         "href=/api/reference>/api/reference</a>.</p>\n";
 
 int cay_reference_html(struct cay_buf *out)

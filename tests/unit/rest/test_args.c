@@ -152,12 +152,33 @@ static void test_no_table(void **state)
         (void)state;
 }
 
+/* What a browser says when it comes back wins over the address that it began with. */
+static void test_overrule(void **state)
+{
+        struct rig r;
+
+        begin(&r);
+        assert_int_equal(cay_rest_args_query(&r.args, "path=x&count=3", &r.err), 0);
+        assert_int_equal(cay_rest_args_overrule(&r.args, "count", "7", &r.err), 0);
+        assert_int_equal(r.values.count, 7);
+        assert_int_equal(cay_rest_args_overrule(&r.args, "count", "11", &r.err), -1);
+        assert_int_equal(r.err.code, CAY_INVALID);
+        assert_string_equal(r.args.field, "count");
+        cay_rest_args_done(&r.args);
+        begin(&r);
+        assert_int_equal(cay_rest_args_overrule(&r.args, "nothing", "7", &r.err), -1);
+        assert_int_equal(r.err.code, CAY_INVALID);
+        cay_rest_args_done(&r.args);
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_all_places), cmocka_unit_test(test_query_decodes),
-                cmocka_unit_test(test_refused),    cmocka_unit_test(test_required),
-                cmocka_unit_test(test_too_deep),   cmocka_unit_test(test_no_table),
+                cmocka_unit_test(test_overrule),      cmocka_unit_test(test_all_places),
+                cmocka_unit_test(test_query_decodes), cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_required),      cmocka_unit_test(test_too_deep),
+                cmocka_unit_test(test_no_table),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,12 +68,62 @@ static void test_answers(void **state)
         (void)state;
 }
 
+static void check_cookies(const char *field, const char *left)
+{
+        cay_auto_buf struct cay_buf out = { 0 };
+
+        cay_buf_init(&out, 200);
+        assert_int_equal(cay_proxy_put_cookies(&out, field), left ? 0 : 1);
+        assert_string_equal(cay_buf_data(&out), left ? left : "");
+}
+
+static void test_cookies(void **state)
+{
+        check_cookies("a=1; cay_port=x; b=2", "a=1; b=2");
+        check_cookies("cay_port=x", NULL);
+        check_cookies("", NULL);
+        check_cookies(" ; ;", NULL);
+        check_cookies("cay_port=x;__Host-cay_port=y;a=\"1\"", "a=\"1\"");
+        check_cookies("cay_portal=1;x=cay_port=2", "cay_portal=1; x=cay_port=2");
+        assert_true(cay_proxy_cookie_stays("a=1; Path=/; HttpOnly"));
+        assert_true(cay_proxy_cookie_stays("domain=1; Path=/"));
+        assert_true(cay_proxy_cookie_stays("a=1; Domainish=x"));
+        assert_false(cay_proxy_cookie_stays("a=1; Domain=localhost"));
+        assert_false(cay_proxy_cookie_stays("a=1;dOmAiN=x; Path=/"));
+        assert_false(cay_proxy_cookie_stays("a=1; Path=/;\tdomain\t= x"));
+        assert_false(cay_proxy_cookie_stays("a=1; domain"));
+        assert_false(cay_proxy_cookie_stays("cay_port=mine"));
+        assert_false(cay_proxy_cookie_stays(" __Host-cay_port=mine"));
+        (void)state;
+}
+
+static void check_unlinked(const char *query, const char *target, bool has_link)
+{
+        cay_auto_buf struct cay_buf out = { 0 };
+
+        cay_buf_init(&out, 200);
+        assert_int_equal(cay_proxy_put_unlinked(&out, "/p", query), 0);
+        assert_string_equal(cay_buf_data(&out), target);
+        assert_int_equal(cay_proxy_has_link(query), has_link);
+}
+
+static void test_links(void **state)
+{
+        check_unlinked(NULL, "/p", false);
+        check_unlinked("", "/p", false);
+        check_unlinked("cay_link=x", "/p", true);
+        check_unlinked("cay_link", "/p", true);
+        check_unlinked("a=1&cay_link=x&b=2", "/p?a=1&b=2", true);
+        check_unlinked("cay_link=x&cay_link=y&a", "/p?a", true);
+        check_unlinked("cay_links=x&&b=cay_link", "/p?cay_links=x&b=cay_link", false);
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ports),
-                cmocka_unit_test(test_requests),
-                cmocka_unit_test(test_answers),
+                cmocka_unit_test(test_cookies),  cmocka_unit_test(test_links),   cmocka_unit_test(test_ports),
+                cmocka_unit_test(test_requests), cmocka_unit_test(test_answers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
