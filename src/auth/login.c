@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-time logins: hashes in a few slots. */
+/* One-time logins: hashes in a few slots; and the sessions that were ended. */
 
 #include "auth/login.h"
 
@@ -65,4 +65,25 @@ bool cay_login_take(struct cay_logins *l, const char *text, size_t len, uint64_t
         cay_str_copy(ret->owner, sizeof(ret->owner), found->owner);
         *found = (struct cay_login_slot){ 0 };
         return true;
+}
+
+void cay_session_end(struct cay_logins *l, const char *id, uint64_t now_s)
+{
+        struct cay_session_ended *e = &l->ended[l->ended_next];
+
+        if (e->id[0] && e->until_s > l->over_s)
+                l->over_s = e->until_s;
+        cay_str_copy(e->id, sizeof(e->id), id);
+        e->until_s = now_s + CAY_SESSION_S;
+        l->ended_next = (l->ended_next + 1) % CAY_SESSION_ENDED;
+}
+
+bool cay_session_is_over(const struct cay_logins *l, const struct cay_token *session)
+{
+        if (session->expires_s <= l->over_s)
+                return true;
+        for (size_t i = 0; i < CAY_COUNT(l->ended); i++)
+                if (l->ended[i].id[0] && strcmp(l->ended[i].id, session->caller.id) == 0)
+                        return true;
+        return false;
 }

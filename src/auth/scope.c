@@ -47,13 +47,14 @@ int cay_scope_parse(const char *text, unsigned *ret, struct cay_error *err)
         return 0;
 }
 
+/* By the highest bit: what an operation needs is that bit alone, what a caller has holds the lower ones too. */
 const char *cay_scope_text(unsigned scopes)
 {
-        for (size_t i = 0; i < CAY_COUNT(words); i++) {
-                if (cay_scope_has(scopes, words[i].bits))
-                        return words[i].word;
-        }
-        return "none";
+        if (scopes & CAY_SCOPE_ADMIN)
+                return "admin";
+        if (scopes & CAY_SCOPE_EXEC)
+                return "exec";
+        return scopes & CAY_SCOPE_READ ? "read" : "none";
 }
 
 bool cay_scope_has(unsigned scopes, unsigned wanted)
@@ -69,6 +70,17 @@ bool cay_owner_is_valid(const char *owner)
         return len > 0 && len <= CAY_OWNER_MAX && owner[len] == '\0';
 }
 
+const char *cay_door_word(enum cay_door door)
+{
+        static const char *const doors[] = {
+                [CAY_DOOR_NONE] = "none", [CAY_DOOR_PEER] = "peer",       [CAY_DOOR_TOKEN] = "token",
+                [CAY_DOOR_KEY] = "key",   [CAY_DOOR_SESSION] = "session",
+        };
+
+        _Static_assert(CAY_COUNT(doors) == CAY_DOOR_COUNT, "a word for every door");
+        return (unsigned)door < CAY_COUNT(doors) ? doors[door] : "none";
+}
+
 bool cay_caller_may_see(const struct cay_caller *c, const char *owner)
 {
         return cay_scope_has(c->scopes, CAY_SCOPE_ADMIN) ||
@@ -78,6 +90,7 @@ bool cay_caller_may_see(const struct cay_caller *c, const char *owner)
 void cay_caller_from_uid(struct cay_caller *ret, unsigned uid, unsigned own_uid)
 {
         *ret = (struct cay_caller){
+                .door = CAY_DOOR_PEER,
                 .scopes = uid == 0 || uid == own_uid ? CAY_SCOPE_ALL : CAY_SCOPE_EXEC | CAY_SCOPE_READ,
         };
         snprintf(ret->owner, sizeof(ret->owner), "uid:%u", uid);

@@ -17,7 +17,9 @@ enum {
         ID_BYTES = 9,      /* of a random id */
 };
 
-static const char *const words[] = { [CAY_TOKEN_BEARER] = "cay1.", [CAY_TOKEN_SESSION] = "cays1." };
+static const char *const words[] = {
+        [CAY_TOKEN_BEARER] = "cay1.", [CAY_TOKEN_SESSION] = "cays1.", [CAY_TOKEN_PORT] = "cayp1."
+};
 _Static_assert(CAY_COUNT(words) == CAY_TOKEN_USE_COUNT, "a word for every use");
 
 static const char *const verdicts[] = {

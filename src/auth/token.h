@@ -24,6 +24,7 @@
 enum cay_token_use {
         CAY_TOKEN_BEARER,  /* "cay1." */
         CAY_TOKEN_SESSION, /* "cays1." */
+        CAY_TOKEN_PORT,    /* "cayp1.": one port of one sandbox, named by its id */
         CAY_TOKEN_USE_COUNT
 };
 

@@ -65,7 +65,7 @@ void cay_gate_free(struct cay_gate *g)
         free(g);
 }
 
-static void make_id(char ret[CAY_GATE_ID + 1])
+void cay_gate_make_id(char ret[CAY_GATE_ID + 1])
 {
         uint8_t random[CAY_GATE_ID / 2] = { 0 };
 
@@ -115,31 +115,71 @@ static void check_origin(const struct cay_gate *g, struct cay_http_request *req,
 
 /* Who */
 
-static bool check_token(struct cay_gate *g, const char *text, size_t len, struct cay_caller *ret)
+static bool check_token(struct cay_gate *g, enum cay_token_use use, const char *text, size_t len,
+                        struct cay_token *ret)
 {
         uint64_t now_ms = cay_wall_now_ms(&g->wall, wall_ms(g), cay_clock_ms());
-        struct cay_token token;
-        enum cay_token_verdict verdict;
+        enum cay_token_verdict verdict = cay_token_check(g->env.secret, use, text, len, now_ms / 1000, ret);
 
-        if (cay_api_key_is_one(text, len))
-                return cay_api_keys_check(g->env.keys, text, len, now_ms, ret);
-        verdict = cay_token_check(g->env.secret, CAY_TOKEN_BEARER, text, len, now_ms / 1000, &token);
-        if (verdict == CAY_TOKEN_OK)
-                *ret = token.caller;
-        else
+        if (verdict != CAY_TOKEN_OK)
                 cay_log_debug("token refused", "why=%s", cay_token_verdict_word(verdict));
+        ret->caller.door = use == CAY_TOKEN_BEARER ? CAY_DOOR_TOKEN : CAY_DOOR_SESSION;
         return verdict == CAY_TOKEN_OK;
+}
+
+static bool check_key(struct cay_gate *g, const char *text, size_t len, struct cay_caller *ret)
+{
+        uint64_t now_ms = cay_wall_now_ms(&g->wall, wall_ms(g), cay_clock_ms());
+
+        if (!cay_api_keys_check(g->env.keys, text, len, now_ms, ret))
+                return false;
+        ret->door = CAY_DOOR_KEY;
+        return true;
 }
 
 /* "Bearer TEXT"; anything else in that field is refused like a wrong token. */
 static bool check_authorization(struct cay_gate *g, const char *value, struct cay_caller *ret)
 {
+        struct cay_token token;
+
         if (strncasecmp(value, "Bearer ", 7) != 0)
                 return false;
         value += 7;
         while (*value == ' ')
                 value++;
-        return check_token(g, value, strlen(value), ret);
+        if (cay_api_key_is_one(value, strlen(value)))
+                return check_key(g, value, strlen(value), ret);
+        if (!check_token(g, CAY_TOKEN_BEARER, value, strlen(value), &token))
+                return false;
+        *ret = token.caller;
+        return true;
+}
+
+/* What the browser says about who made the page ask. Old ones say nothing. */
+static bool is_from_own_page(const struct cay_http_request *req, const struct cay_visitor *v)
+{
+        const char *site = cay_http_request_header(req, "Sec-Fetch-Site");
+
+        return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || v->origin_is_fine;
+}
+
+static bool check_session(struct cay_gate *g, const struct cay_http_request *req, const struct cay_visitor *v,
+                          struct cay_caller *ret)
+{
+        const char *field = cay_http_request_header(req, "Cookie"), *text;
+        char name[CAY_GATE_COOKIE_NAME];
+        struct cay_token token;
+        size_t len;
+
+        if (!field || cay_http_request_header_count(req, "Cookie") > 1 || !is_from_own_page(req, v))
+                return false;
+        cay_gate_cookie_name(name, req->peer.is_tls, req->port);
+        if (cay_gate_cookie_find(field, name, &text, &len) != 1 ||
+            !check_token(g, CAY_TOKEN_SESSION, text, len, &token) ||
+            cay_session_is_over(g->env.logins, &token))
+                return false;
+        *ret = token.caller;
+        return true;
 }
 
 static void check_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
@@ -154,7 +194,50 @@ static void check_caller(struct cay_gate *g, const struct cay_http_request *req,
         } else if (req->peer.is_unix) {
                 cay_caller_from_uid(&v->caller, (unsigned)req->peer.cred.uid, g->env.own_uid);
                 v->is_known = true;
+        } else {
+                v->is_known = check_session(g, req, v, &v->caller);
         }
+}
+
+/* A link, or the cookie that one was exchanged for: good for the port that it names. */
+static void check_port_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
+{
+        char room[CAY_TOKEN_MAX + 64];
+        const char *text = NULL;
+        struct cay_token token;
+        size_t len = 0;
+
+        if (v->is_known || v->was_refused)
+                return;
+        if (!cay_port_page_is_own(req) || !cay_port_cookie_find(req, &text, &len)) {
+                if (cay_http_query_get(req->target.query, CAY_PORT_LINK, room, sizeof(room), &text) != 1)
+                        return;
+                len = strlen(text);
+                v->by_link = true;
+        }
+        if (!check_token(g, CAY_TOKEN_PORT, text, len, &token) || strcmp(token.caller.id, v->port.label) != 0)
+                return;
+        v->caller = token.caller;
+        v->is_known = true;
+}
+
+/* A page may only do what its Origin allows: gate.h says why for each of the three. */
+static unsigned check_page(const struct cay_http_request *req, const struct cay_visitor *v,
+                           struct cay_error *err)
+{
+        bool is_safe = req->method == CAY_HTTP_GET || req->method == CAY_HTTP_HEAD ||
+                       req->method == CAY_HTTP_OPTIONS;
+        bool by_session = v->is_known && v->caller.door == CAY_DOOR_SESSION;
+
+        if (req->peer.is_unix || (is_safe && !req->upgrade) || v->origin_is_fine)
+                return 0;
+        if (v->origin ? req->upgrade || by_session || !v->is_known : by_session) {
+                cay_fail(err, CAY_DENIED, "%s",
+                         v->origin ? "pages of this origin may not call: see allow_origins"
+                                   : "with a cookie this needs the page's Origin");
+                return 403;
+        }
+        return 0;
 }
 
 /* How often: by owner and token, or by address for whoever is not known. Local users are held by connections alone. */
@@ -185,12 +268,17 @@ unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct
         unsigned status;
 
         *ret = (struct cay_visitor){ 0 };
-        make_id(ret->request_id);
+        cay_gate_make_id(ret->request_id);
         cay_http_response_add(req, "X-Request-Id", ret->request_id);
-        status = check_host(g, req, err);
+        status = cay_port_host_read(&g->env.config->proxy_domains, req->host, &ret->port)
+                         ? 0
+                         : check_host(g, req, err);
         if (status != 0)
                 return status;
         check_origin(g, req, ret);
         check_caller(g, req, ret);
-        return check_rate(g, req, ret, err);
+        if (ret->port.port)
+                check_port_caller(g, req, ret);
+        status = check_rate(g, req, ret, err);
+        return status != 0 ? status : check_page(req, ret, err);
 }

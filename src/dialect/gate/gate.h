@@ -7,20 +7,28 @@
  * key, in the Authorization field and nowhere else. Every refusal looks alike; the log knows more. A visitor who gave nothing is
  * unknown, which is enough for the few things that anybody may ask.
  *
+ * Sessions. Over TCP, where no Authorization is given, the page's cookie counts (auth/login.h). A browser adds it to what any page asks
+ * for, so it counts only for pages of ours: a request that changes something, or asks for a WebSocket, must carry their Origin; one
+ * whose Sec-Fetch-Site names another site is nobody's. A cookie that is no good is as good as none. Who spends a login must not come
+ * from a foreign page either, or that page could sign somebody in as somebody else.
+ *
  * Host. A web page can give any name of its own to this machine's address (DNS rebinding), so a request must name loopback, the address
  * listened on, or one of trusted_hosts. The unix socket is out of pages' reach; health paths answer any Host.
  *
  * Origin. Pages of allow_origins (or the regular expression, or this server itself) are told that they may read answers. Others get
- * no such field: their browser keeps the answer from them, and without the preflight it sends no token.
+ * no such field: their browser keeps the answer from them, and without the preflight it sends no token. WebSockets have no preflight:
+ * an upgrade with a foreign Origin is refused here, whatever else it brings.
  */
 #pragma once
 
 #include "auth/api_key.h"
+#include "auth/login.h"
 #include "auth/scope.h"
 #include "auth/secret.h"
 #include "base/error.h"
 #include "config/config.h"
 #include "core/port_clock.h"
+#include "dialect/gate/gate_port.h"
 #include "http/request.h"
 
 #define CAY_GATE_ID 24 /* of a request: hexadecimal digits */
@@ -31,6 +39,7 @@ struct cay_gate_env { /* borrowed: outlives the gate */
         const struct cay_config *config;
         const struct cay_secret *secret;
         struct cay_api_keys *keys;
+        const struct cay_logins *logins; /* which sessions were ended */
         const struct cay_clock *clock;
         unsigned own_uid; /* the daemon's: that peer is admin, like root */
 };
@@ -41,16 +50,21 @@ struct cay_visitor {
         bool is_known;    /* caller is filled */
         bool was_refused; /* gave a token that is none: not even what anybody may ask */
         bool origin_is_fine;
-        const char *origin; /* borrowed from the request; NULL: none */
+        const char *origin;        /* borrowed from the request; NULL: none */
+        struct cay_port_host port; /* asked by the name of a port of a sandbox: nothing else is there */
+        bool by_link;              /* and known by a link in the query */
 };
 
 int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct cay_error *err);
 void cay_gate_free(struct cay_gate *g); /* accepts NULL */
 CAY_DEFINE_AUTO(struct cay_gate, cay_gate_free)
 
+void cay_gate_make_id(char ret[CAY_GATE_ID + 1]); /* for a request that never gets so far */
 /*
  * 0: it may go on (fields that allow its page to read the answer are added to the request). Else the status to answer with, and
- * err: 400, 421 (Host), 429 (too often; the field Retry-After is added). ret is filled either way.
+ * err: 400, 403 (a foreign page), 421 (Host), 429 (too often; the field Retry-After is added). ret is filled either way.
  */
 unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct cay_visitor *ret,
                         struct cay_error *err);
+/* A field of the answer that gives the page its cookie; "" takes it away. */
+void cay_gate_give_session(struct cay_http_request *req, const char *session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts and origins, for the gate and its tests. Pure. */
+/* Hosts, origins and cookies, for the gate and its tests. Pure. */
 #pragma once
 
 #include <regex.h>
@@ -11,3 +11,8 @@ bool cay_gate_host_is_ours(const struct cay_config *c, const char *host);
 /* origin as sent; `self`: what this server is called in the request ("http://host:port"); regex NULL: none. */
 bool cay_gate_origin_is_fine(const struct cay_config *c, const regex_t *regex, const char *origin,
                              const char *self);
+
+#define CAY_GATE_COOKIE_NAME 40
+void cay_gate_cookie_name(char ret[CAY_GATE_COOKIE_NAME], bool is_tls, uint16_t port);
+/* Where a cookie's value is in a Cookie field: 1; 0: not there; -1: more than once, and who knows which is whose. */
+int cay_gate_cookie_find(const char *field, const char *name, const char **ret, size_t *ret_len);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -70,13 +71,56 @@ static void the_oldest_makes_room(void **state)
                 assert_true(cay_login_take(&l, text[i], CAY_LOGIN_LEN, 2000, &c));
 }
 
+static struct cay_token session(const char *id, uint64_t expires_s)
+{
+        struct cay_token t = { .expires_s = expires_s };
+
+        snprintf(t.caller.id, sizeof(t.caller.id), "%s", id);
+        return t;
+}
+
+static void a_session_ends_alone(void **state)
+{
+        static struct cay_logins l;
+        struct cay_token a = session("a", 5000 + CAY_SESSION_S), b = session("b", 5000 + CAY_SESSION_S),
+                         nameless = session("", 5000 + CAY_SESSION_S);
+
+        assert_false(cay_session_is_over(&l, &a));
+        assert_false(cay_session_is_over(&l, &nameless)); /* a free entry is nobody's */
+        cay_session_end(&l, "a", 5001);
+        assert_true(cay_session_is_over(&l, &a));
+        assert_false(cay_session_is_over(&l, &b));
+        cay_session_end(&l, "a", 5002);
+        assert_true(cay_session_is_over(&l, &a));
+}
+
+/* However many end: none comes back, and one made later lives. */
+static void forgetting_gives_none_back(void **state)
+{
+        static struct cay_logins l;
+        char id[16];
+
+        for (unsigned i = 0; i < 3 * CAY_SESSION_ENDED; i++) {
+                snprintf(id, sizeof(id), "s%u", i);
+                cay_session_end(&l, id, 1000 + i);
+        }
+        for (unsigned i = 0; i < 3 * CAY_SESSION_ENDED; i++) {
+                struct cay_token t;
+
+                snprintf(id, sizeof(id), "s%u", i);
+                t = session(id, 1000 + i + CAY_SESSION_S); /* made as late as it can have been */
+                assert_true(cay_session_is_over(&l, &t));
+        }
+        assert_false(cay_session_is_over(&l, &(struct cay_token){ .caller.id = "other",
+                                                                  .expires_s = 9000 + CAY_SESSION_S }));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(works_once),
-                cmocka_unit_test(works_for_ten_minutes),
-                cmocka_unit_test(others_do_not_work),
-                cmocka_unit_test(the_oldest_makes_room),
+                cmocka_unit_test(works_once),           cmocka_unit_test(works_for_ten_minutes),
+                cmocka_unit_test(others_do_not_work),   cmocka_unit_test(the_oldest_makes_room),
+                cmocka_unit_test(a_session_ends_alone), cmocka_unit_test(forgetting_gives_none_back),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,8 @@ static void each_scope_holds_the_narrower(void **state)
         assert_string_equal(cay_scope_text(parsed("exec")), "exec");
         assert_string_equal(cay_scope_text(CAY_SCOPE_ALL), "admin");
         assert_string_equal(cay_scope_text(CAY_SCOPE_READ), "read");
-        assert_string_equal(cay_scope_text(CAY_SCOPE_EXEC), "none"); /* half a scope is none */
+        assert_string_equal(cay_scope_text(CAY_SCOPE_EXEC), "exec"); /* what an op needs is one bit */
+        assert_string_equal(cay_scope_text(CAY_SCOPE_ADMIN), "admin");
         assert_string_equal(cay_scope_text(0), "none");
         assert_true(cay_scope_has(CAY_SCOPE_ALL, CAY_SCOPE_EXEC));
         assert_false(cay_scope_has(CAY_SCOPE_READ, CAY_SCOPE_EXEC));
@@ -99,6 +100,17 @@ static void unix_peers(void **state)
         assert_true(cay_owner_is_valid(c.owner));
 }
 
+static void doors_have_words(void **state)
+{
+        struct cay_caller c;
+
+        cay_caller_from_uid(&c, 7, 990);
+        assert_int_equal(c.door, CAY_DOOR_PEER);
+        assert_string_equal(cay_door_word(c.door), "peer");
+        assert_string_equal(cay_door_word(CAY_DOOR_SESSION), "session");
+        assert_string_equal(cay_door_word(CAY_DOOR_COUNT), "none");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -107,6 +119,7 @@ int main(void)
                 cmocka_unit_test(owners_are_plain_words),
                 cmocka_unit_test(owners_see_their_own),
                 cmocka_unit_test(unix_peers),
+                cmocka_unit_test(doors_have_words),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
