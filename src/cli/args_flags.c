@@ -69,51 +69,99 @@ static int unknown(const struct cay_flag *table, const char *word, struct cay_er
         return cay_fail(err, CAY_INVALID, "unknown option '%.60s'", word);
 }
 
+static const struct cay_flag *find_letter(const struct cay_flag *table, char letter)
+{
+        for (; table->name != NULL; table++)
+                if (table->letter == letter)
+                        return table;
+        return NULL;
+}
+
+/* Where a walk over argv is. */
+struct walk {
+        const struct cay_flag *table;
+        int argc, i;
+        char **argv;
+        void *args;
+};
+
+/* An option that was found, with what stands behind it in the same word (NULL: nothing). */
+static int set(struct walk *w, const struct cay_flag *flag, const char *value, struct cay_error *err)
+{
+        if (flag->value == NULL && value != NULL)
+                return cay_fail(err, CAY_INVALID, "--%s takes no value", flag->name);
+        if (flag->value != NULL && value == NULL && w->i + 1 < w->argc)
+                value = w->argv[++w->i];
+        if (flag->value != NULL && value == NULL)
+                return cay_fail(err, CAY_INVALID, "--%s needs a value (%s)", flag->name, flag->value);
+        return flag->set(w->args, flag, value, err);
+}
+
+static int set_long(struct walk *w, const char *word, struct cay_error *err)
+{
+        const char *name = word + 2, *equals = strchr(name, '=');
+        const struct cay_flag *flag =
+                find(w->table, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
+
+        return flag == NULL ? unknown(w->table, word, err)
+                            : set(w, flag, equals != NULL ? equals + 1 : NULL, err);
+}
+
+static int set_letters(struct walk *w, const char *word, struct cay_error *err)
+{
+        for (const char *at = word + 1; *at != '\0'; at++) {
+                const struct cay_flag *flag = find_letter(w->table, *at);
+
+                if (flag == NULL)
+                        return unknown(w->table, word, err);
+                if (flag->value != NULL)
+                        return set(w, flag, at[1] != '\0' ? at + 1 : NULL, err);
+                if (set(w, flag, NULL, err) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
 int cay_flags_parse(const struct cay_flag *table, int argc, char **argv, void *args, int *ret_rest,
                     struct cay_error *err)
 {
-        int i = 1;
+        struct walk w = { .table = table, .argc = argc, .i = 1, .argv = argv, .args = args };
 
-        for (; i < argc; i++) {
-                const char *word = argv[i], *name = word + 2, *equals, *value = NULL;
-                const struct cay_flag *flag;
+        for (; w.i < argc; w.i++) {
+                const char *word = argv[w.i];
 
                 if (word[0] != '-' || word[1] == '\0')
                         break;
                 if (strcmp(word, "--") == 0) {
-                        i++;
+                        w.i++;
                         break;
                 }
                 if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
                         return 1;
-                if (word[1] != '-')
-                        return unknown(table, word, err);
-                equals = strchr(name, '=');
-                flag = find(table, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
-                if (flag == NULL)
-                        return unknown(table, word, err);
-                if (flag->value == NULL && equals != NULL)
-                        return cay_fail(err, CAY_INVALID, "--%s takes no value", flag->name);
-                if (equals != NULL)
-                        value = equals + 1;
-                else if (flag->value != NULL && i + 1 < argc)
-                        value = argv[++i];
-                if (flag->value != NULL && value == NULL)
-                        return cay_fail(err, CAY_INVALID, "--%s needs a value (%s)", flag->name, flag->value);
-                if (flag->set(args, flag, value, err) < 0)
+                if ((word[1] == '-' ? set_long(&w, word, err) : set_letters(&w, word, err)) < 0)
                         return -1;
         }
-        *ret_rest = i;
+        *ret_rest = w.i;
         return 0;
+}
+
+/* "--env, -e NAME=VALUE" */
+static void print_left(const struct cay_flag *flag, char *ret, size_t size)
+{
+        char letter[8] = "";
+
+        if (flag->letter != 0)
+                snprintf(letter, sizeof(letter), ", -%c", flag->letter);
+        snprintf(ret, size, "--%s%s%s%s", flag->name, letter, flag->value != NULL ? " " : "",
+                 flag->value != NULL ? flag->value : "");
 }
 
 void cay_flags_print(const struct cay_flag *table, FILE *out)
 {
         for (; table->name != NULL; table++) {
-                char left[40];
+                char left[64];
 
-                snprintf(left, sizeof(left), "--%s%s%s", table->name, table->value != NULL ? " " : "",
-                         table->value != NULL ? table->value : "");
+                print_left(table, left, sizeof(left));
                 fprintf(out, "  %-28s %s\n", left, table->doc);
         }
 }

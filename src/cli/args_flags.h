@@ -12,7 +12,8 @@ struct cay_flag {
         const char *doc;
         /* Puts the value (NULL without one) into the verb's arguments; the error names the option. */
         int (*set)(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err);
-        size_t nr; /* for `set`: an offset, a limit's number… */
+        size_t nr;   /* for `set`: an offset, a limit's number… */
+        char letter; /* -x for short; 0: none */
 };
 
 struct cay_flag_list {      /* of an option that may come several times */
@@ -32,7 +33,7 @@ int cay_flag_add_text(void *args, const struct cay_flag *flag, const char *value
 
 /*
  * Reads options from argv[1] on, up to the first word that is none or behind "--"; *ret_rest is that word's index.
- * "--name value" and "--name=value". 1: --help was asked for. -1: err says which option is wrong.
+ * "--name value" and "--name=value"; "-n value", "-nvalue", and letters without values together ("-it"). 1: --help was asked for. -1: err says which option is wrong.
  */
 int cay_flags_parse(const struct cay_flag *table, int argc, char **argv, void *args, int *ret_rest,
                     struct cay_error *err);

@@ -4,21 +4,38 @@
 
 #include <unistd.h>
 
+#include "cli/verb.h"
+
+/* A row without a function is the head of a group. */
 static const struct command {
         const char *verb, *doc;
         int (*run)(int argc, char **argv);
 } commands[] = {
+#define CAY_GROUP(doc) { NULL, doc, NULL },
+#define CAY_VERB(verb, doc) { #verb, doc, cay_verb_run },
 #define CAY_COMMAND(verb, doc) { #verb, doc, cay_cmd_##verb },
 #include "cli/commands.def"
 #undef CAY_COMMAND
+#undef CAY_VERB
+#undef CAY_GROUP
 };
 
 static const char *const verbs[] = {
+#define CAY_GROUP(doc)
+#define CAY_VERB(verb, doc) #verb,
 #define CAY_COMMAND(verb, doc) #verb,
 #include "cli/commands.def"
 #undef CAY_COMMAND
+#undef CAY_VERB
+#undef CAY_GROUP
         NULL
 };
+
+void cay_cli_print_verbs(FILE *out)
+{
+        for (unsigned i = 0; verbs[i] != NULL; i++)
+                fprintf(out, "%s\n", verbs[i]);
+}
 
 int cay_cli_complain(const char *verb, const struct cay_error *err)
 {
@@ -75,16 +92,20 @@ const char *cay_cli_suggest(const char *word, const char *const *words)
 static const struct command *find(const char *verb)
 {
         for (unsigned i = 0; i < CAY_COUNT(commands); i++)
-                if (strcmp(commands[i].verb, verb) == 0)
+                if (commands[i].verb != NULL && strcmp(commands[i].verb, verb) == 0)
                         return &commands[i];
         return NULL;
 }
 
 static void print_usage(FILE *out)
 {
-        fprintf(out, "usage: cay VERB …\n\n");
-        for (unsigned i = 0; i < CAY_COUNT(commands); i++)
-                fprintf(out, "  %-10s %s\n", commands[i].verb, commands[i].doc);
+        fprintf(out, "usage: cay VERB …\n");
+        for (unsigned i = 0; i < CAY_COUNT(commands); i++) {
+                if (commands[i].verb == NULL)
+                        fprintf(out, "\n%s\n", commands[i].doc);
+                else
+                        fprintf(out, "  %-10s %s\n", commands[i].verb, commands[i].doc);
+        }
         fprintf(out, "\n`cay help VERB` says more.\n");
 }
 

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/programs.h"
 #include "config/config.h"
+#include "serve/resume.h"
 #include "serve/serve.h"
 
 static void print_help(void)
@@ -45,11 +46,17 @@ int cay_cmd_serve(int argc, char **argv)
         extern char **environ;
         cay_auto_config struct cay_config config = { 0 };
         char program_dir[PATH_MAX] = "";
-        struct cay_serve_options options = { .config = &config, .program_dir = program_dir };
+        struct cay_serve_options options = { .config = &config, .program_dir = program_dir, .argv = argv };
         struct cay_error err = { 0 };
-        int rest = 0, r;
+        bool is_check = false;
+        int resume = cay_resume_asked(&is_check), rest = 0, r;
 
-        r = cay_config_load(&config, argc, argv, environ, &rest, &err);
+        if (resume >= 0 && is_check)
+                return cay_resume_main_check(resume);
+        options.resume_fd = resume >= 0 ? resume : 0;
+        rest = resume >= 0 ? argc : 0;
+        r = resume >= 0 ? cay_resume_config(resume, &config, &err)
+                        : cay_config_load(&config, argc, argv, environ, &rest, &err);
         if (r > 0) {
                 print_help();
                 return 0;

@@ -16,9 +16,9 @@ struct args {
 };
 
 static const struct cay_flag table[] = {
-        { "loud", NULL, "make noise", cay_flag_set_true, offsetof(struct args, loud) },
+        { "loud", NULL, "make noise", cay_flag_set_true, offsetof(struct args, loud), 'l' },
         { "name", "NAME", "what it is called", cay_flag_set_text, offsetof(struct args, name) },
-        { "tag", "WORD", "may come several times", cay_flag_add_text, offsetof(struct args, tags) },
+        { "tag", "WORD", "may come several times", cay_flag_add_text, offsetof(struct args, tags), 't' },
         {},
 };
 
@@ -44,6 +44,24 @@ static void takes_options(void **state)
         assert_string_equal(a.tags.items[1], "2=3");
         assert_null(a.tags.items[2]);
         assert_int_equal(rest, 7); /* options behind the first word are the command's */
+        cay_flag_list_done(&a.tags);
+}
+
+static void letters(void **state)
+{
+        struct args a = { 0 };
+        struct cay_error err = { 0 };
+        int rest = 0;
+
+        assert_int_equal(PARSE(&a, &rest, &err, "-lt", "1", "-t2", "-lt3", "word"), 0);
+        assert_true(a.loud);
+        assert_int_equal(a.tags.count, 3);
+        assert_string_equal(a.tags.items[0], "1");
+        assert_string_equal(a.tags.items[1], "2");
+        assert_string_equal(a.tags.items[2], "3");
+        assert_int_equal(rest, 5);
+        assert_int_equal(PARSE(&a, &rest, &err, "-lx"), -1);
+        assert_int_equal(PARSE(&a, &rest, &err, "-t"), -1);
         cay_flag_list_done(&a.tags);
 }
 
@@ -107,9 +125,8 @@ static void help_has_every_row(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(takes_options),
-                cmocka_unit_test(options_end),
-                cmocka_unit_test(mistakes_are_named),
+                cmocka_unit_test(takes_options),      cmocka_unit_test(letters),
+                cmocka_unit_test(options_end),        cmocka_unit_test(mistakes_are_named),
                 cmocka_unit_test(help_has_every_row),
         };
 

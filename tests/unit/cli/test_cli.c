@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
+#include "cli/verb.h"
 
 static const char *const words[] = { "run", "version", "help", NULL };
 
@@ -25,21 +26,54 @@ static void suggests_what_is_near(void **state)
 
 static void verbs_are_unique_and_documented(void **state)
 {
+#define CAY_GROUP(doc)
         static const char *const verbs[] = {
+#define CAY_VERB(verb, doc) #verb,
 #define CAY_COMMAND(verb, doc) #verb,
 #include "cli/commands.def"
 #undef CAY_COMMAND
+#undef CAY_VERB
         };
         static const char *const docs[] = {
+#define CAY_VERB(verb, doc) doc,
 #define CAY_COMMAND(verb, doc) doc,
 #include "cli/commands.def"
 #undef CAY_COMMAND
+#undef CAY_VERB
         };
+#undef CAY_GROUP
 
         for (unsigned i = 0; i < CAY_COUNT(verbs); i++) {
                 assert_true(strlen(docs[i]) > 5);
                 for (unsigned j = 0; j < i; j++)
                         assert_string_not_equal(verbs[i], verbs[j]);
+        }
+}
+
+/* A verb that is a row alone has one, and its words name fields of its op or are the verb's own. */
+static void verbs_of_the_daemon_have_rows(void **state)
+{
+        static const char *const rows[] = {
+#define CAY_GROUP(doc)
+#define CAY_VERB(verb, doc) #verb,
+#define CAY_COMMAND(verb, doc)
+#include "cli/commands.def"
+#undef CAY_COMMAND
+#undef CAY_VERB
+#undef CAY_GROUP
+        };
+
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                const struct cay_verb *v = cay_verb_find(rows[i]);
+
+                assert_non_null(v);
+                assert_non_null(v->show);
+        }
+        for (const struct cay_verb *v = cay_verbs; v->name != NULL; v++) {
+                if (cay_cli_op_find(v->op) == NULL)
+                        fail_msg("%s: there is no op %s", v->name, v->op);
+                if (v->other_op != NULL)
+                        assert_non_null(cay_cli_op_find(v->other_op));
         }
 }
 
@@ -62,6 +96,12 @@ static void statuses(void **state)
         assert_int_equal(call("help", "run"), 0);
         assert_int_equal(call("help", "help"), 0);
         assert_int_equal(call("help", "version"), 0);
+        assert_int_equal(call("help", "create"), 0);
+        assert_int_equal(call("api", "--help"), 0);
+        assert_int_equal(call("api", "fly"), CAY_EXIT_USAGE);
+        assert_int_equal(call("get", NULL), CAY_EXIT_USAGE);
+        assert_int_equal(call("rm", "--bogus"), CAY_EXIT_USAGE);
+        assert_int_equal(call("completion", "verbs"), 0);
         assert_int_equal(call("help", "nothing"), CAY_EXIT_USAGE);
         assert_int_equal(call("fly", NULL), CAY_EXIT_USAGE);
         assert_int_equal(call("run", NULL), CAY_EXIT_USAGE);
@@ -82,6 +122,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(suggests_what_is_near),
                 cmocka_unit_test(verbs_are_unique_and_documented),
+                cmocka_unit_test(verbs_of_the_daemon_have_rows),
                 cmocka_unit_test(statuses),
                 cmocka_unit_test(complaints_choose_the_status),
         };

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Standard input on its way to a command: a piece, its answer, the next. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "cli/session_priv.h"
+
+#define REUSE_MS 1000u /* a connection idle for longer may be closed by the daemon just as we use it */
+#define LEAVE 0x1d     /* Ctrl-] */
+#define REQUEST_MAX (CAY_CONN_PIECE + 64u * 1024)
+
+static void wait_for_input(struct session *t);
+
+static void stop(struct session *t)
+{
+        cay_watch_remove(&t->in.stdin_watch);
+        cay_watch_remove(&t->in.conn_watch);
+        t->in.state = SESSION_INPUT_OVER;
+}
+
+void cay_session_input_done(struct session *t)
+{
+        stop(t);
+        cay_conn_close(&t->in.conn);
+        cay_buf_done(&t->in.out);
+}
+
+/* Nothing more can be given: the command's to live with. It ends as it ends. */
+static void give_up(struct session *t)
+{
+        stop(t);
+        cay_conn_close(&t->in.conn);
+        cay_conn_init(&t->in.conn);
+}
+
+static void on_answer(struct session *t)
+{
+        struct session_input *in = &t->in;
+
+        for (;;) {
+                const char *bytes;
+                size_t len;
+                int r = cay_conn_take_bytes(&in->conn, &bytes, &len);
+
+                if (r == -EAGAIN)
+                        return;
+                if (r < 0 || (r == 0 && in->conn.answer.status / 100 != 2)) {
+                        give_up(t);
+                        return;
+                }
+                if (r == 0)
+                        break;
+        }
+        cay_watch_remove(&in->conn_watch);
+        in->answered_ms = cay_clock_ms();
+        if (in->conn.answer.closes) {
+                cay_conn_close(&in->conn);
+                cay_conn_init(&in->conn);
+        }
+        if (in->eof)
+                stop(t);
+        else
+                wait_for_input(t);
+}
+
+static void on_conn(struct cay_watch *w, uint32_t events)
+{
+        struct session *t = cay_container_of(w, struct session, in.conn_watch);
+        struct session_input *in = &t->in;
+        ssize_t n = 0;
+
+        if (in->state == SESSION_INPUT_SENDING && !(events & EPOLLIN)) {
+                n = send(in->conn.fd, cay_buf_data(&in->out), in->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+                if (n < 0 && errno != EAGAIN && errno != EINTR) {
+                        give_up(t);
+                        return;
+                }
+                if (n > 0)
+                        cay_buf_drop(&in->out, (size_t)n);
+                if (in->out.len > 0)
+                        return;
+                in->state = SESSION_INPUT_ANSWER;
+                cay_watch_set(w, EPOLLIN);
+                return;
+        }
+        in->state = SESSION_INPUT_ANSWER; /* answered while still being sent: a refusal */
+        on_answer(t);
+}
+
+static int format(struct session *t, size_t len, struct cay_error *err)
+{
+        cay_auto_values struct cay_values v;
+        cay_auto_buf struct cay_buf target = { 0 }, none = { 0 };
+        struct cay_request req = {
+                .method = "POST", .type = "application/octet-stream", .length = len, .fd = -1
+        };
+        bool has_body;
+
+        cay_values_init(&v, cay_cli_op_find("exec_input"));
+        cay_buf_init(&target, 4096);
+        if (cay_values_set(&v, "id", t->s->sandbox, err) < 0 ||
+            cay_values_set(&v, "exec", t->s->exec_id, err) < 0 ||
+            (t->in.eof && cay_values_set(&v, "eof", "true", err) < 0) ||
+            cay_values_format(&v, &target, &none, &has_body, err) < 0)
+                return -1;
+        req.target = cay_buf_data(&target);
+        cay_buf_clear(&t->in.out);
+        if (cay_conn_format(&t->s->reach->client, &req, &t->in.out) < 0 ||
+            cay_buf_put(&t->in.out, t->in.bytes, len) < 0)
+                return cay_fail(err, CAY_INTERNAL, "no memory for input");
+        return 0;
+}
+
+static void send_piece(struct session *t, size_t len)
+{
+        struct session_input *in = &t->in;
+        struct cay_error err = { 0 };
+
+        if (in->conn.fd >= 0 && cay_clock_ms() - in->answered_ms > REUSE_MS) {
+                cay_conn_close(&in->conn);
+                cay_conn_init(&in->conn);
+        }
+        if (format(t, len, &err) < 0 ||
+            (in->conn.fd < 0 && cay_conn_open(&in->conn, &t->s->reach->client, &err) < 0)) {
+                give_up(t);
+                return;
+        }
+        cay_answer_done(&in->conn.answer);
+        cay_answer_init(&in->conn.answer);
+        in->conn.at = in->conn.have = 0;
+        in->state = SESSION_INPUT_SENDING;
+        if (cay_watch_add(t->loop, &in->conn_watch, in->conn.fd, EPOLLIN | EPOLLOUT, on_conn) < 0)
+                give_up(t);
+}
+
+/* Two Ctrl-] in a row leave; one alone is given on with the key after it. The bytes that go out, or -1: leave. */
+static ssize_t filter_keys(struct session_input *in, const char *keys, size_t len)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < len; i++) {
+                if (keys[i] == LEAVE && in->held)
+                        return -1;
+                if (keys[i] == LEAVE) {
+                        in->held = true;
+                        continue;
+                }
+                if (in->held)
+                        in->bytes[n++] = LEAVE;
+                in->held = false;
+                in->bytes[n++] = keys[i];
+        }
+        return (ssize_t)n;
+}
+
+static void read_keys(struct session *t)
+{
+        char keys[CAY_CONN_PIECE / 2];
+        ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
+
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+                wait_for_input(t);
+                return;
+        }
+        t->in.eof = n <= 0;
+        n = n > 0 ? filter_keys(&t->in, keys, (size_t)n) : 0;
+        if (n < 0) {
+                t->s->left = true;
+                cay_loop_stop(t->loop);
+        } else if (n == 0 && !t->in.eof) {
+                wait_for_input(t);
+        } else {
+                send_piece(t, (size_t)n);
+        }
+}
+
+static void read_bytes(struct session *t)
+{
+        ssize_t n = read(STDIN_FILENO, t->in.bytes, sizeof(t->in.bytes));
+
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+                wait_for_input(t);
+                return;
+        }
+        t->in.eof = n <= 0;
+        send_piece(t, n > 0 ? (size_t)n : 0);
+}
+
+static void read_input(struct session *t)
+{
+        if (t->s->is_terminal && isatty(STDIN_FILENO))
+                read_keys(t);
+        else
+                read_bytes(t);
+}
+
+static void on_stdin(struct cay_watch *w, uint32_t events)
+{
+        struct session *t = cay_container_of(w, struct session, in.stdin_watch);
+
+        cay_watch_remove(w);
+        read_input(t);
+}
+
+static void on_again(struct cay_deferred *d)
+{
+        struct session *t = cay_container_of(d, struct session, in.again);
+
+        t->in.queued = false;
+        if (t->in.state == SESSION_INPUT_WAITING)
+                read_input(t);
+}
+
+static void wait_for_input(struct session *t)
+{
+        int r = cay_watch_add(t->loop, &t->in.stdin_watch, STDIN_FILENO, EPOLLIN, on_stdin);
+
+        t->in.state = SESSION_INPUT_WAITING;
+        if (r == -EPERM && !t->in.queued) { /* a file: always ready, and nothing to watch */
+                t->in.queued = true;
+                t->in.again.run = on_again;
+                cay_loop_defer(t->loop, &t->in.again);
+        } else if (r < 0 && r != -EPERM) {
+                give_up(t);
+        }
+}
+
+void cay_session_input_begin(struct session *t)
+{
+        cay_buf_init(&t->in.out, REQUEST_MAX);
+        wait_for_input(t);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of a session share. */
+#pragma once
+
+#include "cli/session.h"
+#include "cli/sink.h"
+#include "loop/signal.h"
+
+enum session_input_state {
+        SESSION_INPUT_OFF,
+        SESSION_INPUT_WAITING, /* for standard input */
+        SESSION_INPUT_SENDING,
+        SESSION_INPUT_ANSWER, /* awaited */
+        SESSION_INPUT_OVER,
+};
+
+struct session_input {
+        enum session_input_state state;
+        struct cay_conn conn;
+        struct cay_watch stdin_watch, conn_watch;
+        struct cay_deferred again;
+        struct cay_buf out;   /* the request under way */
+        uint64_t answered_ms; /* when the connection was last good */
+        bool eof, held;       /* held: a Ctrl-] that may be the first of two */
+        bool queued;          /* `again` is */
+        char bytes[CAY_CONN_PIECE];
+};
+
+struct session {
+        struct cay_session *s;
+        struct cay_loop *loop;
+        struct cay_conn out;
+        struct cay_watch watch;
+        struct cay_timer timer;
+        struct cay_signal signal;
+        struct cay_sink sinks[2];
+        struct cay_buf pending[2]; /* decoded, not yet taken by its sink */
+        struct cay_buf line;
+        uint64_t cursor;
+        unsigned retries, signals;
+        int asked; /* the last signal that we were sent */
+        bool started, is_over, broken;
+        struct cay_error failure;
+        struct session_input in;
+};
+
+void cay_session_fail(struct session *t, const struct cay_error *err); /* ends the loop */
+void cay_session_input_begin(struct session *t);
+void cay_session_input_done(struct session *t); /* fine when never begun */
