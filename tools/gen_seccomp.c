@@ -2,6 +2,7 @@
 /*
  * Makes seccomp_filters.h from src/init/seccomp_policy.def at build time: the BPF program and the names of calls.
  * `gen_seccomp` writes the header to stdout; `gen_seccomp --self-test` checks the program against the policy.
+ * Built with CAY_GEN_FRONT it does the same for the front: seccomp_front.h from src/front/seccomp_front.def, where what is denied traps.
  *
  * Theory of operation
  *
@@ -33,6 +34,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,6 +66,23 @@
 #endif
 #ifndef SCHED_RESET_ON_FORK
 #define SCHED_RESET_ON_FORK 0x40000000
+#endif
+
+/* Policy, the list written by hand, names in the header, and what happens to a call that has no row. */
+#ifdef CAY_GEN_FRONT
+#define POLICY "../src/front/seccomp_front.def"
+#define MUSTS "seccomp_front_musts.def"
+#define GUARD "CAY_SECCOMP_FRONT_H"
+#define UPPER "CAY_SECCOMP_FRONT"
+#define LOWER "cay_seccomp_front"
+#define DENIED SECCOMP_RET_TRAP
+#else
+#define POLICY "../src/init/seccomp_policy.def"
+#define MUSTS "seccomp_musts.def"
+#define GUARD "CAY_SECCOMP_FILTERS_H"
+#define UPPER "CAY_SECCOMP"
+#define LOWER "cay_seccomp"
+#define DENIED SECCOMP_RET_USER_NOTIF
 #endif
 
 #define TESTS_MAX 3
@@ -99,6 +118,7 @@ struct row {
 #define UNSET SECCOMP_RET_KILL_THREAD /* 0, and nothing that a row can say */
 #define ALLOW SECCOMP_RET_ALLOW
 #define NOTIFY SECCOMP_RET_USER_NOTIF
+#define TRAP SECCOMP_RET_TRAP
 #define FAIL(e) (SECCOMP_RET_ERRNO | (e))
 #define IS(a, m, v)                                                                                          \
         {                                                                                                    \
@@ -124,11 +144,11 @@ struct row {
 #define CAY_SC_NUMBER(call, number)
 #define CAY_SC_BEYOND(err)
 #define CAY_SC_ALLOW(call) ROW(call, ALLOW, { .then = UNSET })
-#define CAY_SC_DENY(call) ROW(call, NOTIFY, { .then = UNSET })
+#define CAY_SC_DENY(call) ROW(call, DENIED, { .then = UNSET })
 #define CAY_SC_ERRNO(call, err, why) ROW(call, FAIL(err), { .then = UNSET })
 #define CAY_SC_ARGS(call, verdict, why, ...) ROW(call, verdict, __VA_ARGS__)
 static struct row rows[ROWS_MAX] = {
-#include "../src/init/seccomp_policy.def"
+#include POLICY
 };
 #undef ROW
 #undef CAY_SC_NUMBER
@@ -150,7 +170,8 @@ struct number {
 #define CAY_SC_ERRNO(call, err, why)
 #define CAY_SC_ARGS(call, verdict, why, ...)
 static const struct number numbers[] = {
-#include "../src/init/seccomp_policy.def"
+#include POLICY
+        { NULL, 0 },
 };
 #undef CAY_SC_NUMBER
 #undef CAY_SC_BEYOND
@@ -158,7 +179,7 @@ static const struct number numbers[] = {
 #define CAY_SC_NUMBER(call, number)
 #define CAY_SC_BEYOND(err) FAIL(err)
 static const uint32_t beyond =
-#include "../src/init/seccomp_policy.def"
+#include POLICY
         ;
 
 static size_t row_count;
@@ -180,9 +201,9 @@ static bool number_of(const struct row *row, uint32_t *ret_nr)
                 *ret_nr = (uint32_t)nr;
                 return true;
         }
-        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-                if (strcmp(numbers[i].name, row->name) == 0) {
-                        *ret_nr = numbers[i].nr;
+        for (const struct number *n = numbers; n->name; n++) {
+                if (strcmp(n->name, row->name) == 0) {
+                        *ret_nr = n->nr;
                         return true;
                 }
         }
@@ -334,7 +355,7 @@ static void spans_make(void)
                 const struct row *row = &rows[i];
 
                 if (row->nr > next)
-                        span_add(next, SECCOMP_RET_USER_NOTIF, NULL);
+                        span_add(next, DENIED, NULL);
                 span_add(row->nr, row->otherwise, has_rules(row) ? row : NULL);
                 next = row->nr + 1;
         }
@@ -450,6 +471,19 @@ static void share_returns(struct block *b)
         *b = out;
 }
 
+#ifndef CAY_GEN_FRONT
+static void names_write(void)
+{
+        printf("struct cay_syscall_name {\n        unsigned nr;\n        const char *name;\n};\n\n"
+               "enum { CAY_SYSCALL_NAMES_LEN = %zu };\n\n/* Sorted by number. */\n"
+               "__attribute__((unused)) static const struct cay_syscall_name cay_syscall_names[] = {\n",
+               row_count);
+        for (size_t i = 0; i < row_count; i++)
+                printf("        { %u, \"%s\" },\n", rows[i].nr, rows[i].name);
+        printf("};\n\n");
+}
+#endif
+
 static void header_write(const struct block *b)
 {
         size_t reachable = 0;
@@ -461,21 +495,19 @@ static void header_write(const struct block *b)
                         open |= rows[i].rules[j].then == ALLOW;
                 reachable += open;
         }
-        printf("/* Made by tools/gen_seccomp.c from src/init/seccomp_policy.def; not to be edited. */\n"
-               "#ifndef CAY_SECCOMP_FILTERS_H\n#define CAY_SECCOMP_FILTERS_H\n\n#include <linux/filter.h>\n\n"
-               "struct cay_syscall_name {\n        unsigned nr;\n        const char *name;\n};\n\n"
-               "enum { CAY_SECCOMP_REACHABLE = %zu, CAY_SECCOMP_CODE_LEN = %zu, CAY_SYSCALL_NAMES_LEN = %zu "
-               "};\n\n"
-               "__attribute__((unused)) static const struct sock_filter cay_seccomp_code[] = {\n",
-               reachable, b->len, row_count);
+        printf("/* Made by tools/gen_seccomp.c from " POLICY "; not to be edited. */\n"
+               "#ifndef " GUARD "\n#define " GUARD "\n\n#include <linux/filter.h>\n\n"
+               "enum { " UPPER "_REACHABLE = %zu, " UPPER "_CODE_LEN = %zu };\n\n"
+               "__attribute__((unused)) static const struct sock_filter " LOWER "_code[] = {\n",
+               reachable, b->len);
         for (size_t i = 0; i < b->len; i++)
                 printf("        { 0x%02x, %u, %u, 0x%08x },\n", b->code[i].code, b->code[i].jt, b->code[i].jf,
                        b->code[i].k);
-        printf("};\n\n/* Sorted by number. */\n"
-               "__attribute__((unused)) static const struct cay_syscall_name cay_syscall_names[] = {\n");
-        for (size_t i = 0; i < row_count; i++)
-                printf("        { %u, \"%s\" },\n", rows[i].nr, rows[i].name);
-        printf("};\n\n#endif\n");
+        printf("};\n\n");
+#ifndef CAY_GEN_FRONT
+        names_write();
+#endif
+        printf("#endif\n");
 }
 
 /* --- Self-test --- */
@@ -568,7 +600,7 @@ static uint32_t expected(const struct seccomp_data *d)
                 }
                 return row->otherwise;
         }
-        return (uint32_t)d->nr > highest ? beyond : SECCOMP_RET_USER_NOTIF;
+        return (uint32_t)d->nr > highest ? beyond : DENIED;
 }
 
 struct values {
@@ -657,7 +689,7 @@ static const struct {
         const char *call;
         uint64_t args[6];
 } musts[] = {
-#include "seccomp_musts.def"
+#include MUSTS
 };
 
 static void check_musts(const struct block *b)

@@ -8,10 +8,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "dialect/containers/containers.h"
+#include "dialect/service/service_api.h"
 #include "engine/native/native.h"
 #include "front/front_priv.h"
+#include "front/isolate.h"
 #include "json/json_in.h"
 #include "serve/hand_over.h"
 #include "store/store_sqlite.h"
@@ -137,9 +141,28 @@ static void on_ready(struct cay_service *s, void *ctx)
         if (f->world.make_token(&f->world, "default", CAY_SCOPE_READ | CAY_SCOPE_EXEC,
                                 f->config.token_lifetime, ready.token, &expires_s, &err) < 0)
                 cay_log_warn("no token to show, ignoring", "error=%s", err.msg);
+        if (cay_login_make(&f->logins, "default", CAY_SCOPE_READ | CAY_SCOPE_EXEC, cay_clock_ms(),
+                           ready.login, &err) < 0)
+                cay_log_warn("no login to show, ignoring", "error=%s", err.msg);
         if (send(CAY_HAND_KEEPER, &ready, sizeof(ready), MSG_NOSIGNAL) < 0)
                 cay_log_warn("the keeper does not listen, ignoring");
         explicit_bzero(&ready, sizeof(ready));
+}
+
+static int open_template(void *ctx, const char *name, enum cay_template_kind *ret_kind, int *ret_fd,
+                         struct cay_error *err)
+{
+        struct front *f = ctx;
+
+        return cay_front_templates_open(&f->templates, name, ret_kind, ret_fd, err);
+}
+
+static int open_templates(struct front *f, struct cay_error *err)
+{
+        f->templates.path = f->config.registry;
+        f->templates.engines = f->engine->ops->name;
+        f->templates.networks = "none";
+        return cay_front_templates_start(&f->templates, CAY_HAND_KEEPER, err);
 }
 
 static int open_service(struct front *f, struct cay_error *err)
@@ -156,8 +179,10 @@ static int open_service(struct front *f, struct cay_error *err)
                 .disk_reserve = c->disk_reserve,
                 .ping_ms = c->health_interval,
                 .ping_misses = (unsigned)c->health_misses,
+                .open_template = open_template,
                 .read_json = read_json,
                 .free_json = free_json,
+                .ctx = f,
         };
 
         return cay_service_open(&env, on_ready, f, &f->service, err);
@@ -203,6 +228,8 @@ static void stop(struct front *f)
         f->stopping = true;
         cay_log_info("stopping");
         cay_timer_set(f->loop, &f->stop_timer, f->config.stop_timeout, on_stop_time);
+        if (f->rest)
+                cay_rest_stop(f->rest);
         if (f->http)
                 cay_http_server_stop(f->http);
         else
@@ -216,12 +243,14 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
         stop(cay_container_of(s, struct front, signals));
 }
 
-/* The keeper says nothing; that its end is gone is all there is to hear. */
+/* The keeper hands registries over; and that its end is gone is heard here. */
 static void on_keeper(struct cay_watch *w, uint32_t events)
 {
         struct front *f = cay_container_of(w, struct front, keeper);
 
         (void)events;
+        if (cay_front_templates_hear(&f->templates, w->fd) == 0)
+                return;
         cay_watch_remove(w);
         stop(f);
 }
@@ -247,6 +276,7 @@ static int open_gate(struct front *f, struct cay_error *err)
                 .config = &f->config,
                 .secret = &f->secret,
                 .keys = f->keys,
+                .logins = &f->logins,
                 .clock = &cay_store_system_clock,
                 .own_uid = f->own_uid,
         };
@@ -257,6 +287,9 @@ static int open_gate(struct front *f, struct cay_error *err)
 /* Order matters: what is made later may use what was made before. */
 static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
 {
+        const struct cay_rest_dialect dialects[] = { { cay_containers_rows, cay_containers_count },
+                                                     { cay_service_rows, cay_service_count } };
+
         if (open_loop(f, err) < 0)
                 return cay_wrap(err, "start");
         if (open_engine(f, err) < 0)
@@ -265,10 +298,12 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                 return cay_wrap(err, "open the state");
         if (cay_front_load_keys(f, err) < 0 || open_gate(f, err) < 0)
                 return -1;
+        if (open_templates(f, err) < 0)
+                return -1;
         if (open_service(f, err) < 0)
                 return cay_wrap(err, "read the state");
         cay_front_fill_world(f);
-        if (cay_rest_new(&f->world, &f->rest, err) < 0)
+        if (cay_rest_new(&f->world, dialects, CAY_COUNT(dialects), &f->rest, err) < 0)
                 return -1;
         cay_front_watch_keys(f);
         return open_http(f, tcp_count, err);
@@ -280,6 +315,7 @@ static void close_all(struct front *f)
         cay_timer_clear(&f->stop_timer);
         cay_timer_clear(&f->key_timer);
         cay_http_server_free(f->http);
+        cay_admission_done(&f->templates.use.admission);
         cay_service_free(f->service);
         for (int i = 0; f->loop && i < LAST_ROUNDS && cay_job_queue_drain(cay_loop_jobs(f->loop)); i++)
                 ;
@@ -293,6 +329,7 @@ static void close_all(struct front *f)
         cay_signal_close(&f->signals);
         cay_loop_free(f->loop); /* runs what was deferred */
         cay_rest_free(f->rest);
+        cay_front_templates_done(&f->templates);
         cay_gate_free(f->gate);
         cay_api_keys_free(f->keys);
         cay_tls_context_free(f->tls);
@@ -317,7 +354,7 @@ static int serve(struct front *f, unsigned tcp_count, struct cay_error *err)
         if (cay_front_read_config(f, err) < 0)
                 return -1;
         set_up_log(&f->config);
-        if (cay_front_prepare(f, err) < 0 || open_all(f, tcp_count, err) < 0)
+        if (cay_front_prepare(f, err) < 0 || open_all(f, tcp_count, err) < 0 || cay_front_filter(err) < 0)
                 return -1;
         if (cay_loop_run(f->loop) < 0)
                 return cay_fail(err, CAY_INTERNAL, "the event loop failed");

@@ -3,16 +3,16 @@
 #pragma once
 
 #include "auth/api_key.h"
+#include "auth/login.h"
 #include "auth/secret.h"
 #include "config/config.h"
 #include "dialect/gate/gate.h"
 #include "dialect/rest/rest.h"
+#include "front/front_registry.h"
 #include "http/server.h"
 #include "loop/signal.h"
 #include "op/op.h"
 #include "service/service.h"
-
-#define CAY_FRONT_ROOTS_MAX 64
 
 struct front {
         /* before the drop */
@@ -20,7 +20,6 @@ struct front {
         struct cay_secret secret;
         struct cay_tls_context *tls; /* NULL: plain */
         int state_fd, spool_fd;
-        int roots[CAY_FRONT_ROOTS_MAX]; /* O_PATH of workspace_roots; -1: not there */
         unsigned own_uid;
         bool state_is_root;
 
@@ -31,11 +30,15 @@ struct front {
         struct cay_engine *engine;
         struct cay_store *store;
         struct cay_api_keys *keys;
+        struct cay_logins logins;
+        char url[CAY_CONFIG_URL_MAX];
         struct cay_service *service;
         struct cay_gate *gate;
         struct cay_rest *rest;
         struct cay_http_server *http;
         struct cay_op_world world;
+        struct cay_op_use use;
+        struct cay_front_templates templates;
         struct cay_timer stop_timer, key_timer;
         struct cay_store_commit key_commit;
         bool key_busy, stopping;

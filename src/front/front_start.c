@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "front/drop.h"
 #include "front/front_priv.h"
+#include "front/isolate.h"
 #include "json/json_in.h"
 #include "serve/hand_over.h"
 #include "store/store_sqlite.h"
@@ -53,19 +54,6 @@ static int load_tls(struct front *f, struct cay_error *err)
         return f->tls ? 0 : -1;
 }
 
-/* Later the front can name nothing outside of its folder. A root that is not there is told and left out. */
-static void open_roots(struct front *f)
-{
-        for (unsigned i = 0; i < f->config.workspace_roots.count && i < CAY_FRONT_ROOTS_MAX; i++) {
-                const char *path = f->config.workspace_roots.items[i];
-
-                f->roots[i] = sys_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
-                if (f->roots[i] < 0)
-                        cay_log_warn("workspace root is not there, ignoring", "path=%s errno=%d", path,
-                                     -f->roots[i]);
-        }
-}
-
 /* Libraries that look for files of their own do it now: later there are none. */
 static void warm_up(void)
 {
@@ -101,19 +89,32 @@ static int open_spool(struct front *f, struct cay_error *err)
                                : 0;
 }
 
+/* The folder whose texts templates name; the keeper hands their descriptors over, landlock must know where they lie. */
+static int open_registry_folder(const char *registry)
+{
+        const char *slash = strrchr(registry, '/');
+        cay_auto_free char *folder = NULL;
+
+        if (!registry[0])
+                return -1;
+        folder = slash ? strndup(registry, slash == registry ? 1 : (size_t)(slash - registry)) : strdup(".");
+        return folder ? sys_open_at(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0) : -1;
+}
+
 int cay_front_prepare(struct front *f, struct cay_error *err)
 {
-        for (unsigned i = 0; i < CAY_FRONT_ROOTS_MAX; i++)
-                f->roots[i] = -1;
+        cay_auto_close int registry_fd = open_registry_folder(f->config.registry);
+
         f->own_uid = (unsigned)geteuid();
         if (load_secret(f, err) < 0 || load_tls(f, err) < 0)
                 return -1;
-        open_roots(f);
         warm_up();
         raise_files();
         if (cay_front_state_open(CAY_HAND_DATA, &f->state_fd, err) < 0 ||
             cay_front_drop(f->state_fd, &f->state_is_root, err) < 0)
                 return -1;
         close(CAY_HAND_DATA);
+        if (cay_front_landlock(f->state_fd, registry_fd, err) < 0)
+                return -1;
         return open_spool(f, err);
 }

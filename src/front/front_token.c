@@ -20,6 +20,7 @@
 #include "base/parse.h"
 #include "config/config.h"
 #include "front/front.h"
+#include "json/json_in.h"
 #include "sys/fd.h"
 
 #define WORDS_MAX 64
@@ -28,7 +29,7 @@
 
 struct args {
         const char *owner, *scope, *lifetime, *label, *revoke;
-        bool make_key, list_keys;
+        bool make_key, list_keys, make_login;
 };
 
 static const struct word {
@@ -43,6 +44,8 @@ static const struct word {
           "how long it is good for, at most a day (default: 30m)" },
         { "--key", offsetof(struct args, make_key), false,
           "make a long-lived API key instead; it is shown once" },
+        { "--login", offsetof(struct args, make_login), false,
+          "make a link that signs a browser in, once and within ten minutes" },
         { "--label", offsetof(struct args, label), true, "what the key is for" },
         { "--list-keys", offsetof(struct args, list_keys), false,
           "show the keys there are (never the keys themselves)" },
@@ -54,7 +57,7 @@ static void print_help(void)
         printf("usage: cay token [--data DIR] [OPTION…]\n\n"
                "Prints a bearer token for the daemon of a data folder. Made from the shared secret: whoever "
                "can read that\n"
-               "may make tokens. Keys are made, listed and revoked by the running daemon.\n\n");
+               "may make tokens. Keys and logins are the running daemon's to make.\n\n");
         for (unsigned i = 0; i < CAY_COUNT(words); i++)
                 printf("  %-12s %-6s %s\n", words[i].flag, words[i].has_value ? "VALUE" : "", words[i].doc);
         printf("\nSettings of the daemon (--data, --config, --socket…) are read as `cay serve` reads "
@@ -167,52 +170,95 @@ static int receive(int fd, struct cay_buf *answer, struct cay_error *err)
         }
 }
 
+/* text: empty, keeps the answer; *ret_answer: its body, in there. */
+static int ask_for(const struct cay_config *c, const char *method, const char *path, const char *body,
+                   struct cay_buf *text, const char **ret_answer, struct cay_error *err)
+{
+        cay_auto_close int fd = -1;
+        const char *answer;
+
+        if (dial(c, &fd, err) < 0)
+                return -1;
+        if (cay_buf_printf(text,
+                           "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                           "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                           method, path, strlen(body), body) < 0 ||
+            sys_write_all(fd, cay_buf_data(text), text->len) < 0)
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not take the request");
+        cay_buf_clear(text);
+        if (receive(fd, text, err) < 0)
+                return -1;
+        answer = strstr(cay_buf_data(text), "\r\n\r\n");
+        if (!answer)
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is cut");
+        if (strncmp(cay_buf_data(text), "HTTP/1.1 2", 10) != 0)
+                return cay_fail(err, CAY_INVALID, "the daemon refused: %.200s", answer + 4);
+        *ret_answer = answer + 4;
+        return 0;
+}
+
 static int ask(const struct cay_config *c, const char *method, const char *path, const char *body,
                struct cay_error *err)
 {
-        cay_auto_close int fd = -1;
         cay_auto_buf struct cay_buf text = { 0 };
         const char *answer;
 
         cay_buf_init(&text, ANSWER_MAX);
-        if (dial(c, &fd, err) < 0)
+        if (ask_for(c, method, path, body, &text, &answer, err) < 0)
                 return -1;
-        if (cay_buf_printf(&text,
-                           "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                           "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                           method, path, strlen(body), body) < 0 ||
-            sys_write_all(fd, cay_buf_data(&text), text.len) < 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not take the request");
-        cay_buf_clear(&text);
-        if (receive(fd, &text, err) < 0)
-                return -1;
-        answer = strstr(cay_buf_data(&text), "\r\n\r\n");
-        if (!answer)
-                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is cut");
-        if (strncmp(cay_buf_data(&text), "HTTP/1.1 2", 10) != 0)
-                return cay_fail(err, CAY_INVALID, "the daemon refused: %.200s", answer + 4);
-        printf("%s\n", answer + 4);
+        printf("%s\n", answer);
+        return 0;
+}
+
+/* label NULL: none. */
+static int make_body(struct cay_buf *body, const struct args *a, const char *label, struct cay_error *err)
+{
+        struct cay_json j;
+
+        cay_json_init(&j, body);
+        cay_json_begin_object(&j);
+        cay_json_key(&j, "owner");
+        cay_json_text(&j, a->owner ? a->owner : "default");
+        cay_json_key(&j, "scope");
+        cay_json_text(&j, a->scope ? a->scope : "exec");
+        if (label) {
+                cay_json_key(&j, "label");
+                cay_json_text(&j, label);
+        }
+        cay_json_end_object(&j);
+        if (cay_json_end(&j) < 0)
+                return cay_fail(err, CAY_INVALID, "--owner, --scope or --label is too long");
         return 0;
 }
 
 static int ask_for_key(const struct args *a, const struct cay_config *c, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf body = { 0 };
-        struct cay_json j;
 
         cay_buf_init(&body, 4096);
-        cay_json_init(&j, &body);
-        cay_json_begin_object(&j);
-        cay_json_key(&j, "owner");
-        cay_json_text(&j, a->owner ? a->owner : "default");
-        cay_json_key(&j, "scope");
-        cay_json_text(&j, a->scope ? a->scope : "exec");
-        cay_json_key(&j, "label");
-        cay_json_text(&j, a->label ? a->label : "");
-        cay_json_end_object(&j);
-        if (cay_json_end(&j) < 0)
-                return cay_fail(err, CAY_INVALID, "--owner, --scope or --label is too long");
+        if (make_body(&body, a, a->label ? a->label : "", err) < 0)
+                return -1;
         return ask(c, "POST", "/api/keys", cay_buf_data(&body), err);
+}
+
+/* Prints the link and nothing else, so that a script can open it. */
+static int ask_for_login(const struct args *a, const struct cay_config *c, struct cay_error *err)
+{
+        cay_auto_buf struct cay_buf body = { 0 }, text = { 0 };
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        const char *answer, *link;
+
+        cay_buf_init(&body, 4096);
+        cay_buf_init(&text, ANSWER_MAX);
+        if (make_body(&body, a, NULL, err) < 0 ||
+            ask_for(c, "POST", "/api/logins", cay_buf_data(&body), &text, &answer, err) < 0 ||
+            cay_json_in_parse(answer, strlen(answer), NULL, &doc, err) < 0)
+                return -1;
+        link = cay_json_value_text(cay_json_value_find(cay_json_in_root(doc), "link"));
+        if (!link)
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer has no link");
+        printf("%s\n", link);
+        return 0;
 }
 
 static int revoke_key(const char *id, const struct cay_config *c, struct cay_error *err)
@@ -245,8 +291,11 @@ static int act(int argc, char **argv, struct cay_error *err)
                 return -1;
         if (last < count)
                 return cay_fail(err, CAY_INVALID, "takes no '%.40s'", rest[last]);
-        if (a.make_key + a.list_keys + (a.revoke != NULL) > 1)
-                return cay_fail(err, CAY_INVALID, "--key, --list-keys and --revoke do not go together");
+        if (a.make_key + a.list_keys + a.make_login + (a.revoke != NULL) > 1)
+                return cay_fail(err, CAY_INVALID,
+                                "--key, --list-keys, --revoke and --login do not go together");
+        if (a.make_login)
+                return ask_for_login(&a, &config, err);
         if (a.make_key)
                 return ask_for_key(&a, &config, err);
         if (a.list_keys)

@@ -6,6 +6,8 @@
 #include "auth/token.h"
 #include "base/log.h"
 #include "front/front_priv.h"
+#include "http/listen.h"
+#include "serve/hand_over.h"
 #include "store/store_sqlite.h"
 #include "sys/fd.h"
 
@@ -31,6 +33,30 @@ static int make_token(const struct cay_op_world *w, const char *owner, unsigned 
         return cay_token_make(&f->secret, CAY_TOKEN_BEARER, &token, ret, err);
 }
 
+static int make_session(const struct cay_op_world *w, const struct cay_caller *who, char *ret,
+                        uint64_t *ret_expires_s, struct cay_error *err)
+{
+        const struct front *f = w->ctx;
+        struct cay_token token = { .expires_s = wall_ms() / 1000 + CAY_SESSION_S, .caller = *who };
+
+        token.caller.id[0] = '\0'; /* one of its own, by which it can be ended */
+        *ret_expires_s = token.expires_s;
+        return cay_token_make(&f->secret, CAY_TOKEN_SESSION, &token, ret, err);
+}
+
+static int make_link(const struct cay_op_world *w, const char *owner, const char *label, uint64_t lifetime_ms,
+                     char *ret, uint64_t *ret_expires_s, struct cay_error *err)
+{
+        const struct front *f = w->ctx;
+        struct cay_token token = { .expires_s = (wall_ms() + lifetime_ms) / 1000,
+                                   .caller = { .scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC } };
+
+        snprintf(token.caller.owner, sizeof(token.caller.owner), "%s", owner);
+        snprintf(token.caller.id, sizeof(token.caller.id), "%s", label);
+        *ret_expires_s = token.expires_s;
+        return cay_token_make(&f->secret, CAY_TOKEN_PORT, &token, ret, err);
+}
+
 /* The part of path below a root, or NULL. */
 static const char *below(const char *path, const char *root)
 {
@@ -45,21 +71,20 @@ static const char *below(const char *path, const char *root)
         return path[len] == '/' ? path + len + 1 : NULL;
 }
 
-/* No link is followed below the root, and nothing leads out of it; then the front's own (few) rights decide. */
-static int open_workspace(const struct cay_op_world *w, const char *path, int *ret_fd, struct cay_error *err)
+/* Compares names and nothing else: the front can open no folder, and what it says about one is checked by who can. */
+static int find_workspace(const struct cay_op_world *w, const char *path, unsigned *ret_root,
+                          const char **ret_below, struct cay_error *err)
 {
         const struct front *f = w->ctx;
 
-        for (unsigned i = 0; i < f->config.workspace_roots.count && i < CAY_FRONT_ROOTS_MAX; i++) {
+        for (unsigned i = 0; i < f->config.workspace_roots.count; i++) {
                 const char *rest = below(path, f->config.workspace_roots.items[i]);
-                int fd;
 
-                if (!rest || f->roots[i] < 0)
+                if (!rest)
                         continue;
-                fd = sys_open_beneath(f->roots[i], rest[0] ? rest : ".", O_PATH | O_DIRECTORY, 0);
-                if (fd < 0)
-                        return cay_fail_sys(err, CAY_INVALID, fd, "workspace.path: open '%.100s'", path);
-                *ret_fd = fd;
+                rest += strspn(rest, "/");
+                *ret_root = i + 1;
+                *ret_below = rest[0] ? rest : ".";
                 return 0;
         }
         return cay_fail(err, CAY_DENIED,
@@ -71,6 +96,8 @@ static int open_workspace(const struct cay_op_world *w, const char *path, int *r
 
 void cay_front_fill_world(struct front *f)
 {
+        cay_config_url(&f->config, cay_listen_port(CAY_HAND_TCP), f->url);
+        cay_admission_init(&f->templates.use.admission, f->loop, f->service, &f->templates.use.set);
         f->world = (struct cay_op_world){
                 .loop = f->loop,
                 .service = f->service,
@@ -79,9 +106,15 @@ void cay_front_fill_world(struct front *f)
                 .clock = &cay_store_system_clock,
                 .config = &f->config,
                 .keys = f->keys,
+                .use = &f->use,
+                .logins = &f->logins,
+                .url = f->url,
                 .started_wall_ms = wall_ms(),
                 .make_token = make_token,
-                .open_workspace = open_workspace,
+                .make_session = make_session,
+                .make_link = make_link,
+                .find_workspace = find_workspace,
+                .templates = &f->templates.use,
                 .ctx = f,
         };
 }

@@ -37,9 +37,11 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 DEBIAN_F
 """
 
 IN_PREFIX = [
-    "bin/cay", "include/cay.h", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-warden", "lib/libcay.so", "lib/libcay.so.0",
-    "lib/libcay.so.0.1.0", "lib/pkgconfig/cay.pc", "share/doc/cay/LICENSE", "share/doc/cay/examples/run_once.c",
-    "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
+    "bin/cay", "include/cay.h", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
+    "lib/libcay.so.0", "lib/libcay.so.0.1.0", "lib/pkgconfig/cay.pc", "lib/systemd/system/cay.service", "share/bash-completion/completions/cay",
+    "share/doc/cay/LICENSE",
+    "share/doc/cay/examples/run_once.c", "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
+    "share/zsh/site-functions/_cay",
 ]
 
 
@@ -55,7 +57,7 @@ class Package(unittest.TestCase):
     def test_debian_package(self):
         deb = run(os.path.join(SOURCE, "packaging", "make_deb"), FOLDER).strip().split("\n")[-1]
         fields = run("dpkg-deb", "-f", deb)
-        self.assertRegex(fields, r"\nDepends: libc6 \(>= 2\.\d+\), libjansson4 .*, libsqlite3-0 .*, libssl3 .*\n")
+        self.assertRegex(fields, r"\nDepends: libc6 \(>= 2\.\d+\), libjansson4 .*, libsqlite3-0 .*, libssl3 .*libzstd1 .*zlib1g .*\n")
         self.assertNotRegex(fields, "@[A-Z]+@")
         if shutil.which("lintian"):
             run("lintian", "--fail-on", "error", "--allow-root", deb)

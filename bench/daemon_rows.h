@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of `make bench` that need a daemon: one function in one file each, taken from the table in bench_daemon.c. A row prints its own
+ * part of the report (Markdown) and returns 0, or -1 after saying on stderr what went wrong.
+ */
+#pragma once
+
+#include "daemon.h"
+#include "figures.h"
+#include "http_client.h"
+#include "rivals.h"
+
+struct bench {
+        struct daemon daemon;
+        struct client client; /* one keep-alive connection, for rows that need one */
+        struct rival *
+                bubblewrap; /* NULL: not on this machine. Opened before the daemon: it waits for every child */
+        int rounds;         /* of rows that take turns */
+        int sandboxes;      /* made and unmade for the row on memory */
+        int mebibytes;      /* of a transferred file */
+};
+
+int row_life(struct bench *b);   /* create + exec + destroy */
+int row_exec(struct bench *b);   /* a command in a running sandbox */
+int row_crowd(struct bench *b);  /* a hundred at once */
+int row_flood(struct bench *b);  /* stdout without end */
+int row_files(struct bench *b);  /* a large file in and out */
+int row_idle(struct bench *b);   /* memory of idle sandboxes */
+int row_steady(struct bench *b); /* memory of the daemon over thousands of sandboxes */
+
+/* What several rows do. */
+int bench_create(struct client *c, const char *body, char *ret_id, size_t size);
+int bench_true(struct client *c, const char *id);
+int bench_destroy(struct client *c, const char *id);
+int bench_wait(pid_t pid); /* for this child alone: the daemon is one too; 0 when its status is */
