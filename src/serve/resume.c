@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "sys/child.h"
 #include "sys/fd.h"
 #include "sys/syscalls.h"
 
@@ -22,7 +21,6 @@
 #define VERSION                                                                                              \
         1u /* of struct cay_keeper_state and what is in it: one more whenever a field changes its meaning or place */
 #define CHECK_MS 5000
-#define CHECK_NAP_NS 5000000
 #define ARGS_MAX 256u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -62,23 +60,17 @@ static int read_state(int fd, struct cay_keeper_state *ret)
         return 0;
 }
 
-static void mark(int fd, bool close_on_exec)
-{
-        if (fd >= 0)
-                fcntl(fd, F_SETFD, close_on_exec ? FD_CLOEXEC : 0);
-}
-
 static void mark_all(const struct cay_keeper_state *s, bool close_on_exec)
 {
         const int fds[] = { s->place.data_fd, s->place.lock_fd, s->place.layers_fd, s->place.unix_fd,
                             s->config_fd,     s->warden_sock,   s->registry_fd,     s->registry_folder };
 
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)
-                mark(fds[i], close_on_exec);
+                sys_fd_mark(fds[i], close_on_exec);
         for (unsigned i = 0; i < s->place.tcp_count; i++)
-                mark(s->place.tcp_fds[i], close_on_exec);
+                sys_fd_mark(s->place.tcp_fds[i], close_on_exec);
         for (unsigned i = 0; i < s->place.root_count; i++)
-                mark(s->place.root_fds[i], close_on_exec);
+                sys_fd_mark(s->place.root_fds[i], close_on_exec);
 }
 
 /* The same words again. Returns -errno. */
@@ -97,32 +89,11 @@ static int become(char *const *argv, int fd, bool is_check)
         snprintf(value, sizeof(value), "%s%d", is_check ? CHECK : "", fd);
         if (setenv(RESUME, value, 1) < 0)
                 return -errno;
-        mark(fd, false);
+        sys_fd_mark(fd, false);
         execve(program, args, environ);
         r = -errno;
         unsetenv(RESUME);
         return r;
-}
-
-/* Exit status, or -ETIME: it was killed. */
-static int await_child(pid_t pid)
-{
-        const struct timespec nap = { .tv_nsec = CHECK_NAP_NS };
-        int status = 0;
-
-        for (int64_t ns = 0; ns < CHECK_MS * 1000000ll; ns += CHECK_NAP_NS) {
-                pid_t r = waitpid(pid, &status, WNOHANG);
-
-                if (r == pid)
-                        return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
-                if (r < 0 && errno != EINTR)
-                        return -errno;
-                nanosleep(&nap, NULL);
-        }
-        kill(pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
-        return -ETIME;
 }
 
 int cay_resume_check(char *const *argv, struct cay_keeper_state *state, struct cay_error *err)
@@ -140,7 +111,7 @@ int cay_resume_check(char *const *argv, struct cay_keeper_state *state, struct c
                 become(argv, fd, true);
                 _exit(127);
         }
-        r = pid < 0 ? -errno : await_child(pid);
+        r = pid < 0 ? -errno : sys_child_status(pid, CHECK_MS);
         if (r == CAY_RESUME_OK)
                 return 0;
         return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "try '%.150s'", program)
@@ -174,7 +145,7 @@ int cay_resume_asked(bool *ret_is_check)
         if (!value)
                 return -1;
         *ret_is_check = is_check;
-        mark(fd, true);
+        sys_fd_mark(fd, true);
         unsetenv(RESUME);
         return fd > STDERR_FILENO ? fd : -1;
 }

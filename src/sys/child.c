@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -40,4 +41,18 @@ int sys_child_await(pid_t pid, int wait_ms, int *ret_status)
                 left = (int)(until - now);
                 poll(&p, 1, pidfd < 0 && left > LOOK_MS ? LOOK_MS : left);
         }
+}
+
+int sys_child_status(pid_t pid, int wait_ms)
+{
+        int status = 0, r = sys_child_await(pid, wait_ms, &status);
+
+        if (r > 0)
+                return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
+        if (r < 0)
+                return r;
+        kill(pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        return -ETIME;
 }

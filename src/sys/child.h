@@ -6,3 +6,5 @@
 
 /* 1: it has ended and is reaped (*ret_status as waitpid's); 0: it lives after wait_ms; or -errno. */
 int sys_child_await(pid_t pid, int wait_ms, int *ret_status);
+/* Its exit status (-ECHILD: a signal ended it); one that lives on after wait_ms is killed: -ETIME. */
+int sys_child_status(pid_t pid, int wait_ms);

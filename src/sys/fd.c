@@ -218,3 +218,9 @@ uint64_t sys_keyed_u64(const char *text, const char *key)
         }
         return 0;
 }
+
+void sys_fd_mark(int fd, bool close_on_exec)
+{
+        if (fd >= 0)
+                fcntl(fd, F_SETFD, close_on_exec ? FD_CLOEXEC : 0);
+}

@@ -10,6 +10,7 @@
 #include "base/banned.h"
 #include "base/cleanup.h"
 
+void sys_fd_mark(int fd, bool close_on_exec);                         /* -1: nothing is done */
 int sys_open_at(int dirfd, const char *path, int flags, mode_t mode); /* O_CLOEXEC added; retried on EINTR */
 /* Never leaves dirfd: no absolute path and no ".." (-EXDEV), no links and no magic links (-ELOOP) but for the last
    name with O_PATH | O_NOFOLLOW, which may be a link and is opened as itself. Where openat2 is missing (before Linux

@@ -9,10 +9,9 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "sys/child.h"
 #include "sys/fd.h"
 #include "sys/syscalls.h"
 #include "warden/warden.h"
@@ -21,7 +20,6 @@
 #define STATE_VERSION                                                                                        \
         1u /* of struct warden and what is in it: one more whenever a field changes its meaning or place */
 #define CHECK_MS 5000
-#define CHECK_NAP_NS 5000000
 #define CHECK_FD 3
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -100,31 +98,25 @@ static int read_head(int fd, struct head *ret)
 
 /* Descriptors */
 
-static void mark(int fd, bool close_on_exec)
-{
-        if (fd >= 0)
-                fcntl(fd, F_SETFD, close_on_exec ? FD_CLOEXEC : 0);
-}
-
 static void mark_all(const struct warden *w, bool close_on_exec)
 {
-        mark(w->keeper, close_on_exec);
-        mark(w->layers, close_on_exec);
-        mark(w->registry, close_on_exec);
+        sys_fd_mark(w->keeper, close_on_exec);
+        sys_fd_mark(w->layers, close_on_exec);
+        sys_fd_mark(w->registry, close_on_exec);
         for (unsigned i = 0; i < WIRE_ROOTS; i++)
-                mark(w->roots[i], close_on_exec);
+                sys_fd_mark(w->roots[i], close_on_exec);
         for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
-                mark(w->cgroups.parent[i], close_on_exec);
+                sys_fd_mark(w->cgroups.parent[i], close_on_exec);
         for (unsigned i = 0; i < w->rows; i++) {
                 const struct warden_box *box = &w->boxes[i];
 
                 if (box->state == BOX_FREE)
                         continue;
-                mark(box->pidfd, close_on_exec);
-                mark(box->control, close_on_exec);
-                mark(box->record.fd, close_on_exec);
+                sys_fd_mark(box->pidfd, close_on_exec);
+                sys_fd_mark(box->control, close_on_exec);
+                sys_fd_mark(box->record.fd, close_on_exec);
                 for (unsigned part = 0; part < SYS_CGROUP_PARTS; part++)
-                        mark(box->cgroup.dir[part], close_on_exec);
+                        sys_fd_mark(box->cgroup.dir[part], close_on_exec);
         }
 }
 
@@ -143,27 +135,6 @@ static _Noreturn void ask_as_child(int state)
         _exit(1);
 }
 
-/* Exit status, or -ETIME: it was killed. */
-static int await_child(pid_t pid)
-{
-        const struct timespec nap = { .tv_nsec = CHECK_NAP_NS };
-        int status = 0;
-
-        for (int64_t ns = 0; ns < CHECK_MS * 1000000ll; ns += CHECK_NAP_NS) {
-                pid_t r = waitpid(pid, &status, WNOHANG);
-
-                if (r == pid)
-                        return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
-                if (r < 0 && errno != EINTR)
-                        return -errno;
-                nanosleep(&nap, NULL);
-        }
-        kill(pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
-        return -ETIME;
-}
-
 static int ask(int state, struct cay_error *err)
 {
         pid_t pid;
@@ -174,7 +145,7 @@ static int ask(int state, struct cay_error *err)
         pid = fork();
         if (pid == 0)
                 ask_as_child(state);
-        r = pid < 0 ? -errno : await_child(pid);
+        r = pid < 0 ? -errno : sys_child_status(pid, CHECK_MS);
         if (r == WARDEN_CHECK_OK)
                 return 0;
         return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "try '%.150s'", program)
@@ -207,7 +178,7 @@ int warden_upgrade(struct warden *w, struct cay_error *err)
         if (ask(state, err) < 0)
                 return -1;
         snprintf(number, sizeof(number), "%d", state);
-        mark(state, false);
+        sys_fd_mark(state, false);
         mark_all(w, false);
         execve(program, argv, environ);
         r = -errno;

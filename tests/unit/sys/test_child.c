@@ -36,6 +36,12 @@ static void awaited(void)
         check(kill(pid, SIGKILL) == 0);
         check(sys_child_await(pid, 10000, &status) == 1);
         check(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        check(sys_child_status(child_that(9, false), 10000) == 9);
+        pid = child_that(0, true);
+        check(sys_child_status(pid, 20) == -ETIME);
+        check(kill(pid, 0) < 0 && errno == ESRCH); /* killed, and reaped */
+        pid = child_that(0, true);
+        check(kill(pid, SIGKILL) == 0 && sys_child_status(pid, 10000) == -ECHILD);
         check(count_fds() == before);
 }
 
