@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the phrases that were found amount to. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "base/utf8.h"
+#include "intent/intent_priv.h"
+
+#define MATCHES_MAX CAY_INTENT_WORDS_MAX /* none is lost: it may be the one that says no */
+#define PICK_REACH 3u                    /* words behind an order that may name a piece */
+#define STRONG 8u                        /* a plain order */
+#define HEARD 4u                         /* enough to say what a message asks for */
+#define SCORE_MAX 30u                    /* of one kind: saying it ten times does not make it truer */
+#define FEW_WORDS 6u                     /* around a block that runs for being there */
+#define QUOTED_MAX 60u                   /* bytes of the message in a reason */
+#define CONFIDENT_MAX 99u
+
+struct weighed {
+        const char *text;
+        struct cay_intent_words words;
+        struct cay_intent_match matches[MATCHES_MAX];
+        unsigned count;
+        const struct cay_intent_match *veto, *best[CAY_INTENT_COUNT]; /* the heaviest of each kind */
+        unsigned first[CAY_INTENT_COUNT];                             /* word that each kind starts at */
+        unsigned pick;                                                /* 0: nobody said which piece */
+};
+
+static const char *const words[] = {
+        [CAY_INTENT_NONE] = "none",   [CAY_INTENT_RUN] = "run",         [CAY_INTENT_EXPLAIN] = "explain",
+        [CAY_INTENT_WRITE] = "write", [CAY_INTENT_IMPROVE] = "improve", [CAY_INTENT_WHY] = "why",
+};
+
+/* What each is, in a reason. */
+static const char *const wishes[] = {
+        [CAY_INTENT_NONE] = "asks for nothing to be done with it now",
+        [CAY_INTENT_RUN] = "asks for a run",
+        [CAY_INTENT_EXPLAIN] = "asks for an explanation",
+        [CAY_INTENT_WRITE] = "asks for something to be written",
+        [CAY_INTENT_IMPROVE] = "asks for a change of the code",
+        [CAY_INTENT_WHY] = "asks for a cause",
+};
+
+static const char *const kind_words[] = {
+        [CAY_INTENT_NO_CODE] = "none",
+        [CAY_INTENT_FENCED] = "fenced",
+        [CAY_INTENT_INLINE] = "inline",
+        [CAY_INTENT_LOOSE] = "loose",
+};
+
+const char *cay_intent_word(enum cay_intent what)
+{
+        return (unsigned)what < CAY_COUNT(words) ? words[what] : "none";
+}
+
+const char *cay_intent_code_kind_word(enum cay_intent_code_kind kind)
+{
+        return (unsigned)kind < CAY_COUNT(kind_words) ? kind_words[kind] : "none";
+}
+
+/* Pieces */
+
+static void fill_code(const char *text, const struct cay_intent_piece *p, struct cay_intent_code *ret)
+{
+        const struct cay_intent_language *l = cay_intent_find_language(text + p->tag_at, p->tag_len);
+        const char *name = NULL;
+        size_t len = 0;
+
+        *ret = (struct cay_intent_code){
+                .kind = p->kind, .text = text + p->at, .len = p->len, .is_tagged = p->tag_len > 0
+        };
+        if (p->tag_len > 0 && !l) {
+                name = text + p->tag_at;
+                len = cay_utf8_cut(name, p->tag_len < CAY_INTENT_LANGUAGE_MAX ? p->tag_len
+                                                                              : CAY_INTENT_LANGUAGE_MAX);
+        } else {
+                l = l ? l : cay_intent_guess_language(ret->text, ret->len);
+                name = l ? l->name : "";
+                len = strlen(name);
+        }
+        memcpy(ret->language, name, len);
+        ret->language[len] = '\0';
+        ret->is_runnable = l && l->kind == CAY_INTENT_PROGRAM;
+}
+
+/* The piece that is meant: the one that the message names, else the first that is a program's text, else the first. */
+static void choose_code(const struct cay_intent_split *s, const char *text, unsigned pick,
+                        struct cay_intent_code *ret)
+{
+        struct cay_intent_code c;
+
+        *ret = (struct cay_intent_code){ 0 };
+        if (pick == CAY_INTENT_PICK_LAST || pick > s->count)
+                pick = pick == CAY_INTENT_PICK_LAST ? s->count : 0;
+        for (unsigned i = 0; i < s->count; i++) {
+                if (pick > 0 && i + 1 != pick)
+                        continue;
+                fill_code(text, &s->pieces[i], &c);
+                if (ret->kind == CAY_INTENT_NO_CODE || (c.is_runnable && !ret->is_runnable)) {
+                        *ret = c;
+                        ret->nr = i + 1;
+                }
+        }
+        ret->count = s->count;
+}
+
+/* Weights */
+
+/* The words of a match as they stand in the message; inline code at its end is left out. */
+static const char *find_span(const struct weighed *w, const struct cay_intent_match *m, size_t *ret_len)
+{
+        const struct cay_intent_word *from = &w->words.list[m->first], *to = from + m->count - 1;
+
+        while (to > from && w->words.folded[to->fold] == '#')
+                to--;
+        *ret_len = to->end - from->at;
+        return w->text + from->at;
+}
+
+static void note_hit(struct weighed *w, const struct cay_intent_match *m, struct cay_intent_result *ret)
+{
+        bool is_veto = m->phrase->what == CAY_CLASS_VETO;
+        struct cay_intent_hit *hit;
+
+        if (ret->hit_count == CAY_INTENT_HITS_MAX)
+                return;
+        hit = &ret->hits[ret->hit_count++];
+        hit->what = is_veto ? CAY_INTENT_NONE : (enum cay_intent)m->phrase->what;
+        hit->is_veto = is_veto;
+        hit->weight = m->phrase->weight;
+        hit->text = find_span(w, m, &hit->len);
+}
+
+static void weigh_kind(struct weighed *w, const struct cay_intent_match *m, struct cay_intent_result *ret)
+{
+        unsigned what = m->phrase->what, sum = ret->scores[what] + m->phrase->weight;
+
+        if (!w->best[what])
+                w->first[what] = m->first;
+        if (!w->best[what] || m->phrase->weight > w->best[what]->phrase->weight)
+                w->best[what] = m;
+        ret->scores[what] = sum < SCORE_MAX ? sum : SCORE_MAX;
+}
+
+static void weigh(struct weighed *w, struct cay_intent_result *ret)
+{
+        unsigned most = 0;
+
+        for (unsigned i = 0; i < w->count; i++) {
+                const struct cay_intent_match *m = &w->matches[i];
+
+                if (m->phrase->what == CAY_CLASS_MASK || m->phrase->what == CAY_CLASS_PICK)
+                        continue;
+                if (m->phrase->what == CAY_CLASS_RUN && w->pick == 0)
+                        w->pick = cay_intent_find_pick(&w->words, m->first, m->first + m->count + PICK_REACH);
+                if (m->phrase->what == CAY_CLASS_VETO)
+                        w->veto = w->veto ? w->veto : m;
+                else
+                        weigh_kind(w, m, ret);
+                note_hit(w, m, ret);
+                if (m->phrase->weight > most) {
+                        most = m->phrase->weight;
+                        ret->speech = m->phrase->speech;
+                }
+        }
+}
+
+/* The wish that is not a run with the most weight; NONE counts as one: "for later". CAY_INTENT_RUN: there is none. */
+static enum cay_intent find_other(const struct cay_intent_result *r)
+{
+        enum cay_intent best = CAY_INTENT_RUN;
+        unsigned most = HEARD - 1;
+
+        for (unsigned i = 0; i < CAY_INTENT_COUNT; i++)
+                if (i != CAY_INTENT_RUN && r->scores[i] > most) {
+                        most = r->scores[i];
+                        best = (enum cay_intent)i;
+                }
+        return best;
+}
+
+/* Words about what there is are no wish; a plain order to run is one. Code that is yet to be made is not the code that is there. */
+static bool order_wins(const struct weighed *w, enum cay_intent other)
+{
+        const struct cay_intent_match *run = w->best[CAY_INTENT_RUN];
+
+        if (!run || run->phrase->weight < STRONG)
+                return false;
+        if (other == CAY_INTENT_WRITE || other == CAY_INTENT_IMPROVE)
+                return w->first[CAY_INTENT_RUN] < w->first[other];
+        return other != CAY_INTENT_NONE;
+}
+
+/* Answers */
+
+static void quote(const struct weighed *w, const struct cay_intent_match *m, char *ret, size_t size)
+{
+        size_t len;
+        const char *said = find_span(w, m, &len);
+        bool is_cut = len > QUOTED_MAX;
+
+        len = is_cut ? cay_utf8_cut(said, QUOTED_MAX) : len;
+        snprintf(ret, size, "%.*s%s", (int)len, said, is_cut ? "…" : "");
+        for (char *c = ret; *c; c++)
+                if ((unsigned char)*c < ' ')
+                        *c = ' ';
+}
+
+static void decide(struct cay_intent_result *r, enum cay_intent what, unsigned confidence)
+{
+        r->decision = what;
+        r->confidence = confidence < CONFIDENT_MAX ? confidence : CONFIDENT_MAX;
+}
+
+static void say_other(const struct weighed *w, struct cay_intent_result *r, enum cay_intent other)
+{
+        unsigned against = other == CAY_INTENT_NONE ? 0 : r->scores[CAY_INTENT_RUN];
+        unsigned margin = r->scores[other] > against ? r->scores[other] - against : 0;
+        char said[QUOTED_MAX + 8];
+
+        quote(w, w->best[other], said, sizeof(said));
+        snprintf(r->reason, sizeof(r->reason), "'%s' %s", said, wishes[other]);
+        decide(r, other, 60 + 4 * margin);
+}
+
+static void say_veto(const struct weighed *w, struct cay_intent_result *r, enum cay_intent other)
+{
+        char said[QUOTED_MAX + 8];
+
+        quote(w, w->veto, said, sizeof(said));
+        snprintf(r->reason, sizeof(r->reason), "'%s' says that it must not run", said);
+        decide(r, other == CAY_INTENT_RUN ? CAY_INTENT_NONE : other, 95);
+}
+
+static void say_run(const struct weighed *w, struct cay_intent_result *r, enum cay_intent other)
+{
+        const struct cay_intent_match *m = w->best[CAY_INTENT_RUN];
+        unsigned against = other == CAY_INTENT_RUN ? 0 : r->scores[other];
+        unsigned margin =
+                r->scores[CAY_INTENT_RUN] * 2 > against ? r->scores[CAY_INTENT_RUN] * 2 - against : 0;
+        char said[QUOTED_MAX + 8];
+
+        quote(w, m, said, sizeof(said));
+        snprintf(r->reason, sizeof(r->reason), "the %s comes with '%s'",
+                 r->code.kind == CAY_INTENT_FENCED ? "code block" : "code", said);
+        decide(r, CAY_INTENT_RUN, 60 + 2 * margin);
+}
+
+/* Words that may ask for something, as far as the tables know. */
+static unsigned count_words(const struct cay_intent_words *w)
+{
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < w->count; i++) {
+                const char *word = w->folded + w->list[i].fold;
+                size_t len = w->list[i].flen;
+
+                n += !cay_intent_is_in_set("fill", word, len) && !cay_intent_is_in_set("small", word, len);
+        }
+        return n;
+}
+
+static void say_nothing(struct cay_intent_result *r, const char *reason)
+{
+        cay_str_copy(r->reason, sizeof(r->reason), reason);
+        decide(r, CAY_INTENT_NONE, 70);
+}
+
+/* No phrase of weight was found. */
+static void say_without_words(const struct weighed *w, struct cay_intent_result *r)
+{
+        if (r->code.kind == CAY_INTENT_NO_CODE)
+                say_nothing(r, "there is no code in the message");
+        else if (r->code.kind != CAY_INTENT_FENCED || w->count > 0 || w->words.count > FEW_WORDS ||
+                 count_words(&w->words) > 0)
+                say_nothing(r, "nothing in the message asks to run the code in it");
+        else {
+                snprintf(r->reason, sizeof(r->reason), "the code block comes with %s",
+                         w->words.count == 0 ? "no other text" : "hardly any other text");
+                decide(r, CAY_INTENT_RUN, w->words.count == 0 ? 80 : 70);
+        }
+}
+
+/* A run needs something that can be run, and a message that was read whole: what was left out may say no. */
+static void check_run(const struct weighed *w, struct cay_intent_result *r)
+{
+        if (r->decision == CAY_INTENT_RUN && w->words.is_cut) {
+                say_nothing(r, "the message has more words than are read; in doubt nothing is run");
+                return;
+        }
+        if (r->decision != CAY_INTENT_RUN || r->code.is_runnable)
+                return;
+        if (cay_intent_find_language(r->code.language, strlen(r->code.language)))
+                snprintf(r->reason, sizeof(r->reason), "the block is %s, which is nothing that runs",
+                         r->code.language);
+        else if (r->scores[CAY_INTENT_RUN] >= HEARD)
+                return; /* asked for in words: the language may be one that is not known here */
+        else
+                snprintf(r->reason, sizeof(r->reason),
+                         "the block may be no code: it is in no language that is known here");
+        decide(r, CAY_INTENT_NONE, 75);
+}
+
+static void judge(const struct weighed *w, struct cay_intent_result *r)
+{
+        enum cay_intent other = find_other(r);
+        bool has_run = r->scores[CAY_INTENT_RUN] >= HEARD;
+
+        if (w->veto)
+                say_veto(w, r, other);
+        else if (r->code.kind == CAY_INTENT_NO_CODE && has_run && other == CAY_INTENT_RUN)
+                say_nothing(r, "the message asks for a run, but there is no code in it");
+        else if (r->code.kind != CAY_INTENT_NO_CODE && has_run &&
+                 (other == CAY_INTENT_RUN || order_wins(w, other)))
+                say_run(w, r, other);
+        else if (other != CAY_INTENT_RUN)
+                say_other(w, r, other);
+        else
+                say_without_words(w, r);
+        check_run(w, r);
+}
+
+/* The whole */
+
+static int put_prose(const struct cay_intent_split *s, struct cay_buf *prose)
+{
+        int r = cay_buf_put(prose, s->plain, s->len);
+        char *text = cay_buf_data(prose);
+
+        for (size_t i = 0; r == 0 && i < prose->len; i++)
+                text[i] = text[i] == CAY_INTENT_CODE_MARK ? ' ' : text[i];
+        return r;
+}
+
+static int read_message(const char *text, size_t len, struct cay_intent_split *s, struct weighed *w)
+{
+        int r = cay_intent_split(text, len, s);
+
+        if (r == 0)
+                r = cay_intent_words(s->plain, len, &w->words);
+        return r == 0 ? cay_intent_match(&w->words, w->matches, MATCHES_MAX, &w->count) : r;
+}
+
+static int check_text(const char *text, size_t len, struct cay_error *err)
+{
+        if (len > CAY_INTENT_TEXT_MAX)
+                return cay_fail(err, CAY_INVALID, "message: has %zu bytes; at most %u are read", len,
+                                CAY_INTENT_TEXT_MAX);
+        if (memchr(text, '\0', len) || !cay_utf8_valid(text, len))
+                return cay_fail(err, CAY_INVALID, "message: is not UTF-8 text");
+        return 0;
+}
+
+int cay_intent_detect(const char *text, size_t len, struct cay_intent_result *ret, struct cay_buf *prose,
+                      struct cay_error *err)
+{
+        cay_auto_free struct weighed *w = calloc(1, sizeof(*w));
+        cay_auto(cay_intent_split_done) struct cay_intent_split s = { 0 };
+        int r;
+
+        if (check_text(text, len, err) < 0)
+                return -1;
+        *ret = (struct cay_intent_result){ .speech = "" };
+        if (!w)
+                return cay_fail(err, CAY_INTERNAL, "no memory to read a message");
+        w->text = text;
+        r = read_message(text, len, &s, w);
+        if (r == 0) {
+                weigh(w, ret);
+                choose_code(&s, text, w->pick, &ret->code);
+                judge(w, ret);
+        }
+        cay_intent_words_done(&w->words);
+        if (r == 0 && prose)
+                r = put_prose(&s, prose);
+        return r == 0 ? 0 : cay_fail(err, CAY_INTERNAL, "no memory to read a message");
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of this folder, and for its tests. */
+#pragma once
+
+#include "intent/intent.h"
+
+/* split.c */
+
+#define CAY_INTENT_PIECES_MAX 32u
+#define CAY_INTENT_CODE_MARK '\002' /* stands in the plain text where inline code stood */
+
+struct cay_intent_piece {
+        enum cay_intent_code_kind kind;
+        size_t at, len;         /* of the code */
+        size_t tag_at, tag_len; /* as written behind the fence */
+};
+
+struct cay_intent_split {
+        /* owned: as long as the message, every byte at its place; what is not the writer's words is blank or a line's end */
+        char *plain;
+        size_t len;
+        struct cay_intent_piece pieces[CAY_INTENT_PIECES_MAX];
+        unsigned count; /* of pieces that are kept */
+};
+
+int cay_intent_split(const char *text, size_t len, struct cay_intent_split *ret); /* 0, -ENOMEM */
+void cay_intent_split_done(struct cay_intent_split *s);
+
+/* guess.c */
+
+enum cay_intent_language_kind { CAY_INTENT_PROGRAM, CAY_INTENT_DATA };
+
+struct cay_intent_language {
+        const char *name, *aliases; /* "py|python3" */
+        enum cay_intent_language_kind kind;
+};
+
+const struct cay_intent_language *cay_intent_find_language(const char *tag, size_t len); /* NULL: none */
+const struct cay_intent_language *cay_intent_guess_language(const char *code, size_t len);
+bool cay_intent_is_code_line(const char *line, size_t len); /* as programs have them and letters do not */
+bool cay_intent_is_log_line(const char *line, size_t len);
+
+/* words.c */
+
+struct cay_intent_word {
+        uint32_t at, end;    /* in the message */
+        uint32_t fold, flen; /* in folded */
+        uint32_t sentence;
+        bool starts, is_question; /* starts: a clause, but for words that say nothing; of its sentence */
+};
+
+struct cay_intent_words {
+        struct cay_intent_word *list; /* owned */
+        unsigned count;
+        char *folded; /* owned */
+        bool is_cut;  /* there were more: those in the middle are left out */
+};
+
+/* 0, -ENOMEM */
+int cay_intent_words(const char *plain, size_t len, struct cay_intent_words *ret);
+void cay_intent_words_done(struct cay_intent_words *w);
+
+/* match.c */
+
+enum cay_intent_class {
+        CAY_CLASS_NONE, /* the first ones are those of enum cay_intent */
+        CAY_CLASS_RUN,
+        CAY_CLASS_EXPLAIN,
+        CAY_CLASS_WRITE,
+        CAY_CLASS_IMPROVE,
+        CAY_CLASS_WHY,
+        CAY_CLASS_VETO, /* must not run */
+        CAY_CLASS_MASK, /* read, and of no weight */
+        CAY_CLASS_PICK, /* which piece: the weight is its number; CAY_INTENT_PICK_LAST */
+        CAY_CLASS_COUNT
+};
+
+#define CAY_INTENT_PICK_LAST 99u
+
+struct cay_intent_phrase {
+        enum cay_intent_class what;
+        unsigned weight;
+        const char *pattern, *speech;
+};
+
+extern const struct cay_intent_phrase cay_intent_phrases[];
+extern const unsigned cay_intent_phrase_count;
+
+struct cay_intent_match {
+        const struct cay_intent_phrase *phrase;
+        unsigned first, count; /* words */
+};
+
+/* All matches in order, at most max; -ENOMEM. */
+int cay_intent_match(const struct cay_intent_words *w, struct cay_intent_match *ret, unsigned max,
+                     unsigned *ret_count);
+/* The piece that words from..to (exclusive), of one sentence, name: the weight of a PICK; 0: none. */
+unsigned cay_intent_find_pick(const struct cay_intent_words *w, unsigned from, unsigned to);
+/* Whether a word is in the set of that name in any language: "fill", words that say nothing; "small", words around code that ask nothing. */
+bool cay_intent_is_in_set(const char *name, const char *word, size_t len);
+/* Whether a pattern is well formed: every set known, few gaps, folded words. For tests of the table. */
+bool cay_intent_pattern_valid(const char *pattern, const char *speech);
