@@ -290,8 +290,7 @@ static void add_counted(const struct cay_channel *ch, struct cay_box_exec_end *e
                 return;
         e->memory_peak_bytes = cay_counters_memory_peak(c);
         e->pids_hits = (uint32_t)(cay_counters_pids_refused(c) - ch->pids_before);
-        if (e->exit_code != 0 && e->killed == CAY_KILLED_NOT &&
-            cay_counters_oom_kills(c) > ch->oom_before)
+        if (e->exit_code != 0 && e->killed == CAY_KILLED_NOT && cay_counters_oom_kills(c) > ch->oom_before)
                 e->killed = CAY_KILLED_MEMORY;
 }
 

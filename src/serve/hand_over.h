@@ -14,6 +14,7 @@ enum {
         CAY_HAND_KEEPER = 6, /* SOCK_SEQPACKET; its end is the end of the keeper, and of the front */
         CAY_HAND_UNIX = 7,   /* listening unix socket */
         CAY_HAND_TCP = 8,    /* first of the listening TCP sockets; argv[2] says how many there are */
+        /* Behind the last of them, where the settings' engine is docker: link to cay-docker, SOCK_SEQPACKET. */
 };
 
 #define CAY_HAND_MAGIC 0x63617966u

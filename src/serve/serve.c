@@ -177,7 +177,7 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
         explicit_bzero(&ready, sizeof(ready));
 }
 
-static int spawn_front(struct keeper *k, int link, int sock, struct cay_error *err)
+static int spawn_front(struct keeper *k, int link, int docker_link, int sock, struct cay_error *err)
 {
         char count[4];
         char *argv[] = { (char *)"cay-front", (char *)"serve", count, NULL };
@@ -186,12 +186,13 @@ static int spawn_front(struct keeper *k, int link, int sock, struct cay_error *e
                                .program = "cay-front",
                                .argv = argv,
                                .fds = fds,
-                               .fd_count = 5 + k->place.tcp_count,
+                               .fd_count = 5 + k->place.tcp_count + (docker_link >= 0),
                                .mask = &k->signals.before };
 
         snprintf(count, sizeof(count), "%u", k->place.tcp_count);
         for (unsigned i = 0; i < k->place.tcp_count; i++)
                 fds[5 + i] = k->place.tcp_fds[i];
+        fds[5 + k->place.tcp_count] = docker_link;
         k->front = cay_spawn(&s, err);
         if (k->front < 0) {
                 k->front = 0;
@@ -203,8 +204,11 @@ static int spawn_front(struct keeper *k, int link, int sock, struct cay_error *e
 
 static int try_front(struct keeper *k, struct cay_error *err)
 {
+        cay_auto_close int docker_link = -1;
         int socks[2], link = -1, r;
 
+        if (k->docker.pid > 0 && cay_docker_keep_link(&k->docker, &docker_link, err) < 0)
+                return -1;
         if (make_link(k, &link, err) < 0)
                 return -1;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
@@ -214,7 +218,7 @@ static int try_front(struct keeper *k, struct cay_error *err)
         cay_registry_keep_before_front(&k->registry);
         r = cay_registry_keep_send(&k->registry, socks[0]);
         r = r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "hand the registry over")
-                  : spawn_front(k, link, socks[1], err);
+                  : spawn_front(k, link, docker_link, socks[1], err);
         close(link);
         close(socks[1]);
         if (r == 0)
@@ -267,6 +271,12 @@ void cay_keeper_start_front(struct keeper *k)
                 give_up(k, &err);
                 return;
         }
+        if (k->docker.pid == 0 && cay_docker_keep_is_wanted(k->options->config) &&
+            cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir, &k->signals.before,
+                                  &err) < 0) {
+                give_up(k, &err);
+                return;
+        }
         if (try_front(k, &err) < 0) {
                 cay_log_error("the front does not start", "error=%s", err.msg);
                 plan_front(k);
@@ -292,9 +302,10 @@ static void step_on(struct keeper *k)
         if (k->step == CAY_STOPPING_FRONT && k->front == 0) {
                 k->step = CAY_STOPPING_WARDEN;
                 let_warden_go(k); /* which is how it is told */
+                cay_docker_keep_close(&k->docker);
                 cay_timer_set(k->loop, &k->timer, WARDEN_GRACE_MS, kill_now);
         }
-        if (k->step == CAY_STOPPING_WARDEN && k->warden == 0) {
+        if (k->step == CAY_STOPPING_WARDEN && k->warden == 0 && k->docker.pid == 0) {
                 k->step = CAY_STOPPED;
                 cay_timer_clear(&k->timer);
                 cay_loop_stop(k->loop);
@@ -372,6 +383,20 @@ static void on_warden_end(struct keeper *k, int status)
                 plan_front(k);
 }
 
+/* Its containers live on; the next front gets the next one. */
+static void on_docker_end(struct keeper *k, int status)
+{
+        k->docker.pid = 0;
+        cay_docker_keep_close(&k->docker);
+        if (k->step != CAY_SERVING)
+                return;
+        cay_log_error("cay-docker ended: starting another", "status=%d signal=%d",
+                      WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        if (k->front > 0)
+                kill(k->front, SIGTERM);
+}
+
 static void reap(struct keeper *k)
 {
         int status;
@@ -382,6 +407,8 @@ static void reap(struct keeper *k)
                         on_front_end(k, status);
                 else if (pid == k->warden)
                         on_warden_end(k, status);
+                else if (pid == k->docker.pid)
+                        on_docker_end(k, status);
         }
         step_on(k);
 }
@@ -504,10 +531,12 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
                 .link = -1,
                 .front_watch.fd = -1,
                 .registry = CAY_REGISTRY_KEEP_NONE,
+                .docker = CAY_DOCKER_KEEP_NONE,
         };
         int r = run(&k, err);
 
         let_warden_go(&k);
+        cay_docker_keep_close(&k.docker);
         let_front_go(&k);
         if (k.config_fd >= 0)
                 close(k.config_fd);

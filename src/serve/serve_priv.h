@@ -3,6 +3,7 @@
 #pragma once
 
 #include "loop/signal.h"
+#include "serve/docker_keep.h"
 #include "serve/place.h"
 #include "serve/registry_keep.h"
 #include "serve/serve.h"
@@ -31,6 +32,8 @@ struct keeper {
         int warden_sock;               /* our end of the keeper's socket; owned */
         struct cay_watch warden_watch; /* of it */
         int link;                      /* for the first front of this warden; -1: handed on */
+
+        struct cay_docker_keep docker; /* where the settings ask for that engine */
 
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */

@@ -105,7 +105,7 @@ void cay_tell_people(const struct cay_config *c, const struct cay_place *p,
         char url[CAY_CONFIG_URL_MAX];
 
         cay_config_url(c, p->port, url);
-        printf("cay %s serves %s/ (the API reference is there)\n", CAY_VERSION, url);
+        printf("cay %s serves %s/ (the page; /reference is the API's)\n", CAY_VERSION, url);
         if (is_kept) {
                 fputs("sign in: `", stdout);
                 put_cay(c, "token --login");

@@ -35,6 +35,7 @@ enum { /* cay_init_config.flags */
        CAY_INIT_READ_ONLY = 2,
        CAY_INIT_OOM_SET = 4, /* init has its oom_score_adj of 1000 already, and commands inherit it */
        CAY_INIT_ONE_ID = 8,  /* there is no other id than ours: commands share it */
+       CAY_INIT_DOCKER = 16, /* in a Docker container: no control socket, no descriptors (init/docker.h) */
 };
 
 enum { /* cay_init_config.watch: limits that the kernel does not hold here, so init does */

@@ -33,6 +33,7 @@
 struct kind {
         const struct cay_engine_ops *ops;
         bool is_fake, needs_root;
+        bool needs_docker; /* run when asked for by name: CAY_CONTRACT_ENGINE=docker, with a Docker and an image */
         bool has_keeper; /* native as the daemon has it: layers may outlive their boxes */
 };
 
@@ -1123,7 +1124,9 @@ int main(void)
         kinds[kind_count++] = (struct kind){ .ops = &cay_engine_fake_ops, .is_fake = true };
         for (unsigned i = 0; cay_engine_at(i) != NULL && kind_count < ENGINES_MAX; i++)
                 kinds[kind_count++] =
-                        (struct kind){ .ops = cay_engine_at(i), .needs_root = !cay_engine_at(i)->lacks };
+                        (struct kind){ .ops = cay_engine_at(i),
+                                       .needs_root = !cay_engine_at(i)->lacks,
+                                       .needs_docker = strcmp(cay_engine_at(i)->name, "docker") == 0 };
         kinds[kind_count++] =
                 (struct kind){ .ops = &cay_engine_native_ops, .needs_root = true, .has_keeper = true };
         for (unsigned k = 0; k < kind_count; k++) {
@@ -1133,7 +1136,11 @@ int main(void)
                             (promises[i].run == closing_destroys_what_is_left_and_finishes_every_job ||
                              promises[i].run == a_writable_workspace_is_the_folder_itself))
                                 continue;
-                        if (only != NULL && strcmp(only, kinds[k].ops->name) != 0)
+                        if (only != NULL ? strcmp(only, kinds[k].ops->name) != 0 : kinds[k].needs_docker)
+                                continue;
+                        /* Docker takes no open folder. */
+                        if (kinds[k].needs_docker &&
+                            promises[i].run == a_writable_workspace_is_the_folder_itself)
                                 continue;
                         snprintf(names[count], sizeof(names[count]), "%s%s: %s", kinds[k].ops->name,
                                  kinds[k].has_keeper ? " (kept)" : "", promises[i].name);

@@ -20,7 +20,7 @@ static void rows_are_complete(void **state)
                 assert_true(ops->thaw && ops->stats && ops->destroy && ops->on_gone && ops->list &&
                             ops->trace);
         }
-        assert_int_equal(count, 2);
+        assert_int_equal(count, 3);
         assert_null(cay_engine_find("imaginary"));
         assert_null(cay_engine_find(""));
         assert_null(cay_engine_at(UINT32_MAX));
@@ -36,7 +36,7 @@ static void names_fit_or_are_cut(void **state)
 {
         char text[64], tiny[9];
 
-        assert_string_equal(cay_engine_names(text, sizeof(text)), "native, process");
+        assert_string_equal(cay_engine_names(text, sizeof(text)), "native, docker, process");
         assert_true(strlen(cay_engine_names(tiny, sizeof(tiny))) < sizeof(tiny));
 }
 

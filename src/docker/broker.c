@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Front and keeper: one message after the other, every one checked by its row before it is looked at. */
+#include "docker/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "json/json_in.h"
+#include "sys/fd.h"
+#include "sys/unix_socket.h"
+#include "wire/message.h"
+
+#define INIT_MAX (8u * 1024 * 1024)
+#define CLOSE_MS 20000 /* for what is left when the front goes and nobody keeps us */
+
+struct docker_box *docker_box_find(struct docker_broker *b, const char *id)
+{
+        for (struct docker_box *box = b->boxes; box; box = box->next)
+                if (strcmp(box->id, id) == 0)
+                        return box;
+        return NULL;
+}
+
+struct docker_box *docker_box_add(struct docker_broker *b, const char *id)
+{
+        struct docker_box *box = b->box_count < DOCKER_BOXES_MAX ? calloc(1, sizeof(*box)) : NULL;
+
+        if (!box)
+                return NULL;
+        cay_str_copy(box->id, sizeof(box->id), id);
+        box->next = b->boxes;
+        b->boxes = box;
+        b->box_count++;
+        return box;
+}
+
+void docker_box_remove(struct docker_broker *b, struct docker_box *box)
+{
+        for (struct docker_box **at = &b->boxes; *at; at = &(*at)->next) {
+                if (*at != box)
+                        continue;
+                *at = box->next;
+                b->box_count--;
+                free(box);
+                return;
+        }
+}
+
+/* Saying */
+
+static void let_front_go(struct docker_broker *b)
+{
+        int fd = b->front.fd;
+
+        if (!b->front.loop)
+                return;
+        cay_watch_remove(&b->front);
+        close(fd);
+        b->front_serial++;
+        b->hello_seq = 0;
+        if (b->options.keep)
+                return;
+        b->closing = true;
+        docker_broker_idle(b);
+}
+
+void docker_broker_answer(struct docker_broker *b, struct docker_answer *a)
+{
+        a->magic = DOCKER_WIRE_MAGIC;
+        a->size = sizeof(*a);
+        /* Not read fast enough by whoever asked: that is its end, as with every slow reader that cannot be held back. */
+        if (b->front.loop &&
+            sys_send_fds(b->front.fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+                shutdown(b->front.fd, SHUT_RDWR);
+}
+
+void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
+{
+        struct docker_answer a = { .type = DOCKER_box_gone };
+
+        box->live = false;
+        cay_str_copy(a.box.id, sizeof(a.box.id), box->id);
+        if (b->state == DOCKER_READY)
+                docker_broker_answer(b, &a);
+}
+
+void docker_broker_told_daemon(struct docker_broker *b)
+{
+        struct docker_answer a = { .type = DOCKER_daemon, .daemon.away = b->sync.away };
+
+        cay_str_copy(a.text, sizeof(a.text), b->sync.away ? b->sync.why.msg : "");
+        if (b->sync.away)
+                cay_log_warn("Docker is away", "error=%s", b->sync.why.msg);
+        else
+                cay_log_info("Docker is there", "host=%s api=1.%u", b->options.host_text, b->api.minor);
+        if (b->state == DOCKER_READY)
+                docker_broker_answer(b, &a);
+}
+
+/* A kept one is let in also while Docker is away: it comes back by itself. */
+static void answer_hello(struct docker_broker *b)
+{
+        struct docker_answer a = {
+                .type = DOCKER_hello,
+                .seq = b->hello_seq,
+                .hello = { .version = DOCKER_WIRE_VERSION, .can_hold = b->facts.can_hold },
+        };
+
+        if (b->hello_seq == 0)
+                return;
+        b->hello_seq = 0;
+        if (b->sync.away && !b->options.keep) {
+                a.code = CAY_UNAVAILABLE;
+                cay_str_copy(a.text, sizeof(a.text), b->sync.why.msg);
+        }
+        b->state = DOCKER_READY;
+        docker_broker_answer(b, &a);
+        if (b->sync.away && b->options.keep)
+                docker_broker_told_daemon(b);
+}
+
+void docker_broker_settled(struct docker_broker *b)
+{
+        answer_hello(b);
+}
+
+/* Ends */
+
+static void on_close_time(struct cay_timer *t)
+{
+        cay_log_error("containers may be left: Docker does not remove them");
+        _exit(1);
+}
+
+void docker_broker_idle(struct docker_broker *b)
+{
+        static struct cay_timer give_up; /* one per process, which ends with it */
+
+        if (!b->closing)
+                return;
+        if (!give_up.loop)
+                cay_timer_set(b->loop, &give_up, CLOSE_MS, on_close_time);
+        for (struct docker_box *box = b->boxes, *next; box; box = next) {
+                next = box->next;
+                if (!box->ending && !docker_task_is_busy(b, box->id))
+                        docker_task_begin_drop(b, box);
+        }
+        if (!b->boxes && !b->tasks)
+                cay_loop_stop(b->loop);
+}
+
+/* Hearing */
+
+static void answer_list(struct docker_broker *b, const struct docker_request *req)
+{
+        struct docker_answer a = { .type = DOCKER_box_list, .seq = req->seq };
+        const struct docker_box *box = b->boxes;
+        uint32_t at = 0;
+
+        for (; box && (at < req->list.from || box->making); box = box->next)
+                at++;
+        if (box) {
+                cay_str_copy(a.list.id, sizeof(a.list.id), box->id);
+                a.list.next = at + 1;
+                a.list.live = box->live;
+                a.list.kept = box->kept;
+        }
+        docker_broker_answer(b, &a);
+}
+
+static void hear(struct docker_broker *b, const struct docker_request *req, int fd)
+{
+        if (req->type == DOCKER_hello) {
+                if (req->hello.version != DOCKER_WIRE_VERSION) {
+                        let_front_go(b);
+                        return;
+                }
+                b->hello_seq = req->seq;
+                if (b->sync.settled)
+                        answer_hello(b);
+        } else if (req->type == DOCKER_box_list) {
+                answer_list(b, req);
+        } else {
+                docker_task_begin_take(b, req, fd);
+        }
+}
+
+static void on_front(struct cay_watch *w, uint32_t events)
+{
+        struct docker_broker *b = cay_container_of(w, struct docker_broker, front);
+        static struct docker_request req;
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n = sys_recv_fds(w->fd, &req, sizeof(req), fds, &count, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n <= 0 || docker_request_check(&req, n, count, b->state) < 0) {
+                if (n > 0)
+                        cay_log_error("the front said what it may not: hung up", "type=%s state=%u",
+                                      docker_request_name(req.type), b->state);
+                sys_close_fds(fds, n >= 0 ? count : 0);
+                let_front_go(b);
+                return;
+        }
+        hear(b, &req, count == 1 ? fds[0] : -1);
+        explicit_bzero(&req, sizeof(req));
+}
+
+static int take_front(struct docker_broker *b, int fd)
+{
+        let_front_go(b);
+        b->state = DOCKER_FRESH;
+        return cay_watch_add(b->loop, &b->front, fd, EPOLLIN, on_front);
+}
+
+static void on_keeper(struct cay_watch *w, uint32_t events)
+{
+        struct docker_broker *b = cay_container_of(w, struct docker_broker, keeper);
+        struct wire_keeper say = { 0 };
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n = sys_recv_fds(w->fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n == (ssize_t)sizeof(say) && say.magic == WIRE_MAGIC && say.type == WIRE_KEEPER_FRONT &&
+            count == 1) {
+                if (take_front(b, fds[0]) < 0)
+                        close(fds[0]);
+                return;
+        }
+        sys_close_fds(fds, n >= 0 ? count : 0);
+        if (n <= 0)
+                cay_loop_stop(b->loop); /* containers live on: the next one finds them */
+}
+
+/* Start */
+
+static int read_init(struct docker_broker *b, const char *program, struct cay_error *err)
+{
+        const char *slash = strrchr(program, '/');
+        char path[4096], *room;
+        cay_auto_close int fd = -1;
+        ssize_t n;
+
+        if (b->options.init_path[0])
+                cay_str_copy(path, sizeof(path), b->options.init_path);
+        else
+                snprintf(path, sizeof(path), "%.*s/cay-init", slash ? (int)(slash - program) : 1,
+                         slash ? program : ".");
+        fd = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
+        if (fd < 0)
+                return cay_fail_sys(err, CAY_UNAVAILABLE, fd, "%.200s", path);
+        cay_buf_init(&b->init, INIT_MAX);
+        do {
+                room = cay_buf_room(&b->init, 64 * 1024);
+                n = room ? read(fd, room, 64 * 1024) : -1;
+                if (n > 0)
+                        cay_buf_added(&b->init, (size_t)n);
+        } while (n > 0);
+        return n < 0 ? cay_fail_sys(err, CAY_INTERNAL, room ? -errno : -EFBIG, "read %.200s", path) : 0;
+}
+
+static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_error *err)
+{
+        int r;
+
+        if (docker_options_read(argc, argv, &b->options, err) < 0)
+                return -1;
+        b->loop = cay_loop_new();
+        if (!b->loop)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
+        if (read_init(b, argv[0], err) < 0 || docker_api_init(&b->api, b->loop, &b->options, err) < 0)
+                return -1;
+        fcntl(DOCKER_FRONT_FD, F_SETFD, FD_CLOEXEC);
+        r = take_front(b, DOCKER_FRONT_FD);
+        if (r == 0 && b->options.keep) {
+                fcntl(DOCKER_KEEPER_FD, F_SETFD, FD_CLOEXEC);
+                r = cay_watch_add(b->loop, &b->keeper, DOCKER_KEEPER_FD, EPOLLIN, on_keeper);
+        }
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
+}
+
+/* What cannot be done at all is told to the front, too: it shows to whoever started us as an end without an answer otherwise. */
+static void refuse(const struct cay_error *why)
+{
+        struct docker_answer a = { .magic = DOCKER_WIRE_MAGIC,
+                                   .size = sizeof(a),
+                                   .type = DOCKER_hello,
+                                   .seq = 1,
+                                   .code = why->code };
+
+        cay_str_copy(a.text, sizeof(a.text), why->msg);
+        send(DOCKER_FRONT_FD, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int docker_main(int argc, char **argv)
+{
+        static struct docker_broker b;
+        struct cay_error err = { 0 };
+
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        signal(SIGPIPE, SIG_IGN);
+        if (set_up(&b, argc, argv, &err) < 0) {
+                cay_log_error("cay-docker cannot start", "error=%s", err.msg);
+                refuse(&err);
+                return 1;
+        }
+        docker_sync_start(&b);
+        cay_loop_run(b.loop);
+        docker_relays_close(&b.relays);
+        docker_sync_stop(&b);
+        docker_tasks_abort(&b);
+        while (b.boxes)
+                docker_box_remove(&b, b.boxes);
+        cay_loop_round(b.loop, 0);
+        docker_api_done(&b.api);
+        cay_buf_done(&b.init);
+        cay_loop_free(b.loop);
+        return 0;
+}

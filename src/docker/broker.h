@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cay-docker's state, shared by the files of this folder: broker.c speaks with front and keeper, task.c carries one request
+ * out, sync.c knows what Docker has. One per process.
+ *
+ * Theory of operation. Docker's socket is root on that machine, so this program holds it and the front does not. A front's request
+ * is a task: a short chain of API calls, each awaited in turn; tasks of one box run one after the other. A box is a container with our
+ * labels that this program made or found by them, and is spoken of to Docker by Docker's own id, so nothing that a front
+ * writes becomes a part of a path. When the front goes, a keeper may bring the next one and boxes stay; without a keeper
+ * they are removed and the program ends.
+ */
+#pragma once
+
+#include "docker/api.h"
+#include "docker/order.h"
+#include "docker/relay.h"
+#include "loop/loop.h"
+#include "wire/docker_message.h"
+
+#define DOCKER_BOXES_MAX 1024u
+#define DOCKER_CONTAINER 65 /* of a container's id, with NUL */
+
+struct docker_task;
+
+struct docker_box {
+        struct docker_box *next;
+        char id[CAY_NAME_MAX + 1];
+        char container[DOCKER_CONTAINER]; /* "": being made */
+        bool live;                        /* runs */
+        bool kept;
+        bool making, ending; /* its end is no news */
+        bool seen;           /* sync.c's */
+        uint64_t oom_kills;
+};
+
+struct docker_sync {
+        struct docker_call call, events;
+        struct cay_timer pause;
+        struct cay_buf line; /* of the events */
+        int64_t since_s;     /* Docker's clock at the start of the round */
+        unsigned step;
+        bool listed;  /* our containers were told once */
+        bool settled; /* a first answer, good or bad, was had */
+        bool away;
+        struct cay_error why; /* away */
+};
+
+struct docker_broker {
+        struct cay_loop *loop;
+        struct docker_options options;
+        struct docker_api api;
+        struct docker_facts facts;
+        bool has_facts;
+        struct docker_sync sync;
+        struct docker_box *boxes; /* owned */
+        unsigned box_count;
+        struct docker_task *tasks; /* owned; in the order they came */
+        struct docker_relays relays;
+        struct cay_buf init; /* cay-init's bytes */
+
+        struct cay_watch front, keeper;
+        unsigned front_serial; /* tasks of fronts before are not answered */
+        unsigned state;        /* enum docker_state */
+        uint32_t hello_seq;    /* waits for the first sync; 0: none */
+        bool closing;
+};
+
+/* broker.c */
+void docker_broker_answer(struct docker_broker *b, struct docker_answer *a);
+void docker_broker_settled(struct docker_broker *b); /* the first sync has come to an end */
+void docker_broker_gone(struct docker_broker *b, struct docker_box *box);
+void docker_broker_told_daemon(struct docker_broker *b); /* away, or back */
+void docker_broker_idle(struct docker_broker *b);        /* a task ended */
+struct docker_box *docker_box_find(struct docker_broker *b, const char *id);
+struct docker_box *docker_box_add(struct docker_broker *b, const char *id); /* NULL: no room */
+void docker_box_remove(struct docker_broker *b, struct docker_box *box);
+int docker_main(int argc, char **argv);
+
+/* task.c */
+/* Takes fd (-1: none). seq 0: for nobody. */
+void docker_task_begin_take(struct docker_broker *b, const struct docker_request *req, int fd);
+void docker_task_begin_drop(struct docker_broker *b, const struct docker_box *box); /* for nobody */
+bool docker_task_is_busy(const struct docker_broker *b, const char *id);
+void docker_tasks_abort(struct docker_broker *b);
+
+/* sync.c */
+void docker_sync_start(struct docker_broker *b);
+void docker_sync_stop(struct docker_broker *b);

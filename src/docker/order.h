@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a front's plan to what Docker is asked for. This is where a front that was taken over is held: whatever a plan says, what
+ * comes out has no network, no capability, no new privileges, user 1001, our labels, an image of the list and at most one
+ * folder, below a root of the list. Pure but for the look at that folder.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "docker/options.h"
+#include "wire/docker_message.h"
+
+#define DOCKER_USER 1001u
+#define DOCKER_PIDS_SPARE                                                                                    \
+        8u /* init, the link's helper, keepers of execs, and what Docker needs to start the helper */
+#define DOCKER_NAME_PREFIX "cay-"
+
+struct docker_facts {      /* of the Docker daemon */
+        unsigned can_hold; /* enum docker_limit */
+        unsigned cpus;
+        uint64_t memory_bytes;
+        char machine[16]; /* its architecture, in its own words: amd64 */
+};
+
+struct docker_order { /* a plan that was looked at */
+        struct docker_plan plan;
+        const char *image;              /* borrowed from the options */
+        unsigned skipped;               /* enum docker_limit */
+        char bind[4096 + DOCKER_BELOW]; /* the folder for /workspace; "": none */
+};
+
+/* A plan of strings that end, in range, within the options; err says what is not. */
+int docker_order_check(const struct docker_plan *plan, const struct docker_options *o,
+                       const struct docker_facts *facts, struct docker_order *ret, struct cay_error *err);
+/* Body of "create a container". 0 or -errno. */
+int docker_order_put_json(const struct docker_order *order, const struct docker_options *o,
+                          const struct docker_facts *facts, struct cay_buf *out);
+/* The archive that goes in before the start: init, its configuration, folders. 0 or -errno. */
+int docker_order_put_archive(const struct docker_order *order, const struct docker_facts *facts,
+                             const void *init, size_t init_len, struct cay_buf *out);
+const char *docker_order_archive_path(const struct docker_order *order); /* where it is unpacked */

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream socket as a duplex (http/duplex.h): to Docker, plain or TLS, connected or on its way to be; and a front's end of a box link. */
+#pragma once
+
+#include "http/duplex.h"
+#include "http/tls.h"
+#include "loop/loop.h"
+
+/* Takes fd and tls (NULL: plain), also on failure: NULL. */
+struct cay_duplex *docker_socket_open_take(struct cay_loop *loop, int fd, struct cay_tls *tls);

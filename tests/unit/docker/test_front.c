@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program itself between a front that was taken over and a Docker that writes down what it is asked: breaches end the link, and
+ * nothing that is not ours is ever touched. The Docker is a child of this test that knows a few answers by heart.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "sys/unix_socket.h"
+#include "wire/docker_message.h"
+
+#if defined(__x86_64__)
+#define CAY_TEST_ARCH "amd64"
+#else
+#define CAY_TEST_ARCH "arm64"
+#endif
+#define WAIT_MS 10000
+#define OURS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define THEIRS "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static struct {
+        char folder[40], socket[64], log[64];
+        pid_t docker, broker;
+        int link;
+        uint32_t seq;
+} t;
+
+/* The Docker */
+
+static const struct {
+        const char *request; /* what its first line begins with */
+        const char *answer;
+} answers[] = {
+        { "GET /version",
+          "200 OK\r\nContent-Type: application/json\r\n\r\n{\"ApiVersion\":\"1.41\",\"MinAPIVersion\":"
+          "\"1.12\",\"Arch\":\"" CAY_TEST_ARCH "\"}" },
+        { "GET /v1.41/info",
+          "200 OK\r\nA: b\r\n\r\n{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,"
+          "\"SwapLimit\":true,\"CpuCfsQuota\":true,\"PidsLimit\":true,\"OSType\":\"linux\","
+          "\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
+        { "GET /v1.41/containers/json",
+          "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"" THEIRS
+          "\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"other\","
+          "\"cay.instance\":\"somebody\"}},{\"Id\":\"" THEIRS "\",\"State\":\"running\",\"Labels\":{}},"
+          "{\"Id\":\"" OURS
+          "\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"mine\",\"cay.instance\":\"unit\","
+          "\"cay.keep\":\"no\"}}]" },
+        { "GET /v1.41/images/img/json", "200 OK\r\nA: b\r\n\r\n{\"Architecture\":\"" CAY_TEST_ARCH "\"}" },
+        { "GET /v1.41/images/alien/json", "200 OK\r\nA: b\r\n\r\n{\"Architecture\":\"s390x\"}" },
+        { "POST /v1.41/containers/create", "201 Created\r\nA: b\r\n\r\n{\"Id\":\"cccc\"}" },
+        { "PUT /v1.41/containers/cccc/archive", "200 OK\r\nContent-Length: 0\r\n\r\n" },
+        { "POST /v1.41/containers/cccc/start", "204 No Content\r\n\r\n" },
+        { "POST /v1.41/containers/cccc/exec",
+          "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}" },
+        { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
+        { "POST /v1.41/containers/" OURS "/pause", "204 No Content\r\n\r\n" },
+};
+
+static void answer(int fd, int log)
+{
+        static char bytes[1 << 20];
+        size_t len = 0;
+        const char *end = NULL, *length;
+        ssize_t n;
+
+        while (!end && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0) {
+                bytes[len += (size_t)n] = '\0';
+                end = strstr(bytes, "\r\n\r\n");
+        }
+        if (!end)
+                return;
+        length = strcasestr(bytes, "content-length: ");
+        for (size_t want = (size_t)(end + 4 - bytes) +
+                           (length && length < end ? (size_t)strtoul(length + 16, NULL, 10) : 0);
+             len < want && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0;)
+                bytes[len += (size_t)n] = '\0';
+        if (!strncmp(bytes, "GET /v1.41/events", 17)) { /* nothing happens: it stays open */
+                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                return;
+        }
+        if (strncmp(bytes, "GET ", 4) != 0)
+                dprintf(log, "%s\n", strncmp(bytes, "PUT", 3) == 0 ? "PUT archive" : bytes);
+        for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+                if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
+                        dprintf(fd, "HTTP/1.1 %s", answers[i].answer);
+                        close(fd);
+                        return;
+                }
+        }
+        dprintf(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+        close(fd);
+}
+
+static void be_docker(int listener)
+{
+        int log = open(t.log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+
+        for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
+                answer(fd, log);
+        _exit(0);
+}
+
+static void start_docker(void)
+{
+        struct sockaddr_un name = { .sun_family = AF_UNIX };
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        memcpy(name.sun_path, t.socket, sizeof(t.socket));
+        assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
+        assert_int_equal(listen(listener, 64), 0);
+        t.docker = fork();
+        if (t.docker == 0)
+                be_docker(listener);
+        close(listener);
+}
+
+/* The program */
+
+static void start_broker(void)
+{
+        char path[512], host[80];
+        int socks[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
+        snprintf(host, sizeof(host), "unix://%s", t.socket);
+        t.broker = fork();
+        if (t.broker == 0) {
+                int null = open("/dev/null", O_WRONLY);
+
+                dup2(null, 2);
+                dup2(socks[1], 3);
+                execl(path, path, "--host", host, "--image", "img", "--image", "alien", "--instance", "unit",
+                      "--root", t.folder, NULL);
+                _exit(127);
+        }
+        close(socks[1]);
+        t.link = socks[0];
+        t.seq = 0;
+}
+
+static int set_up(void **state)
+{
+        snprintf(t.folder, sizeof(t.folder), "/tmp/docker-front-XXXXXX");
+        assert_non_null(mkdtemp(t.folder));
+        snprintf(t.socket, sizeof(t.socket), "%s/sock", t.folder);
+        snprintf(t.log, sizeof(t.log), "%s/log", t.folder);
+        t.docker = 0;
+        if (*state == NULL)
+                start_docker();
+        start_broker();
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        close(t.link);
+        if (t.docker > 0) {
+                kill(t.docker, SIGKILL);
+                waitpid(t.docker, NULL, 0);
+        }
+        kill(t.broker, SIGKILL);
+        waitpid(t.broker, NULL, 0);
+        unlink(t.socket);
+        unlink(t.log);
+        return rmdir(t.folder);
+}
+
+static const char *log_text(void)
+{
+        static char text[65536];
+        int fd = open(t.log, O_RDONLY);
+        ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+
+        if (fd >= 0)
+                close(fd);
+        text[n > 0 ? n : 0] = '\0';
+        return text;
+}
+
+static void say(struct docker_request *req, unsigned fds)
+{
+        int null = open("/dev/null", O_RDONLY), both[2] = { null, null };
+
+        req->magic = DOCKER_WIRE_MAGIC;
+        req->size = sizeof(*req);
+        if (req->seq == 0)
+                req->seq = ++t.seq;
+        assert_int_equal(sys_send_fds(t.link, req, sizeof(*req), both, fds, MSG_NOSIGNAL), sizeof(*req));
+        close(null);
+}
+
+/* The next answer; false: the link has ended. */
+static bool hear(struct docker_answer *a)
+{
+        struct pollfd p = { .fd = t.link, .events = POLLIN };
+
+        do {
+                assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+                if (recv(t.link, a, sizeof(*a), 0) != (ssize_t)sizeof(*a))
+                        return false;
+        } while (a->seq == 0);
+        return true;
+}
+
+static uint32_t greet(void)
+{
+        struct docker_request req = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
+        struct docker_answer a;
+
+        say(&req, 0);
+        assert_true(hear(&a));
+        return a.code;
+}
+
+static uint32_t ask(struct docker_request *req, unsigned fds)
+{
+        struct docker_answer a;
+
+        say(req, fds);
+        assert_true(hear(&a));
+        assert_int_equal(a.type, req->type);
+        assert_int_equal(a.seq, req->seq);
+        return a.code;
+}
+
+static struct docker_request about(uint32_t type, const char *id)
+{
+        struct docker_request req = { .type = type };
+
+        if (type == DOCKER_box_make)
+                snprintf(req.plan.id, sizeof(req.plan.id), "%s", id);
+        else
+                snprintf(req.box.id, sizeof(req.box.id), "%s", id);
+        return req;
+}
+
+static void assert_hung_up(void)
+{
+        struct docker_answer a;
+
+        assert_false(hear(&a));
+        assert_null(strstr(log_text(), "create"));
+}
+
+static void nothing_before_hello(void **state)
+{
+        struct docker_request req = about(DOCKER_box_drop, "mine");
+
+        say(&req, 0);
+        assert_hung_up();
+}
+
+static void hello_twice(void **state)
+{
+        struct docker_request req = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
+
+        assert_int_equal(greet(), CAY_OK);
+        say(&req, 0);
+        assert_hung_up();
+}
+
+static void unknown_requests(void **state)
+{
+        struct docker_request req = { .type = DOCKER_TYPE_COUNT };
+
+        assert_int_equal(greet(), CAY_OK);
+        say(&req, 0);
+        assert_hung_up();
+}
+
+static void another_number_of_descriptors(void **state)
+{
+        struct docker_request req = about(DOCKER_box_make, "none");
+
+        assert_int_equal(greet(), CAY_OK);
+        say(&req, 0);
+        assert_hung_up();
+}
+
+static void too_many_descriptors(void **state)
+{
+        struct docker_request req = about(DOCKER_box_make, "two");
+
+        assert_int_equal(greet(), CAY_OK);
+        say(&req, 2);
+        assert_hung_up();
+}
+
+static void cut_messages(void **state)
+{
+        assert_int_equal(greet(), CAY_OK);
+        assert_int_equal(send(t.link, "GET /containers/json HTTP/1.1\r\n\r\n", 33, MSG_NOSIGNAL), 33);
+        assert_hung_up();
+}
+
+/* Containers of others have no name here: not by their cay.id, not by Docker's own. */
+static void only_ours_can_be_named(void **state)
+{
+        static const char *const names[] = { "other", THEIRS, "cay-mine", ("../" OURS), "" };
+
+        assert_int_equal(greet(), CAY_OK);
+        for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                struct docker_request req = about(DOCKER_box_freeze, names[i]);
+
+                assert_int_equal(ask(&req, 0), CAY_NOT_FOUND);
+                req = about(DOCKER_box_link, names[i]);
+                assert_int_equal(ask(&req, 1), CAY_NOT_FOUND);
+                req = about(DOCKER_box_drop, names[i]);
+                assert_int_equal(ask(&req, 0), CAY_OK); /* absent is success, and nobody is asked */
+        }
+        assert_string_equal(log_text(), "");
+        for (unsigned i = 0; i < 1; i++) {
+                struct docker_request req = about(DOCKER_box_freeze, "mine");
+
+                assert_int_equal(ask(&req, 0), CAY_OK);
+                assert_non_null(strstr(log_text(), "/containers/" OURS "/pause"));
+        }
+}
+
+static void hostile_plans_reach_nobody(void **state)
+{
+        struct docker_request req = about(DOCKER_box_make, "plan");
+
+        assert_int_equal(greet(), CAY_OK);
+        snprintf(req.plan.image, sizeof(req.plan.image), "not-listed");
+        assert_int_equal(ask(&req, 1), CAY_DENIED);
+        req = about(DOCKER_box_make, "plan");
+        req.plan.flags = DOCKER_PLAN_WORKSPACE;
+        snprintf(req.plan.workspace_below, sizeof(req.plan.workspace_below), "../../etc");
+        assert_int_equal(ask(&req, 1), CAY_DENIED);
+        req = about(DOCKER_box_make, "plan?name=x&");
+        assert_int_equal(ask(&req, 1), CAY_INVALID);
+        req = about(DOCKER_box_make, "mine"); /* there is one already */
+        assert_int_equal(ask(&req, 1), CAY_EXISTS);
+        req = about(DOCKER_box_make, "foreign");
+        snprintf(req.plan.image, sizeof(req.plan.image), "alien");
+        assert_int_equal(ask(&req, 1), CAY_UNSUPPORTED); /* another machine's */
+        assert_string_equal(log_text(), "");
+}
+
+static void what_fails_half_way_is_undone(void **state)
+{
+        struct docker_request req = about(DOCKER_box_make, "fresh");
+        const char *text;
+
+        assert_int_equal(greet(), CAY_OK);
+        req.plan.memory_bytes = 64 << 20;
+        assert_int_equal(ask(&req, 1), CAY_UNAVAILABLE);
+        text = log_text();
+        assert_non_null(strstr(text, "POST /v1.41/containers/create?name=cay-fresh "));
+        assert_non_null(strstr(text, "\"CapDrop\":[\"ALL\"]"));
+        assert_non_null(strstr(text, "\"NetworkMode\":\"none\""));
+        assert_non_null(strstr(text, "DELETE /v1.41/containers/cccc?force=1&v=1 "));
+        req = about(DOCKER_box_stat, "fresh");
+        assert_int_equal(ask(&req, 0), CAY_NOT_FOUND);
+}
+
+static void a_docker_that_is_away_is_told(void **state)
+{
+        struct docker_request req = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
+        struct docker_answer a;
+
+        say(&req, 0);
+        assert_true(hear(&a));
+        assert_int_equal(a.code, CAY_UNAVAILABLE);
+        assert_non_null(strstr(a.text, t.socket));
+}
+
+int main(void)
+{
+        static int away;
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+                TEST(nothing_before_hello),
+                TEST(hello_twice),
+                TEST(unknown_requests),
+                TEST(another_number_of_descriptors),
+                TEST(too_many_descriptors),
+                TEST(cut_messages),
+                TEST(only_ours_can_be_named),
+                TEST(hostile_plans_reach_nobody),
+                TEST(what_fails_half_way_is_undone),
+                cmocka_unit_test_prestate_setup_teardown(a_docker_that_is_away_is_told, set_up, tear_down,
+                                                         &away),
+        };
+
+        signal(SIGPIPE, SIG_IGN);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
