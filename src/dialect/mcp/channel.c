@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Message transports: a WebSocket (one message per text frame, with the subprotocol mcp or without), or lines over a plain connection
+ * (Upgrade: mcp-lines), which is what `cay mcp` relays to standard input and output. A connection is a session: what it made goes with it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/log.h"
+#include "dialect/mcp/mcp_priv.h"
+#include "http/ws.h"
+
+#define PING_MS 25000u
+#define CHANNELS_MAX 1024u
+#define LAST_MS 1500u /* stock clients wait 2 s behind the end of their words */
+#define OUT_MAX (64u * 1024 * 1024)
+#define LINES "mcp-lines"
+#define NOT_TEXT 1003u /* RFC 6455 */
+
+struct cay_mcp_channel {
+        struct cay_mcp_channel *next, **back;
+        struct cay_mcp_party party;
+        struct cay_ws ws; /* with is_ws */
+        struct cay_duplex_user user;
+        struct cay_duplex *duplex; /* NULL: closed */
+        struct cay_buf in, out;    /* of lines */
+        struct cay_timer last;
+        bool is_ws, is_over;
+        bool skips;  /* the rest of a line that is too long */
+        bool drains; /* the client says no more */
+        struct cay_deferred release;
+};
+
+struct link {
+        struct cay_mcp_link link;
+        struct cay_mcp_channel *channel;
+};
+
+static unsigned count(const struct cay_mcp *m)
+{
+        unsigned n = 0;
+
+        for (const struct cay_mcp_channel *ch = m->channels; ch; ch = ch->next)
+                n++;
+        return n;
+}
+
+static void release(struct cay_deferred *d)
+{
+        struct cay_mcp_channel *ch = cay_container_of(d, struct cay_mcp_channel, release);
+
+        cay_buf_done(&ch->in);
+        cay_buf_done(&ch->out);
+        free(ch);
+}
+
+static void end(struct cay_mcp_channel *ch)
+{
+        if (ch->is_over)
+                return;
+        ch->is_over = true;
+        cay_timer_clear(&ch->last);
+        *ch->back = ch->next;
+        if (ch->next)
+                ch->next->back = ch->back;
+        cay_mcp_party_end(&ch->party);
+        ch->release.run = release;
+        cay_loop_defer(ch->party.mcp->world->loop, &ch->release);
+}
+
+/* Out */
+
+static void flush(struct cay_mcp_channel *ch)
+{
+        while (ch->duplex && ch->out.len > 0) {
+                size_t n = cay_duplex_write(ch->duplex, cay_buf_data(&ch->out), ch->out.len);
+
+                if (n == 0)
+                        return; /* on_room goes on */
+                cay_buf_drop(&ch->out, n);
+        }
+}
+
+static void say(struct cay_mcp_channel *ch, const char *json, size_t len)
+{
+        if (ch->is_over)
+                return;
+        if (ch->is_ws) {
+                if (cay_ws_send(&ch->ws, CAY_WS_TEXT, json, len) < 0 && cay_ws_is_open(&ch->ws))
+                        cay_ws_close(&ch->ws, CAY_WS_REFUSED, "does not read");
+                return;
+        }
+        if (cay_buf_put(&ch->out, json, len) < 0 || cay_buf_putc(&ch->out, '\n') < 0) {
+                cay_log_warn("a client of MCP does not read, closing");
+                cay_duplex_close(cay_take(ch->duplex));
+                end(ch);
+                return;
+        }
+        flush(ch);
+}
+
+/* All is said: the other side sees the end, and on_lost tells us. */
+static void part_if_drained(struct cay_mcp_channel *ch)
+{
+        if (ch->drains && !ch->is_over && !ch->party.calls && ch->out.len == 0 && ch->duplex)
+                cay_duplex_shut(ch->duplex);
+}
+
+static void note(struct cay_mcp_link *l, const char *json, size_t len)
+{
+        say(cay_container_of(l, struct link, link)->channel, json, len);
+}
+
+static void answer(struct cay_mcp_link *l, unsigned status, const char *json, size_t len)
+{
+        struct link *own = cay_container_of(l, struct link, link);
+
+        (void)status;
+        if (json)
+                say(own->channel, json, len);
+        part_if_drained(own->channel);
+        free(own);
+}
+
+static size_t queued(struct cay_mcp_link *l)
+{
+        const struct cay_mcp_channel *ch = cay_container_of(l, struct link, link)->channel;
+
+        return ch->is_ws ? ch->ws.out.len : ch->out.len;
+}
+
+static const struct cay_mcp_link_ops link_ops = { .note = note, .answer = answer, .queued = queued };
+
+/* In */
+
+static void send_fault(struct cay_mcp_channel *ch, const struct cay_rpc_fault *fault)
+{
+        cay_auto_buf struct cay_buf out = { 0 };
+
+        cay_buf_init(&out, 8192);
+        cay_rpc_put_error(&out, fault->id, fault->code, fault->text, NULL);
+        say(ch, cay_buf_data(&out), out.len);
+}
+
+static void take(struct cay_mcp_channel *ch, const char *bytes, size_t len)
+{
+        struct cay_rpc_fault fault;
+        struct link *l;
+        struct cay_rpc m;
+
+        if (cay_rpc_read(&m, bytes, len, CAY_MCP_MESSAGE_MAX, &fault) < 0) {
+                send_fault(ch, &fault);
+                return;
+        }
+        if (m.kind != CAY_RPC_REQUEST) {
+                cay_mcp_hear(&ch->party, &m);
+                return;
+        }
+        l = calloc(1, sizeof(*l));
+        if (!l) {
+                cay_rpc_done(&m);
+                return;
+        }
+        l->link.ops = &link_ops;
+        l->channel = ch;
+        cay_mcp_take(&ch->party, &m, &l->link);
+}
+
+static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
+{
+        struct cay_mcp_channel *ch = cay_container_of(ws, struct cay_mcp_channel, ws);
+
+        if (ch->is_over)
+                return len;
+        if (kind != CAY_WS_TEXT)
+                cay_ws_close(ws, NOT_TEXT, "messages are text");
+        else
+                take(ch, bytes, len);
+        return len;
+}
+
+static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
+{
+        (void)code;
+        (void)reason;
+        end(cay_container_of(ws, struct cay_mcp_channel, ws));
+}
+
+static const struct cay_ws_ops ws_ops = { .on_message = on_message, .on_closed = on_closed };
+
+/* Lines */
+
+static struct cay_mcp_channel *of_user(struct cay_duplex_user *u)
+{
+        return cay_container_of(u, struct cay_mcp_channel, user);
+}
+
+static bool is_blank(const char *bytes, size_t len)
+{
+        for (size_t i = 0; i < len; i++)
+                if (!strchr(" \t\r", bytes[i]) || bytes[i] == '\0')
+                        return false;
+        return true;
+}
+
+static void take_lines(struct cay_mcp_channel *ch)
+{
+        char *newline;
+
+        while (!ch->is_over && (newline = memchr(cay_buf_data(&ch->in), '\n', ch->in.len)) != NULL) {
+                size_t len = (size_t)(newline - cay_buf_data(&ch->in));
+
+                if (ch->skips)
+                        ch->skips = false;
+                else if (!is_blank(cay_buf_data(&ch->in), len))
+                        take(ch, cay_buf_data(&ch->in), len);
+                cay_buf_drop(&ch->in, len + 1);
+        }
+}
+
+static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
+{
+        static const struct cay_rpc_fault fault = { .code = CAY_RPC_NO_REQUEST,
+                                                    .id = "null",
+                                                    .text = "the line is too long" };
+        struct cay_mcp_channel *ch = of_user(u);
+
+        if (ch->is_over)
+                return;
+        if (cay_buf_put(&ch->in, bytes, len) < 0) {
+                if (!ch->skips)
+                        send_fault(ch, &fault);
+                cay_buf_clear(&ch->in);
+                ch->skips = true;
+                cay_buf_put(&ch->in, bytes, len);
+        }
+        if (ch->duplex)
+                cay_duplex_consumed(ch->duplex, len);
+        take_lines(ch);
+}
+
+static void on_room(struct cay_duplex_user *u)
+{
+        flush(of_user(u));
+        part_if_drained(of_user(u));
+}
+
+static void on_last(struct cay_timer *t)
+{
+        struct cay_mcp_channel *ch = cay_container_of(t, struct cay_mcp_channel, last);
+
+        if (ch->duplex)
+                cay_duplex_close(cay_take(ch->duplex));
+        end(ch);
+}
+
+/* The client says no more: what is under way has a moment to come to its end. */
+static void on_eof(struct cay_duplex_user *u)
+{
+        struct cay_mcp_channel *ch = of_user(u);
+
+        if (ch->is_over)
+                return;
+        ch->drains = true;
+        cay_timer_set(ch->party.mcp->world->loop, &ch->last, LAST_MS, on_last);
+        part_if_drained(ch);
+}
+
+static void on_lost(struct cay_duplex_user *u, int why)
+{
+        struct cay_mcp_channel *ch = of_user(u);
+
+        (void)why;
+        ch->duplex = NULL;
+        end(ch);
+}
+
+static const struct cay_duplex_user_ops user_ops = {
+        .on_data = on_data, .on_room = on_room, .on_eof = on_eof, .on_lost = on_lost
+};
+
+/* Opening */
+
+static int open_ws(struct cay_mcp_channel *ch, struct cay_http_request *req)
+{
+        const struct cay_ws_options options = { .message_max = CAY_MCP_MESSAGE_MAX, .ping_ms = PING_MS };
+
+        ch->is_ws = true;
+        return cay_ws_accept(&ch->ws, req, ch->party.mcp->world->loop,
+                             cay_ws_offers(req, "mcp") ? "mcp" : NULL, &options, &ws_ops);
+}
+
+static int open_lines(struct cay_mcp_channel *ch, struct cay_http_request *req)
+{
+        ch->duplex = cay_http_response_upgrade(req, LINES);
+        if (!ch->duplex)
+                return -1;
+        ch->user.ops = &user_ops;
+        ch->duplex->user = &ch->user;
+        return 0;
+}
+
+void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,
+                          const struct cay_mcp_place *place)
+{
+        const char *protocol = cay_http_request_header(req, "Upgrade");
+        bool is_lines = protocol && strcasecmp(protocol, LINES) == 0;
+        const struct cay_http_fault *fault = is_lines ? NULL : cay_ws_check(req);
+        struct cay_mcp_channel *ch;
+
+        if (fault) {
+                cay_mcp_refuse(req, fault->status, CAY_RPC_NO_REQUEST, fault->text);
+                return;
+        }
+        ch = count(m) < CHANNELS_MAX ? calloc(1, sizeof(*ch)) : NULL;
+        if (!ch) {
+                cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "there are too many connections");
+                return;
+        }
+        cay_mcp_party_init(&ch->party, m, v, place);
+        cay_buf_init(&ch->in, CAY_MCP_MESSAGE_MAX + 1024 * 1024);
+        cay_buf_init(&ch->out, OUT_MAX);
+        if ((is_lines ? open_lines(ch, req) : open_ws(ch, req)) < 0) {
+                free(ch);
+                return;
+        }
+        ch->next = m->channels;
+        ch->back = &m->channels;
+        if (ch->next)
+                ch->next->back = &ch->next;
+        m->channels = ch;
+}
+
+/* A WebSocket says goodbye first; on_closed ends it. */
+void cay_mcp_channel_stop(struct cay_mcp *m)
+{
+        for (struct cay_mcp_channel *ch = m->channels, *next; ch; ch = next) {
+                next = ch->next;
+                if (ch->is_ws) {
+                        cay_mcp_party_end(&ch->party);
+                        cay_ws_close(&ch->ws, CAY_WS_GOING_AWAY, "the daemon stops");
+                        continue;
+                }
+                if (ch->duplex)
+                        cay_duplex_close(cay_take(ch->duplex));
+                end(ch);
+        }
+}

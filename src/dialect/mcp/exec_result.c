@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command came to: for models to read, and as a structure. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "dialect/mcp/tool_exec.h"
+
+static const char *text_of(const struct cay_mcp_exec *e, const char *key)
+{
+        const char *text = cay_json_value_text(cay_json_value_find(cay_json_in_root(e->doc), key));
+
+        return text ? text : "";
+}
+
+/* The op's advice names flags of the command line; models have arguments. */
+static const char *advise(const struct cay_mcp_exec *e, const char *cause)
+{
+        static const struct {
+                const char *cause, *advice;
+        } rows[] = {
+                { "memory", "Use less memory, or work in a sandbox with more: sandbox_create with memory." },
+                { "pids", "Start fewer processes or threads." },
+                { "disk", "Write less, or delete files." },
+                { "cpu_time", "Do less work in one go." },
+                { "wall_time", "Split the work, or call again with a larger timeout." },
+                { "output", "Print less, or write to a file and read that in pieces." },
+        };
+
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
+                if (strcmp(rows[i].cause, cause) == 0)
+                        return rows[i].advice;
+        return text_of(e, "advice");
+}
+
+static bool ended_badly(const char *cause)
+{
+        return cause[0] && strcmp(cause, "exited") != 0 && strcmp(cause, "signalled") != 0 &&
+               strcmp(cause, "killed") != 0;
+}
+
+static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const char *advice)
+{
+        const struct cay_json_value *view = cay_json_in_root(e->doc);
+        const char *cause = text_of(e, "cause");
+        int64_t code = 0;
+
+        if (!e->ended)
+                cay_buf_printf(out,
+                               "[still running as exec_id %s in sandbox %s: call exec_poll with them and "
+                               "offset %" PRIu64 "]",
+                               e->exec, e->sandbox, e->out.next);
+        else if (cay_json_value_i64(cay_json_value_find(view, "exit_code"), &code))
+                cay_buf_printf(out, "[exit code %" PRId64 "]", code);
+        else
+                cay_buf_printf(out, "[ended by %s]", text_of(e, "signal")[0] ? text_of(e, "signal") : cause);
+        if (e->ended && strcmp(cause, "exited") != 0)
+                cay_buf_printf(out, "\n[%s: %s. %s]", cause, text_of(e, "cause_text"), advice);
+        if (e->out.has_gap)
+                cay_buf_printf(out, "\n[output was cut: exec_poll with offset %" PRIu64 " reads on there]",
+                               e->out.gap);
+        if (e->trouble[0])
+                cay_buf_printf(out, "\n[%s]", e->trouble);
+}
+
+static void put_readable(const struct cay_mcp_exec *e, struct cay_json *j, const char *advice)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+
+        cay_buf_init(&text, 4 * (CAY_MCP_HEAD_MAX + CAY_MCP_TAIL_MAX) + 4096);
+        cay_mcp_text_put(&e->out.streams[0], &text);
+        if (text.len > 0 && cay_buf_data(&text)[text.len - 1] != '\n')
+                cay_buf_putc(&text, '\n');
+        if (e->out.streams[1].bytes > 0) {
+                cay_buf_puts(&text, "[stderr]\n");
+                cay_mcp_text_put(&e->out.streams[1], &text);
+                if (cay_buf_data(&text)[text.len - 1] != '\n')
+                        cay_buf_putc(&text, '\n');
+        }
+        put_status(e, &text, advice);
+        cay_json_begin_object(j);
+        cay_op_key_text(j, "type", "text");
+        cay_json_key(j, "text");
+        cay_json_string(j, cay_buf_data(&text), text.len);
+        cay_json_end_object(j);
+}
+
+static void put_stream(struct cay_json *j, const char *key, const struct cay_mcp_text *t)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+
+        cay_buf_init(&text, 2 * (CAY_MCP_HEAD_MAX + CAY_MCP_TAIL_MAX));
+        cay_mcp_text_put(t, &text);
+        cay_json_key(j, key);
+        cay_json_string(j, cay_buf_data(&text), text.len);
+}
+
+static void put_structure(const struct cay_mcp_exec *e, struct cay_json *j, const char *advice)
+{
+        static const char *const copied[] = { "status",     "exit_code",   "signal",       "cause",
+                                              "cause_text", "duration_ms", "stdout_bytes", "stderr_bytes" };
+        bool is_container = strncmp(e->call->tool->name, "container_", strlen("container_")) == 0;
+
+        cay_json_begin_object(j);
+        cay_op_key_text(j, "exec_id", e->exec);
+        cay_op_key_text(j, is_container ? "container_id" : "sandbox_id", e->sandbox);
+        for (unsigned i = 0; i < CAY_COUNT(copied); i++) {
+                cay_json_key(j, copied[i]);
+                cay_mcp_put_value(j, cay_json_value_find(cay_json_in_root(e->doc), copied[i]));
+        }
+        cay_op_key_text(j, "advice", advice);
+        cay_op_key_bool(j, "running", !e->ended);
+        put_stream(j, "stdout", &e->out.streams[0]);
+        put_stream(j, "stderr", &e->out.streams[1]);
+        cay_op_key_bool(j, "truncated", e->out.has_gap);
+        cay_op_key_u64(j, "next_offset", e->out.has_gap ? e->out.gap : e->out.next);
+        cay_op_key_bool(j, "sandbox_kept", !e->own || e->keep || !e->ended);
+        cay_json_end_object(j);
+}
+
+static void put_image(const struct cay_mcp_image *image, struct cay_json *j)
+{
+        cay_json_begin_object(j);
+        cay_op_key_text(j, "type", "image");
+        cay_json_key(j, "data");
+        cay_json_string(j, cay_buf_data(&image->coded), image->coded.len);
+        cay_op_key_text(j, "mimeType", image->type);
+        cay_json_end_object(j);
+}
+
+/* Of very long output the beginning is not kept: reading on begins behind that. */
+static void skip_lost(struct cay_mcp_exec *e)
+{
+        int64_t first = 0;
+
+        cay_json_value_i64(cay_json_value_find(cay_json_in_root(e->doc), "output_first"), &first);
+        if (e->out.has_gap && (uint64_t)first > e->out.gap)
+                e->out.gap = (uint64_t)first;
+}
+
+void cay_mcp_exec_send(struct cay_mcp_exec *e)
+{
+        struct cay_mcp_call *c = e->call;
+        const char *cause, *advice;
+        struct cay_mcp_result r;
+        struct cay_error err = { 0 };
+
+        cay_timer_clear(&e->patience);
+        cay_timer_clear(&e->beat);
+        if (!e->doc && cay_json_in_parse(cay_buf_data(&e->view), e->view.len, NULL, &e->doc, &err) < 0) {
+                cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "what the command came to is not known");
+                return;
+        }
+        skip_lost(e);
+        cause = e->ended ? text_of(e, "cause") : "";
+        advice = e->ended && strcmp(cause, "exited") != 0 ? advise(e, cause) : "";
+        cay_mcp_result_begin(&r);
+        cay_json_key(&r.j, "content");
+        cay_json_begin_array(&r.j);
+        put_readable(e, &r.j, advice);
+        for (unsigned i = 0; i < e->image_count; i++)
+                if (e->images[i].type[0])
+                        put_image(&e->images[i], &r.j);
+        cay_json_end_array(&r.j);
+        cay_json_key(&r.j, "structuredContent");
+        put_structure(e, &r.j, advice);
+        cay_op_key_bool(&r.j, "isError", ended_badly(cause));
+        cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions over HTTP. */
+#include "dialect/mcp/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define IDLE_MS (30u * 60 * 1000)
+#define OVER_MAX 8u
+#define OVER_MS (5u * 60 * 1000) /* how long an ended stream can be read again */
+
+static bool make_id(char ret[CAY_MCP_SESSION_ID + 1])
+{
+        unsigned char bytes[CAY_MCP_SESSION_ID / 2];
+
+        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+                return false;
+        for (unsigned i = 0; i < sizeof(bytes); i++)
+                snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+        return true;
+}
+
+static bool is_idle(const struct cay_mcp_session *s)
+{
+        return !s->party.calls && !s->own.req;
+}
+
+/* The one that was silent longest makes room. */
+static bool make_room(struct cay_mcp *m)
+{
+        struct cay_mcp_session *oldest = NULL;
+
+        if (m->session_count < CAY_MCP_SESSIONS_MAX)
+                return true;
+        for (struct cay_mcp_session *s = m->sessions; s; s = s->next)
+                if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
+                        oldest = s;
+        if (oldest)
+                cay_mcp_session_end(oldest);
+        return oldest != NULL;
+}
+
+struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_visitor *v,
+                                            const struct cay_mcp_place *place)
+{
+        struct cay_mcp_session *s = make_room(m) ? calloc(1, sizeof(*s)) : NULL;
+
+        if (!s || !make_id(s->id)) {
+                free(s);
+                return NULL;
+        }
+        cay_mcp_party_init(&s->party, m, v, place);
+        cay_mcp_stream_init(&s->own, m->world->loop, 0, true);
+        s->used_ms = cay_clock_ms();
+        s->next = m->sessions;
+        m->sessions = s;
+        m->session_count++;
+        return s;
+}
+
+struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, const struct cay_visitor *v,
+                                             const struct cay_mcp_place *place)
+{
+        for (struct cay_mcp_session *s = m->sessions; s; s = s->next) {
+                if (strcmp(s->id, id) == 0 && strcmp(s->party.caller.owner, v->caller.owner) == 0 &&
+                    strcmp(s->party.sandbox, place->sandbox) == 0) {
+                        s->used_ms = cay_clock_ms();
+                        s->party.caller = v->caller; /* the token of now says what is allowed */
+                        return s;
+                }
+        }
+        return NULL;
+}
+
+static void free_stream(struct cay_mcp_stream **at)
+{
+        struct cay_mcp_stream *stream = *at;
+
+        *at = stream->next;
+        cay_mcp_stream_done(stream);
+        free(stream);
+}
+
+void cay_mcp_session_end(struct cay_mcp_session *s)
+{
+        struct cay_mcp *m = s->party.mcp;
+
+        for (struct cay_mcp_session **at = &m->sessions; *at; at = &(*at)->next) {
+                if (*at == s) {
+                        *at = s->next;
+                        break;
+                }
+        }
+        m->session_count--;
+        cay_log_debug("a session of MCP ends", "owner=%s made=%u", s->party.caller.owner,
+                      s->party.made_count);
+        cay_mcp_party_end(&s->party);
+        cay_mcp_stream_done(&s->own);
+        while (s->streams)
+                free_stream(&s->streams);
+        free(s);
+}
+
+/* Newest come first: of those that ended a few are kept. */
+static void drop_old(struct cay_mcp_session *s)
+{
+        unsigned kept = 0;
+
+        for (struct cay_mcp_stream **at = &s->streams; *at;) {
+                if ((*at)->over && !(*at)->req && ++kept > OVER_MAX)
+                        free_stream(at);
+                else
+                        at = &(*at)->next;
+        }
+}
+
+struct cay_mcp_stream *cay_mcp_session_stream(struct cay_mcp_session *s)
+{
+        struct cay_mcp_stream *stream = calloc(1, sizeof(*stream));
+
+        if (!stream)
+                return NULL;
+        drop_old(s);
+        cay_mcp_stream_init(stream, s->party.mcp->world->loop, ++s->next_stream, true);
+        stream->next = s->streams;
+        s->streams = stream;
+        return stream;
+}
+
+struct cay_mcp_stream *cay_mcp_session_find_stream(struct cay_mcp_session *s, unsigned nr)
+{
+        if (nr == 0)
+                return &s->own;
+        for (struct cay_mcp_stream *at = s->streams; at; at = at->next)
+                if (at->nr == nr)
+                        return at;
+        return NULL;
+}
+
+void cay_mcp_session_sweep(struct cay_mcp *m)
+{
+        uint64_t now = cay_clock_ms();
+
+        for (struct cay_mcp_session *s = m->sessions, *next; s; s = next) {
+                next = s->next;
+                for (struct cay_mcp_stream **at = &s->streams; *at;) {
+                        if ((*at)->over && !(*at)->req && now - (*at)->over_ms > OVER_MS)
+                                free_stream(at);
+                        else
+                                at = &(*at)->next;
+                }
+                if (is_idle(s) && now - s->used_ms > IDLE_MS)
+                        cay_mcp_session_end(s);
+        }
+}

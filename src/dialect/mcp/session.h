@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions of the legacy era over HTTP: what is remembered between a client's requests. A session belongs to its caller and its address;
+ * for anybody else it is not there. It ends by DELETE, after a time without use, or with the daemon; a client that needs room
+ * takes the place of the one that was silent longest.
+ */
+#pragma once
+
+#include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/stream.h"
+
+#define CAY_MCP_SESSION_ID 32u
+
+struct cay_mcp_session {
+        struct cay_mcp_session *next;
+        struct cay_mcp_party party;
+        char id[CAY_MCP_SESSION_ID + 1];
+        uint64_t used_ms;
+        unsigned next_stream;
+        struct cay_mcp_stream own;      /* number 0: for what belongs to no request */
+        struct cay_mcp_stream *streams; /* of requests, on the heap */
+};
+
+struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_visitor *v,
+                                            const struct cay_mcp_place *place); /* NULL: no room */
+/* The session that the request names, if it is the visitor's. NULL: none. */
+struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, const struct cay_visitor *v,
+                                             const struct cay_mcp_place *place);
+void cay_mcp_session_end(struct cay_mcp_session *s);
+/* A stream for one of its requests; NULL: no memory. */
+struct cay_mcp_stream *cay_mcp_session_stream(struct cay_mcp_session *s);
+struct cay_mcp_stream *cay_mcp_session_find_stream(struct cay_mcp_session *s, unsigned nr);
+void cay_mcp_session_sweep(struct cay_mcp *m); /* forgets what is too old */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams of messages over HTTP. */
+#include "dialect/mcp/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "http/sse.h"
+
+#define KEPT_MAX (12u * 1024 * 1024)
+#define ALIVE_MS 15000u
+#define RETRY "retry: 500\n"
+
+struct cay_mcp_event {
+        struct cay_mcp_event *next;
+        unsigned seq;
+        size_t len;
+        char json[];
+};
+
+void cay_mcp_stream_init(struct cay_mcp_stream *s, struct cay_loop *loop, unsigned nr, bool has_ids)
+{
+        *s = (struct cay_mcp_stream){ .loop = loop, .nr = nr, .has_ids = has_ids };
+}
+
+static struct cay_http_request *detach(struct cay_mcp_stream *s)
+{
+        struct cay_http_request *req = cay_take(s->req);
+
+        cay_timer_clear(&s->alive);
+        if (req)
+                req->handler = NULL;
+        return req;
+}
+
+void cay_mcp_stream_done(struct cay_mcp_stream *s)
+{
+        struct cay_http_request *req = detach(s);
+
+        if (req)
+                cay_http_response_end(req);
+        while (s->first) {
+                struct cay_mcp_event *e = s->first;
+
+                s->first = e->next;
+                free(e);
+        }
+        s->last = NULL;
+}
+
+static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
+{
+        struct cay_mcp_stream *s = req->user;
+
+        (void)how; /* a stream is for a listener: half gone is gone */
+        cay_http_response_abort(detach(s));
+        if (s->on_lost)
+                s->on_lost(s);
+}
+
+static const struct cay_http_handler handler = { .on_gone = on_gone };
+
+static void on_alive(struct cay_timer *t)
+{
+        struct cay_mcp_stream *s = cay_container_of(t, struct cay_mcp_stream, alive);
+
+        if (s->req && cay_http_response_queued(s->req) == 0)
+                cay_http_response_write(s->req, ":\n\n", 3);
+        cay_timer_set(s->loop, t, ALIVE_MS, on_alive);
+}
+
+static void write_event(struct cay_mcp_stream *s, unsigned seq, const char *json, size_t len)
+{
+        cay_auto_buf struct cay_buf out = { 0 };
+        char id[CAY_MCP_EVENT_ID];
+
+        if (!s->req)
+                return;
+        snprintf(id, sizeof(id), "%u-%u", s->nr, seq);
+        cay_buf_init(&out, len + 256);
+        if (cay_sse_put(&out, s->has_ids ? id : NULL, "message", json, len) == 0)
+                cay_http_response_write(s->req, cay_buf_data(&out), out.len);
+}
+
+/* An empty event with an id: from here on a client that is cut off knows where to take up again. */
+static void prime(struct cay_mcp_stream *s)
+{
+        char text[CAY_MCP_EVENT_ID + 32];
+        int n = snprintf(text, sizeof(text), "id: %u-%u\n" RETRY "data:\n\n", s->nr, s->seq);
+
+        cay_http_response_write(s->req, text, (size_t)n);
+}
+
+void cay_mcp_stream_attach(struct cay_mcp_stream *s, struct cay_http_request *req, unsigned after,
+                           bool primes)
+{
+        struct cay_http_request *before = detach(s);
+
+        if (before)
+                cay_http_response_end(before);
+        req->user = s;
+        req->handler = &handler;
+        s->req = req;
+        cay_http_response_add(req, "Cache-Control", "no-cache, no-transform");
+        cay_http_response_add(req, "X-Accel-Buffering", "no");
+        cay_http_response_begin(req, 200, "text/event-stream", CAY_HTTP_NO_LENGTH);
+        cay_timer_set(s->loop, &s->alive, ALIVE_MS, on_alive);
+        if (primes && s->has_ids)
+                prime(s);
+        for (struct cay_mcp_event *e = s->first; e; e = e->next)
+                if (e->seq > after)
+                        write_event(s, e->seq, e->json, e->len);
+        if (s->over)
+                cay_http_response_end(detach(s));
+}
+
+static void keep(struct cay_mcp_stream *s, const char *json, size_t len)
+{
+        struct cay_mcp_event *e = malloc(sizeof(*e) + len);
+
+        if (!e)
+                return; /* then it cannot be told again */
+        e->next = NULL;
+        e->seq = s->seq;
+        e->len = len;
+        memcpy(e->json, json, len);
+        if (s->last)
+                s->last->next = e;
+        else
+                s->first = e;
+        s->last = e;
+        s->bytes += len;
+        while (s->bytes > KEPT_MAX && s->first != s->last) {
+                e = s->first;
+                s->first = e->next;
+                s->bytes -= e->len;
+                free(e);
+        }
+}
+
+void cay_mcp_stream_put(struct cay_mcp_stream *s, const char *json, size_t len)
+{
+        s->seq++;
+        if (s->has_ids)
+                keep(s, json, len);
+        write_event(s, s->seq, json, len);
+}
+
+void cay_mcp_stream_end(struct cay_mcp_stream *s)
+{
+        struct cay_http_request *req = detach(s);
+
+        s->over = true;
+        s->over_ms = cay_clock_ms();
+        if (req)
+                cay_http_response_end(req);
+}
+
+size_t cay_mcp_stream_queued(const struct cay_mcp_stream *s)
+{
+        return s->req ? cay_http_response_queued(s->req) : s->bytes;
+}
+
+bool cay_mcp_event_id_read(const char *text, unsigned *ret_stream, unsigned *ret_seq)
+{
+        const char *dash = strchr(text, '-');
+        char first[12] = "";
+        uint64_t stream, seq;
+
+        if (!dash || dash - text >= (long)sizeof(first))
+                return false;
+        memcpy(first, text, (size_t)(dash - text));
+        if (cay_parse_u64(first, &stream) < 0 || cay_parse_u64(dash + 1, &seq) < 0 || stream > UINT32_MAX ||
+            seq > UINT32_MAX)
+                return false;
+        *ret_stream = (unsigned)stream;
+        *ret_seq = (unsigned)seq;
+        return true;
+}

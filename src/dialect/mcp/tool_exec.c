@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tools that run something: in a sandbox that is there, or in one made for the call.
+ *
+ * Theory of operation. The op streams; what comes is kept (exec_view.h) and told as progress and log messages on the way. The call is
+ * answered when the command ends or when the client's patience would: then the stream is left, the command goes on, and the
+ * answer has its exec_id. A sandbox made for the call is destroyed before the answer, unless the command is still running in it: then it
+ * goes with the session, or by its time-outs. Cancelling kills the command, and such a sandbox with it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/tool_exec.h"
+
+#define PATIENCE_MS 50000u /* stock clients give up after 60 s */
+#define BEAT_MS 100u
+#define FRESH_MAX 2048u
+#define VIEW_MAX (512u * 1024)
+
+static void free_exec(struct cay_mcp_call *c)
+{
+        struct cay_mcp_exec *e = c->state;
+
+        cay_timer_clear(&e->patience);
+        cay_timer_clear(&e->beat);
+        cay_mcp_output_done(&e->out);
+        cay_buf_done(&e->fresh);
+        cay_buf_done(&e->view);
+        cay_json_in_free(e->doc);
+        for (unsigned i = 0; i < CAY_MCP_IMAGES_MAX; i++)
+                cay_buf_done(&e->images[i].coded);
+        free(e);
+}
+
+static void order(struct cay_mcp_call *c, const char *op, const char *sandbox, const char *exec)
+{
+        char json[2 * CAY_NAME_MAX + 64];
+
+        if (exec)
+                snprintf(json, sizeof(json), "{\"id\":\"%s\",\"exec\":\"%s\"}", sandbox, exec);
+        else
+                snprintf(json, sizeof(json), "{\"id\":\"%s\"}", sandbox);
+        cay_mcp_order(c->mcp, &c->caller, cay_op_find(op), json);
+}
+
+/* Before it has started its ask sees to it. */
+static void on_cancel(struct cay_mcp_call *c)
+{
+        struct cay_mcp_exec *e = c->state;
+
+        if (!e->exec[0])
+                return;
+        if (e->own)
+                order(c, "sandbox_destroy", e->sandbox, NULL);
+        else if (!e->ended)
+                order(c, "exec_kill", e->sandbox, e->exec);
+}
+
+static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+{
+        (void)q; /* one that could not be destroyed goes by its time-outs */
+        cay_mcp_exec_send(c->state);
+}
+
+void cay_mcp_exec_conclude(struct cay_mcp_exec *e)
+{
+        struct cay_mcp_call *c = e->call;
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_asked *q;
+
+        if (e->own && (e->keep || !e->ended) && !cay_mcp_arg_text(c, "name"))
+                cay_mcp_party_made(c->party, e->sandbox);
+        if (!e->own || e->keep || !e->ended) {
+                cay_mcp_exec_send(e);
+                return;
+        }
+        q = cay_mcp_asked_new(c, on_destroyed);
+        if (!q)
+                return;
+        cay_buf_init(&json, 256);
+        cay_buf_printf(&json, "{\"id\":\"%s\"}", e->sandbox);
+        cay_mcp_ask(q, cay_op_find("sandbox_destroy"), &json, false);
+}
+
+/* The stream */
+
+static void on_patience(struct cay_timer *t)
+{
+        struct cay_mcp_exec *e = cay_container_of(t, struct cay_mcp_exec, patience);
+
+        if (e->ended || e->call->is_over)
+                return;    /* it is on its way, or was ended by another timer of this round */
+        if (!e->exec[0]) { /* not even started: wait a little more for what to tell */
+                cay_timer_set(e->call->mcp->world->loop, t, BEAT_MS, on_patience);
+                return;
+        }
+        if (e->asked)
+                cay_mcp_asked_leave(cay_take(e->asked));
+        cay_mcp_exec_conclude(e);
+}
+
+static void on_beat(struct cay_timer *t)
+{
+        struct cay_mcp_exec *e = cay_container_of(t, struct cay_mcp_exec, beat);
+        uint64_t bytes = e->out.streams[0].bytes + e->out.streams[1].bytes;
+
+        if (bytes > e->told && !e->call->is_over)
+                cay_mcp_call_progress(e->call, bytes, cay_buf_data(&e->fresh), e->fresh.len);
+        e->told = bytes;
+        cay_buf_clear(&e->fresh);
+}
+
+static void keep_view(struct cay_mcp_exec *e, const struct cay_json_value *event)
+{
+        const char *id = cay_json_value_text(cay_json_value_find(event, "exec_id"));
+        const char *sandbox = cay_json_value_text(cay_json_value_find(event, "sandbox_id"));
+
+        cay_buf_clear(&e->view);
+        cay_json_value_print(event, &e->view);
+        snprintf(e->exec, sizeof(e->exec), "%s", id ? id : "");
+        snprintf(e->sandbox, sizeof(e->sandbox), "%s", sandbox ? sandbox : "");
+}
+
+static void tell_output(struct cay_mcp_exec *e, const char *kind, const struct cay_json_value *event)
+{
+        struct cay_mcp_call *c = e->call;
+        const char *text = cay_json_value_text(cay_json_value_find(event, "text"));
+        cay_auto_buf struct cay_buf data = { 0 };
+        size_t len = text ? strlen(text) : 0, skip;
+        struct cay_json j;
+
+        if (c->rpc.progress[0] && text) {
+                skip = len > FRESH_MAX ? len - FRESH_MAX : 0;
+                if (cay_buf_left(&e->fresh) < len - skip)
+                        cay_buf_clear(&e->fresh);
+                cay_buf_put(&e->fresh, text + skip, len - skip);
+        }
+        if (c->rpc.progress[0] && !e->beat.loop)
+                cay_timer_set(c->mcp->world->loop, &e->beat, BEAT_MS, on_beat);
+        if (c->level > CAY_MCP_INFO)
+                return;
+        cay_buf_init(&data, 1024 * 1024);
+        cay_json_init(&j, &data);
+        cay_json_begin_object(&j);
+        cay_op_key_text(&j, "exec_id", e->exec);
+        cay_json_key(&j, text ? "text" : "base64");
+        cay_mcp_put_value(&j, cay_json_value_find(event, text ? "text" : "base64"));
+        cay_json_end_object(&j);
+        if (cay_json_end(&j) == 0)
+                cay_mcp_call_log(c, CAY_MCP_INFO, kind, cay_buf_data(&data), data.len);
+}
+
+static void on_event(struct cay_mcp_call *c, const char *kind, const struct cay_json_value *event)
+{
+        struct cay_mcp_exec *e = c->state;
+        const char *message = cay_json_value_text(cay_json_value_find(event, "message"));
+
+        if (strcmp(kind, "started") == 0 || strcmp(kind, "exited") == 0) {
+                keep_view(e, event);
+                e->ended = strcmp(kind, "exited") == 0;
+        } else if (strcmp(kind, "error") == 0) {
+                snprintf(e->trouble, sizeof(e->trouble), "%s", message ? message : "");
+        } else if (cay_mcp_output_take(&e->out, kind, event) > 0) {
+                tell_output(e, kind, event);
+        }
+        if (strcmp(kind, "started") == 0 && !e->waits)
+                cay_timer_set(c->mcp->world->loop, &e->patience, BEAT_MS, on_patience);
+}
+
+static const char *interpreter(const char *language)
+{
+        static const struct {
+                const char *names, *command;
+        } rows[] = {
+                { " python py python3 ", "[\"python3\",\"-\"]" },
+                { " javascript js node nodejs ", "[\"node\",\"-\"]" },
+                { " shell sh ", "[\"/bin/sh\",\"-s\"]" },
+                { " bash ", "[\"bash\",\"-s\"]" },
+        };
+        char word[40];
+
+        snprintf(word, sizeof(word), " %.36s ", language);
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
+                if (strstr(rows[i].names, word))
+                        return rows[i].command;
+        return NULL;
+}
+
+static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, struct cay_json *j);
+
+/* No template is for this language: then this machine's own interpreter is. */
+static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_asked *q)
+{
+        struct cay_mcp_call *c = e->call;
+        const char *language = cay_mcp_arg_text(c, "language"), *code = cay_mcp_arg_text(c, "code");
+        const char *command = interpreter(language ? language : "python");
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_json j;
+
+        if (e->on_host || !e->own || q->err.code != CAY_NOT_FOUND || !q->field ||
+            strcmp(q->field, "language") != 0 || !command || !code)
+                return false;
+        e->on_host = true;
+        cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j); /* what both take */
+        cay_op_key_bool(&j, "keep", true);
+        cay_json_key(&j, "command");
+        cay_mcp_put_raw(&j, command, strlen(command));
+        cay_op_key_text(&j, "stdin", code);
+        ask(e, "code_run", &json, &j);
+        return true;
+}
+
+static void on_over(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+{
+        struct cay_mcp_exec *e = c->state;
+
+        e->asked = NULL;
+        if (q->err.code != CAY_OK) {
+                if (!try_host(e, q) && !cay_mcp_tool_confirm(c, q))
+                        cay_mcp_tool_fail_asked(c, q);
+                return;
+        }
+        cay_timer_clear(&e->patience);
+        if (e->beat.loop) {
+                cay_timer_clear(&e->beat);
+                on_beat(&e->beat);
+        }
+        if (!e->exec[0])
+                cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "the command's stream was cut");
+        else if (e->ended && e->has_images)
+                cay_mcp_exec_look(e);
+        else
+                cay_mcp_exec_conclude(e);
+}
+
+static struct cay_mcp_exec *begin(struct cay_mcp_call *c)
+{
+        struct cay_mcp_exec *e = c->state; /* there already when the person was asked in between */
+        uint64_t wait_ms = cay_mcp_arg_u64(c, "wait_s", PATIENCE_MS / 1000) * 1000;
+
+        if (!e)
+                e = calloc(1, sizeof(*e));
+        if (!e) {
+                cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory");
+                return NULL;
+        }
+        if (!c->state) {
+                e->call = c;
+                cay_mcp_output_init(&e->out);
+                cay_buf_init(&e->fresh, FRESH_MAX);
+                cay_buf_init(&e->view, VIEW_MAX);
+                c->state = e;
+                c->free_state = free_exec;
+                c->on_cancel = on_cancel;
+        }
+        e->waits = wait_ms > 0 && !cay_mcp_arg_bool(c, "background", false);
+        if (e->waits)
+                cay_timer_set(c->mcp->world->loop, &e->patience, wait_ms, on_patience);
+        return e;
+}
+
+static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, struct cay_json *j)
+{
+        struct cay_mcp_asked *q = cay_mcp_asked_new(e->call, on_over);
+
+        cay_op_key_bool(j, "stream", true);
+        cay_json_end_object(j);
+        if (!q)
+                return;
+        q->event = on_event;
+        q->kills = true;
+        e->asked = q;
+        cay_mcp_ask(q, cay_op_find(op), json, true);
+}
+
+/* In a sandbox made for it, which is kept until we have all that we want of it. */
+static void run_once(struct cay_mcp_call *c, bool keep)
+{
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_exec *e = begin(c);
+        struct cay_json j;
+
+        if (!e)
+                return;
+        e->own = true;
+        e->keep = keep;
+        cay_mcp_args_begin(c, cay_op_find("code_run"), &json, &j);
+        cay_op_key_bool(&j, "keep", true);
+        ask(e, "code_run", &json, &j);
+}
+
+void cay_mcp_run_command(struct cay_mcp_call *c)
+{
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_exec *e;
+        struct cay_json j;
+
+        if (!cay_mcp_arg_sandbox(c)) {
+                run_once(c, false);
+                return;
+        }
+        e = begin(c);
+        if (!e)
+                return;
+        cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j);
+        if (cay_mcp_arg_bool(c, "background", false) && !cay_mcp_arg(c, "stdin"))
+                cay_op_key_bool(&j, "open_stdin", true);
+        ask(e, "exec_run", &json, &j);
+}
+
+void cay_mcp_run_code(struct cay_mcp_call *c)
+{
+        const char *language = cay_mcp_arg_text(c, "language");
+        const char *command = interpreter(language ? language : "python");
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_exec *e;
+        struct cay_json j;
+
+        if (!cay_mcp_arg_sandbox(c)) {
+                run_once(c, false);
+                if (c->state && !c->is_over)
+                        ((struct cay_mcp_exec *)c->state)->has_images = true;
+                return;
+        }
+        if (!command || !cay_mcp_arg_text(c, "code")) {
+                cay_mcp_tool_fail(c, "Write it to a file and run that with run_command.",
+                                  command ? "code: must be a text"
+                                          : "language: is none of python, javascript, shell, bash");
+                return;
+        }
+        e = begin(c);
+        if (!e)
+                return;
+        e->has_images = true;
+        cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j);
+        cay_json_key(&j, "command");
+        cay_mcp_put_raw(&j, command, strlen(command));
+        cay_op_key_text(&j, "stdin", cay_mcp_arg_text(c, "code"));
+        ask(e, "exec_run", &json, &j);
+}
+
+/* container_start without anything to run: the container alone. */
+
+static void on_started(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+{
+        const char *id = cay_json_value_text(cay_json_value_find(q->json, "sandbox_id"));
+        struct cay_mcp_result r;
+
+        if (q->err.code != CAY_OK) {
+                if (!cay_mcp_tool_confirm(c, q))
+                        cay_mcp_tool_fail_asked(c, q);
+                return;
+        }
+        if (id && !cay_mcp_arg_text(c, "name"))
+                cay_mcp_party_made(c->party, id);
+        cay_mcp_result_begin(&r);
+        cay_json_key(&r.j, "content");
+        cay_json_begin_array(&r.j);
+        cay_json_begin_object(&r.j);
+        cay_op_key_text(&r.j, "type", "text");
+        cay_op_key_text(&r.j, "text",
+                        "The container runs. Pass container_id to container_exec; remove it with "
+                        "container_stop.");
+        cay_json_end_object(&r.j);
+        cay_json_end_array(&r.j);
+        cay_json_key(&r.j, "structuredContent");
+        cay_json_begin_object(&r.j);
+        cay_op_key_text(&r.j, "container_id", id);
+        cay_json_key(&r.j, "status");
+        cay_mcp_put_value(&r.j, cay_json_value_find(q->json, "status"));
+        cay_json_key(&r.j, "container");
+        cay_mcp_put_value(&r.j, cay_json_value_find(q->json, "template"));
+        cay_json_end_object(&r.j);
+        cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
+}
+
+void cay_mcp_run_start(struct cay_mcp_call *c)
+{
+        bool runs = cay_mcp_arg(c, "code") || cay_mcp_arg(c, "command");
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_asked *q;
+        struct cay_json j;
+
+        if (runs) {
+                run_once(c, cay_mcp_arg_bool(c, "keep", false) || cay_mcp_arg_text(c, "name"));
+                if (c->state && !c->is_over)
+                        ((struct cay_mcp_exec *)c->state)->has_images = true;
+                return;
+        }
+        q = cay_mcp_asked_new(c, on_started);
+        if (!q)
+                return;
+        cay_mcp_args_begin(c, cay_op_find("sandbox_create"), &json, &j);
+        cay_json_end_object(&j);
+        cay_mcp_ask(q, cay_op_find("sandbox_create"), &json, false);
+}
+
+/* Commands that were started before */
+
+void cay_mcp_run_poll(struct cay_mcp_call *c)
+{
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_exec *e = begin(c);
+        struct cay_mcp_asked *q;
+        struct cay_json j;
+
+        if (!e)
+                return;
+        c->on_cancel = NULL; /* looking on ends nothing */
+        e->out.next = cay_mcp_arg_u64(c, "offset", 0);
+        cay_mcp_args_begin(c, cay_op_find("exec_attach"), &json, &j);
+        cay_json_end_object(&j);
+        q = cay_mcp_asked_new(c, on_over);
+        if (!q)
+                return;
+        q->event = on_event;
+        e->asked = q;
+        cay_mcp_ask(q, cay_op_find("exec_attach"), &json, true);
+}
+
+static void on_input(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+{
+        if (q->err.code != CAY_OK)
+                cay_mcp_tool_fail_asked(c, q);
+        else
+                cay_mcp_tool_answer(c, q->json, NULL, NULL);
+}
+
+void cay_mcp_run_input(struct cay_mcp_call *c)
+{
+        const char *text = cay_mcp_arg_text(c, "text");
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_asked *q = cay_mcp_asked_new(c, on_input);
+        struct cay_json j;
+
+        if (!q)
+                return;
+        cay_buf_init(&q->body, strlen(text) + 1);
+        cay_buf_puts(&q->body, text);
+        cay_mcp_args_begin(c, cay_op_find("exec_input"), &json, &j);
+        cay_json_end_object(&j);
+        cay_mcp_ask(q, cay_op_find("exec_input"), &json, false);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the tools that run something share. */
+#pragma once
+
+#include "dialect/mcp/exec_view.h"
+#include "dialect/mcp/tools.h"
+
+#define CAY_MCP_IMAGES_MAX 4u
+#define CAY_MCP_IMAGE_PATH 1024u
+
+struct cay_mcp_image {
+        char path[CAY_MCP_IMAGE_PATH];
+        char type[16];
+        struct cay_buf coded;
+};
+
+struct cay_mcp_exec {
+        struct cay_mcp_call *call;
+        struct cay_mcp_asked *asked; /* the stream; NULL: over */
+        struct cay_mcp_output out;
+        struct cay_timer patience, beat;
+        struct cay_buf fresh; /* newest output, for progress */
+        struct cay_buf view;  /* the command as last told, JSON */
+        struct cay_json_in *doc;
+        char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
+        char trouble[256];
+        bool own, keep, has_images, waits, ended, on_host;
+        uint64_t told; /* bytes, by progress */
+        struct cay_mcp_image images[CAY_MCP_IMAGES_MAX];
+        unsigned image_count, image_at;
+};
+
+/* exec_result.c: what the command came to; ends the call. */
+void cay_mcp_exec_send(struct cay_mcp_exec *e);
+/* exec_images.c: looks for images that were made, then calls cay_mcp_exec_conclude. */
+void cay_mcp_exec_look(struct cay_mcp_exec *e);
+/* tool_exec.c: the sandbox goes if it was made for this, then the result is sent. */
+void cay_mcp_exec_conclude(struct cay_mcp_exec *e);
