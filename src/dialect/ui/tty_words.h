@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ttyd's clients say, byte for byte: a first message {"AuthToken", "columns", "rows"}, which starts everything, and then messages whose
+ * first byte says what the rest is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CAY_TTY_SIDE_MAX 1000u /* rows, columns; more is taken for this many */
+
+enum cay_tty_word {
+        CAY_TTY_NONSENSE, /* ignored, as ttyd does */
+        CAY_TTY_INPUT,    /* the bytes behind the first one */
+        CAY_TTY_SIZE,
+        CAY_TTY_PAUSE,
+        CAY_TTY_RESUME,
+        CAY_TTY_WORD_COUNT
+};
+
+struct cay_tty_size {
+        uint64_t rows, cols;
+};
+
+/* false: it is no such message. Without a size it is 80 by 24. */
+bool cay_tty_read_first(const void *bytes, size_t len, struct cay_tty_size *ret);
+/* ret is set with CAY_TTY_SIZE. */
+enum cay_tty_word cay_tty_read(const void *bytes, size_t len, struct cay_tty_size *ret);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The embedded files. */
+#include "dialect/ui/ui_files.h"
+
+#define CAY_UI_BYTES 1
+#include "web_files.inc"
+#undef CAY_UI_BYTES
+
+#define CAY_UI_FILE(number, route, type, tag, len) { type, tag, cay_ui_bytes_##number, len },
+const struct cay_ui_file cay_ui_files[] = {
+#include "web_files.inc"
+};

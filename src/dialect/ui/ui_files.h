@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The embedded files, in the order of web/meson.build. */
+#pragma once
+
+#include <stddef.h>
+
+struct cay_ui_file {
+        const char *type;
+        const char *tag; /* changes with the bytes; in quotes, as ETag has it */
+        const unsigned char *bytes;
+        size_t len;
+};
+
+extern const struct cay_ui_file cay_ui_files[];

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The terminal as ttyd's clients speak to it, and the page's files. test_tty.py [NAME…] runs some of them."""
+import hashlib
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import PATIENCE_S, Daemon, wait_for  # noqa: E402
+from ws_client import BINARY, Closed, Refused, WebSocket  # noqa: E402
+
+SIZE = {"AuthToken": "", "columns": 91, "rows": 33}
+
+
+class Tty:
+    """What a client of ttyd does: frames as ttyd 1.7.7 has them."""
+
+    def __init__(self, d, box, query="", token=None, first=SIZE, protocol="tty"):
+        self.ws = WebSocket(d.port, f"/tty/{box}/ws{query}", token or d.token, headers={"Sec-WebSocket-Protocol": protocol})
+        self.seen, self.titles, self.settings = b"", [], []
+        if first is not None:
+            self.ws.send(json.dumps(first).encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ws.sock.close()
+
+    def take(self):
+        kind, data = self.ws.read()
+        assert kind == BINARY, kind
+        {b"0": lambda b: setattr(self, "seen", self.seen + b), b"1": self.titles.append, b"2": self.settings.append}[data[:1]](data[1:])
+
+    def until(self, text):
+        for _ in range(20000):
+            if text in self.seen:
+                return self.seen
+            self.take()
+        raise AssertionError(f"{text!r} never came: {self.seen[-500:]!r}")
+
+    def say(self, text):
+        self.ws.send(b"0" + text.encode())
+
+    def end(self):
+        for _ in range(20000):
+            try:
+                self.take()
+            except Closed as e:
+                return e.code, e.reason
+        raise AssertionError("it does not end")
+
+
+def start(d, box, command, **more):
+    return d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": command, "tty": True, "open_stdin": True, "background": True, **more})["exec_id"]
+
+
+def status(d, box, exec_id):
+    return d.must(200, "GET", f"/api/sandboxes/{box}/execs/{exec_id}")
+
+
+def test_a_clients_own_shell(d):
+    box = d.make()
+    assert d.must(200, "GET", f"/tty/{box}/token") == {"token": ""}
+    with Tty(d, box) as t:
+        assert t.ws.fields["sec-websocket-protocol"] == "tty"
+        t.say("stty size; echo $TERM\r")
+        t.until(b"33 91\r\nxterm-256color")
+        assert len(t.titles) == 1 and t.settings == [b"{}"], (t.titles, t.settings)
+        t.ws.send(b'1{"columns":120,"rows":40}')
+        t.say("stty size\r")
+        t.until(b"40 120")
+        t.ws.send(b"9 what nobody knows")
+        t.ws.send(b'1{"columns":"x"}')
+        t.ws.send(b"")
+        t.ws.send(json.dumps(SIZE))  # a second one is ignored
+        t.say("exit 7\r")
+        assert t.end() == (1000, "exit 7")
+
+
+def test_shell_ends_with_its_client(d):
+    box = d.make()
+    with Tty(d, box) as t:
+        t.say("sleep 1000\r")
+        t.until(b"sleep 1000")
+        (exec_id,) = [e["exec_id"] for e in d.must(200, "GET", f"/api/sandboxes/{box}/execs")["execs"]]
+    wait_for("the shell's end", lambda: status(d, box, exec_id)["status"] == "ended")
+
+
+def test_attached_command_outlives_its_client(d):
+    box = d.make()
+    exec_id = start(d, box, "echo first; read x; echo got-$x; read y; exit 3")
+    with Tty(d, box, f"?exec={exec_id}") as t:
+        t.until(b"first\r\n")
+        at = len(t.seen)
+    assert status(d, box, exec_id)["status"] == "running"
+    with Tty(d, box, f"?exec={exec_id}&from={at}") as t:
+        t.say("again\n")
+        t.until(b"got-again")
+        assert b"first" not in t.seen, t.seen
+        t.say("\n")
+        assert t.end() == (1000, "exit 3")
+
+
+def test_pause_holds_the_command(d):
+    box = d.make()
+    exec_id = start(d, box, "read x; head -c 20000000 /dev/zero | tr '\\0' z; echo; echo all-over")
+    with Tty(d, box, f"?exec={exec_id}") as t:
+        t.ws.send(b"2")
+        t.say("\n")
+        wait_for("output", lambda: status(d, box, exec_id)["stdout_bytes"] > 0)
+        t.ws.sock.settimeout(1)
+        try:
+            while len(t.seen) < 2000000:
+                t.take()
+        except TimeoutError:
+            pass  # nothing moves any more: it is held
+        t.ws.sock.settimeout(PATIENCE_S)
+        assert len(t.seen) < 1000000, f"{len(t.seen)} bytes came although it was told to pause"
+        assert status(d, box, exec_id)["status"] == "running"
+        t.ws.send(b"3")
+        t.until(b"all-over")
+        assert t.seen.count(b"z") == 20000000, t.seen.count(b"z")
+
+
+def test_long_input_is_taken_whole(d):
+    box = d.make()
+    exec_id = start(d, box, "stty raw -echo; echo now; head -c 300000 | sha256sum; exit 0")
+    with Tty(d, box, f"?exec={exec_id}") as t:
+        t.until(b"now")
+        data = bytes(97 + i % 26 for i in range(300000))
+        t.ws.send(b"0" + data)
+        t.until(hashlib.sha256(data).hexdigest().encode())
+
+
+def refused(status_wanted, *args, **more):
+    try:
+        Tty(*args, **more).ws.sock.close()
+    except Refused as e:
+        assert e.status == status_wanted, e
+        return
+    raise AssertionError(f"was let in: {args[1:]} {more}")
+
+
+def test_refusals(d):
+    box = d.make()
+    plain = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 5", "background": True})["exec_id"]
+    refused(404, d, "nothing-here")
+    refused(404, d, box, token=d.make_token("--owner", "mallory"))
+    refused(403, d, box, token=d.make_token("--scope", "read"))
+    refused(401, d, box, token="cay1.nonsense.nonsense")
+    refused(404, d, box, "?exec=aaaa")
+    refused(400, d, box, f"?exec={plain}")
+    refused(400, d, box, "?exec=")
+    refused(400, d, box, "?from=-1")
+    assert d.ask("GET", f"/tty/{box}/ws").status in (400, 426)
+    assert d.ask("GET", f"/tty/{box}/token", token=None).status == 401
+    with Tty(d, box, first=None) as t:
+        t.ws.send(b"0no first message")
+        assert t.end()[0] == 1008
+    d.must(200, "POST", f"/api/sandboxes/{box}/stop")
+    with Tty(d, box) as t:
+        code, reason = t.end()
+        assert code == 1008 and reason, (code, reason)
+
+
+def test_page_files(d):
+    for path, kind in (("/", "text/html"), ("/app.js", "text/javascript"), ("/cay.css", "text/css"), ("/npm/xterm.mjs", "text/javascript"),
+                       ("/favicon.svg", "image/svg+xml")):
+        a = d.ask("GET", path, token=None)
+        assert a.status == 200 and a.headers["Content-Type"].startswith(kind), (path, a)
+        policy = a.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy, policy
+        assert a.headers["X-Content-Type-Options"] == "nosniff", a.headers
+        again = d.ask("GET", path, token=None, headers={"If-None-Match": a.headers["ETag"]})
+        assert again.status == 304 and not again.body, again
+        # Nothing is asked of anybody else, and nothing stands inline.
+        if path == "/":
+            assert b"://" not in a.body and b"<style" not in a.body and b"onclick" not in a.body, a.body
+    assert d.ask("GET", "/reference", token=None).status == 200
+    for path in ("/APP.js", "/npm/", "/npm/../app.js", "/web/app.js", "/meson.build", "/package.json"):
+        a = d.ask("GET", path, token=None)
+        assert a.status in (400, 404), (path, a)
+    assert d.ask("POST", "/app.js", {}, token=None).status == 405
+
+
+def main():
+    tests = {k[5:]: v for k, v in globals().items() if k.startswith("test_")}
+    with Daemon("--max-sandboxes", "50") as d:
+        for name in sys.argv[1:] or tests:
+            tests[name](d)
+            print("ok", name, flush=True)
+
+
+if __name__ == "__main__":
+    main()

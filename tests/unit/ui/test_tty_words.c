@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ttyd's clients say, and what only looks like it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "dialect/ui/tty_words.h"
+
+static enum cay_tty_word read_text(const char *text, struct cay_tty_size *ret)
+{
+        return cay_tty_read(text, strlen(text), ret);
+}
+
+static void test_words(void **state)
+{
+        static const struct {
+                const char *text;
+                enum cay_tty_word word;
+        } rows[] = {
+                { "", CAY_TTY_NONSENSE },
+                { "0", CAY_TTY_INPUT },
+                { "0ls\r", CAY_TTY_INPUT },
+                { "2", CAY_TTY_PAUSE },
+                { "3", CAY_TTY_RESUME },
+                { "4", CAY_TTY_NONSENSE },
+                { "{}", CAY_TTY_NONSENSE },
+                { "1", CAY_TTY_NONSENSE },
+                { "1{", CAY_TTY_NONSENSE },
+                { "1[]", CAY_TTY_NONSENSE },
+                { "1{\"rows\":5}", CAY_TTY_NONSENSE },
+                { "1{\"rows\":0,\"columns\":9}", CAY_TTY_NONSENSE },
+                { "1{\"rows\":\"5\",\"columns\":9}", CAY_TTY_NONSENSE },
+                { "1{\"rows\":5,\"columns\":9}", CAY_TTY_SIZE },
+        };
+        struct cay_tty_size size;
+
+        (void)state;
+        for (size_t i = 0; i < CAY_COUNT(rows); i++)
+                assert_int_equal(read_text(rows[i].text, &size), rows[i].word);
+}
+
+static void test_size(void **state)
+{
+        struct cay_tty_size size = { 1, 2 };
+
+        (void)state;
+        read_text("1{\"columns\":120,\"rows\":40,\"more\":[1]}", &size);
+        assert_int_equal(size.rows, 40);
+        assert_int_equal(size.cols, 120);
+        read_text("1{\"columns\":-1,\"rows\":41}", &size); /* untouched */
+        assert_int_equal(size.rows, 40);
+        read_text("1{\"columns\":99999999999,\"rows\":7}", &size);
+        assert_int_equal(size.cols, CAY_TTY_SIDE_MAX);
+}
+
+static void test_first(void **state)
+{
+        static const char usual[] = "{\"AuthToken\":\"x\",\"columns\":91,\"rows\":33}";
+        struct cay_tty_size size;
+
+        (void)state;
+        assert_true(cay_tty_read_first(usual, strlen(usual), &size));
+        assert_int_equal(size.rows, 33);
+        assert_int_equal(size.cols, 91);
+        assert_true(cay_tty_read_first("{}", 2, &size));
+        assert_int_equal(size.rows, 24);
+        assert_int_equal(size.cols, 80);
+        assert_false(cay_tty_read_first("0ls", 3, &size));
+        assert_false(cay_tty_read_first("", 0, &size));
+        assert_false(cay_tty_read_first("[1]", 3, &size));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_words),
+                cmocka_unit_test(test_size),
+                cmocka_unit_test(test_first),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened in a sandbox: its commands with their ends, its events; and what runs in it now, with the ports that are open.
+import { h, button, iconButton } from './dom.js';
+import * as api from './api.js';
+import { fail } from './dialogs.js';
+import { live } from './live.js';
+import * as format from './format.js';
+
+const SHOWN_MAX = 64 * 1024; // characters of one command's output
+const POLL_MS = 3000;
+
+function verdict(x) {
+  if (x.status !== 'ended') return h('span', { class: 'state busy' }, 'running');
+  const good = x.exit_code === 0;
+  return h('span', { class: `state ${good ? 'ready' : 'error'}` }, x.exit_code !== null ? `exit ${x.exit_code}` : x.signal || x.cause || 'ended');
+}
+
+class Activity extends HTMLElement {
+  off = new AbortController();
+
+  connectedCallback() {
+    this.sandbox = this.getAttribute('sandbox');
+    this.execs = h('ol', { class: 'execs', 'aria-label': 'Commands, newest first' });
+    this.events = h('ol', { class: 'events', 'aria-label': 'Events, newest first' });
+    this.append(h('h2', {}, 'Commands'), this.execs, h('h2', {}, 'Events'), this.events);
+    live.addEventListener('event', (e) => { if (e.detail.sandbox_id === this.sandbox) this.#soon(); }, { signal: this.off.signal });
+    this.#read();
+  }
+
+  disconnectedCallback() { this.off.abort(); clearTimeout(this.timer); }
+
+  #soon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.#read(), 400);
+  }
+
+  async #read() {
+    try {
+      const [{ execs }, { events }] = await Promise.all([
+        api.get(api.path('sandboxes', this.sandbox, 'execs')),
+        api.get(`${api.path('sandboxes', this.sandbox, 'events')}?newest_first=true&limit=50`)]);
+      this.#drawExecs(execs.reverse());
+      this.events.replaceChildren(...events.map((e) => h('li', {}, h('time', { class: 'quiet num', datetime: e.at }, format.clock(e.at)), h('b', {}, e.kind.replaceAll('_', ' ')),
+        h('span', { class: 'quiet' }, Object.entries(e.detail || {}).map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(' · ')))));
+    } catch (e) { fail(e); }
+  }
+
+  #drawExecs(execs) {
+    const open = new Map([...this.execs.querySelectorAll('details[open]')].map((d) => [d.dataset.id, d.querySelector('pre')]));
+    this.execs.replaceChildren(...execs.map((x) => this.#exec(x, open.get(x.exec_id))));
+    if (execs.length === 0) this.execs.append(h('li', { class: 'empty' }, 'No command has run yet.'));
+  }
+
+  #exec(x, shown) {
+    const out = shown || h('pre', { class: 'output', tabindex: 0, 'aria-label': 'Output' });
+    const details = h('details', { 'data-id': x.exec_id, open: Boolean(shown), ontoggle: () => { if (details.open && !out.dataset.read) this.#output(x, out); } },
+      h('summary', {}, verdict(x), h('code', {}, format.command(x.command)), h('span', { class: 'quiet num' }, x.status === 'ended' ? format.span(x.duration_ms) : format.age(x.started_at))),
+      x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
+      h('p', { class: 'quiet' }, `${format.clock(x.started_at)} · processor ${format.span(x.cpu_us / 1000)} · output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}${x.tty ? ' · terminal' : ''}`,
+        x.status !== 'ended' && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),
+      out);
+    return h('li', {}, details);
+  }
+
+  /** The end of it, as text; a terminal's colours are left out here. */
+  async #output(x, out) {
+    out.dataset.read = '1';
+    out.textContent = '…';
+    const from = Math.max(x.output_first, x.output_end - SHOWN_MAX);
+    const stop = new AbortController();
+    let text = '';
+    try {
+      const answer = await api.ask('GET', `${api.path('sandboxes', this.sandbox, 'execs', x.exec_id, 'output')}?raw=true&from=${from}`, { signal: stop.signal });
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let count = 0;
+      while (count < x.output_end - from) { // a command that goes on is shown as far as it was
+        const { value, done } = await reader.read();
+        if (done) break;
+        text += value;
+        count += new TextEncoder().encode(value).length;
+      }
+      stop.abort();
+    } catch (e) {
+      text += `\n[${api.words(e)}]`;
+    }
+    // eslint-disable-next-line no-control-regex
+    out.textContent = (from > 0 ? '… (only the end is shown)\n' : '') + (text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r/g, '') || '(no output)');
+  }
+}
+
+class Processes extends HTMLElement {
+  connectedCallback() {
+    this.sandbox = this.getAttribute('sandbox');
+    this.ports = h('div', { class: 'ports' });
+    this.rows = h('tbody', {});
+    this.append(h('div', { class: 'bar small' }, h('h2', {}, 'Ports'), h('span', { class: 'grow' }), iconButton('Read again', 'refresh', { onclick: () => this.#read() })), this.ports, h('h2', {}, 'Processes'),
+      h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, ['Pid', 'Parent', 'State', 'Command'].map((t) => h('th', { scope: 'col' }, t)))), this.rows)));
+    this.#read();
+    this.timer = setInterval(() => { if (!document.hidden) this.#read(); }, POLL_MS);
+  }
+
+  disconnectedCallback() { clearInterval(this.timer); }
+
+  async #read() {
+    try {
+      const { processes } = await api.get(api.path('sandboxes', this.sandbox, 'processes'));
+      const { ports } = await api.get(api.path('sandboxes', this.sandbox, 'ports'));
+      this.rows.replaceChildren(...processes.map((p) => h('tr', {}, [p.pid, p.parent, p.state, p.command].map((t, i) => h('td', { class: i < 2 ? 'num' : '' }, String(t))))));
+      if (ports.join() !== this.known) {
+        this.known = ports.join();
+        this.ports.replaceChildren(...ports.map((p) => button(`Open port ${p}`, { onclick: () => this.#open(p) }, 'open')));
+        if (ports.length === 0) this.ports.append(h('p', { class: 'quiet' }, 'Nothing listens. A server in the sandbox appears here, and opens in a tab of its own.'));
+      }
+    } catch (e) {
+      this.rows.replaceChildren(h('tr', {}, h('td', { colspan: 4 }, api.words(e))));
+    }
+  }
+
+  /** The tab is opened by the click, before the link is there: browsers stop those that come later. */
+  async #open(port) {
+    const tab = open('', '_blank');
+    try {
+      const { url } = await api.post(api.path('sandboxes', this.sandbox, 'links'), { port });
+      tab.opener = null;
+      tab.location = url;
+    } catch (e) {
+      tab?.close();
+      fail(e);
+    }
+  }
+}
+customElements.define('cay-activity', Activity);
+customElements.define('cay-processes', Processes);

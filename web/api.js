@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only way from the page to the daemon. A session is a cookie that no script can read; a pasted token is kept in memory alone.
+
+export class ApiError extends Error {
+  constructor(status, error = {}) {
+    super(error.message || `the daemon answered ${status}`);
+    this.status = status;
+    this.code = error.code || '';
+    this.field = error.field || '';
+    this.confirm = error.confirm || '';
+    this.requestId = error.request_id || '';
+  }
+}
+
+export const events = new EventTarget(); // 'signed-out'; 'up' and 'down': whether the daemon answers
+let token = '';
+let isUp = true;
+
+export function setToken(text) { token = text; }
+export function hasToken() { return token !== ''; }
+
+function tell(up) {
+  if (up === isUp) return;
+  isUp = up;
+  events.dispatchEvent(new Event(up ? 'up' : 'down'));
+}
+
+function headers(more = {}) {
+  return token ? { Authorization: `Bearer ${token}`, ...more } : more;
+}
+
+export function path(...parts) {
+  return `/api/${parts.map((p) => encodeURIComponent(p)).join('/')}`;
+}
+
+async function problem(answer) {
+  let error = {};
+  try { error = (await answer.json()).error || {}; } catch { /* not from the daemon: the status has to do */ }
+  if (answer.status === 401) events.dispatchEvent(new Event('signed-out'));
+  return new ApiError(answer.status, error);
+}
+
+/** The answer itself, for bytes and streams. */
+export async function ask(method, url, { body, bytes, signal, accept } = {}) {
+  const more = {};
+  if (body !== undefined) more['Content-Type'] = 'application/json';
+  if (accept) more.Accept = accept;
+  let answer;
+  try {
+    answer = await fetch(url, { method, headers: headers(more), signal, body: body !== undefined ? JSON.stringify(body) : bytes });
+  } catch (e) {
+    if (e.name !== 'AbortError') tell(false);
+    throw e;
+  }
+  tell(true);
+  if (!answer.ok) throw await problem(answer);
+  return answer;
+}
+
+export async function call(method, url, body, more = {}) {
+  const answer = await ask(method, url, { body, ...more });
+  const text = await answer.text();
+  return text ? JSON.parse(text) : {};
+}
+
+export const get = (url, more) => call('GET', url, undefined, more);
+export const post = (url, body = {}, more) => call('POST', url, body, more);
+
+/** One call of each() per line; pieces are handed over between frames, so that a flood of them leaves the page alive. */
+export async function lines(answer, each) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    const parts = (rest + value).split('\n');
+    rest = parts.pop();
+    for (const line of parts) if (line.trim()) each(JSON.parse(line));
+    if (parts.length > 200) await new Promise((r) => { setTimeout(r); });
+  }
+  if (rest.trim()) each(JSON.parse(rest));
+}
+
+export async function stream(method, url, body, each, signal) {
+  await lines(await ask(method, url, { body, signal, accept: 'application/x-ndjson' }), each);
+}
+
+/** What a person is told about whatever was thrown. */
+export function words(e) {
+  if (e instanceof ApiError) return e.message;
+  return e.name === 'TypeError' ? 'The daemon does not answer.' : String(e.message || e);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of a sandbox: look, drop to upload, download, edit small texts.
+import { h, button, iconButton, icon } from './dom.js';
+import * as api from './api.js';
+import { ask, fail, note } from './dialogs.js';
+import * as format from './format.js';
+
+const EDIT_MAX = 256 * 1024;
+
+const join = (dir, name) => `${dir === '/' ? '' : dir}/${name}`;
+const parent = (dir) => dir.replace(/\/[^/]*$/, '') || '/';
+
+class Files extends HTMLElement {
+  connectedCallback() {
+    this.sandbox = this.getAttribute('sandbox');
+    this.base = api.path('sandboxes', this.sandbox, 'files');
+    this.crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Folder' });
+    this.list = h('ul', { class: 'files', 'aria-label': 'Files' });
+    this.pick = h('input', { type: 'file', multiple: true, hidden: true, onchange: () => this.#upload(this.pick.files) });
+    this.append(h('div', { class: 'bar small' }, this.crumbs, h('span', { class: 'grow' }),
+      button('Upload', { onclick: () => this.pick.click() }, 'up'), button('New folder', { onclick: () => this.#mkdir() }, 'folder'),
+      iconButton('Read again', 'refresh', { onclick: () => this.show(this.folder) }), this.pick), this.list,
+    h('p', { class: 'quiet drop-hint' }, 'Drop files here to upload them into this folder.'));
+    for (const kind of ['dragenter', 'dragover']) this.addEventListener(kind, (e) => { e.preventDefault(); this.classList.add('dropping'); });
+    this.addEventListener('dragleave', (e) => { if (!this.contains(e.relatedTarget)) this.classList.remove('dropping'); });
+    this.addEventListener('drop', (e) => { e.preventDefault(); this.classList.remove('dropping'); this.#upload(e.dataTransfer.files); });
+    this.show('/workspace');
+  }
+
+  #url(file, more = '') { return `${this.base}?path=${encodeURIComponent(file)}${more}`; }
+
+  async show(dir) {
+    let answer;
+    try {
+      answer = await api.get(`${this.base}/list?path=${encodeURIComponent(dir)}`);
+    } catch (e) {
+      if (dir === '/workspace' && e.status === 404) this.show('/');
+      else if (!this.folder) this.list.replaceChildren(h('li', { class: 'empty' }, api.words(e)));
+      else fail(e);
+      return;
+    }
+    this.folder = dir;
+    const parts = dir.split('/').filter(Boolean);
+    this.crumbs.replaceChildren(h('button', { type: 'button', onclick: () => this.show('/') }, '/'), ...parts.map((p, i) => h('button', { type: 'button', onclick: () => this.show(`/${parts.slice(0, i + 1).join('/')}`) }, p)));
+    const entries = answer.entries.sort((a, b) => (b.type === 'folder' || b.type === 'directory') - (a.type === 'folder' || a.type === 'directory') || a.name.localeCompare(b.name));
+    this.list.replaceChildren(...(dir === '/' ? [] : [this.#up()]), ...entries.map((e) => this.#row(e)));
+    if (entries.length === 0) this.list.append(h('li', { class: 'empty' }, 'Nothing in here yet.'));
+    if (answer.more) this.list.append(h('li', { class: 'quiet' }, 'There are more than are shown.'));
+  }
+
+  #up() {
+    return h('li', {}, icon('folder'), h('button', { type: 'button', class: 'link', onclick: () => this.show(parent(this.folder)) }, '..'));
+  }
+
+  #row(e) {
+    const file = join(this.folder, e.name);
+    const isDir = e.type === 'folder' || e.type === 'directory';
+    const open = () => (isDir ? this.show(file) : this.#edit(file, e));
+    return h('li', {}, icon(isDir ? 'folder' : 'file'), h('button', { type: 'button', class: 'link', onclick: open }, e.name),
+      h('span', { class: 'quiet num' }, isDir ? '' : format.bytes(e.size)), h('span', { class: 'quiet mode' }, e.mode),
+      isDir ? h('span', { class: 'bare-button' }) : iconButton(`Download ${e.name}`, 'down', { onclick: () => this.#download(file, e.name) }),
+      iconButton(`Remove ${e.name}`, 'trash', { class: 'danger', onclick: () => this.#remove(file, isDir) }));
+  }
+
+  /** A plain link lets the browser write to the disk as bytes come; with a pasted token the page has to fetch them itself. */
+  async #download(file, name) {
+    const a = h('a', { href: this.#url(file), download: name });
+    if (api.hasToken()) {
+      try {
+        a.href = URL.createObjectURL(await (await api.ask('GET', this.#url(file))).blob());
+      } catch (e) { fail(e); return; }
+    }
+    document.body.append(a);
+    a.click();
+    a.remove();
+  }
+
+  async #upload(files) {
+    const all = [...files];
+    this.pick.value = '';
+    for (const f of all) {
+      try {
+        await api.ask('PUT', this.#url(join(this.folder, f.name)), { bytes: f });
+        note(`${f.name} is in ${this.folder}.`, { kind: 'good' });
+      } catch (e) { fail(e); }
+    }
+    this.show(this.folder);
+  }
+
+  async #mkdir() {
+    const given = await ask({ title: 'New folder', yes: 'Make it', fields: [h('label', { for: 'folder' }, 'Name'), h('input', { id: 'folder', name: 'folder', required: true, autofocus: true })] });
+    if (!given) return;
+    await api.post(`${this.base}/mkdir`, { path: join(this.folder, given.folder) }).catch(fail);
+    this.show(this.folder);
+  }
+
+  async #remove(file, isDir) {
+    const yes = await ask({ title: `Remove ${file}?`, text: isDir ? 'The folder and everything in it go. This cannot be undone.' : 'This cannot be undone.', yes: 'Remove', danger: true });
+    if (!yes) return;
+    await api.call('DELETE', this.#url(file, isDir ? '&recursive=true' : '')).catch(fail);
+    this.show(this.folder);
+  }
+
+  async #edit(file, e) {
+    if (e.size > EDIT_MAX || (e.type !== 'file' && e.type !== 'regular')) { this.#download(file, e.name); return; }
+    let text;
+    try {
+      const bytes = await (await api.ask('GET', this.#url(file))).arrayBuffer();
+      text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    } catch (problem) {
+      if (problem instanceof api.ApiError) fail(problem);
+      else this.#download(file, e.name); // not a text
+      return;
+    }
+    const given = await ask({ title: file, yes: 'Save', fields: [h('textarea', { name: 'text', class: 'code', rows: 18, spellcheck: 'false', 'aria-label': `Text of ${file}`, autofocus: true, value: text })] });
+    if (!given) return;
+    try {
+      await api.ask('PUT', this.#url(file), { bytes: given.text.replaceAll('\r\n', '\n') });
+      note(`${file} is saved.`, { kind: 'good' });
+    } catch (problem) { fail(problem); }
+    this.show(this.folder);
+  }
+}
+customElements.define('cay-files', Files);

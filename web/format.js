@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and times for people.
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
+
+export function bytes(n) {
+  if (!Number.isFinite(n)) return '–';
+  let i = 0;
+  while (n >= 1024 && i < UNITS.length - 1) { n /= 1024; i++; }
+  return `${n >= 100 || i === 0 ? Math.round(n) : n.toFixed(1)} ${UNITS[i]}`;
+}
+
+export function span(ms) {
+  if (!Number.isFinite(ms)) return '–';
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+export function age(at) {
+  const ms = Date.now() - Date.parse(at);
+  return Number.isFinite(ms) ? span(Math.max(1000, ms)).replace(/\.\d/, '') : '–';
+}
+
+export function clock(at) {
+  const t = new Date(at);
+  return Number.isNaN(t.getTime()) ? '–' : t.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+}
+
+export function command(words) {
+  if (!Array.isArray(words)) return String(words ?? '');
+  if (words.length === 3 && words[0] === '/bin/sh' && words[1] === '-c') return words[2];
+  return words.map((w) => (/^[\w@%+=:,./-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`)).join(' ');
+}
+
+export function title(box) {
+  return box.name || box.project_name || box.sandbox_id;
+}

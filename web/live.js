@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of sandboxes as it is now. Events tell that something changed; what it is now is asked for, at most once a second. When the
+// daemon goes away this comes back by itself, more patiently each time.
+import { get, path, stream } from './api.js';
+
+const PAGE = 500;
+const SOON_MS = 150;
+const CALM_MS = 1000;
+const SAMPLES = 60;
+
+async function readAll(signal) {
+  const all = [];
+  let cursor = '';
+  do {
+    const part = await get(`/api/sandboxes?newest_first=true&limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`, { signal });
+    all.push(...part.sandboxes);
+    cursor = part.next || '';
+  } while (cursor && all.length < 10000);
+  return all;
+}
+
+export const pause = (ms) => new Promise((r) => { setTimeout(r, ms); });
+
+export class Live extends EventTarget {
+  boxes = new Map();
+  history = new Map(); // id -> [{at, cpu, memory, pids}]
+  loaded = false;
+  #stop = null;
+  #timer = 0;
+  #readAt = 0;
+  #seq = 0;
+
+  start() {
+    if (this.#stop) return;
+    this.#stop = new AbortController();
+    this.#follow(this.#stop.signal);
+  }
+
+  stop() {
+    this.#stop?.abort();
+    this.#stop = null;
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.boxes.clear();
+    this.history.clear();
+    this.loaded = false;
+    this.#seq = 0;
+  }
+
+  refresh() {
+    if (this.#timer || !this.#stop) return;
+    const wait = Math.max(SOON_MS, CALM_MS - (performance.now() - this.#readAt));
+    this.#timer = setTimeout(() => this.#read().catch(() => {}), wait);
+  }
+
+  async #read() {
+    const { signal } = this.#stop;
+    this.#timer = 0;
+    this.#readAt = performance.now();
+    const all = await readAll(signal);
+    if (signal.aborted) return;
+    this.boxes = new Map(all.map((b) => [b.sandbox_id, b]));
+    for (const id of this.history.keys()) if (!this.boxes.has(id)) this.history.delete(id);
+    this.loaded = true;
+    this.dispatchEvent(new Event('change'));
+  }
+
+  async #follow(signal) {
+    for (let tries = 0; !signal.aborted; tries++) {
+      try {
+        await this.#read();
+        tries = 0;
+        const from = this.#seq ? `after=${this.#seq}` : 'new_only=true';
+        await stream('GET', `/api/events?follow=true&${from}`, undefined, (e) => this.#hear(e), signal);
+      } catch (e) {
+        if (signal.aborted || e.status === 401) return;
+      }
+      await pause(Math.min(5000, 300 * 2 ** Math.min(tries, 5)));
+    }
+  }
+
+  #hear(e) {
+    if (e.seq) this.#seq = e.seq;
+    this.dispatchEvent(new CustomEvent('event', { detail: e }));
+    this.refresh();
+  }
+
+  /** What one uses now; kept for the small curves. */
+  async sample(id) {
+    const s = await get(path('sandboxes', id, 'stats'));
+    const list = this.history.get(id) || [];
+    const last = list.at(-1);
+    const at = performance.now();
+    const cpu = last && s.cpu_us >= last.cpu_us ? (s.cpu_us - last.cpu_us) / 1000 / (at - last.at) : 0;
+    list.push({ at, wall: Date.now() / 1000, cpu_us: s.cpu_us, cpu, memory: s.memory_bytes, pids: s.pids, stats: s });
+    if (list.length > SAMPLES * 5) list.shift();
+    this.history.set(id, list);
+    this.dispatchEvent(new CustomEvent('sample', { detail: id }));
+    return s;
+  }
+}
+
+export const live = new Live();

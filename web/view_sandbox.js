@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sandbox: the terminal on one side, everything else about it in panes on the other. Which pane is open is in the address.
+import { h, setText } from './dom.js';
+import { get, path, words } from './api.js';
+import { actionButtons, showCause } from './actions.js';
+import { live } from './live.js';
+import * as format from './format.js';
+import './terminal.js';
+import './files.js';
+import './activity.js';
+import './charts.js';
+
+const PANES = [
+  ['terminal', 'Terminal', null],
+  ['files', 'Files', 'cay-files'],
+  ['activity', 'Activity', 'cay-activity'],
+  ['processes', 'Processes', 'cay-processes'],
+  ['charts', 'Charts', 'cay-charts'],
+  ['about', 'About', 'cay-about'],
+];
+
+class Sandbox extends HTMLElement {
+  off = new AbortController();
+
+  async connectedCallback() {
+    this.id_ = this.getAttribute('sandbox');
+    this.heading = h('h1', {}, '…');
+    this.state = h('span', { class: 'state' });
+    this.facts = h('span', { class: 'quiet' });
+    this.cause = h('p', { class: 'cause', hidden: true, role: 'status' });
+    this.actions = actionButtons(() => this.box, (verb) => { if (verb === 'destroy') location.hash = '#/sandboxes'; });
+    this.tabs = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panes' }, PANES.map(([name, label]) => h('button', {
+      type: 'button', role: 'tab', id: `tab-${name}`, 'data-pane': name, 'aria-controls': 'pane', onclick: () => this.#go(name),
+    }, label)));
+    this.tabs.addEventListener('keydown', (e) => this.#onKey(e));
+    this.term = h('section', { class: 'half terminal', 'aria-label': 'Terminal' });
+    this.pane = h('section', { class: 'half pane', id: 'pane', role: 'tabpanel', tabindex: -1 });
+    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the sandboxes' }, '←'), this.heading, this.state, this.facts, h('span', { class: 'grow' }), this.actions),
+      this.cause, this.tabs, h('div', { class: 'split' }, this.term, this.pane));
+    live.addEventListener('change', () => this.#update(live.boxes.get(this.id_)), { signal: this.off.signal });
+    try {
+      this.#update(await get(path('sandboxes', this.id_)));
+    } catch (e) {
+      this.replaceChildren(h('div', { class: 'empty' }, h('h1', {}, 'This sandbox is not there'), h('p', {}, words(e)), h('a', { href: '#/sandboxes' }, 'To the sandboxes')));
+      return;
+    }
+    this.onPlace();
+    this.timer = setInterval(() => this.#facts(), 5000);
+  }
+
+  disconnectedCallback() { this.off.abort(); clearInterval(this.timer); }
+
+  #facts() {
+    const b = this.box;
+    setText(this.facts, `${b.template} · ${format.age(b.created_at)} old${b.expires_in_ms ? ` · ${format.span(b.expires_in_ms)} left` : ''}`);
+  }
+
+  #update(box) {
+    if (!box) {
+      if (live.loaded && this.box) {
+        setText(this.state, 'gone');
+        this.state.className = 'state error';
+        this.term.replaceChildren();
+      }
+      return;
+    }
+    const was = this.box?.status;
+    this.box = box;
+    setText(this.heading, format.title(box));
+    document.title = `${format.title(box)} · Cay`;
+    setText(this.state, box.status);
+    this.state.className = `state ${box.status}`;
+    this.#facts();
+    this.actions.setState(box);
+    this.cause.hidden = !box.cause;
+    if (box.cause) showCause(this.cause, box);
+    if (was !== box.status) this.#terminal();
+  }
+
+  /** There is a terminal while there is a box. */
+  #terminal() {
+    const can = ['ready', 'busy', 'paused'].includes(this.box.status);
+    const has = this.term.querySelector('cay-terminal');
+    if (can && !has) {
+      const el = document.createElement('cay-terminal');
+      el.setAttribute('sandbox', this.id_);
+      this.term.replaceChildren(el);
+    } else if (!can) {
+      this.term.replaceChildren(h('p', { class: 'empty' }, `It is ${this.box.status}: start it to get a terminal.`));
+    }
+  }
+
+  #go(name) { location.hash = `#/sandbox/${encodeURIComponent(this.id_)}?pane=${name}`; }
+
+  onPlace() {
+    const query = new URLSearchParams(location.hash.split('?')[1] || '');
+    const narrow = matchMedia('(max-width: 900px)').matches;
+    const name = PANES.some(([n]) => n === query.get('pane')) ? query.get('pane') : narrow ? 'terminal' : 'files';
+    this.dataset.pane = name;
+    for (const tab of this.tabs.children) {
+      const here = tab.dataset.pane === name;
+      tab.setAttribute('aria-selected', String(here));
+      tab.tabIndex = here ? 0 : -1;
+    }
+    this.pane.setAttribute('aria-labelledby', `tab-${name}`);
+    const element = PANES.find(([n]) => n === name)[2];
+    if (element && this.pane.firstChild?.localName !== element) {
+      const el = document.createElement(element);
+      el.setAttribute('sandbox', this.id_);
+      this.pane.replaceChildren(el);
+    }
+    if (!element && !narrow) this.term.querySelector('textarea')?.focus();
+  }
+
+  #onKey(e) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!step) return;
+    const i = PANES.findIndex(([n]) => n === this.dataset.pane);
+    const [next] = PANES[(i + step + PANES.length) % PANES.length];
+    this.#go(next);
+    this.tabs.querySelector(`[data-pane=${next}]`).focus();
+  }
+}
+
+class About extends HTMLElement {
+  async connectedCallback() {
+    const box = await get(path('sandboxes', this.getAttribute('sandbox'))).catch(() => null);
+    if (!box) return;
+    const l = box.limits;
+    const rows = [['Id', box.sandbox_id], ['Name', box.name], ['Owner', box.owner], ['Template', box.template], ['Engine', box.engine], ['Network', box.network],
+      ['Created', new Date(box.created_at).toLocaleString()], ['Workspace', box.workspace.mapped ? `${box.workspace.path} (${box.workspace.mode})` : box.workspace.inside],
+      ['Memory', format.bytes(l.memory_bytes)], ['Processors', l.cpu_milli / 1000], ['Processes', l.pids], ['Disk', format.bytes(l.disk_bytes)], ['Open files', l.files],
+      ['Limits left out', box.limits_skipped.join(', ')], ['Labels', Object.entries(box.labels).map(([k, v]) => `${k}=${v}`).join(', ')]];
+    this.append(h('dl', { class: 'facts wide' }, rows.filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), h('dd', {}, String(v))])));
+  }
+}
+customElements.define('cay-about', About);
+customElements.define('cay-sandbox', Sandbox);
