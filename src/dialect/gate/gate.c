@@ -79,7 +79,8 @@ void cay_gate_make_id(char ret[CAY_GATE_ID + 1])
 static bool is_health(const struct cay_http_request *req)
 {
         return strncmp(req->target.path, "/api/health", 11) == 0 ||
-               strcmp(req->target.path, "/health") == 0 || strcmp(req->target.path, "/healthz") == 0;
+               strcmp(req->target.path, "/health") == 0 || strcmp(req->target.path, "/healthz") == 0 ||
+               strcmp(req->target.path, "/sandbox/health") == 0;
 }
 
 static unsigned check_host(const struct cay_gate *g, const struct cay_http_request *req,
@@ -194,7 +195,7 @@ static void check_caller(struct cay_gate *g, const struct cay_http_request *req,
         } else if (req->peer.is_unix) {
                 cay_caller_from_uid(&v->caller, (unsigned)req->peer.cred.uid, g->env.own_uid);
                 v->is_known = true;
-        } else {
+        } else if (!v->port.port) { /* a sandbox's page has a cookie of its own */
                 v->is_known = check_session(g, req, v, &v->caller);
         }
 }

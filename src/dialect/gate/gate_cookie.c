@@ -15,7 +15,8 @@
  */
 void cay_gate_cookie_name(char ret[CAY_GATE_COOKIE_NAME], bool is_tls, uint16_t port)
 {
-        snprintf(ret, CAY_GATE_COOKIE_NAME, "%scay_session_%u", is_tls ? "__Host-" : "", (unsigned)port);
+        snprintf(ret, CAY_GATE_COOKIE_NAME, "%s" CAY_GATE_SESSION_NAME "%u", is_tls ? "__Host-" : "",
+                 (unsigned)port);
 }
 
 int cay_gate_cookie_find(const char *field, const char *name, const char **ret, size_t *ret_len)

@@ -80,8 +80,13 @@ bool cay_port_cookie_find(const struct cay_http_request *req, const char **ret, 
                cay_gate_cookie_find(field, cookie_name(req->peer.is_tls), ret, ret_len) == 1;
 }
 
+/* The port's own, by its whole name; a session's, by the beginning (no browser sends one here, but others may). */
 bool cay_port_cookie_is_ours(const char *cookie)
 {
+        size_t prefix = strncmp(cookie, "__Host-", 7) == 0 ? 7 : 0;
+
+        if (strncmp(cookie + prefix, CAY_GATE_SESSION_NAME, strlen(CAY_GATE_SESSION_NAME)) == 0)
+                return true;
         for (unsigned i = 0; i < 2; i++) {
                 const char *name = cookie_name(i == 1);
                 size_t len = strlen(name);

@@ -29,7 +29,8 @@ struct cay_port_host {
 bool cay_port_host_read(const struct cay_config_list *domains, const char *host, struct cay_port_host *ret);
 /* Ours among the cookies of such a host: where its value is. */
 bool cay_port_cookie_find(const struct cay_http_request *req, const char **ret, size_t *ret_len);
-bool cay_port_cookie_is_ours(const char *cookie); /* "name=value…" */
+bool cay_port_cookie_is_ours(
+        const char *cookie); /* "name=value…": a port's or a session's, nothing for the sandbox */
 /* Did a page of that host itself ask, or somebody who followed a link? Old browsers do not say. */
 bool cay_port_page_is_own(const struct cay_http_request *req);
 /* A field of the answer that gives the cookie. */

@@ -13,6 +13,7 @@ bool cay_gate_origin_is_fine(const struct cay_config *c, const regex_t *regex, c
                              const char *self);
 
 #define CAY_GATE_COOKIE_NAME 40
+#define CAY_GATE_SESSION_NAME "cay_session_" /* the port follows; "__Host-" in front behind TLS */
 void cay_gate_cookie_name(char ret[CAY_GATE_COOKIE_NAME], bool is_tls, uint16_t port);
 /* Where a cookie's value is in a Cookie field: 1; 0: not there; -1: more than once, and who knows which is whose. */
 int cay_gate_cookie_find(const char *field, const char *name, const char **ret, size_t *ret_len);

@@ -10,16 +10,17 @@
 #include "dialect/rest/rest_error.h"
 #include "dialect/rest/rest_fill.h"
 #include "dialect/rest/rest_login.h"
+#include "dialect/rest/rest_openapi.h"
 #include "dialect/rest/rest_proxy.h"
 #include "dialect/rest/rest_reference.h"
 #include "dialect/rest/rest_ws.h"
 #include "http/router.h"
 
-#define PAGES 4u
+#define PAGES 5u
 
 /* Our own pages and answers load nothing but our own style sheet and script, and nobody frames them. */
 static const char own_policy[] = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src "
-                                 "'self'; frame-ancestors 'none'; base-uri 'none'; "
+                                 "'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
                                  "form-action 'none'";
 
 struct page {
@@ -53,26 +54,37 @@ static int make_script(struct cay_buf *out)
 }
 
 static const struct page pages[PAGES] = {
-        { "GET /", "text/html; charset=utf-8", cay_reference_html },
+        { "GET /reference", "text/html; charset=utf-8", cay_reference_html },
         { "GET /api/reference", CAY_REST_JSON, cay_reference_json },
+        { "GET /api/openapi.json", CAY_REST_JSON, cay_openapi_put },
         { "GET /reference.css", "text/css; charset=utf-8", make_css },
         { "GET /login.js", "text/javascript; charset=utf-8", make_script },
 };
 
-static int add_op(struct cay_rest *r, const struct cay_op *op, struct cay_route *routes, unsigned *count)
+/* With and without a slash behind it. */
+static int add_slashed(struct cay_rest *r, const char *row, const struct target *t, struct cay_route *routes,
+                       unsigned *count)
 {
-        size_t len = strlen(op->route);
-        struct target *t = cay_arena_alloc(&r->mem, sizeof(*t));
+        size_t len = strlen(row);
         char *slashed = cay_arena_alloc(&r->mem, len + 2);
 
-        if (!t || !slashed)
+        if (!slashed)
                 return -1;
-        t->op = op;
-        memcpy(slashed, op->route, len);
+        memcpy(slashed, row, len);
         slashed[len] = '/';
-        routes[(*count)++] = (struct cay_route){ .row = op->route, .owner = t };
+        routes[(*count)++] = (struct cay_route){ .row = row, .owner = t };
         routes[(*count)++] = (struct cay_route){ .row = slashed, .owner = t };
         return 0;
+}
+
+static int add_op(struct cay_rest *r, const struct cay_op *op, struct cay_route *routes, unsigned *count)
+{
+        struct target *t = cay_arena_alloc(&r->mem, sizeof(*t));
+
+        if (!t)
+                return -1;
+        t->op = op;
+        return add_slashed(r, op->route, t, routes, count);
 }
 
 static int add_page(struct cay_rest *r, unsigned i, struct cay_route *routes, unsigned *count)
@@ -106,8 +118,7 @@ static int add_more(struct cay_rest *r, const struct cay_rest_more *more, struct
         if (!t)
                 return -1;
         t->more = more;
-        routes[(*count)++] = (struct cay_route){ .row = more->row, .owner = t };
-        return 0;
+        return add_slashed(r, more->row, t, routes, count);
 }
 
 int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect *dialects,
@@ -124,7 +135,7 @@ int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect
                 more += dialects[i].count;
         r->world = world;
         cay_arena_init(&r->mem, 256u * 1024);
-        routes = cay_arena_array(&r->mem, 2 * cay_op_count + PAGES + 1 + more, sizeof(*routes));
+        routes = cay_arena_array(&r->mem, 2 * cay_op_count + PAGES + 1 + 2 * more, sizeof(*routes));
         ok = routes != NULL;
         for (unsigned i = 0; ok && i < cay_op_count; i++)
                 ok = add_op(r, cay_ops[i], routes, &count) == 0;
@@ -208,7 +219,7 @@ static void refuse_route(struct cay_http_request *req, const struct cay_route_ma
         char allow[CAY_ROUTE_ALLOW_MAX];
 
         if (m->allowed == 0) {
-                cay_rest_refuse(req, 404, "there is nothing at this path; / lists what there is",
+                cay_rest_refuse(req, 404, "there is nothing at this path; /reference lists what there is",
                                 v->request_id);
                 return;
         }

@@ -2,7 +2,7 @@
 /*
  * REST: requests under /api become calls of ops, and back. Contains no behaviour of its own. Routes come from the op table; each is
  * known with and without a slash behind it. Path, query and JSON body fill one struct; a field that comes twice is refused.
- * "/" is the reference page, made from the same table. Rows of other dialects share the router, and whoever is not let in hears the same.
+ * "/reference" is the reference page, made from the same table. Rows of other dialects share the router, and whoever is not let in hears the same.
  */
 #pragma once
 

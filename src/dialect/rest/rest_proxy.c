@@ -49,13 +49,22 @@ bool cay_proxy_passes(const char *field, bool is_answer)
         };
         static const char *const requests[] = { "Host", "Authorization", "Cookie", "Proxy-Authorization",
                                                 "Forwarded" };
-        static const char *const answers[] = { "Set-Cookie",
-                                               "Content-Security-Policy",
-                                               "X-Request-Id",
-                                               "Clear-Site-Data",
-                                               "Strict-Transport-Security",
-                                               "WWW-Authenticate",
-                                               "Service-Worker-Allowed" };
+        /* Also what a browser keeps for the whole host, or tells others about it. */
+        static const char *const answers[] = {
+                "Set-Cookie",
+                "Content-Security-Policy",
+                "X-Request-Id",
+                "Clear-Site-Data",
+                "Strict-Transport-Security",
+                "WWW-Authenticate",
+                "Service-Worker-Allowed",
+                "Alt-Svc",
+                "NEL",
+                "Report-To",
+                "Reporting-Endpoints",
+                "Public-Key-Pins",
+                "Accept-CH",
+        };
         const char *const *more = is_answer ? answers : requests;
         size_t count = is_answer ? CAY_COUNT(answers) : CAY_COUNT(requests);
 
