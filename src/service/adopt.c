@@ -456,7 +456,10 @@ static void sort_layers(struct cay_service *s)
                 free(u.ids);
                 return;
         }
-        for (unsigned i = 0; i < u.count; i++) {
+        if (s->env.keeps_unowned && u.count > 0)
+                cay_log_warn("files without a sandbox are left: the database was damaged",
+                             "count=%u first=%s", u.count, u.ids[0]);
+        for (unsigned i = 0; i < u.count && !s->env.keeps_unowned; i++) {
                 s->report.layers_removed++;
                 cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
                 cay_errand_remove_box(s, u.ids[i], false);

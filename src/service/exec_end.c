@@ -31,9 +31,19 @@ static void fill_limits(struct cay_exec *x)
         f->cpu_limit_ms = x->cpu_time_ms;
 }
 
+static void count_end(struct cay_exec *x)
+{
+        struct cay_service_meter *m = &x->service->meter;
+
+        m->exec_ends[x->cause]++;
+        m->exec_cpu_us += x->cpu_us;
+        cay_histogram_add(&m->exec_run, x->wall_us);
+}
+
 static void judge(struct cay_exec *x)
 {
         struct cay_verdict verdict;
+        bool is_first = !x->judged;
 
         x->judged = true;
         fill_limits(x);
@@ -51,6 +61,8 @@ static void judge(struct cay_exec *x)
                 x->output_first = x->spool.oldest;
                 x->output_end = x->spool.end;
         }
+        if (is_first)
+                count_end(x);
 }
 
 /* Storing */

@@ -4,13 +4,14 @@
  *
  * Theory of operation. A piece is in the spool before it is acknowledged, and acknowledged only while the spool has room for all that may
  * still come. The slowest watcher that holds is the wall; when it lags a whole spool behind, acknowledgements stop, init's ring fills,
- * the command's write blocks. Of a command that outlived its front nothing is let go until one that holds is back, or
- * CAY_SERVICE_AWAIT_MS have passed. A piece that the disk does not take (it is full) waits in memory, at most one window of each
+ * the command's write blocks. Of a command that outlived its front, and of one in the background whose last watcher that holds
+ * has left, nothing is let go until one that holds is back, or CAY_SERVICE_AWAIT_MS have passed. A piece that the disk does not take (it is full) waits in memory, at most one window of each
  * stream, with the same effect on the command, and is tried again.
  */
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "service/service_priv.h"
 
 /* What a watcher has taken may lie in buffers of this process, and is lost with it: so much (1 MiB of 8) stays behind each. */
@@ -257,6 +258,20 @@ void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_vie
         cay_exec_fill_view(w->exec, ret);
 }
 
+/* Its connection may have broken: who comes back soon finds all that it has not read. */
+static void await(struct cay_exec *x, const struct cay_exec_watcher *left)
+{
+        uint64_t behind = x->spool.keep / BEHIND_PART;
+
+        if (!left->holds || !x->background || x->state == CAY_EXEC_ENDED || x->ending ||
+            x->force_at_ms != 0 || x->spool.fd < 0 || wall(x) != UINT64_MAX)
+                return;
+        x->awaited = true;
+        x->awaited_from = left->at > behind ? left->at - behind : 0;
+        x->awaited_until_ms = cay_clock_ms() + CAY_SERVICE_AWAIT_MS;
+        cay_tick_by(x->service, CAY_SERVICE_AWAIT_MS);
+}
+
 void cay_service_exec_unwatch(struct cay_exec_watcher *w)
 {
         struct cay_exec *x = cay_take(w->exec);
@@ -272,6 +287,7 @@ void cay_service_exec_unwatch(struct cay_exec_watcher *w)
         w->next = NULL;
         x->watcher_count--;
         if (x->sandbox != NULL) {
+                await(x, w);
                 cay_exec_release(x);
                 cay_exec_close_spool(x);
         }

@@ -3,10 +3,10 @@
  * Starting a command.
  *
  * Theory of operation. Checked whole, then: a claim of the client's is looked up; a user that has a name is looked up in the box's
- * /etc/passwd; then the spool is made, OPEN leaves for the box and the record for the store, at the same time. The call is answered when
- * the record is stored and init has answered. A process that dies before the record is stored leaves a channel that the next
- * front does not know, and ends; one that dies after it finds both. A commit that fails closes the channel, which ends
- * the command.
+ * /etc/passwd; then OPEN leaves for the box, and while the box works the spool is made and the record leaves for the store. The call is
+ * answered when the record is stored and init has answered. A process that dies before the record is stored leaves a channel that the
+ * next front does not know, and ends; one that dies after it finds both. A spool that cannot be made and a commit that fails close the
+ * channel, which ends the command.
  */
 #include <errno.h>
 
@@ -32,6 +32,7 @@ void cay_exec_maybe_answer(struct cay_exec *x)
         if (x->call == NULL || !x->stored || (!x->opened && x->state != CAY_EXEC_ENDED))
                 return;
         answer(x, &fine);
+        cay_histogram_add(&x->service->meter.exec_start, (cay_clock_ns() - x->asked_ns) / 1000);
         x->fresh_until_ms = cay_clock_ms() + (x->background ? 0 : CAY_SERVICE_FRESH_MS);
         cay_tick_by(x->service, x->background ? 0 : CAY_SERVICE_FRESH_MS);
 }
@@ -211,32 +212,44 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
         return 0;
 }
 
+static int make_spool(struct cay_exec *x, struct cay_error *err)
+{
+        const struct cay_service_env *env = &x->service->env;
+        char name[2 * CAY_NAME_MAX + 2];
+        int r;
+
+        cay_exec_spool_name(x, name);
+        r = cay_spool_create(&x->spool, env->spool_dir, name,
+                             env->spool_bytes > 0 ? env->spool_bytes : CAY_SERVICE_SPOOL_BYTES,
+                             CAY_BOX_WINDOW);
+        if (r < 0)
+                return cay_fail_sys(err, r == -ENOSPC || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL, r,
+                                    "make room for the command's output");
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_spooled);
+        return 0;
+}
+
+/* The box first: while it forks, we make the file and the record. What it says is not read before the loop goes on. */
 static void launch(struct cay_exec *x)
 {
         struct cay_service *s = x->service;
-        char name[2 * CAY_NAME_MAX + 2];
         struct cay_error err = { 0 };
-        int r;
 
         if (cay_sandbox_check_usable(x->sandbox, &err) < 0) { /* things may have changed while we looked up */
                 cay_exec_refuse(x, &err);
                 return;
         }
-        cay_exec_spool_name(x, name);
-        r = cay_spool_create(&x->spool, s->env.spool_dir, name,
-                             s->env.spool_bytes > 0 ? s->env.spool_bytes : CAY_SERVICE_SPOOL_BYTES,
-                             CAY_BOX_WINDOW);
-        if (r < 0)
-                cay_fail_sys(&err, r == -ENOSPC || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL, r,
-                             "make room for the command's output");
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_spooled);
         x->started_wall_ms = cay_service_wall(s);
         x->deadline_ms = x->timeout_ms > 0 ? cay_service_now(s) + x->timeout_ms : 0;
-        if (r < 0 || send_open(x, &err) < 0) {
+        if (send_open(x, &err) < 0) {
                 cay_exec_refuse(x, &err);
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_exec_sent);
+        if (make_spool(x, &err) < 0) { /* closes the channel, which ends the command */
+                cay_exec_refuse(x, &err);
+                return;
+        }
         s->execs_started++;
         x->oom_before = x->sandbox->oom_seen;
         x->pids_before = x->sandbox->pids_seen;
@@ -476,6 +489,7 @@ void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const c
         }
         cay_str_copy(c->id, sizeof(c->id), x->id);
         x->call = c;
+        x->asked_ns = cay_clock_ns();
         x->fresh = true;
         cay_exec_list_add(sb, x);
         cay_sandbox_use(sb);

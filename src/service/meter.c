@@ -2,8 +2,9 @@
 /* Histograms. */
 #include "service/meter.h"
 
-const uint32_t cay_histogram_bounds_ms[CAY_METER_BUCKETS] = { 1,   2,   5,    10,   20,   50,    100,   200,
-                                                              500, 1000, 2000, 5000, 10000, 30000, 60000, 300000 };
+const uint32_t cay_histogram_bounds_ms[CAY_METER_BUCKETS] = { 1,     2,     5,     10,    20,   50,
+                                                              100,   200,   500,   1000,  2000, 5000,
+                                                              10000, 30000, 60000, 300000 };
 
 void cay_histogram_add(struct cay_histogram *h, uint64_t us)
 {

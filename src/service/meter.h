@@ -8,7 +8,7 @@
 
 #define CAY_METER_BUCKETS 16u
 
-struct cay_histogram { /* times, on the monotonic clock */
+struct cay_histogram {                           /* times, on the monotonic clock */
         uint64_t buckets[CAY_METER_BUCKETS + 1]; /* not added up; the last: beyond all bounds */
         uint64_t count, sum_us;
 };

@@ -154,6 +154,7 @@ void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_
 {
         assert(sb->story == CAY_STORY_NONE);
         sb->story = story;
+        sb->begun_ns = cay_clock_ns();
         sb->why = (struct cay_error){ 0 };
         cay_sandbox_join(sb, c);
         if (c != NULL)

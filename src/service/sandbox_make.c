@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "service/service_priv.h"
@@ -195,6 +196,9 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
                 return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.80s'", sb->template_name);
         }
         sb->template_kind = spec->template_kind;
+        spec->image = s->env.image_of != NULL ? s->env.image_of(s->env.ctx, sb->template_name) : NULL;
+        spec->owner = sb->owner;
+        spec->template_name = sb->template_name;
         if (sb->has_workspace) {
                 if (sb->workspace_fd < 0 && sb->workspace_root == 0)
                         return cay_fail(err, CAY_CONFLICT,
@@ -309,6 +313,7 @@ static void on_ready_stored(struct cay_errand *e, const struct cay_error *err)
         cay_claim_release(sb->service, sb->owner, sb->claim);
         sb->claim[0] = '\0';
         cay_sandbox_move(sb, CAY_STATE_READY);
+        cay_histogram_add(&sb->service->meter.create, (cay_clock_ns() - sb->begun_ns) / 1000);
         cay_tick_by(sb->service, 0);
         cay_sandbox_finish(sb, NULL);
 }

@@ -159,6 +159,11 @@ static void ask_engine(struct cay_service *s, struct cay_service_health *ret)
         cay_str_copy(ret->engine_why, sizeof(ret->engine_why), ret->engine_up ? "" : err.msg);
 }
 
+const struct cay_service_meter *cay_service_meter(const struct cay_service *s)
+{
+        return &s->meter;
+}
+
 void cay_service_health(struct cay_service *s, struct cay_service_health *ret)
 {
         *ret = (struct cay_service_health){

@@ -33,6 +33,7 @@
 #include "core/port_engine.h"
 #include "core/port_store.h"
 #include "core/state.h"
+#include "service/meter.h"
 
 #define CAY_SERVICE_PAIRS_MAX 256 /* of labels, of metadata, of env */
 #define CAY_SERVICE_TEXT_MAX                                                                                 \
@@ -63,6 +64,7 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         const struct cay_clock *clock; /* wall time for people */
         int spool_dir;        /* folder of its own: one file per command with output; swept at start */
         unsigned node, epoch; /* in every id (base/id.h) */
+        bool keeps_unowned;   /* the store may have lost records: files that none knows of are left alone */
 
         unsigned max_alive;       /* sandboxes with a box, all owners; 0: 10 */
         unsigned max_alive_owner; /* of one owner; 0: only the total counts */
@@ -77,6 +79,8 @@ struct cay_service_env { /* borrowed: everything outlives the service */
          */
         int (*open_template)(void *ctx, const char *name, enum cay_template_kind *ret_kind, int *ret_fd,
                              struct cay_error *err);
+        /* The image that a template names, for engines that take images; borrowed until the next round. May be NULL, and give NULL: none. */
+        const char *(*image_of)(void *ctx, const char *name);
         /*
          * Reads back, at start-up, JSON texts that the service wrote: fills args by the table (json/json_in.h does that). *ret_doc is
          * what the filled struct points into, until free_json.
@@ -301,6 +305,7 @@ struct cay_service_health {
 };
 
 void cay_service_health(struct cay_service *s, struct cay_service_health *ret);
+const struct cay_service_meter *cay_service_meter(const struct cay_service *s);
 const char *cay_service_engine_name(const struct cay_service *s);
 /* Looks at deadlines and links now instead of at the next tick: after a clock was moved, and in tests. */
 void cay_service_tick(struct cay_service *s);

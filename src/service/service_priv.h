@@ -142,6 +142,7 @@ struct cay_sandbox {
 
         /* the story */
         enum cay_story story;
+        uint64_t begun_ns;                      /* of that; monotonic */
         struct cay_service_call *calls;         /* answered when it is over */
         struct cay_service_call *destroy_calls; /* wait for it, then destroy */
         bool destroy_wanted;
@@ -225,12 +226,13 @@ struct cay_exec {
         unsigned hints;
         char cause_text[200];
         uint64_t wall_us, cpu_us, memory_peak, cut_bytes;
+        uint64_t asked_ns; /* monotonic */
 
         struct cay_spool spool;                                  /* open while it runs or is read */
         uint64_t output_first, output_end, out_bytes, err_bytes; /* as of the last time it was open */
         bool fresh;              /* nobody could watch it yet: nothing of it is let go */
         uint64_t fresh_until_ms; /* monotonic */
-        bool awaited; /* adopted, and whoever watched it is not back: nothing from awaited_from on is let go */
+        bool awaited; /* whoever watched it may come back: nothing from awaited_from on is let go */
         uint64_t awaited_from, awaited_until_ms; /* monotonic */
         uint64_t owed[CAY_SPOOL_STREAMS];        /* received, not acknowledged */
         struct cay_buf pending;                  /* could not be written: stream, length, bytes… */
@@ -267,6 +269,7 @@ struct cay_service {
         uint64_t tick_at_ms; /* monotonic; 0: not armed */
         unsigned adopting;   /* stories of the start that are under way */
         uint64_t creates, create_failures, execs_started, adoptions, relinks;
+        struct cay_service_meter meter;
 };
 
 /* service.c */

@@ -161,7 +161,7 @@ static bool is_sound(const struct cay_spool *sp)
                (sp->run_first < sp->run_end || sp->end == 0);
 }
 
-/* What is only in memory: the last run's stream, and where the second one starts. */
+/* What is only in memory: the last run's stream and start, and where the second one starts. */
 static int look_at_runs(struct cay_spool *sp)
 {
         uint64_t start;
@@ -174,6 +174,7 @@ static int look_at_runs(struct cay_spool *sp)
         r = read_run(sp, sp->run_end - 1, &start, &sp->stream);
         if (r < 0 || start >= sp->end)
                 return r < 0 ? r : -EBADMSG;
+        sp->last = start;
         if (sp->run_end - sp->run_first < 2)
                 return 0;
         return read_run(sp, sp->run_first + 1, &sp->second, &stream);
@@ -301,6 +302,7 @@ int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size
                         next.second = sp->end;
                 next.run_end++;
                 next.stream = stream;
+                next.last = sp->end;
         }
         if (r == 0)
                 r = write_bytes(sp, bytes, len);
@@ -321,6 +323,12 @@ static int find_run(const struct cay_spool *sp, struct cay_spool_place *place, u
         unsigned stream;
         int r;
 
+        if (place->at >= sp->last) { /* no need to ask the file */
+                place->run = sp->run_end - 1;
+                *ret_next = sp->end;
+                *ret_stream = sp->stream;
+                return 0;
+        }
         if (place->run >= low && place->run < high) { /* mostly this run, or the one after it */
                 r = read_run(sp, place->run, &start, &stream);
                 if (r == 0 && start <= place->at)

@@ -44,6 +44,7 @@ struct cay_spool {
         uint64_t run_first, run_end; /* runs [first, end), counted since the start */
         uint64_t second;             /* start of run_first + 1; UINT64_MAX: there is none */
         unsigned stream;             /* of the last run */
+        uint64_t last;               /* start of the last run, where most readers are */
 };
 
 struct cay_spool_place { /* where a reader is; zeroed to begin with */

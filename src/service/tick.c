@@ -65,7 +65,7 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
                 x->fresh = false;
                 cay_exec_release(x);
         }
-        if (x->awaited && mono_ms >= x->awaited_until_ms) {
+        if (x->awaited && (mono_ms >= x->awaited_until_ms || x->force_at_ms != 0)) {
                 x->awaited = false;
                 cay_exec_release(x);
         }

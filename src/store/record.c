@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
@@ -89,6 +90,7 @@ static const struct cay_record_table tables[] = {
                                 .order = "created_wall_ms",
                                 .backwards = "rowid DESC",
                                 .is_numbered = true,
+                                .is_updated = true,
                                 .is_dropped = true },
         [CAY_STORE_EXEC] = { .name = "execs",
                              TABLE(exec),
@@ -97,6 +99,7 @@ static const struct cay_record_table tables[] = {
                              .order = "started_wall_ms",
                              .backwards = "rowid DESC",
                              .is_numbered = true,
+                             .is_updated = true,
                              .is_dropped = true },
         [CAY_STORE_CLAIM] = { .name = "claims",
                               TABLE(claim),
@@ -309,16 +312,56 @@ void cay_record_names(const struct cay_record_table *t, char buf[CAY_RECORD_NAME
                                         t->columns[i].name);
 }
 
+struct sql {
+        char *text;
+        size_t len;
+};
+
+static void add(struct sql *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct sql *q, const char *fmt, ...)
+{
+        va_list args;
+
+        if (q->len >= CAY_RECORD_SQL_MAX)
+                return;
+        va_start(args, fmt);
+        q->len += (size_t)vsnprintf(q->text + q->len, CAY_RECORD_SQL_MAX - q->len, fmt, args);
+        va_end(args);
+}
+
+/* What a row is found and ordered by stays as it was: an index that is not touched is a page that is not written. */
+static bool is_fixed(const struct cay_record_table *t, const char *column)
+{
+        return strcmp(column, t->id) == 0 || strcmp(column, t->order) == 0 ||
+               (t->sandbox && strcmp(column, t->sandbox) == 0);
+}
+
+static void add_update(struct sql *q, const struct cay_record_table *t)
+{
+        const char *comma = "";
+
+        add(q, " ON CONFLICT(%s) DO UPDATE SET ", t->id);
+        for (unsigned i = 0; i < t->count; i++) {
+                const char *name = t->columns[i].name;
+
+                if (is_fixed(t, name))
+                        continue;
+                add(q, "%s%s=excluded.%s", comma, name, name);
+                comma = ",";
+        }
+}
+
 void cay_record_insert_sql(const struct cay_record_table *t, char sql[CAY_RECORD_SQL_MAX])
 {
         char names[CAY_RECORD_NAMES_MAX];
-        size_t len;
+        struct sql q = { .text = sql };
 
         cay_record_names(t, names);
-        len = (size_t)snprintf(sql, CAY_RECORD_SQL_MAX, "INSERT OR REPLACE INTO %s(%s) VALUES(", t->name,
-                               names);
-        for (unsigned i = 0; i < t->count && len < CAY_RECORD_SQL_MAX; i++)
-                len += (size_t)snprintf(sql + len, CAY_RECORD_SQL_MAX - len, "%s", i > 0 ? ",?" : "?");
-        if (len < CAY_RECORD_SQL_MAX)
-                snprintf(sql + len, CAY_RECORD_SQL_MAX - len, ")");
+        add(&q, "INSERT %sINTO %s(%s) VALUES(", t->is_updated ? "" : "OR REPLACE ", t->name, names);
+        for (unsigned i = 0; i < t->count; i++)
+                add(&q, "%s", i > 0 ? ",?" : "?");
+        add(&q, ")");
+        if (t->is_updated)
+                add_update(&q, t);
 }

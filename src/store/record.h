@@ -30,6 +30,7 @@ struct cay_record_table {
         unsigned count;
         bool is_numbered;    /* order is a number */
         bool is_dropped;     /* drop is allowed */
+        bool is_updated;     /* put again and again: in place, but for what it is found and ordered by */
         size_t size;         /* of the record's struct */
         const char *id;      /* column that query.id and drop name */
         const char *sandbox; /* columns that queries filter by; NULL: has none */
@@ -49,7 +50,10 @@ int cay_record_bind(const struct cay_record_table *t, const void *record, sqlite
 void *cay_record_read(const struct cay_record_table *t, sqlite3_stmt *stmt, struct cay_arena *mem);
 /* "id, name, …" into buf; the column names of every table together fit easily. */
 #define CAY_RECORD_NAMES_MAX 512
-#define CAY_RECORD_SQL_MAX 1024
+#define CAY_RECORD_SQL_MAX 2048
 void cay_record_names(const struct cay_record_table *t, char buf[CAY_RECORD_NAMES_MAX]);
-/* "INSERT OR REPLACE INTO … VALUES(?,…)", parameters as cay_record_bind fills them. */
+/*
+ * "INSERT OR REPLACE INTO … VALUES(?,…)", parameters as cay_record_bind fills them. Replacing is a delete and an insert, in the table and in
+ * all its indexes; rows that change often are updated instead ("ON CONFLICT…").
+ */
 void cay_record_insert_sql(const struct cay_record_table *t, char sql[CAY_RECORD_SQL_MAX]);

@@ -3,9 +3,11 @@
 
 #include "store/store_sqlite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,6 +113,25 @@ static int open_or_mend(struct cay_store_sqlite *s, const struct cay_store_sqlit
         return open_database(s, &is_new, err);
 }
 
+/* Until somebody has taken away what was moved aside, records may be missing that things on disk belong to. */
+static bool has_damaged_file(int dirfd)
+{
+        int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *e;
+        bool found = false;
+
+        if (!dir) {
+                if (fd >= 0)
+                        close(fd);
+                return true; /* who cannot look does not throw away */
+        }
+        while (!found && (e = readdir(dir)) != NULL)
+                found = strncmp(e->d_name, CAY_STORE_FILE ".damaged", strlen(CAY_STORE_FILE ".damaged")) == 0;
+        closedir(dir);
+        return found;
+}
+
 struct found_mark {
         struct cay_timeline_mark mark;
         bool is_there;
@@ -145,6 +166,7 @@ static int open_all(struct cay_store_sqlite *s, const struct cay_store_sqlite_en
         if (open_folder(s, env->folder, err) < 0 || lock_folder(s, env->folder, err) < 0 ||
             open_or_mend(s, env, report, err) < 0 || resume_time(s, env->clock, err) < 0)
                 return -1;
+        report->has_damaged_file = has_damaged_file(s->dirfd);
         cay_reserve_open(&s->apply.reserve, s->dirfd, "state.reserve");
         cay_reserve_take(&s->apply.reserve, cay_clock_ms());
         if (cay_db_open(&s->reader, s->path, CAY_DB_READ, err) < 0)

@@ -34,6 +34,7 @@ struct cay_store_sqlite_env {
 struct cay_store_sqlite_report { /* what open met, for the log */
         bool is_new;
         bool was_damaged;
+        bool has_damaged_file;               /* one that was moved aside, now or earlier, still lies there */
         char moved_to[128];                  /* the name, in the folder, of the damaged file */
         char damage[160];                    /* what SQLite said */
         unsigned kept[CAY_STORE_KIND_COUNT]; /* records carried over, by kind */

@@ -24,6 +24,8 @@
 #define JOURNAL_MIB "4" /* the least that there is with blocks of this size */
 #define JOURNAL_BYTES (4u << 20)
 #define FORMAT_MS 30000
+#define INCOMPAT_AT 1120 /* in an image: features of ext4 that must be known, 32 bits, the lowest first */
+#define INCOMPAT_RECOVER 0x04u /* "its journal has to be replayed": it was mounted when the machine stopped */
 
 bool sys_layer_image_can(void)
 {
@@ -117,12 +119,20 @@ int sys_layer_image_format(int file, uint64_t bytes, uint64_t inodes, bool journ
 int sys_layer_image_mend(int file)
 {
         char path[32];
-        char *const argv[] = { "e2fsck", "-p", path, NULL };
+        char *const argv[] = { "e2fsck", "-f", "-p", path, NULL };
         int r;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
         r = run_on(file, E2FSCK, argv);
         return r > E2FSCK_MENDED ? -EUCLEAN : r < 0 ? r : 0;
+}
+
+bool sys_layer_image_is_unclean(int file)
+{
+        uint8_t incompat[4];
+
+        return pread(file, incompat, sizeof(incompat), INCOMPAT_AT) != (ssize_t)sizeof(incompat) ||
+               (incompat[0] & INCOMPAT_RECOVER) != 0;
 }
 
 static int copy_piece(int from, int to, off_t at, off_t end)
@@ -227,7 +237,10 @@ static int make(const char *dir, uint64_t bytes, uint64_t inodes, char *ret_path
         return r < 0 ? r : attach(file, ret_path, size);
 }
 
-/* Tables that were never written read as zeros: nothing has to fill them in the background. */
+/*
+ * Tables that were never written read as zeros: nothing has to fill them in the background. No barriers: each would wait for the host's
+ * disk (mounting and unmounting have several), and all they are for is a power cut, see loopdev.h.
+ */
 int sys_layer_image_mount_file(int file, unsigned attr)
 {
         char source[48] = "source=";
@@ -240,7 +253,7 @@ int sys_layer_image_mount_file(int file, unsigned attr)
 int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr)
 {
         char source[48] = "source=";
-        const char *options[] = { source, NULL };
+        const char *options[] = { source, "nobarrier", NULL }; /* gone after a power cut anyhow */
         cay_auto_close int dev = make(dir, bytes, inodes, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
@@ -250,7 +263,7 @@ int sys_layer_image_place(const char *dir, uint64_t bytes, uint64_t inodes, unsi
                           const char *path)
 {
         char source[48] = "source=";
-        const char *options[] = { source, NULL };
+        const char *options[] = { source, "nobarrier", NULL }; /* gone after a power cut anyhow */
         cay_auto_close int dev = make(dir, bytes, inodes, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_place_new("ext4", options, attr, dirfd, path);

@@ -15,11 +15,15 @@ bool sys_layer_image_can(void); /* mke2fs and loop devices are there */
  * by what the file system needs itself. journal: after a crash the next mount mends it; wants 16 MiB at least.
  */
 int sys_layer_image_format(int file, uint64_t bytes, uint64_t inodes, bool journal);
-/* Mends what a crash left of one without a journal: 0, -EUCLEAN: it cannot be mended without asking, or -errno. */
+/* Was it mounted when the machine stopped? Of one with a journal; a process that dies leaves it clean. */
+bool sys_layer_image_is_unclean(int file);
+/* Looks at all of it, and mends what a crash left: 0, -EUCLEAN: it cannot be mended without asking, or -errno. */
 int sys_layer_image_mend(int file);
 /*
  * On a loop device, mounted detached: the mount, or -errno. The device keeps the file open, and with it a lock (flock) that was
- * taken on this very descriptor, until the last mount is gone.
+ * taken on this very descriptor, until the last mount is gone. What is written to it is as safe as a file of the host that was
+ * not synced: a power cut may take the last half minute, in any order, so an unclean one is to be mended before it is
+ * mounted, and who wants a mount's content on the disk syncs the file when the mount is gone.
  */
 int sys_layer_image_mount_file(int file, unsigned attr);
 /* The content of one file into another, empty one: shared blocks where the file system can, else what is not a hole. */

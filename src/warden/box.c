@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "sys/fd.h"
+#include "sys/syscalls.h"
 #include "warden/keep.h"
 #include "warden/warden.h"
 
@@ -131,8 +132,37 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         }
         close_fd(&box->record.fd);
         cay_step_reached(w->steps, CAY_STEP_record_gone);
+        w->leaving -= box->state == BOX_LEAVING;
         box->state = BOX_FREE;
         return all;
+}
+
+/*
+ * What `stop` keeps is on the disk before it is answered. A helper waits for that, in the place of the box's process, with nothing of
+ * ours open but the folder. false: there is none, and the host writes it out in its own time.
+ */
+static bool write_out(struct warden *w, struct warden_box *box)
+{
+        struct clone_args args = { .exit_signal = SIGCHLD };
+        pid_t pid;
+
+        box->leaving.is_written = true;
+        if (!box->kept || box->leaving.type != WIRE_box_stop)
+                return false;
+        pid = sys_clone3(&args);
+        if (pid == 0) {
+                int dir = dup2(w->layers, 3);
+
+                sys_close_range(4, ~0U, 0);
+                _exit(dir < 0 || cay_keep_write_out(dir, box->plan.id) < 0);
+        }
+        if (pid < 0)
+                return false;
+        box->pid = pid;
+        box->pidfd = sys_pidfd_open(pid, 0);
+        if (box->pidfd >= 0)
+                warden_watch(w, box->pidfd, WATCH_PIDFD, box);
+        return box->pidfd >= 0;
 }
 
 /* Answers, with what is left to say of a box that is gone. */
@@ -162,16 +192,29 @@ void warden_box_leave(struct warden *w, struct warden_box *box, const struct wir
                 w->failed = !warden_box_unmake(w, box) || w->failed;
                 return;
         }
-        if (box->state != BOX_LIVE || box->pidfd < 0) { /* nothing to wait for, or no way to be told */
-                tell_gone(w, a, warden_box_unmake(w, box));
-                return;
-        }
         box->leaving.type = req->type;
         box->leaving.seq = req->seq;
         box->leaving.is_asked = true;
+        box->leaving.is_written = false;
         box->leaving.stats = a->box.stats;
         box->leaving.until_ms = cay_clock_ms() + REAP_MS;
-        box->state = BOX_LEAVING; /* its pidfd is watched already */
+        w->leaving++;
+        close_fd(&box->status); /* of one on its way: nobody looks at that any more */
+        if (box->state == BOX_LIVE && box->pidfd >= 0) {
+                box->state = BOX_LEAVING; /* its pidfd is watched already */
+                return;
+        }
+        box->state = BOX_LEAVING; /* nobody to wait for, or no way to be told */
+        warden_box_on_left(w, box);
+}
+
+void warden_box_on_left(struct warden *w, struct warden_box *box)
+{
+        bool is_dead = box->pid <= 0 || box->pidfd >= 0; /* that its pidfd says so is why we are here */
+
+        if (!box->leaving.is_written && is_dead && reap(box) && write_out(w, box))
+                return;
+        warden_box_left(w, box);
 }
 
 void warden_box_left(struct warden *w, struct warden_box *box)
@@ -188,21 +231,24 @@ void warden_box_left(struct warden *w, struct warden_box *box)
                 w->failed = w->failed || !all;
 }
 
-bool warden_has_leaving(const struct warden *w)
+static bool is_overdue(const struct warden_box *box)
 {
-        for (unsigned i = 0; i < w->rows; i++)
-                if (w->boxes[i].state == BOX_LEAVING)
-                        return true;
-        return false;
+        return box->state == BOX_LEAVING && cay_clock_ms() >= box->leaving.until_ms;
 }
 
 void warden_boxes_overdue(struct warden *w)
 {
-        uint64_t now = cay_clock_ms();
+        for (unsigned i = 0; i < w->rows && w->leaving > 0; i++) {
+                struct warden_box *box = &w->boxes[i];
 
-        for (unsigned i = 0; i < w->rows; i++)
-                if (w->boxes[i].state == BOX_LEAVING && now >= w->boxes[i].leaving.until_ms)
-                        warden_box_left(w, &w->boxes[i]);
+                if (!is_overdue(box))
+                        continue;
+                if (box->leaving.is_written) { /* a disk that does not answer: the box itself is gone */
+                        box->pid = -1;
+                        close_fd(&box->pidfd);
+                }
+                warden_box_left(w, box);
+        }
 }
 
 void warden_boxes_unasked(struct warden *w)

@@ -98,6 +98,18 @@ int cay_keep_drop(int dir, const char *id)
         return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+int cay_keep_write_out(int dir, const char *id)
+{
+        char name[NAME_SIZE];
+        cay_auto_close int file = -1;
+
+        name_of(id, name);
+        file = sys_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        if (file < 0)
+                return file;
+        return fsync(file) < 0 ? -errno : 0;
+}
+
 /* Bases */
 
 static bool count_base(void *ctx, const char *name, uint64_t next)
@@ -228,7 +240,7 @@ static int open_old(int dir, const char *id, const char *name, uint64_t bytes, s
                 return cay_fail(
                         err, CAY_UNAVAILABLE,
                         "the files of '%s' are still being written to the disk: try again in a moment", id);
-        if (r == 0 && bytes < KEEP_JOURNAL_FROM)
+        if (r == 0 && (bytes < KEEP_JOURNAL_FROM || sys_layer_image_is_unclean(file)))
                 r = sys_layer_image_mend(file);
         if (r < 0)
                 return cay_fail_sys(err, CAY_CONFLICT, r, "the files of '%s' are damaged (layers/%s)", id,

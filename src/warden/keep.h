@@ -9,8 +9,9 @@
  *
  * Whoever mounts an image locks it first, on the descriptor that the loop device takes: the kernel lets go of the lock when
  * the last mount of it is gone, not when a process dies. So no image is ever mounted twice, also when a warden was
- * killed and what it left is still on its way out. A journal mends what a crash interrupted (small ones have none, and are checked
- * instead). What cannot be mounted is refused with the reason; nothing is ever made anew under an id that had files.
+ * killed and what it left is still on its way out. Whatever dies, the kernel unmounts it in order; one that was mounted when the machine
+ * itself stopped is checked and mended before the next mount, and so are small ones, which have no journal. On the disk it is when the host
+ * has written it there: mounts of it send no barriers (each would hold up creates and destroys), so `stop` syncs the file. What cannot be mounted is refused with the reason; nothing is ever made anew under an id that had files.
  */
 #pragma once
 
@@ -28,5 +29,7 @@ int cay_keep_mount(int dir, const char *id, bool go_on, uint64_t bytes, uint64_t
                    struct cay_error *err);
 /* Removes it; one that is not there is fine. 0 or -errno. Blocks of one that is mounted go with its last mount. */
 int cay_keep_drop(int dir, const char *id);
+/* Waits until what is in it is on the disk: 0 or -errno. For a helper: disks are slow. */
+int cay_keep_write_out(int dir, const char *id);
 /* Some of the ids that have layers, from a place on (0: all); ret->layers is filled. 0 or -errno. */
 int cay_keep_list(int dir, uint64_t from, struct wire_answer *ret);

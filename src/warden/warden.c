@@ -540,7 +540,7 @@ static void on_event(struct warden *w, const struct epoll_event *ev)
         } else if (kind == WATCH_PIDFD && (box->state == BOX_MAKING || box->state == BOX_LIVE)) {
                 warden_box_on_exit(w, box);
         } else if (kind == WATCH_PIDFD && box->state == BOX_LEAVING) {
-                warden_box_left(w, box);
+                warden_box_on_left(w, box);
         }
 }
 
@@ -567,7 +567,7 @@ static int serve(struct warden *w)
         struct epoll_event events[64];
 
         while (w->front >= 0 || w->keeper >= 0) {
-                int n = epoll_wait(w->epoll, events, CAY_COUNT(events), warden_has_leaving(w) ? LOOK_MS : -1);
+                int n = epoll_wait(w->epoll, events, CAY_COUNT(events), w->leaving > 0 ? LOOK_MS : -1);
 
                 if (n < 0 && errno != EINTR)
                         break;

@@ -50,7 +50,8 @@ struct warden_box {
         bool drop_layer; /* and goes with it: made by a make that is not through, or the box is to be destroyed */
         struct {         /* of a box that leaves */
                 uint32_t type, seq;
-                bool is_asked; /* by a front that is still there */
+                bool is_asked;   /* by a front that is still there */
+                bool is_written; /* its files are on their way to the disk, or need not */
                 struct wire_stats stats;
                 uint64_t until_ms;
         } leaving;
@@ -76,6 +77,7 @@ struct warden {
         bool failed; /* something could not be unmade: our exit status says so */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
+        unsigned leaving;        /* boxes in that state */
         unsigned rows;           /* of boxes that were ever used: the rest is not even touched */
         struct warden_box boxes[WARDEN_BOXES];
 };
@@ -103,10 +105,11 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box);
  */
 void warden_box_leave(struct warden *w, struct warden_box *box, const struct wire_request *req,
                       struct wire_answer *a);
+void warden_box_on_left(struct warden *w,
+                        struct warden_box *box); /* its process is gone, or its files are written */
 void warden_box_left(struct warden *w, struct warden_box *box); /* waits for one that leaves, and answers */
-void warden_boxes_overdue(struct warden *w);                    /* ends the waiting for those that do not die */
-void warden_boxes_unasked(struct warden *w);                    /* the front that waits for answers is gone */
-bool warden_has_leaving(const struct warden *w);
+void warden_boxes_overdue(struct warden *w); /* ends the waiting for those that do not die */
+void warden_boxes_unasked(struct warden *w); /* the front that waits for answers is gone */
 void warden_box_on_exit(struct warden *w, struct warden_box *box);
 void warden_box_on_status(struct warden *w, struct warden_box *box);
 

@@ -378,6 +378,34 @@ static void a_slow_watcher_holds_the_command(void **state)
         watcher_done(&w);
 }
 
+/* A connection that breaks is no farewell: what was not read is there for whoever comes back soon. */
+static void a_watcher_that_left_can_come_back(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "count", "5000000", NULL };
+        struct cay_exec_new what = { .argv = argv, .background = true };
+        char id[CAY_NAME_MAX + 1];
+        struct watcher w = { .lazy = true };
+        struct cay_exec_view view;
+        struct exec_call c;
+        uint64_t from;
+
+        create(t, id);
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
+        from = look_exec(t, id, c.call.id).output_first;
+        assert_int_equal(watch(t, id, c.call.id, from, true, &w), CAY_OK);
+        watcher_done(&w);
+        for (unsigned i = 0; i < 300; i++)
+                cay_loop_round(t->loop, 1);
+        view = look_exec(t, id, c.call.id);
+        assert_int_equal(view.state, CAY_EXEC_RUNNING);
+        assert_int_equal(watch(t, id, c.call.id, from, true, &w), CAY_OK);
+        wait_for(t, w.over);
+        assert_int_equal(w.overtaken, 0);
+        check_pattern(&w, from, 5000000 - from);
+        watcher_done(&w);
+}
+
 static void without_a_watcher_the_oldest_goes(void **state)
 {
         struct test *t = *state;
@@ -696,6 +724,7 @@ int main(void)
                 TEST(kills_and_their_causes),
                 TEST(deadlines_are_held_from_outside),
                 SMALL(a_slow_watcher_holds_the_command),
+                SMALL(a_watcher_that_left_can_come_back),
                 SMALL(without_a_watcher_the_oldest_goes),
                 SMALL(a_watcher_that_does_not_hold_is_overtaken),
                 TEST(a_full_disk_holds_the_command),

@@ -128,6 +128,23 @@ static void files_without_a_sandbox_are_removed(void **state)
         assert_true(fake_engine_keeps(id));
 }
 
+static void files_are_left_when_records_may_be_lost(void **state)
+{
+        struct test *t = *state;
+
+        service_close(t);
+        fake_engine_add_layer("whose");
+        t->env.keeps_unowned = true;
+        service_open(t);
+        settle(t);
+        assert_int_equal(cay_service_report(t->service)->layers_removed, 0);
+        assert_true(fake_engine_keeps("whose"));
+        t->env.keeps_unowned = false; /* somebody has looked, and taken the damaged file away */
+        restart(t);
+        settle(t);
+        assert_false(fake_engine_keeps("whose"));
+}
+
 /* A front that died between the box and the store. */
 static void a_start_under_way_leaves_the_files(void **state)
 {
@@ -268,6 +285,7 @@ int main(void)
                 TEST(files_that_are_gone_are_an_error_to_be_seen),
                 TEST(a_start_that_fails_leaves_the_files),
                 TEST(files_without_a_sandbox_are_removed),
+                TEST(files_are_left_when_records_may_be_lost),
                 TEST(a_start_under_way_leaves_the_files),
                 TEST(time_stands_still_in_a_pause),
                 TEST(a_paused_sandbox_is_not_idle),

@@ -55,7 +55,7 @@ static void tables_fit_the_schema(void **state)
         assert_int_equal(cay_schema_migrate(&db, &is_new, &err), 0);
         for (unsigned kind = 0; kind < CAY_STORE_KIND_COUNT; kind++) {
                 const struct cay_record_table *t = cay_record_table(kind);
-                char names[CAY_RECORD_NAMES_MAX], sql[1024];
+                char names[CAY_RECORD_NAMES_MAX], sql[CAY_RECORD_SQL_MAX];
                 int64_t n;
 
                 cay_record_names(t, names);
@@ -70,6 +70,37 @@ static void tables_fit_the_schema(void **state)
                 cay_record_insert_sql(t, sql);
                 assert_true(strlen(sql) < CAY_RECORD_SQL_MAX - 1);
         }
+        cay_db_close(&db);
+}
+
+/* Replacing would delete the row and make another: every index written twice for nothing. */
+static void put_again_updates_in_place(void **state)
+{
+        const struct cay_record_table *t = cay_record_table(CAY_STORE_SANDBOX);
+        struct cay_store_sandbox other = sample("b"), s = sample("a");
+        const struct cay_store_sandbox *puts[] = { &s, &other, &s };
+        char sql[CAY_RECORD_SQL_MAX];
+        struct cay_db db;
+        struct cay_error err;
+        bool is_new;
+        int64_t n;
+
+        assert_int_equal(cay_db_open(&db, ":memory:", CAY_DB_WRITE, &err), 0);
+        assert_int_equal(cay_schema_migrate(&db, &is_new, &err), 0);
+        cay_record_insert_sql(t, sql);
+        for (unsigned i = 0; i < CAY_COUNT(puts); i++) {
+                sqlite3_stmt *stmt = cay_db_statement(&db, 0, sql, &err);
+
+                s.state = i == 0 ? "READY" : "BUSY";
+                assert_int_equal(cay_record_bind(t, puts[i], stmt), SQLITE_OK);
+                assert_int_equal(cay_db_step(&db, stmt, &err), 0);
+        }
+        assert_int_equal(cay_db_number(&db, "SELECT count(*) FROM sandboxes", &n, &err), 0);
+        assert_int_equal(n, 2);
+        assert_int_equal(cay_db_number(&db, "SELECT rowid FROM sandboxes WHERE id = 'a' AND state = 'BUSY'",
+                                       &n, &err),
+                         0);
+        assert_int_equal(n, 1);
         cay_db_close(&db);
 }
 
@@ -116,6 +147,7 @@ int main(void)
                 cmocka_unit_test(copies_own_their_texts),
                 cmocka_unit_test(long_texts_and_small_memory_are_refused),
                 cmocka_unit_test(tables_fit_the_schema),
+                cmocka_unit_test(put_again_updates_in_place),
                 cmocka_unit_test(limits_are_kept_by_word),
         };
 

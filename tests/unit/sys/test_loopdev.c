@@ -221,6 +221,42 @@ static void test_placed(void **state)
         }
 }
 
+/* The state of a file of which a mount is there on the disk, as a power cut would leave it; and of one that was let go. */
+static void test_unclean(void **state)
+{
+        char path[] = FOLDER "/cay-unclean-XXXXXX";
+        cay_auto_close int file = -1, copy = -1;
+        bool is_unclean = false;
+        int mount;
+
+        need_images();
+        file = mkstemp(path);
+        assert_true(file >= 0);
+        unlink(path);
+        copy = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        assert_true(copy >= 0);
+        assert_true(sys_layer_image_is_unclean(file)); /* nothing is in it */
+        assert_int_equal(sys_layer_image_format(file, 16 << 20, 100, true), 0);
+        assert_false(sys_layer_image_is_unclean(file));
+        mount = sys_layer_image_mount_file(file, SYS_MOUNT_SAFE);
+        assert_true(mount >= 0);
+        for (int i = 0; i < 500 && !is_unclean; i++) { /* the kernel writes it there in its own time */
+                is_unclean = sys_layer_image_is_unclean(file);
+                nap_ms(is_unclean ? 0 : 4);
+        }
+        assert_true(is_unclean);
+        assert_int_equal(sys_layer_image_copy(file, copy), 0);
+        close(mount);
+        for (int i = 0; i < 500 && is_unclean; i++) {
+                is_unclean = sys_layer_image_is_unclean(file);
+                nap_ms(is_unclean ? 4 : 0);
+        }
+        assert_false(is_unclean);
+        assert_true(sys_layer_image_is_unclean(copy));
+        assert_int_equal(sys_layer_image_mend(copy), 0);
+        assert_false(sys_layer_image_is_unclean(copy));
+}
+
 static void test_refused(void **state)
 {
         unsigned before = loops(), fds = count_fds();
@@ -242,6 +278,7 @@ int main(void)
                 cmocka_unit_test(test_any_number),
                 cmocka_unit_test(test_killed),
                 cmocka_unit_test(test_placed),
+                cmocka_unit_test(test_unclean),
                 cmocka_unit_test(test_refused),
         };
 
