@@ -41,3 +41,54 @@ int cay_base64_encode(const void *bytes, size_t len, struct cay_buf *out)
         cay_buf_added(out, size);
         return 0;
 }
+
+static int digit(char c)
+{
+        if (c >= 'A' && c <= 'Z')
+                return c - 'A';
+        if (c >= 'a' && c <= 'z')
+                return c - 'a' + 26;
+        if (c >= '0' && c <= '9')
+                return c - '0' + 52;
+        return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Four characters to at most three bytes; their number, or -EINVAL. The bits that stand for nothing are zero. */
+static int decode_group(const char *text, bool is_last, uint8_t ret[3])
+{
+        int n = is_last && text[3] == '=' ? text[2] == '=' ? 1 : 2 : 3;
+        uint32_t v = 0;
+
+        for (int i = 0; i < 4; i++) {
+                int d = i <= n ? digit(text[i]) : 0;
+
+                if (d < 0)
+                        return -EINVAL;
+                v = v << 6 | (uint32_t)d;
+        }
+        if (v & ((1u << 8 * (3 - n)) - 1))
+                return -EINVAL;
+        ret[0] = (uint8_t)(v >> 16);
+        ret[1] = (uint8_t)(v >> 8);
+        ret[2] = (uint8_t)v;
+        return n;
+}
+
+int cay_base64_decode(const char *text, size_t len, struct cay_buf *out)
+{
+        size_t before = out->len;
+
+        if (len % 4 != 0)
+                return -EINVAL;
+        for (size_t i = 0; i < len; i += 4) {
+                uint8_t bytes[3];
+                int n = decode_group(text + i, i + 4 == len, bytes);
+                int r = n < 0 ? n : cay_buf_put(out, bytes, (size_t)n);
+
+                if (r < 0) {
+                        out->len = before;
+                        return r;
+                }
+        }
+        return 0;
+}

@@ -102,14 +102,34 @@ static void put_escaped(struct cay_json *j, uint8_t c)
         put(j, text, sizeof(text));
 }
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define ANY_ZERO(v) (((v)-EACH(1)) & ~(v)&EACH(0x80))
+
+/* How many bytes at s go out as they are, by eights: most of most texts. */
+static size_t plain_run(const char *s, size_t len)
+{
+        size_t n = 0;
+
+        for (; len - n >= 8; n += 8) {
+                uint64_t v;
+
+                memcpy(&v, s + n, sizeof(v));
+                /* beyond ASCII, below a blank, a quote, a backslash */
+                if ((v & EACH(0x80)) | ((v - EACH(0x20)) & ~v & EACH(0x80)) | ANY_ZERO(v ^ EACH('"')) |
+                    ANY_ZERO(v ^ EACH('\\')))
+                        break;
+        }
+        return n;
+}
+
 static void put_quoted(struct cay_json *j, const char *s, size_t len)
 {
-        size_t run = 0; /* bytes at s that go out as they are */
+        size_t run = plain_run(s, len); /* bytes at s that go out as they are */
 
         put(j, "\"", 1);
         while (run < len) {
                 uint8_t c = (uint8_t)s[run];
-                size_t n = cay_utf8_next(s + run, len - run);
+                size_t n = c < 0x80 ? 1 : cay_utf8_next(s + run, len - run);
 
                 if (n > 0 && c >= 0x20 && c != '"' && c != '\\') {
                         run += n;
@@ -122,7 +142,7 @@ static void put_quoted(struct cay_json *j, const char *s, size_t len)
                         put_escaped(j, c);
                 s += run + 1;
                 len -= run + 1;
-                run = 0;
+                run = plain_run(s, len);
                 if (j->failed < 0)
                         return;
         }

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* The length that a first byte announces, 0 if none may start so; *ret_low and *ret_high bound the second byte. */
 static size_t announce(uint8_t first, uint8_t *ret_low, uint8_t *ret_high)
@@ -56,12 +57,30 @@ size_t cay_utf8_next(const void *bytes, size_t len)
         return matching(bytes, len, &wanted) == wanted ? wanted : 0;
 }
 
+/* How many bytes there are ASCII, by eights. */
+static size_t ascii_run(const uint8_t *b, size_t len)
+{
+        size_t n = 0;
+
+        for (; len - n >= 8; n += 8) {
+                uint64_t v;
+
+                memcpy(&v, b + n, sizeof(v));
+                if (v & UINT64_C(0x8080808080808080))
+                        break;
+        }
+        return n;
+}
+
 bool cay_utf8_valid(const void *bytes, size_t len)
 {
         const uint8_t *b = bytes;
 
         while (len > 0) {
-                size_t n = cay_utf8_next(b, len);
+                size_t n = ascii_run(b, len);
+
+                if (n == 0)
+                        n = b[0] < 0x80 ? 1 : cay_utf8_next(b, len);
 
                 if (n == 0)
                         return false;

@@ -115,6 +115,22 @@ static int bad(const struct cay_config_row *row, const char *where, const char *
                         cay_config_kind_text(row->kind));
 }
 
+static int out_of_range(const struct cay_config_row *row, const char *where, const char *value, bool is_big,
+                        struct cay_error *err)
+{
+        cay_auto_buf struct cay_buf bound = { 0 };
+
+        cay_buf_init(&bound, 64);
+        cay_config_number_text(row->kind,
+                               is_big && row->max > 0 ? row->max
+                               : is_big               ? UINT64_MAX
+                                                      : row->min,
+                               &bound);
+        return cay_fail(err, CAY_INVALID, "%s: %s = '%.60s' is too %s: at %s %s", where, row->name, value,
+                        is_big ? "big" : "small", is_big ? "most" : "least",
+                        (const char *)cay_buf_data(&bound));
+}
+
 static int set_number(const struct cay_config_row *row, const char *where, const char *value, uint64_t *at,
                       struct cay_error *err)
 {
@@ -124,9 +140,9 @@ static int set_number(const struct cay_config_row *row, const char *where, const
         if (r == -EINVAL)
                 return bad(row, where, value, err);
         if (r < 0 || (row->max > 0 && v > row->max))
-                return cay_fail(err, CAY_INVALID, "%s: %s = '%.60s' is too big", where, row->name, value);
+                return out_of_range(row, where, value, true, err);
         if (v < row->min)
-                return cay_fail(err, CAY_INVALID, "%s: %s = '%.60s' is too small", where, row->name, value);
+                return out_of_range(row, where, value, false, err);
         *at = v;
         return 0;
 }

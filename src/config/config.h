@@ -134,6 +134,10 @@ int cay_config_read_args(struct cay_config *c, int argc, char **argv, int *ret_r
 int cay_config_check(const struct cay_config *c, struct cay_error *err);
 bool cay_config_is_loopback(const char *host); /* an address or name that only this machine reaches */
 
+/* "http://127.0.0.1:8888", without a slash behind it; port: the one that is really listened on. */
+#define CAY_CONFIG_URL_MAX 300
+void cay_config_url(const struct cay_config *c, unsigned port, char ret[CAY_CONFIG_URL_MAX]);
+
 /* "key = value  # origin" lines in table order, secrets as (set); `docs`: and what each key is for. 0 or -errno. */
 int cay_config_print(const struct cay_config *c, bool docs, struct cay_buf *out);
 /* In the file's form with secrets, only what is not default: cay serve hands this to its own programs. Wipe it. */

@@ -74,6 +74,22 @@ static int hosts_are_hosts(const struct cay_config *c, struct cay_error *err)
         return 0;
 }
 
+/* One that is also trusted as a whole would let a sandbox's page pass for ours: those are told apart by their first label. */
+static int domains_are_domains(const struct cay_config *c, struct cay_error *err)
+{
+        for (unsigned i = 0; i < c->proxy_domains.count; i++) {
+                const char *domain = c->proxy_domains.items[i];
+
+                if (!is_host(domain) || domain[0] == '.' || strpbrk(domain, ":[]ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+                        return cay_fail(
+                                err, CAY_INVALID,
+                                "%s: proxy_domains: '%.60s' is no domain (small letters, no dot in front, no "
+                                "port)",
+                                where(c, CAY_CONFIG_KEY_proxy_domains), domain);
+        }
+        return 0;
+}
+
 static int origins_are_origins(const struct cay_config *c, struct cay_error *err)
 {
         for (unsigned i = 0; i < c->allow_origins.count; i++) {
@@ -144,8 +160,9 @@ static int owner_fits(const struct cay_config *c, struct cay_error *err)
 int cay_config_check(const struct cay_config *c, struct cay_error *err)
 {
         static int (*const rules[])(const struct cay_config *c, struct cay_error *err) = {
-                data_is_set,       hosts_are_hosts,  hosts_are_named, tls_is_whole, origins_are_origins,
-                regex_is_anchored, roots_are_narrow, mode_is_sandbox, owner_fits,
+                data_is_set,         hosts_are_hosts,     hosts_are_named,   tls_is_whole,
+                domains_are_domains, origins_are_origins, regex_is_anchored, roots_are_narrow,
+                mode_is_sandbox,     owner_fits,
         };
 
         for (size_t i = 0; i < CAY_COUNT(rules); i++) {

@@ -56,6 +56,23 @@ static int put_decimal(uint64_t v, unsigned decimals, struct cay_buf *out)
         return cay_buf_printf(out, "%" PRIu64 ".%0*" PRIu64, v / one, (int)decimals, rest);
 }
 
+int cay_config_number_text(enum cay_config_kind kind, uint64_t v, struct cay_buf *out)
+{
+        switch (kind) {
+        case CAY_CONFIG_SIZE:
+        case CAY_CONFIG_MEBI:
+                return put_size(v, out);
+        case CAY_CONFIG_DURATION:
+                return put_duration(v, out);
+        case CAY_CONFIG_MILLI:
+                return put_decimal(v, 3, out);
+        case CAY_CONFIG_PERCENT:
+                return put_decimal(v, 1, out);
+        default:
+                return cay_buf_printf(out, "%" PRIu64, v);
+        }
+}
+
 int cay_config_value_text(const struct cay_config *c, enum cay_config_key key, struct cay_buf *out)
 {
         const void *at = cay_config_at(c, key);
@@ -71,16 +88,12 @@ int cay_config_value_text(const struct cay_config *c, enum cay_config_key key, s
         case CAY_CONFIG_BOOL:
                 return cay_buf_puts(out, *(const bool *)at ? "true" : "false");
         case CAY_CONFIG_U64:
-                return cay_buf_printf(out, "%" PRIu64, *(const uint64_t *)at);
         case CAY_CONFIG_SIZE:
         case CAY_CONFIG_MEBI:
-                return put_size(*(const uint64_t *)at, out);
         case CAY_CONFIG_DURATION:
-                return put_duration(*(const uint64_t *)at, out);
         case CAY_CONFIG_MILLI:
-                return put_decimal(*(const uint64_t *)at, 3, out);
         case CAY_CONFIG_PERCENT:
-                return put_decimal(*(const uint64_t *)at, 1, out);
+                return cay_config_number_text(cay_config_rows[key].kind, *(const uint64_t *)at, out);
         case CAY_CONFIG_LEVEL:
                 return cay_buf_puts(out, cay_log_level_word((enum cay_log_level) * (const uint64_t *)at));
         case CAY_CONFIG_LISTEN:

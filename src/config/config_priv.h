@@ -13,3 +13,5 @@ static inline void *cay_config_at(const struct cay_config *c, enum cay_config_ke
 /* Fails with "where: unknown key 'x' (did you mean 'y'?)". */
 int cay_config_unknown(const char *where, const char *what, const char *name, size_t len, const char *dash,
                        struct cay_error *err);
+/* A number of that kind as the file would have it, appended; 0 or -errno. */
+int cay_config_number_text(enum cay_config_kind kind, uint64_t v, struct cay_buf *out);

@@ -40,6 +40,9 @@ struct cay_spec {
         struct cay_limits limits;
         unsigned may_skip; /* limits (mask) that need not hold on this host */
         unsigned test_off; /* layers switched off; test builds only */
+        /* For engines that take images, and label what they make; each may be NULL. */
+        const char *image; /* NULL: the engine's own */
+        const char *owner, *template_name;
 };
 
 int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);

@@ -13,6 +13,8 @@
 #include "base/parse.h"
 #include "dialect/containers/containers.h"
 #include "dialect/service/service_api.h"
+#include "dialect/ui/ui.h"
+#include "engine/docker/docker.h"
 #include "engine/native/native.h"
 #include "front/front_priv.h"
 #include "front/isolate.h"
@@ -34,10 +36,13 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         struct front *f = cay_http_server_user(s);
         struct cay_error err = { 0 };
         struct cay_visitor visitor;
+        struct cay_mcp_place place;
         unsigned status = cay_gate_check(f->gate, req, &visitor, &err);
 
         if (status != 0)
                 cay_rest_refuse(req, status, err.msg, visitor.request_id);
+        else if (cay_mcp_find(req, &visitor, &place))
+                cay_mcp_handle(f->mcp, req, &visitor, &place);
         else
                 cay_rest_handle(f->rest, req, &visitor);
 }
@@ -86,6 +91,7 @@ static int open_http(struct front *f, unsigned tcp_count, struct cay_error *err)
         http.per_peer = (unsigned)c->max_connections_client;
         http.all_fields = all_fields;
         f->http = cay_http_server_new(f->loop, &http, f, err);
+        f->world.http_answers = f->http ? cay_http_server_answers(f->http) : NULL;
         if (!f->http || cay_http_server_listen_take(f->http, CAY_HAND_UNIX, NULL, err) < 0)
                 return -1;
         for (unsigned i = 0; i < tcp_count; i++)
@@ -157,6 +163,13 @@ static int open_template(void *ctx, const char *name, enum cay_template_kind *re
         return cay_front_templates_open(&f->templates, name, ret_kind, ret_fd, err);
 }
 
+static const char *image_of(void *ctx, const char *name)
+{
+        const struct cay_template *t = cay_template_find(((struct front *)ctx)->templates.use.set, name);
+
+        return t && t->root == CAY_TEMPLATE_ROOT_IMAGE ? t->root_text : NULL;
+}
+
 static int open_templates(struct front *f, struct cay_error *err)
 {
         f->templates.path = f->config.registry;
@@ -177,9 +190,11 @@ static int open_service(struct front *f, struct cay_error *err)
                 .max_alive = (unsigned)c->max_sandboxes,
                 .max_alive_owner = (unsigned)c->max_sandboxes_owner,
                 .disk_reserve = c->disk_reserve,
+                .keeps_unowned = f->keeps_unowned,
                 .ping_ms = c->health_interval,
                 .ping_misses = (unsigned)c->health_misses,
                 .open_template = open_template,
+                .image_of = image_of,
                 .read_json = read_json,
                 .free_json = free_json,
                 .ctx = f,
@@ -201,17 +216,43 @@ static int open_store(struct front *f, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID, "the data folder's path is too long");
         if (cay_store_sqlite_open(&env, &f->store, &report, err) < 0)
                 return -1;
+        f->keeps_unowned = report.has_damaged_file;
         if (report.was_damaged)
                 cay_log_error("the database was damaged: what could be read was kept",
                               "moved_to=%s damage=%s", report.moved_to, report.damage);
         return 0;
 }
 
-static int open_engine(struct front *f, struct cay_error *err)
+/* A default that the engine cannot hold would refuse every sandbox that asks for nothing. */
+static void fit_defaults(struct front *f)
+{
+        if (f->engine->ops->can_hold(f->engine) & CAY_LIMIT_BIT(disk_bytes))
+                return;
+        f->config.default_disk = f->config.default_inodes = 0;
+        cay_log_info("this engine cannot hold disk limits: sandboxes that ask for none have none",
+                     "engine=%s", f->engine->ops->name);
+}
+
+static int open_docker(struct front *f, int link, struct cay_error *err)
 {
         const struct cay_engine_env env = { .loop = f->loop };
 
-        return cay_engine_native_open_link_take(&env, CAY_HAND_WARDEN, &f->engine, err);
+        close(CAY_HAND_WARDEN); /* not needed: no sandbox is made there */
+        if (cay_engine_docker_open_link_take(&env, link, &f->engine, err) < 0)
+                return cay_wrap(err, "reach cay-docker");
+        fit_defaults(f);
+        return 0;
+}
+
+static int open_engine(struct front *f, unsigned tcp_count, struct cay_error *err)
+{
+        const struct cay_engine_env env = { .loop = f->loop };
+
+        if (strcmp(f->config.engine, "docker") == 0)
+                return open_docker(f, CAY_HAND_TCP + (int)tcp_count, err);
+        return cay_engine_native_open_link_take(&env, CAY_HAND_WARDEN, &f->engine, err) < 0
+                       ? cay_wrap(err, "reach the warden")
+                       : 0;
 }
 
 /* Ends */
@@ -230,6 +271,8 @@ static void stop(struct front *f)
         cay_timer_set(f->loop, &f->stop_timer, f->config.stop_timeout, on_stop_time);
         if (f->rest)
                 cay_rest_stop(f->rest);
+        if (f->mcp)
+                cay_mcp_stop(f->mcp);
         if (f->http)
                 cay_http_server_stop(f->http);
         else
@@ -288,12 +331,13 @@ static int open_gate(struct front *f, struct cay_error *err)
 static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
 {
         const struct cay_rest_dialect dialects[] = { { cay_containers_rows, cay_containers_count },
-                                                     { cay_service_rows, cay_service_count } };
+                                                     { cay_service_rows, cay_service_count },
+                                                     { cay_ui_rows, cay_ui_count } };
 
         if (open_loop(f, err) < 0)
                 return cay_wrap(err, "start");
-        if (open_engine(f, err) < 0)
-                return cay_wrap(err, "reach the warden");
+        if (open_engine(f, tcp_count, err) < 0)
+                return -1;
         if (open_store(f, err) < 0)
                 return cay_wrap(err, "open the state");
         if (cay_front_load_keys(f, err) < 0 || open_gate(f, err) < 0)
@@ -303,7 +347,8 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
         if (open_service(f, err) < 0)
                 return cay_wrap(err, "read the state");
         cay_front_fill_world(f);
-        if (cay_rest_new(&f->world, dialects, CAY_COUNT(dialects), &f->rest, err) < 0)
+        if (cay_rest_new(&f->world, dialects, CAY_COUNT(dialects), &f->rest, err) < 0 ||
+            cay_mcp_new(&f->world, &f->mcp, err) < 0)
                 return -1;
         cay_front_watch_keys(f);
         return open_http(f, tcp_count, err);
@@ -329,6 +374,7 @@ static void close_all(struct front *f)
         cay_signal_close(&f->signals);
         cay_loop_free(f->loop); /* runs what was deferred */
         cay_rest_free(f->rest);
+        cay_mcp_free(f->mcp);
         cay_front_templates_done(&f->templates);
         cay_gate_free(f->gate);
         cay_api_keys_free(f->keys);

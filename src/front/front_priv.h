@@ -7,6 +7,7 @@
 #include "auth/secret.h"
 #include "config/config.h"
 #include "dialect/gate/gate.h"
+#include "dialect/mcp/mcp.h"
 #include "dialect/rest/rest.h"
 #include "front/front_registry.h"
 #include "http/server.h"
@@ -21,6 +22,7 @@ struct front {
         struct cay_tls_context *tls; /* NULL: plain */
         int state_fd, spool_fd;
         unsigned own_uid;
+        bool keeps_unowned; /* records may have been lost: what none knows of is left on disk */
         bool state_is_root;
 
         /* after it */
@@ -35,6 +37,7 @@ struct front {
         struct cay_service *service;
         struct cay_gate *gate;
         struct cay_rest *rest;
+        struct cay_mcp *mcp;
         struct cay_http_server *http;
         struct cay_op_world world;
         struct cay_op_use use;

@@ -77,6 +77,7 @@ int cay_http_response_write_head(struct cay_http_conn *c, const struct cay_http_
 /* From server.c. */
 const struct cay_http_config *cay_http_server_config(const struct cay_http_server *s);
 const char *cay_http_server_date(struct cay_http_server *s); /* the Date field's line, with CRLF */
+void cay_http_server_note_answer(struct cay_http_server *s, unsigned status);
 bool cay_http_server_is_stopping(const struct cay_http_server *s);
 void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c, bool idle);
 void cay_http_server_forget(struct cay_http_server *s,

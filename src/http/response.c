@@ -158,6 +158,7 @@ int cay_http_response_write_head(struct cay_http_conn *c, const struct cay_http_
                 return -EPIPE;
         if (!cay_http_is_value(type ? type : "", type_len))
                 type = NULL; /* never a line of somebody else's making */
+        cay_http_server_note_answer(c->server, status);
         puts_(&t, "HTTP/1.1 ");
         put_number(&t, status);
         puts_(&t, " ");

@@ -19,6 +19,8 @@ enum {
         ACCEPTS_MAX = 64, /* per round and listener */
         BACK_OFF_MS = 100,
         EXTRA_MAX = 16, /* connections above the limit, for the moment of telling them so */
+        LOCAL_MAX =
+                32, /* and for unix sockets: strangers on the network cannot lock out who is on the machine */
 };
 
 struct listener {
@@ -47,6 +49,7 @@ struct cay_http_server {
         bool stopping;
         uint64_t date_s;
         char date[96];
+        uint64_t answers[CAY_HTTP_CLASSES];
 };
 
 void cay_http_config_init(struct cay_http_config *config)
@@ -86,6 +89,19 @@ bool cay_http_server_is_stopping(const struct cay_http_server *s)
 unsigned cay_http_server_count(const struct cay_http_server *s)
 {
         return s->count;
+}
+
+void cay_http_server_note_answer(struct cay_http_server *s, unsigned status)
+{
+        unsigned i = status / 100;
+
+        if (i < CAY_HTTP_CLASSES)
+                s->answers[i]++;
+}
+
+const uint64_t *cay_http_server_answers(const struct cay_http_server *s)
+{
+        return s->answers;
 }
 
 const char *cay_http_server_date(struct cay_http_server *s)
@@ -187,14 +203,14 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
 }
 
 /* Why one more of that peer is not taken; NULL: it is. */
-static const struct cay_http_fault *check_limits(struct cay_http_server *s, uint64_t key)
+static const struct cay_http_fault *check_limits(struct cay_http_server *s, uint64_t key, bool is_unix)
 {
         static const struct cay_http_fault full = { 503, "too many connections: try again in a moment" };
         static const struct cay_http_fault peer_full = { 429, "too many connections from this client" };
 
         if (s->config.per_peer > 0 && cay_peers_count(&s->peers, key) >= s->config.per_peer)
                 return &peer_full;
-        if (s->count - s->extra < s->config.connections)
+        if (s->count - s->extra < s->config.connections + (is_unix ? LOCAL_MAX : 0))
                 return NULL;
         if (!s->idle_first)
                 return &full;
@@ -218,7 +234,7 @@ static int adopt_take(struct cay_http_server *s, int fd, const struct sockaddr_s
         c->peer.is_tls = tls;
         c->peer_key = cay_peers_key((const struct sockaddr *)at, c->peer.cred.uid);
         c->server = s;
-        fault = check_limits(s, c->peer_key);
+        fault = check_limits(s, c->peer_key, c->peer.is_unix);
         c->is_extra = fault;
         if (fault && (tls || s->extra >= EXTRA_MAX))
                 return -EBUSY;
@@ -399,7 +415,7 @@ struct cay_http_server *cay_http_server_new(struct cay_loop *loop, const struct 
 
         assert(config->ops && config->ops->on_request);
         assert(config->head.head_bytes <= CAY_HTTP_HEAD_MAX && config->head.lines <= CAY_HTTP_LINES_MAX);
-        if (!s || cay_peers_init(&s->peers, config->connections + EXTRA_MAX) < 0) {
+        if (!s || cay_peers_init(&s->peers, config->connections + EXTRA_MAX + LOCAL_MAX) < 0) {
                 free(s);
                 cay_fail(err, CAY_INTERNAL, "no memory for the server");
                 return NULL;

@@ -43,7 +43,7 @@ struct cay_http_config {
         uint32_t body_step;     /* … or its end */
         uint32_t idle_ms;       /* between requests */
         uint32_t stall_ms;      /* without the client taking anything of what waits for it */
-        unsigned connections;   /* in total */
+        unsigned connections;   /* in total; unix sockets get a few more, so that these stay reachable */
         unsigned per_peer;      /* 0: no limit */
         const char *all_fields; /* borrowed: lines (with CRLF) for every answer; NULL: none */
 };
@@ -55,6 +55,9 @@ struct cay_http_server *cay_http_server_new(struct cay_loop *loop, const struct 
 void cay_http_server_free(
         struct cay_http_server *s); /* closes everything at once; not from inside a callback */
 CAY_DEFINE_AUTO(struct cay_http_server, cay_http_server_free)
+/* How many answers were begun, by the first digit of their status; lives as long as the server. */
+#define CAY_HTTP_CLASSES 6u
+const uint64_t *cay_http_server_answers(const struct cay_http_server *s);
 void *cay_http_server_user(struct cay_http_server *s);
 struct cay_loop *cay_http_server_loop(struct cay_http_server *s);
 

@@ -28,7 +28,7 @@ CAY_DEFINE_AUTO(struct cay_tls_context, cay_tls_context_free)
 struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd); /* fd is borrowed; NULL: no memory */
 /* The client's side: the certificate has to be `host`'s, a name or an address. */
 struct cay_tls *cay_tls_connect(struct cay_tls_context *ctx, int fd, const char *host);
-void cay_tls_free(struct cay_tls *t);                                /* accepts NULL; says nothing */
+void cay_tls_free(struct cay_tls *t); /* accepts NULL; says nothing */
 
 /*
  * The handshake happens inside the first of these. A length; 0: the end (read only); -EAGAIN: wait until the socket is

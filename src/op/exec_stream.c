@@ -2,19 +2,29 @@
 /* A command's output as a stream of events. */
 #include "op/exec_stream.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/base64.h"
 #include "loop/loop.h"
+#include "op/exec_feed.h"
 #include "op/view.h"
 
-#define PIECE (32u * 1024)
+#define PIECE (64u * 1024)      /* of an event */
+#define RAW_PIECE (128u * 1024) /* of bytes alone: fewer calls */
 
 struct stream {
         struct cay_exec_watcher watcher;
         struct cay_deferred release;
         struct cay_op_call *call; /* NULL: ended */
+        struct cay_op_feed *feed; /* NULL: nobody may give input */
         struct cay_buf json;
+        char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
+        bool raw;
+        unsigned only;
+        bool ends_input, deaf; /* the end of input is to come; the command takes no more */
 };
 
 static void release(struct cay_deferred *d)
@@ -29,6 +39,7 @@ static void release(struct cay_deferred *d)
 static void finish(struct stream *s, struct cay_loop *loop)
 {
         s->call = NULL;
+        cay_op_feed_free(s->feed);
         cay_service_exec_unwatch(&s->watcher);
         s->release.run = release;
         cay_loop_defer(loop, &s->release);
@@ -63,6 +74,18 @@ static void begin(struct stream *s, struct cay_json *j, const char *kind, uint64
         cay_op_key_u64(j, "cursor", cursor);
 }
 
+/* What holds a NUL is no text, whatever else it is; and escaped it would be six times as long. */
+static void put_coded(struct cay_json *j, const char *bytes, size_t len)
+{
+        cay_auto_buf struct cay_buf coded = { 0 };
+
+        cay_buf_init(&coded, len / 3 * 4 + 8);
+        if (cay_base64_encode(bytes, len, &coded) < 0 && j->failed == 0)
+                j->failed = -ENOMEM;
+        cay_json_key(j, "base64");
+        cay_json_string(j, cay_buf_data(&coded), coded.len);
+}
+
 static ssize_t put_piece(struct stream *s, const char *bytes, const struct cay_exec_piece *piece)
 {
         const char *kind = piece->stream == 2 ? "stderr" : "stdout";
@@ -70,7 +93,10 @@ static ssize_t put_piece(struct stream *s, const char *bytes, const struct cay_e
 
         begin(s, &j, kind, piece->cursor);
         cay_op_key_u64(&j, "next", piece->cursor + piece->len);
-        cay_op_put_bytes(&j, "text", "base64", bytes, piece->len);
+        if (memchr(bytes, '\0', piece->len))
+                put_coded(&j, bytes, piece->len);
+        else
+                cay_op_put_bytes(&j, "text", "base64", bytes, piece->len);
         return put(s, kind, piece->cursor + piece->len, &j);
 }
 
@@ -87,15 +113,15 @@ static ssize_t put_view(struct stream *s, const char *kind, const char *executio
         return put(s, kind, view.output_end, &j);
 }
 
-/* What went wrong with the reading: told in the stream, which then ends. */
-static void put_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor)
+/* What went wrong, told in the stream. */
+static ssize_t put_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor)
 {
         struct cay_json j;
 
         begin(s, &j, "error", cursor);
         cay_op_key_text(&j, "code", cay_code_word(err->code));
         cay_op_key_text(&j, "message", err->msg);
-        put(s, "error", cursor, &j);
+        return put(s, "error", cursor, &j);
 }
 
 static void end(struct stream *s)
@@ -107,25 +133,44 @@ static void end(struct stream *s)
         finish(s, loop);
 }
 
+static ssize_t pass(struct stream *s, const char *bytes, const struct cay_exec_piece *piece, ssize_t queued)
+{
+        if (s->only && piece->stream != s->only)
+                return queued;
+        return s->raw ? s->call->doors->write(s->call, bytes, piece->len) : put_piece(s, bytes, piece);
+}
+
+/* A cut in bytes alone must not look like their end. */
+static void end_in_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor)
+{
+        if (s->raw) {
+                drop(s);
+                return;
+        }
+        put_trouble(s, err, cursor);
+        end(s);
+}
+
 static void pump(struct stream *s)
 {
-        char bytes[PIECE];
+        char bytes[RAW_PIECE];
+        size_t size = s->raw ? RAW_PIECE : PIECE;
         struct cay_exec_piece piece;
         struct cay_error err = { 0 };
         ssize_t queued = 0;
         int r;
 
         while (queued >= 0 && queued < (ssize_t)CAY_OP_HIGH) {
-                r = cay_exec_watcher_read(&s->watcher, bytes, sizeof(bytes), &piece, &err);
+                r = cay_exec_watcher_read(&s->watcher, bytes, size, &piece, &err);
                 if (r > 0) {
-                        queued = put_piece(s, bytes, &piece);
+                        queued = pass(s, bytes, &piece, queued);
                         continue;
                 }
                 if (r < 0) {
-                        put_trouble(s, &err, piece.cursor);
-                        end(s);
+                        end_in_trouble(s, &err, piece.cursor);
                 } else if (cay_exec_watcher_is_over(&s->watcher)) {
-                        put_view(s, "exited", NULL);
+                        if (!s->raw)
+                                put_view(s, "exited", NULL);
                         end(s);
                 }
                 return;
@@ -152,8 +197,87 @@ static void on_gone(struct cay_op_call *c)
         drop(c->state);
 }
 
-void cay_op_exec_stream(struct cay_op_call *c, const char *sandbox, const char *exec, uint64_t from,
-                        const char *execution_id)
+/* What the client says meanwhile */
+
+/* A command that takes no more is no end of its output. */
+static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *err)
+{
+        struct stream *s = c->state;
+        struct cay_exec_view view;
+
+        (void)len;
+        if (err->code != CAY_OK) {
+                s->deaf = true;
+                cay_exec_watcher_view(&s->watcher, &view);
+                if (!s->raw && put_trouble(s, err, view.output_end) < 0) {
+                        drop(s);
+                        return;
+                }
+        }
+        if (s->ends_input && !s->deaf) {
+                s->ends_input = false;
+                cay_op_feed_end(s->feed);
+        } else {
+                c->doors->resume(c);
+        }
+}
+
+static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
+{
+        struct stream *s = c->state;
+
+        return s->deaf ? len : cay_op_feed_put(s->feed, bytes, len);
+}
+
+static void on_body_end(struct cay_op_call *c)
+{
+        struct stream *s = c->state;
+
+        if (s->deaf)
+                return;
+        if (cay_op_feed_is_busy(s->feed))
+                s->ends_input = true;
+        else
+                cay_op_feed_end(s->feed);
+}
+
+static int on_order(struct cay_op_call *c, const struct cay_op_order *order, struct cay_error *err)
+{
+        struct stream *s = c->state;
+
+        return cay_op_exec_order(c, s->sandbox, s->exec, order, err);
+}
+
+/* Following a command is reading; what is said to it is more. */
+static int listen_to(struct stream *s, struct cay_op_call *c)
+{
+        if (!c->is_two_way || !cay_scope_has(c->caller.scopes, CAY_SCOPE_EXEC))
+                return 0;
+        s->feed = cay_op_feed_new(c, s->sandbox, s->exec, on_taken);
+        if (!s->feed)
+                return -1;
+        c->on_body = on_body;
+        c->on_body_end = on_body_end;
+        c->on_order = on_order;
+        return c->doors->read(c);
+}
+
+static void begin_stream(struct stream *s, const char *execution_id)
+{
+        static const struct cay_op_bytes bytes = { .type = "application/octet-stream",
+                                                   .length = CAY_OP_UNKNOWN_LENGTH };
+        struct cay_op_call *c = s->call;
+        int r = listen_to(s, c);
+
+        /* What is there to read is told from the loop. */
+        if (r == 0)
+                r = s->raw ? c->doors->begin_bytes(c, &bytes) : c->doors->begin_events(c);
+        if (r < 0 || (!s->raw && put_view(s, "started", execution_id) < 0))
+                drop(s);
+}
+
+void cay_op_exec_stream(struct cay_op_call *c, const char *sandbox, const char *exec,
+                        const struct cay_op_exec_follow *how)
 {
         struct cay_viewer viewer = cay_op_viewer(c);
         struct stream *s = calloc(1, sizeof(*s));
@@ -165,19 +289,21 @@ void cay_op_exec_stream(struct cay_op_call *c, const char *sandbox, const char *
         }
         cay_buf_init(&s->json, 8 * PIECE + 64 * 1024 + CAY_SERVICE_TEXT_MAX * 8);
         s->watcher.on_output = on_output;
-        if (cay_service_exec_watch(c->world->service, &viewer, sandbox, exec, from, true, &s->watcher, &err) <
-            0) {
+        if (cay_service_exec_watch(c->world->service, &viewer, sandbox, exec, how->from, true, &s->watcher,
+                                   &err) < 0) {
                 cay_buf_done(&s->json);
                 free(s);
                 cay_op_fail(c, &err, NULL);
                 return;
         }
         s->call = c;
+        s->raw = how->raw;
+        s->only = how->only;
+        memccpy(s->sandbox, sandbox, '\0', CAY_NAME_MAX);
+        memccpy(s->exec, exec, '\0', CAY_NAME_MAX);
         c->state = s;
         c->on_drain = on_drain;
         c->on_gone = on_gone;
         c->works_for_listener = true;
-        /* What is there to read is told from the loop. */
-        if (c->doors->begin_events(c) < 0 || put_view(s, "started", execution_id) < 0)
-                drop(s);
+        begin_stream(s, how->execution_id);
 }

@@ -12,6 +12,10 @@
  *
  * Streams. An answer is one JSON text, or a stream: of events (begin_events, put_event…, end), which each dialect encodes in its own
  * way, or of bytes (begin_bytes, write…, end). Doors say how much waits to leave; from CAY_OP_HIGH on a writer waits for on_drain.
+ *
+ * Two ways. Some clients can go on speaking while their answer streams (is_two_way). An op that listens sets on_body, on_body_end and
+ * on_order and calls read, all before its stream begins: bytes then come as a body does, as fast as it takes them, and small orders one
+ * by one in between. An op that does none of it is not spoken to: its dialect refuses.
  */
 #pragma once
 
@@ -32,7 +36,13 @@
 
 struct cay_api_keys;
 struct cay_config;
+struct cay_logins;
 struct cay_op_call;
+struct cay_templates;
+
+struct cay_op_use { /* of what there may be so many at once */
+        unsigned followers;
+};
 
 /* What ops work with. Borrowed: outlives every call. */
 struct cay_op_world {
@@ -43,14 +53,26 @@ struct cay_op_world {
         const struct cay_clock *clock;
         const struct cay_config *config;
         struct cay_api_keys *keys;
+        struct cay_logins *logins;
+        struct cay_templates *templates; /* op/template_use.h; NULL: there is host alone */
+        const char *url;                 /* how people reach this daemon: "http://127.0.0.1:8888" */
+        struct cay_op_use *use;          /* NULL: not counted */
         uint64_t started_wall_ms;
+        const uint64_t *http_answers; /* by the first digit of the status: [2], [4]…; NULL: nobody counts */
         /* A bearer token for somebody; fills ret (CAY_OP_TOKEN_MAX bytes). */
         int (*make_token)(const struct cay_op_world *w, const char *owner, unsigned scopes,
                           uint64_t lifetime_ms, char *ret, uint64_t *ret_expires_s, struct cay_error *err);
-        /* A host folder that clients without a descriptor may name: O_PATH, the caller's. */
-        int (*open_workspace)(const struct cay_op_world *w, const char *path, int *ret_fd,
-                              struct cay_error *err);
-        void *ctx; /* of the two above */
+        /* A session of the page for whoever spent a login, CAY_SESSION_S long; the same room. */
+        int (*make_session)(const struct cay_op_world *w, const struct cay_caller *who, char *ret,
+                            uint64_t *ret_expires_s, struct cay_error *err);
+        /* A host folder that clients without a descriptor may name, by names alone: in which of workspace_roots (from 1) and
+         * where below it; ret points into path. Whether it is there, and whether it may be, is the warden's to find out. */
+        int (*find_workspace)(const struct cay_op_world *w, const char *path, unsigned *ret_root,
+                              const char **ret_below, struct cay_error *err);
+        /* A credential for one port of one sandbox, "{port}-{id}", of that owner; the same room. */
+        int (*make_link)(const struct cay_op_world *w, const char *owner, const char *label,
+                         uint64_t lifetime_ms, char *ret, uint64_t *ret_expires_s, struct cay_error *err);
+        void *ctx; /* of the four above */
 };
 
 #define CAY_OP_TOKEN_MAX 600
@@ -83,6 +105,11 @@ struct cay_op_bytes { /* what a stream of bytes is */
         const char *name; /* for whoever saves it; NULL: none */
 };
 
+struct cay_op_order {        /* what a client says to a stream under way */
+        const char *signal;  /* NULL: none */
+        uint64_t rows, cols; /* 0: none */
+};
+
 struct cay_op_doors {
         void (*answer)(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len);
         void (*fail)(struct cay_op_call *c, const struct cay_error *err, const char *field);
@@ -107,14 +134,22 @@ struct cay_op_call {
         bool is_known; /* false: an open op, called by nobody in particular */
         const void *args;
         int fd;            /* that came with the call: borrowed; -1: none */
+        int peer_fd;       /* connection over the unix socket that it came by: borrowed; 0: none */
         bool wants_stream; /* the client's way of asking says so (an Accept field…) */
+        bool is_two_way;   /* the client may speak while its answer streams */
         char request_id[CAY_OP_REQUEST_ID + 1];
+        char confirm[33]; /* set before fail with CAY_CONFLICT: the token to come back with (op/confirm.h) */
         char first[CAY_NAME_MAX + 1]; /* set before fail with CAY_EXISTS: what the first use made */
+        char made[CAY_NAME_MAX + 1];  /* set before answer: the id of what was made, for callers in here */
+        /* set before answer: what the client is to show from now on; "": is to forget; NULL: as it is */
+        const char *session;
 
         /* the op's */
         void *state;
         size_t (*on_body)(struct cay_op_call *c, const void *bytes, size_t len); /* how many were taken */
         void (*on_body_end)(struct cay_op_call *c);
+        /* 0, or -1 with err: told to the client, and the stream goes on. */
+        int (*on_order)(struct cay_op_call *c, const struct cay_op_order *order, struct cay_error *err);
         void (*on_drain)(struct cay_op_call *c);
         void (*on_gone)(struct cay_op_call *c);
         bool works_for_listener; /* on_gone also when the client says that it will send no more */
@@ -128,6 +163,8 @@ const struct cay_op *cay_op_find(const char *name); /* NULL: none */
 int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller, struct cay_error *err);
 
 /* For ops. */
+/* An owner that somebody may be given; names of unix peers are the kernel's to give. */
+int cay_op_check_owner(const char *owner, struct cay_error *err);
 struct cay_viewer cay_op_viewer(const struct cay_op_call *c);
 void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field);
 void cay_op_fail_memory(struct cay_op_call *c);

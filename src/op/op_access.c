@@ -17,8 +17,7 @@ static int find_scopes(const char *text, unsigned *ret, struct cay_error *err)
         return text ? cay_scope_parse(text, ret, err) : 0;
 }
 
-/* Names of unix peers are given by the kernel, not by us. */
-static int check_owner(const char *owner, struct cay_error *err)
+int cay_op_check_owner(const char *owner, struct cay_error *err)
 {
         if (!cay_owner_is_valid(owner) || strncmp(owner, "uid:", 4) == 0)
                 return cay_fail(err, CAY_INVALID,
@@ -56,7 +55,7 @@ static void run_token(struct cay_op_call *c)
         unsigned scopes;
         struct cay_op_json o;
 
-        if (check_owner(a->owner, &err) < 0) {
+        if (cay_op_check_owner(a->owner, &err) < 0) {
                 cay_op_fail(c, &err, "owner");
                 return;
         }
@@ -182,7 +181,7 @@ static void run_key_make(struct cay_op_call *c)
         struct storing *s;
         unsigned scopes;
 
-        if (check_owner(a->owner, &err) < 0 || find_scopes(a->scope, &scopes, &err) < 0) {
+        if (cay_op_check_owner(a->owner, &err) < 0 || find_scopes(a->scope, &scopes, &err) < 0) {
                 cay_op_fail(c, &err, NULL);
                 return;
         }

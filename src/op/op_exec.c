@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that were started: looked at, followed, fed, sized, signalled, ended. */
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "op/exec_feed.h"
 #include "op/exec_stream.h"
 #include "op/view.h"
 
 struct args {
-        const char *id, *exec, *signal;
+        const char *id, *exec, *signal, *stream;
         uint64_t from, rows, cols;
+        bool raw;
 };
 
 #define ID_FIELD                                                                                             \
@@ -112,20 +112,38 @@ static const struct cay_field attach_fields[] = {
         EXEC_FIELD,
         { "from", CAY_FIELD_U64, offsetof(struct args, from), 0,
           "cursor to begin at: the `next` of the last event that one has; default: the first byte" },
+        { "raw", CAY_FIELD_BOOL, offsetof(struct args, raw), 0,
+          "the bytes themselves instead of events; of both streams the next cursor is `from` plus their "
+          "number" },
+        { "stream", CAY_FIELD_TEXT, offsetof(struct args, stream), 0, "only this one: stdout or stderr",
+          .max = 6 },
         {},
 };
+
+/* 0: both. */
+static int find_stream(const char *name, unsigned *ret, struct cay_error *err)
+{
+        if (!name || strcmp(name, "stdout") == 0 || strcmp(name, "stderr") == 0) {
+                *ret = !name ? 0 : strcmp(name, "stdout") == 0 ? 1 : 2;
+                return 0;
+        }
+        return cay_fail(err, CAY_INVALID, "stream: is stdout or stderr");
+}
 
 static void run_attach(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_viewer viewer;
+        struct cay_op_exec_follow how = { .from = a->from, .raw = a->raw };
         struct cay_error err = { 0 };
         const char *id;
 
-        if (find(c, &viewer, &id, &err) < 0)
+        if (find_stream(a->stream, &how.only, &err) < 0)
+                cay_op_fail(c, &err, "stream");
+        else if (find(c, &viewer, &id, &err) < 0)
                 cay_op_fail(c, &err, "id");
         else
-                cay_op_exec_stream(c, id, a->exec, a->from, NULL);
+                cay_op_exec_stream(c, id, a->exec, &how);
 }
 
 const struct cay_op cay_op_exec_attach = {
@@ -151,17 +169,16 @@ static const struct cay_field resize_fields[] = {
         {},
 };
 
-static void run_resize(struct cay_op_call *c)
+static void run_order(struct cay_op_call *c)
 {
         const struct args *a = c->args;
+        const struct cay_op_order order = { .signal = a->signal, .rows = a->rows, .cols = a->cols };
         struct cay_viewer viewer;
         struct cay_error err = { 0 };
         const char *id;
 
-        if (find(c, &viewer, &id, &err) < 0 ||
-            cay_service_exec_resize(c->world->service, &viewer, id, a->exec, (unsigned)a->rows,
-                                    (unsigned)a->cols, &err) < 0)
-                cay_op_fail(c, &err, NULL);
+        if (find(c, &viewer, &id, &err) < 0 || cay_op_exec_order(c, id, a->exec, &order, &err) < 0)
+                cay_op_fail(c, &err, a->signal && err.code == CAY_INVALID ? "signal" : NULL);
         else
                 answer_view(c);
 }
@@ -173,7 +190,7 @@ const struct cay_op cay_op_exec_resize = {
         .scope = CAY_SCOPE_EXEC,
         .fields = resize_fields,
         .args_size = sizeof(struct args),
-        .run = run_resize,
+        .run = run_order,
 };
 
 static const struct cay_field signal_fields[] = {
@@ -184,41 +201,6 @@ static const struct cay_field signal_fields[] = {
         {},
 };
 
-static int find_signal(const char *text, int *ret, struct cay_error *err)
-{
-        char name[CAY_SIGNAL_NAME_MAX];
-
-        for (int signo = 1; signo <= 64; signo++) {
-                char number[12];
-
-                cay_signal_name(signo, name);
-                snprintf(number, sizeof(number), "%d", signo);
-                if (strcasecmp(name, text) == 0 || strcmp(number, text) == 0 ||
-                    (strncmp(name, "SIG", 3) == 0 && strcasecmp(name + 3, text) == 0)) {
-                        *ret = signo;
-                        return 0;
-                }
-        }
-        return cay_fail(err, CAY_INVALID, "signal: '%.20s' is no signal", text);
-}
-
-static void run_signal(struct cay_op_call *c)
-{
-        const struct args *a = c->args;
-        struct cay_viewer viewer;
-        struct cay_error err = { 0 };
-        const char *id;
-        int signo = 0;
-
-        if (find_signal(a->signal, &signo, &err) < 0)
-                cay_op_fail(c, &err, "signal");
-        else if (find(c, &viewer, &id, &err) < 0 ||
-                 cay_service_exec_signal(c->world->service, &viewer, id, a->exec, signo, &err) < 0)
-                cay_op_fail(c, &err, NULL);
-        else
-                answer_view(c);
-}
-
 const struct cay_op cay_op_exec_signal = {
         .name = "exec_signal",
         .route = "POST /api/sandboxes/{id}/execs/{exec}/signal",
@@ -226,7 +208,7 @@ const struct cay_op cay_op_exec_signal = {
         .scope = CAY_SCOPE_EXEC,
         .fields = signal_fields,
         .args_size = sizeof(struct args),
-        .run = run_signal,
+        .run = run_order,
 };
 
 static void run_kill(struct cay_op_call *c)

@@ -3,13 +3,7 @@
  * Input for a command: the body, passed on piece by piece as the command's side takes it, so a slow command slows its client down.
  * With eof=true nothing more comes after it. A client that is cut off gives what it had given; the answer says how much.
  */
-#include <string.h>
-
-#include "loop/loop.h"
-#include "op/op.h"
-#include "service/exec.h"
-
-#define PIECE (64u * 1024)
+#include "op/exec_feed.h"
 
 struct args {
         const char *id, *exec;
@@ -25,44 +19,21 @@ static const struct cay_field fields[] = {
 };
 
 struct input {
-        struct cay_exec_input piece;
-        struct cay_deferred release;
-        struct cay_loop *loop;
-        struct cay_op_call *call; /* NULL: ended */
-        char sandbox[CAY_NAME_MAX + 1];
+        struct cay_op_feed *feed;
         uint64_t taken;
-        bool busy; /* a piece is under way */
         bool over; /* the body is complete */
-        bool last; /* the piece under way is the end */
-        char bytes[PIECE];
+        bool last; /* what is under way is the end */
 };
 
-static void release(struct cay_deferred *d)
-{
-        free(cay_container_of(d, struct input, release));
-}
-
-static void let_go(struct input *s)
-{
-        s->release.run = release;
-        cay_loop_defer(s->loop, &s->release);
-}
-
-/* A piece that is done but not told yet lets go itself, when it is told. */
 static void finish(struct input *s)
 {
-        s->call = NULL;
-        if (s->busy && !s->piece.job.queued) {
-                cay_exec_input_cancel(&s->piece);
-                s->busy = false;
-        }
-        if (!s->busy)
-                let_go(s);
+        cay_op_feed_free(s->feed);
+        free(s);
 }
 
-static void answer(struct input *s)
+static void answer(struct cay_op_call *c)
 {
-        struct cay_op_call *c = s->call;
+        struct input *s = c->state;
         struct cay_op_json o;
 
         cay_op_json_begin(&o);
@@ -71,74 +42,50 @@ static void answer(struct input *s)
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }
 
-static void send_piece(struct input *s, size_t len, bool eof);
-
-static void on_taken(struct cay_job *job)
+/* The body is complete and taken; is that all? */
+static void conclude(struct cay_op_call *c)
 {
-        struct input *s = cay_container_of(job, struct input, piece.job);
-        struct cay_op_call *c = s->call;
-        struct cay_error err = job->err;
-        const struct args *a = c ? c->args : NULL;
+        struct input *s = c->state;
+        const struct args *a = c->args;
 
-        s->busy = false;
-        if (!c) {
-                let_go(s);
+        if (!a->eof || s->last) {
+                answer(c);
                 return;
         }
-        if (err.code != CAY_OK) {
-                finish(s);
-                cay_op_fail(c, &err, NULL);
-                return;
-        }
-        s->taken += s->piece.len;
-        if (!s->over)
-                c->doors->resume(c);
-        else if (a->eof && !s->last)
-                send_piece(s, 0, true);
-        else
-                answer(s);
+        s->last = true;
+        cay_op_feed_end(s->feed);
 }
 
-static void send_piece(struct input *s, size_t len, bool eof)
+static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *err)
 {
-        struct cay_op_call *c = s->call;
-        const struct args *a = c->args;
-        struct cay_viewer viewer = cay_op_viewer(c);
+        struct input *s = c->state;
 
-        s->busy = true;
-        s->last = eof;
-        memset(&s->piece, 0, sizeof(s->piece));
-        s->piece.bytes = s->bytes;
-        s->piece.len = len;
-        s->piece.eof = eof;
-        cay_job_init(&s->piece.job, on_taken);
-        cay_service_exec_input(c->world->service, &viewer, s->sandbox, a->exec, &s->piece);
+        if (err->code != CAY_OK) {
+                finish(s);
+                cay_op_fail(c, err, NULL);
+                return;
+        }
+        s->taken += len;
+        if (s->over)
+                conclude(c);
+        else
+                c->doors->resume(c);
 }
 
 static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
 {
         struct input *s = c->state;
-        size_t n = len < PIECE ? len : PIECE;
 
-        if (s->busy)
-                return 0;
-        memcpy(s->bytes, bytes, n);
-        send_piece(s, n, false);
-        return n;
+        return cay_op_feed_put(s->feed, bytes, len);
 }
 
 static void on_body_end(struct cay_op_call *c)
 {
         struct input *s = c->state;
-        const struct args *a = c->args;
 
         s->over = true;
-        if (s->busy)
-                return;
-        if (a->eof)
-                send_piece(s, 0, true);
-        else
-                answer(s);
+        if (!cay_op_feed_is_busy(s->feed))
+                conclude(c);
 }
 
 static void on_gone(struct cay_op_call *c)
@@ -162,13 +109,13 @@ static void run(struct cay_op_call *c)
                 return;
         }
         s = calloc(1, sizeof(*s));
-        if (!s) {
+        if (s)
+                s->feed = cay_op_feed_new(c, view.id, exec.id, on_taken);
+        if (!s || !s->feed) {
+                free(s);
                 cay_op_fail_memory(c);
                 return;
         }
-        s->call = c;
-        s->loop = c->world->loop;
-        memccpy(s->sandbox, view.id, '\0', CAY_NAME_MAX);
         c->state = s;
         c->on_body = on_body;
         c->on_body_end = on_body_end;

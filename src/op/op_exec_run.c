@@ -3,57 +3,38 @@
  * Runs a command: waits for its end and answers once, or streams events, or leaves it in the background.
  *
  * A client that waits and goes away ends its command: nobody else knows of it. A stream's or a background command goes on, bounded by its
- * timeout; the stream can be taken up again at its cursor.
+ * timeout, and what it is to read is copied and goes with it; the stream can be taken up again at its cursor.
  */
+#include <string.h>
+
 #include "loop/loop.h"
+#include "op/exec_args.h"
 #include "op/exec_stream.h"
 #include "op/view.h"
 
-#define STDIN_MAX (1024u * 1024)
 #define OUTPUT_DEFAULT (1024u * 1024)
-#define OUTPUT_MAX (8u * 1024 * 1024)
 #define PIECE (64u * 1024)
 
-struct args {
-        const char *id;
-        struct cay_field_texts command;
-        const char *workdir, *cwd, *user, *term, *execution_id, *input;
-        struct cay_field_map env;
-        bool background, stream, has_stdin, tty, output_cut;
-        uint64_t rows, cols, timeout_ms, cpu_time_ms, output_bytes, max_output;
+struct sole { /* so that the rows find theirs */
+        struct cay_exec_args args;
 };
 
 static const struct cay_field fields[] = {
-        { "id", CAY_FIELD_TEXT, offsetof(struct args, id), 0, "the sandbox", .min = 1, .max = CAY_NAME_MAX },
-        { "command", CAY_FIELD_WORDS, offsetof(struct args, command), CAY_FIELD_REQUIRED,
+        { "id", CAY_FIELD_TEXT, offsetof(struct cay_exec_args, id), 0, "the sandbox", .min = 1,
+          .max = CAY_NAME_MAX },
+        { "command", CAY_FIELD_WORDS, offsetof(struct cay_exec_args, command), CAY_FIELD_REQUIRED,
           "program and arguments as a list, or a line for /bin/sh", .max = 4096, .item_max = 128 * 1024 },
-        { "workdir", CAY_FIELD_TEXT, offsetof(struct args, workdir), 0,
-          "folder to run in; default: the workspace", .max = 4095 },
-        { "cwd", CAY_FIELD_TEXT, offsetof(struct args, cwd), 0, "the same as workdir", .max = 4095 },
-        { "env", CAY_FIELD_MAP, offsetof(struct args, env), 0, "on top of the sandbox's own", .max = 256,
-          .item_max = 128 * 1024 },
-        { "user", CAY_FIELD_TEXT, offsetof(struct args, user), 0, "a name, a uid, or uid:gid", .max = 255 },
-        { "stdin", CAY_FIELD_TEXT, offsetof(struct args, input), 0, "text that the command reads",
-          .max = STDIN_MAX },
-        { "open_stdin", CAY_FIELD_BOOL, offsetof(struct args, has_stdin), 0,
-          "input comes later (exec_input); without this and stdin it reads nothing" },
-        { "tty", CAY_FIELD_BOOL, offsetof(struct args, tty), 0, "give it a terminal" },
-        { "rows", CAY_FIELD_U64, offsetof(struct args, rows), 0, "of the terminal", .max = 65535 },
-        { "cols", CAY_FIELD_U64, offsetof(struct args, cols), 0, "of the terminal", .max = 65535 },
-        { "term", CAY_FIELD_TEXT, offsetof(struct args, term), 0, "TERM of the terminal", .max = 63 },
-        { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout_ms), 0, "it is ended after so long" },
-        { "cpu_time", CAY_FIELD_DURATION, offsetof(struct args, cpu_time_ms), 0,
-          "and after so much processor time" },
-        { "output_limit", CAY_FIELD_SIZE, offsetof(struct args, output_bytes), 0, "most bytes it may print" },
-        { "output_cut", CAY_FIELD_BOOL, offsetof(struct args, output_cut), 0,
-          "at that limit drop the rest instead of ending it" },
-        { "background", CAY_FIELD_BOOL, offsetof(struct args, background), 0, "answer as soon as it runs" },
-        { "stream", CAY_FIELD_BOOL, offsetof(struct args, stream), 0, "answer with a stream of events" },
-        { "max_output", CAY_FIELD_SIZE, offsetof(struct args, max_output), 0,
-          "waiting: most bytes of each of stdout and stderr in the answer (default 1m); the rest can be read "
-          "by cursor",
-          .min = 1, .max = OUTPUT_MAX },
-        { "execution_id", CAY_FIELD_TEXT, offsetof(struct args, execution_id), 0,
+        CAY_EXEC_FIELDS(struct sole, args),
+        { "env", CAY_FIELD_MAP, offsetof(struct cay_exec_args, env), 0, "on top of the sandbox's own",
+          .max = 256, .item_max = 128 * 1024 },
+        { "tty", CAY_FIELD_BOOL, offsetof(struct cay_exec_args, tty), 0, "give it a terminal" },
+        { "rows", CAY_FIELD_U64, offsetof(struct cay_exec_args, rows), 0, "of the terminal", .max = 65535 },
+        { "cols", CAY_FIELD_U64, offsetof(struct cay_exec_args, cols), 0, "of the terminal", .max = 65535 },
+        { "term", CAY_FIELD_TEXT, offsetof(struct cay_exec_args, term), 0, "TERM of the terminal",
+          .max = 63 },
+        { "background", CAY_FIELD_BOOL, offsetof(struct cay_exec_args, background), 0,
+          "answer as soon as it runs" },
+        { "execution_id", CAY_FIELD_TEXT, offsetof(struct cay_exec_args, execution_id), 0,
           "single-use id: a second request with it runs nothing (409)", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },
         {},
@@ -69,6 +50,7 @@ struct run {
         char sandbox[CAY_NAME_MAX + 1];
         struct cay_buf out[2];
         bool cut[2];
+        char *held;   /* owned: input that outlives the call; NULL: it is the call's */
         bool started; /* the exec's job is done */
         bool feeding; /* the input's job is under way */
         bool gone;    /* the client is */
@@ -80,6 +62,7 @@ static void release(struct cay_deferred *d)
 
         cay_buf_done(&s->out[0]);
         cay_buf_done(&s->out[1]);
+        free(s->held);
         free(s);
 }
 
@@ -89,12 +72,15 @@ static void let_go(struct run *s)
         cay_loop_defer(s->loop, &s->release);
 }
 
-/* The call is ended, or handed on. Input that is done but not told yet lets go itself, when it is told. */
+/*
+ * The call is ended, or handed on. Input that is done but not told yet, or that outlives the call, lets go itself, when it is told: at
+ * the latest when the command ends.
+ */
 static void finish(struct run *s)
 {
         s->call = NULL;
         cay_service_exec_unwatch(&s->watcher);
-        if (s->feeding && !s->input.job.queued) {
+        if (s->feeding && !s->held && !s->input.job.queued) {
                 cay_exec_input_cancel(&s->input);
                 s->feeding = false;
         }
@@ -112,9 +98,9 @@ static void fail(struct run *s, const struct cay_error *err)
 
 static const char *execution_id(const struct cay_op_call *c)
 {
-        const struct args *a = c->args;
+        const struct cay_exec_args *a = c->args;
 
-        return a->execution_id ? a->execution_id : c->request_id;
+        return a->claimed_id ? a->claimed_id : a->execution_id ? a->execution_id : c->request_id;
 }
 
 static void answer(struct run *s)
@@ -201,12 +187,12 @@ static void on_fed(struct cay_job *job)
 
 static void feed(struct run *s, const struct cay_viewer *viewer)
 {
-        const struct args *a = s->call->args;
+        const struct cay_exec_args *a = s->call->args;
 
         if (!a->input)
                 return;
         s->feeding = true;
-        s->input.bytes = a->input;
+        s->input.bytes = s->held ? s->held : a->input;
         s->input.len = strlen(a->input);
         s->input.eof = true;
         cay_job_init(&s->input.job, on_fed);
@@ -235,18 +221,19 @@ static void answer_background(struct run *s, const struct cay_viewer *viewer)
 static void answer_stream(struct run *s)
 {
         struct cay_op_call *c = s->call;
+        const struct cay_op_exec_follow how = { .execution_id = execution_id(c) };
 
         c->state = NULL;
         c->on_gone = NULL;
         c->works_for_listener = false;
-        cay_op_exec_stream(c, s->sandbox, s->exec.id, 0, execution_id(c));
+        cay_op_exec_stream(c, s->sandbox, s->exec.id, &how);
         finish(s);
 }
 
-/* Input for a command that is streamed or in the background must outlive the call; it is the waiting form's alone. */
+/* Else a command goes on without its call, and its input must outlive that. */
 static bool is_waiting(const struct cay_op_call *c)
 {
-        const struct args *a = c->args;
+        const struct cay_exec_args *a = c->args;
 
         return !a->background && !a->stream && !c->wants_stream;
 }
@@ -255,7 +242,7 @@ static void on_started(struct cay_job *job)
 {
         struct run *s = cay_container_of(job, struct run, exec.job);
         struct cay_op_call *c = s->call;
-        const struct args *a = c->args;
+        const struct cay_exec_args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_error err = job->err;
 
@@ -264,8 +251,10 @@ static void on_started(struct cay_job *job)
                 memcpy(c->first, s->exec.first, sizeof(c->first));
                 fail(s, &err);
         } else if (a->background) {
+                feed(s, &viewer);
                 answer_background(s, &viewer);
         } else if (a->stream || c->wants_stream) {
+                feed(s, &viewer);
                 answer_stream(s);
         } else if (s->gone) {
                 on_gone(c);
@@ -281,7 +270,7 @@ static void on_started(struct cay_job *job)
 
 static int check(const struct cay_op_call *c, struct cay_error *err, const char **ret_field)
 {
-        const struct args *a = c->args;
+        const struct cay_exec_args *a = c->args;
 
         if (a->workdir && a->cwd) {
                 *ret_field = "cwd";
@@ -292,10 +281,10 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
                 return cay_fail(err, CAY_INVALID,
                                 "stream: does not go with background: attach to it instead");
         }
-        if (a->input && (a->has_stdin || !is_waiting(c))) {
+        if (a->input && a->has_stdin) {
                 *ret_field = "stdin";
                 return cay_fail(err, CAY_INVALID,
-                                "stdin: is for commands that are waited for; else open_stdin and exec_input");
+                                "stdin: is all that the command reads; leave out open_stdin");
         }
         if (!a->command.line && a->command.count == 0) {
                 *ret_field = "command";
@@ -304,9 +293,19 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
         return 0;
 }
 
+static int hold_input(struct run *s)
+{
+        const struct cay_exec_args *a = s->call->args;
+
+        if (!a->input || is_waiting(s->call))
+                return 0;
+        s->held = strdup(a->input);
+        return s->held ? 0 : -1;
+}
+
 static void run(struct cay_op_call *c)
 {
-        const struct args *a = c->args;
+        const struct cay_exec_args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
         struct cay_error err = { 0 };
@@ -329,7 +328,7 @@ static void run(struct cay_op_call *c)
                 .cpu_time_ms = a->cpu_time_ms,
                 .output_bytes = a->output_bytes,
                 .output_cut = a->output_cut,
-                .claim = execution_id(c),
+                .claim = a->claimed_id ? NULL : execution_id(c),
                 .claim_is_ours = a->execution_id == NULL,
         };
 
@@ -348,6 +347,11 @@ static void run(struct cay_op_call *c)
         memccpy(s->sandbox, view.id, '\0', CAY_NAME_MAX);
         cay_buf_init(&s->out[0], max);
         cay_buf_init(&s->out[1], max);
+        if (hold_input(s) < 0) {
+                finish(s);
+                cay_op_fail_memory(c);
+                return;
+        }
         c->state = s;
         if (is_waiting(c)) {
                 c->on_gone = on_gone;
@@ -364,6 +368,6 @@ const struct cay_op cay_op_exec_run = {
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_STREAM,
         .fields = fields,
-        .args_size = sizeof(struct args),
+        .args_size = sizeof(struct cay_exec_args),
         .run = run,
 };

@@ -1,71 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a sandbox. Limits that nobody names are the configuration's. */
+/* Makes a sandbox. What the request does not say is the template's to say, and then the configuration's. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "config/config.h"
-#include "op/limit_fields.h"
+#include "op/create_args.h"
+#include "op/template_use.h"
 #include "op/view.h"
 
 #define DEFAULT_FILES 4096
+#define SAID_MAX (4u << 20)
 
-struct workspace {
-        const char *path, *mode;
-        bool given;
-};
-
-struct args {
-        const char *name, *project_name, *template_name, *network, *execution_id;
-        struct cay_field_map labels, metadata, env;
-        struct cay_limits limits;
-        struct cay_field_texts may_skip;
-        struct workspace workspace;
-        uint64_t timeout_ms, idle_ms;
-        bool has_timeout, has_idle, read_only, own_user_only, swap_given;
-};
-
-static const struct cay_field workspace_fields[] = {
-        { "path", CAY_FIELD_TEXT, offsetof(struct workspace, path), 0,
+const struct cay_field cay_create_workspace_fields[] = {
+        { "path", CAY_FIELD_TEXT, offsetof(struct cay_create_workspace, path), 0,
           "folder on the host; left out when its descriptor comes with the request over the unix socket" },
-        { "mode", CAY_FIELD_TEXT, offsetof(struct workspace, mode), 0, "ro (default), rw or cow" },
+        { "mode", CAY_FIELD_TEXT, offsetof(struct cay_create_workspace, mode), 0, "ro (default), rw or cow" },
         {},
 };
 
+struct sole { /* so that the rows find theirs */
+        struct cay_create_args args;
+};
+
 static const struct cay_field fields[] = {
-        { "name", CAY_FIELD_TEXT, offsetof(struct args, name), 0,
-          "name of one's own for it: 1 to 63 of a-z, 0-9 and -; unique among one's sandboxes", .max = 63 },
-        { "project_name", CAY_FIELD_TEXT, offsetof(struct args, project_name), 0,
+        CAY_CREATE_FIELDS(struct sole, args),
+        { "project_name", CAY_FIELD_TEXT, offsetof(struct cay_create_args, project_name), 0,
           "kept as the label project_name", .max = 256 },
-        { "template", CAY_FIELD_TEXT, offsetof(struct args, template_name), 0,
+        { "template", CAY_FIELD_TEXT, offsetof(struct cay_create_args, template_name), 0,
           "what it is made from; default: host", .max = 63 },
-        { "labels", CAY_FIELD_MAP, offsetof(struct args, labels), 0, "for finding it again", .max = 255 },
-        { "metadata", CAY_FIELD_MAP, offsetof(struct args, metadata), 0, "kept with it, not looked at",
-          .max = 255 },
-        { "env", CAY_FIELD_MAP, offsetof(struct args, env), 0,
-          "environment of all its commands; never shown again", .max = 256, .item_max = 128 * 1024 },
-        { "limits", CAY_FIELD_OBJECT, offsetof(struct args, limits), 0, "limits",
-          .fields = cay_op_limit_fields },
-        { "memory_limit", CAY_FIELD_PARSED, offsetof(struct args, limits), 0,
-          "the same as limits.memory (\"1g\")", .parse = cay_op_parse_limit,
-          .nr = CAY_LIMIT_NR_memory_bytes },
-        { "cpu_limit", CAY_FIELD_PARSED, offsetof(struct args, limits), 0,
-          "the same as limits.cpus (\"1.0\")", .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_cpu_milli },
-        { "may_skip", CAY_FIELD_TEXTS, offsetof(struct args, may_skip), 0,
-          "limits by name that need not hold where this machine cannot hold them",
-          .max = CAY_LIMIT_NR_COUNT },
-        { "network", CAY_FIELD_TEXT, offsetof(struct args, network), 0, "none (loopback alone)", .max = 63 },
-        { "workspace", CAY_FIELD_OBJECT, offsetof(struct args, workspace), 0,
-          "a host folder as the workspace", .fields = workspace_fields,
-          .given = CAY_FIELD_GIVEN(struct args, workspace.given) },
-        { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout_ms), 0,
+        { "timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, timeout_ms), 0,
           "how long it lives (\"90s\", \"2h\", seconds); 0: until destroyed",
-          .given = CAY_FIELD_GIVEN(struct args, has_timeout) },
-        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, idle_ms), 0,
-          "how long it may be without use", .given = CAY_FIELD_GIVEN(struct args, has_idle) },
-        { "read_only", CAY_FIELD_BOOL, offsetof(struct args, read_only), 0, "root read-only" },
-        { "own_user_only", CAY_FIELD_BOOL, offsetof(struct args, own_user_only), 0,
+          .given = CAY_FIELD_GIVEN(struct cay_create_args, has_timeout) },
+        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, idle_ms), 0,
+          "how long it may be without use", .given = CAY_FIELD_GIVEN(struct cay_create_args, has_idle) },
+        { "own_user_only", CAY_FIELD_BOOL, offsetof(struct cay_create_args, own_user_only), 0,
           "no command will run as another user: made faster" },
-        { "execution_id", CAY_FIELD_TEXT, offsetof(struct args, execution_id), 0,
+        { "purpose", CAY_FIELD_TEXT, offsetof(struct cay_create_args, purpose), 0,
+          "what it is made for (the code, the task): a confirmation holds for this alone",
+          .max = 512 * 1024 },
+        { "execution_id", CAY_FIELD_TEXT, offsetof(struct cay_create_args, execution_id), 0,
           "single-use id: a second request with it makes nothing (409)", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },
         {},
@@ -73,6 +47,7 @@ static const struct cay_field fields[] = {
 
 struct create {
         struct cay_service_call service;
+        struct cay_waiter waiter; /* while too many of its template are alive */
         struct cay_op_call *call;
 };
 
@@ -89,6 +64,37 @@ static void fill_limits(struct cay_limits *l, const struct cay_config *config)
         for (unsigned i = 0; i < CAY_COUNT(defaults); i++)
                 if (*defaults[i].at == 0)
                         *defaults[i].at = defaults[i].value;
+}
+
+/* One caller must not be able to take the machine: what the request itself asks for has a ceiling. */
+static int check_most(const struct cay_op_call *c, const struct cay_limits *l, const char **ret_field,
+                      struct cay_error *err)
+{
+        const struct cay_config *config = c->world->config;
+        const struct {
+                const char *field, *key;
+                uint64_t asked, most;
+        } rows[] = {
+                { "limits.memory", "most_memory", l->memory_bytes, config->most_memory },
+                { "limits.swap", "most_memory", l->swap_bytes, config->most_memory },
+                { "limits.cpus", "most_cpus", l->cpu_milli, config->most_cpus },
+                { "limits.pids", "most_pids", l->pids, config->most_pids },
+                { "limits.disk", "most_disk", l->disk_bytes, config->most_disk },
+                { "limits.inodes", "most_inodes", l->inodes, config->most_inodes },
+        };
+
+        if (cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN))
+                return 0;
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                if (rows[i].asked <= rows[i].most)
+                        continue;
+                *ret_field = rows[i].field;
+                return cay_fail(err, CAY_INVALID,
+                                "%s: %" PRIu64 " is more than callers may ask for here (%" PRIu64
+                                "): ask for less, or have %s raised",
+                                rows[i].field, rows[i].asked, rows[i].most, rows[i].key);
+        }
+        return 0;
 }
 
 static int fill_skip(const struct cay_field_texts *words, unsigned *ret, struct cay_error *err)
@@ -123,8 +129,8 @@ static int fill_mode(const char *text, enum cay_workspace_mode *ret, struct cay_
 }
 
 /* The descriptor that came with the request, or a folder that the configuration lets clients name. */
-static int open_workspace(struct cay_op_call *c, const struct args *a, struct cay_sandbox_new *what,
-                          int *ret_fd, struct cay_error *err)
+static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a,
+                          struct cay_sandbox_new *what, struct cay_error *err)
 {
         struct stat st;
 
@@ -139,16 +145,19 @@ static int open_workspace(struct cay_op_call *c, const struct args *a, struct ca
                         return cay_fail(
                                 err, CAY_INVALID,
                                 "workspace.path: is required, or the folder's descriptor with the request");
-                return c->world->open_workspace(c->world, a->workspace.path, ret_fd, err);
+                return c->world->find_workspace(c->world, a->workspace.path, &what->folder.root,
+                                                &what->folder.below, err);
         }
         if (fstat(c->fd, &st) < 0 || !S_ISDIR(st.st_mode))
                 return cay_fail(err, CAY_INVALID, "workspace: the descriptor is no folder");
-        *ret_fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 3);
-        return *ret_fd < 0 ? cay_fail(err, CAY_LIMIT, "workspace: out of descriptors") : 0;
+        what->folder.fd = c->fd;
+        what->folder.peer = c->peer_fd;
+        return 0;
 }
 
 /* project_name is a label like others. The pairs are copied by the service before it returns. */
-static unsigned fill_labels(const struct args *a, struct cay_field_pair *pairs, struct cay_sandbox_new *what)
+static unsigned fill_labels(const struct cay_create_args *a, struct cay_field_pair *pairs,
+                            struct cay_sandbox_new *what)
 {
         unsigned count = a->labels.count;
 
@@ -164,7 +173,7 @@ static void on_made(struct cay_job *job)
 {
         struct create *s = cay_container_of(job, struct create, service.job);
         struct cay_op_call *c = s->call;
-        const struct args *a = c->args;
+        const struct cay_create_args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
         struct cay_error err = s->service.job.err;
@@ -178,54 +187,162 @@ static void on_made(struct cay_job *job)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
+        memccpy(c->made, view.id, '\0', CAY_NAME_MAX);
         cay_op_json_begin(&o);
         cay_op_put_sandbox(&o.j, &view);
         cay_op_key_text(&o.j, "execution_id", a->execution_id ? a->execution_id : c->request_id);
         cay_op_json_answer(&o, c, CAY_OP_CREATED);
 }
 
-static void run(struct cay_op_call *c)
+static void fail(struct create *s, const struct cay_error *err, const char *field)
 {
-        const struct args *a = c->args;
+        struct cay_op_call *c = s->call;
+
+        free(s);
+        cay_op_fail(c, err, field);
+}
+
+/* Its turn: everything is read from the arguments now, and copied by the service. */
+static void make(struct create *s, const struct cay_template *t)
+{
+        struct cay_op_call *c = s->call;
+        const struct cay_create_args *a = c->args;
         const struct cay_config *config = c->world->config;
-        struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX];
-        cay_auto_close int fd = -1;
+        struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX], env[CAY_SERVICE_PAIRS_MAX];
+        const char *network = NULL;
         struct cay_error err = { 0 };
-        struct create *s;
         struct cay_sandbox_new what = {
                 .owner = c->caller.owner,
                 .name = a->name,
                 .template_name = a->template_name,
                 .metadata = a->metadata,
-                .env = a->env,
                 .limits = a->limits,
-                .read_only = a->read_only,
+                .read_only = a->read_only || (t && t->read_only),
                 .own_user_only = a->own_user_only,
-                .timeout_ms = a->has_timeout ? a->timeout_ms : config->default_timeout,
-                .idle_ms = a->has_idle ? a->idle_ms : config->default_idle,
+                .timeout_ms = a->has_timeout    ? a->timeout_ms
+                              : t && t->life_ms ? t->life_ms
+                                                : config->default_timeout,
+                .idle_ms = a->has_idle       ? a->idle_ms
+                           : t && t->idle_ms ? t->idle_ms
+                                             : config->default_idle,
                 .claim = a->execution_id ? a->execution_id : c->request_id,
                 .claim_is_ours = a->execution_id == NULL,
-                .workspace_fd = -1,
+                .folder = CAY_FOLDER_NONE,
         };
 
+        cay_op_template_limits(t, &what.limits);
         fill_limits(&what.limits, config);
         fill_labels(a, labels, &what);
-        if (a->network && strcmp(a->network, "none") != 0)
-                cay_fail(&err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none is", a->network);
-        if (err.code != CAY_OK || fill_skip(&a->may_skip, &what.may_skip, &err) < 0 ||
-            open_workspace(c, a, &what, &fd, &err) < 0) {
-                cay_op_fail(c, &err, a->workspace.given ? "workspace" : NULL);
+        if (cay_op_template_network(t, a->network, &network, &err) == 0 && strcmp(network, "none") != 0)
+                cay_fail(&err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none is", network);
+        if (err.code != CAY_OK || cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
+            fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
+                fail(s, &err, a->workspace.given ? "workspace" : NULL);
                 return;
         }
-        what.workspace_fd = fd;
-        s = calloc(1, sizeof(*s));
+        cay_job_init(&s->service.job, on_made);
+        cay_service_create(c->world->service, &what, &s->service);
+}
+
+static void let_in(struct cay_waiter *w)
+{
+        struct create *s = cay_container_of(w, struct create, waiter);
+        const struct cay_template *t;
+        struct cay_error err = { 0 };
+
+        s->call->on_gone = NULL;
+        if (cay_op_find_template(s->call->world, w->template_name, &t, &err) < 0)
+                fail(s, &err, "template");
+        else
+                make(s, t);
+}
+
+static void refuse(struct cay_waiter *w, const struct cay_error *err)
+{
+        fail(cay_container_of(w, struct create, waiter), err, "template");
+}
+
+/* Nobody is there any more for whom it would be made. */
+static void on_gone(struct cay_op_call *c)
+{
+        struct create *s = c->state;
+
+        cay_admission_leave(&c->world->templates->admission, &s->waiter);
+        free(s);
+        c->doors->abort(c);
+}
+
+/* Everything that decides what will run: a confirmation is for this and nothing else. */
+static int say_what(const struct cay_create_args *a, struct cay_buf *out)
+{
+        struct cay_json j;
+
+        cay_json_init(&j, out);
+        cay_json_begin_array(&j);
+        cay_json_text(&j, "sandbox_create");
+        cay_json_text(&j, a->template_name);
+        cay_json_text(&j, a->purpose);
+        cay_json_text(&j, a->name);
+        cay_json_text(&j, a->network);
+        cay_json_text(&j, a->workspace.path);
+        cay_json_text(&j, a->workspace.mode);
+        cay_json_bool(&j, a->workspace.given);
+        cay_json_bool(&j, a->read_only);
+        for (unsigned i = 0; i < a->env.count; i++) {
+                cay_json_text(&j, a->env.pairs[i].name);
+                cay_json_text(&j, a->env.pairs[i].value);
+        }
+#define CAY_LIMIT(field, word, kind, min, max, doc) cay_json_u64(&j, a->limits.field);
+#include "core/limits.def"
+#undef CAY_LIMIT
+        cay_json_end_array(&j);
+        return cay_json_end(&j);
+}
+
+static int check_confirmed(struct cay_op_call *c, const struct cay_template *t, struct cay_error *err)
+{
+        const struct cay_create_args *a = c->args;
+        cay_auto_buf struct cay_buf what = { 0 };
+
+        if (!t || !t->needs_confirm)
+                return 0;
+        cay_buf_init(&what, SAID_MAX);
+        if (say_what(a, &what) < 0)
+                return cay_fail(err, CAY_INVALID, "env: is too long to be confirmed");
+        return cay_op_confirm_template(c, t, a->confirm, &what, err);
+}
+
+static void run(struct cay_op_call *c)
+{
+        const struct cay_create_args *a = c->args;
+        const struct cay_template *t = NULL;
+        struct create *s = calloc(1, sizeof(*s));
+        struct cay_error err = { 0 };
+        const char *field = "template";
+        int r;
+
         if (!s) {
                 cay_op_fail_memory(c);
                 return;
         }
         s->call = c;
-        cay_job_init(&s->service.job, on_made);
-        cay_service_create(c->world->service, &what, &s->service);
+        s->waiter.let_in = let_in;
+        s->waiter.refuse = refuse;
+        if (check_most(c, &a->limits, &field, &err) < 0 ||
+            cay_op_find_template(c->world, a->template_name, &t, &err) < 0 ||
+            check_confirmed(c, t, &err) < 0) {
+                fail(s, &err, field);
+                return;
+        }
+        r = t ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err) : 1;
+        if (r < 0) {
+                fail(s, &err, "template");
+        } else if (r > 0) {
+                make(s, t);
+        } else {
+                c->state = s;
+                c->on_gone = on_gone;
+        }
 }
 
 const struct cay_op cay_op_sandbox_create = {
@@ -234,6 +351,6 @@ const struct cay_op cay_op_sandbox_create = {
         .doc = "Makes a sandbox and answers when it is ready",
         .scope = CAY_SCOPE_EXEC,
         .fields = fields,
-        .args_size = sizeof(struct args),
+        .args_size = sizeof(struct cay_create_args),
         .run = run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of a sandbox, and the journal of what happened. */
+#include "op/event_follow.h"
 #include "op/view.h"
 
 #define EVENTS_DEFAULT 100u
@@ -70,7 +71,7 @@ const struct cay_op cay_op_sandbox_stats = {
 struct event_args {
         const char *id, *kind;
         uint64_t after, before, max;
-        bool newest_first;
+        bool newest_first, follow, new_only;
 };
 
 #define EVENT_FIELDS                                                                                         \
@@ -86,9 +87,13 @@ struct event_args {
                   "at most so many; default 100",                                                            \
                   .min = 1,                                                                                  \
                   .max = CAY_STORE_ROWS_MAX },                                                               \
+                { "newest_first", CAY_FIELD_BOOL, offsetof(struct event_args, newest_first), 0,              \
+                  "the other way round" },                                                                   \
+                { "follow", CAY_FIELD_BOOL, offsetof(struct event_args, follow), 0,                          \
+                  "a stream: those that there are, then each as it happens" },                               \
         {                                                                                                    \
-                "newest_first", CAY_FIELD_BOOL, offsetof(struct event_args, newest_first), 0,                \
-                        "the other way round"                                                                \
+                "new_only", CAY_FIELD_BOOL, offsetof(struct event_args, new_only), 0,                        \
+                        "following: leave out those that there are, unless `after` is given"                 \
         }
 
 static const struct cay_field sandbox_event_fields[] = {
@@ -104,15 +109,30 @@ struct events {
         struct cay_store_query query;
         struct cay_viewer viewer;
         struct cay_op_call *call;
+        const char *sandbox; /* NULL: all */
+        char id[CAY_NAME_MAX + 1];
 };
+
+/* Nothing is told of it: is it there at all, for this caller? */
+static bool is_unknown(const struct events *s, struct cay_error *err)
+{
+        const struct event_args *a = s->call->args;
+        struct cay_sandbox_view view;
+
+        return s->query.count == 0 && a->id &&
+               cay_service_get(s->call->world->service, &s->viewer, a->id, &view, err) < 0;
+}
 
 static void on_events(struct cay_job *job)
 {
         struct events *s = cay_container_of(job, struct events, query.job);
+        struct cay_error err = { 0 };
         struct cay_op_json o;
 
         if (job->err.code != CAY_OK) {
                 cay_op_fail(s->call, &job->err, NULL);
+        } else if (is_unknown(s, &err)) {
+                cay_op_fail(s->call, &err, NULL);
         } else {
                 cay_op_json_begin(&o);
                 cay_json_key(&o.j, "events");
@@ -129,11 +149,35 @@ static void on_events(struct cay_job *job)
         free(s);
 }
 
+/* What a stream cannot do is refused. */
+static void run_follow(struct cay_op_call *c)
+{
+        const struct event_args *a = c->args;
+        const struct cay_op_follow what = {
+                .sandbox = a->id, .kind = a->kind, .after = a->after, .new_only = a->new_only
+        };
+        struct cay_error err = { 0 };
+
+        if (!a->newest_first && a->before == 0 && a->max == 0) {
+                cay_op_event_follow(c, &what);
+                return;
+        }
+        cay_fail(&err, CAY_INVALID, "follow: does not go with before, limit and newest_first");
+        cay_op_fail(c, &err, "follow");
+}
+
 static void run_events(struct cay_op_call *c)
 {
         const struct event_args *a = c->args;
-        struct events *s = calloc(1, sizeof(*s));
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        struct events *s;
 
+        if (a->follow) {
+                run_follow(c);
+                return;
+        }
+        s = calloc(1, sizeof(*s));
         if (!s) {
                 cay_op_fail_memory(c);
                 return;
@@ -146,14 +190,20 @@ static void run_events(struct cay_op_call *c)
         s->query.before = a->before;
         s->query.newest_first = a->newest_first;
         s->query.max = a->max ? (unsigned)a->max : EVENTS_DEFAULT;
-        cay_service_events(c->world->service, &s->viewer, a->id, &s->query);
+        s->sandbox = a->id;
+        if (a->id && cay_service_get(c->world->service, &s->viewer, a->id, &view, &err) == 0) {
+                memccpy(s->id, view.id, '\0', CAY_NAME_MAX); /* it may have been its name */
+                s->sandbox = s->id;
+        }
+        cay_service_events(c->world->service, &s->viewer, s->sandbox, &s->query);
 }
 
 const struct cay_op cay_op_sandbox_events = {
         .name = "sandbox_events",
         .route = "GET /api/sandboxes/{id}/events",
-        .doc = "What happened to a sandbox",
+        .doc = "What happened to a sandbox, or what happens to it from now on",
         .scope = CAY_SCOPE_READ,
+        .flags = CAY_OP_STREAM,
         .fields = sandbox_event_fields,
         .args_size = sizeof(struct event_args),
         .run = run_events,
@@ -162,8 +212,9 @@ const struct cay_op cay_op_sandbox_events = {
 const struct cay_op cay_op_event_list = {
         .name = "event_list",
         .route = "GET /api/events",
-        .doc = "What happened to all sandboxes that one may see",
+        .doc = "What happened to all sandboxes that one may see, or what happens from now on",
         .scope = CAY_SCOPE_READ,
+        .flags = CAY_OP_STREAM,
         .fields = event_fields,
         .args_size = sizeof(struct event_args),
         .run = run_events,

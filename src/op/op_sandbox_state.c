@@ -2,6 +2,7 @@
 /* What changes the state of one sandbox: each is one call to the service, answered with how the sandbox is then. */
 #include <string.h>
 
+#include "op/template_use.h"
 #include "op/view.h"
 
 struct args {
@@ -90,13 +91,38 @@ static struct change *begin(struct cay_op_call *c, struct cay_viewer *viewer)
         return s;
 }
 
+/*
+ * The folder of a mapped workspace: the descriptor that came along, else the one the sandbox still has, else the one that its path
+ * names. Who is calling says by whose right; a descriptor counts for nothing without its client.
+ */
+static struct cay_folder find_folder(struct cay_op_call *c, const struct cay_viewer *viewer, const char *id)
+{
+        struct cay_folder f = { .fd = c->fd, .peer = c->peer_fd };
+        struct cay_error ignored = { 0 };
+        struct cay_sandbox_view view;
+
+        if (f.fd < 0 && cay_service_get(c->world->service, viewer, id, &view, &ignored) == 0 &&
+            view.has_workspace && !view.holds_workspace && view.workspace_path[0])
+                c->world->find_workspace(c->world, view.workspace_path, &f.root, &f.below, &ignored);
+        return f;
+}
+
 static void run_start(struct cay_op_call *c)
 {
         struct cay_viewer viewer;
         struct change *s = begin(c, &viewer);
+        struct cay_error err = { 0 };
+        struct cay_folder folder;
 
-        if (s)
-                cay_service_start(c->world->service, &viewer, s->id, c->fd, &s->service);
+        if (!s)
+                return;
+        if (cay_op_check_room(c->world, &viewer, s->id, &err) < 0) {
+                free(s);
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        folder = find_folder(c, &viewer, s->id);
+        cay_service_start(c->world->service, &viewer, s->id, &folder, &s->service);
 }
 
 static void run_stop(struct cay_op_call *c)

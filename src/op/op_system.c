@@ -104,7 +104,7 @@ static void run_engines(struct cay_op_call *c)
         cay_op_key_bool(&o.j, "up", !e->ops->health || e->ops->health(e, &err) == 0);
         cay_op_key_text(&o.j, "why", err.code == CAY_OK ? NULL : err.msg);
         cay_op_key_bool(&o.j, "isolates", !(e->ops->lacks & CAY_ENGINE_LACKS_ISOLATION));
-        cay_op_key_bool(&o.j, "keeps", e->ops->caps & CAY_ENGINE_CAN_KEEP);
+        cay_op_key_bool(&o.j, "keeps", e->caps & CAY_ENGINE_CAN_KEEP);
         cay_json_key(&o.j, "limits");
         cay_json_begin_array(&o.j);
         for (unsigned i = 0; i < CAY_LIMIT_NR_COUNT; i++)

@@ -35,7 +35,7 @@ static void put_map(struct cay_json *j, const char *key, const struct cay_field_
         cay_json_end_object(j);
 }
 
-static void put_limits(struct cay_json *j, const struct cay_limits *l)
+void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l)
 {
         cay_json_key(j, "limits");
         cay_json_begin_object(j);
@@ -106,7 +106,7 @@ void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v)
         put_state(j, v);
         put_map(j, "labels", &v->labels);
         put_map(j, "metadata", &v->metadata);
-        put_limits(j, v->limits);
+        cay_op_put_limits(j, v->limits);
         put_mask(j, "limits_skipped", v->skipped);
         put_mask(j, "limits_watched", v->watched);
         cay_op_key_text(j, "network", "none");
@@ -218,7 +218,7 @@ void cay_op_put_bytes(struct cay_json *j, const char *key, const char *coded_key
 {
         cay_auto_buf struct cay_buf coded = { 0 };
 
-        if (cay_utf8_valid(bytes, len)) {
+        if (cay_utf8_valid(bytes, len) && !memchr(bytes, '\0', len)) {
                 cay_json_key(j, key);
                 cay_json_string(j, bytes, len);
                 return;

@@ -8,8 +8,9 @@
 void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v);
 void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v);
 void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e);
+void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l); /* the member "limits" */
 /* "2026-01-31T12:00:00.000Z"; null for 0. */
 void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms);
-/* `key` as text when the bytes are UTF-8, else `coded_key` as base64: no byte is ever changed. */
+/* `key` as text when the bytes are UTF-8 without a NUL (which many readers of JSON refuse), else `coded_key` as base64: no byte is ever changed. */
 void cay_op_put_bytes(struct cay_json *j, const char *key, const char *coded_key, const void *bytes,
                       size_t len);

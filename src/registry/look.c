@@ -63,10 +63,24 @@ static bool lacks_root(struct cay_template *t, const struct cay_registry_place *
         return false;
 }
 
+/* Where Docker is the engine, its own image stands for the machine's programs, and what is in it nobody knows before it runs. */
+static bool is_imaged(const struct cay_template *t, const struct cay_registry_place *place)
+{
+        return t->root == CAY_TEMPLATE_ROOT_HOST && strcmp(place->engines, "docker") == 0;
+}
+
 static bool lacks_engine(struct cay_template *t, const struct cay_registry_place *place)
 {
         bool is_built = t->root == CAY_TEMPLATE_ROOT_DOCKERFILE || t->root == CAY_TEMPLATE_ROOT_IMAGE;
 
+        if (is_imaged(t, place))
+                return false;
+        if (t->root == CAY_TEMPLATE_ROOT_DOCKERFILE && strcmp(place->engines, "docker") == 0) {
+                snprintf(t->why, sizeof(t->why),
+                         "this daemon does not build images: build its Dockerfile with docker and name the "
+                         "result as 'image'");
+                return true;
+        }
         if (!has_word(place->engines, t->engine)) {
                 snprintf(t->why, sizeof(t->why), "it needs the engine '%s'; this daemon has %s", t->engine,
                          place->engines);
@@ -134,7 +148,7 @@ void cay_registry_look(struct cay_registry *r, const struct cay_registry_place *
                 struct cay_template *t = &r->rows[i];
 
                 t->available = !lacks_engine(t, place) && !lacks_network(t, place) &&
-                               !lacks_program(t, place) && !lacks_root(t, place);
+                               (is_imaged(t, place) || !lacks_program(t, place)) && !lacks_root(t, place);
                 read_system(r, t, i, place->folder_fd, notes);
         }
         cay_notes_sort(notes);

@@ -196,12 +196,54 @@ static void test_full_buffer_at_every_size(void **state)
         }
 }
 
+/* Texts are looked at by eights: whatever stands at any place of one is seen. */
+static void test_every_place(void **state)
+{
+        static const struct {
+                const char *raw, *out;
+        } rows[] = { { "\"", "\\\"" },
+                     { "\\", "\\\\" },
+                     { "\n", "\\n" },
+                     { "\x1f", "\\u001f" },
+                     { "\x01", "\\u0001" },
+                     { "\x7f", "\x7f" },
+                     { "\xc3\xa4", "\xc3\xa4" },
+                     { "\xff", "\xef\xbf\xbd" },
+                     { " ", " " },
+                     { "!", "!" },
+                     { "#", "#" },
+                     { "]", "]" } };
+        static const char around[] = "abcdefghijklmnopqrstuvwxyz";
+
+        for (size_t i = 0; i < CAY_COUNT(rows); i++) {
+                for (size_t before = 0; before < 18; before++) {
+                        cay_auto_buf struct cay_buf b;
+                        char raw[64], wanted[64];
+                        struct cay_json j;
+
+                        snprintf(raw, sizeof(raw), "%.*s%s%.9s", (int)before, around, rows[i].raw, around);
+                        snprintf(wanted, sizeof(wanted), "\"%.*s%s%.9s\"", (int)before, around, rows[i].out,
+                                 around);
+                        cay_buf_init(&b, 128);
+                        cay_json_init(&j, &b);
+                        cay_json_text(&j, raw);
+                        assert_int_equal(cay_json_end(&j), 0);
+                        assert_string_equal(cay_buf_data(&b), wanted);
+                }
+        }
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_shapes),         cmocka_unit_test(test_strings),
-                cmocka_unit_test(test_key_is_escaped), cmocka_unit_test(test_misuse),
-                cmocka_unit_test(test_depth),          cmocka_unit_test(test_full_buffer_at_every_size),
+                cmocka_unit_test(test_every_place),
+                cmocka_unit_test(test_shapes),
+                cmocka_unit_test(test_strings),
+                cmocka_unit_test(test_key_is_escaped),
+                cmocka_unit_test(test_misuse),
+                cmocka_unit_test(test_depth),
+                cmocka_unit_test(test_full_buffer_at_every_size),
         };
 
         return cmocka_run_group_tests_name("base/json_out", tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void the_table_is_sound(void **state)
         for (unsigned i = 0; i < CAY_CONFIG_KEY_COUNT; i++) {
                 const struct cay_config_row *row = &cay_config_rows[i];
 
-                assert_true(strspn(row->name, "abcdefghijklmnopqrstuvwxyz_") == strlen(row->name));
+                assert_true(strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(row->name));
                 assert_true(strlen(row->name) <= 40);
                 assert_true(strlen(row->doc) > 10);
                 assert_int_equal(cay_config_find(row->name, strlen(row->name)), i);
@@ -96,6 +96,11 @@ static void defaults_are_the_design_s(void **state)
         assert_int_equal(c.default_pids, 256);
         assert_int_equal(c.default_disk, 1ull << 30);
         assert_int_equal(c.default_inodes, 100000);
+        assert_int_equal(c.most_memory, 8ull << 30);
+        assert_int_equal(c.most_cpus, 8000);
+        assert_int_equal(c.most_pids, 4096);
+        assert_int_equal(c.most_disk, 16ull << 30);
+        assert_int_equal(c.most_inodes, 4000000);
         assert_int_equal(c.max_sandboxes, 10);
         assert_int_equal(c.workspace_roots.count, 0);
         assert_int_equal(c.max_json_depth, 32);
@@ -163,11 +168,12 @@ static void listen_fills_both(void **state)
 
 static void wrong_values_are_refused(void **state)
 {
-        refuses("port", "65536", "here: port = '65536' is too big");
+        refuses("port", "65536", "here: port = '65536' is too big: at most 65535");
         refuses("port", "-1", "here: port = '-1' is not a whole number");
         refuses("port", "http", "here: port = 'http' is not a whole number");
-        refuses("max_memory", "1b", "here: max_memory = '1b' is too small");
-        refuses("max_memory", "99999999999999999999", "here: max_memory = '99999999999999999999' is too big");
+        refuses("max_memory", "1b", "here: max_memory = '1b' is too small: at least 4m");
+        refuses("max_memory", "99999999999999999999",
+                "here: max_memory = '99999999999999999999' is too big: at most 64t");
         refuses("max_cpu", "0.05", "here: max_cpu = '0.05' is not a percentage (like 50 or 12.5)");
         refuses("data", "var", "here: data = 'var' must be an absolute path");
         refuses("workspace_roots", "/a,b", "here: workspace_roots = 'b' must be an absolute path");

@@ -68,6 +68,16 @@ static void origins_are_narrow(void **state)
         check("allow_origin_regex = ^https?://([a-z0-9-]+[.])*railway[.]app$", NULL);
 }
 
+static void domains_are_plain(void **state)
+{
+        check("proxy_domains = localhost, box.example.org", NULL);
+        check("proxy_domains =", NULL);
+        check("proxy_domains = .example.org", "is no domain");
+        check("proxy_domains = *", "is no domain");
+        check("proxy_domains = example.org:8888", "is no domain");
+        check("proxy_domains = Example.org", "is no domain");
+}
+
 static void the_rest(void **state)
 {
         check("workspace_roots = /", "can't be '/'");
@@ -84,6 +94,7 @@ int main(void)
                 cmocka_unit_test(off_loopback_needs_trusted_hosts),
                 cmocka_unit_test(tls_needs_both),
                 cmocka_unit_test(origins_are_narrow),
+                cmocka_unit_test(domains_are_plain),
                 cmocka_unit_test(the_rest),
         };
 

@@ -230,6 +230,27 @@ static void one_too_many_is_told(void **state)
         cay_http_response_send(held[1], 200, NULL, "", 0);
 }
 
+/* Whoever fills the network's door does not close the one for who is on the machine. */
+static void a_unix_socket_stays_open(void **state)
+{
+        struct cay_http_request *held[2];
+        struct cay_error err;
+
+        rig.config.connections = 2;
+        restart();
+        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), 1);
+        for (unsigned i = 0; i < 2; i++) {
+                clients[i] = connect_tcp(cay_http_server_port(rig.server, 0));
+                held[i] = busy(clients[i]);
+        }
+        clients[2] = connect_unix(path);
+        use(clients[2], hello, "hello");
+        assert_int_equal(test_status(), 200);
+        for (unsigned i = 0; i < 2; i++)
+                cay_http_response_send(held[i], 200, NULL, "", 0);
+}
+
 static void one_too_many_of_a_peer_is_told(void **state)
 {
         struct cay_error err;
@@ -334,6 +355,7 @@ int main(void)
                 T(takes_a_listening_socket),
                 T(the_longest_idle_makes_room),
                 T(one_too_many_is_told),
+                T(a_unix_socket_stays_open),
                 T(one_too_many_of_a_peer_is_told),
                 T(without_descriptors_it_waits),
                 T(stops_when_the_last_has_ended),

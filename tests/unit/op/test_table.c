@@ -75,7 +75,8 @@ static void test_routes(void **state)
         for (unsigned i = 0; i < cay_op_count; i++) {
                 const struct cay_op *op = cay_ops[i];
 
-                assert_non_null(strstr(op->route, " /api/"));
+                if (strcmp(op->route, "GET /metrics") != 0) /* where those who collect figures look */
+                        assert_non_null(strstr(op->route, " /api/"));
                 for (const char *at = op->route; (at = strchr(at, '{')) != NULL; at++) {
                         const struct cay_field *f = find(op, at + 1, strcspn(at + 1, "}"));
 

@@ -53,11 +53,19 @@ static void test_requests(void **state)
 
 static void test_answers(void **state)
 {
-        static const char *const kept_in[] = { "Set-Cookie",     "content-security-policy",
-                                               "Connection",     "Transfer-Encoding",
-                                               "Content-Length", "Access-Control-Allow-Origin",
-                                               "X-Request-Id",   "Strict-Transport-Security",
-                                               "Clear-Site-Data" };
+        static const char *const kept_in[] = { "Set-Cookie",
+                                               "content-security-policy",
+                                               "Connection",
+                                               "Transfer-Encoding",
+                                               "Content-Length",
+                                               "Access-Control-Allow-Origin",
+                                               "X-Request-Id",
+                                               "Strict-Transport-Security",
+                                               "Clear-Site-Data",
+                                               "Alt-Svc",
+                                               "NEL",
+                                               "report-to",
+                                               "Reporting-Endpoints" };
         static const char *const passed[] = { "Content-Type", "Location", "ETag", "Sec-WebSocket-Accept",
                                               "Cache-Control" };
 
@@ -85,6 +93,8 @@ static void test_cookies(void **state)
         check_cookies(" ; ;", NULL);
         check_cookies("cay_port=x;__Host-cay_port=y;a=\"1\"", "a=\"1\"");
         check_cookies("cay_portal=1;x=cay_port=2", "cay_portal=1; x=cay_port=2");
+        check_cookies("cay_session_8888=s; a=1; __Host-cay_session_443=t", "a=1");
+        check_cookies("__Host-x=1; x=cay_session_1", "__Host-x=1; x=cay_session_1");
         assert_true(cay_proxy_cookie_stays("a=1; Path=/; HttpOnly"));
         assert_true(cay_proxy_cookie_stays("domain=1; Path=/"));
         assert_true(cay_proxy_cookie_stays("a=1; Domainish=x"));

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counting what is alive, and waiting. */
+#include "op/admission.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#define LOOK_MS 250 /* between looks while somebody waits */
+#define STATES_ALIVE                                                                                         \
+        ((1u << CAY_STATE_CREATING) | (1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) |                     \
+         (1u << CAY_STATE_PAUSED))
+
+static void on_time(struct cay_timer *t);
+
+struct count {
+        const struct cay_template_set *set;
+        const char *name;
+        uint64_t own, all;
+};
+
+static void count_one(void *ctx, const struct cay_sandbox_view *view)
+{
+        struct count *c = ctx;
+
+        if (strcmp(view->template_name, c->name) == 0)
+                c->own++;
+        if (cay_template_find(c->set, view->template_name))
+                c->all++;
+}
+
+/* Page by page: there may be more than one page. */
+static int count_alive(struct cay_admission *a, struct count *c, struct cay_error *err)
+{
+        const struct cay_viewer everybody = { .owner = "", .sees_all = true };
+        const struct cay_sandbox_filter alive = { .states = STATES_ALIVE };
+        char cursor[CAY_SERVICE_CURSOR_MAX] = "", next[CAY_SERVICE_CURSOR_MAX];
+
+        for (unsigned i = 0; i <= CAY_SERVICE_KNOWN_MAX / CAY_SERVICE_PAGE_MAX; i++) {
+                if (cay_service_list(a->service, &everybody, &alive, cursor, 0, count_one, c, next, err) < 0)
+                        return -1;
+                if (next[0] == '\0')
+                        break;
+                cay_str_copy(cursor, sizeof(cursor), next);
+        }
+        return 0;
+}
+
+/* 0: there is room. CAY_LIMIT: there is none, and which limit it is. */
+static int has_room(struct cay_admission *a, const struct cay_template *t, struct cay_error *err)
+{
+        const struct cay_template_set *set = *a->set;
+        struct count c = { .set = set, .name = t->name };
+
+        if (t->max_concurrent == 0 && set->max_concurrent == 0)
+                return 0;
+        if (count_alive(a, &c, err) < 0)
+                return -1;
+        if (t->max_concurrent > 0 && c.own >= t->max_concurrent)
+                return cay_fail(err, CAY_LIMIT,
+                                "%" PRIu64
+                                " sandboxes of template '%s' are alive, and max_concurrent is %" PRIu64
+                                "; end one, or try again later",
+                                c.own, t->name, t->max_concurrent);
+        if (set->max_concurrent > 0 && c.all >= set->max_concurrent)
+                return cay_fail(err, CAY_LIMIT,
+                                "%" PRIu64
+                                " sandboxes of the registry's templates are alive, and max_concurrent is "
+                                "%" PRIu64 "; end one, or try again later",
+                                c.all, set->max_concurrent);
+        return 0;
+}
+
+static void on_event(struct cay_event_watch *w)
+{
+        struct cay_admission *a = cay_container_of(w, struct cay_admission, watch);
+
+        cay_timer_set(a->loop, &a->timer, 0, on_time);
+}
+
+/* Looks go on while somebody waits, and not longer. */
+static void rearm(struct cay_admission *a)
+{
+        const struct cay_viewer everybody = { .owner = "", .sees_all = true };
+
+        if (a->waiting == 0) {
+                cay_timer_clear(&a->timer);
+                cay_service_unwatch_events(&a->watch);
+                a->watching = false;
+                return;
+        }
+        if (!a->watching) {
+                a->watch = (struct cay_event_watch){ .on_event = on_event };
+                cay_service_watch_events(a->service, &everybody, NULL, &a->watch);
+                a->watching = true;
+        }
+        cay_timer_set(a->loop, &a->timer, LOOK_MS, on_time);
+}
+
+static void unhook(struct cay_admission *a, struct cay_waiter *w)
+{
+        struct cay_waiter **at = &a->first;
+
+        while (*at && *at != w)
+                at = &(*at)->next;
+        if (*at) {
+                *at = w->next;
+                a->waiting--;
+        }
+        w->next = NULL;
+        w->in_queue = false;
+}
+
+/* What is to become of one that waits: true when its wait is over (and it may be gone). */
+static bool judge(struct cay_admission *a, struct cay_waiter *w, uint64_t now_ms)
+{
+        const struct cay_template *t = cay_template_find(*a->set, w->template_name);
+        struct cay_error err = { 0 };
+
+        if (!t)
+                cay_fail(&err, CAY_NOT_FOUND, "template: there is no '%s' any more", w->template_name);
+        else if (cay_template_check(t, &err) == 0 && has_room(a, t, &err) == 0) {
+                unhook(a, w);
+                w->let_in(w);
+                return true;
+        }
+        if (err.code == CAY_LIMIT && now_ms < w->deadline_ms)
+                return false;
+        unhook(a, w);
+        w->refuse(w, &err);
+        return true;
+}
+
+/* Those that came while others were told are looked at the next time. */
+static void on_time(struct cay_timer *timer)
+{
+        struct cay_admission *a = cay_container_of(timer, struct cay_admission, timer);
+        uint64_t now_ms = cay_clock_ms();
+        struct cay_waiter *w = a->first;
+
+        while (w) {
+                struct cay_waiter *next = w->next;
+
+                judge(a, w, now_ms);
+                w = next;
+        }
+        rearm(a);
+}
+
+void cay_admission_init(struct cay_admission *a, struct cay_loop *loop, struct cay_service *service,
+                        const struct cay_template_set *const *set)
+{
+        *a = (struct cay_admission){ .loop = loop, .service = service, .set = set };
+}
+
+void cay_admission_done(struct cay_admission *a)
+{
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_UNAVAILABLE, "the daemon is stopping");
+        while (a->first) {
+                struct cay_waiter *w = a->first;
+
+                unhook(a, w);
+                w->refuse(w, &err);
+        }
+        if (a->loop)
+                rearm(a);
+}
+
+int cay_admission_check(struct cay_admission *a, const struct cay_template *t, struct cay_error *err)
+{
+        return has_room(a, t, err);
+}
+
+int cay_admission_ask(struct cay_admission *a, const struct cay_template *t, struct cay_waiter *w,
+                      struct cay_error *err)
+{
+        const struct cay_template_set *set = *a->set;
+        struct cay_error full = { 0 };
+        struct cay_waiter **at = &a->first;
+
+        if (has_room(a, t, &full) == 0)
+                return 1;
+        if (full.code != CAY_LIMIT || a->waiting >= set->queue) {
+                *err = full;
+                return -1;
+        }
+        cay_str_copy(w->template_name, sizeof(w->template_name), t->name);
+        w->deadline_ms = cay_clock_ms() + set->queue_ms;
+        w->in_queue = true;
+        while (*at)
+                at = &(*at)->next;
+        *at = w;
+        a->waiting++;
+        rearm(a);
+        return 0;
+}
+
+void cay_admission_leave(struct cay_admission *a, struct cay_waiter *w)
+{
+        if (!w->in_queue)
+                return;
+        unhook(a, w);
+        rearm(a);
+}

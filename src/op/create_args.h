@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a sandbox can be asked for: the arguments of sandbox_create, for ops that make one on the way. */
+#pragma once
+
+#include "core/limits.h"
+#include "op/limit_fields.h"
+#include "op/op.h"
+
+struct cay_create_workspace {
+        const char *path, *mode;
+        bool given;
+};
+
+struct cay_create_args {
+        const char *name, *project_name, *template_name, *network, *execution_id, *confirm, *purpose;
+        struct cay_field_map labels, metadata, env;
+        struct cay_limits limits;
+        struct cay_field_texts may_skip;
+        struct cay_create_workspace workspace;
+        uint64_t timeout_ms, idle_ms;
+        bool has_timeout, has_idle, read_only, own_user_only;
+};
+
+extern const struct cay_op cay_op_sandbox_create;
+extern const struct cay_field cay_create_workspace_fields[];
+
+/* Rows of the fields that mean the same wherever a sandbox is made; `m` is the struct cay_create_args in `type`. */
+/* clang-format off */
+#define CAY_CREATE_FIELDS(type, m)                                                                                               \
+        { "name", CAY_FIELD_TEXT, offsetof(type, m.name), 0,                                                                     \
+          "name of one's own for it: 1 to 63 of a-z, 0-9 and -; unique among one's sandboxes", .max = 63 },                      \
+        { "labels", CAY_FIELD_MAP, offsetof(type, m.labels), 0, "for finding it again", .max = 255 },                            \
+        { "metadata", CAY_FIELD_MAP, offsetof(type, m.metadata), 0, "kept with it, not looked at", .max = 255 },                 \
+        { "env", CAY_FIELD_MAP, offsetof(type, m.env), 0, "environment of all its commands; never shown again",                  \
+          .max = 256, .item_max = 128 * 1024 },                                                                                  \
+        { "limits", CAY_FIELD_OBJECT, offsetof(type, m.limits), 0, "limits", .fields = cay_op_limit_fields },                    \
+        { "memory_limit", CAY_FIELD_PARSED, offsetof(type, m.limits), 0, "the same as limits.memory (\"1g\")",                   \
+          .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_memory_bytes },                                                        \
+        { "cpu_limit", CAY_FIELD_PARSED, offsetof(type, m.limits), 0, "the same as limits.cpus (\"1.0\")",                       \
+          .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_cpu_milli },                                                           \
+        { "may_skip", CAY_FIELD_TEXTS, offsetof(type, m.may_skip), 0,                                                            \
+          "limits by name that need not hold where this machine cannot hold them", .max = CAY_LIMIT_NR_COUNT },                  \
+        { "network", CAY_FIELD_TEXT, offsetof(type, m.network), 0, "none (loopback alone)", .max = 63 },                         \
+        { "workspace", CAY_FIELD_OBJECT, offsetof(type, m.workspace), 0, "a host folder as the workspace",                       \
+          .fields = cay_create_workspace_fields, .given = CAY_FIELD_GIVEN(type, m.workspace.given) },                            \
+        { "read_only", CAY_FIELD_BOOL, offsetof(type, m.read_only), 0, "root read-only" },                                       \
+        { "confirm", CAY_FIELD_TEXT, offsetof(type, m.confirm), 0,                                                               \
+          "the token that the first request was answered with, when the template needs a confirmation", .min = 1, .max = 128 }
+/* clang-format on */

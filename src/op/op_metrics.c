@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metrics, as JSON and as Prometheus' text. What live sandboxes use is asked of the engine, of all that the caller may see at once; one that
+ * goes meanwhile, or does not answer, is left out. Nothing is asked of sandboxes beyond CAY_METRICS_MEASURED.
+ */
+#include <string.h>
+
+#include "base/str.h"
+#include "op/metrics.h"
+#include "op/template_use.h"
+
+#define STATES_MEASURED ((1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) | (1u << CAY_STATE_PAUSED))
+
+struct gather {
+        struct cay_op_call *call;
+        struct cay_metrics_used used;
+        unsigned count, pending;
+        struct one {
+                struct cay_service_stats stats;
+                struct gather *of;
+                char id[CAY_NAME_MAX + 1];
+                uint64_t memory_limit;
+        } ones[CAY_METRICS_MEASURED];
+};
+
+static void answer_text(struct cay_op_call *c, const struct cay_metrics *m)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+        struct cay_op_bytes what = { .type = CAY_METRICS_TYPE };
+
+        cay_buf_init(&text, CAY_METRICS_TEXT_MAX);
+        if (cay_metrics_put_text(m, &text) < 0) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        what.length = text.len;
+        if (c->doors->begin_bytes(c, &what) < 0 || c->doors->write(c, cay_buf_data(&text), text.len) < 0)
+                c->doors->abort(c);
+        else
+                c->doors->end(c);
+}
+
+static void answer_json(struct cay_op_call *c, const struct cay_metrics *m)
+{
+        struct cay_op_json o;
+
+        cay_op_json_begin(&o);
+        cay_metrics_put_json(m, &o.j);
+        cay_op_json_answer(&o, c, CAY_OP_OK);
+}
+
+extern const struct cay_op cay_op_metrics_text;
+
+static void answer(struct gather *g)
+{
+        struct cay_op_call *c = g->call;
+        const struct cay_op_world *w = c->world;
+        struct cay_metrics m = { .meter = cay_service_meter(w->service),
+                                 .used = g->used,
+                                 .waiting = w->templates ? w->templates->admission.waiting : 0,
+                                 .started_wall_ms = w->started_wall_ms,
+                                 .http_answers = w->http_answers };
+
+        cay_service_health(w->service, &m.health);
+        free(g);
+        if (c->op == &cay_op_metrics_text)
+                answer_text(c, &m);
+        else
+                answer_json(c, &m);
+}
+
+static void on_measured(struct cay_job *job)
+{
+        struct one *one = cay_container_of(job, struct one, stats.call.job);
+        struct gather *g = one->of;
+
+        if (job->err.code == CAY_OK) {
+                g->used.sandboxes++;
+                g->used.memory_bytes += one->stats.stats.memory_bytes;
+                g->used.memory_limit_bytes += one->memory_limit;
+                g->used.cpu_us += one->stats.stats.cpu_us;
+                g->used.pids += one->stats.stats.pids;
+        }
+        if (--g->pending == 0)
+                answer(g);
+}
+
+static void note(void *ctx, const struct cay_sandbox_view *view)
+{
+        struct gather *g = ctx;
+        struct one *one = &g->ones[g->count];
+
+        if (g->count == CAY_METRICS_MEASURED)
+                return;
+        one->of = g;
+        one->memory_limit = view->limits->memory_bytes;
+        cay_str_copy(one->id, sizeof(one->id), view->id);
+        g->count++;
+}
+
+static void run(struct cay_op_call *c)
+{
+        struct cay_viewer viewer = cay_op_viewer(c);
+        const struct cay_sandbox_filter alive = { .states = STATES_MEASURED };
+        struct gather *g = calloc(1, sizeof(*g));
+        char next[CAY_SERVICE_CURSOR_MAX];
+        struct cay_error err = { 0 };
+
+        if (!g) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        g->call = c;
+        if (cay_service_list(c->world->service, &viewer, &alive, NULL, CAY_METRICS_MEASURED, note, g, next,
+                             &err) < 0) {
+                free(g);
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        g->pending = g->count;
+        if (g->count == 0) {
+                answer(g);
+                return;
+        }
+        for (unsigned i = 0, count = g->count; i < count; i++) {
+                struct one *one = &g->ones[i];
+
+                cay_job_init(&one->stats.call.job, on_measured);
+                cay_service_stats(c->world->service, &viewer, one->id, &one->stats);
+        }
+}
+
+const struct cay_op cay_op_metrics_get = {
+        .name = "metrics_get",
+        .route = "GET /api/metrics",
+        .doc = "What was made and run since the start, how long it took, how it ended; and what one's own "
+               "live "
+               "sandboxes use (admin: all)",
+        .scope = CAY_SCOPE_READ,
+        .run = run,
+};
+
+const struct cay_op cay_op_metrics_text = {
+        .name = "metrics_text",
+        .route = "GET /metrics",
+        .doc = "The same as text that Prometheus reads",
+        .scope = CAY_SCOPE_READ,
+        .run = run,
+};

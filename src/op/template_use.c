@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates applied to requests. */
+#include "op/template_use.h"
+
+#include "base/clock.h"
+
+_Static_assert(sizeof(((struct cay_op_call *)NULL)->confirm) == CAY_CONFIRM_TOKEN + 1, "a token fits");
+
+int cay_op_find_template(const struct cay_op_world *w, const char *name, const struct cay_template **ret,
+                         struct cay_error *err)
+{
+        const struct cay_template_set *set = w->templates ? w->templates->set : NULL;
+
+        *ret = NULL;
+        if (!name || !set) /* without a set the service knows what there is */
+                return 0;
+        *ret = cay_template_find(set, name);
+        if (*ret)
+                return cay_template_check(*ret, err);
+        if (strcmp(name, CAY_TEMPLATE_DEFAULT) == 0)
+                return 0;
+        return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.63s'; GET /api/templates lists them",
+                        name);
+}
+
+int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t, const char *token,
+                            const struct cay_buf *what, struct cay_error *err)
+{
+        struct cay_confirms *confirms = &c->world->templates->confirms;
+        uint64_t now_ms = cay_clock_ms();
+
+        if (!t || !t->needs_confirm)
+                return 0;
+        if (token)
+                return cay_confirm_take(confirms, c->caller.owner, what, token, now_ms, err);
+        if (cay_confirm_ask(confirms, c->caller.owner, what, now_ms, c->confirm, err) < 0)
+                return -1;
+        return cay_fail(err, CAY_CONFLICT,
+                        "template '%s' needs a confirmation: send the same request again with the field "
+                        "confirm set to "
+                        "this token, within %u s",
+                        t->name, CAY_CONFIRM_MS / 1000);
+}
+
+int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, const char *id,
+                      struct cay_error *err)
+{
+        const struct cay_template_set *set = w->templates ? w->templates->set : NULL;
+        const struct cay_template *t;
+        struct cay_sandbox_view view;
+        struct cay_error other = { 0 };
+
+        if (!set || cay_service_get(w->service, v, id, &view, &other) < 0 ||
+            (view.state != CAY_STATE_STOPPED && view.state != CAY_STATE_ERROR))
+                return 0;
+        t = cay_template_find(set, view.template_name);
+        return t ? cay_admission_check(&w->templates->admission, t, err) : 0;
+}
+
+int cay_op_template_network(const struct cay_template *t, const char *network, const char **ret,
+                            struct cay_error *err)
+{
+        *ret = network ? network : t ? t->network : "none";
+        if (t && network && strcmp(network, "none") != 0 && strcmp(network, t->network) != 0)
+                return cay_fail(err, CAY_DENIED,
+                                "network: template '%s' has the network %s; '%.40s' is not for it", t->name,
+                                t->network, network);
+        return 0;
+}
+
+void cay_op_template_limits(const struct cay_template *t, struct cay_limits *l)
+{
+        if (!t)
+                return;
+#define CAY_LIMIT(field, word, kind, min, max, doc)                                                          \
+        if (l->field == 0)                                                                                   \
+                l->field = t->limits.field;
+#include "core/limits.def"
+#undef CAY_LIMIT
+}
+
+static bool has_name(const struct cay_field_map *map, const char *name)
+{
+        for (unsigned i = 0; i < map->count; i++)
+                if (strcmp(map->pairs[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+int cay_op_template_env(const struct cay_template *t, const struct cay_field_map *own,
+                        struct cay_field_pair *pairs, struct cay_field_map *ret, struct cay_error *err)
+{
+        unsigned count = 0;
+
+        *ret = *own;
+        if (!t || t->env.count == 0)
+                return 0;
+        for (unsigned i = 0; i < t->env.count; i++)
+                if (count < CAY_SERVICE_PAIRS_MAX && !has_name(own, t->env.pairs[i].name))
+                        pairs[count++] = t->env.pairs[i];
+        if (count + own->count > CAY_SERVICE_PAIRS_MAX)
+                return cay_fail(err, CAY_INVALID, "env: has more than %d variables with the template's own",
+                                CAY_SERVICE_PAIRS_MAX);
+        for (unsigned i = 0; i < own->count; i++)
+                pairs[count++] = own->pairs[i];
+        *ret = (struct cay_field_map){ pairs, count };
+        return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ops do with templates: the set in force, and what it takes to make a sandbox from one. A request that names no template gets
+ * the machine's own /usr and the daemon's defaults; one that names a template gets what that says wherever the request itself
+ * says nothing. What a template's security says can be made tighter by a request, never looser.
+ */
+#pragma once
+
+#include "core/template.h"
+#include "op/admission.h"
+#include "op/confirm.h"
+#include "op/op.h"
+
+struct cay_templates {                      /* the front's; world->templates */
+        const struct cay_template_set *set; /* in force; a reload puts another here */
+        struct cay_confirms confirms;
+        struct cay_admission admission;
+};
+
+/* name NULL, or "host" where the registry has no such row: *ret is NULL. CAY_NOT_FOUND; CAY_CONFLICT: not available here. */
+int cay_op_find_template(const struct cay_op_world *w, const char *name, const struct cay_template **ret,
+                         struct cay_error *err);
+/*
+ * With needs_confirm: 0 when `token` confirms `what`; else -1, and without a token c->confirm holds the one to come back with.
+ */
+int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t, const char *token,
+                            const struct cay_buf *what, struct cay_error *err);
+/* A sandbox at rest is to be started again: may one more of its template be alive? CAY_LIMIT. What is not there is for others to say. */
+int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, const char *id,
+                      struct cay_error *err);
+/* network: the request's, NULL when it says none. *ret is what holds. */
+int cay_op_template_network(const struct cay_template *t, const char *network, const char **ret,
+                            struct cay_error *err);
+/* Limits that are 0 become the template's. */
+void cay_op_template_limits(const struct cay_template *t, struct cay_limits *l);
+/* The template's variables, then the request's over them, into pairs (room for CAY_SERVICE_PAIRS_MAX). */
+int cay_op_template_env(const struct cay_template *t, const struct cay_field_map *own,
+                        struct cay_field_pair *pairs, struct cay_field_map *ret, struct cay_error *err);
