@@ -52,7 +52,9 @@ static void check_error(const struct cay_error *err)
 static void one_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count)
 {
         struct cay_error err = { 0 };
-        struct given given = { .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace = { .fd = -1 } };
+        struct given given = {
+                .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace = { .fd = -1 }
+        };
         bool by_folder = p->flags & WIRE_PLAN_WORKSPACE && !(p->flags & WIRE_PLAN_WORKSPACE_BELOW);
         unsigned skipped = ~0u;
 

@@ -67,34 +67,38 @@ class UnixConnection(http.client.HTTPConnection):
 class Daemon:
     """with Daemon() as d: …; the folder goes with it."""
 
-    def __init__(self, *flags, folder=None, env=None):
-        self.flags, self.env = flags, env or {}
+    def __init__(self, *flags, folder=None, env=None, scheme="http", host="127.0.0.1"):
+        self.flags, self.env, self.scheme, self.host = flags, env or {}, scheme, host
         self.own_folder = folder is None
         self.folder = folder or tempfile.mkdtemp(prefix="cay-serve-")
         self.process = self.port = self.token = None
 
     def start(self):
-        out = open(os.path.join(self.folder, "out"), "wb+")
+        out = open(os.path.join(self.folder, "out"), "wb")
         err = open(os.path.join(self.folder, "err"), "ab")
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CAY_", "SANDBOX_")) or k.startswith("CAY_TEST_")}
         env.pop("PORT", None)
         env.pop("HOST", None)
         env.update(self.env)
-        self.process = subprocess.Popen(
-            [CAY, "serve", "--data", os.path.join(self.folder, "data"), "--listen", "127.0.0.1:0", *self.flags],
-            stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=env)
+        with out, err:
+            process = subprocess.Popen(
+                [CAY, "serve", "--data", os.path.join(self.folder, "data"), "--listen", "127.0.0.1:0", *self.flags],
+                stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=env)
+        return self.adopt(process)
+
+    def adopt(self, process):
+        """One that was started with its words and its log in this folder's files."""
+        self.process = process
 
         def told():
-            out.seek(0)
-            text = out.read().decode()
+            with open(os.path.join(self.folder, "out"), encoding="utf-8") as f:
+                text = f.read()
             if self.process.poll() is not None:
                 raise AssertionError(f"the daemon ended with {self.process.returncode}: {self.log()}")
             return text if "/execute\n" in text else None
 
         self.told = wait_for("the daemon's words", told)
-        out.close()
-        err.close()
-        self.port = int(self.told.split("serves http://127.0.0.1:")[1].split("/")[0])
+        self.port = int(self.told.split(f"serves {self.scheme}://{self.host}:")[1].split("/")[0])
         self.token = self.told.split("TOKEN=")[1].split("\n")[0]
         self.socket = os.path.join(self.folder, "data", "cay.sock")
         return self
@@ -149,7 +153,7 @@ class Daemon:
     def connect(self, unix=False):
         if unix:
             return UnixConnection(self.socket)
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_S)
 
     def begin(self, method, path, body=None, token=True, headers=None, unix=False):
         """The response with its body unread, and its connection."""

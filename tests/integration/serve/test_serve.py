@@ -335,7 +335,7 @@ def test_owners(d):
         assert a.status == 404, (method, path, a)
         assert a.json["error"]["code"] == "not_found", a
     assert d.must(200, "GET", "/api/sandboxes", token=other)["sandboxes"] == []
-    assert d.must(200, "GET", one + "/events", token=other)["events"] == []
+    d.must(404, "GET", one + "/events", token=other)
     d.must(200, "GET", one, token=reader)
     d.must(403, "POST", one + "/execute", {"command": "id"}, token=reader)
     d.must(403, "DELETE", one, token=reader)
@@ -400,7 +400,7 @@ def test_doors(d):
     assert a.status == 204 and a.headers["Access-Control-Allow-Origin"] == "https://good.example", a.headers
     page = d.ask("GET", "/", token=None)
     assert page.status == 200 and b"/api/sandboxes/{id}/execute" in page.body
-    assert "default-src 'none'" in page.headers["Content-Security-Policy"] and b"<script" not in page.body
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"] and b"<script>" not in page.body
     reference = d.must(200, "GET", "/api/reference", token=None)
     assert {"sandbox_create", "exec_run"} <= {op["name"] for op in reference["ops"]}
     assert good not in d.log() and payload[2] not in d.log()
@@ -441,7 +441,7 @@ def test_bad_input(d):
     for body, field in [({}, "command"), ({"command": []}, "command"), ({"command": [1]}, None), ({"command": ""}, None),
                         ({"command": "x", "id": "y"}, "id"), ({"command": "x", "rows": 70000}, "rows"),
                         ({"command": "x", "background": True, "stream": True}, "stream"),
-                        ({"command": "x", "stdin": "y", "background": True}, "stdin"),
+                        ({"command": "x", "stdin": "y", "open_stdin": True}, "stdin"),
                         ({"command": "x", "user": "nobody-like-this:x:y"}, None)]:
         a = d.ask("POST", f"/api/sandboxes/{box}/execute", body)
         assert a.status == 400, (body, a)
@@ -499,11 +499,11 @@ def test_front_killed(d):
     """SIGKILL of the front in the middle of a long stream: the client goes on at its cursor and has every byte once."""
     box = d.make()
     size = 50 << 20
-    program = ("import hashlib,sys,time\n"
+    program = ("import hashlib,sys\n"
                "h=hashlib.sha256()\n"
                f"for i in range({size}//65536):\n"
                "    b=(b'%08d'%i)*8192\n"
-               "    h.update(b); sys.stdout.buffer.write(b); time.sleep(0.008)\n"
+               "    h.update(b); sys.stdout.buffer.write(b)\n"
                "sys.stderr.write(h.hexdigest())\n")
     r, c = d.begin("POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", program], "stream": True})
     got, cursor, count, errors, exec_id, kills, ended = hashlib.sha256(), 0, 0, b"", None, 0, None

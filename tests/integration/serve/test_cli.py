@@ -1,0 +1,605 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The CLI against a real daemon: one function per capability. test_cli.py [NAME…] runs some of them."""
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import ssl
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+
+SOURCE = os.environ.get("CAY_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+LEAVE = b"\x1d\x1d"  # Ctrl-] twice
+
+
+def environment(d, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("CAY_", "SANDBOX_"))}
+    env.update({"CAY_DATA": os.path.join(d.folder, "data"), "TERM": "xterm"}, **more)
+    return env
+
+
+def cay(d, *words, expect=0, input=None, env=None, raw=False):
+    """Runs cay; what it printed. stdin is nothing unless given."""
+    done = subprocess.run([CAY, *words], capture_output=True, timeout=PATIENCE_S, env=environment(d, **(env or {})),
+                          **({"input": input} if input is not None else {"stdin": subprocess.DEVNULL}))
+    assert done.returncode == expect, f"cay {words}: status {done.returncode}: {done.stderr.decode()} {done.stdout[-500:]}"
+    d.said = done.stderr.decode()
+    return done.stdout if raw else done.stdout.decode()
+
+
+def cay_json(d, *words, **more):
+    return json.loads(cay(d, *words, "--json", **more))
+
+
+class Terminal:
+    """cay on a terminal of its own."""
+
+    def __init__(self, d, *words, rows=24, cols=80):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+                os.execve(CAY, [CAY, *words], environment(d))
+            finally:
+                os._exit(99)
+        self.seen, self.status = b"", None
+
+    def read(self, wait_s):
+        if select.select([self.fd], [], [], wait_s)[0]:
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:
+                piece = b""
+            self.seen += piece
+            return piece
+        return None
+
+    def expect(self, pattern):
+        """Waits until the pattern was seen; forgets what came up to it."""
+        for _ in range(PATIENCE_S * 10):
+            found = re.search(pattern, self.seen)
+            if found:
+                self.seen = self.seen[found.end():]
+                return found
+            if self.read(0.1) == b"":
+                break
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        raise AssertionError(f"waited in vain for {pattern!r}, saw {self.seen[-600:]!r}")
+
+    def type(self, text):
+        os.write(self.fd, text)
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def end(self):
+        for _ in range(PATIENCE_S * 10):
+            if self.read(0.1) == b"":
+                break
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = status
+                break
+        if self.status is None:
+            self.status = wait_for("cay's end", lambda: (lambda p, s: (s,) if p else None)(*os.waitpid(self.pid, os.WNOHANG)))[0]
+        while self.read(0.05):
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(self.status)
+
+
+def test_life(d):
+    box = cay(d, "create", "--name", "one", "--memory", "96m", "--label", "team=a", "-e", "WHO=you", "--timeout", "1h").strip()
+    got = cay_json(d, "get", "one")
+    assert got["sandbox_id"] == box and got["labels"] == {"team": "a"} and got["limits"]["memory_bytes"] == 96 << 20, got
+    table = cay(d, "ls").splitlines()
+    assert table[0].split()[:3] == ["SANDBOX", "NAME", "STATUS"] and table[1].split()[:3] == [box, "one", "ready"], table
+    assert "\x1b" not in "".join(table)
+    assert [b["sandbox_id"] for b in cay_json(d, "ls", "--label", "team=a")["sandboxes"]] == [box]
+    assert cay(d, "ls", "--label", "team=b") == ""
+    assert cay(d, "stop", "one").split() == [box, "stopped"]
+    assert cay(d, "start", box).split() == [box, "ready"]
+    assert cay(d, "pause", box).split() == [box, "paused"]
+    assert cay(d, "resume", "--json", box).startswith("{")
+    assert "lives for" in cay(d, "extend", "one", "2h")
+    assert cay_json(d, "extend", "one", "0")["expires_in_ms"] is None
+    kinds = [e["kind"] for e in cay_json(d, "events", box)["events"]]
+    assert "sandbox_created" in kinds and "sandbox_paused" in kinds, kinds
+    assert "sandbox_created" in cay(d, "events")
+    stats = cay(d, "stats", "--once", "one").splitlines()
+    assert len(stats) == 2 and stats[1].startswith(box), stats
+    assert json.loads(cay(d, "stats", "--json"))["sandbox_id"] == box
+    assert cay(d, "cleanup", "--label", "team=a", "--dry-run").strip() == box
+    other = cay(d, "create").strip()
+    assert cay(d, "rm", "one", "nobody", other, expect=125).split() == [box, other]
+    assert "there is no sandbox 'nobody'" in d.said and "cay ls" in d.said, d.said
+    assert cay_json(d, "ls")["sandboxes"] == []
+
+
+def test_pages(d):
+    boxes = [cay(d, "create", "--own-user-only").strip() for _ in range(3)]
+    assert [b["sandbox_id"] for b in cay_json(d, "ls", "--limit", "2")["sandboxes"]] == boxes[:2]
+    assert [b["sandbox_id"] for b in cay_json(d, "ls")["sandboxes"]] == boxes
+    cay(d, "rm", *boxes)
+
+
+def test_exec(d):
+    box = cay(d, "create", "-e", "WHO=you").strip()
+    assert cay(d, "exec", box, "sh", "-c", "echo out; echo err >&2; exit 3", expect=3) == "out\n"
+    assert d.said == "err\n", d.said
+    assert cay(d, "exec", box, "echo $WHO | tr a-z A-Z") == "YOU\n"
+    assert cay(d, "exec", "-e", "A=1", "--env=B=2", "-w", "/tmp", box, "--", "sh", "-c", "echo $A$B $PWD $0", "-x") == "12 /tmp -x\n"
+    assert cay(d, "exec", box, "cat", input=b"given\n") == "given\n"
+    assert cay(d, "exec", "-n", box, "cat", input=b"given\n") == ""
+    assert cay(d, "exec", box, "printf", "\\377\\000x", raw=True) == b"\xff\0x"
+    cay(d, "exec", box, "/nowhere/program", expect=127)
+    assert "/nowhere/program" in d.said, d.said
+    cay(d, "exec", "--timeout", "0.2", box, "sleep", "1000", expect=124)
+    assert "wall_time" in d.said and "--timeout" in d.said, d.said
+    cay(d, "exec", "-q", "--timeout", "0.2", box, "sleep", "1000", expect=124)
+    assert d.said == ""
+    cay(d, "exec", box, "sh", "-c", "kill -9 $$", expect=137)
+    r = json.loads(cay(d, "exec", "--json", box, "sh", "-c", "cat; exit 4", input=b"text", expect=4))
+    assert r["stdout"] == "text" and r["exit_code"] == 4
+    cay(d, "exec", "--json", box, "cat", input=b"\xff", expect=2)
+    assert "is not text" in d.said
+    cay(d, "exec", box, expect=2)
+    cay(d, "exec", "nobody", "true", expect=125)
+    cay(d, "rm", box)
+
+
+def test_big_streams(d):
+    """Tens of megabytes both ways, whole, and in little memory."""
+    box = cay(d, "create").strip()
+    data = os.urandom(1 << 20) * 24
+    want = hashlib.sha256(data).hexdigest()
+    assert cay(d, "exec", box, "sha256sum", input=data).split()[0] == want
+    with tempfile.TemporaryFile() as f:
+        f.write(data)
+        f.seek(0)
+        out = subprocess.run([CAY, "exec", box, "sha256sum"], stdin=f, capture_output=True, env=environment(d), check=True, timeout=PATIENCE_S)
+        assert out.stdout.split()[0].decode() == want
+    with open(CAY, "rb") as f:
+        bound = "" if b"__asan_init" in f.read() else "ulimit -v 65536; "  # sanitizers map terabytes
+    p = subprocess.Popen(["sh", "-c", f"{bound}exec {CAY} exec {box} cat /dev/urandom"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(d))
+    got = p.stdout.read(32 << 20)
+    p.stdout.close()
+    said = p.stderr.read()
+    p.stderr.close()
+    assert len(got) == 32 << 20 and p.wait(PATIENCE_S) == 128 + signal.SIGPIPE, (len(got), p.returncode, said)
+    wait_for("the end of what nobody reads", lambda: cay_json(d, "get", box)["execs_running"] == 0)
+    cay(d, "rm", box)
+
+
+def test_signals(d):
+    box = cay(d, "create").strip()
+    p = subprocess.Popen([CAY, "exec", box, "sh", "-c", "trap 'echo got; exit 7' INT; echo ready; while :; do sleep 0.1; done"],
+                         stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(d))
+    assert p.stdout.readline() == b"ready\n"
+    p.send_signal(signal.SIGINT)
+    assert p.stdout.read() == b"got\n" and p.wait(PATIENCE_S) == 7
+    p.stdout.close()
+    p = subprocess.Popen([CAY, "exec", box, "sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment(d))
+    assert p.stdout.readline() == b"ready\n"
+    for _ in range(3):  # who insists ends it
+        p.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+    assert p.wait(PATIENCE_S) != 0
+    p.stdout.close()
+    assert cay_json(d, "get", box)["execs_running"] == 0
+    cay(d, "rm", box)
+
+
+def test_background(d):
+    box = cay(d, "create").strip()
+    first = cay(d, "exec", "-d", box, "sh", "-c", "echo one; echo two >&2; sleep 0.5; echo three").strip()
+    assert cay(d, "logs", "-f", box) == "one\nthree\n" and d.said == "two\n", d.said
+    second = cay(d, "exec", "-d", box, "echo", "last").strip()
+    wait_for("its end", lambda: cay_json(d, "get", box)["execs_running"] == 0)
+    assert cay(d, "logs", box) == "last\n"
+    assert cay(d, "logs", box, first) == "one\nthree\n"
+    events = [json.loads(line) for line in cay(d, "logs", "-f", "--json", box, second).splitlines()]
+    assert events[0]["event"] == "started" and events[-1]["event"] == "exited", events
+    rows = cay(d, "ps", box).splitlines()
+    assert len(rows) == 3 and rows[1].split()[0] == first and rows[2].split()[:3] == [second, "ended", "0"], rows
+    cay(d, "logs", box, "nothing", expect=125)
+    waits = cay(d, "exec", "-d", box, "sh", "-c", "sleep 0.7; exit 5").strip()
+    cay(d, "attach", box, waits, expect=5)
+    cay(d, "rm", box)
+
+
+def test_shell(d):
+    box = cay(d, "create").strip()
+    t = Terminal(d, "shell", box, "sh", "-c", "PS1='> ' exec sh", rows=31, cols=101)
+    t.expect(rb"> ")
+    t.type(b"stty size; tty -s && echo term''inal\r")
+    t.expect(rb"31 101")
+    t.expect(rb"terminal")
+    t.resize(40, 120)
+    for _ in range(50):  # the size travels behind the signal
+        t.type(b"stty size\r")
+        if re.search(rb"40 120", (t.expect(rb"stty size\r\n(\d+ \d+)").group(1))):
+            break
+    else:
+        raise AssertionError("the size did not arrive")
+    t.type(b"echo begun; sleep 1000\r")
+    t.expect(rb"begun\r\n")
+    for _ in range(PATIENCE_S):  # Ctrl-C ends the sleep, not the shell; one that comes between the two commands is lost to both
+        t.type(b"\x03")
+        t.read(1)
+        if re.search(rb"> ", t.seen):
+            break
+    t.expect(rb"> ")
+    t.type(b"echo $((40+2)) \x1d done\r")  # one Ctrl-] alone is a key like others
+    t.expect(rb"42 ")
+    t.type(b"exit 9\r")
+    assert t.end() == 9
+    cay(d, "shell", box, expect=2)
+    assert "no terminal" in d.said, d.said
+    cay(d, "rm", box)
+
+
+def test_leave_and_attach(d):
+    box = cay(d, "create").strip()
+    t = Terminal(d, "exec", "-t", box, "sh", "-c", "PS1='> ' exec sh")
+    t.expect(rb"> ")
+    t.type(b"X=kept\r")
+    t.expect(rb"> ")
+    t.type(LEAVE)
+    exec_id = t.expect(rb"cay attach (\S+) (\S+)").group(2).decode()
+    assert t.end() == 0
+    assert cay_json(d, "get", box)["execs_running"] == 1
+    t = Terminal(d, "attach", box, exec_id)
+    t.type(b"\r")
+    t.expect(rb"> ")
+    t.type(b"echo is $X\r")
+    t.expect(rb"is kept")
+    t.type(b"exit 3\r")
+    assert t.end() == 3
+    t = Terminal(d, "ls")  # colours on a terminal
+    t.expect(rb"\x1b\[32mready\x1b\[0m")
+    assert t.end() == 0
+    t = Terminal(d, "stats", "--interval", "200ms")  # again and again, until it is interrupted
+    for _ in range(3):
+        t.expect(box.encode())
+    t.type(b"\x03")
+    assert t.end() == -signal.SIGINT
+    cay(d, "rm", box)
+
+
+def make_tree(at):
+    os.makedirs(os.path.join(at, "sub", "deep"))
+    files = {"a": b"hi\n", "empty": b"", "sub/run": b"#!/bin/sh\n", "odd\nna\tme": b"1", "spaced name": b"2",
+             "sub/deep/\u00fcber": b"3", "-dash": b"4", "x" * 200: b"5", "sub/big": os.urandom(1 << 20) * 20}
+    for name, data in files.items():
+        with open(os.path.join(at, name), "wb") as f:
+            f.write(data)
+    os.symlink("a", os.path.join(at, "link"))
+    os.symlink("/etc/passwd", os.path.join(at, "absolute"))
+    os.symlink("nowhere", os.path.join(at, "dangling"))
+    os.link(os.path.join(at, "a"), os.path.join(at, "hard"))
+    os.chmod(os.path.join(at, "sub", "run"), 0o755)
+    os.chmod(os.path.join(at, "a"), 0o600)
+    os.utime(os.path.join(at, "a"), (1500000000, 1500000000))
+    os.chmod(os.path.join(at, "sub", "deep"), 0o555)
+    os.chmod(os.path.join(at, "sub"), 0o711)
+    os.mkfifo(os.path.join(at, "fifo"))
+
+
+def facts_of(at):
+    found = {}
+    for folder, folders, files in os.walk(at):
+        for name in folders + files:
+            path = os.path.join(folder, name)
+            s = os.lstat(path)
+            if stat.S_ISFIFO(s.st_mode):
+                continue
+            what = os.readlink(path) if stat.S_ISLNK(s.st_mode) else None
+            if stat.S_ISREG(s.st_mode):
+                with open(path, "rb") as f:
+                    what = (hashlib.sha256(f.read()).hexdigest(), int(s.st_mtime))
+            found[os.path.relpath(path, at)] = (s.st_mode, what)
+    return found
+
+
+def test_cp(d):
+    box = cay(d, "create", "--disk", "200m").strip()
+    here = tempfile.mkdtemp(prefix="cay-cp-")
+    tree, back = os.path.join(here, "tree"), os.path.join(here, "back")
+    make_tree(tree)
+    want = facts_of(tree)
+    cay(d, "cp", tree, f"{box}:/tmp")
+    assert "1 special file left out" in d.said, d.said
+    assert cay(d, "exec", box, "cat", "/tmp/tree/odd\nna\tme") == "1"
+    cay(d, "cp", f"{box}:/tmp/tree", back)
+    assert facts_of(back) == want, set(facts_of(back).items()) ^ set(want.items())
+    cay(d, "cp", f"{box}:/tmp/tree/sub/", here)  # below a folder that is there
+    assert os.path.isdir(os.path.join(here, "sub", "deep"))
+    cay(d, "cp", os.path.join(tree, "a"), f"{box}:/tmp/new name")  # under another name
+    assert cay(d, "exec", box, "cat", "/tmp/new name") == "hi\n"
+    cay(d, "cp", f"{box}:/tmp/new name", here)
+    with open(os.path.join(here, "new name"), "rb") as f:
+        assert f.read() == b"hi\n"
+    cay(d, "cp", os.path.join(tree, "a"), f"{box}:relative")  # below the workspace
+    assert cay(d, "exec", box, "cat", "/workspace/relative") == "hi\n"
+    archive = cay(d, "cp", f"{box}:/tmp/tree/sub", "-", raw=True)
+    assert archive[:2] == b"./" and len(archive) > 20 << 20
+    cay(d, "exec", box, "mkdir", "/tmp/unpacked")
+    cay(d, "cp", "-", f"{box}:/tmp/unpacked", input=archive)
+    assert cay(d, "exec", box, "cat", "/tmp/unpacked/run") == "#!/bin/sh\n"
+    for words, told in ((("cp", f"{box}:/nothing", here), "/nothing"), (("cp", os.path.join(here, "nothing"), f"{box}:/tmp"), "nothing"),
+                        (("cp", tree, "nobody:/tmp"), "no sandbox"), (("cp", f"{box}:/tmp/tree", "/nowhere/at/all"), "/nowhere/at"),
+                        (("cp", tree, f"{box}:/tmp/tree/a"), "no folder")):
+        cay(d, *words, expect=125)
+        assert told in d.said, (words, d.said)
+    cay(d, "cp", "a", "b", expect=2)
+    os.chmod(os.path.join(tree, "sub", "deep"), 0o755)
+    shutil.rmtree(here)
+    cay(d, "rm", box)
+
+
+def test_cp_is_not_fooled(d):
+    """A box whose tree changes under the packing cannot make cay write through a link of ours."""
+    box = cay(d, "create").strip()
+    here = tempfile.mkdtemp(prefix="cay-cp-")
+    outside = os.path.join(here, "outside")
+    os.mkdir(outside)
+    os.mkdir(os.path.join(here, "copy"))
+    os.symlink(outside, os.path.join(here, "copy", "sub"))
+    cay(d, "exec", box, "mkdir -p /tmp/copy/sub && echo evil >/tmp/copy/sub/file && ln -s /etc /tmp/copy/etc")
+    cay(d, "cp", f"{box}:/tmp/copy", here, expect=125)
+    assert os.listdir(outside) == [], os.listdir(outside)
+    os.unlink(os.path.join(here, "copy", "sub"))
+    os.symlink(os.path.join(outside, "victim"), os.path.join(here, "file"))
+    cay(d, "cp", f"{box}:/tmp/copy/sub/file", os.path.join(here, "file"))  # a link in the way is replaced, not written through
+    assert not os.path.islink(os.path.join(here, "file")) and os.listdir(outside) == []
+    shutil.rmtree(here)
+    cay(d, "rm", box)
+
+
+def test_workspace(d):
+    """A folder goes along as a descriptor over the socket; over TCP its path has to be one that the daemon lets name."""
+    folder = tempfile.mkdtemp(prefix="cay-ws-")
+    os.chmod(folder, 0o777)
+    with open(os.path.join(folder, "note"), "w", encoding="utf-8") as f:
+        f.write("from here\n")
+    box = cay(d, "create", "--workspace", f"{folder}:ro").strip()
+    assert cay(d, "exec", box, "cat", "note") == "from here\n"
+    assert cay_json(d, "get", box)["workspace"]["mode"] == "ro"
+    cay(d, "create", "--workspace", os.path.join(folder, "nothing"), expect=2)
+    cay(d, "create", "--workspace", folder, expect=125,
+        env={"CAY_URL": f"http://127.0.0.1:{d.port}", "CAY_TOKEN": d.token})
+    cay(d, "rm", box)
+    shutil.rmtree(folder)
+
+
+def test_reaching(d):
+    token = os.path.join(d.folder, "token")
+    with open(token, "w", encoding="utf-8") as f:
+        f.write(d.token + "\n")
+    url = f"http://127.0.0.1:{d.port}"
+    box = cay(d, "create", "--url", url, "--token-file", token).strip()
+    for env in ({"CAY_URL": url, "CAY_TOKEN": d.token}, {"SANDBOX_SERVICE_URL": url + "/", "CAY_TOKEN_FILE": token},
+                {"CAY_URL": f"unix:{d.socket}"}):
+        assert box in cay(d, "ls", env=env) or "unix" in env["CAY_URL"], env
+    assert cay(d, "exec", box, "cat", input=b"over tcp", env={"CAY_URL": url, "CAY_TOKEN": d.token}) == "over tcp"
+    cay(d, "ls", "--url", url, expect=125)
+    assert "cay token" in d.said and "--token-file" in d.said, d.said
+    cay(d, "ls", "--data", "/nowhere", expect=125)
+    assert "/nowhere/cay.sock" in d.said and "cay serve" in d.said, d.said
+    cay(d, "ls", "--url", "ftp://x", expect=2)
+    cay(d, "ls", "--url", "http://127.0.0.1:1", expect=125)
+    cay(d, "ls", "--lable", "x", expect=2)
+    assert "--label" in d.said
+    cay(d, "create", "--memory", "1", expect=2)
+    assert "memory" in d.said, d.said
+    cay(d, "rm", box, env={"CAY_URL": url, "CAY_TOKEN": d.token})
+
+
+class TlsDoor:
+    """Speaks TLS for a daemon: each connection is handed on to its TCP address."""
+
+    def __init__(self, port, folder):
+        self.cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                        "-subj", "/CN=door", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.cert],
+                       check=True, capture_output=True, timeout=PATIENCE_S)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.cert, key)
+        self.context, self.to = context, port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                raw, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(raw,), daemon=True).start()
+
+    def serve(self, raw):
+        with contextlib.suppress(OSError):
+            raw.settimeout(PATIENCE_S)
+            with self.context.wrap_socket(raw, server_side=True) as near, socket.create_connection(("127.0.0.1", self.to)) as far:
+                near.setblocking(False)
+                while True:
+                    if not near.pending():
+                        select.select([near, far], [], [], PATIENCE_S)
+                    with contextlib.suppress(ssl.SSLWantReadError):
+                        piece = near.recv(65536)
+                        if not piece:
+                            return
+                        far.sendall(piece)
+                    if select.select([far], [], [], 0)[0]:
+                        piece = far.recv(65536)
+                        if not piece:
+                            return
+                        near.settimeout(PATIENCE_S)
+                        near.sendall(piece)
+                        near.setblocking(False)
+
+    def close(self):
+        self.listener.close()
+
+
+def test_https(d):
+    folder = tempfile.mkdtemp(prefix="cay-tls-")
+    door = TlsDoor(d.port, folder)
+    env = {"CAY_URL": f"https://127.0.0.1:{door.port}", "CAY_TOKEN": d.token, "CAY_CA_FILE": door.cert}
+    box = cay(d, "create", env=env).strip()
+    data = os.urandom(1 << 20) * 3
+    assert cay(d, "exec", box, "sha256sum", input=data, env=env).split()[0] == hashlib.sha256(data).hexdigest()
+    assert len(cay(d, "exec", box, "head", "-c", "3000000", "/dev/urandom", env=env, raw=True)) == 3000000
+    cay(d, "exec", box, "sh", "-c", "exit 5", env=env, expect=5)
+    cay(d, "rm", box, env=env)
+    del env["CAY_CA_FILE"]  # a certificate that nobody vouches for
+    cay(d, "ls", env=env, expect=125)
+    assert "not to be trusted" in d.said, d.said
+    env.update(CAY_CA_FILE=door.cert, CAY_URL=f"https://localhost:{door.port}")  # of another name
+    cay(d, "ls", env=env, expect=125)
+    assert "not to be trusted" in d.said, d.said
+    cay(d, "ls", env={**env, "CAY_URL": f"https://127.0.0.1:{d.port}"}, expect=125)  # speaks no TLS
+    door.close()
+    shutil.rmtree(folder)
+
+
+def test_api(d):
+    box = json.loads(cay(d, "api", "sandbox_create", "--name", "by-api", "--limits.memory", "64m", "--labels", "a=1", "--labels", "b=2"))
+    assert box["labels"] == {"a": "1", "b": "2"} and box["limits"]["memory_bytes"] == 64 << 20, box
+    cay(d, "api", "file_write", "--id", "by-api", "--path", "/tmp/x", input=b"bytes \xff\0")
+    assert cay(d, "api", "file_read", "--id", "by-api", "--path", "/tmp/x", raw=True) == b"bytes \xff\0"
+    assert json.loads(cay(d, "api", "exec_run", "--id", "by-api", "--command", "echo", "--command", "x y"))["stdout"] == "x y\n"
+    lines = cay(d, "api", "exec_run", "--id", "by-api", "--command", "true", "--stream").splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["started", "exited"]
+    cay(d, "api", "sandbox_destroy", "--id", "by-api")
+    cay(d, "api", "sandbox_get", "--id", "by-api", expect=125)
+    cay(d, "api", "sandbox_gte", expect=2)
+    assert "sandbox_get" in d.said
+    cay(d, "api", "sandbox_get", expect=2)
+    cay(d, "api", "sandbox_list", "--limit", "many", expect=2)
+
+
+def test_events_follow(d):
+    p = subprocess.Popen([CAY, "events", "--follow", "--json"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(d))
+    box = cay(d, "create").strip()
+    cay(d, "rm", box)
+    kinds = []
+    while "sandbox_destroyed" not in kinds:
+        e = json.loads(p.stdout.readline())
+        kinds += [e["kind"]] if e["sandbox_id"] == box else []
+    assert kinds[0] == "sandbox_created", kinds
+    p.terminate()
+    p.wait(PATIENCE_S)
+    p.stdout.close()
+
+
+def test_daemon_restarted_under_exec(d):
+    """The front is killed in the middle of an exec: the session goes on at its cursor and nothing is lost."""
+    box = cay(d, "create").strip()
+    p = subprocess.Popen([CAY, "exec", box, "sh", "-c", "i=0; while [ $i -lt 400 ]; do echo $i; i=$((i+1)); sleep 0.005; done; exit 6"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(d))
+    first = [p.stdout.readline() for _ in range(20)]
+    os.kill(d.child("cay-front"), signal.SIGKILL)
+    rest, said = p.communicate(timeout=PATIENCE_S)
+    assert b"".join(first) + rest == b"".join(b"%d\n" % i for i in range(400)), (len(rest), said)
+    assert p.returncode == 6, (p.returncode, said)
+    wait_for("the daemon", lambda: subprocess.run([CAY, "ls"], env=environment(d), capture_output=True, timeout=PATIENCE_S).returncode == 0)
+    cay(d, "rm", box)
+
+
+COMPLETE = """
+. {script}
+complete_line() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cay; printf '%s\\n' "${{COMPREPLY[@]}}"; echo .; }}
+complete_line {cay} e
+complete_line {cay} exec --work
+complete_line {cay} rm {part}
+complete_line {cay} api sandbox_ext
+complete_line {cay} api sandbox_extend --idle
+complete_line {cay} cp {part}
+"""
+
+
+def test_completion_bash(d):
+    box = cay(d, "create", "--name", "to-complete").strip()
+    script = os.path.join(SOURCE, "packaging", "completions", "cay.bash")
+    out = subprocess.run(["bash", "--norc", "-c", COMPLETE.format(script=script, cay=CAY, part="to-c")], env=environment(d),
+                         capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    lists = [set(part.split()) for part in out.stdout.split(".\n")]
+    assert lists[0] == {"exec", "extend", "events"}, (lists, out.stderr)
+    assert lists[1] == {"--workdir"} and lists[2] == {"to-complete"} and lists[3] == {"sandbox_extend"}, (lists, out.stderr)
+    assert lists[4] == {"--idle-timeout"} and lists[5] == {"to-complete:"}, (lists, out.stderr)
+    cay(d, "rm", box)
+
+
+def test_completion_zsh(d):
+    """In a real zsh on a terminal, when there is one."""
+    if not shutil.which("zsh"):
+        return
+    folder = tempfile.mkdtemp(prefix="cay-zsh-")
+    shutil.copy(os.path.join(SOURCE, "packaging", "completions", "_cay"), folder)
+    os.symlink(CAY, os.path.join(folder, "cay"))
+    env = environment(d, PATH=folder + ":" + os.environ["PATH"], HOME=folder, PS1="> ")
+    pid, fd = pty.fork()
+    if pid == 0:
+        try:
+            os.execvpe("zsh", ["zsh", "-f"], env)
+        finally:
+            os._exit(99)
+    t = Terminal.__new__(Terminal)
+    t.pid, t.fd, t.seen, t.status = pid, fd, b"", None
+    t.type(f"fpath=({folder} $fpath); autoload -U compinit; compinit -u -d {folder}/dump; PS1='rea''dy> '\r".encode())
+    t.expect(rb"ready> ")
+    t.type(b"cay exte\t")
+    t.expect(rb"cay extend")
+    t.type(b"\x03")
+    t.expect(rb"ready> ")
+    t.type(b"cay exec --workd\t")
+    t.expect(rb"--workdir")
+    t.type(b"\x03")
+    t.expect(rb"ready> ")
+    t.type(b"exit 0\r")
+    assert t.end() == 0
+    shutil.rmtree(folder)
+
+
+def test_manual_is_current(_):
+    """The page's verbs and options are those of this build (tools/update_man writes them)."""
+    done = subprocess.run([os.path.join(SOURCE, "tools", "update_man"), "--check", CAY, os.path.join(SOURCE, "man", "cay.1")],
+                          capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+
+
+def main():
+    wanted = sys.argv[1:]
+    tests = [(name, f) for name, f in sorted(globals().items()) if name.startswith("test_") and (not wanted or name in wanted)]
+    with Daemon() as d:
+        for name, f in tests:
+            before = time.monotonic()
+            f(d)
+            print(f"ok {name} {time.monotonic() - before:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The front's walls, the service around it, and serving without root: one function each. test_front.py [NAME…] runs some of them."""
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import BUILD, CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+
+SOURCE = os.environ.get("CAY_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
+USER = 4243
+
+
+class Wrapped(Daemon):
+    """Started through another program (setpriv, say), which becomes it."""
+
+    def __init__(self, *flags, before=(), owner=None, **more):
+        super().__init__(*flags, **more)
+        self.before = before
+        if owner is not None:
+            os.chown(self.folder, owner, owner)
+            os.chmod(self.folder, 0o755)
+
+    def start(self):
+        env = {"PATH": "/usr/bin:/bin", "HOME": self.folder, **self.env}
+        with open(os.path.join(self.folder, "out"), "wb") as out, open(os.path.join(self.folder, "err"), "ab") as err:
+            process = subprocess.Popen(
+                [*self.before, CAY, "serve", "--data", os.path.join(self.folder, "data"), "--listen", "127.0.0.1:0", *self.flags],
+                stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=env)
+        return self.adopt(process)
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def is_sanitized(d):
+    return "sanitizer build" in d.log()
+
+
+def use(d):
+    """A sandbox's life: what every kind of service must be able to do."""
+    box = d.make(limits={"memory": "128m"})
+    assert d.run(box, "id -u; echo hi")["stdout"] == "1001\nhi\n"
+    d.must(200, "PUT", f"/api/sandboxes/{box}/files?path=a", b"abc")
+    assert d.must(200, "GET", f"/api/sandboxes/{box}/files?path=a") == b"abc"
+    d.must(200, "GET", f"/api/sandboxes/{box}/archive?path=.")
+    r, c = d.begin("POST", f"/api/sandboxes/{box}/execute", {"command": "echo a; echo b >&2", "stream": True})
+    text = r.read()
+    c.close()
+    assert b'"exited"' in text, text
+    d.must(200, "GET", f"/api/sandboxes/{box}/stats")
+    d.must(200, "POST", f"/api/sandboxes/{box}/stop")
+    d.must(200, "POST", f"/api/sandboxes/{box}/start")
+    assert d.run(box, ["echo", "again"])["stdout"] == "again\n"
+    return box
+
+
+def test_walls():
+    """The real front has its filter, in every thread, and lives well behind it."""
+    with Daemon("--rate-limit", "0", "--log-level", "debug") as d:
+        front = d.child("cay-front")
+        if is_sanitized(d):
+            print("  sanitizer build: no filter to look at")
+        else:
+            for thread in os.listdir(f"/proc/{front}/task"):
+                s = status_of(f"{front}/task/{thread}")
+                assert s["Seccomp"] == "2" and s["NoNewPrivs"] == "1", s
+        d.must(200, "DELETE", f"/api/sandboxes/{use(d)}")
+        assert "landlock" in d.log(), d.log()
+        assert d.child("cay-front") == front
+
+
+def test_denied_call_is_told():
+    """A forbidden call (put in by a tracer) ends the front; the log names it, the keeper says so, the next front serves."""
+    if not shutil.which("strace"):
+        print("  skipped: strace is not installed")
+        return
+    with Daemon("--rate-limit", "0") as d:
+        if is_sanitized(d):
+            print("  sanitizer build: no filter to run into")
+            return
+        d.check_log = lambda: None  # this front is meant to fall
+        front, box = d.child("cay-front"), d.make()
+        tracer = subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-p", str(front), "-e", "inject=accept4:error=EAGAIN:syscall=getpgrp"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for("the tracer", lambda: status_of(front)["TracerPid"] == str(tracer.pid))
+            probe = socket.create_connection(("127.0.0.1", d.port), timeout=PATIENCE_S)
+            wait_for("another front", lambda: "the front is back" in d.log())
+            probe.close()
+        finally:
+            tracer.kill()
+            tracer.wait(PATIENCE_S)
+        log = d.log()
+        assert "a forbidden system call ended the front call=getpgrp" in log, log
+        assert "what its filter forbids" in log and "status=159" in log, log
+        assert d.child("cay-front") != front
+        assert d.run(box, ["echo", "alive"])["stdout"] == "alive\n"
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_without_landlock():
+    with Daemon("--rate-limit", "0", env={"CAY_TEST_NO": "landlock"}) as d:
+        if "has no landlock" not in d.log():
+            print("  skipped: needs a build with test hooks")
+            return
+        d.must(200, "DELETE", f"/api/sandboxes/{use(d)}")
+
+
+def test_readiness():
+    """What systemd is told, and when: nothing before requests are answered."""
+    folder = tempfile.mkdtemp(prefix="cay-notify-")
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.bind(os.path.join(folder, "notify"))
+            told.settimeout(PATIENCE_S)
+            with Daemon(env={"NOTIFY_SOCKET": os.path.join(folder, "notify")}) as d:
+                assert told.recv(100) == b"READY=1"
+                d.must(200, "GET", "/api/version")
+            assert told.recv(100) == b"STOPPING=1"
+    finally:
+        shutil.rmtree(folder)
+
+
+def unit_text():
+    with open(os.path.join(SOURCE, "packaging", "cay.service.in"), encoding="utf-8") as f:
+        return f.read().replace("@BINDIR@", BUILD)
+
+
+def test_unit():
+    """systemd reads it without complaint, and the daemon does its work with what it leaves of root."""
+    text = unit_text()
+    if shutil.which("systemd-analyze"):
+        folder = tempfile.mkdtemp(prefix="cay-unit-")
+        try:
+            with open(os.path.join(folder, "cay.service"), "w", encoding="utf-8") as f:
+                f.write(text)
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", os.path.join(folder, "cay.service")], check=False,
+                                  capture_output=True, text=True, timeout=PATIENCE_S)
+            ours = [line for line in done.stderr.splitlines() if "cay.service" in line]
+            assert done.returncode == 0 and not ours, done
+        finally:
+            shutil.rmtree(folder)
+    else:
+        print("  systemd-analyze is not installed: the unit was not read by systemd")
+    for line in ("Type=notify", "Delegate=yes", "KillMode=mixed", "NoNewPrivileges=yes", "WantedBy=multi-user.target"):
+        assert f"\n{line}\n" in text, line
+    caps = re.search(r"^CapabilityBoundingSet=(.*)$", text, re.M).group(1).lower().replace("cap_", "").split()
+    bound = ",".join(["-all"] + ["+" + c for c in caps])
+    with Wrapped("--rate-limit", "0", before=["setpriv", "--no-new-privs", "--bounding-set", bound, "--inh-caps=-all"]) as d:
+        box = use(d)
+        d.must(200, "POST", f"/api/sandboxes/{box}/pause")
+        d.must(200, "POST", f"/api/sandboxes/{box}/resume")
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_rootless():
+    """An ordinary user's own daemon: the same operations, but for what the machine does not give a user."""
+    with Wrapped("--rate-limit", "0", owner=USER, before=["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups",
+                                                         "--inh-caps=-all"]) as d:
+        front = d.child("cay-front")
+        s = status_of(front)
+        assert s["Uid"].split() == [str(USER)] * 4 and int(s["CapEff"], 16) == 0 and s["NoNewPrivs"] == "1", s
+        assert is_sanitized(d) or s["Seccomp"] == "2", s
+        boxes = [use(d), use(d)]
+        paused = d.ask("POST", f"/api/sandboxes/{boxes[0]}/pause")  # freezing needs a control group of one's own
+        assert paused.status == 200 or (paused.status == 422 and paused.json["error"]["code"] == "unsupported"), paused
+        if paused.status == 200:
+            d.must(200, "POST", f"/api/sandboxes/{boxes[0]}/resume")
+        got = d.must(200, "GET", f"/api/sandboxes/{boxes[0]}")
+        assert isinstance(got["limits_skipped"], list) and isinstance(got["limits_watched"], list), got
+        back = d.must(202, "POST", f"/api/sandboxes/{boxes[1]}/execute", {"command": ["sleep", "1000"], "background": True})
+        os.kill(front, 9)
+        wait_for("the next front", lambda: "the front is back" in d.log())
+        assert d.must(200, "GET", f"/api/sandboxes/{boxes[1]}/execs/{back['exec_id']}")["status"] == "running"
+        for box in boxes:
+            d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+TESTS = [test_walls, test_denied_call_is_told, test_without_landlock, test_readiness, test_unit, test_rootless]
+
+
+def main(names):
+    began = time.monotonic()
+    chosen = [t for t in TESTS if not names or t.__name__.removeprefix("test_") in names]
+    for t in chosen:
+        print(t.__name__, "…", flush=True)
+        t()
+    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files that outlive their box, and time that stands still. test_keep.py [NAME…] runs some of the tests."""
+import os
+import signal
+import stat
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import Daemon, wait_for  # noqa: E402
+
+WRITE = ("echo work > /workspace/f; echo home > ~/h; mkdir -p /tmp/d && echo tmp > /tmp/d/t; ln -s /etc/passwd /workspace/l; "
+         "echo shm > /dev/shm/s")
+READ = "cat /workspace/f ~/h /tmp/d/t; readlink /workspace/l; stat -c %u:%g /workspace/f; ls /dev/shm"
+SEEN = "work\nhome\ntmp\n/etc/passwd\n1001:1001\n"
+
+
+def layers(d):
+    return sorted(n for n in os.listdir(os.path.join(d.folder, "data", "layers")) if not n.startswith("."))
+
+
+def image(d, box):
+    return os.path.join(d.folder, "data", "layers", box + ".img")
+
+
+def state(d, box):
+    return d.must(200, "GET", f"/api/sandboxes/{box}")
+
+
+def change(d, box, verb, status=200):
+    return d.must(status, "POST", f"/api/sandboxes/{box}/{verb}")
+
+
+def remove(d, box):
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    assert not os.path.lexists(image(d, box))
+
+
+def check_read(d, box):
+    r = d.run(box, READ)
+    assert (r["stdout"], r["stderr"]) == (SEEN, ""), r
+
+
+def test_stop_and_start(d):
+    box = d.make()
+    st = os.lstat(image(d, box))
+    assert (stat.S_IMODE(st.st_mode), st.st_uid, st.st_nlink) == (0o600, 0, 1) and stat.S_ISREG(st.st_mode), st
+    assert st.st_blocks * 512 < 4 << 20, "the image is not sparse"
+    d.run(box, WRITE)
+    stopped = change(d, box, "stop")
+    assert stopped["status"] == "stopped" and stopped["kept"] is True, stopped
+    for _ in range(3):
+        assert change(d, box, "start")["status"] == "ready"
+        check_read(d, box)
+        change(d, box, "stop")
+    events = d.must(200, "GET", f"/api/sandboxes/{box}/events?limit=1000")["events"]
+    assert [e["detail"]["kept"] for e in events if e["kind"] in ("sandbox_started", "sandbox_stopped")] == ["true"] * 7, events
+    remove(d, box)  # of one that has no box
+
+
+def test_what_root_did_survives(d):
+    """Also what only root of the sandbox can do; nothing that it left misleads the next start."""
+    box = d.make()
+    r = d.run(box, "echo '10.0.0.1 made' >> /etc/hosts; rm -r /var/cache; mkdir /opt/o; "
+                   "mv /etc/ssl /etc/ssl2; ln -s /tmp /etc/ssl; echo '#!/bin/sh' > /usr/local/bin/own; chmod 755 /usr/local/bin/own",
+              user="root", workdir="/")
+    assert r["exit_code"] == 0, r
+    for _ in range(2):
+        change(d, box, "stop")
+        change(d, box, "start")
+        r = d.run(box, "tail -1 /etc/hosts; ls -d /var/cache /opt/o; readlink /etc/ssl; ls /tmp; "
+                       "stat -c %U /usr/local/bin/own; own && echo ran", workdir="/")
+        assert r["stdout"] == "10.0.0.1 made\n/opt/o\n/tmp\nroot\nran\n", r
+    assert not os.path.lexists("/usr/local/bin/own") and not os.path.lexists("/opt/o")
+    remove(d, box)
+
+
+def test_kinds(d):
+    """Roots of every kind, and limits from small to large."""
+    for fields in [{"own_user_only": True}, {"read_only": True}, {"read_only": True, "own_user_only": True},
+                   {"limits": {"disk": "3m"}}, {"limits": {"disk": "20m", "inodes": 1000}}, {"limits": {"disk": "20g"}}]:
+        box = d.make(**fields)
+        d.run(box, "echo work > /workspace/f; echo tmp > /tmp/t")
+        change(d, box, "stop")
+        change(d, box, "start")
+        r = d.run(box, "cat /workspace/f /tmp/t")
+        assert r["stdout"] == "work\ntmp\n", (fields, r)
+        remove(d, box)
+
+
+def test_the_limit_holds_over_a_start(d):
+    box = d.make(limits={"disk": "20m"})
+    d.run(box, "head -c 15m /dev/zero > /workspace/a")
+    change(d, box, "stop")
+    change(d, box, "start")
+    r = d.run(box, "cat /dev/zero > /workspace/b")
+    assert r["cause"] == "disk", r
+    assert 3 << 20 < int(d.run(box, ["stat", "-c", "%s", "/workspace/b"])["stdout"]) < 6 << 20
+    remove(d, box)
+
+
+def test_daemon_restarts(d):
+    """Stopped, running, and running when everything was killed at once: as after a reboot."""
+    stopped, ran, killed = d.make(), d.make(), d.make()
+    for box in (stopped, ran, killed):
+        d.run(box, WRITE)
+    change(d, stopped, "stop")
+    d.stop()
+    d.start()
+    assert state(d, stopped)["status"] == "stopped" and state(d, stopped)["kept"]
+    for box in (ran, killed):
+        s = state(d, box)
+        assert s["status"] == "error" and s["cause"] == "sandbox_gone" and s["kept"] is True, s
+        change(d, box, "start")
+    assert layers(d) == sorted(b + ".img" for b in (stopped, ran, killed))
+    pids = [d.child("cay-front"), d.child("cay-warden"), d.process.pid]
+    d.run(killed, "echo more > /workspace/more")
+    os.kill(pids[2], signal.SIGKILL)
+    os.kill(pids[1], signal.SIGKILL)
+    os.kill(pids[0], signal.SIGKILL)
+    d.process.wait()
+    wait_for("their end", lambda: not any(os.path.exists(f"/proc/{p}") for p in pids))
+    d.start()
+    for box in (stopped, ran, killed):
+        assert state(d, box)["kept"] is True, state(d, box)
+        change(d, box, "start")
+        check_read(d, box)
+    assert d.run(killed, "cat /workspace/more")["stdout"] == "more\n"
+    for box in (stopped, ran, killed):
+        remove(d, box)
+
+
+def test_the_warden_killed(d):
+    box = d.make()
+    d.run(box, WRITE)
+    os.kill(d.child("cay-warden"), signal.SIGKILL)
+
+    def lost():
+        try:
+            s = state(d, box)
+        except (OSError, AssertionError):
+            return None  # the front is replaced too
+        return s if s["status"] == "error" and not s["busy_with"] else None
+
+    assert wait_for("the loss", lost)["kept"] is True
+    wait_for("a start", lambda: d.ask("POST", f"/api/sandboxes/{box}/start").status == 200)
+    check_read(d, box)
+    remove(d, box)
+
+
+def test_damage_is_told(d):
+    """A layer that cannot be mounted, or is gone, is an error with a cause, never a new one in silence."""
+    box, gone, odd = d.make(), d.make(), d.make()
+    for b in (box, gone, odd):
+        d.run(b, WRITE)
+        change(d, b, "stop")
+    with open(image(d, box), "r+b") as f:
+        good = f.read(65536)
+        f.seek(0)
+        f.write(b"\0" * 65536)
+    for _ in range(2):
+        why = change(d, box, "start", 409)["error"]["message"]
+        assert "cannot be mounted" in why, why
+        s = state(d, box)
+        assert s["status"] == "error" and "cannot be mounted" in s["cause_text"] and s["kept"] is True, s
+    with open(image(d, box), "r+b") as f:
+        f.write(good)
+    change(d, box, "start")
+    check_read(d, box)
+    os.unlink(image(d, gone))
+    assert "gone" in change(d, gone, "start", 409)["error"]["message"]
+    assert state(d, gone)["status"] == "error" and state(d, gone)["kept"] is False
+    # a link in its place is not followed
+    os.rename(image(d, odd), image(d, odd) + ".aside")
+    os.symlink(image(d, box), image(d, odd))
+    assert "not what was left" in change(d, odd, "start", 409)["error"]["message"]
+    d.stop()
+    os.unlink(image(d, odd))
+    d.start()
+    s = state(d, odd)
+    assert s["status"] == "error" and "gone" in s["cause_text"] and s["kept"] is False, s
+    os.unlink(image(d, odd) + ".aside")
+    for b in (box, gone, odd):
+        d.must(200, "DELETE", f"/api/sandboxes/{b}")
+    assert layers(d) == [], layers(d)
+
+
+def test_files_without_a_sandbox(d):
+    box = d.make()
+    change(d, box, "stop")
+    d.stop()
+    outside = os.path.join(d.folder, "outside")
+    with open(outside, "w", encoding="utf-8") as f:
+        f.write("stays")
+    os.symlink(outside, image(d, "nobodys-link"))
+    for name in ("nobodys", "nobodys2"):
+        with open(image(d, name), "wb") as f:
+            f.truncate(1 << 20)
+    with open(os.path.join(d.folder, "data", "layers", "UNRELATED"), "wb"):
+        pass
+    d.start()
+    wait_for("the removal", lambda: layers(d) == sorted(["UNRELATED", box + ".img"]))
+    with open(outside, encoding="utf-8") as f:
+        assert f.read() == "stays"
+    os.unlink(os.path.join(d.folder, "data", "layers", "UNRELATED"))
+    remove(d, box)
+
+
+def test_interrupted_writing_is_mended(d):
+    """Everything killed in the middle of writing: the journal makes sense of it."""
+    for limits in ({}, {"disk": "10m"}):
+        box = d.make(limits=limits)
+        d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"background": True, "command":
+               "while :; do mkdir -p a && echo x > a/b && mv a c && rm -r c; head -c 100k /dev/zero > z; done"})
+        time.sleep(0.3)
+        d.run(box, "echo fine > /workspace/f; sync")
+        os.kill(d.child("cay-warden"), signal.SIGKILL)
+        wait_for("a start", lambda: "fine" in try_read(d, box))
+        remove(d, box)
+
+
+def try_read(d, box):
+    try:
+        if d.ask("POST", f"/api/sandboxes/{box}/start").status not in (200, 409):
+            return ""
+        a = d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": ["cat", "/workspace/f"]})
+        return a.json.get("stdout", "") if a.status == 200 else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def test_pause_stops_the_clock(d):
+    """A command's time limit stands still while its sandbox is paused, also when the front is killed meanwhile."""
+    box = d.make()
+    r, c = d.begin("POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 1; echo done", "timeout": 3, "background": True})
+    one = f"/api/sandboxes/{box}/execs/{__import__('json').loads(r.read())['exec_id']}"
+    c.close()
+    change(d, box, "pause")
+    os.kill(d.child("cay-front"), signal.SIGKILL)
+
+    def back():
+        try:
+            return state(d, box)["status"] == "paused"
+        except (OSError, AssertionError):
+            return False
+
+    wait_for("the front", back)
+    time.sleep(3.5)  # longer than the limit: it would be over
+    change(d, box, "resume")
+    ended = wait_for("the end", lambda: (e := d.must(200, "GET", one))["status"] == "ended" and e)
+    assert (ended["cause"], ended["exit_code"]) == ("exited", 0), ended
+    # and goes on afterwards
+    assert d.run(box, ["sleep", "1000"], timeout=0.3)["cause"] == "wall_time"
+    remove(d, box)
+
+
+def test_memory_hint(d):
+    """A command that survives the loss of a child to the memory limit says so."""
+    box = d.make(limits={"memory": "64m"})
+    eat = "b = bytearray(200 << 20)\nfor i in range(0, len(b), 4096): b[i] = 1"
+    r = d.run(box, ["sh", "-c", f"python3 -c '{eat}'; exit 0"])
+    assert r["cause"] == "exited" and r["exit_code"] == 0 and "memory" in r["hints"], r
+    assert d.run(box, ["sleep", "0.1"])["hints"] == []
+    remove(d, box)
+
+
+TESTS = [test_stop_and_start, test_what_root_did_survives, test_kinds, test_the_limit_holds_over_a_start, test_daemon_restarts,
+         test_the_warden_killed, test_damage_is_told, test_files_without_a_sandbox, test_interrupted_writing_is_mended,
+         test_pause_stops_the_clock, test_memory_hint]
+
+
+def main(names):
+    chosen = [t for t in TESTS if not names or t.__name__.removeprefix("test_") in names]
+    began = time.monotonic()
+    with Daemon("--rate-limit", "0", "--log-level", "debug") as d:
+        for t in chosen:
+            print(f"{t.__name__} …", flush=True)
+            t(d)
+        assert layers(d) == [], layers(d)
+    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

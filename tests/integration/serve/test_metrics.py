@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics as JSON and as Prometheus' text: what they count, who sees what. test_metrics.py [NAME…] runs some."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import Daemon  # noqa: E402
+
+LINE = re.compile(r'([a-z_]+)(?:\{([a-z]+)="([^"]*)"\})? (\d+(?:\.\d+)?)')
+
+
+def scrape(d, **more):
+    """{(name, label): value}, after a look at the form."""
+    a = d.ask("GET", "/metrics", **more)
+    assert a.status == 200 and a.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", a
+    text = a.body.decode()
+    assert text.endswith("\n")
+    found, kinds, helped = {}, {}, set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name = line.split()[2]
+            assert name not in helped, line
+            helped.add(name)
+        elif line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert kind in ("counter", "gauge", "histogram") and name in helped and name not in kinds, line
+            kinds[name] = kind
+        else:
+            m = LINE.fullmatch(line)
+            assert m, line
+            name, _, label, value = m.groups()
+            base = name if name in kinds else re.sub(r"_(bucket|sum|count)$", "", name)
+            assert kinds.get(base) == "histogram" or base == name and base in kinds, line
+            assert (kinds[base] == "counter") == name.endswith("_total"), line
+            assert (name, label) not in found, line
+            found[name, label] = float(value)
+    return found
+
+
+def check_histogram(found, name):
+    buckets = [(float(label), value) for (n, label), value in found.items() if n == name + "_bucket"]
+    assert buckets == sorted(buckets) and buckets[-1][0] == float("inf"), buckets
+    values = [v for _, v in buckets]
+    assert values == sorted(values) and values[-1] == found[name + "_count", None], buckets
+    return found[name + "_count", None], found[name + "_sum", None]
+
+
+def test_counts(d):
+    zero = scrape(d)
+    assert zero["cay_sandboxes", "ready"] == 0 and zero["cay_execs_started_total", None] == 0 and zero["cay_engine_up", None] == 1, zero
+    assert check_histogram(zero, "cay_exec_duration_seconds") == (0, 0)
+    box = d.make()
+    d.run(box, ["sh", "-c", "exit 3"])
+    d.run(box, ["sleep", "600"], timeout="200ms")
+    d.run(box, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+    d.must(429, "POST", "/api/sandboxes", {})
+    one = scrape(d)
+    assert one["cay_sandboxes", "ready"] == 1 and one["cay_execs_running", None] == 0, one
+    assert one["cay_execs_started_total", None] == 3, one
+    assert one["cay_execs_ended_total", "exited"] == 2 and one["cay_execs_ended_total", "wall_time"] == 1, one
+    assert one["cay_sandbox_creations_total", None] == 2 and check_histogram(one, "cay_sandbox_creation_seconds")[0] == 1, one
+    assert check_histogram(one, "cay_exec_start_seconds")[0] == 3
+    count, seconds = check_histogram(one, "cay_exec_duration_seconds")
+    assert count == 3 and seconds >= 0.2 and one["cay_exec_duration_seconds_bucket", "0.100"] == 2, one
+    assert one["cay_exec_cpu_seconds_total", None] > 0 and one["cay_sandbox_memory_bytes", None] > 0, one
+    assert one["cay_sandbox_cpu_seconds", None] > 0 and one["cay_pool_ready", None] == 0 and one["cay_links_lost", None] == 0, one
+    assert one["cay_http_answers_total", "4xx"] == zero["cay_http_answers_total", "4xx"] + 1, one
+    assert one["cay_http_answers_total", "2xx"] == zero["cay_http_answers_total", "2xx"] + 5, one
+    got = d.must(200, "GET", "/api/metrics")
+    assert got["execs"]["causes"]["wall_time"] == 1 and got["execs"]["ended"] == 3 and got["sandboxes"]["states"]["ready"] == 1, got
+    assert got["execs"]["duration"]["count"] == 3 and got["creations"] == {**got["creations"], "started": 2, "waiting": 0}, got
+    assert [b["count"] for b in got["execs"]["duration"]["buckets"]][-1] == 3, got
+    assert got["resources"]["sandboxes"] == 1 and got["resources"]["memory_limit_bytes"] == 2 << 30, got
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    two = scrape(d)
+    for (name, label), value in one.items():
+        if name.endswith(("_total", "_bucket", "_sum", "_count")):
+            assert two[name, label] >= value, (name, label)
+    assert two["cay_sandboxes", "ready"] == 0 and two["cay_measured_sandboxes", None] == 0, two
+
+
+def test_who_sees_what(d):
+    box = d.make()
+    other = d.make_token("--owner", "other", "--scope", "read")
+    assert d.must(200, "GET", "/api/metrics", token=other)["resources"]["sandboxes"] == 0
+    assert d.must(200, "GET", "/api/metrics", token=other)["sandboxes"]["alive"] == 1
+    assert scrape(d, token=other)["cay_measured_sandboxes", None] == 0
+    assert scrape(d, unix=True, token=False)["cay_measured_sandboxes", None] == 1  # root: admin
+    for path in ("/metrics", "/api/metrics"):
+        d.must(401, "GET", path, token=False)
+        assert d.ask("POST", path).status == 405
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def main():
+    wanted = sys.argv[1:]
+    with Daemon("--max-sandboxes", "1") as d:
+        for name, test in list(globals().items()):
+            if name.startswith("test_") and (not wanted or name in wanted):
+                test(d)
+                print("ok", name)
+
+
+if __name__ == "__main__":
+    main()

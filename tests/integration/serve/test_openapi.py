@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+The OpenAPI document, held against real answers: every op is called, and an answer with a member that the document does not name fails.
+Needs Debian's python3-jsonschema.
+"""
+import io
+import json
+import os
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+if sys.executable != "/usr/bin/python3":
+    try:
+        import jsonschema
+    except ImportError:  # another Python is first in the path; Debian's has the package
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+import jsonschema  # noqa: E402
+from daemon import Daemon, wait_for  # noqa: E402
+
+STREAMS = {"file_watch"}  # answer with a stream alone
+METHODS = ("get", "post", "put", "delete", "patch")
+
+
+class Api:
+    def __init__(self, d):
+        self.d = d
+        self.document = d.must(200, "GET", "/api/openapi.json", token=False)
+        self.ops = {op["operationId"]: (method, path, op) for path, item in self.document["paths"].items() for method, op in item.items()}
+        self.called = set()
+
+    def validator(self, schema):
+        return jsonschema.Draft202012Validator({**schema, "components": self.document["components"]},
+                                               format_checker=jsonschema.FormatChecker())
+
+    def check_request(self, op, values, body):
+        for p in op["parameters"]:
+            assert not p["required"] or p["name"] in values, (op["operationId"], p)
+        if isinstance(body, dict):
+            self.validator(op["requestBody"]["content"]["application/json"]["schema"]).validate(body)
+
+    def check_answer(self, op, answer):
+        responses = op["responses"]
+        response = responses.get(str(answer.status))
+        if response is None:
+            assert answer.status >= 400, (op["operationId"], answer)
+            response = self.document["components"]["responses"]["Error"]
+        kind = answer.headers["Content-Type"].split(";")[0]
+        assert kind in response["content"], (op["operationId"], kind)
+        if kind == "application/json":
+            self.validator(response["content"][kind]["schema"]).validate(answer.json)
+
+    def call(self, op_name, want=200, body=None, token=True, headers=None, **values):
+        """values: of the path, else of the query."""
+        method, path, op = self.ops[op_name]
+        known = {p["name"] for p in op["parameters"]}
+        assert set(values) <= known, (op_name, set(values) - known)
+        self.check_request(op, values, body if want < 400 else None)
+        for key in list(values):
+            if "{" + key + "}" in path:
+                path = path.replace("{" + key + "}", str(values.pop(key)))
+        if values:
+            path += "?" + "&".join(f"{k}={v}" for k, v in values.items())
+        answer = self.d.ask(method.upper(), path, body, token=token if token != "admin" else False, unix=token == "admin", headers=headers)
+        self.headers = answer.headers
+        assert answer.status == want, (op_name, answer)
+        self.check_answer(op, answer)
+        if want < 400:
+            self.called.add(op_name)
+        return answer.json if answer.headers["Content-Type"].startswith("application/json") else answer.body
+
+
+def check_document(api):
+    document = api.document
+    assert document["openapi"] == "3.1.0" and document["info"]["version"], document["info"]
+    reference = {op["name"]: op for op in api.d.must(200, "GET", "/api/reference")["ops"]}
+    assert set(api.ops) == set(reference), set(api.ops) ^ set(reference)
+    text = json.dumps(document)
+    for name in {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}:
+        assert name in document["components"]["schemas"], name
+    for name, schema in document["components"]["schemas"].items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["additionalProperties"] is False, name
+    for name, (method, path, op) in api.ops.items():
+        assert method in METHODS and reference[name]["route"] == f"{method.upper()} {path}", name
+        wanted = {p for p in path.split("/") if p.startswith("{")}
+        assert {"{" + p["name"] + "}" for p in op["parameters"] if p["in"] == "path"} == wanted, name
+        good = [r for code, r in op["responses"].items() if code.startswith("2")]
+        assert good and all(r["content"] for r in good) or name in STREAMS, f"op/answers.c does not say what {name} answers"
+        assert op["responses"]["default"] and op["security"], name
+        if "requestBody" in op:
+            for content in op["requestBody"]["content"].values():
+                jsonschema.Draft202012Validator.check_schema(content.get("schema", {}))
+        assert (reference[name]["scope"] == op["x-scope"]) and ({} in op["security"]) == (op["x-scope"] == "anybody"), name
+
+
+def an_archive():
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        info = tarfile.TarInfo("in-it")
+        info.size = 2
+        tar.addfile(info, io.BytesIO(b"hi"))
+    return out.getvalue()
+
+
+def sandboxes(api):
+    box = api.call("sandbox_create", 201, {"name": "one", "project_name": "p", "labels": {"a": "b"}, "metadata": {"c": "d"},
+                                           "limits": {"memory": "128m"}, "timeout": 600, "idle_timeout": "10m"})["sandbox_id"]
+    api.call("sandbox_create", 201, {})
+    api.call("sandbox_list", limit=1)
+    api.call("sandbox_get", id=box)
+    api.call("sandbox_stats", id=box)
+    api.call("sandbox_extend", id=box, body={"timeout": 900})
+    api.call("sandbox_pause", id=box)
+    api.call("sandbox_resume", id=box)
+    api.call("sandbox_stop", id=box)
+    api.call("sandbox_start", id=box)
+    api.call("sandbox_events", id=box)
+    api.call("event_list")
+    return box
+
+
+def commands(api, box):
+    api.call("exec_run", id=box, body={"command": ["echo", "hi"], "timeout": "10s"})
+    api.call("exec_run", id=box, body={"command": "printf '\\377'; printf '\\376' >&2"})
+    ended = api.call("exec_run", id=box, body={"command": "kill -9 $$"})["exec_id"]
+    exec_id = api.call("exec_run", 202, id=box, body={"command": ["cat"], "open_stdin": True, "background": True, "tty": True})["exec_id"]
+    api.call("exec_list", id=box)
+    api.call("exec_get", id=box, exec=ended)
+    api.call("exec_input", id=box, exec=exec_id, body=b"typed\n")
+    api.call("exec_resize", id=box, exec=exec_id, body={"rows": 10, "cols": 20})
+    api.call("exec_signal", id=box, exec=exec_id, body={"signal": "CONT"})
+    api.call("process_list", id=box)
+    api.call("exec_kill", id=box, exec=exec_id)
+    wait_for("its end", lambda: api.d.must(200, "GET", f"/api/sandboxes/{box}/execs/{exec_id}")["status"] == "ended")
+    api.call("exec_attach", id=box, exec=ended, raw="true")
+    api.call("code_run", body={"code": "print(1)"})
+    api.call("code_run", body={"command": "echo x; kill -9 $$", "memory_limit": "64m"})
+
+
+def files(api, box):
+    api.call("file_write", id=box, path="x", body=b"bytes")
+    assert api.call("file_read", id=box, path="x") == b"bytes"
+    api.call("file_mkdir", id=box, body={"path": "d/e", "parents": True})
+    api.call("exec_run", id=box, body={"command": "ln -s /nowhere l"})
+    for path in ("x", "d", "l"):
+        api.call("file_stat", id=box, path=path)
+    api.call("file_list", id=box, path=".")
+    api.call("file_move", id=box, body={"path": "x", "to": "y"})
+    api.call("file_remove", id=box, body={"path": "y"})
+    api.call("archive_put", id=box, path="d", body=an_archive())
+    api.call("archive_get", id=box, path="d")
+    api.call("port_list", id=box)
+    api.call("port_link", 201, id=box, body={"port": 8000})
+
+
+def the_daemon(api):
+    for token in (True, False):
+        api.call("health_live", token=token)
+        api.call("health_ready", token=token)
+    for name in ("metrics_get", "metrics_text", "version_get", "engine_list", "whoami", "template_list"):
+        api.call(name)
+    api.call("template_get", name="python")
+    for message in ("test this:\n```python\nprint(1)\n```", "explain this: `x = 1`", "good morning"):
+        api.call("intent_detect", body={"message": message})
+    api.call("config_get", token="admin")
+
+
+def access(api):
+    login = api.call("login_make", 201, {}, token="admin")["login"]
+    api.call("login_use", body={"login": login}, token=False)
+    session = {"Cookie": api.headers["Set-Cookie"].split(";")[0], "Origin": f"http://127.0.0.1:{api.d.port}"}
+    api.call("logout", token=False, headers=session)
+    api.call("token_make", 201, {"owner": "you"}, token="admin")
+    key = api.call("key_make", 201, {"owner": "you", "label": "k"}, token="admin")["key_id"]
+    api.call("key_list", token="admin")
+    api.call("key_revoke", key=key, token="admin")
+
+
+def refusals(api, box):
+    """Errors have their one form everywhere."""
+    for name, (_, path, op) in sorted(api.ops.items()):
+        values = {p["name"]: "nobody" for p in op["parameters"] if p["in"] == "path"}
+        if not {} in op["security"]:
+            api.call(name, 401, token=False, **{**{p["name"]: "1" for p in op["parameters"] if p["required"]}, **values})
+    api.call("sandbox_get", 404, id="nobody")
+    api.call("exec_run", 400, id=box, body={"command": 5})
+    api.call("sandbox_create", 409, {"name": "one"})
+
+
+def main():
+    with Daemon("--max-sandboxes", "4") as d:
+        api = Api(d)
+        check_document(api)
+        box = sandboxes(api)
+        commands(api, box)
+        files(api, box)
+        the_daemon(api)
+        access(api)
+        refusals(api, box)
+        api.call("sandbox_destroy", id=box)
+        api.call("sandbox_cleanup", body={"state": "ready"})
+        left = set(api.ops) - api.called - STREAMS
+        assert not left, f"not called: {sorted(left)}"
+        print("ok", len(api.called), "ops")
+
+
+if __name__ == "__main__":
+    main()
