@@ -12,6 +12,8 @@ LIBDIR ?= lib
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
 RUNS ?= 200
+SANDBOXES ?= 10000
+SOAK_SECONDS ?= 600
 export FUZZ_SECONDS
 
 # Meson configures a folder once; ninja does it again by itself when a meson.build changes.
@@ -20,21 +22,23 @@ define configure
         $(2) meson setup $(1) $(3) >$(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }; }
 endef
 
-.PHONY: all help run test check check-style format tidy bench fuzz install uninstall deb clean
-.PHONY: test-vm test-vm-small
+.PHONY: all help run demo test check check-style format tidy bench fuzz install uninstall deb clean
+.PHONY: test-vm test-vm-small soak soak-long
 .PHONY: build build-check build-asan build-clang build-fuzz
 
 all: build
 
 help:
 	@echo "make              build into build/ (build/cay runs in place)"
-	@echo "make run          install what is missing, build, show a few boxes at work"
+	@echo "make run          install what is missing, build, start the daemon and say how to use it (Ctrl-C ends it)"
+	@echo "make demo         the same for runs without a daemon: a few boxes at work"
 	@echo "make test         install what is missing, run every test (plain and sanitizer build)"
 	@echo "make test-vm      the tests on Debian's kernel with cgroup v2 alone, in qemu (test-vm-small: what CI runs of it)"
 	@echo "make check-style  formatting, layers, headers that stand alone"
 	@echo "make format       let clang-format decide"
 	@echo "make tidy         clang-tidy over src/"
-	@echo "make bench        cay against bubblewrap and runc (RUNS=$(RUNS))"
+	@echo "make bench        cay against bubblewrap and runc, and the daemon over REST (RUNS=$(RUNS) SANDBOXES=$(SANDBOXES))"
+	@echo "make soak         mixed load on a daemon for SOAK_SECONDS=$(SOAK_SECONDS) (soak-long: 100,000 sandboxes)"
 	@echo "make fuzz         every fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make install      PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR)"
 	@echo "make uninstall    the same, removed"
@@ -65,7 +69,13 @@ build-fuzz:
 
 comma := ,
 
+# build/run keeps its data folder. The recipe becomes the daemon: Ctrl-C reaches it alone.
 run:
+	@scripts/bootstrap build
+	@$(MAKE) --no-print-directory build
+	@exec scripts/run_daemon build
+
+demo:
 	@scripts/bootstrap build
 	@$(MAKE) --no-print-directory build
 	@scripts/demo build
@@ -103,6 +113,19 @@ bench:
 	@$(MAKE) --no-print-directory build
 	@build/bench/bench --runs $(RUNS) build
 	@echo; build/bench/bench --as 4243 --only spawn,cay,bubblewrap,bare --runs $(RUNS) build
+	@echo; build/bench/bench_daemon --runs $(RUNS) --sandboxes $(SANDBOXES) build
+
+# Needs root. `around` compares the machine before and after.
+soak:
+	@scripts/bootstrap build
+	@$(MAKE) --no-print-directory build
+	@CAY_BUILD_DIR=$(CURDIR)/build build/tests/integration/around \
+		python3 tests/integration/serve/soak.py --seconds $(SOAK_SECONDS)
+
+soak-long:
+	@scripts/bootstrap build bench
+	@$(MAKE) --no-print-directory build
+	@build/bench/bench_daemon --only steady --sandboxes 100000 build
 
 fuzz:
 	@scripts/bootstrap build check
