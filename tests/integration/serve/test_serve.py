@@ -398,7 +398,7 @@ def test_doors(d):
     a = d.ask("OPTIONS", path, token=None,
               headers={"Origin": "https://good.example", "Access-Control-Request-Method": "POST"})
     assert a.status == 204 and a.headers["Access-Control-Allow-Origin"] == "https://good.example", a.headers
-    page = d.ask("GET", "/", token=None)
+    page = d.ask("GET", "/reference", token=None)
     assert page.status == 200 and b"/api/sandboxes/{id}/execute" in page.body
     assert "default-src 'none'" in page.headers["Content-Security-Policy"] and b"<script>" not in page.body
     reference = d.must(200, "GET", "/api/reference", token=None)

@@ -99,7 +99,7 @@ static void defaults_are_the_design_s(void **state)
         assert_int_equal(c.most_memory, 8ull << 30);
         assert_int_equal(c.most_cpus, 8000);
         assert_int_equal(c.most_pids, 4096);
-        assert_int_equal(c.most_disk, 16ull << 30);
+        assert_int_equal(c.most_disk, 32ull << 30);
         assert_int_equal(c.most_inodes, 4000000);
         assert_int_equal(c.max_sandboxes, 10);
         assert_int_equal(c.workspace_roots.count, 0);
