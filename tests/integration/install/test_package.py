@@ -37,7 +37,7 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 DEBIAN_F
 """
 
 IN_PREFIX = [
-    "bin/cay", "include/cay.h", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
+    "bin/cay", "include/cay.h", "lib/cay/cay-docker", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
     "lib/libcay.so.0", "lib/libcay.so.0.1.0", "lib/pkgconfig/cay.pc", "lib/systemd/system/cay.service", "share/bash-completion/completions/cay",
     "share/doc/cay/LICENSE",
     "share/doc/cay/examples/run_once.c", "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
