@@ -31,7 +31,7 @@
 #else
 #define CAY_TEST_ARCH "arm64"
 #endif
-#define WAIT_MS 10000
+#define WAIT_MS 50000
 #define OURS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define THEIRS "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
