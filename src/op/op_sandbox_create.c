@@ -251,6 +251,7 @@ static void let_in(struct cay_waiter *w)
         struct cay_error err = { 0 };
 
         s->call->on_gone = NULL;
+        s->call->works_for_listener = false;
         if (cay_op_find_template(s->call->world, w->template_name, &t, &err) < 0)
                 fail(s, &err, "template");
         else
@@ -342,6 +343,7 @@ static void run(struct cay_op_call *c)
         } else {
                 c->state = s;
                 c->on_gone = on_gone;
+                c->works_for_listener = true; /* whoever hangs up gives its place in the queue away */
         }
 }
 
