@@ -13,8 +13,8 @@
 #include "dialect/rest/port_duplex.h"
 #include "dialect/rest/rest.h"
 #include "dialect/rest/rest_error.h"
-#include "dialect/rest/splice.h"
 #include "http/client.h"
+#include "http/splice.h"
 
 #define FIELDS_MAX (64u * 1024)
 #define ANSWER_MS 120000u
@@ -294,6 +294,44 @@ static void on_fail(struct cay_http_client *c, const struct cay_http_fault *faul
                                 "nobody answers at this port of the sandbox, or not in HTTP", id);
 }
 
+/* An upgraded connection: both ends joined until they have ended. */
+struct tunnel {
+        struct cay_splice splice;
+        struct cay_deferred release;
+        struct cay_loop *loop;
+};
+
+static void release_tunnel(struct cay_deferred *d)
+{
+        free(cay_container_of(d, struct tunnel, release));
+}
+
+static void on_tunnel_done(struct cay_splice *s)
+{
+        struct tunnel *t = cay_container_of(s, struct tunnel, splice);
+
+        t->release.run = release_tunnel;
+        cay_loop_defer(t->loop, &t->release);
+}
+
+/* first: what the inside has said already, owed to it. */
+static void join_take(struct cay_loop *loop, struct cay_duplex *outside, struct cay_duplex *inside,
+                      struct cay_buf *first)
+{
+        struct tunnel *t = outside ? calloc(1, sizeof(*t)) : NULL;
+
+        if (t) {
+                t->loop = loop;
+                cay_splice_begin(&t->splice, outside, inside, on_tunnel_done);
+                cay_splice_say(&t->splice, &t->splice.b, cay_buf_data(first), first->len);
+        } else {
+                if (outside)
+                        cay_duplex_close(outside);
+                cay_duplex_close(inside);
+        }
+        cay_buf_done(first);
+}
+
 static void on_upgraded(struct cay_http_client *c)
 {
         struct proxy *p = of_client(c);
@@ -306,12 +344,7 @@ static void on_upgraded(struct cay_http_client *c)
         copy_answer_fields(p);
         inside = cay_http_client_take_duplex(c, &first);
         outside = cay_http_response_upgrade(finish(p), protocol);
-        if (outside) {
-                cay_splice_take(p->world->loop, outside, inside, &first);
-        } else {
-                cay_duplex_close(inside);
-                cay_buf_done(&first);
-        }
+        join_take(p->world->loop, outside, inside, &first);
 }
 
 static const struct cay_http_client_ops ops = {

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server made of the HTTP layer alone, for real clients: http_server --tcp --unix PATH --tls CERT KEY [--upstream PORT].
+ * A server made of the HTTP layer alone, for real clients: http_server --tcp --unix PATH --tls CERT KEY.
  * Prints where it listens, then serves until SIGTERM. What a path does is in the table of routes.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <sys/stat.h>
 
 #include "base/parse.h"
-#include "http/proxy.h"
 #include "http/router.h"
 #include "http/server.h"
 #include "http/sse.h"
 #include "http/ws.h"
 #include "loop/signal.h"
-#include "integration/http/socket_duplex.h"
 
 static struct cay_loop *loop;
 static struct cay_router *router;
-static uint16_t upstream_port;
 
 struct route_run {
         void (*run)(struct cay_http_request *req, const struct cay_route_match *match);
@@ -216,37 +211,6 @@ static void run_ws(struct cay_http_request *req, const struct cay_route_match *m
                 free(e);
 }
 
-/* The proxy, to another port of this machine */
-
-static void proxy_fail(struct cay_http_request *req, const struct cay_http_fault *fault)
-{
-        send_text(req, fault->status, fault->text);
-}
-
-static void run_proxy(struct cay_http_request *req, const struct cay_route_match *match)
-{
-        static const char *const strip[] = { "authorization", "cookie", NULL };
-        struct sockaddr_in at = { .sin_family = AF_INET,
-                                  .sin_port = htons(upstream_port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        struct cay_http_proxy_options options = {
-                .strip = strip, .answer_ms = 10000, .body_max = UINT64_MAX, .fail = proxy_fail
-        };
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        struct cay_duplex *duplex = NULL;
-
-        if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
-                duplex = socket_duplex_open_take(loop, fd);
-        else if (fd >= 0)
-                close(fd);
-        if (!duplex) {
-                send_text(req, 502, "nobody listens on that port\n");
-                return;
-        }
-        options.path = cay_route_value(match, "rest") - 1; /* its slash stands before it */
-        cay_http_proxy(req, duplex, loop, &options);
-}
-
 #define ROW(text, function)                                                                                  \
         {                                                                                                    \
                 .row = text, .owner = &(const struct route_run)                                              \
@@ -258,7 +222,7 @@ static void run_proxy(struct cay_http_request *req, const struct cay_route_match
 static const struct cay_route routes[] = {
         ROW("GET /hello", run_hello),   ROW("GET /who", run_who),    ROW("POST /sink", run_sink),
         ROW("PUT /sink", run_sink),     ROW("POST /echo", run_echo), ROW("GET /flood/{bytes}", run_flood),
-        ROW("GET /events", run_events), ROW("GET /ws", run_ws),      ROW("* /proxy/*rest", run_proxy),
+        ROW("GET /events", run_events), ROW("GET /ws", run_ws),
 };
 
 static void on_request(struct cay_http_server *s, struct cay_http_request *req)
@@ -300,7 +264,6 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
 
 static int listen_all(int argc, char **argv, struct cay_tls_context **ret_tls, struct cay_error *err)
 {
-        uint64_t port;
         int n;
 
         for (int i = 1; i < argc; i++) {
@@ -319,9 +282,6 @@ static int listen_all(int argc, char **argv, struct cay_tls_context **ret_tls, s
                                 return -1;
                         printf("tls %u\n", cay_http_server_port(server, (unsigned)n));
                         i += 2;
-                } else if (strcmp(argv[i], "--upstream") == 0 && i + 1 < argc &&
-                           cay_parse_u64(argv[++i], &port) == 0 && port <= UINT16_MAX) {
-                        upstream_port = (uint16_t)port;
                 } else {
                         return cay_fail(err, CAY_INVALID, "unknown argument '%s'", argv[i]);
                 }

@@ -5,7 +5,6 @@ import array
 import base64
 import hashlib
 import http.client
-import http.server
 import os
 import shutil
 import signal
@@ -15,7 +14,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
@@ -25,7 +23,7 @@ WAIT_S = 60
 
 
 class Rig:
-    """The server, its folder with a certificate, and an app that the proxy reaches."""
+    """The server, and its folder with a certificate."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="cay-http-")
@@ -36,14 +34,7 @@ class Rig:
                         "-keyout", key, "-out", self.cert, "-days", "2", "-subj", "/CN=localhost",
                         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.app = http.server.ThreadingHTTPServer(("127.0.0.1", 0), App)
-        self.app.daemon_threads = True
-        threading.Thread(target=self.app.serve_forever, daemon=True).start()
-        self.start(self.app.server_address[1])
-
-    def start(self, upstream):
-        self.process = subprocess.Popen([SERVER, "--upstream", str(upstream), "--tcp", "--unix", self.unix,
-                                         "--tls", self.cert, os.path.join(self.folder, "key.pem")],
+        self.process = subprocess.Popen([SERVER, "--tcp", "--unix", self.unix, "--tls", self.cert, key],
                                         stdout=subprocess.PIPE, text=True)
         self.ports = {}
         for line in self.process.stdout:
@@ -65,8 +56,6 @@ class Rig:
 
     def close(self):
         code = self.stop()
-        self.app.shutdown()
-        self.app.server_close()
         shutil.rmtree(self.folder)
         return code
 
@@ -80,34 +69,6 @@ class Rig:
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-
-class App(http.server.BaseHTTPRequestHandler):
-    """What listens in the box."""
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        pass
-
-    def do_GET(self):
-        body = "".join(f"{k}: {v}\n" for k, v in self.headers.items()) + self.path
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("X-App", "yes")
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def do_POST(self):
-        digest, left = hashlib.sha256(), int(self.headers["Content-Length"])
-        while left:
-            block = self.rfile.read(min(left, 65536))
-            digest.update(block)
-            left -= len(block)
-        self.send_response(201)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        text = digest.hexdigest().encode()
-        self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(text), text))
 
 
 rig = None
@@ -185,42 +146,6 @@ class Curl(unittest.TestCase):
 
     def test_events(self):
         self.assertEqual(curl(rig.url + "/events"), b"id: 1\nevent: stdout\ndata: one\ndata: two\n\nid: 2\ndata: three\n\n")
-
-
-class Proxy(unittest.TestCase):
-    def test_get(self):
-        out = curl("-i", "-H", "Authorization: Bearer s3cret", "-H", "X-Forwarded-For: 6.6.6.6",
-                   rig.url + "/proxy/some/path%2Fx?q=1")
-        self.assertIn(b"X-App: yes", out)
-        self.assertIn(b"/some/path%2Fx?q=1", out)
-        self.assertIn(b"X-Forwarded-For: 127.0.0.1", out)
-        self.assertNotIn(b"6.6.6.6", out)
-        self.assertNotIn(b"s3cret", out)
-
-    def test_upload(self):
-        body = os.urandom(20 << 20)
-        out = curl("--data-binary", "@-", rig.url + "/proxy/x", data=body)
-        self.assertEqual(out.decode(), hashlib.sha256(body).hexdigest())
-
-    def test_websocket_through_two_servers(self):
-        """A second server proxies to the first one's echo."""
-        second = Rig.__new__(Rig)
-        second.folder, second.cert, second.unix = rig.folder, rig.cert, rig.unix + "2"
-        second.start(rig.ports["tcp"])
-        try:
-            ws = WebSocket(second.connect(), "/proxy/ws")
-            for body in (b"hello", b"x" * 70000):
-                ws.send(2, body)
-                self.assertEqual(ws.receive(), (2, body))
-            ws.send(8, b"\x03\xe8")
-            self.assertEqual(ws.receive(), (8, b"\x03\xe8"))
-            ws.close()
-            ws = WebSocket(second.connect(), "/proxy/ws")
-            ws.close()  # without a goodbye
-            self.assertEqual(curl("-o", "/dev/null", "-w", "%{size_download}", second.url + "/proxy/flood/50000000"),
-                             b"50000000")
-        finally:
-            self.assertEqual(second.stop(), 0)
 
 
 class WebSocket:
