@@ -573,13 +573,10 @@ def test_completion_zsh(d):
     t.expect(rb"ready> ")
     t.type(b"cay exte\t")
     t.expect(rb"cay extend")
-    t.type(b"\x03")
-    t.expect(rb"ready> ")
-    t.type(b"cay exec --workd\t")
+    # Control-U clears the line as a key; Control-C is a signal, and zsh loses one that comes while it completes.
+    t.type(b"\x15cay exec --workd\t")
     t.expect(rb"--workdir")
-    t.type(b"\x03")
-    t.expect(rb"ready> ")
-    t.type(b"exit 0\r")
+    t.type(b"\x15exit 0\r")
     assert t.end() == 0
     shutil.rmtree(folder)
 
