@@ -226,7 +226,7 @@ static bool starts(struct cay_json_view v, char c)
         return v.len > 0 && v.at[0] == c;
 }
 
-bool cay_json_view_is_object(struct cay_json_view v)
+static bool is_object_view(struct cay_json_view v)
 {
         return starts(v, '{');
 }
@@ -294,7 +294,7 @@ static const char *skip_marks(const char *at, const char *end)
 
 struct cay_json_walk cay_json_view_walk(struct cay_json_view v)
 {
-        bool is_object = cay_json_view_is_object(v);
+        bool is_object = is_object_view(v);
 
         if (!is_object && !cay_json_view_is_array(v))
                 return (struct cay_json_walk){ 0 };

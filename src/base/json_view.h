@@ -24,7 +24,6 @@ struct cay_json_view {
 int cay_json_view_open(const char *text, size_t len,
                        struct cay_json_view *ret); /* 0, -EBADMSG, -E2BIG (too deep) */
 
-bool cay_json_view_is_object(struct cay_json_view v);
 bool cay_json_view_is_array(struct cay_json_view v);
 bool cay_json_view_is_text(struct cay_json_view v);
 bool cay_json_view_is_null(struct cay_json_view v); /* null, or absent */

@@ -46,7 +46,7 @@ static const char *const kind_texts[] = {
 
 _Static_assert(CAY_COUNT(kind_texts) == CAY_CONFIG_KIND_COUNT, "a text for every kind");
 
-const char *cay_config_kind_text(enum cay_config_kind kind)
+static const char *kind_text(enum cay_config_kind kind)
 {
         return (unsigned)kind < CAY_COUNT(kind_texts) ? kind_texts[kind] : "nothing";
 }
@@ -112,7 +112,7 @@ static int (*const number_parsers[])(const char *s, uint64_t *ret) = {
 static int bad(const struct cay_config_row *row, const char *where, const char *value, struct cay_error *err)
 {
         return cay_fail(err, CAY_INVALID, "%s: %s = '%.60s' is not %s", where, row->name, value,
-                        cay_config_kind_text(row->kind));
+                        kind_text(row->kind));
 }
 
 static int out_of_range(const struct cay_config_row *row, const char *where, const char *value, bool is_big,

@@ -99,7 +99,6 @@ struct cay_config_row {
 };
 
 extern const struct cay_config_row cay_config_rows[CAY_CONFIG_KEY_COUNT];
-const char *cay_config_kind_text(enum cay_config_kind kind); /* "a size (like 256m or 1g)" */
 const char *cay_config_source_word(enum cay_config_source source);
 
 int cay_config_init(struct cay_config *c, struct cay_error *err); /* all defaults; -1: no memory */
@@ -132,7 +131,6 @@ int cay_config_read_args(struct cay_config *c, int argc, char **argv, int *ret_r
 
 /* Rules between keys: what may not stand together, with the remedy. */
 int cay_config_check(const struct cay_config *c, struct cay_error *err);
-bool cay_config_is_loopback(const char *host); /* an address or name that only this machine reaches */
 
 /* "http://127.0.0.1:8888", without a slash behind it; port: the one that is really listened on. */
 #define CAY_CONFIG_URL_MAX 300

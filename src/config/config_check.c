@@ -13,7 +13,7 @@ static const char *where(const struct cay_config *c, enum cay_config_key key)
         return c->where[key] ? c->where[key] : "default";
 }
 
-bool cay_config_is_loopback(const char *host)
+static bool is_loopback(const char *host)
 {
         uint8_t v4[4], v6[16], mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -27,7 +27,7 @@ bool cay_config_is_loopback(const char *host)
 
 static int hosts_are_named(const struct cay_config *c, struct cay_error *err)
 {
-        if (cay_config_is_loopback(c->host) || c->trusted_hosts.count > 0)
+        if (is_loopback(c->host) || c->trusted_hosts.count > 0)
                 return 0;
         return cay_fail(err, CAY_INVALID,
                         "%s: listening on %.60s lets others in: set trusted_hosts (SANDBOX_TRUSTED_HOSTS) to "

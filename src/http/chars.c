@@ -67,7 +67,8 @@ static bool is_blank(char c)
         return c == ' ' || c == '\t';
 }
 
-bool cay_http_list_next(const char **at, const char *end, const char **ret, size_t *ret_len)
+/* The next element of a comma-separated list, blanks around it cut; moves *at on. False: none left. Empty ones are skipped. */
+static bool next_item(const char **at, const char *end, const char **ret, size_t *ret_len)
 {
         while (*at < end) {
                 const char *start = *at, *comma = memchr(start, ',', (size_t)(end - start));
@@ -92,7 +93,7 @@ bool cay_http_list_has(const char *list, size_t len, const char *word)
         const char *at = list, *item;
         size_t item_len;
 
-        while (cay_http_list_next(&at, list + len, &item, &item_len)) {
+        while (next_item(&at, list + len, &item, &item_len)) {
                 if (cay_http_same_name(item, item_len, word))
                         return true;
         }

@@ -14,6 +14,4 @@ bool cay_http_is_value(const char *s, size_t len);
 bool cay_http_same_name(const char *a, size_t a_len, const char *b); /* ASCII letters compare without case */
 /* Is `word` an element of the comma-separated list? */
 bool cay_http_list_has(const char *list, size_t len, const char *word);
-/* The next element of a comma-separated list, blanks around it cut; moves *at on. False: none left. Empty ones are skipped. */
-bool cay_http_list_next(const char **at, const char *end, const char **ret, size_t *ret_len);
 int cay_http_hex_digit(char c); /* 0…15 or -1 */

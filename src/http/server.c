@@ -76,11 +76,6 @@ void *cay_http_server_user(struct cay_http_server *s)
         return s->user;
 }
 
-struct cay_loop *cay_http_server_loop(struct cay_http_server *s)
-{
-        return s->loop;
-}
-
 bool cay_http_server_is_stopping(const struct cay_http_server *s)
 {
         return s->stopping;

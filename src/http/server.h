@@ -59,7 +59,6 @@ CAY_DEFINE_AUTO(struct cay_http_server, cay_http_server_free)
 #define CAY_HTTP_CLASSES 6u
 const uint64_t *cay_http_server_answers(const struct cay_http_server *s);
 void *cay_http_server_user(struct cay_http_server *s);
-struct cay_loop *cay_http_server_loop(struct cay_http_server *s);
 
 /*
  * These block for name look-ups; for start-up. They return the listener's number (0, 1, …) or -1 with err. tls is borrowed

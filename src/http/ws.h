@@ -82,5 +82,3 @@ void cay_ws_abort(struct cay_ws *ws);  /* fine when closed */
 #define CAY_WS_KEY_LEN 24u
 #define CAY_WS_ACCEPT_LEN 28u
 int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1]); /* 0 or -errno */
-/* What a server says to a key. 0 or -errno. */
-int cay_ws_make_accept(const char key[CAY_WS_KEY_LEN], char ret[CAY_WS_ACCEPT_LEN + 1]);

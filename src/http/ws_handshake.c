@@ -79,7 +79,8 @@ int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1])
         return 0;
 }
 
-int cay_ws_make_accept(const char key[CAY_WS_KEY_LEN], char ret[CAY_WS_ACCEPT_LEN + 1])
+/* What a server says to a key. 0 or -errno. */
+static int make_accept(const char key[CAY_WS_KEY_LEN], char ret[CAY_WS_ACCEPT_LEN + 1])
 {
         static const char magic[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* the RFC's */
         cay_auto_buf struct cay_buf text = { 0 };
@@ -106,7 +107,7 @@ int cay_ws_accept(struct cay_ws *ws, struct cay_http_request *req, struct cay_lo
         char accept[CAY_WS_ACCEPT_LEN + 1];
         struct cay_duplex *duplex;
 
-        if (!key || cay_ws_make_accept(key, accept) < 0 ||
+        if (!key || make_accept(key, accept) < 0 ||
             cay_http_response_add(req, "Sec-WebSocket-Accept", accept) < 0 ||
             (protocol && cay_http_response_add(req, "Sec-WebSocket-Protocol", protocol) < 0)) {
                 cay_http_response_abort(req);

@@ -5,8 +5,6 @@
  * side that does not read stops the other.
  */
 
-#include "init/connect.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -134,7 +132,12 @@ static int direction_write(struct direction *d, uint64_t *bytes)
         return 0;
 }
 
-int cay_connect_pump(int sock_fd, int in_fd, int out_fd, uint64_t *ret_bytes, struct cay_error *err)
+/*
+ * in_fd → sock_fd and sock_fd → out_fd. The end of one direction is passed on (half-close: out_fd is closed
+ * then) while the other goes on. All three become non-blocking; out_fd is consumed. *ret_bytes counts both
+ * directions.
+ */
+static int pump(int sock_fd, int in_fd, int out_fd, uint64_t *ret_bytes, struct cay_error *err)
 {
         cay_auto_close int out = out_fd;
         cay_auto_free struct direction *d = calloc(2, sizeof(*d));
@@ -200,7 +203,7 @@ void cay_connect_port(const struct cay_worker_request *req, struct cay_worker_re
                 cay_fail_sys(&err, fd == -ETIMEDOUT ? CAY_TIMEOUT : CAY_UNAVAILABLE, fd,
                              "connect to port %u inside the sandbox", port);
         else
-                cay_connect_pump(fd, req->in_fd, req->out_fd, &ret->bytes, &err);
+                pump(fd, req->in_fd, req->out_fd, &ret->bytes, &err);
         if (err.code != CAY_OK)
                 cay_files_answer(ret, &err);
 }

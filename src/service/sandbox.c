@@ -15,7 +15,7 @@ static const char *const story_words[] = {
 };
 _Static_assert(CAY_COUNT(story_words) == CAY_STORY_COUNT, "a word for every story");
 
-const char *cay_story_word(enum cay_story story)
+static const char *story_word(enum cay_story story)
 {
         return story_words[story];
 }
@@ -115,7 +115,7 @@ int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err)
         if (sb->story == CAY_STORY_NONE)
                 return 0;
         return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is busy with another request (%s); try again",
-                        sb->id, cay_story_word(sb->story));
+                        sb->id, story_word(sb->story));
 }
 
 int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err)
@@ -142,7 +142,7 @@ int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err
         return 0;
 }
 
-void cay_sandbox_join(struct cay_sandbox *sb, struct cay_service_call *c)
+static void join(struct cay_sandbox *sb, struct cay_service_call *c)
 {
         if (c == NULL)
                 return;
@@ -156,7 +156,7 @@ void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_
         sb->story = story;
         sb->begun_ns = cay_clock_ns();
         sb->why = (struct cay_error){ 0 };
-        cay_sandbox_join(sb, c);
+        join(sb, c);
         if (c != NULL)
                 cay_str_copy(c->id, sizeof(c->id), sb->id);
 }
@@ -248,7 +248,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .cause_text = rests ? sb->cause_text : "",
                 .kept = rests && sb->kept,
                 .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
-                .busy_with = cay_story_word(sb->story),
+                .busy_with = story_word(sb->story),
                 .created_wall_ms = sb->created_wall_ms,
                 .started_wall_ms = sb->started_wall_ms,
                 .changed_wall_ms = sb->changed_wall_ms,

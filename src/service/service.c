@@ -142,11 +142,6 @@ void cay_service_free(struct cay_service *s)
         free(s);
 }
 
-const char *cay_service_engine_name(const struct cay_service *s)
-{
-        return s->engine->ops->name;
-}
-
 static void ask_engine(struct cay_service *s, struct cay_service_health *ret)
 {
         struct cay_error err = { 0 };

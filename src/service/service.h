@@ -306,6 +306,5 @@ struct cay_service_health {
 
 void cay_service_health(struct cay_service *s, struct cay_service_health *ret);
 const struct cay_service_meter *cay_service_meter(const struct cay_service *s);
-const char *cay_service_engine_name(const struct cay_service *s);
 /* Looks at deadlines and links now instead of at the next tick: after a clock was moved, and in tests. */
 void cay_service_tick(struct cay_service *s);

@@ -343,7 +343,6 @@ int cay_sandbox_check_usable(const struct cay_sandbox *sb,
 int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, bool is_env,
                             struct cay_error *err);
 int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err); /* no story is under way */
-void cay_sandbox_join(struct cay_sandbox *sb, struct cay_service_call *c);
 void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_service_call *c);
 /* The story is over: its calls are answered; what waited for it follows. sb may be gone afterwards. */
 void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err);
@@ -352,7 +351,6 @@ void cay_sandbox_store_again(
         struct cay_sandbox *sb); /* puts the record as it is; a failure leaves it dirty */
 void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why); /* link and channels go */
 void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret);
-const char *cay_story_word(enum cay_story story);
 
 /* sandbox_unmake.c */
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);

@@ -19,8 +19,9 @@ enum { /* statements of the writer's connection */
        S_CLAIM_MOST,
        S_CLAIM_OWNER,
        S_CLAIM_OLDEST,
-       S_EVENT_COUNT,
        S_EVENT_AGE,
+       S_EVENT_MOST,
+       S_EVENT_OWNER,
        S_EXEC_COUNT,
        S_BEGIN,
        S_COMMIT,
@@ -36,11 +37,14 @@ enum {
         CLAIMS_FAIR = 2000,    /* an owner with fewer is not the one who fills the table */
         EVERY_CLAIMS = 256,
         EVERY_EVENTS = 256,
+        EVENTS_AT_ONCE = 2000, /* likewise */
         EVERY_EXECS = 32,
         MARK_MS = 10000,
         LOG_PAGES_IDLE = 250,
         LOG_PAGES_BUSY = 2000,
 };
+
+#define OWNER_SIZE 256u
 
 /* Called by SQLite after each commit; its own way would checkpoint inside of the commit. */
 static int note_log(void *ctx, sqlite3 *handle, const char *name, int pages)
@@ -53,7 +57,7 @@ void cay_apply_init(struct cay_apply *a, const struct cay_clock *clock, uint64_t
 {
         a->clock = clock;
         a->offset_ms = offset_ms;
-        a->claims = -1;
+        a->claims = a->events = -1;
         sqlite3_wal_hook(a->db.handle, note_log, a);
 }
 
@@ -139,14 +143,11 @@ static int count_claims(struct cay_apply *a, struct cay_error *err)
         return a->claims >= 0 ? 0 : cay_db_number(&a->db, "SELECT count(*) FROM claims", &a->claims, err);
 }
 
-/* Who holds most, and how many. *ret_count 0: nobody. */
-static int find_most(struct cay_apply *a, char *ret_owner, size_t size, int64_t *ret_count,
-                     struct cay_error *err)
+/* Who holds most, and how many; `sql` asks for it. *ret_count 0: nobody. */
+static int find_most(struct cay_apply *a, unsigned slot, const char *sql, char ret_owner[OWNER_SIZE],
+                     int64_t *ret_count, struct cay_error *err)
 {
-        sqlite3_stmt *stmt =
-                cay_db_statement(&a->db, S_CLAIM_MOST,
-                                 "SELECT owner, count(*) FROM claims GROUP BY owner ORDER BY 2 DESC LIMIT 1",
-                                 err);
+        sqlite3_stmt *stmt = cay_db_statement(&a->db, slot, sql, err);
         int r = stmt ? cay_db_step(&a->db, stmt, err) : -1;
         const char *owner;
 
@@ -156,37 +157,40 @@ static int find_most(struct cay_apply *a, char *ret_owner, size_t size, int64_t 
         if (r == 0)
                 return 0;
         owner = (const char *)sqlite3_column_text(stmt, 0);
-        if (owner && cay_str_copy(ret_owner, size, owner))
+        if (owner && cay_str_copy(ret_owner, OWNER_SIZE, owner))
                 *ret_count = sqlite3_column_int64(stmt, 1);
         sqlite3_reset(stmt);
         return 0;
 }
 
-static int evict_of_owner(struct cay_apply *a, const char *owner, struct cay_error *err)
+/* `sql` has the owner as ?1 and a number as ?2. */
+static int run_of_owner(struct cay_apply *a, unsigned slot, const char *sql, const char *owner, int64_t v,
+                        struct cay_error *err)
 {
-        sqlite3_stmt *stmt =
-                cay_db_statement(&a->db, S_CLAIM_OWNER,
-                                 "DELETE FROM claims WHERE owner = ?1 AND key IN (SELECT key FROM claims"
-                                 " WHERE owner = ?1 ORDER BY created_ms LIMIT ?2)",
-                                 err);
+        sqlite3_stmt *stmt = cay_db_statement(&a->db, slot, sql, err);
 
         if (!stmt)
                 return -1;
         sqlite3_bind_text(stmt, 1, owner, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(stmt, 2, CLAIMS_AT_ONCE);
+        sqlite3_bind_int64(stmt, 2, v);
         return finish(a, stmt, err);
 }
 
 /* The oldest of whoever fills the table, so that one owner can't push out another's; else the oldest of all. */
 static int evict_claims(struct cay_apply *a, struct cay_error *err)
 {
-        char owner[256];
+        char owner[OWNER_SIZE] = "";
         int64_t count;
 
-        if (find_most(a, owner, sizeof(owner), &count, err) < 0)
+        if (find_most(a, S_CLAIM_MOST,
+                      "SELECT owner, count(*) FROM claims GROUP BY owner ORDER BY 2 DESC LIMIT 1", owner,
+                      &count, err) < 0)
                 return -1;
         if (count >= CLAIMS_FAIR)
-                return evict_of_owner(a, owner, err);
+                return run_of_owner(a, S_CLAIM_OWNER,
+                                    "DELETE FROM claims WHERE owner = ?1 AND key IN (SELECT key FROM claims"
+                                    " WHERE owner = ?1 ORDER BY created_ms LIMIT ?2)",
+                                    owner, CLAIMS_AT_ONCE, err);
         return run_number(
                 a, S_CLAIM_OLDEST,
                 "DELETE FROM claims WHERE (owner, key) IN (SELECT owner, key FROM claims ORDER BY created_ms"
@@ -262,27 +266,59 @@ static int put_claim(struct cay_apply *a, struct cay_store_batch *b, struct cay_
 
 /* Events and execs */
 
+static int count_events(struct cay_apply *a, struct cay_error *err)
+{
+        return a->events >= 0 ? 0 : cay_db_number(&a->db, "SELECT count(*) FROM events", &a->events, err);
+}
+
+/* Their times grow with their numbers: look from the oldest up to the first that is young enough. */
+static int drop_old_events(struct cay_apply *a, uint64_t now_ms, struct cay_error *err)
+{
+        if (run_number(a, S_EVENT_AGE,
+                       "DELETE FROM events WHERE seq < (SELECT seq FROM events WHERE at_ms > ?1 ORDER BY "
+                       "seq LIMIT 1)",
+                       (int64_t)(now_ms - CAY_STORE_EVENT_MS), err) < 0)
+                return -1;
+        a->events -= sqlite3_changes(a->db.handle);
+        return 0;
+}
+
+/* The oldest of whoever has most: an owner that makes noise pushes out its own, whatever the others have. */
+static int evict_events(struct cay_apply *a, struct cay_error *err)
+{
+        char owner[OWNER_SIZE] = "";
+        int64_t count;
+
+        if (find_most(a, S_EVENT_MOST,
+                      "SELECT owner, count(*) FROM events GROUP BY owner ORDER BY 2 DESC LIMIT 1", owner,
+                      &count, err) < 0)
+                return -1;
+        if (run_of_owner(a, S_EVENT_OWNER,
+                         "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE owner = ?1"
+                         " ORDER BY seq LIMIT ?2)",
+                         owner, count < EVENTS_AT_ONCE ? count : EVENTS_AT_ONCE, err) < 0)
+                return -1;
+        a->events -= sqlite3_changes(a->db.handle);
+        return 0;
+}
+
 static int thin_events(struct cay_apply *a, uint64_t now_ms, struct cay_error *err)
 {
         if (++a->events_added < EVERY_EVENTS)
                 return 0;
         a->events_added = 0;
-        if (run_number(a, S_EVENT_COUNT, "DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1",
-                       CAY_STORE_EVENTS_MAX, err) < 0)
+        if (drop_old_events(a, now_ms, err) < 0)
                 return -1;
-        /* Their times grow with their numbers: look from the oldest up to the first that is young enough. */
-        return run_number(a, S_EVENT_AGE,
-                          "DELETE FROM events WHERE seq < (SELECT seq FROM events WHERE at_ms > ?1 ORDER BY "
-                          "seq LIMIT 1)",
-                          (int64_t)(now_ms - CAY_STORE_EVENT_MS), err);
+        return a->events <= CAY_STORE_EVENTS_MAX ? 0 : evict_events(a, err);
 }
 
 static int put_event(struct cay_apply *a, struct cay_store_batch *b, struct cay_store_event *event,
                      struct cay_error *err)
 {
         event->at_ms = cay_apply_now_ms(a);
-        if (put_record(a, CAY_STORE_EVENT, event, err) < 0)
+        if (count_events(a, err) < 0 || put_record(a, CAY_STORE_EVENT, event, err) < 0)
                 return -1;
+        a->events++;
         b->seq = (uint64_t)sqlite3_last_insert_rowid(a->db.handle);
         return thin_events(a, event->at_ms, err);
 }
@@ -380,12 +416,13 @@ static void undo_all(struct cay_apply *a)
 
         if (cay_db_in_transaction(&a->db))
                 cay_db_run(&a->db, "ROLLBACK", &ignored);
-        a->claims = -1; /* counted again when needed */
+        a->claims = a->events = -1; /* counted again when needed */
 }
 
 /* One batch inside the transaction. -1: the whole transaction is spoilt; a refusal that is the batch's own is in b->err. */
 static int apply_saved(struct cay_apply *a, struct cay_store_batch *b, struct cay_error *err)
 {
+        int64_t events = a->events;
         struct cay_error undone;
 
         if (run(a, S_SAVE, "SAVEPOINT batch", err) < 0)
@@ -396,6 +433,7 @@ static int apply_saved(struct cay_apply *a, struct cay_store_batch *b, struct ca
                 return -1;
         b->err = *err;
         a->claims = -1;
+        a->events = events;
         if (cay_db_run(&a->db, "ROLLBACK TO batch", &undone) < 0)
                 return -1;
         return run(a, S_RELEASE, "RELEASE batch", err);

@@ -6,6 +6,7 @@
  * itself and the others go on. When the transaction itself fails, nothing of it is there, and each batch is tried again on
  * its own: one that is too big for the disk must not take the small ones down with it. What ages (claims, events, ended
  * execs) is thinned out as part of the transaction that adds to it, so no table grows beyond its bound for long.
+ * Whoever has most loses first: one owner's noise does not push out what another one has.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ struct cay_apply {
         const struct cay_clock *clock; /* borrowed */
         uint64_t offset_ms;            /* store time = boot clock + this (wraps on purpose) */
         uint64_t marked_ms;            /* store time of the last mark written */
-        int64_t claims;                /* how many there are; -1: to be counted */
+        int64_t claims, events;        /* how many there are; -1: to be counted */
         unsigned claims_added, events_added, execs_added; /* since they were thinned out */
         bool is_sure;                                     /* connection is at synchronous=FULL */
         int log_pages;                                    /* in the log, as of the last commit */

@@ -91,9 +91,4 @@ void cay_store_fault_set(enum cay_fault how, unsigned long at)
         atomic_store(&fault, how);
 }
 
-unsigned long cay_store_fault_writes(void)
-{
-        return atomic_load(&writes);
-}
-
 #endif

@@ -15,6 +15,5 @@ enum cay_fault {
 
 /* For the whole process, all threads; writes are counted from this call on, the first is 1. */
 void cay_store_fault_set(enum cay_fault fault, unsigned long at);
-unsigned long cay_store_fault_writes(void); /* so far */
 
 #endif

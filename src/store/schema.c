@@ -33,6 +33,8 @@ static const char *const steps[] = {
         " kind TEXT NOT NULL, detail TEXT NOT NULL, wall_ms INTEGER NOT NULL, at_ms INTEGER NOT NULL);"
         "CREATE INDEX events_by_sandbox ON events(sandbox, seq);"
         "CREATE TABLE vals(name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;",
+        /* 2: who has how many, and one's own without those of others */
+        "CREATE INDEX events_by_owner ON events(owner, seq);",
 };
 
 unsigned cay_schema_version(void)

@@ -39,11 +39,6 @@ void warden_upgrade_note_program(void)
         program[len < 0 ? 0 : len] = 0;
 }
 
-const char *warden_upgrade_program(void)
-{
-        return program;
-}
-
 static struct head make_head(const struct warden *w)
 {
         return (struct head){ .magic = STATE_MAGIC,

@@ -24,7 +24,6 @@ struct warden;
 
 /* Where this program was started from; at the start, while that is known. */
 void warden_upgrade_note_program(void);
-const char *warden_upgrade_program(void); /* "": not known */
 /* Whether the program that is there now could take over. */
 int warden_upgrade_check(struct warden *w, struct cay_error *err);
 /* Becomes it. Returns only when that failed, with everything as it was. */

@@ -17,7 +17,7 @@
 #define NOTE_QUEUE_MAX (1024u * 1024) /* a client that does not read gets no more of these, only its answer */
 #define LIST_TTL_MS 300000u
 
-uint64_t cay_mcp_now(const struct cay_mcp *m)
+static uint64_t wall_ms(const struct cay_mcp *m)
 {
         struct cay_clock_reading now;
 
@@ -50,7 +50,7 @@ struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *r
         c->level = c->is_modern ? CAY_MCP_SILENT : p->level;
         c->can_elicit = !c->is_modern && p->can_elicit;
         c->started_ms = cay_clock_ms();
-        c->started_wall_ms = cay_mcp_now(c->mcp);
+        c->started_wall_ms = wall_ms(c->mcp);
         c->link = link;
         link->call = c;
         c->next = p->calls;

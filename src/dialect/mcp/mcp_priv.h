@@ -37,5 +37,3 @@ void cay_mcp_refuse(struct cay_http_request *req, unsigned status, int code, con
 void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,
                           const struct cay_mcp_place *place);
 void cay_mcp_channel_stop(struct cay_mcp *m);
-
-uint64_t cay_mcp_now(const struct cay_mcp *m);

@@ -12,7 +12,7 @@
 
 /* The list */
 
-bool cay_mcp_tool_is_there(const struct cay_mcp_tool *t, const struct cay_mcp_party *p)
+static bool is_there(const struct cay_mcp_tool *t, const struct cay_mcp_party *p)
 {
         return cay_op_find(t->op) && !(p->sandbox[0] && t->flags & CAY_TOOL_FLEET);
 }
@@ -58,7 +58,7 @@ void cay_mcp_tools_list(struct cay_mcp_call *c)
         cay_json_key(&r.j, "tools");
         cay_json_begin_array(&r.j);
         for (unsigned i = 0; i < cay_mcp_tool_count; i++)
-                if (cay_mcp_tool_is_there(&cay_mcp_tools[i], c->party))
+                if (is_there(&cay_mcp_tools[i], c->party))
                         put_tool(&r.j, &cay_mcp_tools[i], c->party);
         cay_json_end_array(&r.j);
         cay_mcp_result_send(&r, c, CAY_MCP_PUBLIC);
@@ -312,8 +312,7 @@ void cay_mcp_tools_call(struct cay_mcp_call *c)
                 return;
         }
         for (unsigned i = 0; i < cay_mcp_tool_count; i++)
-                if (strcmp(cay_mcp_tools[i].name, name) == 0 &&
-                    cay_mcp_tool_is_there(&cay_mcp_tools[i], c->party))
+                if (strcmp(cay_mcp_tools[i].name, name) == 0 && is_there(&cay_mcp_tools[i], c->party))
                         c->tool = &cay_mcp_tools[i];
         if (!c->tool)
                 cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL, "there is no tool %.80s", name);

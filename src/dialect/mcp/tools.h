@@ -39,7 +39,6 @@ extern const struct cay_mcp_tool cay_mcp_tools[];
 extern const unsigned cay_mcp_tool_count;
 
 /* tools.c */
-bool cay_mcp_tool_is_there(const struct cay_mcp_tool *t, const struct cay_mcp_party *p);
 void cay_mcp_tools_list(struct cay_mcp_call *c);
 void cay_mcp_tools_call(struct cay_mcp_call *c);
 

@@ -78,7 +78,7 @@ bool cay_proxy_passes(const char *field, bool is_answer)
                            is_answer ? strlen("Access-Control-") : strlen("X-Forwarded-")) != 0;
 }
 
-bool cay_proxy_is_own(const char *field, bool is_answer)
+static bool is_own(const char *field, bool is_answer)
 {
         static const char *const answers[] = { "Content-Security-Policy", "Clear-Site-Data",
                                                "Service-Worker-Allowed" };
@@ -232,7 +232,7 @@ static bool answer_passes(const struct proxy *p, const char *name, const char *v
                 return false; /* it has a place of its own */
         if (p->own_host && strcasecmp(name, "Set-Cookie") == 0)
                 return cay_proxy_cookie_stays(value);
-        return cay_proxy_passes(name, true) || (p->own_host && cay_proxy_is_own(name, true));
+        return cay_proxy_passes(name, true) || (p->own_host && is_own(name, true));
 }
 
 static void copy_answer_fields(struct proxy *p)
