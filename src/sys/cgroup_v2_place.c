@@ -7,8 +7,9 @@
  * node with limits; the one above it often is. Candidates are the own node and those above it, up to the root of the mount,
  * as far as the caller may write there. The nearest that gives all of memory, cpu and pids is taken, else the nearest with
  * the most of them, and in the end one with none, which still serves for killing and freezing. Where the only node in sight
- * is the caller's own (a container, a delegated service) and nobody is in it but the caller and its parent, the two go into
- * a leaf of it, which makes it a parent like any other; the processes of others are never moved.
+ * is the caller's own (a container), or systemd has marked it as given away (Delegate=yes: what is above stays systemd's), and
+ * nobody is in it but the caller, its parent and what that has started of ours, they go into a leaf of it, which makes it a
+ * parent like any other; the processes of others are never moved.
  *
  * File modes do not tell whether a process can come into a node: that depends on the common ancestor and on namespaces too.
  * So it is tried, with a node and a process that are gone again afterwards. Nothing is enabled before a node is chosen.
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "sys/cgroup_priv.h"
@@ -25,6 +27,7 @@
 #include "sys/syscalls.h"
 
 #define SELF_NODE "cay-self"
+#define PROCS_MAX 256 /* a list of our own few processes; a longer one is not ours alone */
 #define WANTED (1u << SYS_CGROUP_MEMORY | 1u << SYS_CGROUP_CPU | 1u << SYS_CGROUP_PIDS)
 
 /* Nobody has mounted cgroup2: a mount that only we can see does as well. */
@@ -140,27 +143,44 @@ static int count_wanted(unsigned set)
         return __builtin_popcount(set & WANTED);
 }
 
-/* Only the caller and its parent, and at least one of them. */
+/* A daemon's front is started beside its warden: the parent's child, and a program of ours by its name. */
+static bool is_sibling(long pid)
+{
+        char path[32], text[256], *end;
+
+        snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+        if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
+                return false;
+        end = strrchr(text, ')'); /* PID (NAME) STATE PARENT … */
+        return end && (strstr(text, " (cay)") || strstr(text, " (cay-")) && strlen(end) > 4 &&
+               strtol(end + 4, NULL, 10) == getppid();
+}
+
+static bool is_ours(long pid)
+{
+        return pid > 0 && (pid == getpid() || pid == getppid() || is_sibling(pid));
+}
+
+/* Only the caller, its parent and its siblings, and at least one of them. */
 static bool only_we_are_in(int dir)
 {
-        char text[64], *at = text;
+        char text[PROCS_MAX], *at = text;
+        ssize_t len = sys_read_file(dir, "cgroup.procs", text, sizeof(text));
 
-        if (sys_read_file(dir, "cgroup.procs", text, sizeof(text)) <= 0)
+        if (len <= 0 || len >= (ssize_t)sizeof(text) - 1)
                 return false;
         while (*at) {
-                long pid = strtol(at, &at, 10);
-
-                if (pid <= 0 || (pid != getpid() && pid != getppid()))
+                if (!is_ours(strtol(at, &at, 10)))
                         return false;
                 at += *at == '\n';
         }
         return true;
 }
 
-/* Whichever of the two is in `from`. */
+/* Whoever of these is in `from`. */
 static bool move_us(int from, int to)
 {
-        char text[64], *at = text;
+        char text[PROCS_MAX], *at = text;
         bool all = true;
 
         if (!only_we_are_in(from) || sys_read_file(from, "cgroup.procs", text, sizeof(text)) <= 0)
@@ -223,26 +243,55 @@ static int find_own(const char *path, int want, bool (*may_use)(int dir))
         return -ENOENT;
 }
 
+/* systemd's mark, for root and for users. */
+static bool is_given_away(int dir)
+{
+        char text[4];
+
+        return (fgetxattr(dir, "trusted.delegate", text, sizeof(text)) == 1 && text[0] == '1') ||
+               (fgetxattr(dir, "user.delegate", text, sizeof(text)) == 1 && text[0] == '1');
+}
+
+static int find_given(const char *path, bool (*may_use)(int dir))
+{
+        cay_auto_close int dir = sys_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+
+        return dir >= 0 && is_given_away(dir) ? find_own(path, count_wanted(WANTED), may_use) : -ENOENT;
+}
+
+static void take_place(struct sys_cgroup_host *host, int dir, const char *path, int want)
+{
+        host->held = want > 0 ? sys_cgroup_v2_enable(dir) : 0;
+        host->parent[SYS_CGROUP_2] = dir;
+        snprintf(host->path[SYS_CGROUP_2], SYS_CGROUP_PATH, "%.*s", SYS_CGROUP_PATH - 1, path);
+}
+
 void sys_cgroup_v2_place(struct sys_cgroup_host *host, const struct sys_cgroup_place *place,
                          bool (*may_use)(int dir))
 {
         size_t mount_len = strlen(place->mount);
+        char own[2 * SYS_CGROUP_PATH];
+        int given;
 
+        snprintf(own, sizeof(own), "%s%s", place->mount, place->own);
+        given = find_given(own, may_use);
+        if (given >= 0) {
+                take_place(host, given, own, count_wanted(WANTED));
+                return;
+        }
         for (int want = count_wanted(WANTED); want >= 0; want--) {
                 char path[2 * SYS_CGROUP_PATH];
                 int dir;
 
-                snprintf(path, sizeof(path), "%s%s", place->mount, place->own);
+                memcpy(path, own, sizeof(path));
                 dir = find_giving(path, mount_len, want, may_use);
                 if (dir < 0 && want > 0) {
-                        snprintf(path, sizeof(path), "%s%s", place->mount, place->own);
+                        memcpy(path, own, sizeof(path));
                         dir = find_own(path, want, may_use);
                 }
                 if (dir < 0)
                         continue;
-                host->held = want > 0 ? sys_cgroup_v2_enable(dir) : 0;
-                host->parent[SYS_CGROUP_2] = dir;
-                snprintf(host->path[SYS_CGROUP_2], SYS_CGROUP_PATH, "%.*s", SYS_CGROUP_PATH - 1, path);
+                take_place(host, dir, path, want);
                 return;
         }
 }

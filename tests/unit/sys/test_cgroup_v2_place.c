@@ -2,6 +2,8 @@
 /* Which node boxes' nodes are made in: in trees of ordinary files, which know no rules, only what stands in them. */
 #include "sys_test.h"
 
+#include <sys/xattr.h>
+
 #include "base/cleanup.h"
 #include "sys/cgroup_priv.h"
 #include "sys/fd.h"
@@ -212,6 +214,30 @@ static void test_stepping_aside_is_undone(void **state)
         assert_int_equal(access(path, F_OK), -1);
 }
 
+/* systemd's service with Delegate=yes: the node above would do, but is not ours. */
+static void test_given_away(void **state)
+{
+        char text[64], path[600];
+
+        snprintf(text, sizeof(text), "%d\n", (int)getpid());
+        add("", true, ALL, ALL, "1\n");
+        add("/slice", false, ALL, "memory pids", "");
+        add("/slice/own", false, ALL, "", text);
+        add("/slice/own/cay-self", false, ALL, "", ""); /* a file that takes what is written to it */
+        snprintf(place.own, sizeof(place.own), "/slice/own");
+        snprintf(path, sizeof(path), "%s/slice/own", place.mount);
+        if (setxattr(path, "user.delegate", "1", 1, 0) < 0)
+                skip(); /* as on a tmpfs of older kernels */
+        assert_chosen("/slice/own", MEMORY | CPU | PIDS | CPUSET);
+        assert_untouched("/slice", "memory pids");
+        read_text("/slice/own/cay-self", "cgroup.procs", path, sizeof(path));
+        assert_int_equal(strtol(path, NULL, 10), getpid());
+        snprintf(path, sizeof(path), "%s/slice/own", place.mount);
+        assert_int_equal(removexattr(path, "user.delegate"), 0);
+        write_text("/slice/own", "cgroup.subtree_control", "");
+        assert_chosen("/slice", MEMORY | CPU | PIDS | CPUSET);
+}
+
 static void test_no_mount(void **state)
 {
         snprintf(place.own, sizeof(place.own), "/gone");
@@ -246,6 +272,7 @@ int main(void)
                 in_tree(test_all_refused),
                 in_tree(test_others_are_not_moved),
                 in_tree(test_stepping_aside_is_undone),
+                in_tree(test_given_away),
                 in_tree(test_no_mount),
                 in_tree(test_controllers),
         };
