@@ -25,28 +25,35 @@ static int complain(const char *what)
         return -1;
 }
 
-static _Noreturn void become_keeper(const char *build, const char *folder, int out)
+enum { MORE_MAX = 16 };
+
+static _Noreturn void become_keeper(const char *build, const char *folder, char *const *more, int out)
 {
         char cay[PATH_MAX], data[PATH_MAX];
-        char *argv[] = { "cay",
-                         "serve",
-                         "--data",
-                         data,
-                         "--listen",
-                         "127.0.0.1:0",
-                         "--rate-limit",
-                         "0",
-                         "--max-sandboxes",
-                         "4000",
-                         "--token-lifetime",
-                         "24h",
-                         "--log-level",
-                         "warn",
-                         "--max-connections-client",
-                         "1024",
-                         NULL };
+        char *argv[32 + MORE_MAX] = { "cay",
+                                      "serve",
+                                      "--data",
+                                      data,
+                                      "--listen",
+                                      "127.0.0.1:0",
+                                      "--rate-limit",
+                                      "0",
+                                      "--max-sandboxes",
+                                      "4000",
+                                      "--token-lifetime",
+                                      "24h",
+                                      "--log-level",
+                                      "warn",
+                                      "--max-connections-client",
+                                      "1024",
+                                      NULL };
         char *env[] = { "PATH=/usr/bin:/bin", NULL };
+        int count = 0;
 
+        while (argv[count])
+                count++;
+        for (int i = 0; more && more[i] && i < MORE_MAX - 1; i++)
+                argv[count++] = more[i];
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         snprintf(cay, sizeof(cay), "%s/cay", build);
         snprintf(data, sizeof(data), "%s/data", folder);
@@ -124,6 +131,13 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 int daemon_start(struct daemon *d, const char *build)
 {
+        int r = daemon_start_with(d, build, NULL);
+
+        return r == 0 && d->warden <= 0 ? complain("its warden is not found") : r;
+}
+
+int daemon_start_with(struct daemon *d, const char *build, char *const *more)
+{
         const char *tmp = getenv("TMPDIR");
         int fds[2], r;
 
@@ -137,13 +151,13 @@ int daemon_start(struct daemon *d, const char *build)
                 return complain("no pipe");
         d->keeper = fork();
         if (d->keeper == 0)
-                become_keeper(build, d->folder, fds[1]);
+                become_keeper(build, d->folder, more, fds[1]);
         close(fds[1]);
         r = d->keeper < 0 ? complain("fork") : read_words(d, fds[0]);
         close(fds[0]);
         if (r == 0) {
                 find_children(d);
-                if (d->front <= 0 || d->warden <= 0)
+                if (d->front <= 0)
                         r = complain("its processes are not found");
         }
         return r;
@@ -172,7 +186,7 @@ int daemon_stop(struct daemon *d)
         return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : complain("it did not end well");
 }
 
-static long field_of(const char *path, const char *key)
+long daemon_field(const char *path, const char *key)
 {
         char line[256];
         long value = -1;
@@ -191,7 +205,7 @@ struct resident daemon_resident(pid_t pid)
         char path[64];
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        return (struct resident){ .now = field_of(path, "VmRSS:"), .peak = field_of(path, "VmHWM:") };
+        return (struct resident){ .now = daemon_field(path, "VmRSS:"), .peak = daemon_field(path, "VmHWM:") };
 }
 
 void daemon_forget_peak(pid_t pid)
@@ -222,9 +236,4 @@ long daemon_fds(pid_t pid)
                 count++;
         closedir(dir);
         return count - 2;
-}
-
-long daemon_available_kib(void)
-{
-        return field_of("/proc/meminfo", "MemAvailable:");
 }

@@ -18,9 +18,12 @@ struct resident {
 };
 
 int daemon_start(struct daemon *d, const char *build); /* -1 after saying why */
-int daemon_stop(struct daemon *d);                     /* -1: it did not end well */
+/* The same with more words for `cay serve` (NULL at the end); `warden` stays 0 where there is none. */
+int daemon_start_with(struct daemon *d, const char *build, char *const *more);
+int daemon_stop(struct daemon *d); /* -1: it did not end well */
 
 struct resident daemon_resident(pid_t pid); /* of one process */
 void daemon_forget_peak(pid_t pid);
-long daemon_fds(pid_t pid);      /* open descriptors */
-long daemon_available_kib(void); /* of the machine */
+long daemon_fds(pid_t pid); /* open descriptors */
+/* The number behind `key` at the start of a line of a file of /proc; -1: there is none. */
+long daemon_field(const char *path, const char *key);

@@ -374,6 +374,7 @@ int cay_box_open_decode(const void *mem, size_t len, struct cay_box_open *ret)
         open_head(&c, ret);
         if (is_good(&c) && ret->kind == CAY_BOX_EXEC)
                 strings_read(&c, &ret->exec);
+        ret->raw = (struct cay_view){ .ptr = mem, .len = (uint32_t)len };
         return was_read(&c);
 }
 

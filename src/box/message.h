@@ -87,6 +87,7 @@ struct cay_box_connect {
 struct cay_box_open {
         uint16_t kind;
         uint32_t window;
+        struct cay_view raw; /* of a decoded one: what it was decoded from */
         union {
                 struct cay_box_exec exec;
                 struct cay_box_file file;

@@ -408,6 +408,8 @@ void cay_channel_close(struct cay_channel *ch)
                         cay_exec_kill(ch, CAY_KILLED_ASKED);
                 else if (ch->group.pid > 0)
                         kill(ch->group.pid, SIGKILL);
+        } else if (ch->kind == CAY_BOX_EXEC) {
+                cay_spare_want(ch->init);
         }
         cay_channel_step(ch);
 }

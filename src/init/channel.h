@@ -128,6 +128,7 @@ void cay_channel_put_end(struct cay_channel *ch, const struct cay_box_end *end);
 void cay_pump_init(struct cay_pump *p, struct cay_channel *ch);
 int cay_pump_start_take(struct cay_pump *p, int fd); /* 0 or -errno */
 void cay_pump_go(struct cay_pump *p);                /* reads on if there is room (again) */
+void cay_pump_rest(struct cay_pump *p);              /* until then: the process is about to end */
 void cay_pump_limit(struct cay_pump *p); /* the process has ended: what is there now still counts */
 bool cay_pump_is_done(const struct cay_pump *p);
 void cay_pump_abandon(struct cay_pump *p); /* nobody wants it any more: what comes is dropped */

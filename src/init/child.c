@@ -3,9 +3,11 @@
  * From fork to exec.
  *
  * Theory of operation. The child starts as a copy of init: init's uid, four capabilities, all signals blocked, undumpable. It
- * takes the layers on one by one, each while it still may: cgroups and oom score as init, then ids, then capabilities, then the
- * working directory as the user (so that a directory closed to the user stays closed), landlock, descriptors, and the filter last,
- * since it forbids some of what comes before. No code of the sandbox runs before the exec, and up to there nobody in the box may
+ * takes the layers on one by one, each while it still may. First what is the same for every command: cgroups and oom score,
+ * landlock, descriptors, the filter. A spare (spare.h) stops here and waits, still under init's uid, out of the box's reach.
+ * Then what the command asks for: limits, ids, no capabilities, and the working directory as the user (so that a directory
+ * closed to the user stays closed). The filter lets all of that pass, since without capabilities none of it gains anything, but for
+ * setgroups, which comes before it. No code of the sandbox runs before the exec, and up to there nobody in the box may
  * look into the child: it is undumpable throughout, but for the one write that needs it otherwise, still under init's uid.
  * Every exec goes this way, so what can be set once is set on init itself (cay_child_prepare) and inherited.
  */
@@ -32,6 +34,7 @@
 #define STATUS_FD 3  /* where the socket to init is moved */
 #define CHANGES_FD 4 /* of the worker CHANGES: the workspace's two layers */
 #define BASE_FD 5
+#define LAST_JOIN_FD 4 /* of one that waits: the cgroup that it joins with its command */
 #define MEMLOCK_MAX (64u * 1024)
 #define MSGQUEUE_MAX (800u * 1024)
 #define SIGPENDING_MAX 1024u
@@ -125,16 +128,39 @@ int cay_child_prepare(const struct cay_init *init)
         return r;
 }
 
-static int join_cgroups(const struct cay_init *init, int node_fd)
+static int last_join(const struct cay_init *init)
 {
-        int r = node_fd >= 0 ? sys_write_file(node_fd, "cgroup.procs", "0") : 0;
+        int i = CAY_INIT_FD_COUNT - 1;
+
+        while (i > CAY_INIT_FD_JOIN0 && init->fds[i] < 0)
+                i--;
+        return init->fds[i];
+}
+
+/* One that waits leaves the last one out: it counts processes, and nobody has started this one yet. */
+static int join_cgroups(const struct cay_child *c)
+{
+        const struct cay_init *init = c->init;
+        int r = c->node_fd >= 0 ? sys_write_file(c->node_fd, "cgroup.procs", "0") : 0;
 
         if (r < 0)
                 return r;
         for (int i = CAY_INIT_FD_JOIN0; i < CAY_INIT_FD_COUNT; i++) {
-                if (init->fds[i] >= 0 && write(init->fds[i], "0", 1) < 0)
+                if (init->fds[i] < 0 || (c->waits && init->fds[i] == last_join(init)))
+                        continue;
+                if (write(init->fds[i], "0", 1) < 0)
                         return -errno;
         }
+        return 0;
+}
+
+static int join_last(const struct cay_child *c)
+{
+        if (!c->waits || last_join(c->init) < 0)
+                return 0;
+        if (write(LAST_JOIN_FD, "0", 1) < 0)
+                return -errno;
+        close(LAST_JOIN_FD);
         return 0;
 }
 
@@ -163,6 +189,15 @@ static int set_rlimits(const struct cay_child *c)
         return r;
 }
 
+static int drop_groups(const struct cay_init *init)
+{
+        int r = cay_init_is_isolated(init) ? sys_setgroups(0, NULL) : 0;
+
+        if (r == -EPERM && (getgroups(0, NULL) == 0 || init->config.flags & CAY_INIT_ONE_ID))
+                r = 0; /* a user namespace may forbid the call; there is nothing to drop, then */
+        return r;
+}
+
 static int switch_ids(const struct cay_child *c)
 {
         int r;
@@ -171,11 +206,7 @@ static int switch_ids(const struct cay_child *c)
                 r = c->gid != getegid() ? sys_setresgid(c->gid, c->gid, c->gid) : 0;
                 return r == 0 && c->uid != geteuid() ? sys_setresuid(c->uid, c->uid, c->uid) : r;
         }
-        r = sys_setgroups(0, NULL);
-        if (r == -EPERM && (getgroups(0, NULL) == 0 || c->init->config.flags & CAY_INIT_ONE_ID))
-                r = 0; /* a user namespace may forbid the call; there is nothing to drop, then */
-        if (r == 0)
-                r = sys_setresgid(c->gid, c->gid, c->gid);
+        r = sys_setresgid(c->gid, c->gid, c->gid);
         if (r == 0)
                 r = sys_setresuid(c->uid, c->uid, c->uid);
         if (r == 0)
@@ -269,6 +300,11 @@ static int set_stdio(const struct cay_child *c)
         }
         if (dup3(c->status_fd, STATUS_FD, O_CLOEXEC) < 0)
                 return -errno;
+        if (c->waits && last_join(c->init) >= 0) {
+                last = LAST_JOIN_FD;
+                if (last_join(c->init) != last && dup3(last_join(c->init), last, O_CLOEXEC) < 0)
+                        return -errno;
+        }
         r = has_layers(c) ? set_layers(c->init) : 0;
         if (r < 0)
                 return r;
@@ -450,31 +486,64 @@ static void must(int status_fd, enum cay_child_step step, int r)
                 fail(status_fd, step, r);
 }
 
-_Noreturn static void become(const struct cay_child *c)
+/* What no command changes. */
+static void get_ready(const struct cay_child *c)
 {
         const struct cay_init *init = c->init;
 
-        must(c->status_fd, CAY_STEP_CGROUP, join_cgroups(init, c->node_fd));
+        must(c->status_fd, CAY_STEP_CGROUP, join_cgroups(c));
         if (!cay_init_is_isolated(init))
                 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if (!(init->config.flags & CAY_INIT_OOM_SET))
                 be_first_to_go();
-        must(c->status_fd, CAY_STEP_SESSION, start_session(c));
-        if (c->tty)
-                must(c->status_fd, CAY_STEP_TERMINAL, ioctl(c->fds[0], TIOCSCTTY, 0) < 0 ? -errno : 0);
-        if (cay_init_has_layer(init, CAY_LAYER_RLIMITS))
-                must(c->status_fd, CAY_STEP_RLIMITS, set_rlimits(c));
-        must(c->status_fd, CAY_STEP_IDS, switch_ids(c));
-        if (cay_init_is_isolated(init))
-                must(c->status_fd, CAY_STEP_CAPS, drop_caps(init));
-        must(c->status_fd, CAY_STEP_DIRECTORY, enter_directory(c));
+        must(c->status_fd, CAY_STEP_IDS, drop_groups(init));
         must(c->status_fd, CAY_STEP_LANDLOCK, enter_landlock(c));
         must(c->status_fd, CAY_STEP_STDIO, set_stdio(c));
         if (cay_init_is_isolated(init) && cay_init_has_layer(init, CAY_LAYER_SECCOMP))
                 must(STATUS_FD, CAY_STEP_SECCOMP, install_filter(c));
-        if (c->worker)
-                run_worker(c);
-        run_exec(c);
+}
+
+/* Init ends us when it has no command for us; when it is gone, so are we. */
+static void await_command(struct cay_child *c, struct cay_box_open *open)
+{
+        static uint8_t asked[CAY_CHILD_ASK_MAX];
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n;
+
+        do {
+                n = sys_recv_fds(STATUS_FD, asked, sizeof(asked), fds, &count, 0);
+        } while (n == -EINTR);
+        if (n <= 0 || cay_box_open_decode(asked, (size_t)n, open) < 0)
+                _exit(127);
+        if (count > 0 && dup2(fds[0], 0) < 0)
+                fail(STATUS_FD, CAY_STEP_STDIO, -errno);
+        sys_close_fds(fds, count);
+        c->open = open;
+}
+
+_Noreturn static void become(const struct cay_child *how)
+{
+        const struct cay_init *init = how->init;
+        struct cay_child c = *how;
+        struct cay_box_open open;
+
+        get_ready(&c);
+        if (c.waits)
+                await_command(&c, &open);
+        must(STATUS_FD, CAY_STEP_CGROUP, join_last(&c));
+        must(STATUS_FD, CAY_STEP_SESSION, start_session(&c));
+        if (c.tty)
+                must(STATUS_FD, CAY_STEP_TERMINAL, ioctl(0, TIOCSCTTY, 0) < 0 ? -errno : 0);
+        if (cay_init_has_layer(init, CAY_LAYER_RLIMITS))
+                must(STATUS_FD, CAY_STEP_RLIMITS, set_rlimits(&c));
+        must(STATUS_FD, CAY_STEP_IDS, switch_ids(&c));
+        if (cay_init_is_isolated(init))
+                must(STATUS_FD, CAY_STEP_CAPS, drop_caps(init));
+        must(STATUS_FD, CAY_STEP_DIRECTORY, enter_directory(&c));
+        if (c.worker)
+                run_worker(&c);
+        run_exec(&c);
 }
 
 static uint64_t micros(const struct timeval *t)

@@ -38,6 +38,9 @@ struct cay_note {
         uint64_t tree_us; /* EXITED: processor time of all that the keeper has waited for */
 };
 
+#define CAY_CHILD_ASK_MAX                                                                                    \
+        (16u * 1024) /* a command for one that waits: OPEN's payload, with the descriptor of its input */
+
 struct cay_note_result {
         struct cay_note note;
         struct cay_worker_result result;
@@ -51,6 +54,7 @@ struct cay_child {
         int status_fd;
         int node_fd;    /* cgroup2 node to join; -1: it was born into its own, or there is none */
         bool tty, kept; /* kept: below a keeper */
+        bool waits;     /* for its command, which comes over the socket (spare.h); open is NULL until then */
         uint32_t uid, gid;
         const struct cay_worker_exec *execs; /* for a worker that lists processes */
         uint32_t exec_count;

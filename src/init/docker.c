@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <time.h>
 
@@ -23,6 +25,7 @@
 #define LOOK_MS 5         /* while only a part of it is there */
 #define HELLO_BYTES (CAY_FRAME_HEADER + 36u)
 #define BACKLOG 16
+#define DRAIN_MS 2000
 #define CONNECT_TRIES 2500u /* five seconds */
 
 struct candidate {
@@ -37,6 +40,23 @@ static struct { /* like init itself, one per process */
         struct cay_watch watch;
         struct candidate candidates[CANDIDATES_MAX];
 } door;
+
+/* Docker mounts a folder by its path. Somebody may have put another in its place after it was looked at: then nothing runs here. */
+static int check_workspace(const struct cay_init_config *config)
+{
+        cay_auto_close int fd = -1;
+        struct stat st;
+
+        if (config->workspace_ino == 0)
+                return 0;
+        fd = sys_open_at(AT_FDCWD, "/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fd < 0 ? fd : -errno;
+        return ((uint64_t)major(st.st_dev) << 32 | minor(st.st_dev)) == config->workspace_dev &&
+                               st.st_ino == config->workspace_ino
+                       ? 0
+                       : -ESTALE;
+}
 
 int cay_docker_read_config(struct cay_init *init)
 {
@@ -55,7 +75,7 @@ int cay_docker_read_config(struct cay_init *init)
             config->size != sizeof(*config) || config->fds != 0 || config->inherited != 0 ||
             !(config->flags & CAY_INIT_DOCKER))
                 return -EPROTO;
-        return 0;
+        return check_workspace(config);
 }
 
 static void let_go(struct candidate *c, bool closes)
@@ -185,6 +205,22 @@ int cay_docker_listen(struct cay_init *init)
         if (r == 0)
                 cay_take_fd(fd); /* for as long as there is an init */
         return r;
+}
+
+void cay_docker_drain(struct cay_init *init)
+{
+        struct pollfd p = { .fd = init->peer.fd, .events = POLLIN };
+        uint64_t until_ms = cay_clock_ms() + DRAIN_MS, now;
+        char bytes[4096];
+        ssize_t n;
+
+        if (!cay_peer_is_open(&init->peer) || shutdown(init->peer.fd, SHUT_WR) < 0)
+                return;
+        while ((now = cay_clock_ms()) < until_ms && poll(&p, 1, (int)(until_ms - now)) >= 0) {
+                n = read(init->peer.fd, bytes, sizeof(bytes));
+                if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+                        return;
+        }
 }
 
 /* The helper: bytes both ways, one piece in each direction, until either side ends. */

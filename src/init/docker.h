@@ -20,4 +20,6 @@
 
 int cay_docker_read_config(struct cay_init *init); /* 0 or -errno */
 int cay_docker_listen(struct cay_init *init);      /* 0 or -errno */
-int cay_docker_attach_main(void);                  /* the helper: an exit status */
+/* Waits, bounded, until the helper has taken everything and gone: it dies with us, and with it what it had not passed on. */
+void cay_docker_drain(struct cay_init *init);
+int cay_docker_attach_main(void); /* the helper: an exit status */

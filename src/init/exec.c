@@ -85,6 +85,18 @@ static void on_too_many_denied(struct cay_notify *n)
         cay_channel_step(ch);
 }
 
+/*
+ * A dying process lets go of its filter before it closes its pipes, and is reaped last (Linux 6.11 and later): one look at the pipes then is
+ * enough, and each look before would only keep it from dying.
+ */
+static void on_last_breath(struct cay_notify *n)
+{
+        struct cay_channel *ch = cay_container_of(n, struct cay_channel, notify);
+
+        for (int i = 0; i < CAY_CHANNEL_OUTS && ch->state == CAY_CHANNEL_RUNNING && ch->group.pid > 0; i++)
+                cay_pump_rest(&ch->pumps[i]);
+}
+
 void cay_exec_started(struct cay_channel *ch, const struct cay_box_exec *exec)
 {
         uint64_t wall_ms = exec->wall_ms < TIMER_MAX_MS ? exec->wall_ms : TIMER_MAX_MS;
@@ -93,6 +105,7 @@ void cay_exec_started(struct cay_channel *ch, const struct cay_box_exec *exec)
         ch->oom_before = cay_counters_oom_kills(&ch->init->counters);
         ch->pids_before = cay_counters_pids_refused(&ch->init->counters);
         ch->notify.on_too_many = on_too_many_denied;
+        ch->notify.on_alone = on_last_breath;
         if (wall_ms > 0)
                 r = cay_timer_set(ch->init->loop, &ch->wall_timer, wall_ms, on_wall_time);
         if (r == 0 && ch->cpu_max_us > 0)
@@ -103,10 +116,10 @@ void cay_exec_started(struct cay_channel *ch, const struct cay_box_exec *exec)
         }
 }
 
-/* Everything in the box but init. */
+/* Everything in the box but init, and in Docker but the helper that carries its last words: that one is nobody's child in here. */
 static void kill_box(struct cay_init *init)
 {
-        if (init->is_pid1 && cay_init_is_isolated(init)) {
+        if (init->is_pid1 && cay_init_is_isolated(init) && !(init->config.flags & CAY_INIT_DOCKER)) {
                 kill(-1, SIGKILL);
                 return;
         }

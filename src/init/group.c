@@ -26,6 +26,18 @@ void cay_group_take_box(struct cay_group *g, int cgroup_fd)
         g->box_fd = cgroup_fd;
 }
 
+int cay_group_make_spare_node(struct cay_group *g, int cgroup_fd, uint32_t serial)
+{
+        snprintf(g->node, sizeof(g->node), "s%u", serial);
+        if (mkdirat(cgroup_fd, g->node, 0755) < 0) {
+                g->node[0] = 0;
+                return -errno;
+        }
+        g->serial = serial;
+        g->node_fd = sys_open_at(cgroup_fd, g->node, O_PATH | O_DIRECTORY, 0);
+        return g->node_fd < 0 ? g->node_fd : 0;
+}
+
 int cay_group_make_node(struct cay_group *g, int cgroup_fd, uint32_t channel)
 {
         /* A name is taken while processes of an earlier channel with this number live on. */

@@ -22,12 +22,14 @@ struct cay_group {
         bool is_box;        /* the group is the whole box */
         int box_fd;         /* then: its cgroup2 node (borrowed); -1: it has none */
         int node_fd;        /* owned; -1: no cgroup */
-        char node[32];      /* its name below the box's node */
+        uint32_t serial; /* of a node that was made before its channel was known (spare.h); 0: x<channel> */
+        char node[32];   /* its name below the box's node */
 };
 
 void cay_group_init(struct cay_group *g);
-/* 0 or -errno; cgroup_fd is the box's own node. */
+/* 0 or -errno; cgroup_fd is the box's own node. Names are x<channel> (or x<channel>_<n>), and s<serial>. */
 int cay_group_make_node(struct cay_group *g, int cgroup_fd, uint32_t channel);
+int cay_group_make_spare_node(struct cay_group *g, int cgroup_fd, uint32_t serial);
 void cay_group_take_box(struct cay_group *g, int cgroup_fd); /* for pid 1 only; cgroup_fd may be -1 */
 /* SIGKILL to everything. Without a node some may slip through: call again until cay_group_count says 0. */
 void cay_group_kill(struct cay_group *g);

@@ -149,14 +149,18 @@ static void on_child(struct cay_signal *s, int signo, int pid)
 
         cay_watcher_ending(init);
         while ((dead = wait4(-1, &status, WNOHANG, &used)) > 0)
-                cay_channel_reaped(init, dead, status, &used);
+                if (!cay_spare_reaped(init, dead))
+                        cay_channel_reaped(init, dead, status, &used);
         init->childless = dead < 0 && errno == ECHILD;
         cay_channel_tidy_all(init);
 }
 
+/* A spare alone does nothing. Whatever else there is belongs to a channel, where there can be a spare. */
 static bool is_busy(struct cay_truth *t)
 {
-        return !cay_container_of(t, struct cay_init, truth)->childless;
+        const struct cay_init *init = cay_container_of(t, struct cay_init, truth);
+
+        return !init->childless && (init->channels || init->spare.pid == 0);
 }
 
 /* Each channel takes a handful of descriptors; what we were given as soft limit is for commands. */
@@ -204,6 +208,7 @@ static int set_up(struct cay_init *init)
                 return -ENOMEM;
         cay_counters_open(&init->counters, init->config.flags & CAY_INIT_DOCKER);
         cay_truth_init(&init->truth, init->loop, &init->config, init->fds, is_busy);
+        cay_spare_init(init);
         cay_link_init(init);
         r = cay_signal_open(init->loop, &init->signal, signals, CAY_COUNT(signals), on_child);
         if (r == 0)
@@ -225,6 +230,8 @@ static void leave(struct cay_init *init)
         bool kills = !(init->is_pid1 && cay_init_is_isolated(init)) &&
                      cay_init_has_layer(init, CAY_LAYER_KILL_ALL);
 
+        if (init->config.flags & CAY_INIT_DOCKER)
+                cay_docker_drain(init);
         if (init->is_pid1 && cay_init_is_isolated(init) && !init->childless)
                 return;
         while (kills && !init->childless) {

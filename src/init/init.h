@@ -7,6 +7,7 @@
 
 #include "box/peer.h"
 #include "init/counters.h"
+#include "init/spare.h"
 #include "init/truth.h"
 #include "init/watch.h"
 #include "loop/loop.h"
@@ -45,6 +46,7 @@ struct cay_init {
         uint32_t rings_bytes; /* reserved by channels */
         struct cay_truth truth;
         struct cay_watcher watcher;
+        struct cay_spare spare;
         struct cay_counters counters; /* where the engine does not tell what the cgroups count */
 };
 

@@ -58,8 +58,11 @@ static void on_event(struct cay_watch *w, uint32_t events)
 
         if (events & EPOLLIN)
                 answer_one(n);
-        else if (events & (EPOLLHUP | EPOLLERR))
-                cay_notify_stop(n);
+        else if (events & (EPOLLHUP | EPOLLERR)) {
+                cay_watch_remove(&n->watch); /* closing it takes time, which is for when all is told */
+                if (n->on_alone)
+                        n->on_alone(n);
+        }
 }
 
 int cay_notify_start_take(struct cay_loop *loop, struct cay_notify *n, int fd)

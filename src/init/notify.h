@@ -18,6 +18,7 @@ struct cay_notify {
         uint32_t denied_count;
         struct cay_box_denied denied[CAY_BOX_DENIED_MAX];
         void (*on_too_many)(struct cay_notify *n);
+        void (*on_alone)(struct cay_notify *n); /* whoever could ask is dead, or dying */
 };
 
 void cay_notify_init(struct cay_notify *n);

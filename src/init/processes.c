@@ -5,7 +5,8 @@
  * are listed.
  *
  * cay-init's own helpers are left out. With cgroup2 they are those children of init that sit in the workers'
- * node, where this worker sits too and where no process of an exec can go. Without it every exec lives below
+ * node, where this worker sits too and where no process of an exec can go, and the spare (spare.h), whose node is no
+ * exec's. Without it every exec lives below
  * a keeper, which takes in its orphans, so that what is a child of init's is a worker or a keeper.
  */
 
@@ -76,19 +77,31 @@ struct cay_view cay_process_node(const char *text)
         return (struct cay_view){ at, (uint32_t)(end - at) };
 }
 
-uint32_t cay_process_channel(struct cay_view node)
+static uint32_t number_of(struct cay_view node, char kind)
 {
-        uint64_t channel = 0;
+        uint64_t number = 0;
         uint32_t i = 1;
 
-        if (node.len < 2 || node.ptr[0] != 'x')
+        if (node.len < 2 || node.ptr[0] != kind)
                 return 0;
         for (; i < node.len && node.ptr[i] >= '0' && node.ptr[i] <= '9'; i++) {
-                channel = channel * 10 + (uint64_t)(node.ptr[i] - '0');
-                if (channel > UINT32_MAX)
+                number = number * 10 + (uint64_t)(node.ptr[i] - '0');
+                if (number > UINT32_MAX)
                         return 0;
         }
-        return i == node.len || node.ptr[i] == '_' ? (uint32_t)channel : 0;
+        return i == node.len || node.ptr[i] == '_' ? (uint32_t)number : 0;
+}
+
+uint32_t cay_process_channel(struct cay_view node, const struct cay_worker_exec *execs, uint32_t count)
+{
+        uint32_t serial = number_of(node, 's');
+
+        if (serial == 0)
+                return number_of(node, 'x');
+        for (uint32_t i = 0; i < count; i++)
+                if (execs[i].serial == serial)
+                        return execs[i].channel;
+        return 0;
 }
 
 static int process_read(const struct listing *l, pid_t pid, struct cay_process *ret)
@@ -132,14 +145,17 @@ static bool is_helper(const struct listing *l, const struct cay_process *p, stru
                 return true;
         if (p->ppid != l->init)
                 return false;
-        return l->has_node ? is_workers_node(node) : exec_find(l, p->pid) == 0;
+        if (!l->has_node)
+                return exec_find(l, p->pid) == 0;
+        return is_workers_node(node) || (number_of(node, 's') > 0 &&
+                                         cay_process_channel(node, l->req->execs, l->req->exec_count) == 0);
 }
 
 /* The exec that a process belongs to, 0 if it can't be told; *ret_ours: init is among its ancestors. */
 static uint32_t channel_find(struct listing *l, const struct cay_process *p, struct cay_view node,
                              bool *ret_ours)
 {
-        uint32_t channel = cay_process_channel(node);
+        uint32_t channel = cay_process_channel(node, l->req->execs, l->req->exec_count);
         struct cay_process up = *p;
 
         *ret_ours = l->init == 1;

@@ -8,6 +8,7 @@
 
 #include "base/banned.h"
 #include "base/bytes.h"
+#include "init/worker.h"
 
 #define CAY_PROCESSES_MAX 65536u /* lines, where the caller sets no limit */
 
@@ -28,5 +29,5 @@ int cay_process_stat_parse(const char *text, struct cay_process *ret);
  * text.
  */
 struct cay_view cay_process_node(const char *text);
-/* The channel in a node's name, "x<channel>" or "x<channel>_<n>"; 0 for any other name. */
-uint32_t cay_process_channel(struct cay_view node);
+/* The channel in a node's name, "x<channel>" or "x<channel>_<n>", or of the exec whose node "s<serial>" is; 0 for any other name. */
+uint32_t cay_process_channel(struct cay_view node, const struct cay_worker_exec *execs, uint32_t count);

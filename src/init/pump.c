@@ -194,6 +194,12 @@ void cay_pump_go(struct cay_pump *p)
                 complete(p, true);
 }
 
+void cay_pump_rest(struct cay_pump *p)
+{
+        if (!p->limited && !p->dropping)
+                cay_watch_remove(&p->watch);
+}
+
 void cay_pump_limit(struct cay_pump *p)
 {
         int now = 0;
@@ -206,8 +212,8 @@ void cay_pump_limit(struct cay_pump *p)
         else if (ioctl(p->fd, FIONREAD, &now) == 0 && now > 0)
                 p->left = (uint64_t)now;
         p->limited = true;
-        if (p->left == 0) {
-                complete(p, false);
+        if (p->left == 0) { /* what comes behind is dropped, if somebody else is there to write it */
+                complete(p, read(p->fd, scratch, sizeof(scratch)) == 0);
                 return;
         }
         cay_watch_remove(&p->watch);

@@ -1,115 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Spawning. Pipes and terminals are made under the file-system ids of the command's user: they belong to it then, and
- * "/dev/stderr" can be opened again by it. The child's words are bounded and checked: a worker reads hostile files.
- */
+/* Spawning. The child's words are bounded and checked: a worker reads hostile files. */
 #include "init/spawn.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "init/ends.h"
 #include "init/exec.h"
-#include "init/pty.h"
+#include "init/spare.h"
 #include "sys/fd.h"
 #include "sys/syscalls.h"
 #include "sys/unix_socket.h"
-
-#define BULK_PIPE (256 * 1024) /* of workers that move files: fewer turns between them and init */
-
-struct ends {                  /* the descriptors of one spawn; what is still here at the end is closed */
-        int mine[3], child[3]; /* by number; -1: none */
-        int status[2];
-};
-
-static void ends_close(struct ends *e)
-{
-        for (int i = 0; i < 3; i++) {
-                if (e->mine[i] >= 0)
-                        close(e->mine[i]);
-                if (e->child[i] >= 0)
-                        close(e->child[i]);
-        }
-        for (int i = 0; i < 2; i++) {
-                if (e->status[i] >= 0)
-                        close(e->status[i]);
-        }
-}
-
-/* Pipe number `i` of the child; ours does not block. */
-static int make_pipe(struct ends *e, int i)
-{
-        int fds[2], mine = i == 0 ? 1 : 0;
-
-        if (pipe2(fds, O_CLOEXEC) < 0)
-                return -errno;
-        e->mine[i] = fds[mine];
-        e->child[i] = fds[1 - mine];
-        return fcntl(e->mine[i], F_SETFL, O_NONBLOCK | (mine ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
-}
-
-static int make_terminal(struct ends *e, const struct cay_init *init, const struct cay_box_exec *exec)
-{
-        int master, slave, r;
-
-        r = cay_pty_open(cay_init_is_isolated(init), exec->rows, exec->cols, &master, &slave);
-        if (r < 0)
-                return r;
-        e->mine[1] = master;
-        e->child[0] = slave;
-        if (exec->flags & CAY_BOX_STDIN) { /* a second number: input and output are watched apart */
-                e->mine[0] = fcntl(master, F_DUPFD_CLOEXEC, CAY_INIT_CONTROL_FD + 1);
-                return e->mine[0] < 0 ? -errno : 0;
-        }
-        return 0;
-}
-
-static int make_ends(struct ends *e, const struct cay_init *init, const struct cay_box_open *open,
-                     const struct cay_worker *worker)
-{
-        bool in, out, err;
-        int r = 0;
-
-        if (!worker && open->exec.flags & CAY_BOX_TTY)
-                return make_terminal(e, init, &open->exec);
-        in = worker ? worker->streams & CAY_WORKER_IN : open->exec.flags & CAY_BOX_STDIN;
-        out = !worker || worker->streams & CAY_WORKER_OUT;
-        err = !worker;
-        if (in)
-                r = make_pipe(e, 0);
-        if (r == 0 && out)
-                r = make_pipe(e, 1);
-        if (r == 0 && err)
-                r = make_pipe(e, 2);
-        for (int i = 0; r == 0 && worker && worker->streams & CAY_WORKER_BULK && i < 2; i++) {
-                if (e->mine[i] >= 0)
-                        fcntl(e->mine[i], F_SETPIPE_SZ,
-                              BULK_PIPE); /* ignoring: the usual size is only slower */
-        }
-        return r;
-}
-
-static int make_ends_as(struct ends *e, const struct cay_init *init, const struct cay_child *c)
-{
-        bool as_user = cay_init_is_isolated(init) && c->uid != init->uid;
-        int r;
-
-        if (as_user) {
-                setfsgid(c->gid);
-                setfsuid(c->uid);
-        }
-        r = make_ends(e, init, c->open, c->worker);
-        if (as_user) {
-                setfsuid(init->uid);
-                setfsgid(init->gid);
-        }
-        if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->status) < 0)
-                r = -errno;
-        return r;
-}
 
 /* All workers share one node: each is a single process, killed by its pid. */
 static int workers_node(struct cay_init *init)
@@ -169,6 +73,15 @@ static pid_t fork_in_node(struct cay_child *c, int node_fd)
         return node_fd >= 0 && has_no_clone_into(pid) ? fork_and_join(c, node_fd) : pid;
 }
 
+pid_t cay_spawn_fork(struct cay_child *c, int node_fd)
+{
+        pid_t pid = fork_in_node(c, node_fd);
+
+        if (pid == 0)
+                cay_child_run(c);
+        return pid;
+}
+
 static pid_t fork_child(struct cay_channel *ch, struct cay_child *c)
 {
         struct cay_init *init = ch->init;
@@ -178,7 +91,8 @@ static pid_t fork_child(struct cay_channel *ch, struct cay_child *c)
 
         if (c->worker) {
                 pid = fork_in_node(c, workers_node(init));
-        } else if (ch->one_shot && init->is_pid1 && (cgroup >= 0 || cay_init_is_isolated(init))) {
+        } else if (ch->one_shot && init->is_pid1 && (cgroup >= 0 || cay_init_is_isolated(init)) &&
+                   !(init->config.flags & CAY_INIT_DOCKER)) { /* there the link's helper is in the box, too */
                 cay_group_take_box(&ch->group, cgroup);
                 pid = fork_into(-1);
         } else if (cgroup >= 0) {
@@ -201,14 +115,15 @@ static uint32_t list_execs(const struct cay_init *init, struct cay_worker_exec *
 
         for (const struct cay_channel *ch = init->channels; ch && count < max; ch = ch->next) {
                 if (ch->kind == CAY_BOX_EXEC && ch->opened_pid > 0)
-                        rows[count++] = (struct cay_worker_exec){ (int32_t)ch->opened_pid, ch->number };
+                        rows[count++] = (struct cay_worker_exec){ (int32_t)ch->opened_pid, ch->number,
+                                                                  ch->group.serial };
         }
         return count;
 }
 
 static void on_status(struct cay_watch *w, uint32_t events);
 
-static int start_streams(struct cay_channel *ch, struct ends *e, bool tty)
+static int start_streams(struct cay_channel *ch, struct cay_ends *e, bool tty)
 {
         int r = 0;
 
@@ -219,7 +134,11 @@ static int start_streams(struct cay_channel *ch, struct ends *e, bool tty)
                         r = cay_pump_start_take(&ch->pumps[i], cay_take_fd(e->mine[1 + i]));
         }
         ch->status_fd = cay_take_fd(e->status[0]);
-        return r == 0 ? cay_watch_add(ch->init->loop, &ch->status, ch->status_fd, EPOLLIN, on_status) : r;
+        if (ch->group.serial > 0) /* a spare has said what it has to say, most likely */
+                cay_spawn_listen(ch);
+        if (r == 0 && ch->status_fd >= 0 && ch->notify.fd < 0)
+                r = cay_watch_add(ch->init->loop, &ch->status, ch->status_fd, EPOLLIN, on_status);
+        return r;
 }
 
 static void spawn_failed(struct cay_channel *ch, int r, const char *what)
@@ -252,54 +171,73 @@ static void choose_ids(const struct cay_init *init, struct cay_child *c)
         c->gid = choose(gid, isolated ? init->config.gid : getegid());
 }
 
-void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, const struct cay_worker *worker)
+/* What this box has no user for. False: the channel has its END. */
+static bool check_ids(struct cay_channel *ch, const struct cay_child *c)
+{
+        const struct cay_init *init = ch->init;
+
+        if (init->config.flags & CAY_INIT_DOCKER && (c->uid != init->uid || c->gid != init->gid))
+                cay_channel_fail(ch, CAY_UNSUPPORTED, EINVAL,
+                                 "the docker engine has no user %u here: everything runs as %u", c->uid,
+                                 init->uid);
+        else if (init->config.flags & CAY_INIT_ONE_ID && c->uid != init->uid)
+                cay_channel_fail(ch, CAY_UNSUPPORTED, EINVAL,
+                                 "there is no user %u here: the account that runs cay has no range of ids "
+                                 "(/etc/subuid, /etc/subgid)",
+                                 c->uid);
+        else if (cay_init_is_isolated(init) && c->uid == init->uid &&
+                 !(init->config.flags & CAY_INIT_ONE_ID) && cay_init_has_layer(init, CAY_LAYER_INIT_UID))
+                cay_channel_fail(ch, CAY_DENIED, EPERM, "user %u is reserved in a sandbox", c->uid);
+        else
+                return true;
+        return false;
+}
+
+/* A process of its own; -errno: the channel has its END. */
+static pid_t start_new(struct cay_channel *ch, struct cay_child *c, struct cay_ends *e)
 {
         static struct cay_worker_exec execs[CAY_BOX_CHANNELS_MAX];
-        cay_auto(ends_close) struct ends e = { { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 } };
+        struct cay_init *init = ch->init;
+        pid_t pid;
+        int r = cay_ends_make(e, c);
+
+        if (r < 0) {
+                spawn_failed(ch, r, c->tty ? "make a terminal" : "make pipes");
+                return r;
+        }
+        for (int i = 0; i < 3; i++)
+                c->fds[i] = e->child[c->tty ? 0 : i];
+        c->status_fd = e->status[1];
+        if (c->worker && c->open->kind == CAY_BOX_PROCESSES) {
+                c->execs = execs;
+                c->exec_count = list_execs(init, execs, CAY_COUNT(execs));
+        }
+        pid = fork_child(ch, c);
+        if (pid < 0) {
+                cay_group_remove(&ch->group, init->fds[CAY_INIT_FD_CGROUP2]);
+                spawn_failed(ch, pid, "start a process");
+        }
+        return pid;
+}
+
+void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, const struct cay_worker *worker)
+{
+        cay_auto(cay_ends_close) struct cay_ends e = CAY_ENDS_NONE;
         struct cay_init *init = ch->init;
         struct cay_child c = { .init = init, .open = open, .worker = worker, .node_fd = -1 };
         pid_t pid;
         int r;
 
         choose_ids(init, &c);
-        if (init->config.flags & CAY_INIT_DOCKER && (c.uid != init->uid || c.gid != init->gid)) {
-                cay_channel_fail(ch, CAY_UNSUPPORTED, EINVAL,
-                                 "the docker engine has no user %u here: everything runs as %u", c.uid,
-                                 init->uid);
+        if (!check_ids(ch, &c))
                 return;
-        }
-        if (init->config.flags & CAY_INIT_ONE_ID && c.uid != init->uid) {
-                cay_channel_fail(ch, CAY_UNSUPPORTED, EINVAL,
-                                 "there is no user %u here: the account that runs cay has no range of ids "
-                                 "(/etc/subuid, /etc/subgid)",
-                                 c.uid);
-                return;
-        }
-        if (cay_init_is_isolated(init) && c.uid == init->uid && !(init->config.flags & CAY_INIT_ONE_ID) &&
-            cay_init_has_layer(init, CAY_LAYER_INIT_UID)) {
-                cay_channel_fail(ch, CAY_DENIED, EPERM, "user %u is reserved in a sandbox", c.uid);
-                return;
-        }
         c.tty = !worker && open->exec.flags & CAY_BOX_TTY;
-        r = make_ends_as(&e, init, &c);
-        if (r < 0) {
-                spawn_failed(ch, r, c.tty ? "make a terminal" : "make pipes");
-                return;
-        }
-        for (int i = 0; i < 3; i++)
-                c.fds[i] = e.child[c.tty ? 0 : i];
-        c.status_fd = e.status[1];
-        if (worker && open->kind == CAY_BOX_PROCESSES) {
-                c.execs = execs;
-                c.exec_count = list_execs(init, execs, CAY_COUNT(execs));
-        }
         ch->start_ns = cay_clock_ns();
-        pid = fork_child(ch, &c);
-        if (pid < 0) {
-                cay_group_remove(&ch->group, init->fds[CAY_INIT_FD_CGROUP2]);
-                spawn_failed(ch, pid, "start a process");
+        pid = cay_spare_take(init, &c, &e, &ch->group);
+        if (pid <= 0)
+                pid = start_new(ch, &c, &e);
+        if (pid < 0)
                 return;
-        }
         init->childless = false;
         cay_watcher_wake(init);
         if (c.kept) {

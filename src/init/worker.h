@@ -22,6 +22,7 @@
 struct cay_worker_exec {
         int32_t pid;
         uint32_t channel;
+        uint32_t serial; /* its node is s<serial>; 0: x<channel> */
 };
 
 struct cay_worker_request {
@@ -30,8 +31,8 @@ struct cay_worker_request {
         int in_fd, out_fd;               /* -1: the kind's row in workers.def has no such stream */
         /*
          * For PROCESSES: every live exec. Which exec a process belongs to says its cgroup2 node, if there is one: the last
-         * component of the "0::" line of /proc/PID/cgroup is "x<channel>" (or "x<channel>_<n>"); else the nearest ancestor
-         * or the session (each exec without a node starts its own) that is in this list.
+         * component of the "0::" line of /proc/PID/cgroup is "x<channel>" (or "x<channel>_<n>"), or "s<serial>" of one in this
+         * list; else the nearest ancestor or the session (each exec without a node starts its own) that is in this list.
          */
         const struct cay_worker_exec *execs;
         uint32_t exec_count;

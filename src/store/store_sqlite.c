@@ -122,6 +122,15 @@ static void tidy(struct cay_store_sqlite *s, bool is_idle)
         pthread_mutex_lock(&s->lock);
 }
 
+/* The same, and the loop is told: not under the lock, which is the first thing that it takes when it wakes up. */
+static void tell_and_tidy(struct cay_store_sqlite *s)
+{
+        pthread_mutex_unlock(&s->lock);
+        tell_loop(s);
+        cay_apply_checkpoint(&s->apply, false);
+        pthread_mutex_lock(&s->lock);
+}
+
 /* Waits for work; when none comes for a moment, that is the time to tidy up. */
 static void rest(struct cay_store_sqlite *s)
 {
@@ -161,8 +170,7 @@ static void *write_loop(void *arg)
                         next = list->next;
                         push_batch(&s->batches_done, list);
                 }
-                tell_loop(s);
-                tidy(s, false);
+                tell_and_tidy(s);
         }
         pthread_mutex_unlock(&s->lock);
         return NULL;
@@ -189,7 +197,9 @@ static void *read_loop(void *arg)
                         cay_arena_done(&a->mem);
                 pthread_mutex_lock(&s->lock);
                 push_ask(&s->asks_done, a);
+                pthread_mutex_unlock(&s->lock);
                 tell_loop(s);
+                pthread_mutex_lock(&s->lock);
         }
         pthread_mutex_unlock(&s->lock);
         return NULL;

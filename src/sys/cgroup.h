@@ -98,7 +98,7 @@ uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli)
  */
 int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
                      const struct sys_cgroup_limits *l, const char **ret_what);
-/* Opens the v1 `tasks` files for writing; returns how many (at most `max`) or -errno. */
+/* Opens the v1 `tasks` files for writing, that of pids last; returns how many (at most `max`) or -errno. */
 int sys_cgroup_open_joins(const struct sys_cgroup *cg, int *fds, unsigned max);
 int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage,
                           int *ret_stat); /* memory; -1 where there is none */

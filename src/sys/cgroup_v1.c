@@ -111,14 +111,18 @@ static int limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, cons
         return r;
 }
 
+/* The one that counts processes last: a process that waits for its command joins it when it has one (init/spare.h). */
 static int open_joins(const struct sys_cgroup *cg, int *fds, unsigned max)
 {
+        static const int order[] = { SYS_CGROUP_MEMORY, SYS_CGROUP_CPU, SYS_CGROUP_CPUSET, SYS_CGROUP_PIDS };
         unsigned count = 0;
 
-        for (int i = 0; i < SYS_CGROUP_2; i++) {
-                if (cg->dir[i] < 0 || count == max)
+        for (unsigned i = 0; i < CAY_COUNT(order); i++) {
+                int dir = cg->dir[order[i]];
+
+                if (dir < 0 || count == max)
                         continue;
-                fds[count] = sys_open_at(cg->dir[i], "tasks", O_WRONLY, 0);
+                fds[count] = sys_open_at(dir, "tasks", O_WRONLY, 0);
                 if (fds[count] < 0) {
                         int r = fds[count];
 

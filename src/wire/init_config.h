@@ -25,7 +25,7 @@ enum cay_init_fd { /* bit numbers of cay_init_config.fds, and the order of the d
                    CAY_INIT_FD_LOADAVG,
                    CAY_INIT_FD_CHANGES, /* upper directory of a copy-on-write workspace */
                    CAY_INIT_FD_BASE,    /* its lower one: the host's folder, read-only */
-                   CAY_INIT_FD_JOIN0, /* v1 tasks files: a process writes "0" to each to join; up to CAY_INIT_JOIN_MAX of them */
+                   CAY_INIT_FD_JOIN0, /* v1 tasks files: a process writes "0" to each to join; up to CAY_INIT_JOIN_MAX of them, the one that counts processes last */
                    CAY_INIT_FD_COUNT = CAY_INIT_FD_JOIN0 + CAY_INIT_JOIN_MAX
 };
 
@@ -56,6 +56,8 @@ struct cay_init_config {
         uint32_t test_off;        /* bit set over layers.def; honoured by CAY_TEST_HOOKS builds only */
         uint64_t memory_bytes, swap_bytes; /* 0: none set */
         uint64_t boot_wall_s;              /* wall clock second of the box's start, for /proc/stat's btime */
+        /* Docker's: the folder that was looked at, and has to be the one at /workspace. Inode 0: not compared */
+        uint64_t workspace_dev, workspace_ino;
         uint8_t secret[32];
 };
 

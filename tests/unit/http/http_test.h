@@ -174,10 +174,16 @@ static inline unsigned test_status(void)
 
 static inline unsigned test_count(const char *text, const char *what)
 {
+        size_t len = strlen(what);
         unsigned n = 0;
 
-        for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
-                n++;
+        /* Not strstr: a sanitizer measures all that is left of the text at each call. */
+        while (*text) {
+                bool is_here = strncmp(text, what, len) == 0;
+
+                n += is_here;
+                text += is_here ? len : 1;
+        }
         return n;
 }
 

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-
 struct side { /* the front's ends of a worker's pipes */
         int in, out;
         pid_t pid;

@@ -35,7 +35,9 @@ static void stat_lines_are_read(void **state)
 
 static uint32_t channel(const char *text)
 {
-        return cay_process_channel(cay_process_node(text));
+        static const struct cay_worker_exec execs[] = { { 40, 7, 0 }, { 41, 9, 3 } };
+
+        return cay_process_channel(cay_process_node(text), execs, CAY_COUNT(execs));
 }
 
 static void cgroup_lines_are_read(void **state)
@@ -50,6 +52,9 @@ static void cgroup_lines_are_read(void **state)
         assert_int_equal(channel("0::/x\n"), 0);
         assert_int_equal(channel("0::/x5y\n"), 0);
         assert_int_equal(channel("0::/x4294967296\n"), 0);
+        assert_int_equal(channel("0::/box/s3\n"), 9); /* made ahead: the list says whose it is */
+        assert_int_equal(channel("0::/box/s7\n"), 0);
+        assert_int_equal(channel("0::/box/s0\n"), 0);
         assert_int_equal(channel("0::/\n"), 0);
         assert_int_equal(channel("0::\n"), 0);
         assert_int_equal(channel("4:memory:/x5\n"), 0);
