@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/job.h"
+#include "core/image.h"
 #include "core/spec.h"
 
 #define CAY_ENGINE_SECRET 32
@@ -27,6 +28,8 @@ struct cay_engine_stats {
         uint64_t memory_bytes, memory_peak_bytes, oom_kills;
         uint64_t pids, pids_refused;
         uint64_t cpu_us;
+        uint64_t rx_bytes, tx_bytes; /* its network namespace since it was made, all but loopback */
+        uint64_t loopback_bytes;     /* what it said to itself; 0 where an engine cannot know these */
 };
 
 /* What is known of a box; filled by the engine before the job that it was given to is finished. Owner: the caller. */
@@ -38,6 +41,8 @@ struct cay_engine_box {
         unsigned watched;                  /* limits that are held by watching, not by the kernel: weaker */
         bool kept; /* create: its writable layer is there for `stop` to keep, as the spec asked for */
         const char *workspace; /* as commands see it; NULL: /workspace. The engine's, until destroyed */
+        unsigned port_count;   /* create, relink: what is published, `host` being as it is */
+        struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];
         struct cay_engine_stats stats; /* as of stats or destroy */
 };
 
@@ -45,10 +50,13 @@ enum {                             /* cay_engine_ops.lacks: what every isolating
        CAY_ENGINE_LACKS_USERS = 1, /* commands run as the caller; no other user can be asked for */
        CAY_ENGINE_LACKS_ISOLATION =
                2, /* code can do whatever the caller can: only used when asked for by name */
+       CAY_ENGINE_LACKS_COUNTS =
+               4, /* `stats` has no count of kills and refused forks, and may take a second: init tells them at each end */
 };
 
-enum {                          /* cay_engine.caps: what not every engine can, on this host */
-       CAY_ENGINE_CAN_KEEP = 1, /* `stop` is there: the writable layer stays over it */
+enum {                            /* cay_engine.caps: what not every engine can, on this host */
+       CAY_ENGINE_CAN_KEEP = 1,   /* `stop` is there: the writable layer stays over it */
+       CAY_ENGINE_CAN_BRIDGE = 2, /* networks with a way out, published ports, volumes */
 };
 
 struct cay_engine_ops {
@@ -97,6 +105,16 @@ struct cay_engine_ops {
         void (*on_gone)(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx);
         /* Calls back for every box there is. */
         void (*list)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx);
+        /*
+         * Images of templates, for engines that build them; else all four are NULL. build: once at a time per template (CAY_CONFLICT); one
+         * whose files have not changed is up_to_date. ears: who hears its lines may pause, or leave for good. images: those of
+         * all templates with a Dockerfile, compared with their files now. image_remove: CAY_NOT_FOUND when there is none.
+         */
+        void (*build)(struct cay_engine *e, struct cay_build *b, struct cay_job *job);
+        void (*build_ears)(struct cay_engine *e, struct cay_build *b, enum cay_build_ears ears);
+        void (*images)(struct cay_engine *e, struct cay_images *ret, struct cay_job *job);
+        void (*image_remove)(struct cay_engine *e, const char *template_name, struct cay_image *ret,
+                             struct cay_job *job);
         /* Can it be asked at all (its helper lives)? 0, or -1 with the reason. Does not block. May be NULL: nobody knows. */
         int (*health)(struct cay_engine *e, struct cay_error *err);
         /* Step times since open, oldest first: name, microseconds since start; NULL when not traced. */

@@ -20,6 +20,25 @@ enum cay_workspace_mode {
 };
 
 #define CAY_SPEC_BELOW_MAX 1023
+#define CAY_SPEC_PORTS_MAX 16u
+#define CAY_SPEC_VOLUMES_MAX 8u
+#define CAY_SPEC_TARGET_MAX 127
+#define CAY_SPEC_PORT_WISH_MIN 1024u
+
+struct cay_spec_port { /* TCP, published on the loopback of the engine's host */
+        uint16_t inside,
+                host; /* host: the one that is wished for; 0: any. Taken: the next one that is free */
+};
+
+struct cay_spec_volume { /* one of the owner's, that outlives sandboxes: made where there is none */
+        const char *name, *target;
+        bool read_only;
+};
+
+struct cay_spec_volume_text { /* one that was read from a text */
+        char name[CAY_NAME_MAX + 1], target[CAY_SPEC_TARGET_MAX + 1];
+        bool read_only;
+};
 
 struct cay_spec {
         char id[CAY_NAME_MAX + 1];
@@ -43,9 +62,19 @@ struct cay_spec {
         /* For engines that take images, and label what they make; each may be NULL. */
         const char *image; /* NULL: the engine's own */
         const char *owner, *template_name;
+        const char *const *labels; /* name, value, name, value, …; may be NULL */
+        unsigned label_count;      /* of pairs */
+        /* For engines with CAY_ENGINE_CAN_BRIDGE: others refuse them. */
+        bool bridge;                       /* a network of its own, with a way out; else loopback alone */
+        const struct cay_spec_port *ports; /* with a bridge */
+        unsigned port_count;
+        const struct cay_spec_volume *volumes;
+        unsigned volume_count;
 };
 
 int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);
+/* For engines without CAY_ENGINE_CAN_BRIDGE: refuses networks and volumes. */
+int cay_spec_check_plain(const struct cay_spec *spec, const char *engine, struct cay_error *err);
 
 /* "host", "rootfs:DIR", or DIR (with a '/' in it, so that a mistyped word is no folder); ret_dir points into text. */
 int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,
@@ -53,3 +82,7 @@ int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, 
 /* "DIR[:ro|:rw|:cow]": how long DIR is and what may be done to it. Read-only unless asked for: the safe default. */
 int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, enum cay_workspace_mode *ret_mode,
                              struct cay_error *err);
+/* "INSIDE", or "HOST:INSIDE" with the port that is wished for, from CAY_SPEC_PORT_WISH_MIN. */
+int cay_spec_parse_port(const char *text, struct cay_spec_port *ret, struct cay_error *err);
+/* "NAME:/PATH[:ro|:rw]"; writable unless asked for otherwise. Where it may be is the engine's to say. */
+int cay_spec_parse_volume(const char *text, struct cay_spec_volume_text *ret, struct cay_error *err);

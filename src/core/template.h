@@ -43,6 +43,9 @@ struct cay_template {
         const char *system_path;          /* of SYSTEM.md, below the registry's folder; "" when nobody said */
         uint64_t pool;                    /* boxes kept ready */
         uint64_t max_concurrent;          /* alive at once; 0: only the set's and the daemon's count */
+        const char *build_network;        /* of what a Dockerfile runs: "none", "bridge" */
+        struct cay_field_map build_args;  /* its ARGs */
+        uint64_t build_memory, build_ms;  /* 0: the builder's own */
 
         /* as the machine was looked at */
         bool available;

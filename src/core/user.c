@@ -98,5 +98,5 @@ int cay_user_find(struct cay_user *u, const char *passwd, size_t len, struct cay
                 }
                 at = stop + 1;
         }
-        return cay_fail(err, CAY_NOT_FOUND, "--user: user '%s' is not in the sandbox's /etc/passwd", u->name);
+        return cay_fail(err, CAY_NOT_FOUND, "user: user '%s' is not in the sandbox's /etc/passwd", u->name);
 }

@@ -20,6 +20,7 @@
 #define DOCKER_API_NEWEST 41u /* 1.41: what we were written against */
 #define DOCKER_API_OLDEST 40u
 #define DOCKER_BODY_MAX (8u * 1024 * 1024)
+#define DOCKER_PATH_MAX 8192u /* a build has its labels and arguments in it */
 
 struct docker_api {
         struct cay_loop *loop;                /* borrowed */
@@ -58,7 +59,7 @@ struct docker_call { /* embedded, zeroed; free again inside on_done, on_stream *
         /* below: private to api.c */
         struct docker_api *api;
         struct docker_call_request req;
-        char path[700];
+        char path[DOCKER_PATH_MAX];
         struct cay_http_client http;
         struct cay_timer timer; /* between tries, and the deadline */
         uint64_t until_ms;

@@ -68,6 +68,8 @@ static struct cay_init_config configure(const struct docker_order *order, const 
                 .memory_bytes = p->memory_bytes,
                 .swap_bytes = p->swap_bytes,
                 .boot_wall_s = cay_clock_wall_ms() / 1000,
+                .workspace_dev = order->bind_dev,
+                .workspace_ino = order->bind_ino,
         };
 
         memcpy(c.secret, p->secret, sizeof(c.secret));
@@ -77,6 +79,20 @@ static struct cay_init_config configure(const struct docker_order *order, const 
 const char *docker_order_archive_path(const struct docker_order *order)
 {
         return order->plan.flags & DOCKER_PLAN_READ_ONLY ? "/.cay" : "/";
+}
+
+/* A fresh volume is root's: its first folder becomes the sandbox's. */
+static int put_volumes(const struct docker_plan *p, struct cay_buf *out)
+{
+        char name[DOCKER_TARGET + 1];
+        int r = 0;
+
+        for (unsigned i = 0; i < p->volume_count && r == 0; i++) {
+                snprintf(name, sizeof(name), "%s/", p->volumes[i].target + 1);
+                if (!p->volumes[i].read_only)
+                        r = put_member(out, name, 0755, DOCKER_USER, NULL, 0);
+        }
+        return r;
 }
 
 int docker_order_put_archive(const struct docker_order *order, const struct docker_facts *facts,
@@ -101,6 +117,8 @@ int docker_order_put_archive(const struct docker_order *order, const struct dock
                 r = put_member(out, "workspace/", 0755, DOCKER_USER, NULL, 0);
         if (r == 0 && !read_only && fresh)
                 r = put_member(out, "home/sandbox/", 0755, DOCKER_USER, NULL, 0);
+        if (r == 0 && fresh)
+                r = put_volumes(&order->plan, out);
         if (r == 0)
                 r = cay_buf_put(out, end, sizeof(end));
         explicit_bzero(config.secret, sizeof(config.secret));

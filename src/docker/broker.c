@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -11,12 +12,14 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "docker/confine.h"
 #include "json/json_in.h"
 #include "sys/fd.h"
 #include "sys/unix_socket.h"
 #include "wire/message.h"
 
 #define INIT_MAX (8u * 1024 * 1024)
+#define ANSWER_WAIT_MS 5000
 #define CLOSE_MS 20000 /* for what is left when the front goes and nobody keeps us */
 
 struct docker_box *docker_box_find(struct docker_broker *b, const char *id)
@@ -70,13 +73,25 @@ static void let_front_go(struct docker_broker *b)
         docker_broker_idle(b);
 }
 
+/*
+ * A front never waits in a send, so it reads on, and many answers at once are waited for. One that does not read for so long has
+ * ended, like every slow reader that cannot be held back.
+ */
+static int send_answer(int fd, const struct docker_answer *a)
+{
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        ssize_t n = sys_send_fds(fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n == -EAGAIN && poll(&p, 1, ANSWER_WAIT_MS) > 0)
+                n = sys_send_fds(fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+        return n < 0 ? (int)n : 0;
+}
+
 void docker_broker_answer(struct docker_broker *b, struct docker_answer *a)
 {
         a->magic = DOCKER_WIRE_MAGIC;
         a->size = sizeof(*a);
-        /* Not read fast enough by whoever asked: that is its end, as with every slow reader that cannot be held back. */
-        if (b->front.loop &&
-            sys_send_fds(b->front.fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        if (b->front.loop && send_answer(b->front.fd, a) < 0)
                 shutdown(b->front.fd, SHUT_RDWR);
 }
 
@@ -186,6 +201,9 @@ static void hear(struct docker_broker *b, const struct docker_request *req, int 
                         answer_hello(b);
         } else if (req->type == DOCKER_box_list) {
                 answer_list(b, req);
+        } else if (req->type == DOCKER_image_build || req->type == DOCKER_image_list ||
+                   req->type == DOCKER_image_drop) {
+                docker_images_hear_take(b, req, fd);
         } else {
                 docker_task_begin_take(b, req, fd);
         }
@@ -243,18 +261,34 @@ static void on_keeper(struct cay_watch *w, uint32_t events)
 
 /* Start */
 
-static int read_init(struct docker_broker *b, const char *program, struct cay_error *err)
+/* Beside this program, unless it was named. */
+static int find_init(const struct docker_options *o, char *path, size_t size, struct cay_error *err)
 {
-        const char *slash = strrchr(program, '/');
+        static const char name[] = "/cay-init";
+        ssize_t n;
+        char *slash;
+
+        if (o->init_path[0])
+                return cay_str_copy(path, size, o->init_path)
+                               ? 0
+                               : cay_fail(err, CAY_INVALID, "the path of cay-init is too long");
+        n = readlink("/proc/self/exe", path, size - sizeof(name));
+        if (n < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "find cay-init");
+        path[n] = '\0';
+        slash = strrchr(path, '/');
+        memcpy(slash ? slash : path, name, sizeof(name));
+        return 0;
+}
+
+static int read_init(struct docker_broker *b, struct cay_error *err)
+{
         char path[4096], *room;
         cay_auto_close int fd = -1;
         ssize_t n;
 
-        if (b->options.init_path[0])
-                cay_str_copy(path, sizeof(path), b->options.init_path);
-        else
-                snprintf(path, sizeof(path), "%.*s/cay-init", slash ? (int)(slash - program) : 1,
-                         slash ? program : ".");
+        if (find_init(&b->options, path, sizeof(path), err) < 0)
+                return -1;
         fd = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
         if (fd < 0)
                 return cay_fail_sys(err, CAY_UNAVAILABLE, fd, "%.200s", path);
@@ -277,7 +311,7 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
         b->loop = cay_loop_new();
         if (!b->loop)
                 return cay_fail(err, CAY_INTERNAL, "no memory");
-        if (read_init(b, argv[0], err) < 0 || docker_api_init(&b->api, b->loop, &b->options, err) < 0)
+        if (read_init(b, err) < 0 || docker_api_init(&b->api, b->loop, &b->options, err) < 0)
                 return -1;
         fcntl(DOCKER_FRONT_FD, F_SETFD, FD_CLOEXEC);
         r = take_front(b, DOCKER_FRONT_FD);
@@ -306,6 +340,10 @@ int docker_main(int argc, char **argv)
         static struct docker_broker b;
         struct cay_error err = { 0 };
 
+        sigset_t none;
+
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL); /* whoever started us has them blocked until here */
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         signal(SIGPIPE, SIG_IGN);
@@ -314,11 +352,17 @@ int docker_main(int argc, char **argv)
                 refuse(&err);
                 return 1;
         }
+        if (docker_confine(&b.options, &err) < 0) {
+                cay_log_error("cay-docker cannot be confined", "error=%s", err.msg);
+                refuse(&err);
+                return 1;
+        }
         docker_sync_start(&b);
         cay_loop_run(b.loop);
         docker_relays_close(&b.relays);
         docker_sync_stop(&b);
         docker_tasks_abort(&b);
+        docker_images_done(&b);
         while (b.boxes)
                 docker_box_remove(&b, b.boxes);
         cay_loop_round(b.loop, 0);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "docker/api.h"
+#include "docker/build.h"
 #include "docker/order.h"
 #include "docker/relay.h"
 #include "loop/loop.h"
@@ -25,8 +26,11 @@ struct docker_task;
 struct docker_box {
         struct docker_box *next;
         char id[CAY_NAME_MAX + 1];
-        char container[DOCKER_CONTAINER]; /* "": being made */
-        bool live;                        /* runs */
+        char container[DOCKER_CONTAINER]; /* "": being made, or none is left */
+        char network[DOCKER_CONTAINER];   /* its own; "": none */
+        struct docker_port ports[DOCKER_PORTS_MAX];
+        unsigned port_count;
+        bool live; /* runs */
         bool kept;
         bool making, ending; /* its end is no news */
         bool seen;           /* sync.c's */
@@ -56,6 +60,7 @@ struct docker_broker {
         unsigned box_count;
         struct docker_task *tasks; /* owned; in the order they came */
         struct docker_relays relays;
+        struct docker_images images;
         struct cay_buf init; /* cay-init's bytes */
 
         struct cay_watch front, keeper;

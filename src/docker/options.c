@@ -121,6 +121,8 @@ static int take(struct docker_options *o, const char *name, const char *value, s
                 o->instance = value;
         else if (strcmp(name, "--init") == 0)
                 o->init_path = value;
+        else if (strcmp(name, "--registry") == 0)
+                o->registry = value;
         else if (strcmp(name, "--image") == 0)
                 return add_image(o, value, err);
         else if (strcmp(name, "--root") == 0 && o->root_count < DOCKER_ROOTS_MAX && value[0] == '/')
@@ -151,7 +153,7 @@ static const char *name_run(void)
 
 int docker_options_read(int argc, char **argv, struct docker_options *ret, struct cay_error *err)
 {
-        struct docker_options o = { .cert_dir = "", .instance = "", .init_path = "" };
+        struct docker_options o = { .cert_dir = "", .instance = "", .init_path = "", .registry = "" };
         const char *image = variable("CAY_DOCKER_IMAGE");
 
         for (int i = 1; i < argc; i++) {

@@ -33,6 +33,7 @@ struct docker_options {
         unsigned image_count;
         const char *roots[DOCKER_ROOTS_MAX]; /* workspace_roots, by number */
         unsigned root_count;
+        const char *registry; /* file of templates, beside which their Dockerfiles lie; "": none */
 };
 
 /* unix:///path, tcp://host[:port]; `tls`: TCP with TLS. "": Docker's usual socket. */

@@ -6,9 +6,12 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/json_out.h"
 #include "base/path.h"
+#include "docker/extras.h"
+#include "docker/seccomp.h"
 #include "sys/fd.h"
 
 #define MEMORY_MIN (6ull << 20) /* Docker takes no less */
@@ -16,6 +19,7 @@
 #define TMPFS_USUAL (64ull << 20)
 #define SHM_BYTES (64ull << 20)
 #define FILES_MAX 4096u
+#define PROFILE_MAX (32u * 1024)
 #define KEEP_MODES (DOCKER_PLAN_KEEP | DOCKER_PLAN_GO_ON)
 
 static bool ends(const char *text, size_t size)
@@ -92,8 +96,18 @@ static int check_limits(struct docker_order *order, const struct docker_facts *f
         return 0;
 }
 
+/* What was built of a template is found by its labels, by whoever carries the order out. */
+static int check_built(const struct docker_plan *p, struct cay_error *err)
+{
+        if (p->image[0] || !cay_id_is_valid(p->template_name))
+                return cay_fail(err, CAY_INVALID, "a built image is named by its template alone");
+        return 0;
+}
+
 static int check_image(struct docker_order *order, const struct docker_options *o, struct cay_error *err)
 {
+        if (order->plan.flags & DOCKER_PLAN_BUILT)
+                return check_built(&order->plan, err);
         if (o->image_count == 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the docker engine has no image: set docker_image (or CAY_DOCKER_IMAGE)");
@@ -107,7 +121,7 @@ static int check_image(struct docker_order *order, const struct docker_options *
         return 0;
 }
 
-/* Docker resolves the path again when it mounts: a folder that code could move away is not named by this check (docs/docker.md). */
+/* Docker looks the path up again when it mounts: cay-init, the first in the container, compares what came of that. */
 static int check_workspace(struct docker_order *order, const struct docker_options *o, struct cay_error *err)
 {
         const struct docker_plan *p = &order->plan;
@@ -132,6 +146,8 @@ static int check_workspace(struct docker_order *order, const struct docker_optio
                                     p->workspace_below);
         if (fstat(fd, &st) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "look at the workspace");
+        order->bind_dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+        order->bind_ino = st.st_ino;
         if (p->flags & DOCKER_PLAN_WORKSPACE_RW && st.st_uid != DOCKER_USER)
                 return cay_fail(
                         err, CAY_UNSUPPORTED,
@@ -148,7 +164,8 @@ int docker_order_check(const struct docker_plan *plan, const struct docker_optio
                        const struct docker_facts *facts, struct docker_order *ret, struct cay_error *err)
 {
         *ret = (struct docker_order){ .plan = *plan };
-        if (check_form(plan, err) < 0 || check_limits(ret, facts, err) < 0 || check_image(ret, o, err) < 0)
+        if (check_form(plan, err) < 0 || docker_extras_check(plan, err) < 0 ||
+            check_limits(ret, facts, err) < 0 || check_image(ret, o, err) < 0)
                 return -1;
         return check_workspace(ret, o, err);
 }
@@ -245,7 +262,7 @@ static void put_tmpfs(struct cay_json *j, const struct docker_order *order)
         cay_json_end_object(j);
 }
 
-static void put_workspace(struct cay_json *j, const struct docker_order *order)
+static void put_mounts(struct cay_json *j, const struct docker_order *order, const struct docker_options *o)
 {
         cay_json_key(j, "Mounts");
         cay_json_begin_array(j);
@@ -261,20 +278,34 @@ static void put_workspace(struct cay_json *j, const struct docker_order *order)
                 cay_json_end_object(j);
                 cay_json_end_object(j);
         }
+        docker_volumes_put(j, &order->plan, o);
+        cay_json_end_array(j);
+}
+
+static void put_security(struct cay_json *j, const struct docker_facts *facts)
+{
+        cay_auto_buf struct cay_buf profile = { 0 };
+
+        cay_buf_init(&profile, PROFILE_MAX);
+        cay_json_key(j, "SecurityOpt");
+        cay_json_begin_array(j);
+        cay_json_text(j, "no-new-privileges");
+        if (facts->has_seccomp)
+                cay_json_text(j, docker_seccomp_put(&profile) == 0 ? cay_buf_data(&profile) : NULL);
         cay_json_end_array(j);
 }
 
 static void put_host_config(struct cay_json *j, const struct docker_order *order,
-                            const struct docker_facts *facts)
+                            const struct docker_options *o, const struct docker_facts *facts)
 {
         bool read_only = order->plan.flags & DOCKER_PLAN_READ_ONLY;
 
         cay_json_key(j, "HostConfig");
         cay_json_begin_object(j);
-        put_text(j, "NetworkMode", "none");
+        docker_network_put_host(j, order);
         put_text(j, "IpcMode", "private");
         put_list(j, "CapDrop", (const char *const[]){ "ALL", NULL });
-        put_list(j, "SecurityOpt", (const char *const[]){ "no-new-privileges", NULL });
+        put_security(j, facts);
         put_bool(j, "Privileged", false);
         put_bool(j, "ReadonlyRootfs", read_only);
         put_bool(j, "AutoRemove", false);
@@ -292,7 +323,7 @@ static void put_host_config(struct cay_json *j, const struct docker_order *order
         put_limits(j, order, facts);
         if (read_only)
                 put_tmpfs(j, order);
-        put_workspace(j, order);
+        put_mounts(j, order, o);
         cay_json_end_object(j);
 }
 
@@ -305,6 +336,7 @@ static void put_labels(struct cay_json *j, const struct docker_order *order, con
         put_text(j, "cay.owner", order->plan.owner);
         put_text(j, "cay.template", order->plan.template_name);
         put_text(j, "cay.keep", order->plan.flags & DOCKER_PLAN_KEEP ? "yes" : "no");
+        docker_labels_put(j, &order->plan);
         cay_json_end_object(j);
 }
 
@@ -317,14 +349,15 @@ int docker_order_put_json(const struct docker_order *order, const struct docker_
         snprintf(user, sizeof(user), "%u:%u", DOCKER_USER, DOCKER_USER);
         cay_json_init(j, out);
         cay_json_begin_object(j);
-        put_text(j, "Image", order->image);
+        put_text(j, "Image", order->image ? order->image : order->built);
         put_list(j, "Entrypoint", (const char *const[]){ "/.cay/init", "docker", NULL });
         put_list(j, "Cmd", (const char *const[]){ NULL });
         put_text(j, "User", user);
         put_text(j, "WorkingDir", "/");
         put_text(j, "Hostname", "sandbox");
         put_text(j, "StopSignal", "SIGKILL");
-        put_bool(j, "NetworkDisabled", true);
+        put_bool(j, "NetworkDisabled", order->plan.network == DOCKER_NETWORK_NONE);
+        docker_ports_put_exposed(j, &order->plan);
         cay_json_key(j, "Healthcheck"); /* an image may bring one: it would run beside us */
         cay_json_begin_object(j);
         put_list(j, "Test", (const char *const[]){ "NONE", NULL });
@@ -338,7 +371,7 @@ int docker_order_put_json(const struct docker_order *order, const struct docker_
                 cay_json_end_object(j);
         }
         put_labels(j, order, o);
-        put_host_config(j, order, facts);
+        put_host_config(j, order, o, facts);
         cay_json_end_object(j);
         return cay_json_end(j);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a front's plan to what Docker is asked for. This is where a front that was taken over is held: whatever a plan says, what
- * comes out has no network, no capability, no new privileges, user 1001, our labels, an image of the list and at most one
- * folder, below a root of the list. Pure but for the look at that folder.
+ * comes out has no network or one of its own, no capability, no new privileges, user 1001, our labels, an image of the list, at most one
+ * folder, below a root of the list, and volumes of its owner's. Pure but for the look at that folder.
  */
 #pragma once
 
@@ -20,13 +20,17 @@ struct docker_facts {      /* of the Docker daemon */
         unsigned cpus;
         uint64_t memory_bytes;
         char machine[16]; /* its architecture, in its own words: amd64 */
+        bool has_seccomp; /* it can filter system calls */
 };
 
 struct docker_order { /* a plan that was looked at */
         struct docker_plan plan;
-        const char *image;              /* borrowed from the options */
-        unsigned skipped;               /* enum docker_limit */
+        const char *image;           /* borrowed from the options; NULL: the one that was built, see below */
+        char built[DOCKER_IMAGE_ID]; /* its id, once it was found; "": none */
+        unsigned skipped;            /* enum docker_limit */
         char bind[4096 + DOCKER_BELOW]; /* the folder for /workspace; "": none */
+        uint64_t bind_dev, bind_ino;    /* that folder itself */
+        bool any_port;                  /* those that were wished for could not be had, nor any near them */
 };
 
 /* A plan of strings that end, in range, within the options; err says what is not. */

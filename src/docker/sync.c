@@ -16,7 +16,7 @@
 #include "docker/broker.h"
 #include "json/json_in.h"
 
-enum { VERSION, INFO, LIST, EVENTS };
+enum { VERSION, INFO, LIST, NETWORKS, EVENTS };
 
 enum { PAUSE_MS = 500, ASK_MS = 10000, EVENTS_MS = 10000, LINE_MAX_BYTES = 256 * 1024 };
 
@@ -125,6 +125,17 @@ static int64_t seconds_of(const char *time_text)
         return (int64_t)timegm(&t) - hours * 3600 - minutes * 60;
 }
 
+static bool has_seccomp(const struct cay_json_value *options)
+{
+        for (size_t i = 0; i < cay_json_value_count(options); i++) {
+                const char *one = cay_json_value_text(cay_json_value_at(options, i));
+
+                if (one && cay_str_starts(one, "name=seccomp"))
+                        return true;
+        }
+        return false;
+}
+
 static int read_info(struct docker_broker *b, const struct cay_json_value *root, struct cay_error *err)
 {
         static const struct {
@@ -139,6 +150,7 @@ static int read_info(struct docker_broker *b, const struct cay_json_value *root,
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
                 if (cay_json_value_is_true(cay_json_value_find(root, rows[i].name)))
                         b->facts.can_hold |= rows[i].limit;
+        b->facts.has_seccomp = has_seccomp(cay_json_value_find(root, "SecurityOptions"));
         b->facts.cpus = (unsigned)number(root, "NCPU");
         b->facts.memory_bytes = (uint64_t)number(root, "MemTotal");
         b->has_facts = true;
@@ -147,6 +159,19 @@ static int read_info(struct docker_broker *b, const struct cay_json_value *root,
                                 text(root, "OSType"));
         b->sync.since_s = seconds_of(text(root, "SystemTime"));
         return 0;
+}
+
+static void read_ports(struct docker_box *box, const struct cay_json_value *ports)
+{
+        box->port_count = 0;
+        for (size_t i = 0; i < cay_json_value_count(ports) && box->port_count < DOCKER_PORTS_MAX; i++) {
+                const struct cay_json_value *one = cay_json_value_at(ports, i);
+                int64_t inside = number(one, "PrivatePort"), host = number(one, "PublicPort");
+
+                if (inside > 0 && inside <= 65535 && host > 0 && host <= 65535)
+                        box->ports[box->port_count++] =
+                                (struct docker_port){ .inside = (uint16_t)inside, .host = (uint16_t)host };
+        }
 }
 
 static void read_container(struct docker_broker *b, const struct cay_json_value *one)
@@ -167,6 +192,7 @@ static void read_container(struct docker_broker *b, const struct cay_json_value 
         if (docker_task_is_busy(b, id))
                 return; /* whoever is at it knows better */
         cay_str_copy(box->container, sizeof(box->container), container);
+        read_ports(box, cay_json_value_find(one, "Ports"));
         box->kept = strcmp(text(labels, "cay.keep"), "yes") == 0;
         if (strcmp(state, "running") == 0 || strcmp(state, "paused") == 0) {
                 box->live = true;
@@ -196,6 +222,31 @@ static void read_list(struct docker_broker *b, const struct cay_json_value *root
                         docker_box_remove(b,
                                           box); /* removed behind our back: there is nothing to go on with */
         }
+}
+
+/* A network whose box is not there any more was left by somebody who was killed in between. */
+static void read_network(struct docker_broker *b, const struct cay_json_value *one)
+{
+        const struct cay_json_value *labels = cay_json_value_find(one, "Labels");
+        const char *id = text(labels, "cay.id"), *network = text(one, "Id");
+        struct docker_box *box;
+
+        if (!cay_id_is_valid(id) || strcmp(text(labels, "cay.instance"), b->options.instance) != 0 ||
+            strspn(network, "0123456789abcdef") != strlen(network) || docker_task_is_busy(b, id))
+                return;
+        box = docker_box_find(b, id);
+        if (!box && !b->closing)
+                box = docker_box_add(b, id);
+        if (!box || !cay_str_copy(box->network, sizeof(box->network), network))
+                return;
+        if (box->container[0] == '\0')
+                docker_task_begin_drop(b, box);
+}
+
+static void read_networks(struct docker_broker *b, const struct cay_json_value *root)
+{
+        for (size_t i = 0; i < cay_json_value_count(root); i++)
+                read_network(b, cay_json_value_at(root, i));
 }
 
 /* Events: one JSON object per line */
@@ -332,8 +383,10 @@ static void on_answer(struct docker_call *c)
                 r = read_version(b, root, &err);
         else if (r == 0 && b->sync.step == INFO)
                 r = read_info(b, root, &err);
-        else if (r == 0)
+        else if (r == 0 && b->sync.step == LIST)
                 read_list(b, root);
+        else if (r == 0)
+                read_networks(b, root);
         docker_call_done(c);
         if (r < 0)
                 fail(b, &err);
@@ -356,9 +409,8 @@ static void ask(struct docker_broker *b)
                 snprintf(path, sizeof(path), "/info");
         } else {
                 snprintf(path, sizeof(path),
-                         "/containers/"
-                         "json?all=1&filters=%%7B%%22label%%22:%%5B%%22cay.instance=%s%%22%%5D%%7D",
-                         instance);
+                         "/%sfilters=%%7B%%22label%%22:%%5B%%22cay.instance=%s%%22%%5D%%7D",
+                         b->sync.step == LIST ? "containers/json?all=1&" : "networks?", instance);
         }
         b->sync.call.on_done = on_answer;
         docker_call_begin(&b->sync.call, &b->api, &req);

@@ -14,14 +14,20 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "docker/broker.h"
+#include "docker/extras.h"
 #include "json/json_in.h"
 
 enum step {
         WAITING,
+        FIND,
         IMAGE,
+        VOLUME,
+        NETWORK,
         CREATE,
         ARCHIVE,
         START,
+        AGAIN, /* the container goes, to be created with other ports */
+        INSPECT,
         EXEC,
         ATTACH,
         STATS,
@@ -30,7 +36,8 @@ enum step {
         REMOVE,
         FREEZE,
         THAW,
-        UNDO
+        UNDO,
+        UNNET
 };
 
 enum {
@@ -55,6 +62,7 @@ struct docker_task {
         struct cay_buf body; /* of the call */
         char exec[DOCKER_CONTAINER];
         unsigned tries;
+        unsigned volume;      /* of the plan: the one that is seen to */
         struct cay_error why; /* the first failure, kept while undoing */
         struct docker_answer answer;
         struct cay_deferred release;
@@ -152,8 +160,9 @@ static void give_up(struct docker_task *t)
                 ask(t, STOP);
                 return;
         }
-        if (is_new && t->box->container[0] != '\0') {
-                ask(t, UNDO);
+        if (is_new && (t->box->container[0] != '\0' || t->box->network[0] != '\0')) {
+                t->tries = 0;
+                ask(t, t->box->container[0] != '\0' ? UNDO : UNNET);
                 return;
         }
         if (is_new)
@@ -192,6 +201,55 @@ static bool take_id(struct docker_task *t, char ret[DOCKER_CONTAINER])
         return false;
 }
 
+static void on_find(struct docker_task *t)
+{
+        const struct cay_json_in_limits limits = { .bytes = DOCKER_BODY_MAX, .values = 2000000 };
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        cay_auto_free struct docker_found *found = calloc(DOCKER_FOUND_MAX, sizeof(*found));
+        const char *name = t->order.plan.template_name;
+        const struct docker_found *newest;
+        unsigned count;
+
+        if (t->call.status != 200) {
+                fail(t, "look for the template's image");
+                return;
+        }
+        if (!found ||
+            cay_json_in_parse(cay_buf_data(&t->call.body), t->call.body.len, &limits, &doc, &t->why) < 0) {
+                if (t->why.code == CAY_OK)
+                        cay_fail(&t->why, CAY_INTERNAL, "no memory");
+                give_up(t);
+                return;
+        }
+        count = docker_found_read(cay_json_in_root(doc), t->broker->options.instance, name, found,
+                                  DOCKER_FOUND_MAX);
+        newest = docker_found_newest(found, count, name);
+        if (!newest) {
+                cay_fail(&t->why, CAY_CONFLICT,
+                         "template '%s' is not built yet: `cay template build %s` does it", name, name);
+                give_up(t);
+                return;
+        }
+        cay_str_copy(t->order.built, sizeof(t->order.built), newest->id);
+        ask(t, IMAGE);
+}
+
+static const char *image_of(const struct docker_order *order)
+{
+        return order->image ? order->image : order->built;
+}
+
+/* What there has to be before the container, one after the other. */
+static void go_on(struct docker_task *t)
+{
+        if (t->volume < t->order.plan.volume_count)
+                ask(t, VOLUME);
+        else if (t->order.plan.network == DOCKER_NETWORK_BRIDGE && t->box->network[0] == '\0')
+                ask(t, NETWORK);
+        else
+                ask(t, CREATE);
+}
+
 static void on_image(struct docker_task *t)
 {
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
@@ -200,7 +258,7 @@ static void on_image(struct docker_task *t)
         if (t->call.status == 404) {
                 cay_fail(&t->why, CAY_NOT_FOUND,
                          "image '%s' is not on this Docker: build or pull it there, Cay does not",
-                         t->order.image);
+                         image_of(&t->order));
                 give_up(t);
                 return;
         }
@@ -211,12 +269,42 @@ static void on_image(struct docker_task *t)
         machine = cay_json_value_text(cay_json_value_find(parse(t, &doc), "Architecture"));
         if (!machine || strcmp(machine, t->broker->facts.machine) != 0) {
                 cay_fail(&t->why, CAY_UNSUPPORTED, "image '%s' is for %.20s, this Docker runs on %s",
-                         t->order.image, machine && machine[0] ? machine : "no machine at all",
+                         image_of(&t->order), machine && machine[0] ? machine : "no machine at all",
                          t->broker->facts.machine);
                 give_up(t);
                 return;
         }
-        ask(t, CREATE);
+        go_on(t);
+}
+
+static void on_volume(struct docker_task *t)
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+
+        if (t->call.status != 201 && t->call.status != 200) {
+                fail(t, "make the volume");
+        } else if (!docker_volume_is_owners(&t->order.plan, t->volume, &t->broker->options, parse(t, &doc))) {
+                cay_fail(&t->why, CAY_DENIED, "volume '%s': there is one of that name that is not yours",
+                         t->order.plan.volumes[t->volume].name);
+                give_up(t);
+        } else {
+                t->volume++;
+                go_on(t);
+        }
+}
+
+static void on_network(struct docker_task *t)
+{
+        if (t->call.status == 409) {
+                cay_fail(&t->why, CAY_EXISTS, "a network of this name exists already");
+                give_up(t);
+        } else if (t->call.status != 201) {
+                fail(t, "make the network");
+        } else if (!take_id(t, t->box->network)) {
+                give_up(t);
+        } else {
+                go_on(t);
+        }
 }
 
 static void on_create(struct docker_task *t)
@@ -233,14 +321,51 @@ static void on_create(struct docker_task *t)
         }
 }
 
+/* Docker has found no free port at the one that was wished for, nor behind it. */
+static bool lacks_port(const struct docker_task *t)
+{
+        const char *text = cay_buf_data(&t->call.body);
+
+        return t->order.plan.port_count > 0 && !t->order.any_port &&
+               !(t->order.plan.flags & DOCKER_PLAN_GO_ON) &&
+               (strstr(text, "address already in use") || strstr(text, "already allocated"));
+}
+
+static void on_again(struct docker_task *t)
+{
+        if (t->call.status != 204 && t->call.status != 404) {
+                fail(t, "remove the container whose ports were taken");
+                return;
+        }
+        t->box->container[0] = '\0';
+        t->order.any_port = true;
+        ask(t, CREATE);
+}
+
+static void on_inspect(struct docker_task *t)
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+
+        if (t->call.status != 200) {
+                fail(t, "look at the container's ports");
+                return;
+        }
+        t->box->port_count = docker_ports_read(parse(t, &doc), &t->order.plan, t->box->ports);
+        ask(t, EXEC);
+}
+
 static void on_start(struct docker_task *t)
 {
+        if (t->call.status == 500 && lacks_port(t)) {
+                ask(t, AGAIN);
+                return;
+        }
         if (t->call.status != 204 && t->call.status != 304) {
                 fail(t, "start the container");
                 return;
         }
         t->box->live = true;
-        ask(t, EXEC);
+        ask(t, t->order.plan.port_count > 0 ? INSPECT : EXEC);
 }
 
 static void on_exec(struct docker_task *t)
@@ -251,8 +376,11 @@ static void on_exec(struct docker_task *t)
                         docker_broker_gone(t->broker, t->box);
                 give_up(t);
         } else if (t->call.status == 409) {
-                cay_fail(&t->why, CAY_UNAVAILABLE, "the container does not run%s",
-                         t->req.type == DOCKER_box_make ? ": its cay-init ended at once" : " now");
+                cay_fail(&t->why, CAY_UNAVAILABLE, "the container does not run%s%s",
+                         t->req.type == DOCKER_box_make ? ": its cay-init ended at once" : " now",
+                         t->order.bind_ino ? " (it does where the workspace was replaced by another folder "
+                                             "while it was mounted)"
+                                           : "");
                 give_up(t);
         } else if (t->call.status != 201) {
                 fail(t, "reach the container's init");
@@ -275,6 +403,8 @@ static void on_stream(struct docker_call *c, struct cay_duplex *duplex, struct c
         }
         t->answer.box.skipped = t->order.skipped;
         t->answer.box.kept = t->box->kept;
+        t->answer.box.port_count = t->box->port_count;
+        memcpy(t->answer.box.ports, t->box->ports, sizeof(t->answer.box.ports));
         finish(t);
 }
 
@@ -308,17 +438,12 @@ static void read_stats(struct docker_task *t)
 
 static void on_stats(struct docker_task *t)
 {
-        if (t->call.status == 200)
-                read_stats(t);
-        if (t->req.type == DOCKER_box_drop) {
-                ask(t, REMOVE);
-        } else if (t->req.type == DOCKER_box_stop) {
-                ask(t, t->box->kept ? STOP : REMOVE);
-        } else if (t->call.status != 200) {
+        if (t->call.status != 200) {
                 fail(t, "measure the container");
-        } else {
-                finish(t);
+                return;
         }
+        read_stats(t);
+        finish(t);
 }
 
 static void on_stop(struct docker_task *t)
@@ -351,6 +476,13 @@ static void on_remove(struct docker_task *t)
             cay_timer_set(t->broker->loop, &t->timer, REMOVE_PAUSE_MS, on_remove_time) == 0)
                 return;
         if (t->call.status == 204 || t->call.status == 404) {
+                t->box->container[0] = '\0';
+                t->box->live = false;
+                if (t->box->network[0] != '\0') {
+                        t->tries = 0;
+                        ask(t, UNNET);
+                        return;
+                }
                 forget_box(t);
         } else {
                 docker_call_fail(&t->call, "remove the container", &err);
@@ -359,6 +491,24 @@ static void on_remove(struct docker_task *t)
                         t->why = err;
                 t->box->making = false;
         }
+        finish(t);
+}
+
+/* Docker may not know yet that the last container of it has gone. */
+static void on_unnet(struct docker_task *t)
+{
+        struct cay_error err = { 0 };
+
+        if (t->call.status != 204 && t->call.status != 404 && t->call.status != 0 &&
+            t->tries++ < REMOVE_TRIES &&
+            cay_timer_set(t->broker->loop, &t->timer, REMOVE_PAUSE_MS, on_remove_time) == 0)
+                return;
+        if (t->call.status != 204 && t->call.status != 404) {
+                docker_call_fail(&t->call, "remove the network", &err);
+                cay_log_error("a network is left: it is tried again later", "id=%s error=%s", id_of(t),
+                              err.msg);
+        }
+        forget_box(t);
         finish(t);
 }
 
@@ -390,8 +540,17 @@ static void on_answer(struct docker_call *c)
         switch (t->step) {
         case WAITING:
                 return;
+        case FIND:
+                on_find(t);
+                return;
         case IMAGE:
                 on_image(t);
+                return;
+        case VOLUME:
+                on_volume(t);
+                return;
+        case NETWORK:
+                on_network(t);
                 return;
         case CREATE:
                 on_create(t);
@@ -404,6 +563,12 @@ static void on_answer(struct docker_call *c)
                 return;
         case START:
                 on_start(t);
+                return;
+        case AGAIN:
+                on_again(t);
+                return;
+        case INSPECT:
+                on_inspect(t);
                 return;
         case EXEC:
                 on_exec(t);
@@ -423,6 +588,9 @@ static void on_answer(struct docker_call *c)
         case REMOVE:
         case UNDO:
                 on_remove(t);
+                return;
+        case UNNET:
+                on_unnet(t);
                 return;
         case FREEZE:
                 on_changed(t, "freeze the container");
@@ -451,6 +619,10 @@ static int put_body(struct docker_task *t)
 
         cay_buf_init(&t->body, t->step == ARCHIVE ? ARCHIVE_MAX : JSON_MAX);
         switch (t->step) {
+        case VOLUME:
+                return docker_volume_put_create(&t->order.plan, t->volume, &b->options, &t->body);
+        case NETWORK:
+                return docker_network_put_create(&t->order.plan, &b->options, &t->body);
         case CREATE:
                 return docker_order_put_json(&t->order, &b->options, &b->facts, &t->body);
         case ARCHIVE:
@@ -469,6 +641,8 @@ static void put_path(const struct docker_task *t, char *path, size_t size)
 {
         static const char *const forms[] = {
                 [START] = "/containers/%s/start",
+                [AGAIN] = "/containers/%s?force=1&v=1",
+                [INSPECT] = "/containers/%s/json",
                 [EXEC] = "/containers/%s/exec",
                 [STATS] = "/containers/%s/stats?stream=false&one-shot=true",
                 [UNPAUSE] = "/containers/%s/unpause",
@@ -480,8 +654,15 @@ static void put_path(const struct docker_task *t, char *path, size_t size)
         };
         const char *container = t->box->container;
 
-        if (t->step == IMAGE)
-                snprintf(path, size, "/images/%s/json", t->order.image);
+        if (t->step == FIND) {
+                cay_auto_buf struct cay_buf find = { 0 };
+
+                cay_buf_init(&find, size - 1);
+                path[0] = '\0';
+                if (docker_found_put_path(t->order.plan.template_name, &find) == 0)
+                        cay_str_copy(path, size, cay_buf_data(&find));
+        } else if (t->step == IMAGE)
+                snprintf(path, size, "/images/%s/json", image_of(&t->order));
         else if (t->step == CREATE)
                 snprintf(path, size, "/containers/create?name=" DOCKER_NAME_PREFIX "%s", t->order.plan.id);
         else if (t->step == ARCHIVE)
@@ -489,10 +670,36 @@ static void put_path(const struct docker_task *t, char *path, size_t size)
                          docker_order_archive_path(&t->order));
         else if (t->step == ATTACH)
                 snprintf(path, size, "/exec/%s/start", t->exec);
+        else if (t->step == VOLUME)
+                snprintf(path, size, "/volumes/create");
+        else if (t->step == NETWORK)
+                snprintf(path, size, "/networks/create");
+        else if (t->step == UNNET)
+                snprintf(path, size, "/networks/%s", t->box->network);
         else {
                 const char *form = forms[t->step], *at = strstr(form, "%s");
 
                 snprintf(path, size, "%.*s%s%s", (int)(at - form), form, container, at + 2);
+        }
+}
+
+static enum cay_http_method method_of(enum step step)
+{
+        switch (step) {
+        case FIND:
+        case IMAGE:
+        case INSPECT:
+        case STATS:
+                return CAY_HTTP_GET;
+        case ARCHIVE:
+                return CAY_HTTP_PUT;
+        case AGAIN:
+        case REMOVE:
+        case UNDO:
+        case UNNET:
+                return CAY_HTTP_DELETE;
+        default:
+                return CAY_HTTP_POST;
         }
 }
 
@@ -510,17 +717,15 @@ static void ask(struct docker_task *t, enum step step)
                 return;
         }
         put_path(t, path, sizeof(path));
-        req.method = step == ARCHIVE                  ? CAY_HTTP_PUT
-                     : step == REMOVE || step == UNDO ? CAY_HTTP_DELETE
-                     : step == IMAGE || step == STATS ? CAY_HTTP_GET
-                                                      : CAY_HTTP_POST;
+        req.method = method_of(step);
         /* Started, stopped, frozen or removed twice is the same as once; a container or an exec made twice is not. */
-        req.repeatable = step != CREATE && step != EXEC && step != ATTACH;
+        req.repeatable = step != NETWORK && step != CREATE && step != EXEC && step != ATTACH;
         req.body = t->body.len > 0 ? cay_buf_data(&t->body) : NULL;
         req.body_len = t->body.len;
         req.type = step == ARCHIVE ? "application/x-tar" : NULL;
         req.upgrade = step == ATTACH;
-        req.wait_ms = step == STOP || step == REMOVE || step == UNDO || step == START || step == CREATE
+        req.wait_ms = step == STOP || step == REMOVE || step == UNDO || step == START || step == CREATE ||
+                                      step == AGAIN
                               ? STOP_MS
                               : 0;
         t->call.on_done = on_answer;
@@ -553,7 +758,7 @@ static int begin_make(struct docker_task *t, enum step *ret)
                 return cay_fail(&t->why, CAY_LIMIT, "there are %u boxes already", b->box_count);
         t->box->making = true;
         t->box->kept = t->order.plan.flags & DOCKER_PLAN_KEEP;
-        *ret = goes_on ? ARCHIVE : IMAGE;
+        *ret = goes_on ? ARCHIVE : t->order.plan.flags & DOCKER_PLAN_BUILT ? FIND : IMAGE;
         return 0;
 }
 
@@ -580,8 +785,12 @@ static int begin_other(struct docker_task *t, enum step *ret)
                 break;
         case DOCKER_box_stop:
         case DOCKER_box_drop:
+                /* Docker's figures come once a second, so nobody waits for a last look: init has told each command's. */
                 t->box->ending = true;
-                *ret = t->box->live ? STATS : t->req.type == DOCKER_box_stop && t->box->kept ? STOP : REMOVE;
+                t->answer.box.stats.oom_kills = t->box->oom_kills;
+                *ret = t->box->container[0] == '\0'                     ? UNNET
+                       : t->req.type == DOCKER_box_stop && t->box->kept ? STOP
+                                                                        : REMOVE;
                 break;
         default:
                 *ret = STATS;

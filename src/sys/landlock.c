@@ -13,7 +13,10 @@
 #define NR_CREATE_RULESET 444
 #define NR_ADD_RULE 445
 #define NR_RESTRICT_SELF 446
-#define NET_ALL 0x3ull   /* bind, connect: ABI 4 */
+#define NET_ALL 0x3ull /* bind, connect: ABI 4 */
+#define NET_CONNECT 0x2ull
+#define RULE_NET_PORT 2
+#define ABI_NET 4
 #define SCOPE_ALL 0x3ull /* abstract sockets, signals: ABI 6 */
 
 /* As the youngest kernel has it; older ones take a shorter one. */
@@ -40,7 +43,21 @@ static int add_folder(int rules_fd, const struct sys_landlock_folder *f, uint64_
         return syscall(NR_ADD_RULE, rules_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
 
+static int add_port(int rules_fd, uint16_t port)
+{
+        const struct {
+                uint64_t allowed, port;
+        } rule = { NET_CONNECT, port };
+
+        return syscall(NR_ADD_RULE, rules_fd, RULE_NET_PORT, &rule, 0) < 0 ? -errno : 0;
+}
+
 int sys_landlock_enter(const struct sys_landlock_folder *folders, unsigned count)
+{
+        return sys_landlock_enter_but(folders, count, 0);
+}
+
+int sys_landlock_enter_but(const struct sys_landlock_folder *folders, unsigned count, uint16_t connect_port)
 {
         long abi = sys_test_no("landlock")
                            ? -1
@@ -56,6 +73,8 @@ int sys_landlock_enter(const struct sys_landlock_folder *folders, unsigned count
                 return -errno;
         for (unsigned i = 0; i < count && r == 0; i++)
                 r = add_folder(fd, &folders[i], all.fs);
+        if (r == 0 && connect_port > 0 && abi >= ABI_NET)
+                r = add_port(fd, connect_port);
         if (r == 0 && syscall(NR_RESTRICT_SELF, fd, 0) < 0)
                 r = -errno;
         return r < 0 ? r : (int)abi;

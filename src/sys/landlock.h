@@ -26,3 +26,5 @@ struct sys_landlock_folder {
 
 /* The kernel's version of it (at least 1), or -errno: -ENOSYS or -EOPNOTSUPP where there is none. Then nothing is changed. */
 int sys_landlock_enter(const struct sys_landlock_folder *folders, unsigned count);
+/* The same, but for one TCP port that may be connected to (0: none). */
+int sys_landlock_enter_but(const struct sys_landlock_folder *folders, unsigned count, uint16_t connect_port);

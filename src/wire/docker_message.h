@@ -49,7 +49,49 @@ enum docker_plan_flags {
         DOCKER_PLAN_GO_ON = 4,     /* with KEEP: the container that an earlier box of this id left */
         DOCKER_PLAN_WORKSPACE = 8, /* workspace_root and workspace_below name it */
         DOCKER_PLAN_WORKSPACE_RW = 16,
-        DOCKER_PLAN_ALL = 31,
+        DOCKER_PLAN_BUILT =
+                32, /* of the image that was built from the template's Dockerfile; `image` is "" */
+        DOCKER_PLAN_ALL = 63,
+};
+
+enum docker_build_flags {
+        DOCKER_BUILD_CANCEL = 1, /* ends when nobody reads its lines any more */
+        DOCKER_BUILD_ANEW = 2,   /* also when nothing has changed, and without Docker's cache */
+        DOCKER_BUILD_ALL = 3,
+};
+
+enum docker_image_state {
+        DOCKER_IMAGE_NONE,
+        DOCKER_IMAGE_BUILDING,
+        DOCKER_IMAGE_BUILT,
+        DOCKER_IMAGE_STALE, /* its files are others by now */
+        DOCKER_IMAGE_FAILED,
+        DOCKER_IMAGE_STATE_COUNT
+};
+
+#define DOCKER_IMAGE_ID 80   /* "sha256:" and 64 digits, with room */
+#define DOCKER_CONTEXT 65    /* hash of a build's files, in hex */
+#define DOCKER_LINE_MAX 4096 /* of a build's output: one message each on its descriptor */
+
+#define DOCKER_PORTS_MAX 16u
+#define DOCKER_VOLUMES_MAX 8u
+#define DOCKER_TARGET 128
+#define DOCKER_LABELS 4096 /* bytes of the caller's labels */
+
+enum docker_network {
+        DOCKER_NETWORK_NONE,   /* loopback alone */
+        DOCKER_NETWORK_BRIDGE, /* one of its own, with a way out; made and removed with the box */
+        DOCKER_NETWORK_COUNT
+};
+
+struct docker_port {           /* TCP, on the Docker host's loopback */
+        uint16_t inside, host; /* host in a plan: the one that is wished for, 0: any that is free */
+};
+
+struct docker_volume { /* one of the owner's: made where there is none, and left when the box goes */
+        char name[CAY_NAME_MAX + 1];
+        char target[DOCKER_TARGET]; /* where it is seen */
+        uint32_t read_only;
 };
 
 struct docker_plan { /* descriptor: the link stream */
@@ -64,6 +106,11 @@ struct docker_plan { /* descriptor: the link stream */
         char workspace_below[DOCKER_BELOW];
         char image[DOCKER_IMAGE]; /* one of those cay-docker was started with; "": the first */
         char owner[DOCKER_WORD], template_name[DOCKER_WORD]; /* labels; may be "" */
+        uint32_t network;                                    /* enum docker_network */
+        uint32_t port_count, volume_count;
+        struct docker_port ports[DOCKER_PORTS_MAX]; /* with a bridge only */
+        struct docker_volume volumes[DOCKER_VOLUMES_MAX];
+        char labels[DOCKER_LABELS]; /* the caller's: name, NUL, value, NUL, …; a name that is "" ends them */
 };
 
 struct docker_request {
@@ -80,6 +127,11 @@ struct docker_request {
                 struct {
                         uint32_t from; /* rows before this one have been told */
                 } list;
+                struct { /* image_build (descriptor: where lines go), image_drop */
+                        char name
+                                [DOCKER_WORD]; /* of the template: where its files are is not a front's to say */
+                        uint32_t flags;        /* enum docker_build_flags */
+                } image;
         };
 };
 
@@ -101,6 +153,8 @@ struct docker_answer {
                         char id[CAY_NAME_MAX + 1];
                         uint32_t skipped; /* enum docker_limit */
                         uint32_t kept;
+                        uint32_t port_count;
+                        struct docker_port ports[DOCKER_PORTS_MAX]; /* host: as it is */
                         struct docker_stats stats;
                 } box;
                 struct {                           /* box_list: the first box at or behind `from` */
@@ -112,6 +166,16 @@ struct docker_answer {
                 struct {
                         uint32_t away; /* Docker does not answer: `text` says why */
                 } daemon;
+                struct {                        /* image_build, image_drop; image_list: the row `from` */
+                        char name[DOCKER_WORD]; /* of the template; "": there are no more */
+                        uint32_t state;         /* enum docker_image_state */
+                        uint32_t up_to_date;    /* nothing was to be done */
+                        uint32_t dropped;       /* images that went */
+                        char id[DOCKER_IMAGE_ID], context[DOCKER_CONTEXT]; /* of the image; "": none */
+                        uint64_t size_bytes;
+                        int64_t built_s;
+                        char step[DOCKER_TEXT], error[DOCKER_TEXT]; /* of the last build that failed */
+                } image;
         };
 };
 

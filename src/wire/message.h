@@ -125,6 +125,10 @@ struct wire_stats {
         uint64_t memory_bytes, memory_peak_bytes, oom_kills, pids, pids_refused, cpu_us;
 };
 
+struct wire_network { /* of a live box, since it was made */
+        uint64_t rx_bytes, tx_bytes, loopback_bytes;
+};
+
 struct wire_answer {
         uint32_t magic, size;
         uint32_t type, seq;
@@ -143,6 +147,7 @@ struct wire_answer {
                         uint32_t watched; /* of those that are held: by cay-init */
                         uint32_t kept;    /* its layer outlives it */
                         struct wire_stats stats;
+                        struct wire_network network; /* box_stat */
                 } box;
                 struct {                           /* box_list: the first box at or behind `from` */
                         char id[CAY_NAME_MAX + 1]; /* "": there are no more */

@@ -2,60 +2,63 @@
 /* The docker engine: port_engine over cay-docker. Every call is one request; answers finish jobs. */
 #include "engine/docker/docker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <sys/random.h>
-#include <sys/socket.h>
 
 #include "base/str.h"
-#include "engine/docker/docker_client.h"
+#include "engine/docker/docker_image.h"
+#include "engine/link/boxes.h"
+#include "engine/link/link.h"
 #include "loop/loop.h"
+#include "wire/docker_message.h"
 
 #define HELLO_WAIT_MS 20000
-#define BOXES_MAX 1024u
 
-static const struct
-{ /* core's limits that Docker may hold, by cay-docker's own bits; the rest are cay-init's */
-        unsigned core, wire;
-} limit_bits[] = {
-        { CAY_LIMIT_BIT(memory_bytes), DOCKER_LIMIT_MEMORY },
-        { CAY_LIMIT_BIT(swap_bytes), DOCKER_LIMIT_SWAP },
-        { CAY_LIMIT_BIT(cpu_milli), DOCKER_LIMIT_CPUS },
-        { CAY_LIMIT_BIT(pids), DOCKER_LIMIT_PIDS },
-        { CAY_LIMIT_BIT(disk_bytes), DOCKER_LIMIT_DISK },
-        { CAY_LIMIT_BIT(inodes), DOCKER_LIMIT_INODES },
+/* Where Docker is, and the image of a run; nothing else of the caller's environment. */
+static const char *const variables[] = { "DOCKER_HOST=", "DOCKER_TLS_VERIFY=", "DOCKER_CERT_PATH=",
+                                         "CAY_DOCKER_IMAGE=", NULL };
+
+static const struct engine_link_kind broker = {
+        .program = "cay-docker",
+        .who = "cay-docker",
+        .variables = variables,
+        .magic = DOCKER_WIRE_MAGIC,
+        .request_size = sizeof(struct docker_request),
+        .answer_size = sizeof(struct docker_answer),
+        .fd = DOCKER_FRONT_FD,
+        .close_ms = 30000,
 };
 
-#define ALWAYS_HELD                                                                                          \
-        (CAY_LIMIT_BIT(files) | CAY_LIMIT_BIT(output_bytes) | CAY_LIMIT_BIT(wall_ms) |                       \
-         CAY_LIMIT_BIT(cpu_time_ms))
-
-struct known { /* a box there is */
-        char id[CAY_NAME_MAX + 1];
-        bool live, kept;
-};
+static_assert(offsetof(struct docker_answer, text) == offsetof(struct engine_link_answer, text) &&
+                      sizeof(struct docker_answer) <= ENGINE_LINK_ANSWER_MAX &&
+                      DOCKER_TEXT == ENGINE_LINK_TEXT,
+              "as every link's answers begin");
+static_assert(DOCKER_LIMIT_MEMORY == (int)ENGINE_LIMIT_MEMORY &&
+                      DOCKER_LIMIT_SWAP == (int)ENGINE_LIMIT_SWAP &&
+                      DOCKER_LIMIT_CPUS == (int)ENGINE_LIMIT_CPUS &&
+                      DOCKER_LIMIT_PIDS == (int)ENGINE_LIMIT_PIDS &&
+                      DOCKER_LIMIT_DISK == (int)ENGINE_LIMIT_DISK &&
+                      DOCKER_LIMIT_INODES == (int)ENGINE_LIMIT_INODES,
+              "as every link calls them");
 
 struct cay_engine_docker {
         struct cay_engine engine;
         struct cay_loop *loop;
-        struct docker_client client;
-        struct docker_ask hello;
+        struct engine_link link;
+        struct engine_call hello;
         bool greeted, away;
         struct cay_error refused, away_why;
         unsigned can_hold; /* wire bits */
-        void (*gone)(void *ctx, const char *id);
-        void *gone_ctx;
-        unsigned rows;
-        struct known known[BOXES_MAX]; /* id "": free */
+        struct engine_boxes boxes;
 };
 
 struct call { /* one request for one job; freed with its answer */
-        struct docker_ask ask;
+        struct engine_call call;
         struct cay_engine_docker *e;
         struct cay_engine_box *box; /* borrowed; may be NULL */
         struct cay_job *job;
         uint32_t type;
-        bool keeps;
 };
 
 static struct cay_engine_docker *self(struct cay_engine *e)
@@ -63,100 +66,45 @@ static struct cay_engine_docker *self(struct cay_engine *e)
         return cay_container_of(e, struct cay_engine_docker, engine);
 }
 
-static unsigned from_wire(unsigned wire)
+static const struct docker_answer *whole(const struct engine_link_answer *a)
 {
-        unsigned core = 0;
-
-        for (unsigned i = 0; i < CAY_COUNT(limit_bits); i++)
-                core |= wire & limit_bits[i].wire ? limit_bits[i].core : 0;
-        return core;
+        return (const void *)a;
 }
 
-static unsigned to_wire(unsigned core)
+static void on_hello(struct engine_call *call, const struct engine_link_answer *a)
 {
-        unsigned wire = 0;
-
-        for (unsigned i = 0; i < CAY_COUNT(limit_bits); i++)
-                wire |= core & limit_bits[i].core ? limit_bits[i].wire : 0;
-        return wire;
-}
-
-static struct known *find(struct cay_engine_docker *e, const char *id)
-{
-        for (unsigned i = 0; i < e->rows; i++)
-                if (strcmp(e->known[i].id, id) == 0)
-                        return &e->known[i];
-        return NULL;
-}
-
-static void note(struct cay_engine_docker *e, const char *id, bool live, bool kept)
-{
-        struct known *k = find(e, id);
-        unsigned i = 0;
-
-        if (!k) {
-                while (i < e->rows && e->known[i].id[0])
-                        i++;
-                if (i == BOXES_MAX)
-                        return; /* cay-docker will refuse it */
-                if (i == e->rows)
-                        e->rows++;
-                k = &e->known[i];
-                cay_str_copy(k->id, sizeof(k->id), id);
-        }
-        k->live = live;
-        k->kept = kept;
-}
-
-static void forget(struct cay_engine_docker *e, const char *id)
-{
-        struct known *k = find(e, id);
-
-        if (k)
-                k->id[0] = '\0';
-}
-
-static void on_hello(struct docker_ask *ask, const struct docker_answer *a)
-{
-        struct cay_engine_docker *e = cay_container_of(ask, struct cay_engine_docker, hello);
+        struct cay_engine_docker *e = cay_container_of(call, struct cay_engine_docker, hello);
 
         e->greeted = true;
         if (!a) {
                 cay_fail(&e->refused, CAY_UNAVAILABLE, "cay-docker ended before it answered");
-        } else if (a->code != CAY_OK) {
-                e->refused.code = (enum cay_code)(a->code < CAY_CODE_COUNT ? a->code : CAY_INTERNAL);
-                snprintf(e->refused.msg, sizeof(e->refused.msg), "%s", a->text);
-        } else {
-                e->can_hold = a->hello.can_hold;
+                return;
         }
+        engine_link_read_error(&e->link, a, &e->refused);
+        if (a->code == CAY_OK)
+                e->can_hold = whole(a)->hello.can_hold;
 }
 
-static void on_news(struct docker_client *c, const struct docker_answer *a)
+static void on_unasked(struct engine_link *l, const struct engine_link_answer *a)
 {
-        struct cay_engine_docker *e = cay_container_of(c, struct cay_engine_docker, client);
+        struct cay_engine_docker *e = cay_container_of(l, struct cay_engine_docker, link);
         char id[CAY_NAME_MAX + 1];
 
         if (a->type == DOCKER_daemon) {
-                e->away = a->daemon.away;
+                e->away = whole(a)->daemon.away;
                 cay_fail(&e->away_why, CAY_UNAVAILABLE, "%s", a->text);
         } else if (a->type == DOCKER_box_gone) {
-                snprintf(id, sizeof(id), "%.*s", CAY_NAME_MAX, a->box.id);
-                if (e->gone && find(e, id))
-                        e->gone(e->gone_ctx, id);
+                snprintf(id, sizeof(id), "%.*s", CAY_NAME_MAX, whole(a)->box.id);
+                if (engine_boxes_find(&e->boxes, id))
+                        engine_boxes_tell_gone(&e->boxes, id);
         }
 }
 
 /* Containers live on without cay-docker: a keeper starts the next one, which finds them. Without a keeper nobody reaches them again. */
-static void on_lost(struct docker_client *c)
+static void on_lost(struct engine_link *l)
 {
-        struct cay_engine_docker *e = cay_container_of(c, struct cay_engine_docker, client);
-
-        if (c->pid == 0)
-                return;
-        for (unsigned i = 0; i < e->rows; i++)
-                if (e->known[i].id[0] && e->known[i].live && e->gone)
-                        e->gone(e->gone_ctx, e->known[i].id);
-        e->rows = 0;
+        if (l->pid != 0)
+                engine_boxes_lose_all(&cay_container_of(l, struct cay_engine_docker, link)->boxes);
 }
 
 static struct cay_engine_docker *make(const struct cay_engine_env *env, struct cay_error *err)
@@ -168,63 +116,49 @@ static struct cay_engine_docker *make(const struct cay_engine_env *env, struct c
                 return NULL;
         }
         e->engine.ops = &cay_engine_docker_ops;
-        e->engine.caps = CAY_ENGINE_CAN_KEEP;
+        e->engine.caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE;
         e->loop = env->loop;
-        e->client.on_news = on_news;
-        e->client.on_lost = on_lost;
+        e->link = (struct engine_link){ .kind = &broker, .on_unasked = on_unasked, .on_lost = on_lost };
         e->hello.on_answer = on_hello;
         return e;
-}
-
-struct list_ask {
-        struct docker_ask ask;
-        struct docker_answer answer;
-        bool answered;
-};
-
-static void on_listed(struct docker_ask *ask, const struct docker_answer *a)
-{
-        struct list_ask *l = cay_container_of(ask, struct list_ask, ask);
-
-        l->answered = a != NULL;
-        if (a)
-                l->answer = *a;
 }
 
 /* What fronts before us made: asked for one by one, at start-up. */
 static int learn_boxes(struct cay_engine_docker *e, struct cay_error *err)
 {
-        struct list_ask l = { .ask.on_answer = on_listed };
+        struct engine_ask_now now = { 0 };
+        struct docker_answer a = { 0 };
 
-        for (unsigned i = 0; i < BOXES_MAX; i++) {
-                struct docker_request req = { .type = DOCKER_box_list, .list.from = l.answer.list.next };
+        for (unsigned i = 0; i < ENGINE_BOXES_MAX; i++) {
+                struct docker_request req = { .type = DOCKER_box_list, .list.from = a.list.next };
 
-                l.answered = false;
-                docker_client_send(&e->client, &l.ask, &req, -1);
-                docker_client_await(&e->client, &l.ask, HELLO_WAIT_MS);
-                if (!l.answered) {
-                        docker_client_forget(&e->client, &l.ask);
-                        return cay_fail(err, CAY_UNAVAILABLE, "cay-docker does not tell its sandboxes");
-                }
-                l.answer.list.id[CAY_NAME_MAX] = '\0';
-                if (l.answer.list.id[0] == '\0')
+                if (engine_link_ask_now(&e->link, &now, &req, HELLO_WAIT_MS, err) < 0)
+                        return cay_wrap(err, "ask for the sandboxes there are");
+                a = *whole(&now.answer);
+                a.list.id[CAY_NAME_MAX] = '\0';
+                if (a.list.id[0] == '\0')
                         break;
-                note(e, l.answer.list.id, l.answer.list.live, l.answer.list.kept);
+                engine_boxes_note(&e->boxes, a.list.id, a.list.live, a.list.kept);
         }
         return 0;
 }
 
-static int greet(struct cay_engine_docker *e, struct cay_error *err)
+/* Closes and frees the engine where it fails. */
+static int greet(struct cay_engine_docker *e, struct cay_engine **ret, struct cay_error *err)
 {
         struct docker_request hello = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
 
-        docker_client_send(&e->client, &e->hello, &hello, -1);
-        docker_client_await(&e->client, &e->hello, HELLO_WAIT_MS);
+        engine_link_ask(&e->link, &e->hello, &hello, NULL, 0);
+        engine_link_await(&e->link, &e->hello, HELLO_WAIT_MS);
         if (!e->greeted)
                 cay_fail(&e->refused, CAY_TIMEOUT, "cay-docker does not answer");
-        if (e->refused.code == CAY_OK && learn_boxes(e, &e->refused) == 0)
+        if (e->refused.code == CAY_OK && learn_boxes(e, &e->refused) == 0) {
+                *ret = &e->engine;
                 return 0;
+        }
         *err = e->refused;
+        engine_link_close(&e->link);
+        free(e);
         return -1;
 }
 
@@ -234,68 +168,44 @@ static int docker_open(const struct cay_engine_env *env, struct cay_engine **ret
 
         if (!e)
                 return -1;
-        if (docker_client_open(env->loop, &e->client, env->program_dir, err) < 0) {
-                free(e);
-                return -1;
-        }
-        if (greet(e, err) < 0) {
-                docker_client_close(&e->client);
-                free(e);
-                return -1;
-        }
-        *ret = &e->engine;
-        return 0;
+        if (engine_link_open(&e->link, env->loop, env->program_dir, err) == 0)
+                return greet(e, ret, err);
+        free(e);
+        return -1;
 }
 
 int cay_engine_docker_open_link_take(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
                                      struct cay_error *err)
 {
         struct cay_engine_docker *e = make(env, err);
-        int r;
 
         if (!e) {
                 close(sock);
                 return -1;
         }
-        r = docker_client_open_link_take(env->loop, &e->client, sock);
-        if (r < 0) {
-                free(e);
-                return cay_fail_sys(err, CAY_INTERNAL, r, "watch cay-docker's socket");
-        }
-        if (greet(e, err) < 0) {
-                docker_client_close(&e->client);
-                free(e);
-                return -1;
-        }
-        *ret = &e->engine;
-        return 0;
+        if (engine_link_open_take(&e->link, env->loop, sock, err) == 0)
+                return greet(e, ret, err);
+        free(e);
+        return -1;
 }
 
 static int docker_close(struct cay_engine *engine)
 {
+        bool live;
         int r;
 
         if (!engine)
                 return 0;
-        r = docker_client_close(&self(engine)->client);
+        live = engine_boxes_has_live(&self(engine)->boxes);
+        r = engine_link_close(&self(engine)->link);
         free(self(engine));
-        return r;
+        return r == -ECHILD ? -(int)live
+                            : r; /* how it ended is not known, but whether there was work left is */
 }
 
 static unsigned docker_can_hold(struct cay_engine *engine)
 {
-        return from_wire(self(engine)->can_hold) | ALWAYS_HELD;
-}
-
-static void answer_to_error(const struct docker_answer *a, struct cay_error *ret)
-{
-        if (!a) {
-                cay_fail(ret, CAY_UNAVAILABLE, "cay-docker is gone");
-                return;
-        }
-        ret->code = (enum cay_code)(a->code < CAY_CODE_COUNT ? a->code : CAY_INTERNAL);
-        ret->sys = a->sys;
-        snprintf(ret->msg, sizeof(ret->msg), "%s", a->text);
+        return engine_limits_from_wire(self(engine)->can_hold) | engine_limits_by_init();
 }
 
 static void take_stats(struct cay_engine_box *box, const struct docker_stats *s)
@@ -307,25 +217,35 @@ static void take_stats(struct cay_engine_box *box, const struct docker_stats *s)
                                                 .cpu_us = s->cpu_us };
 }
 
-static void on_answer(struct docker_ask *ask, const struct docker_answer *a)
+static void take_ports(struct cay_engine_box *box, const struct docker_answer *a)
 {
-        struct call *c = cay_container_of(ask, struct call, ask);
+        box->port_count = a->box.port_count < CAY_SPEC_PORTS_MAX ? a->box.port_count : CAY_SPEC_PORTS_MAX;
+        for (unsigned i = 0; i < box->port_count; i++)
+                box->ports[i] = (struct cay_spec_port){ .inside = a->box.ports[i].inside,
+                                                        .host = a->box.ports[i].host };
+}
+
+static void on_answer(struct engine_call *call, const struct engine_link_answer *a)
+{
+        struct call *c = cay_container_of(call, struct call, call);
         bool links = c->type == DOCKER_box_make || c->type == DOCKER_box_link;
+        struct engine_boxes *boxes = &c->e->boxes;
+        struct engine_known *known = c->box ? engine_boxes_find(boxes, c->box->id) : NULL;
         struct cay_error err = { 0 };
 
-        answer_to_error(a, &err);
+        engine_link_read_error(&c->e->link, a, &err);
         if (err.code == CAY_OK && links) {
-                c->box->skipped = from_wire(a->box.skipped);
-                c->box->kept = a->box.kept;
-                note(c->e, c->box->id, true, a->box.kept);
+                c->box->skipped = engine_limits_from_wire(whole(a)->box.skipped);
+                c->box->kept = whole(a)->box.kept;
+                take_ports(c->box, whole(a));
+                engine_boxes_note(boxes, c->box->id, true, c->box->kept);
         } else if (err.code == CAY_OK && c->box) {
-                take_stats(c->box, &a->box.stats);
+                take_stats(c->box, &whole(a)->box.stats);
         }
-        if (err.code == CAY_OK && c->type == DOCKER_box_stop && find(c->e, c->box->id) &&
-            find(c->e, c->box->id)->kept)
-                note(c->e, c->box->id, false, true);
+        if (err.code == CAY_OK && c->type == DOCKER_box_stop && known && known->kept)
+                known->live = false;
         else if (c->box && (c->type == DOCKER_box_drop || (c->type == DOCKER_box_stop && err.code == CAY_OK)))
-                forget(c->e, c->box->id);
+                engine_boxes_forget(boxes, c->box->id);
         if (links && err.code != CAY_OK && c->box->link_fd >= 0)
                 close(cay_take_fd(c->box->link_fd));
         cay_job_finish(cay_loop_jobs(c->e->loop), c->job, err.code != CAY_OK ? &err : NULL);
@@ -348,22 +268,22 @@ static void ask(struct cay_engine_docker *e, struct docker_request *req, struct 
                 finish(e, job, &err);
                 return;
         }
-        c->ask.on_answer = on_answer;
+        c->call.on_answer = on_answer;
         c->e = e;
         c->box = box;
         c->job = job;
         c->type = req->type;
-        docker_client_send(&e->client, &c->ask, req, fd);
+        engine_link_ask(&e->link, &c->call, req, &fd, fd >= 0 ? 1 : 0);
 }
 
 /* What this engine cannot give is refused before anything is made. */
 static int check(struct cay_engine_docker *e, const struct cay_spec *spec, struct cay_error *err)
 {
-        const struct known *k;
+        const struct engine_known *k;
 
         if (cay_spec_check(spec, err) < 0)
                 return -1;
-        k = find(e, spec->id);
+        k = engine_boxes_find(&e->boxes, spec->id);
         if (k && !(spec->go_on && k->kept && !k->live))
                 return cay_fail(err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);
         if (spec->template_kind != CAY_TEMPLATE_HOST)
@@ -385,12 +305,48 @@ static int put_word(char *ret, size_t size, const char *text, const char *what, 
         return 0;
 }
 
+/* Name and value one after the other, each with its NUL; one NUL more ends them. */
+static int put_labels(const struct cay_spec *spec, struct docker_plan *p, struct cay_error *err)
+{
+        size_t at = 0;
+
+        for (unsigned i = 0; i < spec->label_count * 2; i++) {
+                size_t len = strlen(spec->labels[i]) + 1;
+
+                if (len >= sizeof(p->labels) - at)
+                        return cay_fail(err, CAY_INVALID, "labels: at most %zu bytes all together",
+                                        sizeof(p->labels) - 2);
+                memcpy(p->labels + at, spec->labels[i], len);
+                at += len;
+        }
+        return 0;
+}
+
+static int put_extras(const struct cay_spec *spec, struct docker_plan *p, struct cay_error *err)
+{
+        p->network = spec->bridge ? DOCKER_NETWORK_BRIDGE : DOCKER_NETWORK_NONE;
+        p->port_count = spec->port_count;
+        for (unsigned i = 0; i < spec->port_count; i++)
+                p->ports[i] =
+                        (struct docker_port){ .inside = spec->ports[i].inside, .host = spec->ports[i].host };
+        p->volume_count = spec->volume_count;
+        for (unsigned i = 0; i < spec->volume_count; i++) {
+                p->volumes[i].read_only = spec->volumes[i].read_only;
+                if (put_word(p->volumes[i].name, sizeof(p->volumes[i].name), spec->volumes[i].name, "volume",
+                             err) < 0 ||
+                    put_word(p->volumes[i].target, sizeof(p->volumes[i].target), spec->volumes[i].target,
+                             "a volume's place", err) < 0)
+                        return -1;
+        }
+        return put_labels(spec, p, err);
+}
+
 static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct cay_error *err)
 {
         const struct cay_limits *l = &spec->limits;
 
         cay_str_copy(p->id, sizeof(p->id), spec->id);
-        p->may_skip = to_wire(spec->may_skip);
+        p->may_skip = engine_limits_to_wire(spec->may_skip);
         p->test_off = spec->test_off;
         p->cpu_milli = (uint32_t)l->cpu_milli;
         p->memory_bytes = l->memory_bytes;
@@ -405,21 +361,15 @@ static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct c
                 p->workspace_root = spec->workspace_root - 1;
                 cay_str_copy(p->workspace_below, sizeof(p->workspace_below), spec->workspace_below);
         }
-        if (put_word(p->image, sizeof(p->image), spec->image, "image", err) < 0 ||
-            put_word(p->owner, sizeof(p->owner), spec->owner, "owner", err) < 0)
+        if (spec->image && strcmp(spec->image, CAY_IMAGE_BUILT) == 0)
+                p->flags |= DOCKER_PLAN_BUILT;
+        else if (put_word(p->image, sizeof(p->image), spec->image, "image", err) < 0)
                 return -1;
-        return put_word(p->template_name, sizeof(p->template_name), spec->template_name, "template", err);
-}
-
-static int make_link(struct cay_engine_box *box, int *ret_theirs, struct cay_error *err)
-{
-        int links[2];
-
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, links) < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the box link");
-        box->link_fd = links[0];
-        *ret_theirs = links[1];
-        return 0;
+        if (put_word(p->owner, sizeof(p->owner), spec->owner, "owner", err) < 0)
+                return -1;
+        if (put_word(p->template_name, sizeof(p->template_name), spec->template_name, "template", err) < 0)
+                return -1;
+        return put_extras(spec, p, err);
 }
 
 /* link_fd is there before the job is finished: frames sent now wait in the socket until the container's init is reached. */
@@ -433,15 +383,8 @@ static void docker_create(struct cay_engine *engine, const struct cay_spec *spec
 
         box->link_fd = -1;
         cay_str_copy(box->id, sizeof(box->id), spec->id);
-        if (check(e, spec, &err) < 0 || put_plan(spec, &req.plan, &err) < 0) {
-                finish(e, job, &err);
-                return;
-        }
-        if (getrandom(box->secret, sizeof(box->secret), 0) != (ssize_t)sizeof(box->secret))
-                cay_fail_sys(&err, CAY_INTERNAL, -errno, "make the box's secret");
-        else
-                make_link(box, &theirs, &err);
-        if (err.code != CAY_OK) {
+        if (check(e, spec, &err) < 0 || put_plan(spec, &req.plan, &err) < 0 ||
+            engine_box_make_secret(box, &err) < 0 || engine_box_open_link(box, &theirs, &err) < 0) {
                 finish(e, job, &err);
                 return;
         }
@@ -458,7 +401,7 @@ static void docker_relink(struct cay_engine *engine, struct cay_engine_box *box,
         int theirs = -1;
 
         cay_str_copy(req.box.id, sizeof(req.box.id), box->id);
-        if (make_link(box, &theirs, &err) < 0) {
+        if (engine_box_open_link(box, &theirs, &err) < 0) {
                 finish(self(engine), job, &err);
                 return;
         }
@@ -503,34 +446,51 @@ static void docker_stop(struct cay_engine *engine, struct cay_engine_box *box, s
 static int docker_list_kept(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx,
                             struct cay_error *err)
 {
-        struct cay_engine_docker *e = self(engine);
+        const struct engine_boxes *b = &self(engine)->boxes;
 
-        for (unsigned i = 0; i < e->rows; i++)
-                if (e->known[i].id[0] && e->known[i].kept)
-                        each(ctx, e->known[i].id);
+        for (unsigned i = 0; i < b->rows; i++)
+                if (b->known[i].id[0] && b->known[i].kept)
+                        each(ctx, b->known[i].id);
         return 0;
 }
 
 static void docker_on_gone(struct cay_engine *engine, void (*gone)(void *ctx, const char *id), void *ctx)
 {
-        self(engine)->gone = gone;
-        self(engine)->gone_ctx = ctx;
+        self(engine)->boxes.gone = gone;
+        self(engine)->boxes.gone_ctx = ctx;
 }
 
 static void docker_list(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx)
 {
-        struct cay_engine_docker *e = self(engine);
+        engine_boxes_each_live(&self(engine)->boxes, each, ctx);
+}
 
-        for (unsigned i = 0; i < e->rows; i++)
-                if (e->known[i].id[0] && e->known[i].live)
-                        each(ctx, e->known[i].id);
+static void docker_build(struct cay_engine *engine, struct cay_build *b, struct cay_job *job)
+{
+        docker_image_build(&self(engine)->link, self(engine)->loop, b, job);
+}
+
+static void docker_build_ears(struct cay_engine *engine, struct cay_build *b, enum cay_build_ears ears)
+{
+        docker_image_ears(b, ears);
+}
+
+static void docker_images(struct cay_engine *engine, struct cay_images *ret, struct cay_job *job)
+{
+        docker_image_list(&self(engine)->link, self(engine)->loop, ret, job);
+}
+
+static void docker_remove_image(struct cay_engine *engine, const char *template_name, struct cay_image *ret,
+                                struct cay_job *job)
+{
+        docker_image_remove(&self(engine)->link, self(engine)->loop, template_name, ret, job);
 }
 
 static int docker_health(struct cay_engine *engine, struct cay_error *err)
 {
         struct cay_engine_docker *e = self(engine);
 
-        if (e->client.sock < 0)
+        if (e->link.sock < 0)
                 return cay_fail(err, CAY_UNAVAILABLE, "cay-docker is gone");
         if (e->away) {
                 *err = e->away_why;
@@ -546,7 +506,7 @@ static void docker_trace(struct cay_engine *engine,
 
 const struct cay_engine_ops cay_engine_docker_ops = {
         .name = "docker",
-        .lacks = CAY_ENGINE_LACKS_USERS,
+        .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_COUNTS,
         .open = docker_open,
         .close = docker_close,
         .can_hold = docker_can_hold,
@@ -560,6 +520,10 @@ const struct cay_engine_ops cay_engine_docker_ops = {
         .destroy = docker_destroy,
         .on_gone = docker_on_gone,
         .list = docker_list,
+        .build = docker_build,
+        .build_ears = docker_build_ears,
+        .images = docker_images,
+        .image_remove = docker_remove_image,
         .health = docker_health,
         .trace = docker_trace,
 };

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon on the docker engine, with a real Docker of its own (docker/run): the same answers as native, whatever happens to Docker."""
 import concurrent.futures
+import contextlib
 import glob
+import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tarfile
+import tempfile
+import threading
 import time
 import unittest
 
@@ -40,8 +46,70 @@ def dockerd():
     return None
 
 
+def import_for_another_machine(name):
+    """The test's image once more, with another architecture in its configuration."""
+    saved = subprocess.run(["docker", "save", IMAGE], check=True, capture_output=True, timeout=60).stdout
+    changed = io.BytesIO()
+    with tarfile.open(fileobj=io.BytesIO(saved)) as old, tarfile.open(fileobj=changed, mode="w") as new:
+        config = json.load(old.extractfile("manifest.json"))[0]["Config"]
+        for member in old.getmembers():
+            data = old.extractfile(member).read() if member.isfile() else b""
+            if member.name == config:
+                data = json.dumps({**json.loads(data), "architecture": "s390x"}).encode()
+            elif member.name == "manifest.json":
+                data = json.dumps([{**json.loads(data)[0], "RepoTags": [name + ":latest"]}]).encode()
+            elif member.name == "repositories":
+                continue
+            member.size = len(data)
+            new.addfile(member, io.BytesIO(data))
+    subprocess.run(["docker", "load"], input=changed.getvalue(), check=True, capture_output=True, timeout=60)
+
+
 def docker_answers():
     return subprocess.run(["docker", "version"], capture_output=True, check=False, timeout=30).returncode == 0
+
+
+class Between:
+    """A unix socket in front of Docker's: does something when a request with this in its first line passes."""
+
+    def __init__(self, path, docker_path, mark, then):
+        self.path, self.docker_path, self.mark, self.then = path, docker_path, mark, then
+        self.listener = socket.socket(socket.AF_UNIX)
+
+    def __enter__(self):
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.join, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def join(self, one):
+        with contextlib.suppress(OSError), one, socket.socket(socket.AF_UNIX) as other:
+            other.connect(self.docker_path)
+            first = one.recv(65536)
+            if self.mark in first.split(b"\r\n", 1)[0]:
+                self.then()
+            other.sendall(first)
+            back = threading.Thread(target=self.pump, args=(other, one), daemon=True)
+            back.start()
+            self.pump(one, other)
+            back.join()
+
+    @staticmethod
+    def pump(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
 
 
 class OnDocker(unittest.TestCase):
@@ -55,12 +123,16 @@ class OnDocker(unittest.TestCase):
         cls.d.__exit__(None, None, None)
 
     def setUp(self):
-        self.assertEqual(containers(), [], "left by a test before")
+        self.assertEqual(containers(), [])
 
     def tearDown(self):
         for box in self.d.must(200, "GET", "/api/sandboxes")["sandboxes"]:
             self.d.ask("DELETE", f"/api/sandboxes/{box['sandbox_id']}")
-        wait_for("no container", lambda: not containers())
+        try:
+            wait_for("no container", lambda: not containers())
+        finally:  # a test that failed is one, not all that come after it
+            for one in containers():
+                docker("rm", "-f", one)
 
     def test_what_a_sandbox_is(self):
         d = self.d
@@ -102,11 +174,75 @@ class OnDocker(unittest.TestCase):
         other = d.make()
         self.assertEqual(d.run(other, "echo on")["stdout"], "on\n")
 
+    def test_two_filters(self):
+        """Docker's, made from the native engine's rows, around cay-init's own."""
+        d = self.d
+        box = d.make()
+        got = d.run(box, "grep -E '^Seccomp' /proc/self/status; unshare -n true; echo $?")
+        self.assertIn("Seccomp_filters:\t2", got["stdout"], got)
+        self.assertEqual(got["stdout"].split()[-1], "1", got)
+        options = json.loads(docker("inspect", f"cay-{box}"))[0]["HostConfig"]["SecurityOpt"]
+        profile = json.loads(next(o for o in options if o.startswith("seccomp=")).removeprefix("seccomp="))
+        allowed = {n for rule in profile["syscalls"] if rule["action"] == "SCMP_ACT_ALLOW" for n in rule["names"]}
+        self.assertEqual(profile["defaultAction"], "SCMP_ACT_ERRNO")
+        self.assertFalse(allowed & {"mount", "unshare", "setns", "bpf", "keyctl", "io_uring_setup", "clone3",
+                                    "kexec_load", "init_module", "perf_event_open", "userfaultfd", "reboot"})
+        self.assertLessEqual({"read", "openat", "execve", "clone"}, allowed)
+
     def test_images_that_cannot_be(self):
+        make = os.path.join(os.path.dirname(os.path.abspath(__file__)), "make_image")
+        import_for_another_machine("cay-other")
+        subprocess.run([make, "cay-entry", "--change", 'ENTRYPOINT ["/bin/false"]'], check=True, timeout=60)
+        subprocess.run("tar -c -T /dev/null | docker import - cay-empty", shell=True, check=True, capture_output=True,
+                       timeout=60)
         with Daemon(*FLAGS[:5], "not-there") as d:
             a = d.ask("POST", "/api/sandboxes", {})
             self.assertEqual(a.status, 404, a)
             self.assertIn(b"not-there", a.body)
+        with Daemon(*FLAGS[:5], "cay-other") as d:
+            a = d.ask("POST", "/api/sandboxes", {})
+            self.assertIn(a.status, (409, 422, 501), a)
+            self.assertIn(b"s390x", a.body)
+        with Daemon(*FLAGS[:5], "cay-empty") as d:  # nothing but what Cay brings: no shell, and it says so
+            box = d.make()
+            got = d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": "echo hi"})
+            self.assertTrue(got.status >= 400 or got.json["exit_code"] != 0, got)
+            self.assertIn(b"/bin/sh", got.body)
+            d.ask("DELETE", f"/api/sandboxes/{box}")
+        with Daemon(*FLAGS[:5], "cay-entry") as d:  # what the image would run, and what ends at once, is not run
+            box = d.make()
+            self.assertEqual(d.run(box, "echo hi")["stdout"], "hi\n")
+            d.ask("DELETE", f"/api/sandboxes/{box}")
+
+    def test_a_folder_swapped_behind_our_back(self):
+        """Between our look and Docker's mount the folder becomes a link to another: no command runs on that."""
+        with tempfile.TemporaryDirectory() as folder:
+            root, other, proxy = (os.path.join(folder, name) for name in ("root", "other", "proxy"))
+            for place, word in ((os.path.join(root, "ws"), "inside"), (other, "outside")):
+                os.makedirs(place)
+                with open(os.path.join(place, "mark"), "w", encoding="utf-8") as f:
+                    f.write(word)
+            for place in (folder, root):
+                os.chmod(place, 0o755)
+
+            def swap():
+                if swapping:
+                    os.rename(os.path.join(root, "ws"), os.path.join(root, "away"))
+                    os.symlink(other, os.path.join(root, "ws"))
+
+            swapping = []
+            with Between(proxy, FOLDER + "/sock", b"/containers/create", swap), Daemon(
+                    "--engine", "docker", "--docker-host", "unix://" + proxy, "--docker-images", IMAGE,
+                    "--workspace-roots", root) as d:
+                workspace = {"path": os.path.join(root, "ws"), "mode": "ro"}
+                box = d.make(workspace=workspace)
+                self.assertEqual(d.run(box, "cat mark")["stdout"], "inside")
+                d.ask("DELETE", f"/api/sandboxes/{box}")
+                swapping.append(True)
+                a = d.ask("POST", "/api/sandboxes", {"workspace": workspace})
+                self.assertGreaterEqual(a.status, 400, a)
+                self.assertIn(b"replaced", a.body)
+                self.assertEqual(d.must(200, "GET", "/api/sandboxes")["sandboxes"], [])
 
     def test_twenty_at_once(self):
         d = self.d
@@ -124,9 +260,14 @@ class OnDocker(unittest.TestCase):
         d = self.d
         box = d.make()
         d.run(box, "echo kept > f")
+        for owner, name in ((os.path.join(d.folder, "data"), "cay-ours"), ("somebody", "cay-theirs")):
+            docker("network", "create", "--label", "cay.id=left", "--label", f"cay.instance={owner}", name)
         for name in ("cay-front", "cay-docker"):
             os.kill(d.child(name), signal.SIGKILL)
             wait_for("the next one", lambda: self.try_run(box, "cat f") == "kept\n")
+        networks = ("network", "ls", "--filter", "label=cay.id", "--format", "{{.Name}}")
+        wait_for("what was left of ours", lambda: docker(*networks) == "cay-theirs\n")  # and nobody else's
+        docker("network", "rm", "cay-theirs")
 
     def try_run(self, box, command):
         try:
@@ -149,6 +290,21 @@ class OnDocker(unittest.TestCase):
         self.assertEqual(got["stdout"], "".join(f"{i}\n" for i in range(60)))  # no byte lost, none twice
         self.assertEqual(self.d.make() and d.run(box, "echo on")["stdout"], "on\n")
         os.unlink(os.path.join(FOLDER, "again"))
+
+
+class OneShot(unittest.TestCase):
+    """`cay run` on this Docker."""
+
+    def cay(self, *words):
+        full = {"PATH": os.environ["PATH"], "CAY_DOCKER_IMAGE": IMAGE, "DOCKER_HOST": os.environ["DOCKER_HOST"]}
+        return subprocess.run([CAY, "run", "--engine", "docker", "--allow-missing", "disk,inodes", "--", *words], env=full,
+                              capture_output=True, text=True, check=False, timeout=60)
+
+    def test_what_is_left_running_ends_with_it(self):
+        got = self.cay("sh", "-c", "sleep 1000 & echo out; echo err >&2; exit 4")
+        self.assertEqual((got.returncode, got.stdout), (4, "out\n"), got)
+        self.assertTrue(got.stderr.startswith("err\n"), got)
+        self.assertEqual(containers(), [])
 
 
 class OverTls(unittest.TestCase):

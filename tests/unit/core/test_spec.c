@@ -117,12 +117,74 @@ static void workspaces(void **state)
         }
 }
 
+static void ports(void **state)
+{
+        static const struct {
+                const char *text;
+                unsigned inside, host; /* 0: refused */
+        } rows[] = {
+                { "80", 80, 0 },      { "3000:80", 80, 3000 }, { "1024:65535", 65535, 1024 },
+                { "0", 0, 0 },        { "65536", 0, 0 },       { "1023:80", 0, 0 },
+                { ":80", 0, 0 },      { "3000:", 0, 0 },       { "", 0, 0 },
+                { "1:2:3", 0, 0 },    { "80/tcp", 0, 0 },      { "-1", 0, 0 },
+                { "99999999", 0, 0 }, { "99999999:80", 0, 0 }, { "0:80", 0, 0 },
+                { " 80", 0, 0 },
+        };
+
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                struct cay_error err = { 0 };
+                struct cay_spec_port p;
+                int r = cay_spec_parse_port(rows[i].text, &p, &err);
+
+                assert_int_equal(r, rows[i].inside > 0 ? 0 : -1);
+                assert_int_equal(err.code, rows[i].inside > 0 ? CAY_OK : CAY_INVALID);
+                if (r == 0) {
+                        assert_int_equal(p.inside, rows[i].inside);
+                        assert_int_equal(p.host, rows[i].host);
+                }
+        }
+}
+
+static void volumes(void **state)
+{
+        static const char *const bad[] = { "",         "data",    "data:",        "data:rel",
+                                           ":/x",      "Data:/x", "-a:/x",        "data:/x:rx",
+                                           "data:/x:", "../a:/x", "data:/x:ro:rw" };
+        char longest[CAY_NAME_MAX + CAY_SPEC_TARGET_MAX + 8];
+        struct cay_spec_volume_text v;
+        struct cay_error err = { 0 };
+
+        assert_int_equal(cay_spec_parse_volume("data:/x/y", &v, &err), 0);
+        assert_string_equal(v.name, "data");
+        assert_string_equal(v.target, "/x/y");
+        assert_false(v.read_only);
+        assert_int_equal(cay_spec_parse_volume("data:/x:ro", &v, &err), 0);
+        assert_string_equal(v.target, "/x");
+        assert_true(v.read_only);
+        assert_int_equal(cay_spec_parse_volume("data:/x:rw", &v, &err), 0);
+        assert_false(v.read_only);
+        for (unsigned i = 0; i < CAY_COUNT(bad); i++) {
+                err = (struct cay_error){ 0 };
+                assert_int_equal(cay_spec_parse_volume(bad[i], &v, &err), -1);
+                assert_int_equal(err.code, CAY_INVALID);
+        }
+        memset(longest, 'a', sizeof(longest));
+        memcpy(longest + CAY_NAME_MAX, ":/", 2);
+        longest[CAY_NAME_MAX + 1 + CAY_SPEC_TARGET_MAX] = '\0';
+        assert_int_equal(cay_spec_parse_volume(longest, &v, &err), 0);
+        assert_int_equal(strlen(v.target), CAY_SPEC_TARGET_MAX);
+        memcpy(longest + CAY_NAME_MAX + 1 + CAY_SPEC_TARGET_MAX, "a", 2);
+        assert_int_equal(cay_spec_parse_volume(longest, &v, &err), -1);
+        memset(longest, 'a', CAY_NAME_MAX + 1);
+        memcpy(longest + CAY_NAME_MAX + 1, ":/x", 4);
+        assert_int_equal(cay_spec_parse_volume(longest, &v, &err), -1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(checks),
-                cmocka_unit_test(templates),
-                cmocka_unit_test(workspaces),
+                cmocka_unit_test(checks), cmocka_unit_test(templates), cmocka_unit_test(workspaces),
+                cmocka_unit_test(ports),  cmocka_unit_test(volumes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

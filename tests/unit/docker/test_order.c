@@ -7,12 +7,14 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "docker/order.h"
+#include "docker/seccomp.h"
 #include "json/json_in.h"
 #include "tar/tar.h"
 #include "wire/init_config.h"
@@ -168,6 +170,7 @@ static void hostile_plans(void **state)
 static void folders(void **state)
 {
         char root[] = "/tmp/docker-order-XXXXXX", path[64], link[64];
+        struct stat st;
         struct docker_plan p = plan_of("folder");
         struct docker_order order;
 
@@ -182,6 +185,8 @@ static void folders(void **state)
         snprintf(p.workspace_below, sizeof(p.workspace_below), "in");
         assert_int_equal(check(&p, &order), CAY_OK);
         assert_string_equal(order.bind, path);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(order.bind_ino, st.st_ino);
         assert_hardened(&order);
         p.workspace_root = 1;
         assert_int_equal(check(&p, &order), CAY_DENIED);
@@ -209,6 +214,49 @@ static void folders(void **state)
         unlink(link);
         rmdir(path);
         rmdir(root);
+}
+
+static bool has_name(const struct cay_json_value *rule, const char *name)
+{
+        const struct cay_json_value *names = find(rule, "names", NULL);
+
+        for (size_t i = 0; i < cay_json_value_count(names); i++)
+                if (strcmp(cay_json_value_text(cay_json_value_at(names, i)), name) == 0)
+                        return true;
+        return false;
+}
+
+/* The same rows as on native: what those allow passes here, and nothing that they refuse but what cay-init itself needs. */
+static void the_filter(void **state)
+{
+        static const char *const refused[] = { "mount",  "unshare",    "setns",          "bpf",
+                                               "keyctl", "pivot_root", "io_uring_setup", "userfaultfd" };
+        const struct cay_json_value *rules, *allowed;
+        struct cay_error err = { 0 };
+        struct cay_json_in *doc = NULL;
+        struct cay_buf text;
+
+        cay_buf_init(&text, 65536);
+        assert_int_equal(docker_seccomp_put(&text), 0);
+        assert_memory_equal(cay_buf_data(&text), "seccomp=", 8);
+        cay_buf_drop(&text, 8);
+        assert_int_equal(cay_json_in_parse(cay_buf_data(&text), text.len, NULL, &doc, &err), 0);
+        assert_string_equal(cay_json_value_text(find(cay_json_in_root(doc), "defaultAction", NULL)),
+                            "SCMP_ACT_ERRNO");
+        rules = find(cay_json_in_root(doc), "syscalls", NULL);
+        assert_int_equal(cay_json_value_count(rules), 3);
+        allowed = cay_json_value_at(rules, 0);
+        assert_string_equal(cay_json_value_text(find(allowed, "action", NULL)), "SCMP_ACT_ALLOW");
+        assert_true(has_name(allowed, "read") && has_name(allowed, "execve") && has_name(allowed, "socket"));
+        assert_true(
+                has_name(allowed, "landlock_restrict_self")); /* init's own: the inner filter refuses it */
+        for (unsigned i = 0; i < CAY_COUNT(refused); i++)
+                assert_false(has_name(allowed, refused[i]));
+        assert_true(has_name(cay_json_value_at(rules, 1), "clone3"));
+        assert_int_equal(number(find(cay_json_value_at(rules, 1), "errnoRet", NULL)), ENOSYS);
+        assert_false(has_name(cay_json_value_at(rules, 1), "openat2"));
+        cay_json_in_free(doc);
+        cay_buf_done(&text);
 }
 
 static unsigned octal(const uint8_t *at)
@@ -261,7 +309,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_plain_plan),  cmocka_unit_test(limits_are_held_refused_or_skipped),
                 cmocka_unit_test(hostile_plans), cmocka_unit_test(folders),
-                cmocka_unit_test(the_archive),
+                cmocka_unit_test(the_archive),   cmocka_unit_test(the_filter),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

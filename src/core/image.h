@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images that engines build from templates' Dockerfiles: what is known of one, and a build under way. Plain values. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CAY_IMAGE_NAME 64
+#define CAY_IMAGE_ID 80
+#define CAY_IMAGE_CONTEXT 65
+#define CAY_IMAGE_TEXT 256
+#define CAY_IMAGE_BUILT                                                                                      \
+        "*built*" /* as spec->image: the one that was built of spec->template_name; no reference looks like it */
+
+enum cay_image_state {
+        CAY_IMAGE_STATE_NONE, /* was never built here */
+        CAY_IMAGE_STATE_BUILDING,
+        CAY_IMAGE_STATE_BUILT,
+        CAY_IMAGE_STATE_STALE,  /* it can be used; its files are others by now */
+        CAY_IMAGE_STATE_FAILED, /* the last build; one before it may have left an image, which can be used */
+        CAY_IMAGE_STATE_COUNT
+};
+
+struct cay_image {
+        char template_name[CAY_IMAGE_NAME];
+        enum cay_image_state state;
+        char id[CAY_IMAGE_ID];           /* "": there is none */
+        char context[CAY_IMAGE_CONTEXT]; /* hash of what it was built from */
+        uint64_t size_bytes;
+        int64_t built_s;
+        char step[CAY_IMAGE_TEXT], error[CAY_IMAGE_TEXT]; /* of the last build that failed */
+        bool up_to_date;                                  /* of a build: there was nothing to do */
+        unsigned dropped;                                 /* images that were removed */
+};
+
+struct cay_images { /* the caller's; rows has room for max */
+        struct cay_image *rows;
+        unsigned count, max;
+};
+
+enum cay_build_ears { CAY_BUILD_HEAR, CAY_BUILD_PAUSE, CAY_BUILD_LEAVE };
+
+struct cay_build { /* the caller's until the job is finished */
+        const char *template_name;
+        bool anew;    /* also when nothing has changed, and without a cache */
+        bool cancels; /* ends it when nobody hears its lines any more */
+        /* Its output, line by line, without their ends; never behind the job's end or CAY_BUILD_LEAVE. May be NULL. */
+        void (*on_line)(struct cay_build *b, const char *line, size_t len);
+        struct cay_image
+                image; /* filled with the job: a build that failed is an image in that state, and no error */
+        void *engine;  /* the adapter's, while it runs */
+};
+
+const char *cay_image_state_word(enum cay_image_state state); /* "none", "building"… */

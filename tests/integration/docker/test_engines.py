@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon with two engines, native and a real Docker of its own (docker/run): who makes what, and what becomes of each when the other,
+its helper, the front or the daemon goes."""
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serve"))
+from daemon import CAY, Daemon, wait_for  # noqa: E402
+from registry_file import Registry  # noqa: E402
+
+IMAGE = "cay-test:latest"
+FOLDER = os.path.dirname(os.environ["DOCKER_HOST"].removeprefix("unix://"))
+FLAGS = ("--docker-host", os.environ["DOCKER_HOST"], "--docker-images", IMAGE)
+REGISTRY = f"""containers:
+  plain:
+    host: true
+  boxed:
+    image: {IMAGE}
+  hosted:
+    host: true
+    engine: docker
+  bare:
+    host: true
+    engine: process
+"""
+
+
+def docker(*words):
+    return subprocess.run(["docker", *words], check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+def containers():
+    return docker("ps", "-aq", "--filter", "label=cay.id").split()
+
+
+def dockerd():
+    """Its pid as seen from here; it lives in namespaces of its own."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"dockerd") and (FOLDER + "/data").encode() in words:
+            return int(pid)
+    return None
+
+
+def try_run(d, box, command):
+    try:
+        a = d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": command})
+    except OSError:
+        return None
+    return a.json["stdout"] if a.status == 200 else None
+
+
+def ready(d):
+    try:
+        return d.ask("GET", "/api/health/ready").status == 200
+    except OSError:
+        return False
+
+
+def status(d, box):
+    return d.must(200, "GET", f"/api/sandboxes/{box}")
+
+
+def engines(d):
+    return {e["name"]: e for e in d.must(200, "GET", "/api/engines")["engines"]}
+
+
+@contextlib.contextmanager
+def begun(*words):
+    """A daemon that other words than the usual ones start."""
+    d = Daemon()
+    with open(os.path.join(d.folder, "out"), "wb") as out, open(os.path.join(d.folder, "err"), "ab") as err:
+        d.adopt(subprocess.Popen([*words, "--data", os.path.join(d.folder, "data")], stdout=out, stderr=err,
+                                 stdin=subprocess.DEVNULL))
+    try:
+        yield d
+    finally:
+        d.__exit__(*sys.exc_info())
+
+
+class Two(unittest.TestCase):
+    """One daemon with both, for all of these."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.registry = Registry(REGISTRY)
+        cls.d = Daemon("--engine", "auto", *FLAGS, "--registry", cls.registry.path).start()
+
+    @classmethod
+    def tearDownClass(cls):
+        print("the daemon's last words:\n" + cls.d.log()[-2500:])
+        cls.d.__exit__(None, None, None)
+        cls.registry.__exit__()
+
+    def tearDown(self):
+        for box in self.d.must(200, "GET", "/api/sandboxes")["sandboxes"]:
+            self.d.ask("DELETE", f"/api/sandboxes/{box['sandbox_id']}")
+        wait_for("no container", lambda: not containers())
+
+    def both(self):
+        """One sandbox of each, with a file and a command that goes on."""
+        d = self.d
+        boxes = [d.make(), d.make(engine="docker")]
+        for box, name in zip(boxes, ("native", "docker")):
+            self.assertEqual(status(d, box)["engine"], name)
+            d.run(box, f"echo {name} > f")
+        runs = [d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 600", "background": True})["exec_id"] for box in boxes]
+        return boxes, runs
+
+    def check_both(self, boxes, runs):
+        d = self.d
+        for box, run, name in zip(boxes, runs, ("native", "docker")):
+            wait_for(f"{name}'s files", lambda b=box, n=name: try_run(d, b, "cat f") == f"{n}\n")
+            self.assertEqual(d.must(200, "GET", f"/api/sandboxes/{box}/execs/{run}")["status"], "running")
+
+    def test_which_there_are(self):
+        got = engines(self.d)
+        self.assertEqual(list(got), ["native", "docker", "process"])
+        self.assertEqual([(e["available"], e["default"], e["up"]) for e in got.values()],
+                         [(True, True, True), (True, False, True), (False, False, False)])
+        self.assertIn("docker_host names", got["docker"]["chosen"])
+        self.assertIn("no isolation", got["process"]["why"])
+        self.assertIn("disk", got["native"]["limits"])
+        self.assertNotIn("disk", got["docker"]["limits"])
+        self.assertIn('engine runs engine=docker why="the setting engine is auto, and docker_host names one"', self.d.log())
+        self.assertIn(f"host={os.environ['DOCKER_HOST']}", self.d.log())
+
+    def test_who_makes_what(self):
+        d = self.d
+        self.assertEqual(status(d, d.make(engine="auto"))["engine"], "native")
+        self.assertEqual(status(d, d.make(template="plain"))["engine"], "native")
+        self.assertEqual(status(d, d.make(template="plain", engine="docker"))["engine"], "docker")
+        self.assertEqual(status(d, d.make(template="boxed"))["engine"], "docker")
+        self.assertEqual(status(d, d.make(template="hosted"))["engine"], "docker")
+        a = d.must(400, "POST", "/api/sandboxes", {"engine": "otter"})["error"]
+        self.assertIn("auto, native, docker, process", a["message"])
+        self.assertEqual(a["field"], "engine")
+        self.assertIn("no isolation", d.must(409, "POST", "/api/sandboxes", {"engine": "process"})["error"]["message"])
+        self.assertIn("for the engine docker",
+                      d.must(409, "POST", "/api/sandboxes", {"template": "boxed", "engine": "native"})["error"]["message"])
+        bare = d.must(200, "GET", "/api/templates/bare")
+        self.assertTrue(not bare["available"] and "no isolation" in bare["why"], bare)
+        got = d.must(200, "POST", "/api/run", {"command": "cat /etc/passwd", "engine": "docker"})
+        self.assertIn("sandbox:x:1001", got["stdout"], got)
+        # What the one cannot is asked of that one: disks have no limit in Docker, and users are native's.
+        d.must(201, "POST", "/api/sandboxes", {"limits": {"disk": "32m"}})
+        self.assertNotEqual(d.ask("POST", "/api/sandboxes", {"limits": {"disk": "32m"}, "engine": "docker"}).status, 201)
+        box = d.make(engine="docker")
+        self.assertNotEqual(d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": "id", "user": "root"}).status, 200)
+
+    def test_front_and_helper_killed(self):
+        boxes, runs = self.both()
+        for name in ("cay-front", "cay-docker"):
+            pid = self.d.child(name)
+            os.kill(pid, signal.SIGKILL)
+            wait_for("another", lambda n=name, p=pid: self.d.child(n) != p)
+            self.check_both(boxes, runs)
+
+    def test_upgrade(self):
+        boxes, runs = self.both()
+        front = self.d.child("cay-front")
+        self.d.process.send_signal(signal.SIGUSR2)
+        wait_for("the new keeper", lambda: "upgraded version=" in self.d.log())
+        wait_for("the next front", lambda: self.d.child("cay-front") != front)
+        self.check_both(boxes, runs)
+        self.assertTrue(engines(self.d)["docker"]["available"])
+
+    def test_docker_away(self):
+        d = self.d
+        boxes, _ = self.both()
+        again, first = os.path.join(FOLDER, "again"), dockerd()
+        open(again, "w", encoding="utf-8").close()
+        os.kill(first, signal.SIGKILL)
+        second = wait_for("the next dockerd", lambda: dockerd() not in (None, first) and dockerd())
+        os.kill(second, signal.SIGSTOP)  # before it listens, and for as long as we look
+        try:
+            wait_for("the word of it", lambda: not engines(d)["docker"]["up"])
+            ready = d.must(200, "GET", "/api/health/ready")
+            self.assertEqual((ready["engine_up"], ready["engines_down"]), (True, ["docker"]))
+            self.assertEqual(d.run(boxes[0], "cat f")["stdout"], "native\n")
+            d.make()
+        finally:
+            os.kill(second, signal.SIGCONT)
+            os.unlink(again)
+        wait_for("Docker again", lambda: engines(d)["docker"]["up"])
+        wait_for("its sandbox", lambda: try_run(d, boxes[1], "cat f") == "docker\n")
+
+
+class Alone(unittest.TestCase):
+    def test_one_goes_and_comes_back(self):
+        with Daemon("--engine", "auto", *FLAGS) as d:
+            box = d.make(engine="docker")
+            d.run(box, "echo kept > f")
+            d.stop()
+            d.flags = ("--engine", "native")
+            d.start()
+            lost = status(d, box)
+            self.assertEqual((lost["status"], lost["cause"], lost["engine"]), ("error", "engine_lost", "docker"), lost)
+            self.assertIn("its engine is not available: docker: the setting engine is native", lost["cause_text"])
+            self.assertIn("not available", d.must(503, "DELETE", f"/api/sandboxes/{box}")["error"]["message"])
+            self.assertEqual(d.must(409, "POST", "/api/sandboxes", {"engine": "docker"})["error"]["field"], "engine")
+            self.assertEqual(len(containers()), 1)
+            d.run(d.make(), "true")
+            d.stop()
+            d.flags = ("--engine", "docker", *FLAGS)
+            d.start()
+            self.assertEqual(list(engines(d)), ["native", "docker", "process"])
+            self.assertEqual(d.run(box, "cat f")["stdout"], "kept\n")
+            d.must(200, "DELETE", f"/api/sandboxes/{box}")
+        self.assertEqual(containers(), [])
+
+    def test_a_helper_that_cannot_start(self):
+        with Daemon("--engine", "auto", "--docker-host", "tcp://127.0.0.1:1", "--docker-certs", FOLDER + "/none") as d:
+            got = engines(d)["docker"]
+            self.assertTrue(not got["available"] and "certificates" in got["why"], got)
+            self.assertEqual(d.run(d.make(), "echo on")["stdout"], "on\n")
+
+    def test_a_helper_that_keeps_falling(self):
+        """It is given up while the other engine works; an upgrade tries it again, and its sandbox is back."""
+        with Daemon("--engine", "auto", *FLAGS) as d:
+            boxes = [d.make(), d.make(engine="docker")]
+            for i in range(3):
+                pid, front = d.child("cay-docker"), d.child("cay-front")
+                os.kill(pid, signal.SIGKILL)
+                wait_for("the next front", lambda f=front: d.child("cay-front") != f and ready(d))
+                self.assertEqual("engine given up" in d.log(), i == 2)
+            self.assertEqual(d.run(boxes[0], "echo on")["stdout"], "on\n")
+            self.assertIn("again and again", engines(d)["docker"]["why"])
+            self.assertIn("again and again", status(d, boxes[1])["cause_text"])
+            d.process.send_signal(signal.SIGUSR2)
+            wait_for("its sandbox", lambda: try_run(d, boxes[1], "echo on") == "on\n")
+            self.assertEqual(d.run(boxes[0], "echo on")["stdout"], "on\n")
+            d.must(200, "DELETE", f"/api/sandboxes/{boxes[1]}")
+
+    def test_where_native_does_not_hold(self):
+        """An ordinary user without namespaces: Docker is what there is; with neither, the daemon says why."""
+        off = ["unshare", "-U", "--map-user=1001", "--map-group=1001", "--keep-caps", "sh", "-c",
+               'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"', "sh",
+               CAY, "serve", "--listen", "127.0.0.1:0", "--engine", "auto"]
+        with begun(*off, *FLAGS) as d:
+            self.assertEqual([(e["available"], e["default"]) for e in engines(d).values()],
+                             [(False, False), (True, True), (False, False)])
+            self.assertIn("max_user_namespaces", engines(d)["native"]["why"])
+            box = d.make()
+            self.assertEqual((status(d, box)["engine"], d.run(box, "id -u")["stdout"]), ("docker", "1001\n"))
+            front = d.child("cay-front")
+            d.process.send_signal(signal.SIGUSR2)  # there is no warden to be asked
+            wait_for("the next front", lambda: "upgraded version=" in d.log() and d.child("cay-front") != front)
+            wait_for("its sandbox", lambda: try_run(d, box, "echo on") == "on\n")
+            d.must(200, "DELETE", f"/api/sandboxes/{box}")
+        if os.path.exists("/var/run/docker.sock"):
+            return
+        env = {"PATH": os.environ["PATH"]}
+        got = subprocess.run([*off, "--data", FOLDER + "/none"], capture_output=True, text=True, check=False, timeout=60, env=env)
+        self.assertNotEqual(got.returncode, 0)
+        self.assertIn("native: user.max_user_namespaces=0", got.stderr)
+        self.assertIn("docker: none is named", got.stderr)
+
+    def test_settings_that_cannot_be(self):
+        for engine, words in (("process", "no isolation"), ("podman", "choose auto, native or docker")):
+            got = subprocess.run([CAY, "serve", "--data", FOLDER + "/none", "--engine", engine], capture_output=True,
+                                 text=True, check=False, timeout=60)
+            self.assertNotEqual(got.returncode, 0)
+            self.assertIn(words, got.stderr)
+            self.assertFalse(os.path.exists(FOLDER + "/none"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

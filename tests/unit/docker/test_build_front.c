@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds as a front that was taken over would ask for them: it can say the name of a template that the registry has, and that is all. The
+ * Docker is a child of this test that writes down what it is asked; what it is sent to build is looked into.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "sys/unix_socket.h"
+#include "wire/docker_message.h"
+
+#if defined(__x86_64__)
+#define ARCH "amd64"
+#else
+#define ARCH "arm64"
+#endif
+#define WAIT_MS 50000
+#define ID "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+#define SECRET "this stands outside of every folder"
+
+static struct {
+        char folder[40], socket[64], log[64], registry[64];
+        pid_t docker, broker;
+        int link;
+        uint32_t seq;
+} t;
+
+static const struct {
+        const char *request, *answer;
+} answers[] = {
+        { "GET /version", "{\"ApiVersion\":\"1.41\",\"MinAPIVersion\":\"1.12\",\"Arch\":\"" ARCH "\"}" },
+        { "GET /v1.41/info",
+          "{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,\"SwapLimit\":true,\"CpuCfsQuota\":true,"
+          "\"PidsLimit\":true,\"OSType\":\"linux\",\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
+        { "GET /v1.41/containers/json", "[]" },
+        { "GET /v1.41/networks", "[]" },
+        { "GET /v1.41/images/json", "[]" },
+        { "POST /v1.41/build", "{\"stream\":\"Step 1/1 : FROM x\\n\"}\n{\"aux\":{\"ID\":\"" ID "\"}}\n" },
+};
+
+static void answer(int fd, int log)
+{
+        static char bytes[1 << 20];
+        const char *end = NULL, *length;
+        size_t len = 0, want;
+        ssize_t n;
+
+        while (!end && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0) {
+                bytes[len += (size_t)n] = '\0';
+                end = strstr(bytes, "\r\n\r\n");
+        }
+        if (!end)
+                return;
+        length = strcasestr(bytes, "content-length: ");
+        want = (size_t)(end + 4 - bytes) + (length && length < end ? strtoul(length + 16, NULL, 10) : 0);
+        while (len < want && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0)
+                bytes[len += (size_t)n] = '\0';
+        if (strncmp(bytes, "GET /v1.41/events", 17) == 0) {
+                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                return;
+        }
+        if (strncmp(bytes, "GET ", 4) != 0)
+                assert_true(write(log, bytes, len) == (ssize_t)len);
+        for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+                if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
+                        dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n%s", answers[i].answer);
+                        close(fd);
+                        return;
+                }
+        }
+        dprintf(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+        close(fd);
+}
+
+static void start_docker(void)
+{
+        struct sockaddr_un name = { .sun_family = AF_UNIX };
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        memcpy(name.sun_path, t.socket, sizeof(t.socket));
+        assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
+        assert_int_equal(listen(listener, 64), 0);
+        t.docker = fork();
+        if (t.docker == 0) {
+                int log = open(t.log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+
+                for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
+                        answer(fd, log);
+                _exit(0);
+        }
+        close(listener);
+}
+
+static void start_broker(void)
+{
+        char path[512], host[80];
+        int socks[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
+        snprintf(host, sizeof(host), "unix://%s", t.socket);
+        t.broker = fork();
+        if (t.broker == 0) {
+                dup2(open("/dev/null", O_WRONLY), 2);
+                dup2(socks[1], 3);
+                execl(path, path, "--host", host, "--image", "img", "--instance", "unit", "--registry",
+                      t.registry, NULL);
+                _exit(127);
+        }
+        close(socks[1]);
+        t.link = socks[0];
+        t.seq = 0;
+}
+
+static void put(const char *name, const char *text)
+{
+        char path[128];
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/%s", t.folder, name);
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+        assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+        close(fd);
+}
+
+static void make_folders(void)
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/reg", t.folder);
+        assert_int_equal(mkdir(path, 0755), 0);
+        snprintf(path, sizeof(path), "%s/reg/box", t.folder);
+        assert_int_equal(mkdir(path, 0755), 0);
+        put("secret", SECRET);
+        put("reg/registry.yaml",
+            "containers:\n  box: {dockerfile: box/Dockerfile}\n  bad: {dockerfile: bad/Dockerfile}\n"
+            "  plain: {host: true}\n");
+        put("reg/box/Dockerfile", "FROM img\n");
+        snprintf(path, sizeof(path), "%s/reg/bad", t.folder); /* a way out, for whoever follows links */
+        assert_int_equal(symlink("..", path), 0);
+        put("Dockerfile", "FROM img\n");
+        snprintf(path, sizeof(path), "%s/reg/box/link", t.folder);
+        assert_int_equal(symlink("../../secret", path), 0);
+}
+
+static int set_up(void **state)
+{
+        (void)state;
+        snprintf(t.folder, sizeof(t.folder), "/tmp/docker-build-XXXXXX");
+        assert_non_null(mkdtemp(t.folder));
+        snprintf(t.socket, sizeof(t.socket), "%s/sock", t.folder);
+        snprintf(t.log, sizeof(t.log), "%s/log", t.folder);
+        snprintf(t.registry, sizeof(t.registry), "%s/reg/registry.yaml", t.folder);
+        make_folders();
+        start_docker();
+        start_broker();
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        char command[80];
+
+        (void)state;
+        close(t.link);
+        kill(t.docker, SIGKILL);
+        waitpid(t.docker, NULL, 0);
+        kill(t.broker, SIGKILL);
+        waitpid(t.broker, NULL, 0);
+        snprintf(command, sizeof(command), "rm -rf %s", t.folder);
+        return system(command); /* NOLINT: a name of our own */
+}
+
+/* What was asked of the Docker besides questions; bytes of a body are in it. */
+static bool was_asked(const char *text)
+{
+        static char log[1 << 20];
+        int fd = open(t.log, O_RDONLY);
+        ssize_t n = fd >= 0 ? read(fd, log, sizeof(log)) : 0;
+
+        if (fd >= 0)
+                close(fd);
+        return n > 0 && memmem(log, (size_t)n, text, strlen(text)) != NULL;
+}
+
+static void say(struct docker_request *req, const int *fds, unsigned count)
+{
+        req->magic = DOCKER_WIRE_MAGIC;
+        req->size = sizeof(*req);
+        req->seq = ++t.seq;
+        assert_int_equal(sys_send_fds(t.link, req, sizeof(*req), fds, count, MSG_NOSIGNAL), sizeof(*req));
+}
+
+static bool hear(struct docker_answer *a)
+{
+        struct pollfd p = { .fd = t.link, .events = POLLIN };
+
+        do {
+                assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+                if (recv(t.link, a, sizeof(*a), 0) != (ssize_t)sizeof(*a))
+                        return false;
+        } while (a->seq == 0);
+        return true;
+}
+
+static void greet(void)
+{
+        struct docker_request req = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
+        struct docker_answer a;
+
+        say(&req, NULL, 0);
+        assert_true(hear(&a));
+        assert_int_equal(a.code, CAY_OK);
+}
+
+/* A build; its lines are left in `lines`. */
+static struct docker_answer build(const void *name, size_t len, unsigned flags, char *lines, size_t size)
+{
+        struct docker_request req = { .type = DOCKER_image_build, .image.flags = flags };
+        struct docker_answer a;
+        size_t at = 0;
+        int socks[2];
+        ssize_t n;
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        memcpy(req.image.name, name, len);
+        say(&req, &socks[1], 1);
+        close(socks[1]);
+        assert_true(hear(&a));
+        while (size > 0 && at + 1 < size && (n = recv(socks[0], lines + at, size - 1 - at, MSG_DONTWAIT)) > 0)
+                at += (size_t)n;
+        if (size > 0)
+                lines[at] = '\0';
+        close(socks[0]);
+        return a;
+}
+
+static void test_names(void **state)
+{
+        static const struct {
+                const char *name;
+                unsigned flags, code;
+        } rows[] = {
+                { "../box", 0, CAY_INVALID },
+                { "box/Dockerfile", 0, CAY_INVALID },
+                { "", 0, CAY_INVALID },
+                { "/etc", 0, CAY_INVALID },
+                { "box&privileged=1", 0, CAY_INVALID },
+                { "Box", 0, CAY_INVALID },
+                { "box", 4, CAY_INVALID },
+                { "none", 0, CAY_NOT_FOUND },
+                { "plain", 0, CAY_CONFLICT },
+        };
+        char endless[DOCKER_WORD];
+
+        (void)state;
+        greet();
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                assert_int_equal(build(rows[i].name, strlen(rows[i].name), rows[i].flags, NULL, 0).code,
+                                 rows[i].code);
+        memset(endless, 'a', sizeof(endless));
+        assert_int_equal(build(endless, sizeof(endless), 0, NULL, 0).code, CAY_INVALID);
+        assert_false(was_asked("/build"));
+}
+
+static void test_a_folder_that_leads_out(void **state)
+{
+        struct docker_answer a;
+
+        (void)state;
+        greet();
+        a = build("bad", 3, 0, NULL, 0);
+        assert_int_equal(a.code, CAY_OK);
+        assert_int_equal(a.image.state, DOCKER_IMAGE_FAILED);
+        assert_true(a.image.error[0] != '\0');
+        assert_false(was_asked("/build"));
+}
+
+static void test_what_docker_is_asked(void **state)
+{
+        struct docker_answer a;
+        char lines[1000];
+
+        (void)state;
+        greet();
+        a = build("box", 3, 0, lines, sizeof(lines));
+        assert_int_equal(a.code, CAY_OK);
+        assert_string_equal(lines, "Step 1/1 : FROM x\n");
+        assert_true(was_asked("POST /v1.41/build?t=cay/box:"));
+        assert_true(was_asked("&pull=0&nocache=0&networkmode=none&memory="));
+        assert_true(was_asked("cay.instance%22:%22unit%22"));
+        assert_true(was_asked("FROM img\n"));
+        assert_true(was_asked("../../secret")); /* the link, as a link */
+        assert_false(was_asked(SECRET));
+        assert_false(was_asked("registry.yaml"));
+}
+
+/* A drop touches nothing that is not ours; a plan cannot name what was built by anything but its template. */
+static void test_others(void **state)
+{
+        struct docker_request req = { .type = DOCKER_image_drop };
+        struct docker_answer a;
+        int fd = open("/dev/null", O_RDONLY);
+
+        (void)state;
+        greet();
+        snprintf(req.image.name, sizeof(req.image.name), "box");
+        say(&req, NULL, 0);
+        assert_true(hear(&a));
+        assert_int_equal(a.code, CAY_NOT_FOUND);
+        assert_false(was_asked("DELETE"));
+        req = (struct docker_request){ .type = DOCKER_box_make, .plan.flags = DOCKER_PLAN_BUILT };
+        snprintf(req.plan.id, sizeof(req.plan.id), "x");
+        snprintf(req.plan.template_name, sizeof(req.plan.template_name), "../../x");
+        say(&req, &fd, 1);
+        assert_true(hear(&a));
+        assert_int_equal(a.code, CAY_INVALID);
+        snprintf(req.plan.template_name, sizeof(req.plan.template_name), "box");
+        say(&req, &fd, 1);
+        assert_true(hear(&a));
+        assert_int_equal(a.code, CAY_CONFLICT); /* not built */
+        assert_non_null(strstr(a.text, "cay template build box"));
+        snprintf(req.plan.image, sizeof(req.plan.image), "alien");
+        say(&req, &fd, 1);
+        assert_true(hear(&a));
+        assert_int_equal(a.code, CAY_INVALID);
+        assert_false(was_asked("create"));
+        req = (struct docker_request){ .type = DOCKER_image_build };
+        say(&req, NULL, 0); /* without a descriptor */
+        assert_false(hear(&a));
+        close(fd);
+}
+
+static void test_list(void **state)
+{
+        struct docker_request req = { .type = DOCKER_image_list };
+        struct docker_answer a;
+
+        (void)state;
+        greet();
+        say(&req, NULL, 0);
+        assert_true(hear(&a));
+        assert_string_equal(a.image.name, "box");
+        assert_int_equal(a.image.state, DOCKER_IMAGE_NONE);
+        req.list.from = 1;
+        say(&req, NULL, 0);
+        assert_true(hear(&a));
+        assert_string_equal(a.image.name, "bad");
+        assert_int_equal(a.image.state, DOCKER_IMAGE_FAILED);
+        req.list.from = UINT32_MAX;
+        say(&req, NULL, 0);
+        assert_true(hear(&a));
+        assert_string_equal(a.image.name, "");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_folder_that_leads_out, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_what_docker_is_asked, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_others, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
