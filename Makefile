@@ -23,7 +23,7 @@ define configure
 endef
 
 .PHONY: all help run demo test check check-style format tidy bench fuzz install uninstall deb clean
-.PHONY: test-vm test-vm-small soak soak-long
+.PHONY: test-images test-vm test-vm-small soak soak-long
 .PHONY: build build-check build-asan build-clang build-fuzz
 
 all: build
@@ -33,6 +33,7 @@ help:
 	@echo "make run          install what is missing, build, start the daemon and say how to use it (Ctrl-C ends it)"
 	@echo "make demo         the same for runs without a daemon: a few boxes at work"
 	@echo "make test         install what is missing, run every test (plain and sanitizer build)"
+	@echo "make test-images  builds images/sandbox on a Debian made here, and asks every tool in it for its version"
 	@echo "make test-vm      the tests on Debian's kernel with cgroup v2 alone, in qemu (test-vm-small: what CI runs of it)"
 	@echo "make check-style  formatting, layers, headers that stand alone"
 	@echo "make format       let clang-format decide"
@@ -93,6 +94,12 @@ test-vm:
 	@$(MAKE) --no-print-directory build-check
 	@scripts/test_vm all
 
+# build/images keeps the Debian that the image is built on.
+test-images:
+	@scripts/bootstrap build check images
+	@$(MAKE) --no-print-directory build-check
+	@scripts/test_images build/check
+
 test-vm-small:
 	@scripts/bootstrap build check vm
 	@$(MAKE) --no-print-directory build-check
@@ -116,6 +123,7 @@ bench:
 	@build/bench/bench --runs $(RUNS) build
 	@echo; build/bench/bench --as 4243 --only spawn,cay,bubblewrap,bare --runs $(RUNS) build
 	@echo; build/bench/bench_daemon --runs $(RUNS) --sandboxes $(SANDBOXES) build
+	@echo; scripts/with_dockerd build/bench/bench_docker build || [ $$? -eq 77 ]
 
 # Needs root. `around` compares the machine before and after.
 soak:

@@ -36,9 +36,7 @@ static void check_template(const struct cay_template *t, const struct cay_templa
 
 static void check_set(struct cay_registry *r, struct cay_notes *notes)
 {
-        const struct cay_registry_place place = {
-                .folder_fd = -1, .usr_fd = -1, .engines = "native", .networks = "none"
-        };
+        const struct cay_registry_place place = { .folder_fd = -1, .usr_fd = -1, .engines = "native" };
         const struct cay_template_set *set = cay_registry_set(r);
 
         cay_registry_look(r, &place, notes);
