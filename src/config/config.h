@@ -87,14 +87,14 @@ struct cay_config {
                 [CAY_CONFIG_KEY_COUNT]; /* owned: "cay.conf:12", "SANDBOX_MODE", "--data"; NULL for defaults */
 };
 
-struct cay_config_row {
-        const char *name; /* as in the file; as a variable: CAY_NAME; as a flag: --name with dashes */
+struct cay_config_row { /* texts in the row: pointers would have to be put right at every start of `cay` */
+        char name[24];  /* as in the file; as a variable: CAY_NAME; as a flag: --name with dashes */
         enum cay_config_kind kind;
         unsigned flags;
-        const char *def;
+        char def[24];
         uint64_t min, max; /* of numbers; bytes of texts; items of lists */
-        const char *env;   /* further variables, with blanks between */
-        const char *doc;
+        char env[48];      /* further variables, with blanks between */
+        char doc[160];
         size_t offset;
 };
 
@@ -138,7 +138,9 @@ void cay_config_url(const struct cay_config *c, unsigned port, char ret[CAY_CONF
 
 /* "key = value  # origin" lines in table order, secrets as (set); `docs`: and what each key is for. 0 or -errno. */
 int cay_config_print(const struct cay_config *c, bool docs, struct cay_buf *out);
-/* In the file's form with secrets, only what is not default: cay serve hands this to its own programs. Wipe it. */
+/* In the file's form with secrets and origins, only what is not default: cay serve hands this to its own programs. Wipe it. */
 int cay_config_write(const struct cay_config *c, struct cay_buf *out);
+/* The same again: every value with the source that it had. */
+int cay_config_read_written(struct cay_config *c, const char *text, size_t len, struct cay_error *err);
 /* One value as the file would have it (without quotes), appended. */
 int cay_config_value_text(const struct cay_config *c, enum cay_config_key key, struct cay_buf *out);

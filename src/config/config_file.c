@@ -15,6 +15,9 @@ struct file {
         unsigned line;
         unsigned seen[CAY_CONFIG_KEY_COUNT]; /* line, 0: not yet */
         char where[160];                     /* "name:line" */
+        bool handed;                         /* lines say where the next value came from (cay_config_write) */
+        enum cay_config_source source;       /* of the next value, and */
+        char origin[160];                    /* how it was called there */
 };
 
 static bool is_blank(char c)
@@ -74,14 +77,41 @@ static int read_plain(struct file *f, const char *at, const char *end, char *ret
         return 0;
 }
 
+/* "#@ flag --data": the next value's origin. What is not understood is a comment like others. */
+static void read_origin(struct file *f, const char *at, const char *end)
+{
+        for (unsigned i = 0; i < CAY_CONFIG_SOURCE_COUNT; i++) {
+                const char *word = cay_config_source_word((enum cay_config_source)i);
+                size_t len = strlen(word);
+
+                if ((size_t)(end - at) <= len || memcmp(at, word, len) != 0 || at[len] != ' ')
+                        continue;
+                f->source = (enum cay_config_source)i;
+                snprintf(f->origin, sizeof(f->origin), "%.*s", (int)(end - at - (ssize_t)len - 1),
+                         at + len + 1);
+        }
+}
+
+static int set_handed(struct file *f, int key, const char *value, struct cay_error *err)
+{
+        int r = cay_config_set(f->config, (enum cay_config_key)key, f->source,
+                               f->origin[0] ? f->origin : f->where, value, err);
+
+        f->source = CAY_CONFIG_FILE;
+        f->origin[0] = '\0';
+        return r;
+}
+
 static int set_key(struct file *f, int key, const char *value, struct cay_error *err)
 {
-        if (key == CAY_CONFIG_KEY_config)
+        if (key == CAY_CONFIG_KEY_config && !f->handed)
                 return cay_fail(err, CAY_INVALID, "%s: a file can't name another file", f->where);
         if (f->seen[key] > 0)
                 return cay_fail(err, CAY_INVALID, "%s: %s was set in line %u already", f->where,
                                 cay_config_rows[key].name, f->seen[key]);
         f->seen[key] = f->line;
+        if (f->handed)
+                return set_handed(f, key, value, err);
         return cay_config_set(f->config, (enum cay_config_key)key, CAY_CONFIG_FILE, f->where, value, err);
 }
 
@@ -94,6 +124,9 @@ static int read_line(struct file *f, const char *at, const char *end, struct cay
         if (end > at && end[-1] == '\r')
                 end--;
         name = skip_blanks(at, end);
+        if (f->handed && end - name > (ssize_t)strlen(CAY_CONFIG_ORIGIN) &&
+            memcmp(name, CAY_CONFIG_ORIGIN, strlen(CAY_CONFIG_ORIGIN)) == 0)
+                read_origin(f, name + strlen(CAY_CONFIG_ORIGIN), end);
         if (name == end || *name == '#')
                 return 0;
         name_end = name;
@@ -114,11 +147,9 @@ static int read_line(struct file *f, const char *at, const char *end, struct cay
         return r;
 }
 
-int cay_config_read_text(struct cay_config *c, const char *name, const char *text, size_t len,
-                         struct cay_error *err)
+static int read_text(struct file *f, const char *text, size_t len, struct cay_error *err)
 {
-        const char *at = text, *end = text + len;
-        struct file f = { .config = c, .name = name };
+        const char *at = text, *end = text + len, *name = f->name;
 
         if (len > CAY_CONFIG_FILE_MAX)
                 return cay_fail(err, CAY_INVALID, "%s: has %zu bytes: at most %u", name, len,
@@ -130,13 +161,28 @@ int cay_config_read_text(struct cay_config *c, const char *name, const char *tex
 
                 if (!stop)
                         stop = end;
-                f.line++;
-                snprintf(f.where, sizeof(f.where), "%.140s:%u", name, f.line);
-                if (read_line(&f, at, stop, err) < 0)
+                f->line++;
+                snprintf(f->where, sizeof(f->where), "%.140s:%u", name, f->line);
+                if (read_line(f, at, stop, err) < 0)
                         return -1;
                 at = stop + (stop < end);
         }
         return 0;
+}
+
+int cay_config_read_text(struct cay_config *c, const char *name, const char *text, size_t len,
+                         struct cay_error *err)
+{
+        struct file f = { .config = c, .name = name };
+
+        return read_text(&f, text, len, err);
+}
+
+int cay_config_read_written(struct cay_config *c, const char *text, size_t len, struct cay_error *err)
+{
+        struct file f = { .config = c, .name = "settings", .handed = true, .source = CAY_CONFIG_FILE };
+
+        return read_text(&f, text, len, err);
 }
 
 static int read_all(int fd, char *buf, size_t size, size_t *ret_len)

@@ -171,15 +171,26 @@ int cay_config_print(const struct cay_config *c, bool docs, struct cay_buf *out)
         return r;
 }
 
+/* A name of a file may have anything in it; a line is a line. */
+static int put_source(const struct cay_config *c, enum cay_config_key key, struct cay_buf *out)
+{
+        int r = cay_buf_printf(out, CAY_CONFIG_ORIGIN "%s ", cay_config_source_word(c->source[key]));
+
+        for (const char *at = c->where[key]; at && *at && r == 0; at++)
+                r = cay_buf_putc(out, (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at);
+        return r < 0 ? r : cay_buf_putc(out, '\n');
+}
+
 int cay_config_write(const struct cay_config *c, struct cay_buf *out)
 {
         int r = 0;
 
         for (unsigned key = 0; key < CAY_CONFIG_KEY_COUNT && r == 0; key++) {
-                if (c->source[key] == CAY_CONFIG_DEFAULT || cay_config_rows[key].kind == CAY_CONFIG_LISTEN ||
-                    key == CAY_CONFIG_KEY_config)
+                if (c->source[key] == CAY_CONFIG_DEFAULT || cay_config_rows[key].kind == CAY_CONFIG_LISTEN)
                         continue;
-                r = put_line(c, key, true, out);
+                r = put_source(c, key, out);
+                if (r == 0)
+                        r = put_line(c, key, true, out);
                 if (r == 0)
                         r = cay_buf_putc(out, '\n');
         }

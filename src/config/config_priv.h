@@ -4,6 +4,9 @@
 
 #include "config/config.h"
 
+#define CAY_CONFIG_ORIGIN                                                                                    \
+        "#@ " /* in what is handed over: a source and its name, of the value in the next line */
+
 /* The member of a key. */
 static inline void *cay_config_at(const struct cay_config *c, enum cay_config_key key)
 {

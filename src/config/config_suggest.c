@@ -67,7 +67,7 @@ int cay_config_unknown(const char *where, const char *what, const char *name, si
         if (!meant)
                 return cay_fail(err, CAY_INVALID, "%s: unknown %s '%s%.*s' ('cay config' lists them)", where,
                                 what, dash, shown, name);
-        snprintf(other, sizeof(other), "%s", meant);
+        snprintf(other, sizeof(other), "%.23s", meant);
         for (char *at = other; *dash && *at; at++) {
                 if (*at == '_')
                         *at = '-';

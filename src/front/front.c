@@ -14,8 +14,6 @@
 #include "dialect/containers/containers.h"
 #include "dialect/service/service_api.h"
 #include "dialect/ui/ui.h"
-#include "engine/docker/docker.h"
-#include "engine/native/native.h"
 #include "front/front_priv.h"
 #include "front/isolate.h"
 #include "json/json_in.h"
@@ -141,8 +139,9 @@ static void on_ready(struct cay_service *s, void *ctx)
         uint64_t expires_s;
 
         cay_log_info("ready",
-                     "adopted=%u lost=%u at_rest=%u removed=%u execs_adopted=%u execs_lost=%u unreadable=%u",
-                     r->adopted, r->lost, r->at_rest, r->removed, r->execs_adopted, r->execs_lost,
+                     "adopted=%u lost=%u at_rest=%u away=%u removed=%u execs_adopted=%u execs_lost=%u "
+                     "unreadable=%u",
+                     r->adopted, r->lost, r->at_rest, r->away, r->removed, r->execs_adopted, r->execs_lost,
                      r->unreadable);
         if (f->world.make_token(&f->world, "default", CAY_SCOPE_READ | CAY_SCOPE_EXEC,
                                 f->config.token_lifetime, ready.token, &expires_s, &err) < 0)
@@ -167,23 +166,23 @@ static const char *image_of(void *ctx, const char *name)
 {
         const struct cay_template *t = cay_template_find(((struct front *)ctx)->templates.use.set, name);
 
+        if (t && t->root == CAY_TEMPLATE_ROOT_DOCKERFILE)
+                return CAY_IMAGE_BUILT;
         return t && t->root == CAY_TEMPLATE_ROOT_IMAGE ? t->root_text : NULL;
 }
 
 static int open_templates(struct front *f, struct cay_error *err)
 {
         f->templates.path = f->config.registry;
-        f->templates.engines = f->engine->ops->name;
-        f->templates.networks = "none";
+        f->templates.engines = &f->engines;
         return cay_front_templates_start(&f->templates, CAY_HAND_KEEPER, err);
 }
 
 static int open_service(struct front *f, struct cay_error *err)
 {
         const struct cay_config *c = &f->config;
-        const struct cay_service_env env = {
+        struct cay_service_env env = {
                 .loop = f->loop,
-                .engine = f->engine,
                 .store = f->store,
                 .clock = &cay_store_system_clock,
                 .spool_dir = f->spool_fd,
@@ -200,6 +199,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .ctx = f,
         };
 
+        cay_front_engines_fill(&f->engines, &env);
         return cay_service_open(&env, on_ready, f, &f->service, err);
 }
 
@@ -221,38 +221,6 @@ static int open_store(struct front *f, struct cay_error *err)
                 cay_log_error("the database was damaged: what could be read was kept",
                               "moved_to=%s damage=%s", report.moved_to, report.damage);
         return 0;
-}
-
-/* A default that the engine cannot hold would refuse every sandbox that asks for nothing. */
-static void fit_defaults(struct front *f)
-{
-        if (f->engine->ops->can_hold(f->engine) & CAY_LIMIT_BIT(disk_bytes))
-                return;
-        f->config.default_disk = f->config.default_inodes = 0;
-        cay_log_info("this engine cannot hold disk limits: sandboxes that ask for none have none",
-                     "engine=%s", f->engine->ops->name);
-}
-
-static int open_docker(struct front *f, int link, struct cay_error *err)
-{
-        const struct cay_engine_env env = { .loop = f->loop };
-
-        close(CAY_HAND_WARDEN); /* not needed: no sandbox is made there */
-        if (cay_engine_docker_open_link_take(&env, link, &f->engine, err) < 0)
-                return cay_wrap(err, "reach cay-docker");
-        fit_defaults(f);
-        return 0;
-}
-
-static int open_engine(struct front *f, unsigned tcp_count, struct cay_error *err)
-{
-        const struct cay_engine_env env = { .loop = f->loop };
-
-        if (strcmp(f->config.engine, "docker") == 0)
-                return open_docker(f, CAY_HAND_TCP + (int)tcp_count, err);
-        return cay_engine_native_open_link_take(&env, CAY_HAND_WARDEN, &f->engine, err) < 0
-                       ? cay_wrap(err, "reach the warden")
-                       : 0;
 }
 
 /* Ends */
@@ -336,7 +304,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
 
         if (open_loop(f, err) < 0)
                 return cay_wrap(err, "start");
-        if (open_engine(f, tcp_count, err) < 0)
+        if (cay_front_engines_open(&f->engines, f->loop, CAY_HAND_TCP + (int)tcp_count, err) < 0)
                 return -1;
         if (open_store(f, err) < 0)
                 return cay_wrap(err, "open the state");
@@ -366,8 +334,7 @@ static void close_all(struct front *f)
                 ;
         if (f->store)
                 f->store->ops->close(f->store);
-        if (f->engine)
-                f->engine->ops->close(f->engine);
+        cay_front_engines_close(&f->engines);
         for (int i = 0; f->loop && i < LAST_ROUNDS && cay_job_queue_drain(cay_loop_jobs(f->loop)); i++)
                 ;
         cay_watch_remove(&f->keeper);
@@ -395,11 +362,13 @@ static void set_up_log(const struct cay_config *c)
         cay_log_setup(&log);
 }
 
-static int serve(struct front *f, unsigned tcp_count, struct cay_error *err)
+static int serve(struct front *f, unsigned tcp_count, char *const *words, struct cay_error *err)
 {
         if (cay_front_read_config(f, err) < 0)
                 return -1;
         set_up_log(&f->config);
+        if (cay_front_engines_read(&f->engines, f->config.engine, words, err) < 0)
+                return -1;
         if (cay_front_prepare(f, err) < 0 || open_all(f, tcp_count, err) < 0 || cay_front_filter(err) < 0)
                 return -1;
         if (cay_loop_run(f->loop) < 0)
@@ -414,13 +383,13 @@ int cay_front_main(int argc, char **argv)
         uint64_t tcp_count = 0;
         int r;
 
-        if (!f || argc != 3 || cay_parse_u64(argv[2], &tcp_count) < 0 || tcp_count > TCP_MAX) {
+        if (!f || argc < 3 || cay_parse_u64(argv[2], &tcp_count) < 0 || tcp_count > TCP_MAX) {
                 fprintf(stderr, "cay-front: is started by `cay serve`\n");
                 free(f);
                 return 2;
         }
         f->state_fd = f->spool_fd = -1;
-        r = serve(f, (unsigned)tcp_count, &err);
+        r = serve(f, (unsigned)tcp_count, argv + 3, &err);
         if (r < 0)
                 cay_log_error("the front cannot go on", "error=%s", err.msg);
         close_all(f);

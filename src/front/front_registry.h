@@ -6,13 +6,14 @@
  */
 #pragma once
 
+#include "front/front_engines.h"
 #include "op/template_use.h"
 
 struct cay_front_templates {
         struct cay_templates use; /* what ops work with */
         struct cay_registry *registry;
-        const char *path;               /* for texts; borrowed; "": the built-in one */
-        const char *engines, *networks; /* what works here; borrowed */
+        const char *path;                        /* for texts; borrowed; "": the built-in one */
+        const struct cay_front_engines *engines; /* borrowed */
 };
 
 /* The first message, which waits at sock already. */

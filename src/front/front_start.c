@@ -28,7 +28,7 @@ int cay_front_read_config(struct front *f, struct cay_error *err)
         close(CAY_HAND_CONFIG);
         if (n < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, (int)n, "read the settings");
-        r = cay_config_read_text(&f->config, "settings", text, (size_t)n, err);
+        r = cay_config_read_written(&f->config, text, (size_t)n, err);
         explicit_bzero(text, (size_t)n);
         return r;
 }

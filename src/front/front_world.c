@@ -94,15 +94,24 @@ static int find_workspace(const struct cay_op_world *w, const char *path, unsign
                         path);
 }
 
+/* The one that builds templates' images. */
+static struct cay_engine *builder(const struct cay_front_engines *e)
+{
+        for (unsigned i = 0; i < e->count; i++)
+                if (e->rows[i].engine && e->rows[i].engine->ops->build)
+                        return e->rows[i].engine;
+        return NULL;
+}
+
 void cay_front_fill_world(struct front *f)
 {
         cay_config_url(&f->config, cay_listen_port(CAY_HAND_TCP), f->url);
         cay_admission_init(&f->templates.use.admission, f->loop, f->service, &f->templates.use.set);
+        f->templates.use.confirms.secret = &f->secret;
         f->world = (struct cay_op_world){
                 .loop = f->loop,
                 .service = f->service,
                 .store = f->store,
-                .engine = f->engine,
                 .clock = &cay_store_system_clock,
                 .config = &f->config,
                 .keys = f->keys,
@@ -115,6 +124,7 @@ void cay_front_fill_world(struct front *f)
                 .make_link = make_link,
                 .find_workspace = find_workspace,
                 .templates = &f->templates.use,
+                .builder = builder(&f->engines),
                 .ctx = f,
         };
 }

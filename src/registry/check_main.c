@@ -40,7 +40,7 @@ static void look(struct cay_registry *r, const char *path, struct cay_notes *not
         struct cay_registry_place place = { .folder_fd = -1,
                                             .usr_fd = -1,
                                             .engines = "native docker remote process",
-                                            .networks = "none bridge" };
+                                            .bridge_engine = "docker" };
         const struct cay_template_set *set = cay_registry_set(r);
         char folder[4096];
         int n = (int)(cay_path_base(path) - path);

@@ -8,7 +8,7 @@
 #include "base/path.h"
 
 static const char *const networks[] = { "none", "bridge", NULL };
-static const char *const engines[] = { "native", "docker", "remote", "process", NULL };
+static const char *const engines[] = { "auto", "native", "docker", "remote", "process", NULL };
 
 const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT] = {
         [CAY_REGISTRY_NETWORKS] = networks,
@@ -46,16 +46,32 @@ static const struct cay_field resource_fields[] = {
         {},
 };
 
+static const struct cay_field build_fields[] = {
+        { "network_mode", CAY_FIELD_PARSED, AT(t.build_network), 0,
+          "of the commands in the Dockerfile: none (the default) or bridge (they may fetch things)",
+          WORD(NETWORKS) },
+        { "args", CAY_FIELD_MAP, AT(t.build_args), 0, "values of the Dockerfile's ARGs", .max = 32,
+          .item_max = 512 },
+        { "memory", CAY_FIELD_SIZE, AT(t.build_memory), 0, "of each of its commands (default: 2g)",
+          .min = 32ull << 20, .max = 1ull << 40 },
+        { "timeout", CAY_FIELD_DURATION, AT(t.build_ms), 0, "of the whole build (default: 30m)", .min = 1000,
+          .max = 4ull * 3600 * 1000 },
+        {},
+};
+
 const struct cay_field cay_registry_template_fields[] = {
         { "description", CAY_FIELD_TEXT, AT(t.description), 0, "what it is for, in a sentence", .max = 1024 },
         { "dockerfile", CAY_FIELD_PARSED, AT(dockerfile), 0, "Dockerfile that its image is built from",
           PATH },
+        { "build", CAY_FIELD_OBJECT, 0, 0, "how the Dockerfile is built", .fields = build_fields },
         { "rootfs", CAY_FIELD_PARSED, AT(rootfs), 0, "folder that is its root", PATH },
         { "image", CAY_FIELD_PARSED, AT(image), 0, "OCI image that is its root",
           .parse = cay_registry_parse_image },
         { "host", CAY_FIELD_BOOL, AT(host), 0, "its root is this machine's own /usr, read-only" },
         { "engine", CAY_FIELD_PARSED, AT(t.engine), 0,
-          "native, docker, remote or process (default: docker for dockerfile and image, else native)",
+          "auto, native, docker, remote or process (default: docker for dockerfile and image, native for "
+          "rootfs, else "
+          "auto: the daemon's default)",
           WORD(ENGINES) },
         { "triggers", CAY_FIELD_TEXTS, AT(t.triggers), 0, "words of a task that mean this one", .max = 64,
           .item_max = 200 },

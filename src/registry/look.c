@@ -63,33 +63,58 @@ static bool lacks_root(struct cay_template *t, const struct cay_registry_place *
         return false;
 }
 
-/* Where Docker is the engine, its own image stands for the machine's programs, and what is in it nobody knows before it runs. */
+/* The one that makes it, as far as a request does not say. */
+static bool is_made_by(const struct cay_template *t, const struct cay_registry_place *place,
+                       const char *engine)
+{
+        size_t len = strlen(engine);
+
+        if (strcmp(t->engine, "auto") != 0)
+                return strcmp(t->engine, engine) == 0;
+        if (strcmp(t->network, "none") != 0)
+                return place->bridge_engine && strcmp(place->bridge_engine, engine) == 0;
+        if (place->default_engine)
+                return strcmp(place->default_engine, engine) == 0;
+        return strncmp(place->engines, engine, len) == 0 &&
+               (place->engines[len] == ' ' || !place->engines[len]);
+}
+
+/* With Docker, an image stands for the machine's programs, and what is in it nobody knows before it runs. */
 static bool is_imaged(const struct cay_template *t, const struct cay_registry_place *place)
 {
-        return t->root == CAY_TEMPLATE_ROOT_HOST && strcmp(place->engines, "docker") == 0;
+        return t->root == CAY_TEMPLATE_ROOT_HOST && is_made_by(t, place, "docker");
+}
+
+static void say_absent(struct cay_template *t, const struct cay_registry_place *place)
+{
+        const char *why = place->why_not ? place->why_not(place->ctx, t->engine) : NULL;
+
+        if (why && why[0])
+                snprintf(t->why, sizeof(t->why), "it needs the engine '%s', which is not available: %.100s",
+                         t->engine, why);
+        else
+                snprintf(t->why, sizeof(t->why), "it needs the engine '%s'; this daemon has %s", t->engine,
+                         place->engines);
 }
 
 static bool lacks_engine(struct cay_template *t, const struct cay_registry_place *place)
 {
         bool is_built = t->root == CAY_TEMPLATE_ROOT_DOCKERFILE || t->root == CAY_TEMPLATE_ROOT_IMAGE;
+        bool is_docker = strcmp(t->engine, "docker") == 0;
 
-        if (is_imaged(t, place))
-                return false;
-        if (t->root == CAY_TEMPLATE_ROOT_DOCKERFILE && strcmp(place->engines, "docker") == 0) {
-                snprintf(t->why, sizeof(t->why),
-                         "this daemon does not build images: build its Dockerfile with docker and name the "
-                         "result as 'image'");
+        if (strcmp(t->engine, "auto") != 0 && !has_word(place->engines, t->engine)) {
+                say_absent(t, place);
                 return true;
         }
-        if (!has_word(place->engines, t->engine)) {
-                snprintf(t->why, sizeof(t->why), "it needs the engine '%s'; this daemon has %s", t->engine,
-                         place->engines);
-                return true;
-        }
-        if (is_built && strcmp(t->engine, "docker") != 0) {
+        if (is_built && !is_docker) {
                 snprintf(t->why, sizeof(t->why),
                          "the engine '%s' cannot make a root from %s; give it a rootfs", t->engine,
                          cay_template_root_word(t->root));
+                return true;
+        }
+        if (t->root == CAY_TEMPLATE_ROOT_ROOTFS && is_docker) {
+                snprintf(t->why, sizeof(t->why),
+                         "the engine 'docker' cannot make a root from a folder; give it an image");
                 return true;
         }
         return false;
@@ -97,10 +122,17 @@ static bool lacks_engine(struct cay_template *t, const struct cay_registry_place
 
 static bool lacks_network(struct cay_template *t, const struct cay_registry_place *place)
 {
-        if (has_word(place->networks, t->network))
+        if (strcmp(t->network, "none") == 0)
                 return false;
-        snprintf(t->why, sizeof(t->why), "it needs the network '%s'; this daemon has %s", t->network,
-                 place->networks);
+        if (!place->bridge_engine) {
+                snprintf(t->why, sizeof(t->why), "it needs the network '%s'; this daemon has none",
+                         t->network);
+                return true;
+        }
+        if (strcmp(t->engine, "auto") == 0 || strcmp(t->engine, place->bridge_engine) == 0)
+                return false;
+        snprintf(t->why, sizeof(t->why), "it needs the network '%s', which the engine '%s' has, not '%s'",
+                 t->network, place->bridge_engine, t->engine);
         return true;
 }
 

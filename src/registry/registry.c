@@ -109,6 +109,14 @@ static void check_resources(struct loading *l, const struct cay_template *t, con
                                t->name);
 }
 
+/* Programs of the machine, or of an image that stands for it, any engine has. */
+static const char *engine_for(enum cay_template_root root)
+{
+        if (root == CAY_TEMPLATE_ROOT_DOCKERFILE || root == CAY_TEMPLATE_ROOT_IMAGE)
+                return "docker";
+        return root == CAY_TEMPLATE_ROOT_ROOTFS ? "native" : "auto";
+}
+
 static void fill_defaults(struct loading *l, struct cay_registry_row *row)
 {
         struct cay_template *t = &row->t;
@@ -117,10 +125,8 @@ static void fill_defaults(struct loading *l, struct cay_registry_row *row)
                 t->auto_cleanup = l->settings.auto_cleanup;
         if (t->auto_cleanup && t->idle_ms == 0)
                 t->idle_ms = CAY_REGISTRY_AUTO_IDLE_MS;
-        if (!t->engine)
-                t->engine = t->root == CAY_TEMPLATE_ROOT_DOCKERFILE || t->root == CAY_TEMPLATE_ROOT_IMAGE
-                                    ? "docker"
-                                    : "native";
+        if (!t->engine || strcmp(t->engine, "auto") == 0)
+                t->engine = engine_for(t->root);
         if (t->interpret.count == 0)
                 t->interpret = (struct cay_field_texts){ (const char **)(uintptr_t)interpreter_default,
                                                          CAY_COUNT(interpreter_default) - 1, NULL };
@@ -132,6 +138,7 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
                                                .description = "",
                                                .root_text = "",
                                                .network = "none",
+                                               .build_network = "none",
                                                .system_path = "",
                                                .limits = cay_limits_default_run(),
                                                .root_fd = -1 } };

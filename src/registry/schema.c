@@ -136,6 +136,9 @@ static void put_field(struct cay_json *j, const struct cay_field *f)
                 if (f->max > 0)
                         put_u64(j, "maximum", f->max);
                 break;
+        case CAY_FIELD_SIZE:
+                put_number_or(j, "integer", SIZE_PATTERN);
+                break;
         case CAY_FIELD_DURATION:
                 put_number_or(j, "number", DURATION_PATTERN);
                 break;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "serve/spawn.h"
 #include "sys/unix_socket.h"
 #include "wire/message.h"
@@ -33,11 +34,6 @@ static void add_list(struct words *w, const char *name, const struct cay_config_
 {
         for (unsigned i = 0; i < list->count; i++)
                 add(w, name, list->items[i]);
-}
-
-bool cay_docker_keep_is_wanted(const struct cay_config *config)
-{
-        return strcmp(config->engine, "docker") == 0;
 }
 
 /* As Docker's own programs do: the folder counts only where TLS is asked for. */
@@ -83,11 +79,14 @@ int cay_docker_keep_start(struct cay_docker_keep *d, const struct cay_config *co
                 add(&w, "--certs", certificates(config));
         add_list(&w, "--image", &config->docker_images);
         add_list(&w, "--root", &config->workspace_roots);
+        if (config->registry[0])
+                add(&w, "--registry", config->registry);
         if (sockets(link, keep, err) < 0)
                 return -1;
         fds[0] = link[1];
         fds[1] = keep[1];
         d->pid = cay_spawn(&s, err);
+        d->since_ms = cay_clock_ms();
         close(link[1]);
         close(keep[1]);
         d->link = link[0];

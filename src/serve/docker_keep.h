@@ -6,7 +6,7 @@
 #pragma once
 
 #include <signal.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -14,8 +14,9 @@
 
 struct cay_docker_keep {
         pid_t pid; /* 0: none */
-        int sock;  /* our end of the keeper's socket; owned; -1: none */
-        int link;  /* for its first front; -1: handed on */
+        uint64_t since_ms;
+        int sock; /* our end of the keeper's socket; owned; -1: none */
+        int link; /* for its first front; -1: handed on */
 };
 
 #define CAY_DOCKER_KEEP_NONE                                                                                 \
@@ -23,7 +24,6 @@ struct cay_docker_keep {
                 .sock = -1, .link = -1                                                                       \
         }
 
-bool cay_docker_keep_is_wanted(const struct cay_config *config);
 int cay_docker_keep_start(struct cay_docker_keep *d, const struct cay_config *config, const char *program_dir,
                           const sigset_t *mask, struct cay_error *err);
 /* A link for the next front: the one it was born with, or a fresh one. */

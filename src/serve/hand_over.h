@@ -8,14 +8,22 @@
 #include <stdint.h>
 
 enum {
-        CAY_HAND_WARDEN = 3, /* link to the warden: SOCK_SEQPACKET */
+        CAY_HAND_WARDEN =
+                3, /* link to the warden: SOCK_SEQPACKET; where native does not run, nothing of use */
         CAY_HAND_CONFIG = 4, /* sealed memory file: settings in the file's form, secrets too */
         CAY_HAND_DATA = 5,   /* data folder */
         CAY_HAND_KEEPER = 6, /* SOCK_SEQPACKET; its end is the end of the keeper, and of the front */
         CAY_HAND_UNIX = 7,   /* listening unix socket */
         CAY_HAND_TCP = 8,    /* first of the listening TCP sockets; argv[2] says how many there are */
-        /* Behind the last of them, where the settings' engine is docker: link to cay-docker, SOCK_SEQPACKET. */
+        /* Behind the last of them, where docker runs: link to cay-docker, SOCK_SEQPACKET. */
 };
+
+/*
+ * From argv[3] on, three words for each engine that the keeper knows: its name, whether it runs, and why it does or does not. (A keeper
+ * of before there were these says none: then the setting says which one it is.)
+ */
+#define CAY_HAND_RUNS "runs"
+#define CAY_HAND_RUNS_NOT "no"
 
 #define CAY_HAND_MAGIC 0x63617966u
 #define CAY_HAND_DENIED                                                                                      \

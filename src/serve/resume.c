@@ -171,7 +171,7 @@ int cay_resume_config(int fd, struct cay_config *ret, struct cay_error *err)
         n = sys_read_fd(state.config_fd, text, CAY_CONFIG_FILE_MAX);
         if (n < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, (int)n, "read the settings");
-        r = cay_config_read_text(ret, "settings", text, (size_t)n, err);
+        r = cay_config_read_written(ret, text, (size_t)n, err);
         explicit_bzero(text, (size_t)n);
         return r;
 }

@@ -18,13 +18,20 @@
 
 #define CAY_RESUME_OK 42 /* exit status of a check that says yes */
 
+enum {                     /* cay_keeper_state.flags */
+       CAY_KEPT_READY = 1, /* some front was, once */
+       CAY_KEPT_ENGINES =
+               2, /* which engines run is said; keepers of before there were several say only the above */
+       CAY_KEPT_ENGINES_AT = 8, /* from this bit on: one for each (engines.h) */
+};
+
 struct cay_keeper_state {
         uint32_t magic, version, size;
         int32_t pid; /* whose it is: nobody else's children are waited for */
         struct cay_place place;
         sigset_t before; /* mask for children */
         int32_t config_fd, warden, warden_sock;
-        uint32_t was_ready;
+        uint32_t flags;
         int32_t registry_fd, registry_folder; /* that a front took; -1: none */
 };
 

@@ -102,6 +102,7 @@ static int start_warden(struct keeper *k, struct cay_error *err)
         fds[1] = keep[1];
         fds[2] = k->place.layers_fd;
         k->warden = cay_spawn(&s, err);
+        k->warden_since_ms = cay_clock_ms();
         close(link[1]);
         close(keep[1]);
         k->link = link[0];
@@ -122,11 +123,15 @@ static void let_warden_go(struct keeper *k)
                 close(cay_take_fd(k->warden_sock));
 }
 
-/* A link for the next front: the one the warden was born with, or a fresh one. */
+/* A link for the next front: the one the warden was born with, or a fresh one; where native does not run, what stands in its place. */
 static int make_link(struct keeper *k, int *ret, struct cay_error *err)
 {
         int link[2], n;
 
+        if (!k->plan.rows[CAY_KEEP_NATIVE].runs) {
+                *ret = sys_open_at(AT_FDCWD, "/dev/null", O_RDONLY, 0);
+                return *ret < 0 ? cay_fail_sys(err, CAY_INTERNAL, *ret, "open /dev/null") : 0;
+        }
         if (k->link >= 0) {
                 *ret = cay_take_fd(k->link);
                 return 0;
@@ -177,10 +182,22 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
         explicit_bzero(&ready, sizeof(ready));
 }
 
+static void add_engines(struct keeper *k, char **argv)
+{
+        for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++) {
+                struct cay_keep_row *row = &k->plan.rows[i];
+
+                *argv++ = (char *)(uintptr_t)cay_keep_engine_name((enum cay_keep_engine)i);
+                *argv++ = (char *)(uintptr_t)(row->runs ? CAY_HAND_RUNS : CAY_HAND_RUNS_NOT);
+                *argv++ = row->why;
+        }
+        *argv = NULL;
+}
+
 static int spawn_front(struct keeper *k, int link, int docker_link, int sock, struct cay_error *err)
 {
         char count[4];
-        char *argv[] = { (char *)"cay-front", (char *)"serve", count, NULL };
+        char *argv[3 + 3 * CAY_KEEP_ENGINES + 1] = { (char *)"cay-front", (char *)"serve", count };
         int fds[CAY_SPAWN_FDS_MAX] = { link, k->config_fd, k->place.data_fd, sock, k->place.unix_fd };
         struct cay_spawn s = { .dir = k->options->program_dir,
                                .program = "cay-front",
@@ -190,6 +207,7 @@ static int spawn_front(struct keeper *k, int link, int docker_link, int sock, st
                                .mask = &k->signals.before };
 
         snprintf(count, sizeof(count), "%u", k->place.tcp_count);
+        add_engines(k, argv + 3);
         for (unsigned i = 0; i < k->place.tcp_count; i++)
                 fds[5 + i] = k->place.tcp_fds[i];
         fds[5 + k->place.tcp_count] = docker_link;
@@ -260,20 +278,26 @@ static void plan_front(struct keeper *k)
         cay_timer_set(k->loop, &k->timer, pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS, on_pause_over);
 }
 
+/* What engines need, and is not there (any more). */
+static int start_helpers(struct keeper *k, struct cay_error *err)
+{
+        if (k->warden == 0 && k->plan.rows[CAY_KEEP_NATIVE].runs && start_warden(k, err) < 0) {
+                let_warden_go(k);
+                return -1;
+        }
+        if (k->docker.pid == 0 && k->plan.rows[CAY_KEEP_DOCKER].runs)
+                return cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir,
+                                             &k->signals.before, err);
+        return 0;
+}
+
 void cay_keeper_start_front(struct keeper *k)
 {
         struct cay_error err = { 0 };
 
         if (k->step != CAY_SERVING)
                 return;
-        if (k->warden == 0 && start_warden(k, &err) < 0) {
-                let_warden_go(k);
-                give_up(k, &err);
-                return;
-        }
-        if (k->docker.pid == 0 && cay_docker_keep_is_wanted(k->options->config) &&
-            cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir, &k->signals.before,
-                                  &err) < 0) {
+        if (start_helpers(k, &err) < 0) {
                 give_up(k, &err);
                 return;
         }
@@ -288,12 +312,16 @@ void cay_keeper_start_front(struct keeper *k)
 static void kill_now(struct cay_timer *t)
 {
         struct keeper *k = cay_container_of(t, struct keeper, timer);
-        pid_t pid = k->step == CAY_STOPPING_FRONT ? k->front : k->warden;
+        const pid_t helpers[] = { k->warden, k->docker.pid }, fronts[] = { k->front, 0 };
+        const pid_t *pids = k->step == CAY_STOPPING_FRONT ? fronts : helpers;
 
-        cay_log_error("a child does not end: killed", "pid=%d", (int)pid);
         k->failed = true;
-        if (pid > 0)
-                kill(pid, SIGKILL);
+        for (unsigned i = 0; i < CAY_COUNT(helpers); i++) {
+                if (pids[i] <= 0)
+                        continue;
+                cay_log_error("a child does not end: killed", "pid=%d", (int)pids[i]);
+                kill(pids[i], SIGKILL);
+        }
 }
 
 /* One after the other; each step begins when the child of the one before is gone. */
@@ -366,6 +394,7 @@ static void on_warden_end(struct keeper *k, int status)
         bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
         bool is_between = k->upgrade == CAY_UPGRADE_WARDEN; /* there is no front whose end would lead on */
+        bool given_up;
 
         k->warden = 0;
         let_warden_go(k);
@@ -374,9 +403,14 @@ static void on_warden_end(struct keeper *k, int status)
                 k->failed = k->failed || !clean;
                 return;
         }
-        cay_log_error("the warden ended, and every sandbox with it: starting another", "status=%d signal=%d",
-                      WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+        given_up =
+                cay_keep_fell(&k->plan, CAY_KEEP_NATIVE, cay_clock_ms() - k->warden_since_ms, k->was_ready);
+        cay_log_error(given_up ? "the warden ended, and every sandbox of native with it"
+                               : "the warden ended, and every sandbox of native with it: starting another",
+                      "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                       WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        if (given_up && !k->was_ready)
+                return;   /* the front, which is on its way, sees for itself that there is none */
         if (k->front > 0) /* its link is to the old one; what it learns from that is written down first */
                 cay_timer_set(k->loop, &k->timer, NOTES_MS, on_notes_taken);
         else if (is_between)
@@ -386,14 +420,18 @@ static void on_warden_end(struct keeper *k, int status)
 /* Its containers live on; the next front gets the next one. */
 static void on_docker_end(struct keeper *k, int status)
 {
+        bool given_up;
+
         k->docker.pid = 0;
         cay_docker_keep_close(&k->docker);
         if (k->step != CAY_SERVING)
                 return;
-        cay_log_error("cay-docker ended: starting another", "status=%d signal=%d",
-                      WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+        given_up =
+                cay_keep_fell(&k->plan, CAY_KEEP_DOCKER, cay_clock_ms() - k->docker.since_ms, k->was_ready);
+        cay_log_error(given_up ? "cay-docker ended" : "cay-docker ended: starting another",
+                      "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                       WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        if (k->front > 0)
+        if (k->front > 0 && !(given_up && !k->was_ready))
                 kill(k->front, SIGTERM);
 }
 
@@ -478,7 +516,14 @@ static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *e
         k->config_fd = state.config_fd;
         k->warden = state.warden;
         k->warden_sock = state.warden_sock;
-        k->was_ready = state.was_ready;
+        k->was_ready = state.flags & CAY_KEPT_READY;
+        if (state.flags & CAY_KEPT_ENGINES)
+                cay_keep_apply_mask(&k->plan, state.flags >> CAY_KEPT_ENGINES_AT);
+        if (!k->plan.rows[CAY_KEEP_NATIVE].runs &&
+            k->warden > 0) { /* older keepers had one whatever the engine was */
+                k->warden = 0;
+                let_warden_go(k);
+        }
         k->registry.good = (struct cay_registry_text){ state.registry_fd, state.registry_folder };
         *ret_before = state.before;
         cay_log_info("upgraded", "version=%s pid=%d", CAY_VERSION, (int)getpid());
@@ -493,6 +538,8 @@ static int run(struct keeper *k, struct cay_error *err)
         int r;
 
         cay_resume_note_program();
+        if (cay_keep_plan_make(k->options->config, &k->plan, err) < 0)
+                return -1;
         if (is_resumed ? take_over(k, &before, err) < 0
                        : cay_place_open(&k->place, k->options->config, err) < 0 || seal_config(k, err) < 0)
                 return -1;
@@ -504,11 +551,11 @@ static int run(struct keeper *k, struct cay_error *err)
         if (r == 0 && is_resumed) {
                 k->signals.before =
                         before; /* signals were blocked over the exec, and those that came are still there */
-                r = cay_upgrade_watch(k);
+                r = k->warden_sock >= 0 ? cay_upgrade_watch(k) : 0;
         }
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "watch signals");
-        if (!is_resumed && start_warden(k, err) < 0)
+        if (!is_resumed && start_helpers(k, err) < 0)
                 return -1;
         k->had_terminal = has_terminal();
         cay_keeper_start_front(k);

@@ -4,6 +4,7 @@
 
 #include "loop/signal.h"
 #include "serve/docker_keep.h"
+#include "serve/engines.h"
 #include "serve/place.h"
 #include "serve/registry_keep.h"
 #include "serve/serve.h"
@@ -28,12 +29,15 @@ struct keeper {
         int config_fd;
         struct cay_registry_keep registry;
 
-        pid_t warden;                  /* 0: none */
+        struct cay_keep_plan plan; /* which engines run */
+
+        pid_t warden; /* 0: none */
+        uint64_t warden_since_ms;
         int warden_sock;               /* our end of the keeper's socket; owned */
         struct cay_watch warden_watch; /* of it */
         int link;                      /* for the first front of this warden; -1: handed on */
 
-        struct cay_docker_keep docker; /* where the settings ask for that engine */
+        struct cay_docker_keep docker; /* where that engine runs */
 
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */

@@ -21,6 +21,9 @@
 #define CHECK_MS 15000
 #define WARDEN_MS 30000
 
+static void end_front(struct keeper *k);
+static void end(struct keeper *k);
+
 static void refuse(struct keeper *k, const char *who, const char *why)
 {
         cay_log_error("no upgrade: what runs goes on", "who=%s reason=%s", who, why);
@@ -34,9 +37,16 @@ static struct cay_keeper_state make_state(const struct keeper *k)
                                           .config_fd = k->config_fd,
                                           .warden = (int32_t)k->warden,
                                           .warden_sock = k->warden_sock,
-                                          .was_ready = k->was_ready,
+                                          .flags = (k->was_ready ? CAY_KEPT_READY : 0) | CAY_KEPT_ENGINES |
+                                                   cay_keep_mask(&k->plan) << CAY_KEPT_ENGINES_AT,
                                           .registry_fd = k->registry.good.fd,
                                           .registry_folder = k->registry.good.folder };
+}
+
+/* Where native does not run there is none, and nobody but the front has to be asked. cay-docker is simply started anew. */
+static bool has_warden(const struct keeper *k)
+{
+        return k->plan.rows[CAY_KEEP_NATIVE].runs;
 }
 
 static int tell_warden(struct keeper *k, uint32_t type)
@@ -78,6 +88,10 @@ void cay_upgrade_begin(struct keeper *k)
                 refuse(k, "keeper", err.msg);
                 return;
         }
+        if (!has_warden(k)) {
+                end_front(k);
+                return;
+        }
         k->upgrade = CAY_UPGRADE_CHECK;
         cay_timer_set(k->loop, &k->upgrade_timer, CHECK_MS, on_no_answer);
         if (tell_warden(k, WIRE_KEEPER_CHECK) < 0)
@@ -102,6 +116,10 @@ void cay_upgrade_on_front_end(struct keeper *k)
 {
         if (k->link >= 0)
                 close(cay_take_fd(k->link)); /* to a warden that is about to be another */
+        if (!has_warden(k)) {
+                end(k);
+                return;
+        }
         k->upgrade = CAY_UPGRADE_WARDEN;
         cay_timer_set(k->loop, &k->upgrade_timer, WARDEN_MS, on_no_answer);
         if (tell_warden(k, WIRE_KEEPER_UPGRADE) < 0) {
@@ -116,7 +134,8 @@ static void end(struct keeper *k)
         struct cay_keeper_state state = make_state(k);
         struct cay_error err = { 0 };
 
-        cay_log_info("the warden is upgraded", "pid=%d", (int)k->warden);
+        if (has_warden(k))
+                cay_log_info("the warden is upgraded", "pid=%d", (int)k->warden);
         cay_upgrade_cancel(k);
         cay_resume_exec(k->options->argv, &state, &err);
         cay_log_error("the keeper stays the old one", "error=%s", err.msg);

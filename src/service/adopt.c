@@ -7,6 +7,7 @@
  *   lives          yes                adopted: a new link, commands go on from the last byte in their spool
  *   lives          no                 lost: ERROR, sandbox_gone; its commands too, unless their end is in the spool
  *   lives          nobody knows       ERROR, engine_lost, and asked for again and again like any link that is lost
+ *   lives          engine not there   shown as ERROR, engine_lost, and left in the store as it was: it is back when its engine is
  *   STOPPED        yes                the box is removed, its files stay (a stop was under way)
  *   STOPPED        no                 at rest
  *   ERROR          yes                adopted when the record says that its box was kept, else removed
@@ -191,18 +192,19 @@ static void on_refrozen(struct cay_errand *e, const struct cay_error *err)
 /* A front that died between the freezer and the store left them apart; the store decides. */
 static void refreeze(struct cay_sandbox *sb)
 {
-        struct cay_service *s = sb->service;
-        const struct cay_engine_ops *ops = s->engine->ops;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_refrozen);
-        struct cay_job *job = cay_errand_engine(e, CAY_SERVICE_ENGINE_MS);
+        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_refrozen);
+        struct cay_job *job;
+        struct cay_engine *engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
 
-        if (sb->state == CAY_STATE_PAUSED && ops->freeze != NULL) {
-                ops->freeze(s->engine, e->box.id, job);
-        } else if (ops->thaw != NULL) {
-                ops->thaw(s->engine, e->box.id, job);
+        if (engine == NULL)
+                return;
+        if (sb->state == CAY_STATE_PAUSED && engine->ops->freeze != NULL) {
+                engine->ops->freeze(engine, e->box.id, job);
+        } else if (engine->ops->thaw != NULL) {
+                engine->ops->thaw(engine, e->box.id, job);
         } else {
                 e->local = true;
-                cay_job_finish(cay_loop_jobs(s->loop), job, NULL);
+                cay_job_finish(cay_loop_jobs(sb->service->loop), job, NULL);
         }
 }
 
@@ -219,6 +221,15 @@ static void keep_ends(struct cay_sandbox *sb)
         }
 }
 
+/* It has a client without a stream, which goes on asking (link.c). One that is paused has nothing to say, and stays so. */
+static void adopt_later(struct cay_sandbox *sb, const struct cay_error *why)
+{
+        cay_log_warn("sandbox not adopted yet", "id=%s error=%s", sb->id, why->msg);
+        sb->story = CAY_STORY_NONE;
+        if (sb->state != CAY_STATE_PAUSED)
+                cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why->msg);
+}
+
 static void on_box_adopted(struct cay_errand *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
@@ -226,6 +237,8 @@ static void on_box_adopted(struct cay_errand *e, const struct cay_error *err)
 
         if (sb == NULL || sb->story != CAY_STORY_ADOPT)
                 return;
+        if (err->code == CAY_OK)
+                cay_sandbox_note_ports(sb, &e->box);
         if (err->code == CAY_OK && e->box.workspace != NULL) {
                 free(sb->box_workspace);
                 sb->box_workspace = strdup(e->box.workspace);
@@ -237,9 +250,7 @@ static void on_box_adopted(struct cay_errand *e, const struct cay_error *err)
         }
         if (cay_link_attach(sb, err->code == CAY_OK ? cay_take_fd(e->box.link_fd) : -1, true, &why) < 0 ||
             why.code != CAY_OK) {
-                cay_log_warn("sandbox not adopted yet", "id=%s error=%s", sb->id, why.msg);
-                sb->story = CAY_STORY_NONE;
-                cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
+                adopt_later(sb, &why);
                 cay_adopt_done(sb);
                 return;
         }
@@ -250,18 +261,55 @@ static void on_box_adopted(struct cay_errand *e, const struct cay_error *err)
 static void adopt(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
-        const struct cay_engine_ops *ops = s->engine->ops;
         struct cay_errand *e = cay_errand_new(s, sb, NULL, on_box_adopted);
-        struct cay_job *job = cay_errand_engine(e, CAY_SERVICE_ENGINE_MS);
+        struct cay_job *job;
+        struct cay_engine *engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
 
         sb->story = CAY_STORY_ADOPT;
         sb->adopting = true;
         s->adopting++;
         memcpy(e->box.secret, sb->secret, sizeof(e->box.secret));
-        if (ops->adopt != NULL)
-                ops->adopt(s->engine, &e->box, job);
+        if (engine == NULL)
+                return;
+        if (engine->ops->adopt != NULL)
+                engine->ops->adopt(engine, &e->box, job);
         else
-                ops->relink(s->engine, &e->box, job);
+                engine->ops->relink(engine, &e->box, job);
+}
+
+/* Its engine is there and does not answer now: the start does not wait for that, others' sandboxes have nothing to do with it. */
+static bool is_down(struct cay_sandbox *sb)
+{
+        struct cay_error why = { .code = CAY_UNAVAILABLE };
+
+        if (cay_engine_is_up(sb->engine, why.msg))
+                return false;
+        cay_link_attach(sb, -1, true, &why);
+        sb->engine_was_down = true;
+        sb->service->report.adopted++;
+        adopt_later(sb, &why);
+        return true;
+}
+
+/* What the store says of it stays there (before…): with its engine it is back as it was, paused or with commands that run. */
+static void set_aside(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        char text[sizeof(sb->cause_text)];
+
+        sb->before = sb->state;
+        sb->before_cause = sb->cause;
+        cay_str_copy(sb->before_text, sizeof(sb->before_text), sb->cause_text);
+        if (!sb->has_box) {
+                s->report.at_rest++;
+                return;
+        }
+        s->report.away++;
+        snprintf(text, sizeof(text), "its engine is not available: %.63s: %.100s", sb->engine->name,
+                 sb->engine->note);
+        cay_sandbox_move(sb, CAY_STATE_ERROR);
+        cay_sandbox_set_cause(sb, CAY_CAUSE_ENGINE_LOST, text);
+        cay_log_warn("sandbox waits for its engine", "id=%s engine=%s", sb->id, sb->engine->name);
 }
 
 /* The store */
@@ -367,6 +415,7 @@ static void sweep_spools(struct cay_service *s)
 
 struct unowned {
         struct cay_service *service;
+        struct cay_engine_row *row;    /* whose they are */
         char (*ids)[CAY_NAME_MAX + 1]; /* owned */
         unsigned count, cap;
 };
@@ -391,27 +440,35 @@ static void add_unowned(struct unowned *u, const char *id)
                 u->count++;
 }
 
+/* An engine says what it has, and nothing about what others have. */
+static struct cay_sandbox *find_own(const struct unowned *u, const char *id)
+{
+        struct cay_sandbox *sb = cay_table_find(u->service, id);
+
+        return sb != NULL && sb->engine == u->row ? sb : NULL;
+}
+
 static void on_box(void *ctx, const char *id)
 {
         struct unowned *u = ctx;
-        const struct cay_sandbox *sb = cay_table_find(u->service, id);
+        const struct cay_sandbox *sb = find_own(u, id);
 
         if (sb == NULL || !sb->has_box)
                 add_unowned(u, id);
 }
 
-static void remove_unowned(struct cay_service *s)
+static void remove_unowned(struct cay_engine_row *row)
 {
-        struct unowned u = { .service = s };
+        struct unowned u = { .service = row->service, .row = row };
 
-        if (s->engine->ops->list != NULL)
-                s->engine->ops->list(s->engine, on_box, &u);
+        if (row->engine->ops->list != NULL)
+                row->engine->ops->list(row->engine, on_box, &u);
         for (unsigned i = 0; i < u.count; i++) { /* not while the engine walks its list */
-                const struct cay_sandbox *sb = cay_table_find(s, u.ids[i]);
+                const struct cay_sandbox *sb = find_own(&u, u.ids[i]);
 
-                s->report.removed++;
-                cay_log_info("box without a record removed", "id=%s", u.ids[i]);
-                cay_errand_remove_box(s, u.ids[i], sb != NULL && sb->kept);
+                row->service->report.removed++;
+                cay_log_info("box without a record removed", "id=%s engine=%s", u.ids[i], row->name);
+                cay_errand_remove_box(row, u.ids[i], sb != NULL && sb->kept);
         }
         free(u.ids);
 }
@@ -421,7 +478,7 @@ static void remove_unowned(struct cay_service *s)
 static void on_layer(void *ctx, const char *id)
 {
         struct unowned *u = ctx;
-        struct cay_sandbox *sb = cay_table_find(u->service, id);
+        struct cay_sandbox *sb = find_own(u, id);
 
         if (sb != NULL && sb->kept)
                 sb->layer_seen = true;
@@ -429,12 +486,14 @@ static void on_layer(void *ctx, const char *id)
                 add_unowned(u, id);
 }
 
-static void lose_layers(struct cay_service *s)
+static void lose_layers(struct cay_engine_row *row)
 {
+        struct cay_service *s = row->service;
+
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 
-                if (!sb->kept || sb->layer_seen || sb->has_box)
+                if (sb->engine != row || !sb->kept || sb->layer_seen || sb->has_box)
                         continue;
                 s->report.layers_lost++;
                 sb->kept = false;
@@ -444,15 +503,16 @@ static void lose_layers(struct cay_service *s)
 }
 
 /* What the engine keeps for a start, beside what the store knows of. */
-static void sort_layers(struct cay_service *s)
+static void sort_layers(struct cay_engine_row *row)
 {
-        struct unowned u = { .service = s };
+        struct cay_service *s = row->service;
+        struct unowned u = { .service = s, .row = row };
         struct cay_error err = { 0 };
 
-        if (!(s->engine->caps & CAY_ENGINE_CAN_KEEP))
+        if (!(row->engine->caps & CAY_ENGINE_CAN_KEEP))
                 return;
-        if (s->engine->ops->list_kept(s->engine, on_layer, &u, &err) < 0) {
-                cay_log_warn("kept files not looked at, ignoring", "error=%s", err.msg);
+        if (row->engine->ops->list_kept(row->engine, on_layer, &u, &err) < 0) {
+                cay_log_warn("kept files not looked at, ignoring", "engine=%s error=%s", row->name, err.msg);
                 free(u.ids);
                 return;
         }
@@ -462,10 +522,10 @@ static void sort_layers(struct cay_service *s)
         for (unsigned i = 0; i < u.count && !s->env.keeps_unowned; i++) {
                 s->report.layers_removed++;
                 cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
-                cay_errand_remove_box(s, u.ids[i], false);
+                cay_errand_remove_box(row, u.ids[i], false);
         }
         free(u.ids);
-        lose_layers(s);
+        lose_layers(row);
 }
 
 /* A sandbox at rest whose commands were not all noted as ended: a stop was under way. */
@@ -497,14 +557,21 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
         if (load(s, err) < 0)
                 return -1;
         sweep_spools(s);
-        remove_unowned(s);
-        sort_layers(s);
+        for (unsigned i = 0; i < s->engine_count; i++) {
+                if (s->engines[i].engine == NULL)
+                        continue;
+                remove_unowned(&s->engines[i]);
+                sort_layers(&s->engines[i]);
+        }
         s->adopting++; /* this walk: there may be nothing else, and on_ready is told from the loop */
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 
-                if (sb->has_box) {
-                        adopt(sb);
+                if (cay_sandbox_is_away(sb)) {
+                        set_aside(sb);
+                } else if (sb->has_box) {
+                        if (!is_down(sb))
+                                adopt(sb);
                 } else {
                         s->report.at_rest++;
                         end_left_over(sb);

@@ -13,7 +13,7 @@ int cay_claim_check(const char *claim, struct cay_error *err)
                 return 0;
         if (claim[0] == '\0' || strlen(claim) > CAY_SERVICE_CLAIM_MAX ||
             !cay_utf8_valid(claim, strlen(claim)))
-                return cay_fail(err, CAY_INVALID, "execution id: 1 to %u bytes of UTF-8",
+                return cay_fail(err, CAY_INVALID, "execution_id: 1 to %u bytes of UTF-8",
                                 CAY_SERVICE_CLAIM_MAX);
         return 0;
 }

@@ -42,8 +42,10 @@ struct cay_errand *cay_errand_new(struct cay_service *s, struct cay_sandbox *sb,
         e->on_done = on_done;
         e->box.link_fd = -1;
         e->spec.rootfs_fd = e->spec.workspace_fd = -1;
-        if (sb != NULL)
+        if (sb != NULL) {
+                e->engine = sb->engine;
                 memcpy(e->box.id, sb->id, sizeof(e->box.id));
+        }
         e->next = s->errands;
         e->at = &s->errands;
         if (e->next != NULL)
@@ -106,11 +108,12 @@ static void on_engine(struct cay_job *job)
         cay_timer_clear(&e->timer);
         if (s != NULL) {
                 if (!e->local)
-                        cay_service_note_engine(s, &job->err);
+                        cay_engine_note(e->engine, &job->err);
                 if (!e->told)
                         tell(e, &job->err);
                 else if (e->makes && job->err.code == CAY_OK)
-                        cay_errand_remove_box(s, e->box.id, e->spec.go_on); /* nobody waited for it so long */
+                        cay_errand_remove_box(e->engine, e->box.id,
+                                              e->spec.go_on); /* nobody waited for it so long */
         }
         errand_free(e);
 }
@@ -121,7 +124,8 @@ static void on_late(struct cay_timer *t)
         struct cay_error err = { 0 };
 
         cay_fail(&err, CAY_TIMEOUT, "the engine did not answer within %u s", e->deadline_ms / 1000);
-        cay_service_note_engine(e->service, &err);
+        if (!e->local)
+                cay_engine_note(e->engine, &err);
         tell(e, &err);
         e->sandbox = NULL;
 }
@@ -132,6 +136,21 @@ struct cay_job *cay_errand_engine(struct cay_errand *e, unsigned ms)
         e->deadline_ms = ms;
         cay_timer_set(e->service->loop, &e->timer, ms, on_late);
         return &e->job;
+}
+
+struct cay_engine *cay_errand_ask(struct cay_errand *e, unsigned ms, struct cay_job **ret_job)
+{
+        struct cay_job *job = cay_errand_engine(e, ms);
+        struct cay_error err = { 0 };
+
+        *ret_job = job;
+        if (e->engine->engine != NULL)
+                return e->engine->engine;
+        e->local = true;
+        cay_fail(&err, CAY_UNAVAILABLE, "the %s engine is not available: %s", e->engine->name,
+                 e->engine->note);
+        cay_job_finish(cay_loop_jobs(e->service->loop), job, &err);
+        return NULL;
 }
 
 void cay_errand_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb)
@@ -162,19 +181,22 @@ static void on_removed(struct cay_errand *e, const struct cay_error *err)
 
 void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms)
 {
-        struct cay_engine *engine = e->service->engine;
-        struct cay_job *job = cay_errand_engine(e, ms);
+        struct cay_job *job;
+        struct cay_engine *engine = cay_errand_ask(e, ms, &job);
 
+        if (engine == NULL)
+                return;
         if (keep && engine->ops->stop != NULL)
                 engine->ops->stop(engine, &e->box, job);
         else
                 engine->ops->destroy(engine, &e->box, job);
 }
 
-void cay_errand_remove_box(struct cay_service *s, const char *id, bool keep)
+void cay_errand_remove_box(struct cay_engine_row *row, const char *id, bool keep)
 {
-        struct cay_errand *e = cay_errand_new(s, NULL, NULL, on_removed);
+        struct cay_errand *e = cay_errand_new(row->service, NULL, NULL, on_removed);
 
+        e->engine = row;
         snprintf(e->box.id, sizeof(e->box.id), "%s", id);
         cay_errand_unmake(e, keep, CAY_SERVICE_UNMAKE_MS);
 }

@@ -80,6 +80,15 @@ void cay_service_watch_events(struct cay_service *s, const struct cay_viewer *v,
         s->event_watches = w;
 }
 
+unsigned cay_service_event_watches(const struct cay_service *s, const char *owner)
+{
+        unsigned count = 0;
+
+        for (const struct cay_event_watch *w = s->event_watches; w != NULL; w = w->next)
+                count += strcmp(w->owner, owner) == 0;
+        return count;
+}
+
 void cay_service_unwatch_events(struct cay_event_watch *w)
 {
         if (w->service == NULL)

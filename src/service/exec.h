@@ -153,3 +153,6 @@ int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, c
 /* It and all its descendants; ends with cause `killed`. */
 int cay_service_exec_kill(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                           const char *exec, struct cay_error *err);
+/* The same for who waits no longer: while the sandbox is paused or its link is lost, as soon as it can be told. */
+void cay_service_exec_abandon(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                              const char *exec);

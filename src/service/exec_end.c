@@ -37,7 +37,8 @@ static void count_end(struct cay_exec *x)
 
         m->exec_ends[x->cause]++;
         m->exec_cpu_us += x->cpu_us;
-        cay_histogram_add(&m->exec_run, x->wall_us);
+        if (x->wall_us > 0) /* nobody measured one that went with its sandbox */
+                cay_latency_add(&m->exec_run, x->wall_us);
 }
 
 static void judge(struct cay_exec *x)
@@ -149,7 +150,10 @@ void cay_exec_verdict(struct cay_exec *x)
 
 static void on_stored_again(struct cay_errand *e, const struct cay_error *err)
 {
-        e->exec->dirty |= err->code != CAY_OK;
+        if (err->code == CAY_OK)
+                return;
+        e->exec->dirty = true;
+        cay_tick_by(e->service, 1000);
 }
 
 void cay_exec_store_again(struct cay_exec *x)
@@ -203,18 +207,30 @@ static bool is_worth_asking(const struct cay_exec *x)
                (x->sandbox->limits.memory_bytes > 0 && x->sandbox->limits.memory_bytes < SMALL_BYTES);
 }
 
+/* Such an engine's figures have no counts to add, and may take a second. */
+static bool init_tells_all(const struct cay_sandbox *sb)
+{
+        const struct cay_engine *engine = sb->engine->engine;
+
+        return engine != NULL && engine->ops->lacks & CAY_ENGINE_LACKS_COUNTS;
+}
+
 static void after_end(struct cay_exec *x)
 {
         struct cay_sandbox *sb = x->sandbox;
+        struct cay_engine *engine;
         struct cay_errand *e;
+        struct cay_job *job;
 
-        if (!is_worth_asking(x) || x->facts.not_started[0] != '\0' || !sb->has_box || is_spoken_for(sb)) {
+        if (!is_worth_asking(x) || x->facts.not_started[0] != '\0' || !sb->has_box || is_spoken_for(sb) ||
+            init_tells_all(sb)) {
                 judge_and_store(x);
                 return;
         }
         e = cay_errand_new(x->service, sb, x, on_figures);
-        x->service->engine->ops->stats(x->service->engine, &e->box,
-                                       cay_errand_engine(e, CAY_SERVICE_STATS_MS));
+        engine = cay_errand_ask(e, CAY_SERVICE_STATS_MS, &job);
+        if (engine != NULL)
+                engine->ops->stats(engine, &e->box, job);
 }
 
 /* The box has been told to forget it: what follows may take its time. */

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "service/service_priv.h"
 
+#define ABANDONED_MS 1000u /* between two tries to tell a box that a command is to go */
+
 static void finish(struct cay_exec *x, struct cay_exec_input *in, const struct cay_error *err)
 {
         struct cay_exec_input **at = &x->inputs;
@@ -146,20 +148,45 @@ int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, c
         return 0;
 }
 
+static int kill_running(struct cay_exec *x, struct cay_sandbox *sb, struct cay_error *err)
+{
+        if (check_running(x, sb, err) < 0)
+                return -1;
+        cay_box_channel_kill(&x->ch, CAY_KILLED_ASKED);
+        if (x->force_at_ms == 0) {
+                x->force_at_ms = cay_clock_ms() + CAY_SERVICE_KILL_MS;
+                x->force_as = CAY_CAUSE_KILLED;
+                cay_tick_by(sb->service, CAY_SERVICE_KILL_MS);
+        }
+        cay_sandbox_use(sb);
+        return 0;
+}
+
 int cay_service_exec_kill(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                           const char *exec, struct cay_error *err)
 {
         struct cay_sandbox *sb;
         struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, err);
 
-        if (x == NULL || check_running(x, sb, err) < 0)
-                return -1;
-        cay_box_channel_kill(&x->ch, CAY_KILLED_ASKED);
-        if (x->force_at_ms == 0) {
-                x->force_at_ms = cay_clock_ms() + CAY_SERVICE_KILL_MS;
-                x->force_as = CAY_CAUSE_KILLED;
-                cay_tick_by(s, CAY_SERVICE_KILL_MS);
-        }
-        cay_sandbox_use(sb);
-        return 0;
+        return x == NULL ? -1 : kill_running(x, sb, err);
+}
+
+void cay_exec_kill_abandoned(struct cay_exec *x)
+{
+        struct cay_error err = { 0 };
+
+        x->abandoned = kill_running(x, x->sandbox, &err) < 0 && x->state != CAY_EXEC_ENDED && !x->ending;
+        if (x->abandoned)
+                cay_tick_by(x->service, ABANDONED_MS);
+}
+
+void cay_service_exec_abandon(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                              const char *exec)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb;
+        struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, &err);
+
+        if (x != NULL)
+                cay_exec_kill_abandoned(x);
 }

@@ -170,7 +170,7 @@ static int check_cursor(const struct cay_exec *x, uint64_t *from, struct cay_err
                 *from = x->spool.end;
         if (*from > x->spool.end)
                 return cay_fail(err, CAY_INVALID,
-                                "cursor %" PRIu64 " is beyond the end of the output, which is at %" PRIu64,
+                                "from: %" PRIu64 " is beyond the end of the output, which is at %" PRIu64,
                                 *from, x->spool.end);
         if (*from < x->spool.oldest)
                 return cay_fail(err, CAY_CONFLICT,

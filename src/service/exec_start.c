@@ -32,7 +32,7 @@ void cay_exec_maybe_answer(struct cay_exec *x)
         if (x->call == NULL || !x->stored || (!x->opened && x->state != CAY_EXEC_ENDED))
                 return;
         answer(x, &fine);
-        cay_histogram_add(&x->service->meter.exec_start, (cay_clock_ns() - x->asked_ns) / 1000);
+        cay_latency_add(&x->service->meter.exec_start, (cay_clock_ns() - x->asked_ns) / 1000);
         x->fresh_until_ms = cay_clock_ms() + (x->background ? 0 : CAY_SERVICE_FRESH_MS);
         cay_tick_by(x->service, x->background ? 0 : CAY_SERVICE_FRESH_MS);
 }
@@ -191,12 +191,12 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
         int r;
 
         if (env == NULL)
-                return cay_fail(err, CAY_INVALID, "the environment is too long");
+                return cay_fail(err, CAY_INVALID, "env: is too long");
         if (strings_size((const char *const *)x->argv, &argc) + strings_size(env, &envc) > STRINGS_MAX ||
             argc > CAY_BOX_ARGS_MAX || envc > CAY_BOX_ARGS_MAX)
                 return cay_fail(
                         err, CAY_INVALID,
-                        "the command and its environment are too long: at most %u bytes, %u words each",
+                        "command: with its environment it is too long: at most %u bytes, %u words each",
                         STRINGS_MAX, CAY_BOX_ARGS_MAX);
         x->ch = cay_exec_channel_events;
         r = cay_box_channel_open(sb->client, &x->ch, &open, (const char *const *)x->argv, env);
@@ -277,7 +277,7 @@ static void on_passwd_end(struct cay_box_channel *ch, const struct cay_box_end *
 
         cay_timer_clear(&x->start_timer);
         if (end->code != CAY_OK)
-                r = cay_fail(&err, CAY_NOT_FOUND, "user '%s': the sandbox's " PASSWD " cannot be read",
+                r = cay_fail(&err, CAY_NOT_FOUND, "user: '%s': the sandbox's " PASSWD " cannot be read",
                              x->user.name);
         else
                 r = cay_user_find(&x->user, cay_buf_data(&x->passwd), x->passwd.len, &err);
@@ -352,15 +352,15 @@ static void on_claim_known(struct cay_errand *e, const struct cay_error *err)
 
 static int check_user(struct cay_sandbox *sb, struct cay_exec *x, const char *text, struct cay_error *err)
 {
-        const struct cay_engine_ops *ops = sb->service->engine->ops;
+        const struct cay_engine_row *row = sb->engine;
         bool other;
 
         if (cay_user_parse(text, &x->user, err) < 0)
-                return -1;
+                return cay_wrap(err, "user");
         other = x->user.uid != CAY_USER_DEFAULT || x->user.lookup;
-        if (other && (ops->lacks & CAY_ENGINE_LACKS_USERS))
-                return cay_fail(err, CAY_UNSUPPORTED, "the %s engine cannot run commands as another user",
-                                ops->name);
+        if (other && row->engine != NULL && (row->engine->ops->lacks & CAY_ENGINE_LACKS_USERS))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "user: the %s engine cannot run commands as another user", row->name);
         if (other && sb->own_user_only)
                 return cay_fail(err, CAY_CONFLICT, "user: sandbox '%s' was made for its own user alone",
                                 sb->id);
@@ -436,7 +436,7 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->term = copy(&x->start_mem, w->term);
         if (x->cwd == NULL || x->user_text == NULL || (w->term != NULL && x->term == NULL) ||
             cay_record_copy_map(&x->start_mem, &w->env, &x->env) < 0)
-                return cay_fail(err, CAY_INVALID, "the environment is too long");
+                return cay_fail(err, CAY_INVALID, "env: is too long");
         x->is_line = w->line != NULL;
         x->has_stdin = w->has_stdin;
         x->tty = w->tty;

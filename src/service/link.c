@@ -88,7 +88,7 @@ static void relink_soon(struct cay_sandbox *sb)
 /* It is gone, says the engine; by itself, or because the engine is. */
 static void ended(struct cay_sandbox *sb)
 {
-        struct cay_engine *engine = sb->service->engine;
+        struct cay_engine *engine = sb->engine->engine;
         struct cay_error ignored = { 0 };
 
         if (engine->ops->health != NULL && engine->ops->health(engine, &ignored) < 0)
@@ -137,6 +137,7 @@ static void on_relinked(struct cay_errand *e, const struct cay_error *err)
                 again(sb);
                 return;
         }
+        cay_sandbox_note_ports(sb, &e->box);
         e->service->relinks++;
         sb->linked_at_ms = cay_clock_ms();
         sb->link_lost = cay_box_client_attach_take(sb->client, cay_take_fd(e->box.link_fd)) < 0;
@@ -147,17 +148,21 @@ static void on_relinked(struct cay_errand *e, const struct cay_error *err)
 
 static void relink(struct cay_sandbox *sb)
 {
-        struct cay_service *s = sb->service;
+        struct cay_engine *engine;
         struct cay_errand *e;
+        struct cay_job *job;
 
         if (is_bad(sb))
                 return;
-        e = cay_errand_new(s, sb, NULL, on_relinked);
+        e = cay_errand_new(sb->service, sb, NULL, on_relinked);
         memcpy(e->box.secret, sb->secret, sizeof(e->box.secret));
-        if (cay_box_client_awaits_welcome(sb->client) && s->engine->ops->adopt != NULL)
-                s->engine->ops->adopt(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        if (engine == NULL)
+                return;
+        if (cay_box_client_awaits_welcome(sb->client) && engine->ops->adopt != NULL)
+                engine->ops->adopt(engine, &e->box, job);
         else
-                s->engine->ops->relink(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+                engine->ops->relink(engine, &e->box, job);
 }
 
 int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_error *err)
@@ -217,6 +222,8 @@ static void miss(struct cay_sandbox *sb, uint64_t now_ms)
                 gone(sb, CAY_CAUSE_ENGINE_LOST, "it could not be reached for several minutes");
                 return;
         }
+        if (sb->state == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_ENGINE_LOST)
+                return; /* told already; whether it is the link or the box that is silent may change with every look */
         snprintf(text, sizeof(text),
                  sb->link_lost ? "the sandbox cannot be reached" : "the sandbox does not answer");
         cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, text);
@@ -244,10 +251,12 @@ static void on_gone_late(struct cay_timer *t)
 
 void cay_link_on_gone(void *ctx, const char *id)
 {
-        struct cay_service *s = ctx;
+        struct cay_engine_row *row = ctx;
+        struct cay_service *s = row->service;
         struct cay_sandbox *sb = cay_table_find(s, id);
 
-        if (sb == NULL || is_bad(sb) || sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY)
+        if (sb == NULL || sb->engine != row || is_bad(sb) || sb->story == CAY_STORY_STOP ||
+            sb->story == CAY_STORY_DESTROY)
                 return;
         if (sb->link_lost)
                 ended(sb);

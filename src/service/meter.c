@@ -2,12 +2,15 @@
 /* Histograms. */
 #include "service/meter.h"
 
+#include "base/clock.h"
+
 const uint32_t cay_histogram_bounds_ms[CAY_METER_BUCKETS] = { 1,     2,     5,     10,    20,   50,
                                                               100,   200,   500,   1000,  2000, 5000,
                                                               10000, 30000, 60000, 300000 };
 
-void cay_histogram_add(struct cay_histogram *h, uint64_t us)
+void cay_latency_add(struct cay_latency *l, uint64_t us)
 {
+        struct cay_histogram *h = &l->all;
         unsigned i = 0;
 
         while (i < CAY_METER_BUCKETS && us > (uint64_t)cay_histogram_bounds_ms[i] * 1000)
@@ -15,4 +18,5 @@ void cay_histogram_add(struct cay_histogram *h, uint64_t us)
         h->buckets[i]++;
         h->count++;
         h->sum_us += us;
+        cay_window_add(&l->recent, cay_clock_ms(), us);
 }

@@ -93,7 +93,8 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
 struct sandbox_spec {
         uint64_t may_skip, skipped, watched, paused_ms;
         bool has_workspace, read_only, own_user_only, kept, has_box;
-        const char *workspace_mode, *workspace_path, *box_workspace;
+        const char *workspace_mode, *workspace_path, *box_workspace, *network;
+        struct cay_field_texts ports, volumes;
 };
 
 #define ROW(type, name_, kind_)                                                                              \
@@ -106,19 +107,14 @@ struct sandbox_spec {
         }
 
 static const struct cay_field sandbox_spec_fields[] = {
-        ROW(struct sandbox_spec, may_skip, U64),
-        ROW(struct sandbox_spec, skipped, U64),
-        ROW(struct sandbox_spec, watched, U64),
-        ROW(struct sandbox_spec, has_workspace, BOOL),
-        ROW(struct sandbox_spec, read_only, BOOL),
-        ROW(struct sandbox_spec, own_user_only, BOOL),
-        ROW(struct sandbox_spec, kept, BOOL),
-        ROW(struct sandbox_spec, has_box, BOOL),
-        ROW(struct sandbox_spec, workspace_mode, TEXT),
-        LONG(struct sandbox_spec, workspace_path),
-        LONG(struct sandbox_spec, box_workspace),
-        ROW(struct sandbox_spec, paused_ms, U64),
-        { 0 },
+        ROW(struct sandbox_spec, may_skip, U64),        ROW(struct sandbox_spec, skipped, U64),
+        ROW(struct sandbox_spec, watched, U64),         ROW(struct sandbox_spec, has_workspace, BOOL),
+        ROW(struct sandbox_spec, read_only, BOOL),      ROW(struct sandbox_spec, own_user_only, BOOL),
+        ROW(struct sandbox_spec, kept, BOOL),           ROW(struct sandbox_spec, has_box, BOOL),
+        ROW(struct sandbox_spec, workspace_mode, TEXT), LONG(struct sandbox_spec, workspace_path),
+        LONG(struct sandbox_spec, box_workspace),       ROW(struct sandbox_spec, paused_ms, U64),
+        ROW(struct sandbox_spec, network, TEXT),        ROW(struct sandbox_spec, ports, TEXTS),
+        ROW(struct sandbox_spec, volumes, TEXTS),       { 0 },
 };
 
 struct sandbox_texts {
@@ -143,6 +139,35 @@ static const struct cay_field sandbox_fields[] = {
         { 0 },
 };
 
+/* Ports and volumes, as core/spec.h reads them. */
+static void print_extras(struct cay_json *j, const struct cay_sandbox *sb)
+{
+        char text[CAY_NAME_MAX + CAY_SPEC_TARGET_MAX + 8];
+
+        put_text(j, "network", cay_network_word(sb->network));
+        cay_json_key(j, "ports");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < sb->port_count; i++) {
+                const struct cay_spec_port *p = &sb->ports[i];
+
+                if (p->host > 0)
+                        snprintf(text, sizeof(text), "%u:%u", p->host, p->inside);
+                else
+                        snprintf(text, sizeof(text), "%u", p->inside);
+                cay_json_text(j, text);
+        }
+        cay_json_end_array(j);
+        cay_json_key(j, "volumes");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < sb->volume_count; i++) {
+                const struct cay_spec_volume *v = &sb->volumes[i];
+
+                snprintf(text, sizeof(text), "%s:%s%s", v->name, v->target, v->read_only ? ":ro" : "");
+                cay_json_text(j, text);
+        }
+        cay_json_end_array(j);
+}
+
 static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb, bool has_box)
 {
         cay_json_begin_object(j);
@@ -158,6 +183,8 @@ static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb,
         put_text(j, "workspace_mode", mode_words[sb->workspace_mode]);
         put_text(j, "workspace_path", sb->workspace_path);
         put_text(j, "box_workspace", sb->box_workspace);
+        if (sb->network != CAY_NETWORK_NONE || sb->volume_count > 0)
+                print_extras(j, sb);
         cay_json_end_object(j);
 }
 
@@ -165,6 +192,10 @@ void cay_record_put_sandbox(struct cay_sandbox *sb, struct cay_store_batch *b, e
 {
         bool rests = state == CAY_STATE_ERROR || state == CAY_STATE_STOPPED;
 
+        if (cay_sandbox_is_away(sb)) { /* ERROR is only how it looks: with its engine it is back as it was */
+                cay_record_put_sandbox_as(sb, b, sb->before, sb->before_cause, sb->before_text);
+                return;
+        }
         cay_record_put_sandbox_as(sb, b, state, rests ? sb->cause : CAY_CAUSE_NONE,
                                   rests ? sb->cause_text : "");
 }
@@ -179,7 +210,7 @@ void cay_record_put_sandbox_as(struct cay_sandbox *sb, struct cay_store_batch *b
                 .name = sb->name,
                 .owner = sb->owner,
                 .template_name = sb->template_name,
-                .engine = sb->service->engine->ops->name,
+                .engine = sb->engine->name,
                 .labels = sb->labels_json,
                 .metadata = sb->metadata_json,
                 .env = sb->env_json,
@@ -224,8 +255,12 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
                         const struct sandbox_texts *t)
 {
         const struct sandbox_spec *spec = &t->spec;
-        int state = cay_state_find(r->state);
+        int state = cay_state_find(r->state), network;
+        struct cay_error ignored = { 0 };
 
+        sb->engine = cay_engine_of_record(sb->service, text_or(r->engine, ""));
+        if (sb->engine == NULL)
+                return -ENOSPC;
         if (state < 0 || !cay_id_is_valid(r->id) || !cay_str_copy(sb->id, sizeof(sb->id), r->id) ||
             !cay_str_copy(sb->name, sizeof(sb->name), text_or(r->name, "")) ||
             !cay_str_copy(sb->owner, sizeof(sb->owner), text_or(r->owner, "")))
@@ -241,6 +276,10 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         for (unsigned i = 0; i < CAY_COUNT(mode_words); i++)
                 if (strcmp(mode_words[i], text_or(spec->workspace_mode, "")) == 0)
                         sb->workspace_mode = (enum cay_workspace_mode)i;
+        network = cay_network_find(text_or(spec->network, "none"));
+        if (network < 0 || cay_sandbox_read_extras(sb, (enum cay_network)network, &spec->ports,
+                                                   &spec->volumes, &ignored) < 0)
+                return -EBADMSG;
         sb->limits = r->limits;
         sb->may_skip = (unsigned)spec->may_skip;
         sb->skipped = (unsigned)spec->skipped;
@@ -363,7 +402,7 @@ int cay_record_argv_text(struct cay_exec *x, struct cay_error *err)
                 cay_json_text(&j, x->argv[i]);
         cay_json_end_array(&j);
         if (cay_json_end(&j) < 0)
-                return cay_fail(err, CAY_INVALID, "the command is too long: at most %u bytes",
+                return cay_fail(err, CAY_INVALID, "command: is too long: at most %u bytes",
                                 CAY_SERVICE_ARGV_MAX);
         x->argv_json = cay_arena_copy(&x->mem, cay_buf_data(&text), text.len);
         return x->argv_json != NULL ? 0 : cay_fail(err, CAY_INTERNAL, "no memory");

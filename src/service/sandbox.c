@@ -25,6 +25,7 @@ struct cay_sandbox *cay_sandbox_new(struct cay_service *s)
         struct cay_sandbox *sb = cay_service_alloc(sizeof(*sb));
 
         sb->service = s;
+        sb->engine = cay_engine_default(s);
         sb->workspace_fd = sb->workspace_peer = -1;
         sb->workspace_path = "";
         cay_arena_init(&sb->mem, TEXTS_MAX);
@@ -120,6 +121,8 @@ int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err)
 
 int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err)
 {
+        if (cay_sandbox_check_engine(sb, err) < 0)
+                return -1;
         switch (sb->state) {
         case CAY_STATE_READY:
         case CAY_STATE_BUSY:
@@ -229,13 +232,12 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .name = sb->name,
                 .owner = sb->owner,
                 .template_name = sb->template_name,
-                .engine = sb->service->engine->ops->name,
+                .engine = sb->engine->name,
                 .labels = sb->labels,
                 .metadata = sb->metadata,
                 .limits = &sb->limits,
                 .skipped = sb->skipped,
                 .watched = sb->watched,
-                .network = sb->network,
                 .has_workspace = sb->has_workspace,
                 .workspace_mode = sb->workspace_mode,
                 .workspace_path = sb->workspace_path,
@@ -260,6 +262,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .execs_known = sb->exec_count,
                 .channels = sb->channel_count,
         };
+        cay_sandbox_view_extras(sb, ret);
 }
 
 int cay_service_get(struct cay_service *s, const struct cay_viewer *v, const char *id_or_name,

@@ -27,25 +27,32 @@ static void on_put_back(struct cay_errand *e, const struct cay_error *err)
 
 static void shift_deadlines(struct cay_sandbox *sb, int64_t by_ms)
 {
-        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                if (x->state != CAY_EXEC_ENDED && x->deadline_ms > 0)
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                if (x->state == CAY_EXEC_ENDED)
+                        continue;
+                if (x->deadline_ms > 0)
                         x->deadline_ms = (uint64_t)((int64_t)x->deadline_ms + by_ms);
+                if (x->force_at_ms > 0)
+                        x->force_at_ms = (uint64_t)((int64_t)x->force_at_ms + by_ms);
+        }
 }
 
 static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
 {
-        const struct cay_engine_ops *ops = sb->service->engine->ops;
         struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_put_back);
-        struct cay_job *job = cay_errand_engine(e, CAY_SERVICE_ENGINE_MS);
+        struct cay_job *job;
+        struct cay_engine *engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
 
         sb->why = *why;
         if (sb->story == CAY_STORY_PAUSE) {
                 sb->paused_ms = 0;
-                ops->thaw(sb->service->engine, e->box.id, job);
+                if (engine != NULL)
+                        engine->ops->thaw(engine, e->box.id, job);
         } else {
                 sb->paused_ms = sb->was_paused_ms;
                 shift_deadlines(sb, -(int64_t)sb->stood_ms);
-                ops->freeze(sb->service->engine, e->box.id, job);
+                if (engine != NULL)
+                        engine->ops->freeze(engine, e->box.id, job);
         }
 }
 
@@ -162,21 +169,25 @@ void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const 
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_engine *engine;
         struct cay_errand *e;
+        struct cay_job *job;
 
         if (sb == NULL || cay_sandbox_check_usable(sb, &err) < 0) {
                 fail_call(s, c, &err);
                 return;
         }
-        if (s->engine->ops->freeze == NULL) {
-                cay_fail(&err, CAY_UNSUPPORTED, "the %s engine cannot pause sandboxes", s->engine->ops->name);
+        if (sb->engine->engine->ops->freeze == NULL) {
+                cay_fail(&err, CAY_UNSUPPORTED, "the %s engine cannot pause sandboxes", sb->engine->name);
                 fail_call(s, c, &err);
                 return;
         }
         cay_sandbox_begin(sb, CAY_STORY_PAUSE, c);
         cay_sandbox_use(sb);
         e = cay_errand_new(s, sb, NULL, on_frozen);
-        s->engine->ops->freeze(s->engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        if (engine != NULL)
+                engine->ops->freeze(engine, e->box.id, job);
 }
 
 void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -184,9 +195,12 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_engine *engine;
         struct cay_errand *e;
+        struct cay_job *job;
 
-        if (sb != NULL && cay_sandbox_check_free(sb, &err) == 0 && sb->state != CAY_STATE_PAUSED)
+        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
+            sb->state != CAY_STATE_PAUSED)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not paused (%s)", sb->id,
                          cay_state_word(sb->state));
         if (err.code != CAY_OK) {
@@ -196,7 +210,9 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
         cay_sandbox_begin(sb, CAY_STORY_RESUME, c);
         cay_sandbox_use(sb);
         e = cay_errand_new(s, sb, NULL, on_frozen);
-        s->engine->ops->thaw(s->engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        if (engine != NULL)
+                engine->ops->thaw(engine, e->box.id, job);
 }
 
 /* extend */
@@ -279,12 +295,15 @@ static void on_figures(struct cay_errand *e, const struct cay_error *err)
 
 static void ask_figures(struct cay_sandbox *sb, struct cay_service_stats *c)
 {
-        struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_figures);
+        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_figures);
+        struct cay_engine *engine;
+        struct cay_job *job;
 
         e->stats = c;
         sb->figures_old = false;
-        s->engine->ops->stats(s->engine, &e->box, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        if (engine != NULL)
+                engine->ops->stats(engine, &e->box, job);
 }
 
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb)

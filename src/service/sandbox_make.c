@@ -49,7 +49,7 @@ static int check_alive(struct cay_service *s, const char *owner, struct cay_erro
         for (unsigned i = 0; i < s->count; i++) {
                 const struct cay_sandbox *sb = s->sorted[i];
 
-                if (!cay_state_has_box(sb->state) && !sb->has_box)
+                if ((!cay_state_has_box(sb->state) && !sb->has_box) || cay_sandbox_is_away(sb))
                         continue;
                 all++;
                 own += strcmp(sb->owner, owner) == 0;
@@ -102,8 +102,8 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "template: at most 4,096 bytes");
         if (w->workspace_path != NULL && strlen(w->workspace_path) > 4096)
                 return cay_fail(err, CAY_INVALID, "workspace: at most 4,096 bytes");
-        if (w->network != CAY_NETWORK_NONE)
-                return cay_fail(err, CAY_UNSUPPORTED, "network: this daemon has 'none' alone");
+        if ((unsigned)w->network > CAY_NETWORK_BRIDGE)
+                return cay_fail(err, CAY_UNSUPPORTED, "network: there are 'none' and 'bridge'");
         if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0)
                 return cay_fail(err, CAY_INVALID, "workspace: there is no folder");
         if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
@@ -150,6 +150,9 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         const char *template_name = w->template_name != NULL ? w->template_name : "host";
         const char *path = w->workspace_path != NULL ? w->workspace_path : "";
 
+        sb->engine = cay_engine_pick(s, w->engine, err);
+        if (sb->engine == NULL)
+                return -1;
         if (cay_service_make_id(s, sb->id, err) < 0)
                 return -1;
         cay_str_copy(sb->name, sizeof(sb->name), w->name != NULL ? w->name : "");
@@ -161,7 +164,10 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
             cay_record_copy_map(&sb->mem, &w->labels, &sb->labels) < 0 ||
             cay_record_copy_map(&sb->mem, &w->metadata, &sb->metadata) < 0 ||
             cay_record_copy_map(&sb->mem, &w->env, &sb->env) < 0)
-                return cay_fail(err, CAY_INVALID, "labels, metadata and env are too long");
+                return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
+        if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
+            cay_sandbox_check_extras(sb, err) < 0)
+                return -1;
         if (cay_record_make_texts(sb, err) < 0)
                 return -1;
         sb->limits = w->limits;
@@ -199,6 +205,8 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         spec->image = s->env.image_of != NULL ? s->env.image_of(s->env.ctx, sb->template_name) : NULL;
         spec->owner = sb->owner;
         spec->template_name = sb->template_name;
+        if (cay_sandbox_put_extras(sb, spec, err) < 0)
+                return -1;
         if (sb->has_workspace) {
                 if (sb->workspace_fd < 0 && sb->workspace_root == 0)
                         return cay_fail(err, CAY_CONFLICT,
@@ -221,14 +229,14 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         spec->host_plain = sb->own_user_only;
         spec->limits = sb->limits;
         spec->may_skip = sb->may_skip;
-        spec->keep = s->engine->caps & CAY_ENGINE_CAN_KEEP;
+        spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP;
         spec->go_on = sb->kept;
         if (spec->go_on && !spec->keep)
                 return cay_fail(
                         err, CAY_UNSUPPORTED,
                         "the %s engine cannot keep files on this host now: those of '%s' wait for a daemon "
                         "that can",
-                        s->engine->ops->name, sb->id);
+                        sb->engine->name, sb->id);
         return cay_spec_check(spec, err);
 }
 
@@ -313,7 +321,7 @@ static void on_ready_stored(struct cay_errand *e, const struct cay_error *err)
         cay_claim_release(sb->service, sb->owner, sb->claim);
         sb->claim[0] = '\0';
         cay_sandbox_move(sb, CAY_STATE_READY);
-        cay_histogram_add(&sb->service->meter.create, (cay_clock_ns() - sb->begun_ns) / 1000);
+        cay_latency_add(&sb->service->meter.create, (cay_clock_ns() - sb->begun_ns) / 1000);
         cay_tick_by(sb->service, 0);
         cay_sandbox_finish(sb, NULL);
 }
@@ -332,7 +340,7 @@ static void store_ready(struct cay_sandbox *sb, bool went_on)
                 cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", went_on ? "true" : "false", NULL);
         else
                 cay_event_put(e, b, sb, CAY_EVENT_CREATED, "template", sb->template_name, "engine",
-                              s->engine->ops->name, NULL);
+                              sb->engine->name, NULL);
         cay_errand_commit(e, b);
 }
 
@@ -355,6 +363,7 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
         sb->kept = e->box.kept;
         sb->skipped = e->box.skipped;
         sb->watched = e->box.watched & cay_limits_set_mask(&sb->limits);
+        cay_sandbox_note_ports(sb, &e->box);
         free(cay_take(sb->box_workspace));
         if (e->box.workspace != NULL)
                 sb->box_workspace = strdup(e->box.workspace);
@@ -374,16 +383,20 @@ static void make_box(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
         struct cay_errand *e = cay_errand_new(s, sb, NULL, on_made);
+        struct cay_engine *engine;
         struct cay_error err = { 0 };
+        struct cay_job *job;
 
-        if (make_spec(sb, &e->spec, &err) < 0) {
+        if (cay_sandbox_check_engine(sb, &err) < 0 || make_spec(sb, &e->spec, &err) < 0) {
                 e->local = true; /* from the loop, like every other end */
                 cay_service_fail_job(s, cay_errand_engine(e, CAY_SERVICE_MAKE_MS), &err);
                 return;
         }
         e->makes = true;
         sb->has_box = true;
-        s->engine->ops->create(s->engine, &e->spec, &e->box, cay_errand_engine(e, CAY_SERVICE_MAKE_MS));
+        engine = cay_errand_ask(e, CAY_SERVICE_MAKE_MS, &job);
+        if (engine != NULL)
+                engine->ops->create(engine, &e->spec, &e->box, job);
         cay_service_step_reached(CAY_SERVICE_STEP_create_sent);
 }
 
@@ -466,7 +479,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         struct cay_errand *e;
 
         c->next = NULL;
-        if (sb != NULL && cay_sandbox_check_free(sb, &err) == 0) {
+        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0) {
                 if (sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_ERROR)
                         cay_fail(&err, CAY_CONFLICT, "sandbox '%s' runs already (%s)", sb->id,
                                  cay_state_word(sb->state));

@@ -133,7 +133,7 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
         struct cay_errand *e;
 
         c->next = NULL;
-        if (sb != NULL && cay_sandbox_check_free(sb, &err) == 0 &&
+        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
             (sb->state == CAY_STATE_STOPPED || sb->state == CAY_STATE_CREATING))
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
                          cay_state_word(sb->state));
@@ -222,8 +222,14 @@ void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_ser
 {
         struct cay_service *s = sb->service;
         struct cay_store_batch *b;
+        struct cay_error err = { 0 };
         struct cay_errand *e;
 
+        if ((sb->has_box || sb->kept) && cay_sandbox_check_engine(sb, &err) < 0) {
+                if (c != NULL)
+                        cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
         if (c != NULL) {
                 cay_str_copy(c->id, sizeof(c->id), sb->id);
                 c->next = sb->destroy_calls;

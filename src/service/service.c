@@ -6,7 +6,6 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/str.h"
 #include "service/service_priv.h"
 
 void *cay_service_alloc(size_t size)
@@ -55,13 +54,6 @@ int cay_service_check_ready(const struct cay_service *s, struct cay_error *err)
         return 0;
 }
 
-void cay_service_note_engine(struct cay_service *s, const struct cay_error *err)
-{
-        s->engine_up = err->code != CAY_UNAVAILABLE && err->code != CAY_TIMEOUT;
-        if (!s->engine_up)
-                cay_str_copy(s->engine_why, sizeof(s->engine_why), err->msg);
-}
-
 int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct cay_service *s, void *ctx),
                      void *ctx, struct cay_service **ret, struct cay_error *err)
 {
@@ -69,11 +61,9 @@ int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct 
 
         s->env = *env;
         s->loop = env->loop;
-        s->engine = env->engine;
         s->store = env->store;
         s->on_ready = on_ready;
         s->ready_ctx = ctx;
-        s->engine_up = true;
         if (s->env.max_alive == 0)
                 s->env.max_alive = 10;
         if (s->env.ping_ms == 0)
@@ -81,8 +71,7 @@ int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct 
         if (s->env.ping_misses == 0)
                 s->env.ping_misses = 3;
         cay_service_step_arm();
-        if (s->engine->ops->on_gone != NULL)
-                s->engine->ops->on_gone(s->engine, cay_link_on_gone, s);
+        cay_engines_open(s);
         if (cay_adopt_begin(s, err) < 0) {
                 cay_service_free(s);
                 return -1;
@@ -120,8 +109,7 @@ void cay_service_free(struct cay_service *s)
         if (s == NULL)
                 return;
         cay_fail(&err, CAY_UNAVAILABLE, "the daemon is stopping");
-        if (s->engine->ops->on_gone != NULL)
-                s->engine->ops->on_gone(s->engine, NULL, NULL);
+        cay_engines_close(s);
         for (struct cay_errand *e = s->errands; e != NULL; e = e->next) {
                 if (e->stats != NULL)
                         cay_service_fail_job(s, &cay_take(e->stats)->call.job, &err);
@@ -142,18 +130,6 @@ void cay_service_free(struct cay_service *s)
         free(s);
 }
 
-static void ask_engine(struct cay_service *s, struct cay_service_health *ret)
-{
-        struct cay_error err = { 0 };
-
-        ret->engine_up = s->engine_up;
-        cay_str_copy(ret->engine_why, sizeof(ret->engine_why), s->engine_up ? "" : s->engine_why);
-        if (s->engine->ops->health == NULL)
-                return;
-        ret->engine_up = s->engine->ops->health(s->engine, &err) == 0;
-        cay_str_copy(ret->engine_why, sizeof(ret->engine_why), ret->engine_up ? "" : err.msg);
-}
-
 const struct cay_service_meter *cay_service_meter(const struct cay_service *s)
 {
         return &s->meter;
@@ -170,7 +146,7 @@ void cay_service_health(struct cay_service *s, struct cay_service_health *ret)
                 .adoptions = s->adoptions,
                 .relinks = s->relinks,
         };
-        ask_engine(s, ret);
+        cay_engines_health(s, ret);
         for (unsigned i = 0; i < s->count; i++) {
                 const struct cay_sandbox *sb = s->sorted[i];
 

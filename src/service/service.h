@@ -57,9 +57,19 @@ struct cay_viewer {
         bool sees_all;     /* admin */
 };
 
+#define CAY_SERVICE_ENGINES_MAX 8 /* that are known, there or not */
+
+struct cay_service_engine {        /* one that a sandbox may be made by, or why none can */
+        const char *name;          /* as requests and records say it; copied */
+        struct cay_engine *engine; /* open; on_gone is taken by the service. NULL: it is not there */
+        const char *note;          /* why it is there, or why not, for people; copied; may be NULL */
+};
+
 struct cay_service_env { /* borrowed: everything outlives the service */
         struct cay_loop *loop;
-        struct cay_engine *engine; /* open; on_gone is taken by the service */
+        /* In the order of preference: the first that is there makes what names none. Ids are unique over all of them. */
+        struct cay_service_engine engines[CAY_SERVICE_ENGINES_MAX];
+        unsigned engine_count;
         struct cay_store *store;
         const struct cay_clock *clock; /* wall time for people */
         int spool_dir;        /* folder of its own: one file per command with output; swept at start */
@@ -91,11 +101,12 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         void *ctx;
 };
 
-struct cay_service_report { /* what the start met, for the log; every sandbox of the store is in one of the first three */
-        unsigned adopted;                                /* live on, with their commands */
-        unsigned lost;                                   /* should live, do not: ERROR with a cause */
-        unsigned at_rest;                                /* STOPPED or ERROR before: nothing to do */
-        unsigned removed;                                /* boxes that no record knew: destroyed */
+struct cay_service_report { /* what the start met, for the log; every sandbox of the store is in one of the first four */
+        unsigned adopted; /* live on, with their commands */
+        unsigned lost;    /* should live, do not: ERROR with a cause */
+        unsigned at_rest; /* STOPPED or ERROR before: nothing to do */
+        unsigned away;    /* should live, and their engine is not there: kept as they are, shown as ERROR */
+        unsigned removed; /* boxes that no record knew: destroyed */
         unsigned execs_adopted, execs_lost, execs_ended; /* running ones: go on, lost, ended meanwhile */
         unsigned
                 unreadable; /* records that could not be read back: kept in the store, told in the log, not served */
@@ -121,7 +132,13 @@ CAY_DEFINE_AUTO(struct cay_service, cay_service_free)
 
 /* Sandboxes */
 
-enum cay_network { CAY_NETWORK_NONE }; /* loopback alone */
+enum cay_network {
+        CAY_NETWORK_NONE,   /* loopback alone */
+        CAY_NETWORK_BRIDGE, /* one of its own, with a way out: not every engine has it */
+};
+
+const char *cay_network_word(enum cay_network network); /* never NULL */
+int cay_network_find(const char *word);                 /* -1: there is no such */
 
 struct cay_folder {        /* of the host, and by whose right it is mapped; borrowed. See struct cay_spec. */
         int fd;            /* directory that a client passed; -1: none */
@@ -136,11 +153,13 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *owner;         /* who it belongs to */
         const char *name;          /* NULL or "": none; else cay_id_is_valid, unique among the owner's */
         const char *template_name; /* NULL: "host" */
+        const char *engine;        /* NULL or "auto": the default one; see cay_service_engine_choose */
         struct cay_field_map labels, metadata, env;
         struct cay_limits
                 limits; /* as the engine is to hold them; wall_ms, cpu_time_ms, output_bytes: defaults of execs */
         unsigned may_skip; /* limits (mask) that need not hold on this host */
         enum cay_network network;
+        struct cay_field_texts ports, volumes; /* as core/spec.h reads them; ports: with a bridge only */
         bool has_workspace; /* a host folder is mapped; else the workspace is an empty folder of its own */
         enum cay_workspace_mode workspace_mode;
         struct cay_folder folder;   /* looked at only with has_workspace; copied */
@@ -204,6 +223,10 @@ struct cay_sandbox_view {
         const struct cay_limits *limits;
         unsigned skipped, watched; /* limits (masks) that are not held, or held by watching */
         enum cay_network network;
+        struct cay_spec_port ports[CAY_SPEC_PORTS_MAX]; /* host: as published, else 0 */
+        unsigned port_count;
+        const struct cay_spec_volume *volumes;
+        unsigned volume_count;
         bool has_workspace;
         enum cay_workspace_mode workspace_mode;
         const char *workspace_path; /* on the host, "" when there is none or nobody said */
@@ -291,12 +314,42 @@ struct cay_event_watch {
 void cay_service_watch_events(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                               struct cay_event_watch *w);
 void cay_service_unwatch_events(struct cay_event_watch *w); /* fine when it does not watch */
+unsigned cay_service_event_watches(const struct cay_service *s, const char *owner); /* how many are theirs */
+
+/* Engines */
+
+struct cay_engine_view {
+        const char *name, *note; /* note: why it is there, or why not; "" when nobody said */
+        bool is_there;           /* if not, nothing below is set */
+        bool is_default;         /* makes what names no engine */
+        bool up;                 /* it answered the last time it was asked */
+        char why[256];           /* when it is not up */
+        bool isolates, has_users, keeps, pauses;
+        bool bridges;   /* has networks with a way out, published ports, volumes */
+        unsigned holds; /* limits (mask) */
+        unsigned alive; /* sandboxes that it has a box of */
+};
+
+/* The nth in the order of preference; false behind the last. */
+bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret);
+/*
+ * Which one a request means: by name; NULL or "auto" is the default. CAY_INVALID: nobody knows that name, err says which there are;
+ * CAY_CONFLICT: it is known, and not there, err says why.
+ */
+int cay_service_engine_choose(struct cay_service *s, const char *name, struct cay_engine_view *ret,
+                              struct cay_error *err);
 
 /* How things are, without asking anybody. */
 struct cay_service_health {
         bool ready;           /* adoption is through */
-        bool engine_up;       /* the engine answered the last time it was asked */
+        bool engine_up;       /* the default engine answered the last time it was asked */
         char engine_why[256]; /* when it is not */
+        struct cay_service_engine_health {
+                const char *name; /* of one that is there */
+                bool up;
+                unsigned alive;
+        } engines[CAY_SERVICE_ENGINES_MAX];
+        unsigned engine_count;
         unsigned known, alive, by_state[CAY_STATE_COUNT];
         unsigned links_lost; /* boxes that should live and have no link now */
         unsigned execs_running, channels, watchers;

@@ -9,6 +9,7 @@
  *   record.c         objects ↔ records of the store      link.c             the box link: lost, back, pinged
  *   tick.c           deadlines                           exec*.c            commands: start, output, input, end
  *   adopt.c          start-up                            channel.c          files and ports
+ *   engines.c        the engines there are
  *
  * Ownership. The service owns sandboxes and errands; a sandbox owns its box client and its execs' place in its list; an exec lives
  * while its sandbox lists it, a watcher watches it or an errand is about it (refs).
@@ -76,6 +77,7 @@ enum cay_story { /* what happens to a sandbox as a whole; one at a time */
  */
 struct cay_errand {
         struct cay_service *service;   /* NULL: the service has gone */
+        struct cay_engine_row *engine; /* whom it asks, if it asks one; the service's */
         struct cay_sandbox *sandbox;   /* NULL: none, or it has gone */
         struct cay_exec *exec;         /* ref; may be NULL */
         struct cay_errand *next, **at; /* of the service's list */
@@ -98,8 +100,22 @@ struct cay_errand {
         uint64_t old_expires_ms, old_idle_ms;
 };
 
+/* An engine as the service knows it: one that is there, or one that only records name. */
+struct cay_engine_row {
+        struct cay_service *service;
+        char name[CAY_NAME_MAX + 1];
+        char note[256];
+        struct cay_engine *engine; /* borrowed; NULL: it is not there */
+        bool up;                   /* as of the last word of its own */
+        char why[256];             /* when it is not */
+        bool ping_out;             /* it was asked and has not answered */
+        unsigned misses;           /* in a row */
+        uint64_t ping_at_ms;       /* monotonic */
+};
+
 struct cay_sandbox {
         struct cay_service *service;
+        struct cay_engine_row *engine; /* the service's; who has its box, and nobody else may speak of it */
         struct cay_sandbox *bucket_next;
         struct cay_arena mem; /* texts */
 
@@ -111,6 +127,11 @@ struct cay_sandbox {
         struct cay_limits limits;
         unsigned may_skip;
         enum cay_network network;
+        struct cay_spec_port ports[CAY_SPEC_PORTS_MAX]; /* as asked for */
+        uint16_t published[CAY_SPEC_PORTS_MAX];         /* what became of each; 0: nobody knows */
+        struct cay_spec_volume *volumes;                /* in mem */
+        const char **label_words;                       /* in mem; labels as engines take them, once needed */
+        unsigned port_count, volume_count;
         bool has_workspace, read_only, own_user_only;
         enum cay_workspace_mode workspace_mode;
         int workspace_fd;   /* owned; -1: none, or lost with an earlier process */
@@ -148,7 +169,7 @@ struct cay_sandbox {
         bool destroy_wanted;
         const char *destroy_why;
         struct cay_error why;  /* of undoing */
-        enum cay_state before; /* START: how it was */
+        enum cay_state before; /* START: how it was. Its engine is away: how it is in the store */
         enum cay_cause before_cause;
         char before_text[200];
         enum cay_cause lost_as; /* GONE: what its commands are told */
@@ -205,6 +226,7 @@ struct cay_exec {
         bool waits_flush;        /* END is here, the last of its output is not in the spool yet */
         uint64_t flush_until_ms; /* monotonic */
         bool held;               /* acknowledgements are withheld */
+        bool abandoned;          /* nobody wants it, and it could not be told yet */
         bool in_closed;
         bool output_gone;
         uint32_t channel_number, pid;
@@ -252,12 +274,12 @@ struct cay_claim {
 struct cay_service {
         struct cay_service_env env;
         struct cay_loop *loop;
-        struct cay_engine *engine;
+        struct cay_engine_row engines[CAY_SERVICE_ENGINES_MAX];
+        unsigned engine_count;
         struct cay_store *store;
         void (*on_ready)(struct cay_service *s, void *ctx);
         void *ready_ctx;
-        bool ready, engine_up;
-        char engine_why[256];
+        bool ready;
         struct cay_service_report report;
         struct cay_sandbox *buckets[CAY_SERVICE_BUCKETS];
         struct cay_sandbox **sorted; /* owned; by (created_wall_ms, id) */
@@ -279,7 +301,22 @@ uint64_t cay_service_wall(const struct cay_service *s); /* for people */
 int cay_service_make_id(const struct cay_service *s, char id[CAY_NAME_MAX + 1], struct cay_error *err);
 void cay_service_fail_job(struct cay_service *s, struct cay_job *job, const struct cay_error *err);
 int cay_service_check_ready(const struct cay_service *s, struct cay_error *err);
-void cay_service_note_engine(struct cay_service *s, const struct cay_error *err);
+
+/* engines.c */
+void cay_engines_open(struct cay_service *s);  /* from the environment */
+void cay_engines_close(struct cay_service *s); /* they speak to nobody any more */
+struct cay_engine_row *cay_engine_default(struct cay_service *s);
+/* By name; one that nobody has told us of gets a row that is not there. NULL: too many names. */
+struct cay_engine_row *cay_engine_of_record(struct cay_service *s, const char *name);
+/* For a new sandbox; NULL with CAY_INVALID or CAY_CONFLICT. */
+struct cay_engine_row *cay_engine_pick(struct cay_service *s, const char *name, struct cay_error *err);
+bool cay_engine_is_up(struct cay_engine_row *row, char why[256]);
+void cay_engines_health(struct cay_service *s, struct cay_service_health *ret);
+void cay_engine_note(struct cay_engine_row *row, const struct cay_error *err); /* how a job of it ended */
+void cay_engine_set(struct cay_engine_row *row, bool up, const char *why);
+void cay_engine_ping(struct cay_service *s, uint64_t now_ms); /* engine_ping.c: those whose turn it is */
+bool cay_sandbox_is_away(const struct cay_sandbox *sb);       /* its engine is not there */
+int cay_sandbox_check_engine(const struct cay_sandbox *sb, struct cay_error *err); /* CAY_UNAVAILABLE */
 
 /* errand.c */
 struct cay_errand *cay_errand_new(struct cay_service *s, struct cay_sandbox *sb, struct cay_exec *x,
@@ -288,12 +325,14 @@ void cay_errand_commit(struct cay_errand *e, struct cay_store_batch *b); /* take
 void cay_errand_query(struct cay_errand *e);
 /* Before the engine is called with e->job: on_done comes after `ms` at the latest, as CAY_TIMEOUT. */
 struct cay_job *cay_errand_engine(struct cay_errand *e, unsigned ms);
+/* The same, and whom to call. NULL: it is not there, and on_done will be told so from the loop. */
+struct cay_engine *cay_errand_ask(struct cay_errand *e, unsigned ms, struct cay_job **ret_job);
 void cay_errand_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb);
 void cay_errand_let_go_all(struct cay_service *s);
 /* Has the engine end e->box, for at most `ms`: with its layer, or (keep) without that. */
 void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms);
 /* Removes a box that nobody owns, or (keep) all but its layer; what comes of it is only logged. */
-void cay_errand_remove_box(struct cay_service *s, const char *id, bool keep);
+void cay_errand_remove_box(struct cay_engine_row *row, const char *id, bool keep);
 
 /* event.c */
 /* Adds an event to a batch and notes on the errand that watchers are to be told. fmt: JSON members as `name` or text pairs, NULL-ended. */
@@ -351,6 +390,14 @@ void cay_sandbox_store_again(
         struct cay_sandbox *sb); /* puts the record as it is; a failure leaves it dirty */
 void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why); /* link and channels go */
 void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret);
+/* sandbox_extras.c: networks, ports, volumes */
+int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
+                            const struct cay_field_texts *ports, const struct cay_field_texts *volumes,
+                            struct cay_error *err);
+int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err); /* can its engine? */
+int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err);
+void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box *box);
+void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_view *ret);
 
 /* sandbox_unmake.c */
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);
@@ -369,7 +416,7 @@ void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_st
 int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_error *err);
 void cay_link_close(struct cay_sandbox *sb);
 void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms);
-void cay_link_on_gone(void *ctx, const char *id); /* the engine's word */
+void cay_link_on_gone(void *ctx, const char *id); /* the word of an engine: ctx is its row */
 
 /* adopt.c */
 int cay_adopt_begin(struct cay_service *s, struct cay_error *err);
@@ -424,6 +471,7 @@ void cay_exec_drop_watchers(struct cay_exec *x);
 /* exec_input.c */
 void cay_exec_on_room(struct cay_box_channel *ch);
 void cay_exec_end_inputs(struct cay_exec *x, const struct cay_error *err);
+void cay_exec_kill_abandoned(struct cay_exec *x); /* now, or it stays abandoned and a tick comes back to it */
 
 /* claim.c */
 /* The claim is in the hands of a request now; NULL, or who has it already. Given back with cay_claim_release. */

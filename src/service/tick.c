@@ -64,16 +64,22 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
         if (x->fresh && x->call == NULL && mono_ms >= x->fresh_until_ms) {
                 x->fresh = false;
                 cay_exec_release(x);
+        } else if (x->fresh && x->call == NULL) {
+                due_at(s, x->fresh_until_ms, mono_ms);
         }
         if (x->awaited && (mono_ms >= x->awaited_until_ms || x->force_at_ms != 0)) {
                 x->awaited = false;
                 cay_exec_release(x);
+        } else if (x->awaited) {
+                due_at(s, x->awaited_until_ms, mono_ms);
         }
         cay_exec_check_flush(x);
         if (x->dirty && x->state == CAY_EXEC_ENDED)
                 cay_exec_store_again(x);
         if (x->state == CAY_EXEC_ENDED || x->ending || x->sandbox->state == CAY_STATE_PAUSED)
                 return;
+        if (x->abandoned)
+                cay_exec_kill_abandoned(x);
         if (x->deadline_ms > 0 && now_ms >= x->deadline_ms)
                 kill_exec(x, CAY_KILLED_WALL_TIME, CAY_CAUSE_WALL_TIME, mono_ms);
         else if (x->deadline_ms > 0)
@@ -130,7 +136,7 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
         check_execs(sb, now_ms, mono_ms);
         if (sb->story != CAY_STORY_NONE)
                 return;
-        why = why_to_end(sb, now_ms);
+        why = cay_sandbox_is_away(sb) ? NULL : why_to_end(sb, now_ms); /* who could end it is not there */
         if (why != NULL) {
                 cay_log_info("sandbox ends", "id=%s why=%s", sb->id, why);
                 cay_sandbox_destroy(sb, why, NULL);
@@ -153,5 +159,6 @@ void cay_service_tick(struct cay_service *s)
         for (unsigned i = 0; i < s->count; i++)
                 if (s->sorted[i]->story != CAY_STORY_ADOPT)
                         check(s->sorted[i], now_ms, mono_ms);
+        cay_engine_ping(s, mono_ms);
         cay_tick_by(s, MOST_MS);
 }

@@ -11,6 +11,7 @@
 #define BOXES_MAX 64
 #define LAYERS_MAX 64
 
+struct fake_seen fake_seen;
 struct fake_plan fake_plan = { .script.end.last_denied = -1 };
 static unsigned alive, creates;
 static char layers[LAYERS_MAX][CAY_NAME_MAX + 1]; /* "": free */
@@ -25,6 +26,8 @@ struct box {
         bool made, frozen;
         struct cay_engine_box *asker;
         struct cay_job *job;
+        struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];
+        unsigned port_count;
 };
 
 struct fake_engine {
@@ -39,6 +42,7 @@ struct fake_engine {
 void fake_plan_reset(void)
 {
         fake_plan = (struct fake_plan){ .script.end.last_denied = -1 };
+        fake_seen = (struct fake_seen){ 0 };
         creates = 0;
         memset(layers, 0, sizeof(layers));
 }
@@ -136,7 +140,8 @@ static int fake_open(const struct cay_engine_env *env, struct cay_engine **ret, 
         if (fe == NULL)
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         fe->engine.ops = &cay_engine_fake_ops;
-        fe->engine.caps = fake_plan.can_keep ? CAY_ENGINE_CAN_KEEP : 0;
+        fe->engine.caps = (fake_plan.can_keep ? CAY_ENGINE_CAN_KEEP : 0) |
+                          (fake_plan.can_bridge ? CAY_ENGINE_CAN_BRIDGE : 0);
         fe->loop = env->loop;
         *ret = &fe->engine;
         return 0;
@@ -231,6 +236,40 @@ static enum cay_code refuse(struct fake_engine *fe, const struct cay_spec *spec,
         return fe->count >= BOXES_MAX ? CAY_LIMIT : CAY_OK;
 }
 
+static void see(const struct cay_spec *spec)
+{
+        fake_seen = (struct fake_seen){ .bridge = spec->bridge,
+                                        .port_count = spec->port_count,
+                                        .volume_count = spec->volume_count,
+                                        .label_count = spec->label_count };
+        if (spec->volume_count > 0) {
+                cay_str_copy(fake_seen.volume, sizeof(fake_seen.volume), spec->volumes[0].name);
+                cay_str_copy(fake_seen.target, sizeof(fake_seen.target), spec->volumes[0].target);
+                fake_seen.read_only = spec->volumes[0].read_only;
+        }
+        if (spec->label_count > 0) {
+                cay_str_copy(fake_seen.label, sizeof(fake_seen.label), spec->labels[0]);
+                cay_str_copy(fake_seen.value, sizeof(fake_seen.value), spec->labels[1]);
+        }
+}
+
+static void tell_ports(const struct box *b, struct cay_engine_box *box)
+{
+        memcpy(box->ports, b->ports, sizeof(box->ports));
+        box->port_count = b->port_count;
+}
+
+static void publish(struct box *b, const struct cay_spec *spec)
+{
+        b->port_count = spec->port_count;
+        for (unsigned i = 0; i < spec->port_count; i++) {
+                uint16_t wish = spec->ports[i].host;
+
+                b->ports[i] = (struct cay_spec_port){ .inside = spec->ports[i].inside,
+                                                      .host = (uint16_t)(wish > 0 ? wish + 1u : 40000 + i) };
+        }
+}
+
 static void fake_create(struct cay_engine *e, const struct cay_spec *spec, struct cay_engine_box *box,
                         struct cay_job *job)
 {
@@ -256,6 +295,9 @@ static void fake_create(struct cay_engine *e, const struct cay_spec *spec, struc
         b->init = fake_init_new(fe->loop, &fake_plan.script, box->secret, on_exit_of_init, b);
         cay_str_copy(b->id, sizeof(b->id), spec->id);
         cay_str_copy(box->id, sizeof(box->id), spec->id);
+        see(spec);
+        publish(b, spec);
+        tell_ports(b, box);
         box->skipped = cay_limits_set_mask(&spec->limits) & fake_plan.cannot_hold;
         box->kept = spec->keep && fe->engine.caps & CAY_ENGINE_CAN_KEEP;
         if (box->kept)
@@ -291,8 +333,10 @@ static void fake_relink(struct cay_engine *e, struct cay_engine_box *box, struct
                 finish(fe, job, CAY_NOT_FOUND, "relink");
         else if (b->init == NULL || new_link(b, &box->link_fd) < 0)
                 finish(fe, job, CAY_UNAVAILABLE, "relink");
-        else
+        else {
+                tell_ports(b, box);
                 finish(fe, job, CAY_OK, NULL);
+        }
 }
 
 static void freezer(struct cay_engine *e, const char *id, struct cay_job *job, bool frozen)

@@ -15,11 +15,23 @@ struct fake_plan {
         unsigned cannot_hold;             /* limits (mask) */
         struct cay_engine_stats stats;    /* as of stats and destroy */
         unsigned gone_after_ms;           /* the box goes by itself after so long, its link too */
-        bool can_keep;                    /* stop keeps layers; they outlive the engine, until the reset */
+        bool can_bridge; /* publishes ports: the one above each that is wished for, or 40000 and on */
+        bool can_keep;   /* stop keeps layers; they outlive the engine, until the reset */
 };
 
 extern struct fake_plan fake_plan;
 extern const struct cay_engine_ops cay_engine_fake_ops;
+
+/* Of the last create. */
+struct fake_seen {
+        bool bridge;
+        unsigned port_count, volume_count, label_count;
+        char volume[CAY_NAME_MAX + 1], target[CAY_SPEC_TARGET_MAX + 1], label[64],
+                value[64]; /* the first ones */
+        bool read_only;
+};
+
+extern struct fake_seen fake_seen;
 
 void fake_plan_reset(void);
 void fake_engine_cut_link(struct cay_engine *e, const char *id); /* the stream is lost, the box lives */

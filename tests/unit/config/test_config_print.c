@@ -74,13 +74,15 @@ static void what_is_written_is_read_again(void **state)
 {
         cay_auto_buf struct cay_buf out, again;
         cay_auto_config struct cay_config a, b;
+        struct cay_error err = { 0 };
 
         load(&a, text, strlen(text));
         cay_buf_init(&out, 64 * 1024);
         cay_buf_init(&again, 64 * 1024);
         assert_int_equal(cay_config_write(&a, &out), 0);
         has(cay_buf_data(&out), "hunter2");
-        load(&b, cay_buf_data(&out), out.len);
+        assert_int_equal(cay_config_init(&b, &err), 0);
+        assert_int_equal(cay_config_read_written(&b, cay_buf_data(&out), out.len, &err), 0);
         assert_string_equal(a.data, b.data);
         assert_string_equal(a.token_secret, b.token_secret);
         assert_int_equal(a.max_memory, b.max_memory);
@@ -90,6 +92,36 @@ static void what_is_written_is_read_again(void **state)
         assert_int_equal(b.trusted_hosts.count, 3);
         assert_int_equal(cay_config_write(&b, &again), 0);
         assert_string_equal(cay_buf_data(&out), cay_buf_data(&again));
+}
+
+static void sources_are_handed_on(void **state)
+{
+        cay_auto_buf struct cay_buf out;
+        cay_auto_config struct cay_config a = { 0 }, b = { 0 };
+        struct cay_error err = { 0 };
+
+        cay_buf_init(&out, 64 * 1024);
+        assert_int_equal(cay_config_init(&a, &err), 0);
+        assert_int_equal(cay_config_set(&a, CAY_CONFIG_KEY_port, CAY_CONFIG_FLAG, "--listen", "7", &err), 0);
+        assert_int_equal(cay_config_set(&a, CAY_CONFIG_KEY_max_sandboxes, CAY_CONFIG_ENV,
+                                        "SANDBOX_MAX_SANDBOXES", "3", &err),
+                         0);
+        assert_int_equal(cay_config_set(&a, CAY_CONFIG_KEY_engine, CAY_CONFIG_FILE, "a\nb.conf:12", "native",
+                                        &err),
+                         0);
+        assert_int_equal(cay_config_set(&a, CAY_CONFIG_KEY_config, CAY_CONFIG_FLAG, "--config", "/x", &err),
+                         0);
+        assert_int_equal(cay_config_write(&a, &out), 0);
+        assert_int_equal(cay_config_init(&b, &err), 0);
+        assert_int_equal(cay_config_read_written(&b, cay_buf_data(&out), out.len, &err), 0);
+        assert_int_equal(b.source[CAY_CONFIG_KEY_port], CAY_CONFIG_FLAG);
+        assert_string_equal(b.where[CAY_CONFIG_KEY_port], "--listen");
+        assert_int_equal(b.source[CAY_CONFIG_KEY_max_sandboxes], CAY_CONFIG_ENV);
+        assert_string_equal(b.where[CAY_CONFIG_KEY_max_sandboxes], "SANDBOX_MAX_SANDBOXES");
+        assert_int_equal(b.source[CAY_CONFIG_KEY_engine], CAY_CONFIG_FILE);
+        assert_string_equal(b.where[CAY_CONFIG_KEY_engine], "a?b.conf:12");
+        assert_string_equal(b.config, "/x");
+        assert_int_equal(b.source[CAY_CONFIG_KEY_data], CAY_CONFIG_DEFAULT);
 }
 
 static void a_full_buffer_is_told(void **state)
@@ -111,6 +143,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(people_see_origins_and_no_secrets),
                 cmocka_unit_test(what_is_written_is_read_again),
+                cmocka_unit_test(sources_are_handed_on),
                 cmocka_unit_test(a_full_buffer_is_told),
         };
 

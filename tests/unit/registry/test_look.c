@@ -64,15 +64,24 @@ static int teardown(void **state)
         return rmdir(folder);
 }
 
+static struct cay_registry_place here; /* what there is of engines; the rest is filled in */
+
+static const char *why_not(void *ctx, const char *engine)
+{
+        return strcmp(engine, "docker") == 0 ? ctx : NULL;
+}
+
 static const struct cay_template *look(const char *keys)
 {
         cay_auto_close int usr = sys_open_at(folder_fd, "usr", O_PATH | O_DIRECTORY, 0);
-        const struct cay_registry_place place = {
-                .folder_fd = folder_fd, .usr_fd = usr, .engines = "native remote", .networks = "none"
-        };
+        struct cay_registry_place place = here;
         char text[512];
         int n = snprintf(text, sizeof(text), "containers: {web: {%s}}", keys);
 
+        place.folder_fd = folder_fd;
+        place.usr_fd = usr;
+        if (!place.engines)
+                place.engines = "native remote";
         cay_registry_free(cay_take(registry));
         notes = (struct cay_notes){ 0 };
         if (cay_registry_parse("f", text, (size_t)n, &notes, &registry) < 0)
@@ -102,6 +111,21 @@ static void what_is_there_is_available(void **state)
         assert_int_equal(notes.count, 0);
 }
 
+static void networks_are_an_engines(void **state)
+{
+        here.engines = "native docker";
+        here.bridge_engine = "docker";
+        assert_true(look("host: true, security: {network_mode: bridge}")->available);
+        assert_true(look("host: true, engine: docker, security: {network_mode: bridge}")->available);
+        lacks("host: true, engine: native, security: {network_mode: bridge}",
+              "it needs the network 'bridge', which the engine 'docker' has, not 'native'");
+        /* What docker makes of it has an image's programs, not this machine's. */
+        assert_true(
+                look("host: true, requires: [/usr/bin/none], security: {network_mode: bridge}")->available);
+        assert_false(look("host: true, requires: [/usr/bin/none]")->available);
+        here = (struct cay_registry_place){ 0 };
+}
+
 static void what_is_not_says_why(void **state)
 {
         lacks("dockerfile: d/Dockerfile", "it needs the engine 'docker'; this daemon has native remote");
@@ -117,6 +141,32 @@ static void what_is_not_says_why(void **state)
               "it needs /usr/bin/text, which this machine does not have");
         lacks("host: true, requires: [/usr/bin/broken]",
               "it needs /usr/bin/broken, which this machine does not have");
+}
+
+/* On Docker an image stands for the machine, so what the machine has does not count. */
+static void engines_decide(void **state)
+{
+        here = (struct cay_registry_place){ .engines = "docker", .why_not = why_not };
+        assert_true(look("host: true, requires: [/usr/bin/none]")->available);
+        lacks("host: true, engine: native", "it needs the engine 'native'; this daemon has docker");
+        assert_true(look("image: x")->available);
+        lacks("rootfs: root/fs", "it needs the engine 'native'; this daemon has docker");
+        lacks("rootfs: root/fs, engine: docker",
+              "the engine 'docker' cannot make a root from a folder; give it an image");
+        here = (struct cay_registry_place){ .engines = "native docker", .default_engine = "native" };
+        lacks("host: true, requires: [/usr/bin/none]",
+              "it needs /usr/bin/none, which this machine does not have");
+        assert_true(look("host: true, engine: docker, requires: [/usr/bin/none]")->available);
+        assert_true(look("image: x")->available);
+        assert_true(look("rootfs: root/fs")->available);
+        here.default_engine = "docker";
+        assert_true(look("host: true, requires: [/usr/bin/none]")->available);
+        here = (struct cay_registry_place){ .engines = "native",
+                                            .why_not = why_not,
+                                            .ctx = (void *)(uintptr_t) "nobody asked" };
+        lacks("image: x", "it needs the engine 'docker', which is not available: nobody asked");
+        lacks("host: true, engine: process", "it needs the engine 'process'; this daemon has native");
+        here = (struct cay_registry_place){ 0 };
 }
 
 static void warns(const char *keys, const char *text)
@@ -151,6 +201,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_there_is_available),
                 cmocka_unit_test(what_is_not_says_why),
+                cmocka_unit_test(networks_are_an_engines),
+                cmocka_unit_test(engines_decide),
                 cmocka_unit_test(instructions_that_cannot_be_had_are_warnings),
         };
 

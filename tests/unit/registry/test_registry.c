@@ -97,6 +97,28 @@ static void the_documents_file(void **state)
         assert_string_equal(t->interpret.items[0], "python3");
 }
 
+static void an_engine_follows_from_the_root(void **state)
+{
+        static const struct {
+                const char *keys, *engine;
+        } rows[] = {
+                { "host: true, engine: auto", "auto" },
+                { "host: true, engine: native", "native" },
+                { "rootfs: r", "native" },
+                { "rootfs: r, engine: auto", "native" },
+                { "image: i", "docker" },
+                { "dockerfile: d/Dockerfile, engine: auto", "docker" },
+                { "host: true, engine: docker", "docker" },
+        };
+
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                char text[128];
+
+                snprintf(text, sizeof(text), "containers: {x: {%s}}", rows[i].keys);
+                assert_string_equal(accepts(text)->rows[0].engine, rows[i].engine);
+        }
+}
+
 static void defaults_are_the_documents(void **state)
 {
         const struct cay_template_set *set = accepts("containers: {x: {host: true}}");
@@ -104,7 +126,7 @@ static void defaults_are_the_documents(void **state)
 
         assert_int_equal(notes.count, 0);
         assert_int_equal(t->root, CAY_TEMPLATE_ROOT_HOST);
-        assert_string_equal(t->engine, "native");
+        assert_string_equal(t->engine, "auto");
         assert_string_equal(t->network, "none");
         assert_string_equal(t->description, "");
         assert_string_equal(t->system_path, "x/SYSTEM.md");
@@ -261,8 +283,8 @@ static void values(void **state)
         REFUSES("containers: {x: {host: true, security: {network_mode: host}}}",
                 "f:1:55: containers.x.security.network_mode: 'host' is not known; write one of none, bridge");
         REFUSES("containers: {x: {host: true, engine: runc}}",
-                "f:1:38: containers.x.engine: 'runc' is not known; write one of native, docker, remote, "
-                "process");
+                "f:1:38: containers.x.engine: 'runc' is not known; write one of auto, native, docker, "
+                "remote, process");
         REFUSES("containers: {x: {host: true, resources: {memory: 1x}}}",
                 "f:1:50: containers.x.resources.memory: '1x' is not a size (like 256m, 1.5g or 1048576)");
         REFUSES("containers: {x: {host: true, resources: {memory: -5}}}",
@@ -363,7 +385,7 @@ static void the_built_in_one(void **state)
 
                 assert_string_equal(t->name, names[i]);
                 assert_int_equal(t->root, CAY_TEMPLATE_ROOT_HOST);
-                assert_string_equal(t->engine, "native");
+                assert_string_equal(t->engine, "auto");
                 assert_string_equal(t->network, "none");
                 assert_int_equal(t->limits.memory_bytes, 256 << 20);
                 assert_int_equal(t->limits.cpu_milli, 500);
@@ -377,6 +399,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_documents_file),
+                cmocka_unit_test(an_engine_follows_from_the_root),
                 cmocka_unit_test(defaults_are_the_documents),
                 cmocka_unit_test(all_keys),
                 cmocka_unit_test(unknown_keys_are_warnings),

@@ -136,7 +136,8 @@ static inline int setup(void **state)
         t->clock.read = test_clock_read;
         t->env = (struct cay_service_env){
                 .loop = t->loop,
-                .engine = t->engine,
+                .engines = { { "fake", t->engine, "" } },
+                .engine_count = 1,
                 .store = &t->store->store,
                 .clock = &t->clock,
                 .spool_dir = t->dir_fd,

@@ -93,6 +93,9 @@ static void watchers(void **state)
         cay_service_watch_events(t->service, &you, NULL, &yours.w);
         cay_service_watch_events(t->service, &root, "", &all.w);
         cay_service_watch_events(t->service, &me, id, &one.w);
+        assert_int_equal(cay_service_event_watches(t->service, me.owner), 2);
+        assert_int_equal(cay_service_event_watches(t->service, you.owner), 1);
+        assert_int_equal(cay_service_event_watches(t->service, "nobody"), 0);
         cay_service_watch_events(t->service, &me, NULL, &gone.w);
         assert_int_equal(change(t, pause, id), CAY_OK);
         settle(t);

@@ -346,7 +346,8 @@ static void front_open(struct front *f, const char *dir)
         f->proxy.engine.ops = &proxy_ops;
         f->proxy.loop = t->loop;
         t->env.loop = t->loop;
-        t->env.engine = &f->proxy.engine;
+        t->env.engines[0] = (struct cay_service_engine){ "fake", &f->proxy.engine, "" };
+        t->env.engine_count = 1;
         t->env.clock = &cay_store_system_clock;
         t->env.spool_dir = open(spools, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         t->env.read_json = test_read_json;

@@ -4,6 +4,9 @@
 
 #include <signal.h>
 
+#include "base/clock.h"
+#include "service/service_priv.h"
+
 static int setup_quick(void **state)
 {
         struct test *t;
@@ -58,6 +61,30 @@ static void a_mute_box_is_in_error_and_comes_back(void **state)
         assert_non_null(fake_store_find(t->store, CAY_STORE_EVENT, "sandbox_recovered"));
         assert_int_equal(cay_service_exec_signal(t->service, &me, id, x, SIGTERM, &err), 0);
         assert_int_equal(wait_end(t, id, x).signal, SIGTERM);
+}
+
+/* Whether it is the link or the box that is silent may change with every look. */
+static void an_error_is_told_once(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1];
+        unsigned before;
+
+        create(t, id);
+        fake_plan.script.mute = true;
+        before = fake_store_count(t->store, CAY_STORE_EVENT);
+        for (unsigned i = 0; i < 8; i++) {
+                struct cay_sandbox *sb = cay_table_find(t->service, id);
+
+                sb->ping_at_ms = 0;
+                sb->ping_out = true;
+                sb->link_lost = i % 2;
+                cay_link_ping(sb, cay_clock_ms());
+        }
+        cay_table_find(t->service, id)->link_lost = false;
+        settle(t);
+        assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
+        assert_int_equal(fake_store_count(t->store, CAY_STORE_EVENT), before + 1);
 }
 
 static void paused_boxes_are_not_asked(void **state)
@@ -177,6 +204,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_quick, teardown)
                 TEST(pings_are_answered),
                 TEST(a_mute_box_is_in_error_and_comes_back),
+                TEST(an_error_is_told_once),
                 TEST(paused_boxes_are_not_asked),
                 TEST(an_engine_that_is_away_and_back),
                 TEST(an_engine_that_lost_its_boxes),

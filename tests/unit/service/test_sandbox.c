@@ -117,7 +117,8 @@ static void bad_input_makes_nothing(void **state)
         BAD(limits.memory_bytes, 1, CAY_INVALID);
         BAD(limits.pids, UINT64_MAX, CAY_INVALID);
         BAD(claim, "", CAY_INVALID);
-        BAD(network, (enum cay_network)1, CAY_UNSUPPORTED);
+        BAD(network, CAY_NETWORK_BRIDGE, CAY_UNSUPPORTED); /* this engine has none */
+        BAD(network, (enum cay_network)7, CAY_UNSUPPORTED);
         what = plain();
         what.has_workspace = true;
         what.folder = CAY_FOLDER_NONE;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening what the keeper says that there is. */
+#include "front/front_engines.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/docker/docker.h"
+#include "engine/native/native.h"
+#include "serve/hand_over.h"
+
+/* How each is reached. */
+static const struct kind {
+        const char *name;
+        const char *doing; /* for errors */
+        int (*open_take)(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
+                         struct cay_error *err);
+} kinds[] = {
+        { "native", "reach the warden", cay_engine_native_open_link_take },
+        { "docker", "reach cay-docker", cay_engine_docker_open_link_take },
+};
+
+/* Known to requests, and never there (serve/engines.h says the same where it is a setting). */
+#define PROCESS_NOTE                                                                                         \
+        "it has no isolation, and a daemon runs strangers' code; `cay run --engine process` is for code "    \
+        "that you trust"
+
+static struct cay_front_engine *add(struct cay_front_engines *e, const char *name, bool runs,
+                                    const char *note)
+{
+        struct cay_front_engine *row = &e->rows[e->count++];
+
+        row->name = name;
+        row->runs = runs;
+        snprintf(row->note, sizeof(row->note), "%s", note);
+        return row;
+}
+
+int cay_front_engines_read(struct cay_front_engines *e, const char *setting, char *const *words,
+                           struct cay_error *err)
+{
+        e->is_auto = strcmp(setting, "auto") == 0;
+        for (unsigned i = 0; i < CAY_COUNT(kinds); i++) {
+                if (words[0] == NULL) { /* an older keeper */
+                        bool is_docker = strcmp(setting, "docker") == 0;
+
+                        add(e, kinds[i].name, is_docker == (strcmp(kinds[i].name, "docker") == 0), "");
+                        continue;
+                }
+                if (words[1] == NULL || words[2] == NULL || strcmp(words[0], kinds[i].name) != 0)
+                        return cay_fail(err, CAY_INVALID,
+                                        "what the keeper says of engines is not understood");
+                add(e, kinds[i].name, strcmp(words[1], CAY_HAND_RUNS) == 0, words[2]);
+                words += 3;
+        }
+        add(e, "process", false, PROCESS_NOTE);
+        return 0;
+}
+
+static int open_one(struct cay_front_engine *row, const struct kind *kind, struct cay_loop *loop, int link,
+                    struct cay_error *err)
+{
+        const struct cay_engine_env env = { .loop = loop };
+
+        if (!row->runs)
+                return 0;
+        if (kind->open_take(&env, link, &row->engine, err) == 0)
+                return 0;
+        row->engine = NULL;
+        cay_wrap(err, "%s", kind->doing);
+        snprintf(row->note, sizeof(row->note), "%s", err->msg);
+        return -1;
+}
+
+static void note_name(struct cay_front_engines *e, const struct cay_front_engine *row)
+{
+        size_t len = strlen(e->names);
+
+        snprintf(e->names + len, sizeof(e->names) - len, "%s%s", len > 0 ? " " : "", row->name);
+        cay_log_info("engine is there", "engine=%s", row->name);
+}
+
+/* All that run have to come, unless the setting leaves it to us and one has. */
+static int judge(struct cay_front_engines *e, const struct cay_error *first, struct cay_error *err)
+{
+        for (unsigned i = 0; i < e->count; i++)
+                if (e->rows[i].engine != NULL)
+                        note_name(e, &e->rows[i]);
+        if (first->code == CAY_OK || (e->is_auto && e->names[0] != '\0'))
+                return 0;
+        *err = *first;
+        return -1;
+}
+
+int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int docker_link,
+                           struct cay_error *err)
+{
+        const int links[CAY_COUNT(kinds)] = { CAY_HAND_WARDEN, docker_link };
+        struct cay_error first = { 0 };
+
+        if (!e->rows[0].runs)
+                close(CAY_HAND_WARDEN); /* which leads nowhere */
+        for (unsigned i = 0; i < CAY_COUNT(kinds); i++) {
+                struct cay_error why = { 0 };
+
+                if (open_one(&e->rows[i], &kinds[i], loop, links[i], &why) == 0)
+                        continue;
+                cay_log_warn("engine not opened", "engine=%s error=%s", e->rows[i].name, why.msg);
+                if (first.code == CAY_OK)
+                        first = why;
+        }
+        return judge(e, &first, err);
+}
+
+void cay_front_engines_close(struct cay_front_engines *e)
+{
+        for (unsigned i = 0; i < e->count; i++) {
+                struct cay_engine *engine = cay_take(e->rows[i].engine);
+
+                if (engine != NULL)
+                        engine->ops->close(engine);
+        }
+}
+
+void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_service_env *env)
+{
+        for (unsigned i = 0; i < e->count; i++)
+                env->engines[i] =
+                        (struct cay_service_engine){ e->rows[i].name, e->rows[i].engine, e->rows[i].note };
+        env->engine_count = e->count;
+}
+
+const char *cay_front_engines_default(const struct cay_front_engines *e)
+{
+        for (unsigned i = 0; i < e->count; i++)
+                if (e->rows[i].engine != NULL)
+                        return e->rows[i].name;
+        return "";
+}
+
+const char *cay_front_engines_bridging(const struct cay_front_engines *e)
+{
+        for (unsigned i = 0; i < e->count; i++)
+                if (e->rows[i].engine != NULL && e->rows[i].engine->caps & CAY_ENGINE_CAN_BRIDGE)
+                        return e->rows[i].name;
+        return NULL;
+}
+
+const char *cay_front_engines_why_not(void *engines, const char *name)
+{
+        const struct cay_front_engines *e = engines;
+
+        for (unsigned i = 0; i < e->count; i++)
+                if (strcmp(e->rows[i].name, name) == 0 && e->rows[i].engine == NULL)
+                        return e->rows[i].note;
+        return NULL;
+}

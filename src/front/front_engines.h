@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The front's engines: those whose helpers the keeper runs, opened over the links that it handed over, in the order of preference; and
+ * for each other one the reason why it is not there. Where the setting is `auto`, one that cannot be opened is only missing as long as
+ * another can be; else the front does not start.
+ */
+#pragma once
+
+#include "core/port_engine.h"
+#include "service/service.h"
+
+struct cay_front_engines {
+        struct cay_front_engine {
+                const char *name;
+                bool runs;                 /* its helper does, says the keeper */
+                struct cay_engine *engine; /* owned; NULL: it is not there */
+                char note[256];            /* why it is, or why not */
+        } rows[CAY_SERVICE_ENGINES_MAX];
+        unsigned count;
+        bool is_auto;
+        char names[128]; /* of those that are there, with blanks between */
+};
+
+/* words: three for each engine (serve/hand_over.h), NULL-ended; borrowed. Nothing is opened. */
+int cay_front_engines_read(struct cay_front_engines *e, const char *setting, char *const *words,
+                           struct cay_error *err);
+/* docker_link: the descriptor of its link, if it runs; links that are not needed are closed. */
+int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int docker_link,
+                           struct cay_error *err);
+void cay_front_engines_close(struct cay_front_engines *e); /* safe on a zeroed struct */
+void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_service_env *env);
+const char *cay_front_engines_default(const struct cay_front_engines *e);  /* "" when there is none */
+const char *cay_front_engines_bridging(const struct cay_front_engines *e); /* NULL: none can */
+const char *cay_front_engines_why_not(void *engines, const char *name);    /* NULL: nobody knows it */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Networks, published ports and volumes: what a sandbox has of them, for engines that can.
+ *
+ * Theory of operation. They come as texts (core/spec.h), from requests and from records alike, are read once into the sandbox, and go from
+ * there into every spec of it. What became of ports only the engine knows: its answers to create and relink are noted, and stored
+ * nowhere, since a box that is found again tells them anew.
+ */
+#include <errno.h>
+
+#include "service/service_priv.h"
+
+static const char *const network_words[] = {
+        [CAY_NETWORK_NONE] = "none",
+        [CAY_NETWORK_BRIDGE] = "bridge",
+};
+
+const char *cay_network_word(enum cay_network network)
+{
+        return (unsigned)network < CAY_COUNT(network_words) ? network_words[network] : "none";
+}
+
+int cay_network_find(const char *word)
+{
+        for (unsigned i = 0; i < CAY_COUNT(network_words); i++)
+                if (strcmp(network_words[i], word) == 0)
+                        return (int)i;
+        return -1;
+}
+
+static int read_ports(struct cay_sandbox *sb, const struct cay_field_texts *texts, struct cay_error *err)
+{
+        if (texts->count > CAY_SPEC_PORTS_MAX)
+                return cay_fail(err, CAY_INVALID, "ports: at most %u", CAY_SPEC_PORTS_MAX);
+        for (unsigned i = 0; i < texts->count; i++) {
+                if (cay_spec_parse_port(texts->items[i], &sb->ports[i], err) < 0)
+                        return -1;
+                for (unsigned k = 0; k < i; k++)
+                        if (sb->ports[k].inside == sb->ports[i].inside)
+                                return cay_fail(err, CAY_INVALID, "ports: %u is there twice",
+                                                sb->ports[i].inside);
+        }
+        sb->port_count = texts->count;
+        return 0;
+}
+
+static int read_volumes(struct cay_sandbox *sb, const struct cay_field_texts *texts, struct cay_error *err)
+{
+        struct cay_spec_volume_text v;
+
+        if (texts->count > CAY_SPEC_VOLUMES_MAX)
+                return cay_fail(err, CAY_INVALID, "volumes: at most %u", CAY_SPEC_VOLUMES_MAX);
+        if (texts->count == 0)
+                return 0;
+        sb->volumes = cay_arena_array(&sb->mem, texts->count, sizeof(*sb->volumes));
+        for (unsigned i = 0; sb->volumes != NULL && i < texts->count; i++) {
+                if (cay_spec_parse_volume(texts->items[i], &v, err) < 0)
+                        return -1;
+                sb->volumes[i] = (struct cay_spec_volume){
+                        .name = cay_arena_copy(&sb->mem, v.name, strlen(v.name)),
+                        .target = cay_arena_copy(&sb->mem, v.target, strlen(v.target)),
+                        .read_only = v.read_only,
+                };
+                if (sb->volumes[i].name == NULL || sb->volumes[i].target == NULL)
+                        break;
+                sb->volume_count++;
+        }
+        return sb->volume_count == texts->count
+                       ? 0
+                       : cay_fail(err, CAY_INVALID,
+                                  "volumes: with labels, metadata and env they are too long");
+}
+
+int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
+                            const struct cay_field_texts *ports, const struct cay_field_texts *volumes,
+                            struct cay_error *err)
+{
+        sb->network = network;
+        if (read_ports(sb, ports, err) < 0 || read_volumes(sb, volumes, err) < 0)
+                return -1;
+        if (sb->port_count > 0 && network == CAY_NETWORK_NONE)
+                return cay_fail(err, CAY_INVALID,
+                                "ports: are published with the network 'bridge' only; this sandbox has none");
+        return 0;
+}
+
+int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        const struct cay_engine *engine = sb->engine->engine;
+
+        if ((sb->network == CAY_NETWORK_NONE && sb->volume_count == 0) || engine == NULL ||
+            engine->caps & CAY_ENGINE_CAN_BRIDGE)
+                return 0;
+        if (sb->network != CAY_NETWORK_NONE)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "network: the %s engine has 'none' alone; 'bridge' is docker's",
+                                sb->engine->name);
+        return cay_fail(err, CAY_UNSUPPORTED, "volumes: the %s engine has none; docker has",
+                        sb->engine->name);
+}
+
+/* Pairs as a flat list: the engine's form. The spec borrows it from the sandbox. */
+static int put_labels(struct cay_sandbox *sb, struct cay_spec *spec)
+{
+        const struct cay_field_map *map = &sb->labels;
+
+        if (map->count > 0 && sb->label_words == NULL) {
+                sb->label_words = cay_arena_array(&sb->mem, map->count, 2 * sizeof(*sb->label_words));
+                if (sb->label_words == NULL)
+                        return -ENOMEM;
+                for (unsigned i = 0; i < map->count; i++) {
+                        sb->label_words[2 * i] = map->pairs[i].name;
+                        sb->label_words[2 * i + 1] = map->pairs[i].value;
+                }
+        }
+        spec->labels = sb->label_words;
+        spec->label_count = map->count;
+        return 0;
+}
+
+int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err)
+{
+        if (cay_sandbox_check_extras(sb, err) < 0)
+                return -1;
+        if (put_labels(sb, spec) < 0)
+                return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
+        spec->bridge = sb->network == CAY_NETWORK_BRIDGE;
+        spec->ports = sb->ports;
+        spec->port_count = sb->port_count;
+        spec->volumes = sb->volumes;
+        spec->volume_count = sb->volume_count;
+        return 0;
+}
+
+void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box *box)
+{
+        for (unsigned i = 0; i < sb->port_count; i++) {
+                sb->published[i] = 0;
+                for (unsigned k = 0; k < box->port_count && k < CAY_SPEC_PORTS_MAX; k++)
+                        if (box->ports[k].inside == sb->ports[i].inside)
+                                sb->published[i] = box->ports[k].host;
+        }
+}
+
+/* Without a box nothing listens for it. */
+void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_view *ret)
+{
+        bool has_box = cay_state_has_box(sb->state);
+
+        ret->network = sb->network;
+        ret->port_count = sb->port_count;
+        for (unsigned i = 0; i < sb->port_count; i++)
+                ret->ports[i] = (struct cay_spec_port){ .inside = sb->ports[i].inside,
+                                                        .host = has_box ? sb->published[i] : 0 };
+        ret->volumes = sb->volumes;
+        ret->volume_count = sb->volume_count;
+}
