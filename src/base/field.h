@@ -31,6 +31,7 @@ enum cay_field_kind { /* the member that a row of this kind fills */
 enum {
         CAY_FIELD_REQUIRED = 1,
         CAY_FIELD_NULLABLE = 2, /* a JSON null counts as not given; without this it is a wrong type */
+        CAY_FIELD_NUMBERS = 4,  /* TEXTS: whole numbers are taken too, as their texts */
 };
 
 struct cay_field_texts {

@@ -364,11 +364,13 @@ static int put_character(struct cay_buf *out, uint32_t c)
 
 int cay_json_view_text(struct cay_json_view v, struct cay_buf *out)
 {
-        const char *at = v.at + 1, *end = v.at + v.len - 1;
+        const char *at, *end;
         int r = 0;
 
-        if (!cay_json_view_is_text(v))
+        if (!cay_json_view_is_text(v)) /* also what is not there at all */
                 return -EINVAL;
+        at = v.at + 1;
+        end = v.at + v.len - 1;
         while (r == 0 && at < end) {
                 const char *stop = memchr(at, '\\', (size_t)(end - at));
                 size_t plain = (size_t)((stop != NULL ? stop : end) - at);

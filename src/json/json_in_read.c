@@ -116,10 +116,25 @@ static int check_count(struct reading *r, const struct cay_field *field, size_t 
 }
 
 /* A text inside a list or map, with the size that the row allows. */
+static const char *number_item(struct reading *r, const json_t *node)
+{
+        char text[NUMBER_MAX];
+        const char *copy;
+
+        if (!number_text(node, text))
+                text[0] = '\0';
+        copy = cay_arena_copy(&r->doc->mem, text, strlen(text));
+        if (!copy)
+                no_memory(r);
+        return copy;
+}
+
 static const char *item_text(struct reading *r, const struct cay_field *field, const json_t *node)
 {
         size_t max = field->item_max > 0 ? field->item_max : CAY_FIELD_TEXT_MAX;
 
+        if (json_is_integer(node) && field->flags & CAY_FIELD_NUMBERS)
+                return number_item(r, node);
         if (!json_is_string(node)) {
                 cay_fail(r->err, CAY_INVALID, "%s: must be a text, not %s", r->path,
                          cay_json_type_word(cay_json_value_type(as_value(node))));

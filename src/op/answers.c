@@ -30,12 +30,14 @@ static const struct cay_answer_shape limits = { "Limits", limit_fields };
 
 /* Sandboxes */
 SHAPE(workspace, "Workspace", TEXT("inside"), BOOL("mapped"), IF("mode", TEXT), IF("path", TEXT));
+SHAPE(port, "PublishedPort", NUMBER("inside"), MAYBE("host", NUMBER));
+SHAPE(volume, "Volume", TEXT("name"), TEXT("at"), BOOL("read_only"));
 SHAPE(sandbox, "Sandbox",
       TEXT("sandbox_id"), MAYBE("name", TEXT), MAYBE("project_name", TEXT), TEXT("owner"), TEXT("template"),
       TEXT("engine"), TEXT("status"), MAYBE("cause", TEXT), TEXT("cause_text"), TEXT("advice"),
       TEXT("busy_with"), BOOL("kept"), BOOL("linked"), { "labels", CAY_ANSWER_PAIRS }, { "metadata", CAY_ANSWER_PAIRS },
       OBJECT("limits", limits), TEXTS("limits_skipped"), TEXTS("limits_watched"), TEXT("network"),
-      OBJECT("workspace", workspace), BOOL("read_only"), BOOL("own_user_only"), TIME("created_at"),
+      LIST("ports", port), LIST("volumes", volume), OBJECT("workspace", workspace), BOOL("read_only"), BOOL("own_user_only"), TIME("created_at"),
       TIME("started_at"), TIME("changed_at"), MAYBE("expires_in_ms", NUMBER), NUMBER("idle_limit_ms"),
       NUMBER("idle_ms"), NUMBER("execs_running"), NUMBER("execs_known"));
 SHAPE(created, "CreatedSandbox", ALSO(sandbox), TEXT("execution_id"));
@@ -44,18 +46,23 @@ SHAPE(destroyed, NULL, TEXT("sandbox_id"), TEXT("status"));
 SHAPE(cleaned, NULL, BOOL("dry_run"), TEXTS("sandboxes"), NUMBER("destroyed"), NUMBER("failed"),
       MAYBE("first_failure", TEXT), BOOL("more"));
 SHAPE(stats, NULL, NUMBER("memory_bytes"), NUMBER("memory_peak_bytes"), NUMBER("oom_kills"), NUMBER("pids"),
-      NUMBER("pids_refused"), NUMBER("cpu_us"));
+      NUMBER("pids_refused"), NUMBER("cpu_us"), NUMBER("rx_bytes"), NUMBER("tx_bytes"), NUMBER("loopback_bytes"));
 SHAPE(event, "Event", NUMBER("seq"), TEXT("kind"), TEXT("sandbox_id"), TEXT("owner"), TIME("at"),
       MAYBE("detail", ANY));
 SHAPE(events, NULL, LIST("events", event));
 
 /* Templates */
+SHAPE(image, "Image", TEXT("state"), MAYBE("image", TEXT), MAYBE("context", TEXT), NUMBER("size_bytes"), TIME("built_at"),
+      MAYBE("step", TEXT), MAYBE("error", TEXT));
+SHAPE(built, NULL, TEXT("template"), ALSO(image), BOOL("up_to_date"), TEXT("output"), NUMBER("took_ms"));
+SHAPE(image_removed, NULL, TEXT("template"), NUMBER("removed"));
 SHAPE(template_row, "Template",
       TEXT("name"), TEXT("description"), BOOL("available"), MAYBE("why", TEXT), TEXT("root"), TEXT("engine"),
       { "triggers", CAY_ANSWER_WORDS }, TEXT("network"), BOOL("read_only"), BOOL("needs_confirm"),
       BOOL("auto_cleanup"), OBJECT("limits", limits), NUMBER("life_time_ms"), NUMBER("idle_time_ms"),
       NUMBER("max_concurrent"), NUMBER("pool"), TEXTS("env"), { "command", CAY_ANSWER_WORDS },
-      { "interpreter", CAY_ANSWER_WORDS }, BOOL("has_system"));
+      { "interpreter", CAY_ANSWER_WORDS }, BOOL("has_system"),
+      { "build", CAY_ANSWER_OBJECT, CAY_ANSWER_OPTIONAL, &image });
 SHAPE(template_list, NULL, LIST("templates", template_row), TEXT("origin"), TIME("loaded_at"), NUMBER("max_concurrent"),
       BOOL("auto_cleanup"), NUMBER("waiting"));
 SHAPE(template_whole, NULL, ALSO(template_row), MAYBE("system", TEXT));
@@ -105,16 +112,23 @@ SHAPE(ready, NULL, TEXT("status"), TEXT("version"), IF("engine_up", BOOL),
       IF("alive", NUMBER), IF("links_lost", NUMBER), IF("execs_running", NUMBER), IF("channels", NUMBER),
       IF("watchers", NUMBER), IF("creates", NUMBER), IF("create_failures", NUMBER), IF("execs", NUMBER),
       IF("adoptions", NUMBER), IF("relinks", NUMBER), IF("store_queued", NUMBER), IF("store_full", BOOL),
-      IF("store_bytes", NUMBER), IF("started_at", TIME));
+      IF("store_bytes", NUMBER), IF("started_at", TIME), IF("engines_down", TEXTS));
 SHAPE(version, NULL, TEXT("name"), TEXT("version"));
-SHAPE(engine, "Engine", TEXT("name"), BOOL("up"), MAYBE("why", TEXT), BOOL("isolates"), BOOL("keeps"),
-      TEXTS("limits"));
+SHAPE(engine, "Engine", TEXT("name"), BOOL("available"), BOOL("default"), BOOL("up"), MAYBE("why", TEXT),
+      MAYBE("chosen", TEXT), IF("isolates", BOOL), IF("users", BOOL), IF("keeps", BOOL), IF("pauses", BOOL),
+      IF("bridges", BOOL), IF("limits", TEXTS), IF("alive", NUMBER));
 SHAPE(engines, NULL, LIST("engines", engine));
 SHAPE(setting, "Setting", TEXT("value"), TEXT("source"), TEXT("doc"));
 SHAPE(settings, NULL, { "*", CAY_ANSWER_MAP, 0, &setting });
 SHAPE(bucket, NULL, NUMBER("le_ms"), NUMBER("count"));
 SHAPE(histogram, "Histogram", NUMBER("count"), NUMBER("sum_us"), LIST("buckets", bucket));
-SHAPE(metric_sandboxes, NULL, NUMBER("known"), NUMBER("alive"), NUMBER("links_lost"), { "states", CAY_ANSWER_COUNTS });
+SHAPE(metric_minute, NULL, NUMBER("ago"), NUMBER("count"), NUMBER("p50_us"), NUMBER("p99_us"), NUMBER("max_us"));
+SHAPE(metric_recent, "LastHour", NUMBER("count"), NUMBER("p50_us"), NUMBER("p99_us"), NUMBER("max_us"),
+      LIST("minutes", metric_minute));
+SHAPE(metric_hour, NULL, OBJECT("create", metric_recent), OBJECT("exec_start", metric_recent),
+      OBJECT("exec_run", metric_recent));
+SHAPE(metric_sandboxes, NULL, NUMBER("known"), NUMBER("alive"), NUMBER("links_lost"), { "states", CAY_ANSWER_COUNTS },
+      { "engines", CAY_ANSWER_COUNTS });
 SHAPE(metric_creations, NULL, NUMBER("started"), NUMBER("failed"), NUMBER("waiting"), OBJECT("latency", histogram));
 SHAPE(metric_execs, NULL, NUMBER("started"), NUMBER("running"), NUMBER("ended"), { "causes", CAY_ANSWER_COUNTS },
       OBJECT("start_latency", histogram), OBJECT("duration", histogram), NUMBER("cpu_us"));
@@ -124,7 +138,7 @@ SHAPE(metric_pool, NULL, NUMBER("ready"));
 SHAPE(metric_daemon, NULL, BOOL("engine_up"), NUMBER("adoptions"), NUMBER("relinks"), NUMBER("store_bytes"),
       NUMBER("store_queued"), TIME("started_at"));
 SHAPE(metrics, "Metrics", OBJECT("sandboxes", metric_sandboxes), OBJECT("creations", metric_creations),
-      OBJECT("execs", metric_execs), OBJECT("resources", metric_used), OBJECT("pool", metric_pool),
+      OBJECT("execs", metric_execs), OBJECT("last_hour", metric_hour), OBJECT("resources", metric_used), OBJECT("pool", metric_pool),
       { "http_answers", CAY_ANSWER_COUNTS },
       OBJECT("daemon", metric_daemon));
 
@@ -151,6 +165,7 @@ static const struct cay_answer answers[] = {
         { "event_list", OK, &events },                { "template_list", OK, &template_list },
         { "intent_detect", OK, &intent },
         { "template_get", OK, &template_whole },      { "code_run", OK, &run_output },
+        { "template_build", OK, &built },             { "template_remove", OK, &image_removed },
         { "exec_run", CAY_OP_OK, CAY_OP_ACCEPTED, &exec_output },
         { "exec_list", OK, &execs },                  { "exec_get", OK, &exec },
         { "exec_attach", OK, NULL, "application/octet-stream" },

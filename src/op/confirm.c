@@ -1,89 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small table; every look goes over all of it. */
+/* Tokens: 6 bytes of time, 2 of chance, 12 of the digest, as 32 letters. */
 #include "op/confirm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "auth/digest.h"
 
-_Static_assert(CAY_CONFIRM_DIGEST == CAY_DIGEST_SIZE, "one digest");
+#define TIME_BYTES 6
+#define CHANCE_BYTES 2
+#define MAC_AT (TIME_BYTES + CHANCE_BYTES)
+#define TOKEN_BYTES 20
+_Static_assert(TOKEN_BYTES * 8 == CAY_CONFIRM_TOKEN * 5, "a letter for every five bits");
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
 
 static int no_digest(struct cay_error *err)
 {
         return cay_fail(err, CAY_INTERNAL, "make a confirmation");
 }
 
-/* The row for another token of this owner: a free one, else the owner's oldest when there are enough of those. */
-static struct cay_confirm_row *find_room(struct cay_confirms *c, const uint8_t *owner, uint64_t now_ms)
+/* Five bits at a time, the highest first. */
+static void to_letters(const uint8_t bytes[TOKEN_BYTES], char ret[CAY_CONFIRM_TOKEN + 1])
 {
-        struct cay_confirm_row *unused = NULL, *oldest = NULL;
-        unsigned own = 0;
+        for (unsigned i = 0; i < CAY_CONFIRM_TOKEN; i++) {
+                unsigned value = 0;
 
-        for (unsigned i = 0; i < CAY_CONFIRM_ROWS; i++) {
-                struct cay_confirm_row *row = &c->rows[i];
-
-                if (row->expires_ms <= now_ms) {
-                        unused = row;
-                } else if (memcmp(row->owner, owner, CAY_CONFIRM_DIGEST) == 0) {
-                        own++;
-                        if (!oldest || row->expires_ms < oldest->expires_ms)
-                                oldest = row;
-                }
+                for (unsigned bit = 5 * i; bit < 5 * i + 5; bit++)
+                        value = 2 * value + (bytes[bit / 8] >> (7 - bit % 8) & 1);
+                ret[i] = letters[value];
         }
-        return own >= CAY_CONFIRM_OWNER_ROWS ? oldest : unused;
+        ret[CAY_CONFIRM_TOKEN] = '\0';
 }
 
-int cay_confirm_ask(struct cay_confirms *c, const char *owner, const struct cay_buf *what, uint64_t now_ms,
-                    char ret_token[CAY_CONFIRM_TOKEN + 1], struct cay_error *err)
+static int from_letters(const char *text, uint8_t ret[TOKEN_BYTES])
 {
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
-        struct cay_confirm_row made = { .expires_ms = now_ms + CAY_CONFIRM_MS }, *row;
-        uint8_t random[CAY_CONFIRM_TOKEN];
+        memset(ret, 0, TOKEN_BYTES);
+        if (strlen(text) != CAY_CONFIRM_TOKEN || strspn(text, letters) != CAY_CONFIRM_TOKEN)
+                return -1;
+        for (unsigned bit = 0; bit < TOKEN_BYTES * 8; bit++) {
+                unsigned value = (unsigned)(strchr(letters, text[bit / 5]) - letters);
 
-        if (cay_digest_random(random, sizeof(random)) < 0 ||
-            cay_digest_sha256(owner, strlen(owner), made.owner) < 0 ||
-            cay_digest_sha256(cay_buf_data(what), what->len, made.what) < 0)
-                return no_digest(err);
-        row = find_room(c, made.owner, now_ms);
-        if (!row)
-                return cay_fail(err, CAY_LIMIT,
-                                "too many confirmations are awaited; try again in a few minutes");
-        for (unsigned i = 0; i < CAY_CONFIRM_TOKEN; i++)
-                ret_token[i] = letters[random[i] % 32];
-        ret_token[CAY_CONFIRM_TOKEN] = '\0';
-        if (cay_digest_sha256(ret_token, CAY_CONFIRM_TOKEN, made.token) < 0)
-                return no_digest(err);
-        *row = made;
+                ret[bit / 8] |= (uint8_t)((value >> (4 - bit % 5) & 1) << (7 - bit % 8));
+        }
         return 0;
 }
 
-int cay_confirm_take(struct cay_confirms *c, const char *owner, const struct cay_buf *what, const char *token,
-                     uint64_t now_ms, struct cay_error *err)
+/* The digest goes over everything, the first bytes of the token too; no other use of the secret begins with this word. */
+static int sign(const struct cay_confirms *c, const char *owner, const struct cay_buf *what,
+                const uint8_t *head, uint8_t ret[CAY_DIGEST_SIZE])
 {
-        uint8_t token_is[CAY_CONFIRM_DIGEST], what_is[CAY_CONFIRM_DIGEST], owner_is[CAY_CONFIRM_DIGEST];
-        struct cay_confirm_row found = { 0 };
+        static const char use[] = "confirmation";
+        uint8_t text[sizeof(use) + MAC_AT + 2 * CAY_DIGEST_SIZE], *at = text;
 
-        if (cay_digest_sha256(token, strlen(token), token_is) < 0 ||
-            cay_digest_sha256(owner, strlen(owner), owner_is) < 0 ||
-            cay_digest_sha256(cay_buf_data(what), what->len, what_is) < 0)
+        if (!c->secret)
+                return -1;
+        memcpy(at, use, sizeof(use));
+        memcpy(at += sizeof(use), head, MAC_AT);
+        at += MAC_AT;
+        if (cay_digest_sha256(owner, strlen(owner), at) < 0 ||
+            cay_digest_sha256(cay_buf_data(what), what->len, at + CAY_DIGEST_SIZE) < 0)
+                return -1;
+        return cay_digest_hmac(c->secret, text, sizeof(text), ret);
+}
+
+int cay_confirm_ask(const struct cay_confirms *c, const char *owner, const struct cay_buf *what,
+                    uint64_t now_ms, char ret_token[CAY_CONFIRM_TOKEN + 1], struct cay_error *err)
+{
+        uint8_t token[TOKEN_BYTES], mac[CAY_DIGEST_SIZE];
+        uint64_t ends_ms = now_ms + CAY_CONFIRM_MS;
+
+        for (unsigned i = 0; i < TIME_BYTES; i++)
+                token[i] = (uint8_t)(ends_ms >> (8 * (TIME_BYTES - 1 - i)));
+        if (cay_digest_random(token + TIME_BYTES, CHANCE_BYTES) < 0 || sign(c, owner, what, token, mac) < 0)
                 return no_digest(err);
-        for (unsigned i = 0; i < CAY_CONFIRM_ROWS; i++) {
-                struct cay_confirm_row *row = &c->rows[i];
+        memcpy(token + MAC_AT, mac, TOKEN_BYTES - MAC_AT);
+        to_letters(token, ret_token);
+        return 0;
+}
 
-                if (row->expires_ms > now_ms && cay_digest_equal(row->token, token_is, sizeof(token_is)) &&
-                    cay_digest_equal(row->owner, owner_is, sizeof(owner_is))) {
-                        found = *row;
-                        *row = (struct cay_confirm_row){ 0 };
-                }
-        }
-        if (found.expires_ms == 0)
+int cay_confirm_check(const struct cay_confirms *c, const char *owner, const struct cay_buf *what,
+                      const char *token, uint64_t now_ms, bool *ret_is_right,
+                      char ret_claim[CAY_CONFIRM_CLAIM], struct cay_error *err)
+{
+        uint8_t bytes[TOKEN_BYTES], mac[CAY_DIGEST_SIZE];
+        bool formed = from_letters(token, bytes) == 0;
+        uint64_t ends_ms = 0;
+
+        for (unsigned i = 0; i < TIME_BYTES; i++)
+                ends_ms = ends_ms << 8 | bytes[i];
+        if (!formed || ends_ms <= now_ms || ends_ms > now_ms + CAY_CONFIRM_MS)
                 return cay_fail(
                         err, CAY_CONFLICT,
                         "confirm: is no confirmation that is still good; leave it out to get a new one");
-        if (!cay_digest_equal(found.what, what_is, sizeof(what_is)))
-                return cay_fail(
-                        err, CAY_CONFLICT,
-                        "confirm: was given for another request; repeat the one that was asked about, or "
-                        "leave it out");
+        if (sign(c, owner, what, bytes, mac) < 0)
+                return no_digest(err);
+        *ret_is_right = cay_digest_equal(bytes + MAC_AT, mac, TOKEN_BYTES - MAC_AT);
+        snprintf(ret_claim, CAY_CONFIRM_CLAIM, "confirm %s", token);
         return 0;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/limits.h"
+#include "core/spec.h"
 #include "op/limit_fields.h"
 #include "op/op.h"
 
@@ -12,10 +13,10 @@ struct cay_create_workspace {
 };
 
 struct cay_create_args {
-        const char *name, *project_name, *template_name, *network, *execution_id, *confirm, *purpose;
+        const char *name, *project_name, *template_name, *engine, *network, *execution_id, *confirm, *purpose;
         struct cay_field_map labels, metadata, env;
         struct cay_limits limits;
-        struct cay_field_texts may_skip;
+        struct cay_field_texts may_skip, ports, volumes;
         struct cay_create_workspace workspace;
         uint64_t timeout_ms, idle_ms;
         bool has_timeout, has_idle, read_only, own_user_only;
@@ -40,7 +41,17 @@ extern const struct cay_field cay_create_workspace_fields[];
           .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_cpu_milli },                                                           \
         { "may_skip", CAY_FIELD_TEXTS, offsetof(type, m.may_skip), 0,                                                            \
           "limits by name that need not hold where this machine cannot hold them", .max = CAY_LIMIT_NR_COUNT },                  \
-        { "network", CAY_FIELD_TEXT, offsetof(type, m.network), 0, "none (loopback alone)", .max = 63 },                         \
+        { "engine", CAY_FIELD_TEXT, offsetof(type, m.engine), 0,                                                                 \
+          "what makes it: native, docker, or auto (default: the template's, else auto)", .max = 63 },                            \
+        { "network", CAY_FIELD_TEXT, offsetof(type, m.network), 0,                                                               \
+          "none (loopback alone), or bridge (a way out) where its template or an administrator says so", .max = 63 },            \
+        { "network_mode", CAY_FIELD_TEXT, offsetof(type, m.network), 0, "the same as network", .max = 63 },                      \
+        { "ports", CAY_FIELD_TEXTS, offsetof(type, m.ports), CAY_FIELD_NUMBERS,                                                  \
+          "TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge)",          \
+          .max = CAY_SPEC_PORTS_MAX, .item_max = 16 },                                                                           \
+        { "volumes", CAY_FIELD_TEXTS, offsetof(type, m.volumes), 0,                                                              \
+          "one's own volumes, that stay when sandboxes go: NAME:/PATH[:ro] (docker)", .max = CAY_SPEC_VOLUMES_MAX,               \
+          .item_max = 256 },                                                                                                     \
         { "workspace", CAY_FIELD_OBJECT, offsetof(type, m.workspace), 0, "a host folder as the workspace",                       \
           .fields = cay_create_workspace_fields, .given = CAY_FIELD_GIVEN(type, m.workspace.given) },                            \
         { "read_only", CAY_FIELD_BOOL, offsetof(type, m.read_only), 0, "root read-only" },                                       \

@@ -203,6 +203,12 @@ void cay_op_event_follow(struct cay_op_call *c, const struct cay_op_follow *what
                 cay_op_fail(c, &err, NULL);
                 return;
         }
+        if (cay_service_event_watches(c->world->service, c->caller.owner) >= CAY_OP_FOLLOWERS_OWNER) {
+                cay_fail(&err, CAY_LIMIT, "%u clients of this owner follow events already: end some",
+                         CAY_OP_FOLLOWERS_OWNER);
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
         f = make(c, what);
         if (!f) {
                 cay_op_fail_memory(c);

@@ -8,6 +8,7 @@
 #include "op/op.h"
 
 #define CAY_OP_FOLLOWERS_MAX 512u
+#define CAY_OP_FOLLOWERS_OWNER 128u /* of one owner: nobody takes all of them */
 
 struct cay_op_follow {
         const char *sandbox; /* id or name; NULL: all that the caller sees */

@@ -6,8 +6,8 @@
 
 struct cay_file_bytes_args {
         const char *id, *path, *mode;
-        uint64_t offset, length;
-        bool parents, exclusive, append, as_root, has_offset, has_length;
+        uint64_t offset, length, tail;
+        bool parents, exclusive, append, as_root, has_offset, has_length, has_tail;
 };
 
 extern const struct cay_op cay_op_file_write;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "op/view.h"
 
 static void release(struct cay_deferred *d)
@@ -20,6 +21,7 @@ struct cay_op_call *cay_op_channel_finish(struct cay_op_channel *s)
 {
         struct cay_op_call *c = s->call;
 
+        cay_timer_clear(&s->silence);
         cay_service_channel_close(&s->ch);
         s->call = NULL;
         s->release.run = release;
@@ -27,11 +29,73 @@ struct cay_op_call *cay_op_channel_finish(struct cay_op_channel *s)
         return c;
 }
 
+/* What the box says of a file is about the path, unless there are two. */
+static const char *blame(const struct cay_op *op, const struct cay_error *err)
+{
+        bool is_about = err->code == CAY_NOT_FOUND || err->code == CAY_EXISTS || err->code == CAY_INVALID ||
+                        err->code == CAY_DENIED;
+
+        return is_about && err->sys != 0 && cay_field_find(op->fields, "path", 4) &&
+                               !cay_field_find(op->fields, "to", 2)
+                       ? "path"
+                       : NULL;
+}
+
 void cay_op_channel_fail(struct cay_op_channel *s, const struct cay_error *err)
 {
         struct cay_error copy = *err;
+        struct cay_op_call *c = cay_op_channel_finish(s);
 
-        cay_op_fail(cay_op_channel_finish(s), &copy, NULL);
+        cay_op_fail(c, &copy, blame(c->op, &copy));
+}
+
+/* Deadlines */
+
+static bool is_paused(const struct cay_op_channel *s)
+{
+        struct cay_viewer all = { .owner = s->call->caller.owner, .sees_all = true };
+        struct cay_sandbox_view view;
+        struct cay_error gone = { 0 };
+
+        return cay_service_get(s->call->world->service, &all, s->sandbox, &view, &gone) == 0 &&
+               view.state == CAY_STATE_PAUSED;
+}
+
+static void on_silence(struct cay_timer *t)
+{
+        struct cay_op_channel *s = cay_container_of(t, struct cay_op_channel, silence);
+        struct cay_error err = { 0 };
+        char wait[48];
+
+        if (is_paused(s)) {
+                cay_op_channel_await(s, true);
+                return;
+        }
+        cay_limit_value_text(CAY_LIMIT_NR_wall_ms, s->call->world->config->file_timeout, wait, sizeof(wait));
+        cay_fail(&err, CAY_TIMEOUT,
+                 "the sandbox did not go on with this for %s (file_timeout): it was given up; what runs in "
+                 "the "
+                 "sandbox may keep it too busy, or have broken it",
+                 wait);
+        cay_service_channel_close(&s->ch);
+        s->ch.on_end(&s->ch, NULL, &err);
+}
+
+void cay_op_channel_await(struct cay_op_channel *s, bool box_is_due)
+{
+        if (!s->call)
+                return;
+        if (box_is_due)
+                cay_timer_set(s->call->world->loop, &s->silence, s->call->world->config->file_timeout,
+                              on_silence);
+        else
+                cay_timer_clear(&s->silence);
+}
+
+void cay_op_channel_ack(struct cay_op_channel *s, size_t len)
+{
+        cay_service_channel_ack(&s->ch, len);
+        cay_op_channel_await(s, true);
 }
 
 static void on_gone(struct cay_op_call *c)
@@ -60,6 +124,8 @@ int cay_op_channel_open(struct cay_op_channel *s, struct cay_op_call *c, const c
                 return -1;
         }
         c->on_gone = on_gone;
+        memcpy(s->sandbox, id, sizeof(s->sandbox));
+        cay_op_channel_await(s, true);
         return 0;
 }
 

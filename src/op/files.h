@@ -24,9 +24,11 @@
 
 struct cay_op_channel { /* first member of an op's state; owned by it, freed with the round */
         struct cay_service_channel ch;
+        struct cay_timer silence;
         struct cay_deferred release;
         struct cay_op_call *call;               /* NULL: ended */
         void (*done)(struct cay_op_channel *s); /* frees what else the state owns; may be NULL */
+        char sandbox[CAY_NAME_MAX + 1];         /* its id */
 };
 
 /*
@@ -38,6 +40,13 @@ int cay_op_channel_open(struct cay_op_channel *s, struct cay_op_call *c, const c
 /* Closes, and gives back the call that is still to be ended. */
 struct cay_op_call *cay_op_channel_finish(struct cay_op_channel *s);
 void cay_op_channel_fail(struct cay_op_channel *s, const struct cay_error *err);
+/*
+ * A box may answer pings and nothing else. So whenever the next word is the box's (from the opening on), a deadline runs, file_timeout
+ * from here: when it is over the channel is closed, and its on_end gets no end and CAY_TIMEOUT. While the box waits for the
+ * client it does not run (clients have deadlines of their own), nor while the sandbox is paused.
+ */
+void cay_op_channel_await(struct cay_op_channel *s, bool box_is_due);
+void cay_op_channel_ack(struct cay_op_channel *s, size_t len); /* what it sent is done with: more is due */
 /* A file request: absolute paths as they are, others below the workspace (the box's own rule). */
 struct cay_box_open cay_op_file_open(unsigned kind, const char *path, bool as_root);
 void cay_op_put_stat(struct cay_json *j, const struct cay_box_stat *st);

@@ -8,3 +8,5 @@
 extern const struct cay_field cay_op_limit_fields[]; /* fill a struct cay_limits */
 int cay_op_parse_limit(const struct cay_field *field, const char *where, const char *text, void *at,
                        struct cay_error *err);
+/* A default number of files is made fit for the disk; one that was asked for and does not is CAY_INVALID. */
+int cay_op_fit_inodes(struct cay_limits *l, bool is_default, struct cay_error *err);

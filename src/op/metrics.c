@@ -10,6 +10,12 @@ static const char *const classes[] = { "2xx", "3xx", "4xx", "5xx" };
 
 /* JSON */
 
+static void begin(struct cay_json *j, const char *key)
+{
+        cay_json_key(j, key);
+        cay_json_begin_object(j);
+}
+
 static void put_histogram(struct cay_json *j, const char *key, const struct cay_histogram *h)
 {
         uint64_t sum = 0;
@@ -31,10 +37,44 @@ static void put_histogram(struct cay_json *j, const char *key, const struct cay_
         cay_json_end_object(j);
 }
 
-static void begin(struct cay_json *j, const char *key)
+/* The last hour: exact enough for p50 and p99, which the buckets above are not */
+
+static void put_figures(struct cay_json *j, const struct cay_window_figures *f)
 {
-        cay_json_key(j, key);
-        cay_json_begin_object(j);
+        cay_op_key_u64(j, "count", f->count);
+        cay_op_key_u64(j, "p50_us", f->p50_us);
+        cay_op_key_u64(j, "p99_us", f->p99_us);
+        cay_op_key_u64(j, "max_us", f->max_us);
+}
+
+static void put_recent(struct cay_json *j, const char *key, const struct cay_window *w, uint64_t now_ms)
+{
+        struct cay_window_figures f;
+
+        begin(j, key);
+        cay_window_hour(w, now_ms, &f);
+        put_figures(j, &f);
+        cay_json_key(j, "minutes");
+        cay_json_begin_array(j);
+        for (unsigned ago = CAY_WINDOW_MINUTES; ago-- > 0;) {
+                if (!cay_window_minute(w, now_ms, ago, &f))
+                        continue;
+                cay_json_begin_object(j);
+                cay_op_key_u64(j, "ago", ago);
+                put_figures(j, &f);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+        cay_json_end_object(j);
+}
+
+static void put_last_hour(struct cay_json *j, const struct cay_metrics *m)
+{
+        begin(j, "last_hour");
+        put_recent(j, "create", &m->meter->create.recent, m->now_ms);
+        put_recent(j, "exec_start", &m->meter->exec_start.recent, m->now_ms);
+        put_recent(j, "exec_run", &m->meter->exec_run.recent, m->now_ms);
+        cay_json_end_object(j);
 }
 
 static void put_sandboxes(struct cay_json *j, const struct cay_service_health *h)
@@ -46,6 +86,10 @@ static void put_sandboxes(struct cay_json *j, const struct cay_service_health *h
         begin(j, "states");
         for (unsigned i = 0; i < CAY_STATE_COUNT; i++)
                 cay_op_key_u64(j, cay_state_word(i), h->by_state[i]);
+        cay_json_end_object(j);
+        begin(j, "engines");
+        for (unsigned i = 0; i < h->engine_count; i++)
+                cay_op_key_u64(j, h->engines[i].name, h->engines[i].alive);
         cay_json_end_object(j);
         cay_json_end_object(j);
 }
@@ -69,8 +113,8 @@ static void put_execs(struct cay_json *j, const struct cay_metrics *m)
         for (unsigned i = CAY_CAUSE_NONE + 1; i < CAY_CAUSE_COUNT; i++)
                 cay_op_key_u64(j, cay_cause_word(i), m->meter->exec_ends[i]);
         cay_json_end_object(j);
-        put_histogram(j, "start_latency", &m->meter->exec_start);
-        put_histogram(j, "duration", &m->meter->exec_run);
+        put_histogram(j, "start_latency", &m->meter->exec_start.all);
+        put_histogram(j, "duration", &m->meter->exec_run.all);
         cay_op_key_u64(j, "cpu_us", m->meter->exec_cpu_us);
         cay_json_end_object(j);
 }
@@ -82,9 +126,10 @@ void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j)
         cay_op_key_u64(j, "started", m->health.creates);
         cay_op_key_u64(j, "failed", m->health.create_failures);
         cay_op_key_u64(j, "waiting", m->waiting);
-        put_histogram(j, "latency", &m->meter->create);
+        put_histogram(j, "latency", &m->meter->create.all);
         cay_json_end_object(j);
         put_execs(j, m);
+        put_last_hour(j, m);
         begin(j, "resources");
         cay_op_key_u64(j, "sandboxes", m->used.sandboxes);
         cay_op_key_u64(j, "memory_bytes", m->used.memory_bytes);
@@ -154,6 +199,16 @@ static void say_histogram(struct text *t, const char *name, const char *help, co
         SAY(t, "%s_count %" PRIu64 "\n", name, h->count);
 }
 
+static void say_engines(struct text *t, const struct cay_service_health *h)
+{
+        say_head(t, "cay_engine_answers", "gauge", "Whether each engine that runs answers.");
+        for (unsigned i = 0; i < h->engine_count; i++)
+                SAY(t, "cay_engine_answers{engine=\"%s\"} %d\n", h->engines[i].name, h->engines[i].up);
+        say_head(t, "cay_engine_sandboxes", "gauge", "Sandboxes that each engine has a box of.");
+        for (unsigned i = 0; i < h->engine_count; i++)
+                SAY(t, "cay_engine_sandboxes{engine=\"%s\"} %u\n", h->engines[i].name, h->engines[i].alive);
+}
+
 static void say_sandboxes(struct text *t, const struct cay_metrics *m)
 {
         const struct cay_service_health *h = &m->health;
@@ -168,7 +223,8 @@ static void say_sandboxes(struct text *t, const struct cay_metrics *m)
                 h->create_failures);
         say_one(t, "cay_sandbox_creations_waiting", "gauge",
                 "Of them, those that wait for their template's limit.", m->waiting);
-        say_histogram(t, "cay_sandbox_creation_seconds", "From being asked for to ready.", &m->meter->create);
+        say_histogram(t, "cay_sandbox_creation_seconds", "From being asked for to ready.",
+                      &m->meter->create.all);
 }
 
 static void say_execs(struct text *t, const struct cay_metrics *m)
@@ -179,8 +235,9 @@ static void say_execs(struct text *t, const struct cay_metrics *m)
         for (unsigned i = CAY_CAUSE_NONE + 1; i < CAY_CAUSE_COUNT; i++)
                 SAY(t, "cay_execs_ended_total{cause=\"%s\"} %" PRIu64 "\n", cay_cause_word(i),
                     m->meter->exec_ends[i]);
-        say_histogram(t, "cay_exec_start_seconds", "From being asked for to running.", &m->meter->exec_start);
-        say_histogram(t, "cay_exec_duration_seconds", "How long commands ran.", &m->meter->exec_run);
+        say_histogram(t, "cay_exec_start_seconds", "From being asked for to running.",
+                      &m->meter->exec_start.all);
+        say_histogram(t, "cay_exec_duration_seconds", "How long commands ran.", &m->meter->exec_run.all);
         say_head(t, "cay_exec_cpu_seconds_total", "counter", "Processor time of commands that ended.");
         say_seconds(t, "cay_exec_cpu_seconds_total", m->meter->exec_cpu_us);
 }
@@ -208,7 +265,8 @@ int cay_metrics_put_text(const struct cay_metrics *m, struct cay_buf *out)
                 SAY(&t, "cay_http_answers_total{class=\"%s\"} %" PRIu64 "\n", classes[i],
                     m->http_answers[i + 2]);
         say_one(&t, "cay_pool_ready", "gauge", "Boxes kept ready.", 0);
-        say_one(&t, "cay_engine_up", "gauge", "Whether the engine answers.", m->health.engine_up);
+        say_one(&t, "cay_engine_up", "gauge", "Whether the default engine answers.", m->health.engine_up);
+        say_engines(&t, &m->health);
         say_one(&t, "cay_adoptions_total", "counter", "Sandboxes taken over from an earlier process.",
                 m->health.adoptions);
         say_one(&t, "cay_relinks_total", "counter", "Links to sandboxes that were made anew.",

@@ -18,6 +18,7 @@ struct cay_metrics {
         } used;
         unsigned waiting; /* creates that wait for a template's limit */
         uint64_t started_wall_ms;
+        uint64_t now_ms;              /* monotonic: which hour is the last one */
         const uint64_t *http_answers; /* as in struct cay_op_world */
 };
 

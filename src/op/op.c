@@ -3,6 +3,10 @@
 #include "op/op.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD_MAX 80u
 
 int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller, struct cay_error *err)
 {
@@ -20,9 +24,54 @@ struct cay_viewer cay_op_viewer(const struct cay_op_call *c)
         };
 }
 
+/* "limits.memory" of "memory", "path" of "path"; "" where the op has no such field. */
+static void find_field(const struct cay_op *op, const char *name, size_t len, char ret[FIELD_MAX])
+{
+        const char *dot = memchr(name, '.', len);
+        const struct cay_field *f = op->fields;
+
+        ret[0] = '\0';
+        if (f && cay_field_find(f, name, dot ? (size_t)(dot - name) : len))
+                snprintf(ret, FIELD_MAX, "%.*s", (int)len, name);
+        for (; f && f->name && !ret[0]; f++)
+                if (f->kind == CAY_FIELD_OBJECT && f->fields && cay_field_find(f->fields, name, len))
+                        snprintf(ret, FIELD_MAX, "%s.%.*s", f->name, (int)len, name);
+}
+
+/* What a path names and is not there, and what was used up: texts that do not begin with the field. */
+static const char *find_known(const struct cay_op *op, const char *msg)
+{
+        static const struct {
+                const char *text, *field;
+        } rows[] = { { "there is no sandbox ", "id" },
+                     { "there is no exec ", "exec" },
+                     { "execution id ", "execution_id" } };
+
+        for (unsigned i = 0; op->fields && i < CAY_COUNT(rows); i++)
+                if (strncmp(msg, rows[i].text, strlen(rows[i].text)) == 0 &&
+                    cay_field_find(op->fields, rows[i].field, strlen(rows[i].field)))
+                        return rows[i].field;
+        return NULL;
+}
+
+/*
+ * Errors from below begin with the name of what is at fault where there is one ("disk: …", "name: …"). Callers hear it as they wrote it, and
+ * get it as the field, too.
+ */
 void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {
-        c->doors->fail(c, err, field);
+        size_t len = strspn(err->msg, "abcdefghijklmnopqrstuvwxyz_.0123456789");
+        struct cay_error told = *err;
+        char name[FIELD_MAX] = "";
+
+        if (err->code != CAY_INTERNAL && len > 0 && err->msg[len] == ':')
+                find_field(c->op, err->msg, len, name);
+        if (strlen(name) > len)
+                snprintf(told.msg, sizeof(told.msg), "%s%.*s", name,
+                         (int)(sizeof(told.msg) - 1 - strlen(name)), err->msg + len);
+        if (!field)
+                field = name[0] ? name : find_known(c->op, err->msg);
+        c->doors->fail(c, &told, field);
 }
 
 void cay_op_fail_memory(struct cay_op_call *c)

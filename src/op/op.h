@@ -49,12 +49,12 @@ struct cay_op_world {
         struct cay_loop *loop;
         struct cay_service *service;
         struct cay_store *store;
-        struct cay_engine *engine;
         const struct cay_clock *clock;
         const struct cay_config *config;
         struct cay_api_keys *keys;
         struct cay_logins *logins;
         struct cay_templates *templates; /* op/template_use.h; NULL: there is host alone */
+        struct cay_engine *builder;      /* that builds templates' images; NULL: none does */
         const char *url;                 /* how people reach this daemon: "http://127.0.0.1:8888" */
         struct cay_op_use *use;          /* NULL: not counted */
         uint64_t started_wall_ms;
@@ -140,7 +140,9 @@ struct cay_op_call {
         char request_id[CAY_OP_REQUEST_ID + 1];
         char confirm[33]; /* set before fail with CAY_CONFLICT: the token to come back with (op/confirm.h) */
         char first[CAY_NAME_MAX + 1]; /* set before fail with CAY_EXISTS: what the first use made */
-        char made[CAY_NAME_MAX + 1];  /* set before answer: the id of what was made, for callers in here */
+        bool is_outside; /* set before fail with CAY_INVALID: a part was asked for that is not there, of */
+        uint64_t total;  /* so many bytes */
+        char made[CAY_NAME_MAX + 1]; /* set before answer: the id of what was made, for callers in here */
         /* set before answer: what the client is to show from now on; "": is to forget; NULL: as it is */
         const char *session;
 

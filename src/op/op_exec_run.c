@@ -155,22 +155,15 @@ static void on_output(struct cay_exec_watcher *w)
                 answer(s);
 }
 
-static void kill_command(struct run *s, struct cay_op_call *c)
-{
-        struct cay_viewer viewer = cay_op_viewer(c);
-        struct cay_error err = { 0 };
-
-        cay_service_exec_kill(c->world->service, &viewer, s->sandbox, s->exec.id, &err);
-}
-
 static void on_gone(struct cay_op_call *c)
 {
         struct run *s = c->state;
+        struct cay_viewer viewer = cay_op_viewer(c);
 
         s->gone = true;
         if (!s->started)
                 return; /* then on_started ends it */
-        kill_command(s, c);
+        cay_service_exec_abandon(c->world->service, &viewer, s->sandbox, s->exec.id);
         finish(s);
         c->doors->abort(c);
 }
@@ -275,6 +268,11 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
         if (a->workdir && a->cwd) {
                 *ret_field = "cwd";
                 return cay_fail(err, CAY_INVALID, "cwd: is the same as workdir: give one of them");
+        }
+        if ((a->workdir && a->workdir[0] != '/') || (a->cwd && a->cwd[0] != '/')) {
+                *ret_field = a->cwd ? "cwd" : "workdir";
+                return cay_fail(err, CAY_INVALID, "%s: '%.80s' is not an absolute path", *ret_field,
+                                a->cwd ? a->cwd : a->workdir);
         }
         if (a->background && a->stream) {
                 *ret_field = "stream";

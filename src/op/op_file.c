@@ -243,7 +243,7 @@ static void on_entries(struct cay_service_channel *ch, const void *bytes, size_t
         struct cay_box_stat st;
         int n = 0;
 
-        cay_service_channel_ack(ch, len);
+        cay_op_channel_ack(&s->base, len);
         if (cay_buf_put(&s->rest, bytes, len) < 0)
                 n = -ENOSPC;
         while (n >= 0 && (n = cay_box_entry_decode(cay_buf_data(&s->rest), s->rest.len, &st)) > 0) {
@@ -311,7 +311,7 @@ static void on_lines(struct cay_service_channel *ch, const void *bytes, size_t l
 {
         struct work *s = cay_container_of(ch, struct work, base.ch);
 
-        cay_service_channel_ack(ch, len);
+        cay_op_channel_ack(&s->base, len);
         if (cay_buf_put(&s->rest, bytes, len) < 0) {
                 cay_fail(&s->bad, CAY_LIMIT, "the list of processes is longer than %u bytes", PROCESSES_MAX);
                 cay_op_channel_fail(&s->base, &s->bad);

@@ -35,21 +35,34 @@ static const struct cay_field read_fields[] = {
           .max = INT64_MAX, .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_offset) },
         { "length", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, length), 0, "at most so many bytes",
           .max = INT64_MAX, .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_length) },
+        { "tail", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, tail), 0,
+          "the last so many bytes, or all if there are fewer", .max = INT64_MAX,
+          .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_tail) },
         FIELD_ROOT,
         {},
 };
 
-static int find_range(const struct cay_file_bytes_args *a, const struct cay_box_stat *st, struct range *ret,
+static int outside(struct cay_op_call *c, const char *field, uint64_t size, struct cay_error *err)
+{
+        c->is_outside = true;
+        c->total = size;
+        return cay_fail(err, CAY_INVALID, "%s: the file has %llu bytes", field, (unsigned long long)size);
+}
+
+static int find_range(struct cay_op_call *c, const struct cay_box_stat *st, struct range *ret,
                       struct cay_error *err)
 {
+        const struct cay_file_bytes_args *a = c->args;
+
         if (st->type != CAY_FILE_REGULAR)
                 return cay_fail(err, CAY_INVALID, "path: it is no plain file");
         if (a->offset > st->size || (a->has_offset && a->offset == st->size && st->size > 0))
-                return cay_fail(err, CAY_INVALID, "offset: the file has %llu bytes",
-                                (unsigned long long)st->size);
-        ret->from = a->offset;
+                return outside(c, "offset", st->size, err);
+        if (a->has_tail && a->tail == 0)
+                return outside(c, "tail", st->size, err);
+        ret->from = a->has_tail && a->tail < st->size ? st->size - a->tail : a->offset;
         ret->total = st->size;
-        ret->length = st->size - a->offset;
+        ret->length = st->size - ret->from;
         if (a->has_length && a->length < ret->length)
                 ret->length = a->length;
         return 0;
@@ -66,7 +79,7 @@ static void read_range(struct cay_op_call *c, const struct range *range)
                 return;
         f->head = (struct cay_op_bytes){ .type = "application/octet-stream",
                                          .length = range->length,
-                                         .is_part = a->has_offset || a->has_length,
+                                         .is_part = a->has_offset || a->has_length || a->has_tail,
                                          .from = range->from,
                                          .total = range->total,
                                          .name = slash ? slash + 1 : a->path };
@@ -88,7 +101,7 @@ static void on_stat_end(struct cay_service_channel *ch, const struct cay_box_end
                 cay_op_channel_fail(s, err);
                 return;
         }
-        if (find_range(c->args, &end->file.stat, &range, &bad) < 0) {
+        if (find_range(c, &end->file.stat, &range, &bad) < 0) {
                 cay_op_channel_fail(s, &bad);
                 return;
         }
@@ -101,8 +114,15 @@ static void run_read(struct cay_op_call *c)
 {
         const struct cay_file_bytes_args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_STAT, a->path, a->as_root);
-        struct cay_op_channel *s = calloc(1, sizeof(*s));
+        struct cay_op_channel *s;
+        struct cay_error err = { 0 };
 
+        if (a->has_tail && (a->has_offset || a->has_length)) {
+                cay_fail(&err, CAY_INVALID, "tail: does not go with offset or length");
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        s = calloc(1, sizeof(*s));
         if (!s) {
                 cay_op_fail_memory(c);
                 return;

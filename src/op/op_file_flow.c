@@ -82,8 +82,10 @@ static void on_out(struct cay_service_channel *ch, const void *bytes, size_t len
         if (queued < 0) {
                 drop(f);
         } else if (queued < (ssize_t)CAY_OP_HIGH) {
-                cay_service_channel_ack(ch, f->unacked);
+                cay_op_channel_ack(&f->base, f->unacked);
                 f->unacked = 0;
+        } else {
+                cay_op_channel_await(&f->base, false); /* for the client */
         }
 }
 
@@ -93,7 +95,7 @@ static void on_drain(struct cay_op_call *c)
 
         if (f->unacked == 0)
                 return;
-        cay_service_channel_ack(&f->base.ch, f->unacked);
+        cay_op_channel_ack(&f->base, f->unacked);
         f->unacked = 0;
 }
 
@@ -157,6 +159,16 @@ static void say_eof(struct cay_op_flow *f)
 {
         f->eof_said = true;
         cay_service_channel_write_eof(&f->base.ch);
+        cay_op_channel_await(&f->base, true);
+}
+
+/* How much the box takes now; it is due to take the rest. */
+static size_t hand_on(struct cay_op_flow *f, const void *bytes, size_t len)
+{
+        size_t taken = cay_service_channel_write(&f->base.ch, bytes, len);
+
+        cay_op_channel_await(&f->base, taken < len);
+        return taken;
 }
 
 /* Unpacks and hands on until there is nothing left to unpack or no room. */
@@ -164,8 +176,7 @@ static enum pumped pump(struct cay_op_flow *f, struct cay_pack_io *io)
 {
         for (;;) {
                 if (f->piece_at < f->piece_len)
-                        f->piece_at += cay_service_channel_write(&f->base.ch, f->piece + f->piece_at,
-                                                                 f->piece_len - f->piece_at);
+                        f->piece_at += hand_on(f, f->piece + f->piece_at, f->piece_len - f->piece_at);
                 if (f->piece_at < f->piece_len)
                         return PUMP_FULL;
                 f->piece_at = f->piece_len = 0;
@@ -202,7 +213,7 @@ static size_t feed(struct cay_op_flow *f, const void *bytes, size_t len)
         if (f->eof_said)
                 return len;
         if (!f->unpacker)
-                return cay_service_channel_write(&f->base.ch, bytes, len);
+                return hand_on(f, bytes, len);
         return pump(f, &io) == PUMP_FAILED ? len : len - io.in_len;
 }
 
@@ -301,6 +312,7 @@ void cay_op_flow_in_take(struct cay_op_flow *f, struct cay_op_call *c, const cha
         f->base.ch.on_room = on_room;
         if (cay_op_channel_open(&f->base, c, sandbox, open) < 0)
                 return;
+        cay_op_channel_await(&f->base, false); /* for the body */
         c->on_body = on_body;
         c->on_body_end = on_body_end;
         if (!f->sniffs && decide(f) < 0) {

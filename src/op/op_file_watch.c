@@ -120,6 +120,7 @@ static void on_notices(struct cay_service_channel *ch, const void *bytes, size_t
         ssize_t queued = 0;
         int n = cay_buf_put(&s->rest, bytes, len);
 
+        cay_op_channel_await(&s->base, false); /* it is watching: from now on nothing is due */
         s->unacked += len;
         while (n >= 0 && queued >= 0 &&
                (n = cay_box_notice_decode(cay_buf_data(&s->rest), s->rest.len, &m)) > 0) {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics, as JSON and as Prometheus' text. What live sandboxes use is asked of the engine, of all that the caller may see at once; one that
- * goes meanwhile, or does not answer, is left out. Nothing is asked of sandboxes beyond CAY_METRICS_MEASURED.
+ * Metrics, as JSON and as Prometheus' text. What live sandboxes use is asked of the engine, of some at once until all that the caller may see
+ * are measured; one that goes meanwhile, or does not answer, is left out. Nothing is asked of sandboxes beyond CAY_METRICS_MEASURED.
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "op/metrics.h"
 #include "op/template_use.h"
 
+#define AT_ONCE 16u /* the engine's link holds so many questions with room to spare, and others ask it too */
 #define STATES_MEASURED ((1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) | (1u << CAY_STATE_PAUSED))
 
 struct gather {
         struct cay_op_call *call;
         struct cay_metrics_used used;
-        unsigned count, pending;
+        unsigned count, asked, pending;
         struct one {
                 struct cay_service_stats stats;
                 struct gather *of;
@@ -59,6 +61,7 @@ static void answer(struct gather *g)
                                  .used = g->used,
                                  .waiting = w->templates ? w->templates->admission.waiting : 0,
                                  .started_wall_ms = w->started_wall_ms,
+                                 .now_ms = cay_clock_ms(),
                                  .http_answers = w->http_answers };
 
         cay_service_health(w->service, &m.health);
@@ -68,6 +71,8 @@ static void answer(struct gather *g)
         else
                 answer_json(c, &m);
 }
+
+static void measure_next(struct gather *g);
 
 static void on_measured(struct cay_job *job)
 {
@@ -81,8 +86,21 @@ static void on_measured(struct cay_job *job)
                 g->used.cpu_us += one->stats.stats.cpu_us;
                 g->used.pids += one->stats.stats.pids;
         }
-        if (--g->pending == 0)
+        g->pending--;
+        if (g->asked < g->count)
+                measure_next(g);
+        else if (g->pending == 0)
                 answer(g);
+}
+
+static void measure_next(struct gather *g)
+{
+        struct cay_viewer viewer = cay_op_viewer(g->call);
+        struct one *one = &g->ones[g->asked++];
+
+        g->pending++;
+        cay_job_init(&one->stats.call.job, on_measured);
+        cay_service_stats(g->call->world->service, &viewer, one->id, &one->stats);
 }
 
 static void note(void *ctx, const struct cay_sandbox_view *view)
@@ -117,25 +135,19 @@ static void run(struct cay_op_call *c)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        g->pending = g->count;
-        if (g->count == 0) {
+        if (g->count == 0)
                 answer(g);
-                return;
-        }
-        for (unsigned i = 0, count = g->count; i < count; i++) {
-                struct one *one = &g->ones[i];
-
-                cay_job_init(&one->stats.call.job, on_measured);
-                cay_service_stats(c->world->service, &viewer, one->id, &one->stats);
-        }
+        else
+                for (unsigned n = g->count < AT_ONCE ? g->count : AT_ONCE; n > 0; n--)
+                        measure_next(g);
 }
 
 const struct cay_op cay_op_metrics_get = {
         .name = "metrics_get",
         .route = "GET /api/metrics",
-        .doc = "What was made and run since the start, how long it took, how it ended; and what one's own "
-               "live "
-               "sandboxes use (admin: all)",
+        .doc = "What was made and run since the start, how long it took (p50 and p99 of the last hour), how "
+               "it "
+               "ended; and what one's own live sandboxes use (admin: all)",
         .scope = CAY_SCOPE_READ,
         .run = run,
 };

@@ -94,7 +94,7 @@ static void on_data(struct cay_service_channel *ch, const void *bytes, size_t le
         struct look *s = cay_container_of(ch, struct look, base.ch);
         size_t room = cay_buf_left(&s->text);
 
-        cay_service_channel_ack(ch, len);
+        cay_op_channel_ack(&s->base, len);
         cay_buf_put(&s->text, bytes,
                     len < room ? len : room); /* a longer table is cut: there are ports enough */
 }

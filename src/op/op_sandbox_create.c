@@ -48,17 +48,24 @@ static const struct cay_field fields[] = {
 struct create {
         struct cay_service_call service;
         struct cay_waiter waiter; /* while too many of its template are alive */
+        struct cay_store_commit spend;
+        struct cay_confirmation confirmation;
         struct cay_op_call *call;
 };
 
-static void fill_limits(struct cay_limits *l, const struct cay_config *config)
+/* A default that the engine cannot hold would refuse every sandbox that asks for nothing. */
+static void fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held)
 {
+        bool has_disk = held & CAY_LIMIT_BIT(disk_bytes);
         const struct {
                 uint64_t *at, value;
         } defaults[] = {
-                { &l->memory_bytes, config->default_memory }, { &l->cpu_milli, config->default_cpus },
-                { &l->pids, config->default_pids },           { &l->disk_bytes, config->default_disk },
-                { &l->inodes, config->default_inodes },       { &l->files, DEFAULT_FILES },
+                { &l->memory_bytes, config->default_memory },
+                { &l->cpu_milli, config->default_cpus },
+                { &l->pids, config->default_pids },
+                { &l->disk_bytes, has_disk ? config->default_disk : 0 },
+                { &l->inodes, has_disk ? config->default_inodes : 0 },
+                { &l->files, DEFAULT_FILES },
         };
 
         for (unsigned i = 0; i < CAY_COUNT(defaults); i++)
@@ -126,6 +133,67 @@ static int fill_mode(const char *text, enum cay_workspace_mode *ret, struct cay_
                 }
         }
         return cay_fail(err, CAY_INVALID, "workspace.mode: '%.40s' is none of ro, rw, cow", text);
+}
+
+#define DISK_MASK (CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes))
+
+/* What a template says of disks is for whichever engine can; what the request itself asks for has to hold. */
+static unsigned disk_to_skip(const struct cay_limits *asked, unsigned held)
+{
+        return held & CAY_LIMIT_BIT(disk_bytes) ? 0 : DISK_MASK & ~cay_limits_set_mask(asked);
+}
+
+/* What only some engines have: then `auto` means the first of those. */
+static bool choose_bridging(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret)
+{
+        const struct cay_create_args *a = c->args;
+        const char *network = a->network ? a->network : t ? t->network : "none";
+
+        if (strcmp(network, "none") == 0 && a->volumes.count == 0)
+                return false;
+        for (unsigned i = 0; cay_service_engine_at(c->world->service, i, ret); i++)
+                if (ret->bridges)
+                        return true;
+        return false;
+}
+
+static int choose_engine(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret,
+                         struct cay_error *err)
+{
+        const struct cay_create_args *a = c->args;
+        const char *name = NULL;
+        struct cay_engine_view named;
+
+        /* A name that nobody knows is a mistake of the request, whatever the template says. */
+        if (a->engine && cay_service_engine_choose(c->world->service, a->engine, &named, err) < 0)
+                return -1;
+        if (cay_op_template_engine(t, a->engine, &name, err) < 0)
+                return -1;
+        if (strcmp(name, "auto") == 0 && choose_bridging(c, t, ret))
+                return 0;
+        return cay_service_engine_choose(c->world->service, name, ret, err);
+}
+
+/* A way out is a right: whoever writes the templates gives it, or an administrator asks for it. */
+static int fill_network(const struct cay_op_call *c, const struct cay_template *t, const char *asked,
+                        enum cay_network *ret, struct cay_error *err)
+{
+        const char *network = NULL;
+        int found;
+
+        if (cay_op_template_network(t, asked, &network, err) < 0)
+                return -1;
+        found = cay_network_find(network);
+        if (found < 0)
+                return cay_fail(err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none and bridge are",
+                                network);
+        if (found != CAY_NETWORK_NONE && !t && !cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN))
+                return cay_fail(err, CAY_DENIED,
+                                "network: '%s' is for templates that say so (network_mode), and for "
+                                "administrators; name such a template",
+                                network);
+        *ret = (enum cay_network)found;
+        return 0;
 }
 
 /* The descriptor that came with the request, or a folder that the configuration lets clients name. */
@@ -209,7 +277,7 @@ static void make(struct create *s, const struct cay_template *t)
         const struct cay_create_args *a = c->args;
         const struct cay_config *config = c->world->config;
         struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX], env[CAY_SERVICE_PAIRS_MAX];
-        const char *network = NULL;
+        struct cay_engine_view engine;
         struct cay_error err = { 0 };
         struct cay_sandbox_new what = {
                 .owner = c->caller.owner,
@@ -217,6 +285,8 @@ static void make(struct create *s, const struct cay_template *t)
                 .template_name = a->template_name,
                 .metadata = a->metadata,
                 .limits = a->limits,
+                .ports = a->ports,
+                .volumes = a->volumes,
                 .read_only = a->read_only || (t && t->read_only),
                 .own_user_only = a->own_user_only,
                 .timeout_ms = a->has_timeout    ? a->timeout_ms
@@ -230,14 +300,20 @@ static void make(struct create *s, const struct cay_template *t)
                 .folder = CAY_FOLDER_NONE,
         };
 
+        if (choose_engine(c, t, &engine, &err) < 0) {
+                fail(s, &err, "engine");
+                return;
+        }
+        what.engine = engine.name;
+        what.may_skip = disk_to_skip(&a->limits, engine.holds);
         cay_op_template_limits(t, &what.limits);
-        fill_limits(&what.limits, config);
+        fill_limits(&what.limits, config, engine.holds);
         fill_labels(a, labels, &what);
-        if (cay_op_template_network(t, a->network, &network, &err) == 0 && strcmp(network, "none") != 0)
-                cay_fail(&err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none is", network);
-        if (err.code != CAY_OK || cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
+        if (fill_network(c, t, a->network, &what.network, &err) < 0 ||
+            cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
+            cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
             fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
-                fail(s, &err, a->workspace.given ? "workspace" : NULL);
+                fail(s, &err, NULL); /* the text begins with the field */
                 return;
         }
         cay_job_init(&s->service.job, on_made);
@@ -284,7 +360,12 @@ static int say_what(const struct cay_create_args *a, struct cay_buf *out)
         cay_json_text(&j, a->template_name);
         cay_json_text(&j, a->purpose);
         cay_json_text(&j, a->name);
+        cay_json_text(&j, a->engine);
         cay_json_text(&j, a->network);
+        for (unsigned i = 0; i < a->ports.count; i++)
+                cay_json_text(&j, a->ports.items[i]);
+        for (unsigned i = 0; i < a->volumes.count; i++)
+                cay_json_text(&j, a->volumes.items[i]);
         cay_json_text(&j, a->workspace.path);
         cay_json_text(&j, a->workspace.mode);
         cay_json_bool(&j, a->workspace.given);
@@ -300,42 +381,13 @@ static int say_what(const struct cay_create_args *a, struct cay_buf *out)
         return cay_json_end(&j);
 }
 
-static int check_confirmed(struct cay_op_call *c, const struct cay_template *t, struct cay_error *err)
+/* Now, or when there is room. */
+static void enter(struct create *s, const struct cay_template *t)
 {
-        const struct cay_create_args *a = c->args;
-        cay_auto_buf struct cay_buf what = { 0 };
-
-        if (!t || !t->needs_confirm)
-                return 0;
-        cay_buf_init(&what, SAID_MAX);
-        if (say_what(a, &what) < 0)
-                return cay_fail(err, CAY_INVALID, "env: is too long to be confirmed");
-        return cay_op_confirm_template(c, t, a->confirm, &what, err);
-}
-
-static void run(struct cay_op_call *c)
-{
-        const struct cay_create_args *a = c->args;
-        const struct cay_template *t = NULL;
-        struct create *s = calloc(1, sizeof(*s));
+        struct cay_op_call *c = s->call;
         struct cay_error err = { 0 };
-        const char *field = "template";
-        int r;
+        int r = t ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err) : 1;
 
-        if (!s) {
-                cay_op_fail_memory(c);
-                return;
-        }
-        s->call = c;
-        s->waiter.let_in = let_in;
-        s->waiter.refuse = refuse;
-        if (check_most(c, &a->limits, &field, &err) < 0 ||
-            cay_op_find_template(c->world, a->template_name, &t, &err) < 0 ||
-            check_confirmed(c, t, &err) < 0) {
-                fail(s, &err, field);
-                return;
-        }
-        r = t ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err) : 1;
         if (r < 0) {
                 fail(s, &err, "template");
         } else if (r > 0) {
@@ -345,6 +397,83 @@ static void run(struct cay_op_call *c)
                 c->on_gone = on_gone;
                 c->works_for_listener = true; /* whoever hangs up gives its place in the queue away */
         }
+}
+
+/* Confirmations */
+
+static void on_spent(struct cay_job *job)
+{
+        struct create *s = cay_container_of(job, struct create, spend.job);
+        const struct cay_create_args *a = s->call->args;
+        const struct cay_template *t = NULL;
+        struct cay_error err = job->err;
+
+        if (err.code == CAY_EXISTS)
+                cay_fail(&err, CAY_CONFLICT, "confirm: was used before; leave it out to get a new one");
+        else if (err.code == CAY_OK && !s->confirmation.is_right)
+                cay_fail(&err, CAY_CONFLICT,
+                         "confirm: was given for another request; repeat the one that was asked about, or "
+                         "leave it out");
+        if (err.code != CAY_OK)
+                fail(s, &err, "confirm");
+        else if (cay_op_find_template(s->call->world, a->template_name, &t, &err) < 0)
+                fail(s, &err, "template");
+        else
+                enter(s, t);
+}
+
+/* In the store before anything is done for it: a second use finds it there, also one that the next process hears. */
+static void spend(struct create *s)
+{
+        struct cay_store *store = s->call->world->store;
+        struct cay_store_batch *b = store->ops->begin(store);
+        const struct cay_store_claim claim = { .owner = s->call->caller.owner,
+                                               .key = s->confirmation.claim,
+                                               .result = "confirmed" };
+
+        cay_store_put_claim(store, b, &claim);
+        cay_job_init(&s->spend.job, on_spent);
+        store->ops->commit(store, b, CAY_STORE_FAST, &s->spend);
+}
+
+static int check_confirmed(struct create *s, const struct cay_template *t, struct cay_error *err)
+{
+        const struct cay_create_args *a = s->call->args;
+        cay_auto_buf struct cay_buf what = { 0 };
+
+        cay_buf_init(&what, SAID_MAX);
+        if (say_what(a, &what) < 0)
+                return cay_fail(err, CAY_INVALID, "env: is too long to be confirmed");
+        return cay_op_confirm_template(s->call, t, a->confirm, &what, &s->confirmation, err);
+}
+
+static void run(struct cay_op_call *c)
+{
+        const struct cay_create_args *a = c->args;
+        const struct cay_template *t = NULL;
+        struct create *s = calloc(1, sizeof(*s));
+        struct cay_engine_view engine;
+        struct cay_error err = { 0 };
+        const char *field = "template";
+
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        s->call = c;
+        s->waiter.let_in = let_in;
+        s->waiter.refuse = refuse;
+        if (check_most(c, &a->limits, &field, &err) < 0 ||
+            cay_op_find_template(c->world, a->template_name, &t, &err) < 0)
+                fail(s, &err, field);
+        else if (choose_engine(c, t, &engine, &err) < 0)
+                fail(s, &err, "engine");
+        else if (!t || !t->needs_confirm)
+                enter(s, t);
+        else if (check_confirmed(s, t, &err) < 0)
+                fail(s, &err, "template");
+        else
+                spend(s);
 }
 
 const struct cay_op cay_op_sandbox_create = {

@@ -36,6 +36,9 @@ static void on_stats(struct cay_job *job)
                 cay_op_key_u64(&o.j, "pids", f->pids);
                 cay_op_key_u64(&o.j, "pids_refused", f->pids_refused);
                 cay_op_key_u64(&o.j, "cpu_us", f->cpu_us);
+                cay_op_key_u64(&o.j, "rx_bytes", f->rx_bytes);
+                cay_op_key_u64(&o.j, "tx_bytes", f->tx_bytes);
+                cay_op_key_u64(&o.j, "loopback_bytes", f->loopback_bytes);
                 cay_op_json_answer(&o, s->call, CAY_OP_OK);
         }
         free(s);

@@ -1,7 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon about itself: health, version, engines, settings. Who is not known gets no figures. */
+/* The daemon about itself: health, version, engines, settings. Who is not known gets no figures, and who is not admin none of others. */
+#include <string.h>
+
 #include "config/config.h"
 #include "op/view.h"
+
+struct own { /* what is the caller's */
+        uint64_t sandboxes, alive, execs_running;
+};
+
+static void count_own(void *ctx, const struct cay_sandbox_view *view)
+{
+        struct own *own = ctx;
+
+        own->sandboxes++;
+        own->alive += cay_state_has_box(view->state);
+        own->execs_running += view->execs_running;
+}
+
+/* Whoever is not admin learns nothing of others: how many they are, how busy, how much is stored. */
+static void put_own_figures(const struct cay_op_call *c, struct cay_json *j)
+{
+        struct cay_viewer viewer = cay_op_viewer(c);
+        const struct cay_sandbox_filter all = { 0 };
+        char cursor[CAY_SERVICE_CURSOR_MAX] = "", next[CAY_SERVICE_CURSOR_MAX] = "";
+        struct cay_error ignored = { 0 };
+        struct own own = { 0 };
+
+        do {
+                memcpy(cursor, next, sizeof(cursor));
+                next[0] = '\0';
+        } while (cay_service_list(c->world->service, &viewer, &all, cursor, 0, count_own, &own, next,
+                                  &ignored) == 0 &&
+                 next[0]);
+        cay_op_key_u64(j, "sandboxes", own.sandboxes);
+        cay_op_key_u64(j, "alive", own.alive);
+        cay_op_key_u64(j, "execs_running", own.execs_running);
+}
+
+static void put_all_figures(const struct cay_op_call *c, const struct cay_service_health *h,
+                            struct cay_json *j)
+{
+        cay_op_key_text(j, "engine_why", h->engine_why[0] ? h->engine_why : NULL);
+        cay_op_key_u64(j, "sandboxes", h->known);
+        cay_op_key_u64(j, "alive", h->alive);
+        cay_op_key_u64(j, "links_lost", h->links_lost);
+        cay_op_key_u64(j, "execs_running", h->execs_running);
+        cay_op_key_u64(j, "channels", h->channels);
+        cay_op_key_u64(j, "watchers", h->watchers);
+        cay_op_key_u64(j, "creates", h->creates);
+        cay_op_key_u64(j, "create_failures", h->create_failures);
+        cay_op_key_u64(j, "execs", h->execs);
+        cay_op_key_u64(j, "adoptions", h->adoptions);
+        cay_op_key_u64(j, "relinks", h->relinks);
+        cay_op_key_u64(j, "store_queued", h->store.queued);
+        cay_op_key_bool(j, "store_full", h->store.is_full);
+        cay_op_key_u64(j, "store_bytes", h->store.file_bytes);
+        cay_op_key_time(j, "started_at", c->world->started_wall_ms);
+}
+
+static void put_engines_down(struct cay_json *j, struct cay_service *s)
+{
+        struct cay_engine_view e;
+
+        cay_json_key(j, "engines_down");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; cay_service_engine_at(s, i, &e); i++)
+                if (e.is_there && !e.up)
+                        cay_json_text(j, e.name);
+        cay_json_end_array(j);
+}
 
 static void answer_health(struct cay_op_call *c, bool ok, const struct cay_service_health *h)
 {
@@ -12,22 +80,11 @@ static void answer_health(struct cay_op_call *c, bool ok, const struct cay_servi
         cay_op_key_text(&o.j, "version", CAY_VERSION);
         if (c->is_known && h) {
                 cay_op_key_bool(&o.j, "engine_up", h->engine_up);
-                cay_op_key_text(&o.j, "engine_why", h->engine_why[0] ? h->engine_why : NULL);
-                cay_op_key_u64(&o.j, "sandboxes", h->known);
-                cay_op_key_u64(&o.j, "alive", h->alive);
-                cay_op_key_u64(&o.j, "links_lost", h->links_lost);
-                cay_op_key_u64(&o.j, "execs_running", h->execs_running);
-                cay_op_key_u64(&o.j, "channels", h->channels);
-                cay_op_key_u64(&o.j, "watchers", h->watchers);
-                cay_op_key_u64(&o.j, "creates", h->creates);
-                cay_op_key_u64(&o.j, "create_failures", h->create_failures);
-                cay_op_key_u64(&o.j, "execs", h->execs);
-                cay_op_key_u64(&o.j, "adoptions", h->adoptions);
-                cay_op_key_u64(&o.j, "relinks", h->relinks);
-                cay_op_key_u64(&o.j, "store_queued", h->store.queued);
-                cay_op_key_bool(&o.j, "store_full", h->store.is_full);
-                cay_op_key_u64(&o.j, "store_bytes", h->store.file_bytes);
-                cay_op_key_time(&o.j, "started_at", c->world->started_wall_ms);
+                put_engines_down(&o.j, c->world->service);
+                if (cay_op_viewer(c).sees_all)
+                        put_all_figures(c, h, &o.j);
+                else
+                        put_own_figures(c, &o.j);
         }
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }
@@ -47,6 +104,7 @@ const struct cay_op cay_op_health_live = {
 
 static void run_ready(struct cay_op_call *c)
 {
+        bool tells = c->is_known && cay_op_viewer(c).sees_all;
         struct cay_service_health h = { 0 };
         struct cay_error err = { 0 };
 
@@ -59,14 +117,15 @@ static void run_ready(struct cay_op_call *c)
                 cay_fail(&err, CAY_UNAVAILABLE, "not ready: sandboxes are being adopted");
         else
                 cay_fail(&err, CAY_UNAVAILABLE, "not ready: the engine does not answer%s%.150s",
-                         c->is_known ? ": " : "", c->is_known ? h.engine_why : "");
+                         tells ? ": " : "", tells ? h.engine_why : "");
         cay_op_fail(c, &err, NULL);
 }
 
 const struct cay_op cay_op_health_ready = {
         .name = "health_ready",
         .route = "GET /api/health/ready",
-        .doc = "Can it make sandboxes? Answered to anybody; figures for those who say who they are",
+        .doc = "Can it make sandboxes? Answered to anybody; with figures of one's own for those who say who "
+               "they are, of everything for admin",
         .flags = CAY_OP_OPEN,
         .run = run_ready,
 };
@@ -89,29 +148,44 @@ const struct cay_op cay_op_version_get = {
         .run = run_version,
 };
 
+static void put_engine(struct cay_json *j, const struct cay_engine_view *e, bool sees_all)
+{
+        cay_op_key_text(j, "name", e->name);
+        cay_op_key_bool(j, "available", e->is_there);
+        cay_op_key_bool(j, "default", e->is_default);
+        cay_op_key_bool(j, "up", e->up);
+        cay_op_key_text(j, "why", !e->is_there ? e->note : !e->up ? e->why : NULL);
+        cay_op_key_text(j, "chosen", e->is_there && e->note[0] ? e->note : NULL);
+        if (!e->is_there)
+                return;
+        cay_op_key_bool(j, "isolates", e->isolates);
+        cay_op_key_bool(j, "users", e->has_users);
+        cay_op_key_bool(j, "keeps", e->keeps);
+        cay_op_key_bool(j, "pauses", e->pauses);
+        cay_op_key_bool(j, "bridges", e->bridges);
+        cay_json_key(j, "limits");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < CAY_LIMIT_NR_COUNT; i++)
+                if (e->holds & (1u << i))
+                        cay_json_text(j, cay_limit_word(i));
+        cay_json_end_array(j);
+        if (sees_all)
+                cay_op_key_u64(j, "alive", e->alive);
+}
+
 static void run_engines(struct cay_op_call *c)
 {
-        struct cay_engine *e = c->world->engine;
-        unsigned held = e->ops->can_hold(e);
-        struct cay_error err = { 0 };
+        struct cay_engine_view e;
         struct cay_op_json o;
 
         cay_op_json_begin(&o);
         cay_json_key(&o.j, "engines");
         cay_json_begin_array(&o.j);
-        cay_json_begin_object(&o.j);
-        cay_op_key_text(&o.j, "name", e->ops->name);
-        cay_op_key_bool(&o.j, "up", !e->ops->health || e->ops->health(e, &err) == 0);
-        cay_op_key_text(&o.j, "why", err.code == CAY_OK ? NULL : err.msg);
-        cay_op_key_bool(&o.j, "isolates", !(e->ops->lacks & CAY_ENGINE_LACKS_ISOLATION));
-        cay_op_key_bool(&o.j, "keeps", e->caps & CAY_ENGINE_CAN_KEEP);
-        cay_json_key(&o.j, "limits");
-        cay_json_begin_array(&o.j);
-        for (unsigned i = 0; i < CAY_LIMIT_NR_COUNT; i++)
-                if (held & (1u << i))
-                        cay_json_text(&o.j, cay_limit_word(i));
-        cay_json_end_array(&o.j);
-        cay_json_end_object(&o.j);
+        for (unsigned i = 0; cay_service_engine_at(c->world->service, i, &e); i++) {
+                cay_json_begin_object(&o.j);
+                put_engine(&o.j, &e, cay_op_viewer(c).sees_all);
+                cay_json_end_object(&o.j);
+        }
         cay_json_end_array(&o.j);
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }
@@ -119,7 +193,7 @@ static void run_engines(struct cay_op_call *c)
 const struct cay_op cay_op_engine_list = {
         .name = "engine_list",
         .route = "GET /api/engines",
-        .doc = "The engines, and which limits they can hold on this machine",
+        .doc = "The engines: which run here and why, what each can do, and why others do not run",
         .scope = CAY_SCOPE_READ,
         .run = run_engines,
 };

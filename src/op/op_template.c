@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates for those who ask: what there is, and whether it works here. */
+#include "op/template_image.h"
 #include "op/template_use.h"
 #include "op/view.h"
 
@@ -26,12 +27,17 @@ static void put_env(struct cay_json *j, const struct cay_field_map *env)
         cay_json_end_array(j);
 }
 
-static void put_template(struct cay_json *j, const struct cay_template *t)
+static void put_template(struct cay_json *j, const struct cay_template *t,
+                         const struct cay_template_images *images)
 {
+        const struct cay_image *image = cay_template_images_find(images, t->name);
+        char why[CAY_IMAGE_TEXT];
+        const char *lacks = t->available ? cay_template_images_lack(images, t, why, sizeof(why)) : t->why;
+
         cay_op_key_text(j, "name", t->name);
         cay_op_key_text(j, "description", t->description);
-        cay_op_key_bool(j, "available", t->available);
-        cay_op_key_text(j, "why", t->available ? NULL : t->why);
+        cay_op_key_bool(j, "available", !lacks);
+        cay_op_key_text(j, "why", lacks);
         cay_op_key_text(j, "root", cay_template_root_word(t->root));
         cay_op_key_text(j, "engine", t->engine);
         put_texts(j, "triggers", &t->triggers);
@@ -48,6 +54,12 @@ static void put_template(struct cay_json *j, const struct cay_template *t)
         put_texts(j, "command", &t->command);
         put_texts(j, "interpreter", &t->interpret);
         cay_op_key_bool(j, "has_system", t->system_text != NULL);
+        if (image) {
+                cay_json_key(j, "build");
+                cay_json_begin_object(j);
+                cay_op_put_image(j, image);
+                cay_json_end_object(j);
+        }
 }
 
 static const struct cay_template_set *set_of(struct cay_op_call *c)
@@ -67,7 +79,7 @@ static const struct cay_field list_fields[] = {
         {},
 };
 
-static void run_list(struct cay_op_call *c)
+static void answer_list(struct cay_op_call *c, const struct cay_template_images *images)
 {
         const struct cay_template_set *set = set_of(c);
         const struct list_args *a = c->args;
@@ -81,7 +93,7 @@ static void run_list(struct cay_op_call *c)
                 if (a->task && &set->rows[i] != meant)
                         continue;
                 cay_json_begin_object(&o.j);
-                put_template(&o.j, &set->rows[i]);
+                put_template(&o.j, &set->rows[i], images);
                 cay_json_end_object(&o.j);
         }
         cay_json_end_array(&o.j);
@@ -91,6 +103,11 @@ static void run_list(struct cay_op_call *c)
         cay_op_key_bool(&o.j, "auto_cleanup", set->auto_cleanup);
         cay_op_key_u64(&o.j, "waiting", c->world->templates ? c->world->templates->admission.waiting : 0);
         cay_op_json_answer(&o, c, CAY_OP_OK);
+}
+
+static void run_list(struct cay_op_call *c)
+{
+        cay_template_images_ask(c, set_of(c), NULL, answer_list);
 }
 
 const struct cay_op cay_op_template_list = {
@@ -113,7 +130,7 @@ static const struct cay_field get_fields[] = {
         {},
 };
 
-static void run_get(struct cay_op_call *c)
+static void answer_get(struct cay_op_call *c, const struct cay_template_images *images)
 {
         const struct get_args *a = c->args;
         const struct cay_template *t = cay_template_find(set_of(c), a->name);
@@ -127,9 +144,16 @@ static void run_get(struct cay_op_call *c)
                 return;
         }
         cay_op_json_begin(&o);
-        put_template(&o.j, t);
+        put_template(&o.j, t, images);
         cay_op_key_text(&o.j, "system", t->system_text);
         cay_op_json_answer(&o, c, CAY_OP_OK);
+}
+
+static void run_get(struct cay_op_call *c)
+{
+        const struct get_args *a = c->args;
+
+        cay_template_images_ask(c, set_of(c), a->name, answer_get);
 }
 
 const struct cay_op cay_op_template_get = {

@@ -2,8 +2,6 @@
 /* Templates applied to requests. */
 #include "op/template_use.h"
 
-#include "base/clock.h"
-
 _Static_assert(sizeof(((struct cay_op_call *)NULL)->confirm) == CAY_CONFIRM_TOKEN + 1, "a token fits");
 
 int cay_op_find_template(const struct cay_op_world *w, const char *name, const struct cay_template **ret,
@@ -24,15 +22,14 @@ int cay_op_find_template(const struct cay_op_world *w, const char *name, const s
 }
 
 int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t, const char *token,
-                            const struct cay_buf *what, struct cay_error *err)
+                            const struct cay_buf *what, struct cay_confirmation *ret, struct cay_error *err)
 {
-        struct cay_confirms *confirms = &c->world->templates->confirms;
-        uint64_t now_ms = cay_clock_ms();
+        const struct cay_confirms *confirms = &c->world->templates->confirms;
+        uint64_t now_ms = c->world->store->ops->now_ms(c->world->store);
 
-        if (!t || !t->needs_confirm)
-                return 0;
         if (token)
-                return cay_confirm_take(confirms, c->caller.owner, what, token, now_ms, err);
+                return cay_confirm_check(confirms, c->caller.owner, what, token, now_ms, &ret->is_right,
+                                         ret->claim, err);
         if (cay_confirm_ask(confirms, c->caller.owner, what, now_ms, c->confirm, err) < 0)
                 return -1;
         return cay_fail(err, CAY_CONFLICT,
@@ -55,6 +52,21 @@ int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, 
                 return 0;
         t = cay_template_find(set, view.template_name);
         return t ? cay_admission_check(&w->templates->admission, t, err) : 0;
+}
+
+int cay_op_template_engine(const struct cay_template *t, const char *engine, const char **ret,
+                           struct cay_error *err)
+{
+        bool says = engine && strcmp(engine, "auto") != 0, bound = t && strcmp(t->engine, "auto") != 0;
+
+        if (says && bound && strcmp(engine, t->engine) != 0)
+                return cay_fail(
+                        err, CAY_CONFLICT,
+                        "engine: template '%s' is for the engine %s; leave engine out, or name another "
+                        "template",
+                        t->name, t->engine);
+        *ret = says ? engine : bound ? t->engine : "auto";
+        return 0;
 }
 
 int cay_op_template_network(const struct cay_template *t, const char *network, const char **ret,

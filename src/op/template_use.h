@@ -20,11 +20,20 @@ struct cay_templates {                      /* the front's; world->templates */
 /* name NULL, or "host" where the registry has no such row: *ret is NULL. CAY_NOT_FOUND; CAY_CONFLICT: not available here. */
 int cay_op_find_template(const struct cay_op_world *w, const char *name, const struct cay_template **ret,
                          struct cay_error *err);
-/*
- * With needs_confirm: 0 when `token` confirms `what`; else -1, and without a token c->confirm holds the one to come back with.
- */
+/* A token that came back: the claim is to be put into the store, and then, when nobody had it before, is_right decides. */
+struct cay_confirmation {
+        char claim[CAY_CONFIRM_CLAIM];
+        bool is_right;
+};
+/* Of a template that needs_confirm. 0: ret is filled; else -1, and without a token c->confirm holds the one to come back with. */
 int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t, const char *token,
-                            const struct cay_buf *what, struct cay_error *err);
+                            const struct cay_buf *what, struct cay_confirmation *ret, struct cay_error *err);
+/*
+ * engine: the request's, NULL or "auto" when it says none. *ret is what to ask the service for. A template that names its engine is made
+ * by that one alone: CAY_CONFLICT.
+ */
+int cay_op_template_engine(const struct cay_template *t, const char *engine, const char **ret,
+                           struct cay_error *err);
 /* A sandbox at rest is to be started again: may one more of its template be alive? CAY_LIMIT. What is not there is for others to say. */
 int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, const char *id,
                       struct cay_error *err);

@@ -81,6 +81,56 @@ static void put_workspace(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_json_end_object(j);
 }
 
+/* Its network, and what was published and mapped with it. */
+static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
+{
+        cay_op_key_text(j, "network", cay_network_word(v->network));
+        cay_json_key(j, "ports");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < v->port_count; i++) {
+                cay_json_begin_object(j);
+                cay_op_key_u64(j, "inside", v->ports[i].inside);
+                cay_json_key(j, "host");
+                if (v->ports[i].host > 0)
+                        cay_json_u64(j, v->ports[i].host);
+                else
+                        cay_json_null(j);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+        cay_json_key(j, "volumes");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < v->volume_count; i++) {
+                cay_json_begin_object(j);
+                cay_op_key_text(j, "name", v->volumes[i].name);
+                cay_op_key_text(j, "at", v->volumes[i].target);
+                cay_op_key_bool(j, "read_only", v->volumes[i].read_only);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+}
+
+/* Advice in the words of those who write fields; core's own is in those of the command line. */
+static const char *advise(enum cay_cause cause)
+{
+        static const char *const rows[CAY_CAUSE_COUNT] = {
+                [CAY_CAUSE_MEMORY] =
+                        "use less memory, or make the sandbox with a larger limits.memory (memory_limit)",
+                [CAY_CAUSE_PIDS] =
+                        "start fewer processes or threads, or make the sandbox with a larger limits.pids",
+                [CAY_CAUSE_DISK] =
+                        "write less, remove files, or make the sandbox with a larger limits.disk (or "
+                        "limits.inodes)",
+                [CAY_CAUSE_CPU_TIME] = "do less work in one go, or give it a larger cpu_time",
+                [CAY_CAUSE_WALL_TIME] = "split the work, or give it a larger timeout",
+                [CAY_CAUSE_OUTPUT] =
+                        "print less, write to a file, or give it a larger output_limit (with output_cut "
+                        "the start is kept and it runs on)",
+        };
+
+        return (unsigned)cause < CAY_CAUSE_COUNT && rows[cause] ? rows[cause] : cay_cause_advice(cause);
+}
+
 /* The state, and what it says about itself. */
 static void put_state(struct cay_json *j, const struct cay_sandbox_view *v)
 {
@@ -89,7 +139,7 @@ static void put_state(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_op_key_text(j, "status", cay_state_word(v->state));
         cay_op_key_text(j, "cause", cause);
         cay_op_key_text(j, "cause_text", v->cause_text);
-        cay_op_key_text(j, "advice", cause ? cay_cause_advice(v->cause) : "");
+        cay_op_key_text(j, "advice", cause ? advise(v->cause) : "");
         cay_op_key_text(j, "busy_with", v->busy_with);
         cay_op_key_bool(j, "kept", v->kept);
         cay_op_key_bool(j, "linked", v->linked);
@@ -109,7 +159,7 @@ void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_op_put_limits(j, v->limits);
         put_mask(j, "limits_skipped", v->skipped);
         put_mask(j, "limits_watched", v->watched);
-        cay_op_key_text(j, "network", "none");
+        put_extras(j, v);
         put_workspace(j, v);
         cay_op_key_bool(j, "read_only", v->read_only);
         cay_op_key_bool(j, "own_user_only", v->own_user_only);
@@ -149,7 +199,7 @@ static void put_end(struct cay_json *j, const struct cay_exec_view *v)
         cay_op_key_text(j, "signal", v->signal ? cay_signal_name(v->signal, name) : NULL);
         cay_op_key_text(j, "cause", v->cause == CAY_CAUSE_NONE ? NULL : cay_cause_word(v->cause));
         cay_op_key_text(j, "cause_text", v->cause_text);
-        cay_op_key_text(j, "advice", v->advice);
+        cay_op_key_text(j, "advice", v->advice[0] ? advise(v->cause) : "");
         put_hints(j, v->hints);
         cay_op_key_u64(j, "duration_ms", v->wall_us / 1000);
         cay_op_key_u64(j, "wall_us", v->wall_us);

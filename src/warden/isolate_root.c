@@ -220,7 +220,7 @@ static void overlay(struct isolate *iso, enum isolate_mount which, const char *n
         if (fd == -EPERM || fd == -ENODEV)
                 isolate_fail(iso, 0,
                              "this kernel allows no overlay in a user namespace (it needs Linux 5.11): "
-                             "use --read-only, or the host template as its own user");
+                             "make it read-only, or of the host template for its own user alone");
         if (fd < 0)
                 isolate_fail(iso, fd, "make an overlay of the %s and the writable layer", name);
         close(fd);

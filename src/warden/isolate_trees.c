@@ -43,9 +43,9 @@ void isolate_open_trees(struct isolate *iso)
         for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
                 iso->mount[i] = -1;
         if (iso->workspace >= 0)
-                iso->mount[ISOLATE_WORKSPACE] = open_again(iso, iso->workspace, "--workspace");
+                iso->mount[ISOLATE_WORKSPACE] = open_again(iso, iso->workspace, "workspace");
         if (iso->rootfs >= 0) {
-                iso->mount[ISOLATE_LOWER] = open_again(iso, iso->rootfs, "--template");
+                iso->mount[ISOLATE_LOWER] = open_again(iso, iso->rootfs, "template");
                 return;
         }
         for (unsigned i = 0; i < CAY_COUNT(host_trees); i++) {
@@ -82,7 +82,7 @@ static int copy_tree(struct isolate *iso, enum isolate_mount which, uint64_t att
                 isolate_fail(iso, 0,
                              "%s: other file systems are mounted below the folder, and only root can leave "
                              "them out: choose one without",
-                             which == ISOLATE_WORKSPACE ? "--workspace" : "--template");
+                             which == ISOLATE_WORKSPACE ? "workspace" : "template");
         return r;
 }
 

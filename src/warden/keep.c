@@ -22,6 +22,9 @@
 #define BASE_NEW ".base-new"
 #define BASES_MAX 16u /* sizes that are kept ready; one more, and all others go */
 #define LET_GO_MS 1000
+#define KEEP_BLOCK 4096u
+#define KEEP_INODES_OF_FEW 32768u
+#define KEEP_INODES_OF_OURS 256u /* more than we and ext4 have for ourselves */
 
 static void name_of(const char *id, char ret[NAME_SIZE])
 {
@@ -181,6 +184,18 @@ static int open_base(int dir, uint64_t bytes, uint64_t inodes)
 
 /* Layers */
 
+int cay_keep_check_inodes(uint64_t bytes, uint64_t inodes, struct cay_error *err)
+{
+        uint64_t by_size = bytes / KEEP_BLOCK + KEEP_INODES_OF_OURS;
+
+        if (inodes <= KEEP_INODES_OF_FEW || (inodes <= by_size && inodes <= UINT32_MAX))
+                return 0;
+        return cay_fail(err, CAY_INVALID,
+                        "inodes: %llu are more than a disk of %llu bytes can have: ask for fewer, or for a "
+                        "larger disk",
+                        (unsigned long long)inodes, (unsigned long long)bytes);
+}
+
 /* The kernel lets go of a mount a moment after its last process, and of the lock with it. */
 static int lock(int file)
 {
@@ -199,9 +214,12 @@ static int lock(int file)
 static int open_new(int dir, const char *id, const char *name, uint64_t bytes, uint64_t inodes,
                     bool *ret_made, struct cay_error *err)
 {
-        cay_auto_close int file = -1, base = open_base(dir, bytes, inodes);
-        int r = base;
+        cay_auto_close int file = -1, base = -1;
+        int r;
 
+        if (cay_keep_check_inodes(bytes, inodes, err) < 0)
+                return -1;
+        r = base = open_base(dir, bytes, inodes);
         if (r >= 0) {
                 file = sys_open_at(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
                 r = file;
@@ -218,7 +236,7 @@ static int open_new(int dir, const char *id, const char *name, uint64_t bytes, u
         if (r < 0)
                 return cay_fail_sys(err,
                                     r == -ENOSPC || r == -EFBIG || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL,
-                                    r, "--disk: make a writable layer of %llu bytes in the data folder",
+                                    r, "disk: make a writable layer of %llu bytes in the data folder",
                                     (unsigned long long)bytes);
         return cay_take_fd(file);
 }

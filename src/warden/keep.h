@@ -27,6 +27,8 @@
  */
 int cay_keep_mount(int dir, const char *id, bool go_on, uint64_t bytes, uint64_t inodes, bool *ret_made,
                    struct cay_error *err);
+/* Whether an image of so many bytes can have so many inodes; CAY_INVALID says what to ask for. Also for images that are not kept. */
+int cay_keep_check_inodes(uint64_t bytes, uint64_t inodes, struct cay_error *err);
 /* Removes it; one that is not there is fine. 0 or -errno. Blocks of one that is mounted go with its last mount. */
 int cay_keep_drop(int dir, const char *id);
 /* Waits until what is in it is on the disk: 0 or -errno. For a helper: disks are slow. */

@@ -81,7 +81,7 @@ static int check_plan(struct warden *w, const struct wire_plan *p, const int *fd
         if (p->flags & WIRE_PLAN_GO_ON && !(p->flags & WIRE_PLAN_KEEP))
                 return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
         if (warden_find(w, p->id))
-                return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", p->id);
+                return cay_fail(err, CAY_EXISTS, "id: a sandbox '%s' exists already", p->id);
         return warden_workspace_open(w, p, ret->folder, ret->peer, &ret->workspace, err);
 }
 
@@ -112,7 +112,7 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
                 { WIRE_LIMIT_DISK, "disk", "install e2fsprogs and allow loop devices" },
                 { WIRE_LIMIT_INODES, "inodes", "install e2fsprogs and allow loop devices" },
         };
-        const char *half = "set --memory too, as it lies in memory here, or keep it below 1 GiB";
+        const char *half = "set a memory limit too, as it lies in memory here, or keep it below 1 GiB";
         unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
                        (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0) |
                        (p->disk_bytes ? WIRE_LIMIT_DISK : 0) | (p->inodes ? WIRE_LIMIT_INODES : 0);
@@ -124,8 +124,8 @@ static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *r
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
                 if (missing & rows[i].bit && !(p->may_skip & rows[i].bit))
                         return cay_fail(err, CAY_UNSUPPORTED,
-                                        "this host cannot hold the %s limit: %s, or allow it to be skipped "
-                                        "(--allow-missing %s)",
+                                        "%s: this host cannot hold this limit: %s, or let it be skipped "
+                                        "(may_skip %s)",
                                         rows[i].word,
                                         w->self && rows[i].bit & (WIRE_LIMIT_DISK | WIRE_LIMIT_INODES)
                                                 ? half
@@ -200,15 +200,16 @@ static int copy_workspace(const struct warden_box *box, const struct warden_work
 /* A file of its own for this box alone, gone with it. */
 static int make_layer(const struct warden_box *box, struct cay_error *err)
 {
-        int fd = sys_layer_image_mount(IMAGE_FOLDER, box->plan.disk_bytes + ISOLATE_OWN_BYTES,
-                                       box->plan.inodes
-                                               ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES
-                                               : 0,
-                                       SYS_MOUNT_SAFE);
+        uint64_t bytes = box->plan.disk_bytes + ISOLATE_OWN_BYTES;
+        uint64_t inodes = box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0;
+        int fd;
 
+        if (cay_keep_check_inodes(bytes, inodes, err) < 0)
+                return -1;
+        fd = sys_layer_image_mount(IMAGE_FOLDER, bytes, inodes, SYS_MOUNT_SAFE);
         if (fd < 0)
                 return cay_fail_sys(err, fd == -ENOSPC || fd == -EFBIG ? CAY_NO_SPACE : CAY_INTERNAL, fd,
-                                    "--disk: make a writable layer of %llu bytes in " IMAGE_FOLDER,
+                                    "disk: make a writable layer of %llu bytes in " IMAGE_FOLDER,
                                     (unsigned long long)box->plan.disk_bytes);
         return fd;
 }
@@ -493,7 +494,7 @@ static int choose_ids(struct warden *w, struct warden_box *box, const struct giv
                 if (!own && fd == workspace && box->plan.flags & WIRE_PLAN_WORKSPACE_RW)
                         return cay_fail(
                                 err, CAY_UNSUPPORTED,
-                                "--workspace: the folder belongs to uid %u, and ids cannot be shifted here: "
+                                "workspace: the folder belongs to uid %u, and ids cannot be shifted here: "
                                 "map it read-only (:ro) or as a copy (:cow)",
                                 st.st_uid);
         }
@@ -578,7 +579,7 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
         }
         r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
         if (r == -EEXIST)
-                return cay_fail(err, CAY_EXISTS, "--id: a sandbox '%s' exists already", box->plan.id);
+                return cay_fail(err, CAY_EXISTS, "id: a sandbox '%s' exists already", box->plan.id);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make a cgroup for '%s'", box->plan.id);
         return start(w, box, given, err);

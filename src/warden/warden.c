@@ -138,6 +138,7 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
                 break;
         case WIRE_box_stat:
                 warden_box_stats(box, &a->box.stats);
+                warden_box_network(box, &a->box.network);
                 break;
         default: /* box_drop, box_stop */
                 warden_box_leave(w, box, req, a);
@@ -146,8 +147,16 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
         if (r < 0) {
                 struct cay_error err = { 0 };
 
-                cay_fail_sys(&err, r == -EOPNOTSUPP ? CAY_UNSUPPORTED : CAY_UNAVAILABLE, r, "%s '%s'",
-                             wire_request_name(req->type), a->box.id);
+                if (r == -EOPNOTSUPP)
+                        cay_fail(&err, CAY_UNSUPPORTED,
+                                 "this sandbox cannot be paused: it has no cgroup2 group of its own (an "
+                                 "ordinary "
+                                 "user's daemon needs one delegated to it). Run the daemon as root, or in a "
+                                 "scope: "
+                                 "systemd-run --user --scope -p Delegate=yes cay serve");
+                else
+                        cay_fail_sys(&err, CAY_UNAVAILABLE, r, "%s '%s'", wire_request_name(req->type),
+                                     a->box.id);
                 a->code = err.code;
                 a->sys = err.sys;
                 snprintf(a->text, sizeof(a->text), "%s", err.msg);

@@ -93,6 +93,8 @@ enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS, WATCH_SIGNAL, WATCH_KEEPER };
 
 /* box.c: life after birth */
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret);
+void warden_box_network(const struct warden_box *box,
+                        struct wire_network *ret); /* of its namespace: what the kernel counts */
 /* What is true of it as long as it is there: in every answer about it. */
 void warden_box_describe(const struct warden *w, const struct warden_box *box, struct wire_answer *a);
 void warden_box_doom(struct warden *w, struct warden_box *box,

@@ -15,6 +15,8 @@
 static void put_environment(struct cay_json *j, const struct cay_json_value *t)
 {
         bool available = cay_json_value_is_true(cay_json_value_find(t, "available"));
+        const char *build =
+                cay_json_value_text(cay_json_value_find(cay_json_value_find(t, "build"), "state"));
 
         cay_json_begin_object(j);
         cay_foreign_copy(j, "name", t, "name");
@@ -22,7 +24,7 @@ static void put_environment(struct cay_json *j, const struct cay_json_value *t)
         cay_foreign_copy(j, "triggers", t, "triggers");
         cay_op_key_bool(j, "available", available);
         cay_foreign_copy(j, "reason", t, "why");
-        cay_op_key_text(j, "build", available ? "ready" : "unavailable");
+        cay_op_key_text(j, "build", build ? build : available ? "ready" : "unavailable");
         cay_foreign_copy(j, "source", t, "root");
         cay_json_key(j, "security");
         cay_json_begin_object(j);
@@ -166,19 +168,10 @@ static int start_put(const struct cay_foreign *f, struct cay_json *j, const char
 /* What a run came to, in the same words for start and exec. */
 static void put_run(struct cay_json *j, const struct cay_json_value *answer)
 {
-        static const char *const same[] = { "exec_id",         "exit_code",    "signal",
-                                            "cause",           "cause_text",   "advice",
-                                            "duration_ms",     "execution_id", "stdout_truncated",
-                                            "stderr_truncated" };
-        static const char *const output[] = { "stdout", "stdout_base64", "stderr", "stderr_base64" };
-
         cay_foreign_copy(j, "container_id", answer, "sandbox_id");
         cay_op_key_text(j, "status", "completed");
-        for (size_t i = 0; i < CAY_COUNT(same); i++)
-                cay_foreign_copy(j, same[i], answer, same[i]);
-        for (size_t i = 0; i < CAY_COUNT(output); i++)
-                if (cay_json_value_find(answer, output[i]))
-                        cay_foreign_copy(j, output[i], answer, output[i]);
+        cay_foreign_copy(j, "exec_id", answer, "exec_id");
+        cay_foreign_copy_run(j, answer);
 }
 
 static void start_answer(const struct cay_foreign *f, const struct cay_json_value *answer, struct cay_json *j)
@@ -309,8 +302,8 @@ static void status_answer(const struct cay_foreign *f, const struct cay_json_val
                           struct cay_json *j)
 {
         const struct cay_json_value *rows = cay_json_value_find(answer, "sandboxes");
-        static const char *const same[] = { "name",          "status",  "limits",       "created_at",
-                                            "expires_in_ms", "idle_ms", "execs_running" };
+        static const char *const same[] = { "name",          "status",  "limits",        "created_at",
+                                            "expires_in_ms", "idle_ms", "execs_running", NULL };
 
         (void)f;
         cay_json_key(j, "containers");
@@ -321,8 +314,7 @@ static void status_answer(const struct cay_foreign *f, const struct cay_json_val
                 cay_json_begin_object(j);
                 cay_foreign_copy(j, "container_id", row, "sandbox_id");
                 cay_foreign_copy(j, "container", row, "template");
-                for (size_t n = 0; n < CAY_COUNT(same); n++)
-                        cay_foreign_copy(j, same[n], row, same[n]);
+                cay_foreign_copy_all(j, row, same);
                 cay_json_end_object(j);
         }
         cay_json_end_array(j);

@@ -360,6 +360,26 @@ void cay_foreign_copy(struct cay_json *j, const char *key, const struct cay_json
         cay_foreign_put(j, key, cay_json_value_find(answer, name));
 }
 
+void cay_foreign_copy_all(struct cay_json *j, const struct cay_json_value *answer, const char *const *names)
+{
+        for (; *names; names++)
+                cay_foreign_copy(j, *names, answer, *names);
+}
+
+void cay_foreign_copy_run(struct cay_json *j, const struct cay_json_value *answer)
+{
+        static const char *const same[] = {
+                "execution_id", "exit_code",        "signal",           "cause", "cause_text", "advice",
+                "duration_ms",  "stdout_truncated", "stderr_truncated", NULL
+        };
+        static const char *const output[] = { "stdout", "stdout_base64", "stderr", "stderr_base64" };
+
+        cay_foreign_copy_all(j, answer, same);
+        for (size_t i = 0; i < CAY_COUNT(output); i++)
+                if (cay_json_value_find(answer, output[i]))
+                        cay_foreign_copy(j, output[i], answer, output[i]);
+}
+
 void cay_foreign_text(struct cay_json *j, const char *key, const char *value)
 {
         if (value)

@@ -46,6 +46,10 @@ void cay_foreign_handle(const void *owner, const struct cay_rest_place *place, s
 void cay_foreign_copy(struct cay_json *j, const char *key, const struct cay_json_value *answer,
                       const char *name);
 void cay_foreign_put(struct cay_json *j, const char *key, const struct cay_json_value *value);
+/* Those of `names` (NULL at the end) under the names that they have. */
+void cay_foreign_copy_all(struct cay_json *j, const struct cay_json_value *answer, const char *const *names);
+/* What a run came to: its end, the reason, its output. */
+void cay_foreign_copy_run(struct cay_json *j, const struct cay_json_value *answer);
 /* Arguments of the op, left out when the client said nothing. */
 void cay_foreign_text(struct cay_json *j, const char *key, const char *value); /* NULL: nothing */
 void cay_foreign_ms(struct cay_json *j, const char *key, uint64_t ms);         /* "1500ms"; 0: nothing */

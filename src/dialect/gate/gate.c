@@ -138,22 +138,27 @@ static bool check_key(struct cay_gate *g, const char *text, size_t len, struct c
         return true;
 }
 
-/* "Bearer TEXT"; anything else in that field is refused like a wrong token. */
-static bool check_authorization(struct cay_gate *g, const char *value, struct cay_caller *ret)
+static bool check_bearer(struct cay_gate *g, const char *text, size_t len, struct cay_caller *ret)
 {
         struct cay_token token;
 
+        if (cay_api_key_is_one(text, len))
+                return check_key(g, text, len, ret);
+        if (!check_token(g, CAY_TOKEN_BEARER, text, len, &token))
+                return false;
+        *ret = token.caller;
+        return true;
+}
+
+/* "Bearer TEXT"; anything else in that field is refused like a wrong token. */
+static bool check_authorization(struct cay_gate *g, const char *value, struct cay_caller *ret)
+{
         if (strncasecmp(value, "Bearer ", 7) != 0)
                 return false;
         value += 7;
         while (*value == ' ')
                 value++;
-        if (cay_api_key_is_one(value, strlen(value)))
-                return check_key(g, value, strlen(value), ret);
-        if (!check_token(g, CAY_TOKEN_BEARER, value, strlen(value), &token))
-                return false;
-        *ret = token.caller;
-        return true;
+        return check_bearer(g, value, strlen(value), ret);
 }
 
 /* What the browser says about who made the page ask. Old ones say nothing. */
@@ -186,11 +191,17 @@ static bool check_session(struct cay_gate *g, const struct cay_http_request *req
 static void check_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
         unsigned count = cay_http_request_header_count(req, "Authorization");
+        const char *text = NULL;
+        size_t len = 0;
+        int in_ws = count > 0 ? 0 : cay_gate_ws_token(req, &text, &len);
 
         if (count > 0) {
                 v->is_known =
                         count == 1 &&
                         check_authorization(g, cay_http_request_header(req, "Authorization"), &v->caller);
+                v->was_refused = !v->is_known;
+        } else if (in_ws != 0) {
+                v->is_known = in_ws == 1 && check_bearer(g, text, len, &v->caller);
                 v->was_refused = !v->is_known;
         } else if (req->peer.is_unix) {
                 cay_caller_from_uid(&v->caller, (unsigned)req->peer.cred.uid, g->env.own_uid);

@@ -4,7 +4,8 @@
  * is calling, how often. One function, so that no route can forget it.
  *
  * Who. Over the unix socket the kernel says (peer credentials), unless a token is given. Over TCP a bearer token or an API
- * key, in the Authorization field and nowhere else. Every refusal looks alike; the log knows more. A visitor who gave nothing is
+ * key, in the Authorization field; a WebSocket, whose clients often cannot set that, may bring it as X-Auth-Token or as an offered
+ * subprotocol "mcp.auth.TOKEN", which is never chosen. Every refusal looks alike; the log knows more. A visitor who gave nothing is
  * unknown, which is enough for the few things that anybody may ask.
  *
  * Sessions. Over TCP, where no Authorization is given, the page's cookie counts (auth/login.h). A browser adds it to what any page asks

@@ -5,6 +5,7 @@
 #include <regex.h>
 
 #include "config/config.h"
+#include "http/request.h"
 
 /* host: lower case, without port, IPv6 without brackets. */
 bool cay_gate_host_is_ours(const struct cay_config *c, const char *host);
@@ -17,3 +18,8 @@ bool cay_gate_origin_is_fine(const struct cay_config *c, const regex_t *regex, c
 void cay_gate_cookie_name(char ret[CAY_GATE_COOKIE_NAME], bool is_tls, uint16_t port);
 /* Where a cookie's value is in a Cookie field: 1; 0: not there; -1: more than once, and who knows which is whose. */
 int cay_gate_cookie_find(const char *field, const char *name, const char **ret, size_t *ret_len);
+
+/* The token among offered subprotocols, "mcp.auth.TOKEN": 1, 0 or -1 like a cookie's. */
+int cay_gate_offer_find(const char *field, const char **ret, size_t *ret_len);
+/* The token of a WebSocket whose client cannot set Authorization: X-Auth-Token, or among its subprotocols. The same. */
+int cay_gate_ws_token(const struct cay_http_request *req, const char **ret, size_t *ret_len);

@@ -41,6 +41,8 @@ struct cay_rest {
         struct cay_router *router;
         struct cay_rest_stream *streams; /* under way */
         struct cay_buf pages[PAGES];     /* made once */
+        struct cay_rest_dialect *dialects;
+        unsigned dialect_count;
 };
 
 static int make_css(struct cay_buf *out)
@@ -107,6 +109,7 @@ static int add_proxy(struct cay_rest *r, struct cay_route *routes, unsigned *cou
                 return -1;
         t->is_proxy = true;
         routes[(*count)++] = (struct cay_route){ .row = CAY_PROXY_ROW, .owner = t };
+        routes[(*count)++] = (struct cay_route){ .row = CAY_PROXY_BARE_ROW, .owner = t };
         return 0;
 }
 
@@ -117,6 +120,8 @@ static int add_more(struct cay_rest *r, const struct cay_rest_more *more, struct
 
         if (!t)
                 return -1;
+        if (more->port)
+                return 0;
         t->more = more;
         return add_slashed(r, more->row, t, routes, count);
 }
@@ -135,8 +140,11 @@ int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect
                 more += dialects[i].count;
         r->world = world;
         cay_arena_init(&r->mem, 256u * 1024);
-        routes = cay_arena_array(&r->mem, 2 * cay_op_count + PAGES + 1 + 2 * more, sizeof(*routes));
-        ok = routes != NULL;
+        routes = cay_arena_array(&r->mem, 2 * cay_op_count + PAGES + 2 + 2 * more, sizeof(*routes));
+        r->dialects = cay_arena_array(&r->mem, dialect_count, sizeof(*r->dialects));
+        ok = routes != NULL && (dialect_count == 0 || r->dialects != NULL);
+        for (unsigned i = 0; ok && i < dialect_count; i++)
+                r->dialects[r->dialect_count++] = dialects[i];
         for (unsigned i = 0; ok && i < cay_op_count; i++)
                 ok = add_op(r, cay_ops[i], routes, &count) == 0;
         for (unsigned i = 0; ok && i < PAGES; i++)
@@ -176,19 +184,26 @@ void cay_rest_stop(struct cay_rest *r)
 
 /* Refusals before there is a call */
 
-void cay_rest_refuse(struct cay_http_request *req, unsigned status, const char *message,
-                     const char *request_id)
+void cay_rest_refuse_field(struct cay_http_request *req, unsigned status, const char *message,
+                           const char *field, const char *request_id)
 {
         cay_auto_buf struct cay_buf body = { 0 };
         struct cay_rest_error e = { .status = status,
                                     .code = cay_rest_status_code(status),
                                     .message = message,
+                                    .field = field,
                                     .request_id = request_id };
 
         cay_http_response_add(req, "Content-Security-Policy", own_policy);
         cay_buf_init(&body, CAY_REST_ERROR_MAX);
         cay_rest_error_put(&body, &e);
         cay_http_response_send(req, status, CAY_REST_JSON, cay_buf_data(&body), body.len);
+}
+
+void cay_rest_refuse(struct cay_http_request *req, unsigned status, const char *message,
+                     const char *request_id)
+{
+        cay_rest_refuse_field(req, status, message, NULL, request_id);
 }
 
 const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *body)
@@ -312,9 +327,9 @@ static bool find_stream(const struct cay_rest *r, const struct cay_http_request 
 }
 
 static void handle_more(struct cay_rest *r, const struct cay_rest_more *more, struct cay_http_request *req,
-                        const struct cay_visitor *v)
+                        const struct cay_visitor *v, const char *sandbox)
 {
-        const struct cay_rest_place place = { .world = r->world, .streams = &r->streams };
+        const struct cay_rest_place place = { .world = r->world, .streams = &r->streams, .sandbox = sandbox };
 
         if (v->was_refused || (!v->is_known && !more->is_open)) {
                 refuse_unknown(req, v);
@@ -322,6 +337,38 @@ static void handle_more(struct cay_rest *r, const struct cay_rest_more *more, st
         }
         cay_http_response_add(req, "Content-Security-Policy", own_policy);
         more->handle(more->owner, &place, req, v);
+}
+
+/* A port of sandboxes that a dialect serves itself; at: the segment behind the port. */
+static const struct cay_rest_more *find_port(const struct cay_rest *r, const struct cay_http_request *req,
+                                             uint16_t port, unsigned at)
+{
+        const char *name = req->target.count > at ? req->target.segments[at] : "";
+        bool is_one = req->target.count <= at + 1;
+
+        for (unsigned i = 0; i < r->dialect_count; i++) {
+                for (unsigned k = 0; k < r->dialects[i].count; k++) {
+                        const struct cay_rest_more *row = &r->dialects[i].rows[k];
+
+                        if (row->port == port && (!row->row || (is_one && strcmp(row->row, name) == 0)))
+                                return row;
+                }
+        }
+        return NULL;
+}
+
+/* By host name or below /ports/; NULL: it is none of ours. */
+static const struct cay_rest_more *find_own_port(const struct cay_rest *r, const struct cay_http_request *req,
+                                                 const struct cay_visitor *v, const struct target *t)
+{
+        uint16_t port = 0;
+
+        if (v->port.port)
+                return find_port(r, req, v->port.port, 0);
+        if (!t || !t->is_proxy || req->target.count < 5 ||
+            cay_proxy_parse_port(req->target.segments[4], &port) < 0)
+                return NULL;
+        return find_port(r, req, port, 5);
 }
 
 static void refuse_origin(struct cay_http_request *req, const struct cay_visitor *v)
@@ -350,7 +397,12 @@ void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const str
         bool found = cay_router_find(r->router, req->method, &req->target, &m);
         bool first_is_body = !found && find_stream(r, req, &m);
         const struct target *t = found || first_is_body ? m.route->owner : NULL;
+        const struct cay_rest_more *own = find_own_port(r, req, v, t);
 
+        if (own) {
+                handle_more(r, own, req, v, v->port.port ? v->port.sandbox : req->target.segments[2]);
+                return;
+        }
         if (v->port.port) { /* an origin of its own: nothing of ours is there */
                 if (v->is_known)
                         cay_rest_proxy_host(r->world, req, v);
@@ -374,7 +426,7 @@ void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const str
         else if (t->page)
                 answer_page(r, req, t->page);
         else if (t->more)
-                handle_more(r, t->more, req, v);
+                handle_more(r, t->more, req, v, NULL);
         else
                 handle_op(r, t->op, &m, req, v, first_is_body);
 }

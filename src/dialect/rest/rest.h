@@ -16,6 +16,7 @@ struct cay_rest;
 struct cay_rest_place { /* where a request is handled; the struct is the call's, what it points to outlives the request */
         const struct cay_op_world *world;
         struct cay_rest_stream **streams; /* of rest_stream.h */
+        const char *sandbox;              /* whose port was asked for; NULL: the route names it */
 };
 
 struct cay_rest_more { /* a row of another dialect, routed and let in as ours are */
@@ -25,6 +26,8 @@ struct cay_rest_more { /* a row of another dialect, routed and let in as ours ar
         void (*handle)(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                        const struct cay_visitor *v);
         const void *owner;
+        uint16_t
+                port; /* not 0: `row` is a name below this port of every sandbox ("ws"; NULL: any), however that is asked for */
 };
 
 struct cay_rest_dialect {
@@ -44,6 +47,8 @@ void cay_rest_stop(struct cay_rest *r);
 /* Takes the request over: it will be answered. */
 void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const struct cay_visitor *v);
 /* An answer in the one form of errors; ends the request. */
+void cay_rest_refuse_field(struct cay_http_request *req, unsigned status, const char *message,
+                           const char *field, const char *request_id); /* field: NULL: none is at fault */
 void cay_rest_refuse(struct cay_http_request *req, unsigned status, const char *message,
                      const char *request_id);
 /* For errors that no handler sees (struct cay_http_server_ops.make_error). */

@@ -37,6 +37,13 @@ bool cay_rest_args_has(const struct cay_rest_args *a, const char *name)
         return cay_field_find(a->fields, name, strlen(name)) != NULL;
 }
 
+bool cay_rest_args_is_set(const struct cay_rest_args *a, const char *name)
+{
+        const struct cay_field *f = cay_field_find(a->fields, name, strlen(name));
+
+        return f && (size_t)(f - a->fields) < FIELDS_MAX && a->seen & (1ull << (f - a->fields));
+}
+
 int cay_rest_args_set(struct cay_rest_args *a, const char *name, size_t name_len, const char *value,
                       struct cay_error *err)
 {

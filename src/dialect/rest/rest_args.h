@@ -14,6 +14,7 @@ struct cay_rest_args {
         struct cay_json_in *doc;               /* owned; NULL: there was no body */
         uint64_t seen;                         /* rows that were filled, by number */
         char field[CAY_JSON_IN_FIELD_MAX + 1]; /* which one an error is about */
+        bool by_range;                         /* what part of it is meant came as a Range field */
 };
 
 void cay_rest_args_init(struct cay_rest_args *a, const struct cay_field *fields, void *args);
@@ -30,3 +31,4 @@ int cay_rest_args_body(struct cay_rest_args *a, const char *bytes, size_t len,
                        const struct cay_json_in_limits *limits, struct cay_error *err);
 int cay_rest_args_check(struct cay_rest_args *a, struct cay_error *err); /* what is required is there */
 bool cay_rest_args_has(const struct cay_rest_args *a, const char *name);
+bool cay_rest_args_is_set(const struct cay_rest_args *a, const char *name); /* by now */

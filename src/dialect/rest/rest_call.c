@@ -86,14 +86,26 @@ void cay_rest_call_error(struct cay_buf *out, const struct cay_op_call *c, const
         cay_rest_error_put(out, &e);
 }
 
+/* How much there is, for whoever asked for a part that is not there. */
+static void add_size(struct cay_http_request *req, uint64_t total)
+{
+        char text[40];
+
+        snprintf(text, sizeof(text), "bytes */%" PRIu64, total);
+        cay_http_response_add(req, "Content-Range", text);
+}
+
 static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {
         struct cay_rest_call *rc = self(c);
         cay_auto_buf struct cay_buf body = { 0 };
-        unsigned status = rc->too_large ? 413 : 0;
+        bool unmet = c->is_outside && rc->args.by_range;
+        unsigned status = rc->too_large ? 413 : unmet ? 416 : 0;
 
         cay_buf_init(&body, CAY_REST_ERROR_MAX);
-        cay_rest_call_error(&body, c, err, field, &status);
+        cay_rest_call_error(&body, c, err, unmet ? "Range" : field, &status);
+        if (unmet)
+                add_size(rc->req, c->total);
         if (status == 429 || status == 503)
                 cay_http_response_add(rc->req, "Retry-After", "1");
         cay_http_response_send(finish(rc, status), status, CAY_REST_JSON, cay_buf_data(&body), body.len);

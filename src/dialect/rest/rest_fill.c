@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
+#include "dialect/rest/rest_range.h"
 
 static int set_if_known(struct cay_rest_args *a, const char *name, const char *value, struct cay_error *err)
 {
@@ -15,31 +15,36 @@ static int set_if_known(struct cay_rest_args *a, const char *name, const char *v
         return cay_rest_args_set(a, name, strlen(name), value, err);
 }
 
-/* "bytes=A-B" or "bytes=A-"; other forms (several, from the end) are answered with the whole, as RFC 9110 lets us. */
-static int set_range(struct cay_rest_args *a, const char *value, struct cay_error *err)
+static int set_number(struct cay_rest_args *a, const char *name, uint64_t value, struct cay_error *err)
 {
-        char text[48], length[24];
-        uint64_t from, to;
-        char *dash;
+        char text[24];
 
-        if (!value || strncmp(value, "bytes=", 6) != 0 || strlen(value) >= sizeof(text) ||
-            !cay_rest_args_has(a, "offset") || !cay_rest_args_has(a, "length"))
-                return 0;
-        snprintf(text, sizeof(text), "%s", value + 6);
-        dash = strchr(text, '-');
-        if (!dash || dash == text)
-                return 0;
-        *dash = '\0';
-        if (cay_parse_u64(text, &from) < 0)
-                return 0;
-        if (dash[1] != '\0') {
-                if (cay_parse_u64(dash + 1, &to) < 0 || to < from)
+        snprintf(text, sizeof(text), "%" PRIu64, value);
+        return cay_rest_args_set(a, name, strlen(name), text, err);
+}
+
+/*
+ * A range is of what the query names. If-Range asks whether it is still the same thing: no answer of ours has said what would tell, so it
+ * cannot be, and the whole is answered.
+ */
+static int set_range(struct cay_rest_args *a, const struct cay_http_request *req, struct cay_error *err)
+{
+        static const char *const names[] = { "offset", "length", "tail" };
+        const char *value = cay_http_request_header(req, "Range");
+        struct cay_rest_range range;
+
+        for (unsigned i = 0; i < CAY_COUNT(names); i++)
+                if (!cay_rest_args_has(a, names[i]) || cay_rest_args_is_set(a, names[i]))
                         return 0;
-                snprintf(length, sizeof(length), "%" PRIu64, to - from + 1);
-                if (cay_rest_args_set(a, "length", 6, length, err) < 0)
-                        return -1;
-        }
-        return cay_rest_args_set(a, "offset", 6, text, err);
+        if (!value || cay_http_request_header_count(req, "Range") != 1 ||
+            cay_http_request_header(req, "If-Range") || !cay_rest_range_read(value, &range))
+                return 0;
+        a->by_range = true;
+        if (range.is_tail)
+                return set_number(a, "tail", range.length, err);
+        if (range.has_length && set_number(a, "length", range.length, err) < 0)
+                return -1;
+        return set_number(a, "offset", range.from, err);
 }
 
 bool cay_rest_accepts(const struct cay_http_request *req, const char *type)
@@ -66,7 +71,5 @@ int cay_rest_fill(struct cay_rest_args *a, const struct cay_http_request *req,
             set_if_known(a, "execution_id", cay_http_request_header(req, "Idempotency-Key"), err) < 0 ||
             set_last_event(a, cay_http_request_header(req, "Last-Event-ID"), err) < 0)
                 return -1;
-        if (req->method == CAY_HTTP_GET || req->method == CAY_HTTP_HEAD)
-                return set_range(a, cay_http_request_header(req, "Range"), err);
-        return 0;
+        return req->method == CAY_HTTP_GET ? set_range(a, req, err) : 0; /* ranges are GET's alone */
 }

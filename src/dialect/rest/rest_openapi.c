@@ -46,7 +46,12 @@ static void put_field_schema(struct cay_json *j, const struct cay_field *f)
                 break;
         case CAY_FIELD_TEXTS:
                 cay_openapi_put_type(j, "array", false);
-                cay_openapi_put_items(j, "items", "string");
+                cay_openapi_begin(j, "items");
+                if (f->flags & CAY_FIELD_NUMBERS)
+                        cay_openapi_put_types(j, "string", "integer");
+                else
+                        cay_openapi_put_type(j, "string", false);
+                cay_json_end_object(j);
                 break;
         case CAY_FIELD_WORDS:
                 cay_openapi_put_types(j, "string", "array");

@@ -13,6 +13,7 @@
 #include "dialect/rest/port_duplex.h"
 #include "dialect/rest/rest.h"
 #include "dialect/rest/rest_error.h"
+#include "dialect/rest/rest_location.h"
 #include "http/client.h"
 #include "http/splice.h"
 
@@ -25,6 +26,8 @@ struct proxy {
         const struct cay_op_world *world;
         struct cay_http_request *req; /* NULL: ended */
         char request_id[CAY_GATE_ID + 1];
+        size_t prefix; /* by path: how much of it is ours */
+        uint16_t port;
         bool begun;    /* the answer's head is out */
         bool own_host; /* asked for by host name */
 };
@@ -235,13 +238,31 @@ static bool answer_passes(const struct proxy *p, const char *name, const char *v
         return cay_proxy_passes(name, true) || (p->own_host && is_own(name, true));
 }
 
+/* By path the server's own addresses are below our prefix. One that is too long to be written anew is left out. */
+static void copy_location(struct proxy *p, const char *name, const char *value)
+{
+        const char *path = p->req->target.path;
+        const struct cay_proxy_place place = {
+                .prefix = path, .prefix_len = p->prefix, .path = path + p->prefix, .port = p->port
+        };
+        cay_auto_buf struct cay_buf text = { 0 };
+
+        cay_buf_init(&text, FIELDS_MAX);
+        if (cay_location_put(&text, &place, name, value) == 0)
+                cay_http_response_add(p->req, name, cay_buf_data(&text));
+}
+
 static void copy_answer_fields(struct proxy *p)
 {
         for (unsigned i = 0; i < p->client.head.line_count; i++) {
                 const char *name, *value;
 
                 cay_http_client_header_at(&p->client, i, &name, &value);
-                if (answer_passes(p, name, value))
+                if (!answer_passes(p, name, value))
+                        continue;
+                if (!p->own_host && cay_location_is_in(name))
+                        copy_location(p, name, value);
+                else
                         cay_http_response_add(p->req, name, value); /* what is no field is left out */
         }
         if (!p->own_host)
@@ -370,16 +391,17 @@ static int put_cookie_field(struct cay_buf *out, const char *value)
         return r != 0 ? (r < 0 ? r : 0) : cay_buf_puts(out, "\r\n");
 }
 
-static int put_fields(struct cay_buf *out, const struct proxy *p, uint16_t port)
+static int put_fields(struct cay_buf *out, const struct proxy *p)
 {
         const struct cay_http_request *req = p->req;
         const char *host = cay_http_request_header(req, "Host");
-        int r = cay_buf_printf(out, "Host: localhost:%u\r\nX-Forwarded-Proto: %s\r\n", (unsigned)port,
+        int r = cay_buf_printf(out, "Host: localhost:%u\r\nX-Forwarded-Proto: %s\r\n", (unsigned)p->port,
                                req->peer.is_tls ? "https" : "http");
 
         if (p->own_host && host && r == 0)
                 r = cay_buf_printf(out, "X-Forwarded-Host: %s\r\n", host);
-
+        if (!p->own_host && r == 0) /* for servers that write their addresses by it */
+                r = cay_buf_printf(out, "X-Forwarded-Prefix: %.*s\r\n", (int)p->prefix, req->target.path);
         for (unsigned i = 0; i < req->line_count && r == 0; i++) {
                 const char *name, *value;
 
@@ -392,18 +414,14 @@ static int put_fields(struct cay_buf *out, const struct proxy *p, uint16_t port)
         return r;
 }
 
-static int put_target(struct cay_buf *out, const char *rest)
+static int begin(struct proxy *p, struct cay_duplex *duplex)
 {
-        return rest && rest[0] == '/' ? cay_buf_puts(out, rest)
-                                      : cay_buf_printf(out, "/%s", rest ? rest : "");
-}
-
-static int begin(struct proxy *p, struct cay_duplex *duplex, const char *rest, uint16_t port)
-{
-        cay_auto_buf struct cay_buf fields = { 0 }, target = { 0 };
+        cay_auto_buf struct cay_buf fields = { 0 };
         struct cay_http_request *req = p->req;
+        const char *path = req->target.path + p->prefix;
         struct cay_http_client_request out = {
                 .method = req->method,
+                .target = path[0] ? path : "/",
                 .query = req->target.query,
                 .upgrade = req->upgrade ? cay_http_request_header(req, "Upgrade") : NULL,
                 .framing = !req->has_body                          ? CAY_HTTP_NO_BODY
@@ -414,23 +432,21 @@ static int begin(struct proxy *p, struct cay_duplex *duplex, const char *rest, u
         };
 
         cay_buf_init(&fields, FIELDS_MAX);
-        cay_buf_init(&target, FIELDS_MAX);
-        if (put_fields(&fields, p, port) < 0 || put_target(&target, rest) < 0) {
+        if (put_fields(&fields, p) < 0) {
                 cay_duplex_close(duplex);
                 return -ENOSPC;
         }
         out.fields = cay_buf_data(&fields);
-        out.target = cay_buf_data(&target);
         return cay_http_client_begin(&p->client, duplex, p->world->loop, &out, &ops);
 }
 
-static void start(struct proxy *p, struct cay_duplex *duplex, const char *rest, uint16_t port)
+static void start(struct proxy *p, struct cay_duplex *duplex)
 {
         struct cay_http_request *req = p->req;
 
         req->handler = &handler;
         req->user = p;
-        if (begin(p, duplex, rest, port) < 0) {
+        if (begin(p, duplex) < 0) {
                 cay_rest_refuse(finish(p), 431, "the request is too large to be passed on", p->request_id);
                 return;
         }
@@ -463,27 +479,54 @@ static struct proxy *open_port(const struct cay_op_world *world, struct cay_http
         else if (cay_service_get(world->service, &viewer, sandbox, &view, &err) == 0)
                 *ret_duplex = cay_port_duplex_open(world->loop, world->service, &viewer, view.id, port, &err);
         if (!*ret_duplex) {
-                cay_rest_refuse(req, cay_rest_status(err.code), err.msg, v->request_id);
+                cay_rest_refuse_field(req, cay_rest_status(err.code), err.msg,
+                                      err.code == CAY_INVALID     ? "port"
+                                      : err.code == CAY_NOT_FOUND ? "id"
+                                                                  : NULL,
+                                      v->request_id);
                 free(p);
                 return NULL;
         }
         p->world = world;
         p->req = req;
+        p->port = port;
         memcpy(p->request_id, v->request_id, sizeof(p->request_id));
         return p;
+}
+
+/* Without the slash the page's own relative addresses would be beside the port, not below it. */
+static void add_slash(struct cay_http_request *req, const struct cay_visitor *v)
+{
+        const char *query = req->target.query;
+        cay_auto_buf struct cay_buf to = { 0 };
+
+        cay_buf_init(&to, FIELDS_MAX);
+        if (cay_buf_printf(&to, "%s/%s%s", req->target.path, query ? "?" : "", query ? query : "") < 0) {
+                cay_rest_refuse(req, 414, "the path is too long", v->request_id);
+                return;
+        }
+        cay_http_response_add(req, "Location", cay_buf_data(&to));
+        cay_http_response_send(req, 308, NULL, NULL, 0);
 }
 
 void cay_rest_proxy(const struct cay_op_world *world, struct cay_http_request *req,
                     const struct cay_route_match *m, const struct cay_visitor *v)
 {
+        const char *rest = cay_route_value(m, "rest"); /* points into the path */
         struct cay_duplex *duplex;
         struct proxy *p;
         uint16_t port = 0;
 
         cay_proxy_parse_port(cay_route_value(m, "port"), &port); /* 0: none, which is refused */
+        if (!rest && port > 0 && !req->upgrade) {
+                add_slash(req, v);
+                return;
+        }
         p = open_port(world, req, v, cay_route_value(m, "id"), port, &duplex);
-        if (p)
-                start(p, duplex, cay_route_value(m, "rest"), port);
+        if (!p)
+                return;
+        p->prefix = rest ? (size_t)(rest - 1 - req->target.path) : strlen(req->target.path);
+        start(p, duplex);
 }
 
 /* The link has done its work: a cookie takes its place, and it leaves the address bar. */
@@ -528,5 +571,5 @@ void cay_rest_proxy_host(const struct cay_op_world *world, struct cay_http_reque
         if (!p)
                 return;
         p->own_host = true;
-        start(p, duplex, req->target.path, v->port.port);
+        start(p, duplex);
 }

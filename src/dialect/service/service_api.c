@@ -124,12 +124,7 @@ static int execute_put(const struct cay_foreign *f, struct cay_json *j, const ch
 static void execute_answer(const struct cay_foreign *f, const struct cay_json_value *answer,
                            struct cay_json *j)
 {
-        static const char *const same[] = {
-                "execution_id", "sandbox_id",        "exit_code",        "signal",
-                "cause",        "cause_text",        "advice",           "duration_ms",
-                "cpu_us",       "memory_peak_bytes", "stdout_truncated", "stderr_truncated"
-        };
-        static const char *const output[] = { "stdout", "stdout_base64", "stderr", "stderr_base64" };
+        static const char *const same[] = { "sandbox_id", "cpu_us", "memory_peak_bytes", NULL };
         const struct execute_args *a = f->args;
         int64_t code = -1;
         bool ok = cay_json_value_i64(cay_json_value_find(answer, "exit_code"), &code) && code == 0;
@@ -137,11 +132,8 @@ static void execute_answer(const struct cay_foreign *f, const struct cay_json_va
         cay_op_key_bool(j, "success", ok);
         cay_op_key_text(j, "status", ok ? "completed" : "failed");
         cay_op_key_text(j, "sandbox_type", "code");
-        for (size_t i = 0; i < CAY_COUNT(same); i++)
-                cay_foreign_copy(j, same[i], answer, same[i]);
-        for (size_t i = 0; i < CAY_COUNT(output); i++)
-                if (cay_json_value_find(answer, output[i]))
-                        cay_foreign_copy(j, output[i], answer, output[i]);
+        cay_foreign_copy_all(j, answer, same);
+        cay_foreign_copy_run(j, answer);
         cay_foreign_put(j, "metadata", a->metadata);
 }
 

@@ -4,6 +4,7 @@
 import contextlib
 import fcntl
 import hashlib
+import io
 import json
 import os
 import pty
@@ -17,6 +18,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import termios
 import threading
@@ -358,6 +360,36 @@ def test_cp(d):
     cay(d, "rm", box)
 
 
+def test_progress(d):
+    """A copy that takes its time says how far it is, on a terminal alone, and leaves the line empty."""
+    box = cay(d, "create").strip()
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name in ("first", "second"):
+            info = tarfile.TarInfo(name)
+            info.size = 1 << 20
+            tar.addfile(info, io.BytesIO(bytes(info.size)))
+    near, far = pty.openpty()
+    p = subprocess.Popen([CAY, "cp", "-", f"{box}:/tmp"], stdin=subprocess.PIPE, stderr=far, env=environment(d))
+    os.close(far)
+    p.stdin.write(packed.getvalue()[:1 << 20])
+    p.stdin.flush()
+    time.sleep(0.7)  # nothing is shown of what is done in half a second
+    p.stdin.write(packed.getvalue()[1 << 20:])
+    p.stdin.close()
+    assert p.wait(PATIENCE_S) == 0
+    seen = b""
+    with contextlib.suppress(OSError):
+        while True:
+            seen += os.read(near, 65536)
+    os.close(near)
+    assert re.search(rb"\d[KM]  .*/s", seen) and seen.endswith(b"\r\x1b[K"), seen
+    assert cay(d, "exec", box, "stat", "-c", "%s", "/tmp/second").strip() == str(1 << 20)
+    cay(d, "cp", "-", f"{box}:/tmp", input=packed.getvalue())
+    assert d.said == ""
+    cay(d, "rm", box)
+
+
 def test_cp_is_not_fooled(d):
     """A box whose tree changes under the packing cannot make cay write through a link of ours."""
     box = cay(d, "create").strip()
@@ -485,6 +517,166 @@ def test_https(d):
     shutil.rmtree(folder)
 
 
+REGISTRY = """containers:
+  risky:
+    description: "Deploys things"
+    host: true
+    triggers: ["ship it", "please ship it"]
+    security: {needs_confirm: true}
+  away:
+    image: "nobody/has:this"
+    engine: docker
+    triggers: ["run far away"]
+"""
+
+
+class RegistryDaemon(Daemon):
+    """A daemon with templates of its own."""
+
+    def __init__(self):
+        self.registry = tempfile.mkdtemp(prefix="cay-registry-")
+        os.chmod(self.registry, 0o755)
+        path = os.path.join(self.registry, "registry.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(REGISTRY)
+        super().__init__("--registry", path)
+
+    def __exit__(self, *what):
+        shutil.rmtree(self.registry)
+        return super().__exit__(*what)
+
+
+def test_templates(_):
+    with RegistryDaemon() as d:
+        # A confirmation: by a person, by an option, or not at all.
+        cay(d, "create", "risky", expect=125)
+        assert "'risky' needs a confirmation" in d.said and "--confirm" in d.said and "cay template risky" in d.said, d.said
+        t = Terminal(d, "create", "risky", "--workspace", d.registry)
+        t.expect(rb"description +Deploys things")
+        t.expect(rb"It gets the folder .*cay-registry")
+        t.expect(rb"\[y/N\] ")
+        t.type(b"n\r")
+        t.expect(rb"not confirmed; nothing was made")
+        assert t.end() == 125 and cay_json(d, "ls")["sandboxes"] == []
+        t = Terminal(d, "create", "risky", "--name", "asked")
+        t.expect(rb"\[y/N\] ")
+        t.type(b"y\r")
+        t.expect(rb"\n[a-z2-7]{28}\r")
+        assert t.end() == 0
+        cay(d, "create", "risky", "--confirm", "--name", "told")
+        assert [b["name"] for b in cay_json(d, "ls")["sandboxes"]] == ["asked", "told"]
+        cay(d, "rm", "asked", "told")
+        # What a text means, and why.
+        assert cay(d, "template", "--task", "now PLEASE ship it!") == 'risky: "please ship it" stands in it\nneeds a confirmation\n'
+        got = cay_json(d, "template", "--task", "run far away")
+        assert got["template"] == "away" and got["trigger"] == "run far away" and not got["available"] and got["why"], got
+        assert "not available here: " in cay(d, "template", "--task", "run far away")
+        assert cay(d, "template", "--task", "nothing", expect=1) == "" and "no template's triggers" in d.said
+        assert cay_json(d, "template", "--task", "nothing", expect=1)["template"] is None
+        cay(d, "template", "--task", "x", "risky", expect=2)
+        assert re.search(r"^confirmation +yes$", cay(d, "template", "risky"), re.M)
+        for words in (("template", "nope"), ("create", "nope")):
+            cay(d, *words, expect=125)
+            assert f"cay {words[0]}: there is no template 'nope'; `cay template` lists them" in d.said, d.said
+        assert cay(d, "completion", "templates").split() == ["risky", "away"]
+
+
+def test_words_of_the_command_line(d):
+    """What the daemon does not take is called as it was given here."""
+    box = cay(d, "create").strip()
+    for words, told in ((("create", "--memory", "1"), "--memory: "), (("create", "--timeout", "x"), "--timeout: "),
+                        (("create", "--label", "=x"), "--label: "), (("extend", box, "x"), "TIMEOUT: "),
+                        (("exec", "--cpu-time", "x", box, "true"), "--cpu-time: "), (("exec", "-w", "x" * 5000, box, "true"), "--workdir: "),
+                        (("ls", "--limit", "100000"), "--limit: ")):
+        cay(d, *words, expect=2)
+        assert d.said.startswith(f"cay {words[0]}: {told}"), (words, d.said)
+    cay(d, "extend", box, expect=2)
+    assert "TIMEOUT is missing" in d.said, d.said
+    cay(d, "ls", "--bogus", expect=2)
+    assert "`cay ls --help`" in d.said, d.said
+    t = Terminal(d, "help", "exec", cols=60)  # help fits the terminal
+    t.expect(rb"usage: ")
+    for _ in range(50):
+        if t.read(0.1) == b"":
+            break
+    assert t.end() == 0 and max(len(line) for line in t.seen.decode().replace("\r", "").split("\n")) <= 60, t.seen
+    cay(d, "rm", box)
+
+
+def test_starting(d):
+    """A daemon that listens a moment later, or says that it is starting, is waited for; one that is not there is not."""
+    folder = tempfile.mkdtemp(prefix="cay-late-")
+    path = os.path.join(folder, "cay.sock")
+    refusal = b'{"error":{"code":"unavailable","message":"the daemon is starting; try again in a moment"}}'
+    answer = b'{"sandboxes":[],"next":null}'
+    asked = []
+
+    def serve():
+        time.sleep(0.1)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            for status, body in ((b"503 x", refusal), (b"503 x", refusal), (b"200 OK", answer)):
+                with listener.accept()[0] as c:
+                    asked.append(c.recv(65536))
+                    c.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert cay(d, "ls", "--json", "--data", folder).strip() == answer.decode()
+    thread.join(PATIENCE_S)
+    assert len(asked) == 3
+    cay(d, "ls", "--data", folder, expect=125)  # nobody listens any more
+    assert "no daemon answers" in d.said, d.said
+    shutil.rmtree(folder)
+
+
+def test_settings(d):
+    """For programs too; secrets are never told."""
+    got = json.loads(cay(d, "config", "--json", "--max-sandboxes", "7", env={"SANDBOX_TOKEN_SECRET": "a secret of mine"}))
+    assert got["max_sandboxes"] == {"value": "7", "from": "--max-sandboxes"}, got["max_sandboxes"]
+    assert got["port"] == {"value": "8888", "from": "default"} and got["token_secret"] == {"is_set": True, "from": "SANDBOX_TOKEN_SECRET"}, got
+    assert "a secret of mine" not in json.dumps(got) and "listen" not in got
+    assert cay(d, "version").split()[1] == cay_json(d, "version")["version"]
+
+
+def test_bench(d):
+    got = json.loads(cay(d, "bench", "--json", "--rounds", "2", "--at-once", "3"))
+    rows = {r["name"]: r for r in got["rows"]}
+    for name in ("spawn", "run", "life", "create", "first_exec", "destroy", "exec", "file_in", "file_out", "at_once"):
+        assert rows[name]["count"] == 2 and 0 < rows[name]["p50_us"] <= rows[name]["p90_us"] <= rows[name]["p99_us"], got
+    assert got["rounds"] == 2 and got["at_once"] == 3 and "--docker-image" in got["left_out"]["docker"], got
+    assert cay_json(d, "ls")["sandboxes"] == []
+    box = cay(d, "create").strip()  # with one of somebody's there is no room for ten more: told, and nothing is left of the nine
+    out = cay(d, "bench", "--rounds", "1")
+    assert "P50" in out and "at once" not in out and "left out: at_once: " in d.said, (out, d.said)
+    assert [b["sandbox_id"] for b in cay_json(d, "ls")["sandboxes"]] == [box]
+    cay(d, "rm", box)
+    out = cay(d, "bench", "--rounds", "1", env={"CAY_DATA": "/nowhere"})
+    assert "cay run" in out and "daemon:" not in out and "no daemon answers" in d.said and "cay serve" in d.said, (out, d.said)
+    cay(d, "bench", "--data", "/nowhere", expect=125)  # one that was named has to be there
+    p = subprocess.Popen([CAY, "bench", "--rounds", "1000", "--time", "60s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(d))
+    wait_for("its sandboxes", lambda: len(cay_json(d, "ls", "--label", "made-by=cay-bench")["sandboxes"]) > 3)
+    p.send_signal(signal.SIGINT)
+    out, said = p.communicate(timeout=PATIENCE_S)
+    assert p.returncode == 130, (p.returncode, out, said)
+    assert cay_json(d, "ls")["sandboxes"] == []
+    # Docker runs what is here, without a network, and fetches nothing.
+    folder = tempfile.mkdtemp(prefix="cay-docker-")
+    with open(os.path.join(folder, "docker"), "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\necho "$@" >>{folder}/said\n')
+    os.chmod(os.path.join(folder, "docker"), 0o755)
+    got = json.loads(cay(d, "bench", "--json", "--rounds", "2", "--docker-image", "an/image", "--at-once", "1",
+                         env={"PATH": folder + ":" + os.environ["PATH"]}))
+    assert [r["count"] for r in got["rows"] if r["name"] == "docker"] == [2] and "docker" not in got["left_out"], got
+    with open(os.path.join(folder, "said"), encoding="utf-8") as f:
+        said = f.read().splitlines()
+    assert len(said) == 3 and all("--pull never --network none" in line and line.endswith("an/image /bin/true") for line in said), said
+    shutil.rmtree(folder)
+    for words in (("--rounds", "0"), ("--time", "1h"), ("--at-once", "65"), ("more",)):
+        cay(d, "bench", *words, expect=2)
+
+
 def test_api(d):
     box = json.loads(cay(d, "api", "sandbox_create", "--name", "by-api", "--limits.memory", "64m", "--labels", "a=1", "--labels", "b=2"))
     assert box["labels"] == {"a": "1", "b": "2"} and box["limits"]["memory_bytes"] == 64 << 20, box
@@ -538,6 +730,7 @@ complete_line {cay} rm {part}
 complete_line {cay} api sandbox_ext
 complete_line {cay} api sandbox_extend --idle
 complete_line {cay} cp {part}
+complete_line {cay} create pyt
 """
 
 
@@ -549,7 +742,7 @@ def test_completion_bash(d):
     lists = [set(part.split()) for part in out.stdout.split(".\n")]
     assert lists[0] == {"exec", "extend", "events"}, (lists, out.stderr)
     assert lists[1] == {"--workdir"} and lists[2] == {"to-complete"} and lists[3] == {"sandbox_extend"}, (lists, out.stderr)
-    assert lists[4] == {"--idle-timeout"} and lists[5] == {"to-complete:"}, (lists, out.stderr)
+    assert lists[4] == {"--idle-timeout"} and lists[5] == {"to-complete:"} and lists[6] == {"python"}, (lists, out.stderr)
     cay(d, "rm", box)
 
 
@@ -579,6 +772,16 @@ def test_completion_zsh(d):
     t.type(b"\x15exit 0\r")
     assert t.end() == 0
     shutil.rmtree(folder)
+
+
+def test_little_to_put_right_at_the_start(_):
+    """cay run starts often: no library, and no tables of pointers that the loader would have to put right before anything is done."""
+    head = subprocess.run(["readelf", "-WlS", CAY], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
+    if "INTERP" in head:
+        return  # a build for tests alone; what is installed is static
+    size = re.search(r"\.data\.rel\.ro\s+PROGBITS\s+\w+\s+\w+\s+(\w+)", head)
+    assert "DYN" in head and int(size.group(1), 16) <= 16384, head
+    assert "NEEDED" not in subprocess.run(["readelf", "-d", CAY], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
 
 
 def test_manual_is_current(_):

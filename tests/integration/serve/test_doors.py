@@ -463,13 +463,25 @@ def test_variables(_):
         assert word in said, (name, said)
         assert name != "SANDBOX_TOKEN_SECRET" or "short" not in said.replace("too short", ""), said
     env.pop("PORT")
-    with Daemon(env=env) as d:
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write("stop_timeout = 9s\nrate_limit = 1000\n")
+        file.flush()
+        check_daemon(env, file.name)
+
+
+def check_daemon(env, file):
+    with Daemon("--config", file, "--rate-burst", "500", env=env) as d:
         admin = {"token": None, "unix": True}
         config = d.must(200, "GET", "/api/config", **admin)
         for name, key, _, want in VARIABLES:
             value = "(hidden)" if want == "(set)" else want
             if name != "PORT":
                 assert config[key]["value"].replace(", ", ",") == value, (name, config[key])
+        # Where each came from, also for a daemon whose programs were handed their settings.
+        for key, source in [("max_sandboxes", "environment"), ("token_secret", "environment"), ("rate_burst", "flag"), ("port", "flag"),
+                            ("data", "flag"), ("config", "flag"), ("stop_timeout", "file"), ("rate_limit", "file"), ("body_timeout", "default")]:
+            assert config[key]["source"] == source, (key, config[key])
+        assert config["config"]["value"] == file, config["config"]
         # a token made with the secret alone, as the document's backend does
         script = os.path.join(ROOT, "docs", "tokens.md")
         with open(script, encoding="utf-8") as f:

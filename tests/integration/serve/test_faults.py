@@ -511,7 +511,38 @@ def remove_group(group):
     return False
 
 
-TESTS = [test_kill_at_every_step, test_disk_full, test_disk_full_for_layers_and_output, test_torn_tail_of_the_log, test_two_daemons,
+def test_silence_is_told_once():
+    """An engine and a box that do not answer: found by pings, and one line of the log for each change, however often one looks."""
+    with Daemon("--rate-limit", "0", "--health-interval", "100ms", "--health-misses", "3") as d:
+        box, warden = d.make(), d.child("cay-warden")
+        init = next(pid for pid, comm in children(warden) if comm == "cay-init")
+
+        def look(ready, status):
+            for _ in range(20):
+                assert d.ask("GET", "/api/health/ready", unix=True, token=None).status == ready
+                assert d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == status
+                time.sleep(0.02)
+
+        os.kill(warden, signal.SIGSTOP)
+        wait_for("the engine to be down", lambda: d.ask("GET", "/api/health/ready", unix=True, token=None).status == 503)
+        assert not d.must(200, "GET", "/api/engines", unix=True, token=None)["engines"][0]["up"]
+        look(503, "ready")  # the box does not need it to answer
+        os.kill(warden, signal.SIGCONT)
+        wait_for("the engine to be up", lambda: d.ask("GET", "/api/health/ready", unix=True, token=None).status == 200)
+        os.kill(init, signal.SIGSTOP)
+        wait_for("the error", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == "error")
+        look(200, "error")
+        os.kill(init, signal.SIGCONT)
+        wait_for("its answer", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == "ready")
+        look(200, "ready")
+        for line in ("engine down", "engine up again", "sandbox in error", "sandbox answers again"):
+            assert d.log().count(line) == 1, (line, d.log())
+        kinds = [e["kind"] for e in d.must(200, "GET", f"/api/sandboxes/{box}/events")["events"]]
+        assert kinds.count("sandbox_error") == 1 and kinds.count("sandbox_recovered") == 1, kinds
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+TESTS = [test_silence_is_told_once, test_kill_at_every_step, test_disk_full, test_disk_full_for_layers_and_output, test_torn_tail_of_the_log, test_two_daemons,
          test_read_only_database, test_read_only_disk, test_corrupt_page, test_clock_moves, test_out_of_descriptors,
          test_out_of_processes]
 

@@ -7,10 +7,12 @@ import contextlib
 import ctypes
 import gzip
 import hashlib
+import http.client
 import io
 import json
 import os
 import shutil
+import signal
 import sys
 import tarfile
 import tempfile
@@ -706,7 +708,102 @@ def test_many_at_once(d):
         stuck.close()
 
 
-ALL = [test_watch, test_watch_sse, test_watch_overflow, test_watch_bounds, test_packed, test_packed_damage, test_bombs, test_large,
+def test_ranges(d):
+    """RFC 9110: one range is served, one beyond the end is 416, what is not understood is ignored."""
+    with sandbox(d) as box:
+        url = at(box, path="f")
+        d.must(200, "PUT", url, b"0123456789")
+        d.must(200, "PUT", at(box, path="empty"), b"")
+        for text, body, where in [
+                ("bytes=0-", b"0123456789", "0-9"), ("bytes=2-4", b"234", "2-4"), ("BYTES=9-9", b"9", "9-9"), ("bytes=8-99", b"89", "8-9"),
+                ("bytes=8-99999999999999999999999", b"89", "8-9"), ("bytes=-3", b"789", "7-9"), ("bytes=-99", b"0123456789", "0-9")]:
+            a = d.ask("GET", url, headers={"Range": text})
+            assert (a.status, a.body, a.headers["Content-Range"]) == (206, body, f"bytes {where}/10"), (text, a)
+            assert a.headers["Content-Length"] == str(len(body)), a.headers
+        for text in ("bytes=10-", "bytes=10-20", "bytes=11-", "bytes=99999999999999999999999-", "bytes=-0"):
+            a = d.ask("GET", url, headers={"Range": text})
+            assert a.status == 416 and a.headers["Content-Range"] == "bytes */10", (text, a)
+            assert a.json["error"]["field"] == "Range" and "10 bytes" in a.json["error"]["message"], a
+        for text in ("bytes=0-1,3-4", "bytes=", "bytes=-", "bytes=a-b", "bytes=4-2", "bytes=1", "bytes=+1-2", "bytes=1-2x", "lines=1-2",
+                     "0-4", "bytes= 1-2", "bytes=0x1-2", ""):
+            a = d.ask("GET", url, headers={"Range": text})
+            assert a.status == 200 and a.body == b"0123456789" and "Content-Range" not in a.headers, (text, a)
+        assert d.ask("GET", url, headers={"Range": "bytes=1-2", "If-Range": '"x"'}).status == 200  # we gave no such name
+        assert d.ask("HEAD", url, headers={"Range": "bytes=99-"}).status == 200  # ranges are GET's alone
+        assert d.must(206, "GET", at(box, path="f", offset=1, length=2), headers={"Range": "bytes=5-6"}) == b"12"
+        assert d.must(206, "GET", at(box, path="f", tail=2)) == b"89"
+        assert d.must(400, "GET", at(box, path="f", tail=2, offset=1))["error"]["field"] == "tail"
+        assert d.must(400, "GET", at(box, path="f", offset=11))["error"]["field"] == "offset"
+        for text in ("bytes=0-", "bytes=-5"):  # of nothing there is no part; the whole is nothing
+            a = d.ask("GET", at(box, path="empty"), headers={"Range": text})
+            assert a.status == 200 and a.body == b"", a
+
+
+def stop_worker(d, box, url):
+    """An upload whose worker in the sandbox has stopped in the middle; its connection."""
+    c = d.connect()
+    c.putrequest("PUT", url)
+    c.putheader("Authorization", "Bearer " + d.token)
+    c.putheader("Content-Length", "2000")
+    c.endheaders()
+    c.send(b"x" * 1000)
+    os.kill(wait_for("the worker", lambda: workers(d))[0], signal.SIGSTOP)
+    return c
+
+
+def test_silent_box(_):
+    """A box that answers pings alone, or nothing at all, holds nobody up for longer than file_timeout."""
+    with Daemon("--rate-limit", "0", "--file-timeout", "300ms") as d:
+        box = d.make()
+        d.must(200, "PUT", at(box, path="big"), b"y" * (32 << 20))
+        c = stop_worker(d, box, at(box, path="half"))
+        c.send(b"x" * 1000)
+        answer = c.getresponse()
+        error = json.loads(answer.read())["error"]
+        assert answer.status == 504 and error["code"] == "timeout" and "file_timeout" in error["message"], (answer.status, error)
+        c.close()
+        wait_for("the worker's end", lambda: not workers(d))
+        response, c = d.begin("GET", at(box, path="big"))  # nobody reads: the box waits, and nothing is wrong
+        assert response.status == 200
+        worker = wait_for("the worker", lambda: workers(d))[0]
+        time.sleep(0.7)
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            got = len(response.read())
+        except http.client.IncompleteRead as e:
+            got = len(e.partial)
+        assert got < 32 << 20, got  # ended short of what was announced
+        c.close()
+        wait_for("the worker's end", lambda: not workers(d))
+        # Paused, time stands still.
+        c = stop_worker(d, box, at(box, path="slow"))
+        os.kill(workers(d)[0], signal.SIGCONT)
+        d.must(200, "POST", f"/api/sandboxes/{box}/pause")
+        c.send(b"x" * 1000)
+        time.sleep(0.7)
+        d.must(200, "POST", f"/api/sandboxes/{box}/resume")
+        answer = c.getresponse()
+        assert answer.status == 200, answer.read()
+        c.close()
+        # An init that says nothing at all.
+        init = init_of(d)
+        os.kill(init, signal.SIGSTOP)
+        for method, what, query in [("GET", "files", {"path": "big"}), ("GET", "files/stat", {"path": "big"}),
+                                    ("GET", "files/list", {"path": "."}), ("DELETE", "files", {"path": "big"}),
+                                    ("GET", "archive", {"path": "."}), ("GET", "processes", {}), ("GET", "ports", {}),
+                                    ("GET", "files/watch", {"path": "."})]:
+            a = d.ask(method, at(box, what, **query))
+            assert a.status == 504 and a.json["error"]["code"] == "timeout", (method, what, a)
+        for method, what, query in [("PUT", "files", {"path": "new"}), ("PUT", "archive", {"path": "."})]:
+            a = d.ask(method, at(box, what, **query), b"z" * 1000)
+            assert a.status == 504, (method, what, a)
+        assert d.must(200, "GET", "/api/health/ready", unix=True, token=None)["channels"] == 0
+        os.kill(init, signal.SIGCONT)
+        assert d.must(200, "GET", at(box, path="slow")) == b"x" * 2000
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+ALL = [test_ranges, test_silent_box, test_watch, test_watch_sse, test_watch_overflow, test_watch_bounds, test_packed, test_packed_damage, test_bombs, test_large,
        test_host_files_stay_outside, test_exchange_race, test_hostile_archives, test_harmless_archives, test_odd_files,
        test_cleaning_follows_nothing, test_many_at_once]
 

@@ -5,7 +5,9 @@ import base64
 import contextlib
 import json
 import os
+import re
 import select
+import shlex
 import shutil
 import socket
 import subprocess
@@ -13,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ws_client  # noqa: E402
@@ -123,6 +126,13 @@ def modern(d, method, params=None, headers=None, meta=None, path="/mcp", capabil
         found = [json.loads(r.read())]
     c.close()
     return r.status, found
+
+
+def hear(read):
+    """The next answer; what is told of changes in between is left out."""
+    while "id" not in (m := read()):
+        assert m["method"].endswith("list_changed"), m
+    return m
 
 
 def run_count(d, marker):
@@ -293,6 +303,33 @@ def test_once(d):
     assert s.good("container_exec", container_id=alone, command="echo y")["stdout"] == "y\n"
     s.end()
     wait_for("the session's container to go", lambda: len(boxes(d)) == before)
+
+
+def test_advice(d):
+    """What went wrong, and what a model is told to do next."""
+    s = Session(d)
+    box = s.good("sandbox_create", memory="64m")["sandbox_id"]
+
+    def text(name, **arguments):
+        return s.call(name, sandbox_id=box, **arguments)["content"][0]["text"]
+
+    assert "sandbox_create with memory" in text("run_command", command="python3 -c 'x = bytearray(300 << 20)'")
+    code = "import urllib.request\nurllib.request.urlopen('http://nowhere.example', timeout=3)"
+    assert "has no network" in text("run_code", code=code)
+    assert "no network" not in text("run_command", command="exit 1")
+    assert "larger timeout" in text("run_command", command="sleep 30", timeout=1)
+    for name, arguments in (("read_file", {"path": "/nosuch"}), ("delete_path", {"path": "/nosuch"}), ("read_file", {"path": "/tmp"})):
+        assert "list_files" in text(name, **arguments), name
+    assert "workspace" in text("write_file", path="/usr/x", content="")
+    assert "exec_id" in text("exec_poll", exec_id="nosuch")
+    done = s.good("run_command", sandbox_id=box, command="true")["exec_id"]
+    assert "exec_poll" in text("exec_input", exec_id=done, text="x")
+    refused = s.bad("sandbox_create", memory="nonsense")
+    assert refused["message"].startswith("memory:"), refused
+    assert "container_list" in s.bad("sandbox_create", template="nosuch")["advice"]
+    assert "container_list" in s.bad("run_code", code="x", language="cobol")["advice"]
+    assert "sandbox_create" in s.bad("run_command", command="x", sandbox_id="nosuch")["advice"]
+    s.end()
 
 
 def test_output(d):
@@ -520,34 +557,76 @@ def test_sandbox_endpoint(d):
     by_name = {"Host": f"18765-{box}.localhost:{d.port}"}
     with ws_client.WebSocket(d.port, "/", d.token, headers=by_name) as w:
         w.send(json.dumps(request("initialize", {"protocolVersion": "2024-11-05", "capabilities": {}})))
-        assert w.read_json()["result"]["protocolVersion"] == "2024-11-05"
+        assert hear(w.read_json)["result"]["protocolVersion"] == "2024-11-05"
         w.send(json.dumps(request("tools/call", {"name": "run_command", "arguments": {"command": "echo by name"}}, 2)))
-        assert w.read_json()["result"]["structuredContent"]["stdout"] == "by name\n"
+        assert hear(w.read_json)["result"]["structuredContent"]["stdout"] == "by name\n"
     s.end()
+
+
+def test_ports(d):
+    """The ports that document 000's callers know, by path and by host name: MCP, a terminal as ttyd has it, no desktop."""
+    box = d.make()
+    for path, host in ((f"/api/sandboxes/{box}/ports/PORT", None), ("", f"PORT-{box}.localhost:{d.port}")):
+        def at(port, rest):
+            return path.replace("PORT", str(port)) + rest, {"Host": host.replace("PORT", str(port))} if host else {}
+        p, h = at(18765, "/health")
+        assert d.must(200, "GET", p, headers=h) == {"status": "healthy"}
+        assert d.ask("GET", p, headers=h, token=False).status == 401
+        p, h = at(17681, "/token")
+        assert d.must(200, "GET", p, headers=h) == {"token": ""}
+        assert d.ask("GET", p, headers=h, token=False).status == 401
+        p, h = at(17681, "/ws")
+        with ws_client.WebSocket(d.port, p, d.token, headers={**h, "Sec-WebSocket-Protocol": "tty"}) as w:
+            assert w.fields["sec-websocket-protocol"] == "tty"
+            w.send(json.dumps({"AuthToken": "", "columns": 80, "rows": 24}).encode())
+            w.send(b"0echo in a t''erminal\n")
+            seen = b""
+            while b"in a terminal" not in seen:
+                seen += w.read()[1]
+        p, h = at(17681, "/")
+        a = d.ask("GET", p, headers=h)
+        assert a.status == 302 and a.headers["Location"].endswith(f"/#/sandbox/{box}"), a
+        for rest in ("/", "/vnc.html"):
+            p, h = at(16080, rest)
+            a = d.ask("GET", p, headers=h)
+            assert a.status == 501 and "no desktop" in a.json["error"]["message"], a
+        p, h = at(17681, "/nothing")
+        assert d.ask("GET", p, headers=h).status == 502
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
 def test_websocket(d):
     with ws_client.WebSocket(d.port, "/mcp", d.token, headers={"Sec-WebSocket-Protocol": "mcp"}) as w:
         assert w.fields["sec-websocket-protocol"] == "mcp"
         w.send(json.dumps(request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}, 0)))
-        assert w.read_json()["id"] == 0
+        assert hear(w.read_json)["id"] == 0
         w.send(json.dumps(request("tools/call", {"name": "sandbox_create"}, 1)))
-        box = w.read_json()["result"]["structuredContent"]["sandbox_id"]
+        box = hear(w.read_json)["result"]["structuredContent"]["sandbox_id"]
         # Two calls at once; the second is quicker. Then the first is cancelled.
         w.send(json.dumps(request("tools/call", {"name": "run_command", "arguments": {
             "sandbox_id": box, "command": "exec sleep 7541"}}, 2)))
         w.send(json.dumps(request("ping", id=3)))
-        assert w.read_json()["id"] == 3
+        assert hear(w.read_json)["id"] == 3
         wait_for("the command", lambda: run_count(d, "7541") == 1)
         w.send(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}))
         wait_for("its end", lambda: run_count(d, "7541") == 0)
         w.send(json.dumps(request("tools/call", {"name": "sandbox_create", "arguments": {"name": "named-one"}}, 4)))
-        assert w.read_json()["id"] == 4  # nothing came of 2
+        assert hear(w.read_json)["id"] == 4  # nothing came of 2
     wait_for("what the connection made to go", lambda: [b["name"] for b in boxes(d)] == ["named-one"])
     d.must(200, "DELETE", "/api/sandboxes/named-one")
     with ws_client.WebSocket(d.port, "/mcp", d.token) as w:
         assert "sec-websocket-protocol" not in w.fields
-    for bad in ({"Origin": "http://evil.example"}, {"Authorization": None}):
+    # Other ways to show the token, of clients that cannot set Authorization.
+    for fields in ({"X-Auth-Token": d.token}, {"Sec-WebSocket-Protocol": f"mcp, mcp.auth.{d.token}"}):
+        with ws_client.WebSocket(d.port, "/mcp", d.token, headers={"Authorization": None, **fields}) as w:
+            assert w.fields.get("sec-websocket-protocol", "mcp") == "mcp", "the token is never echoed"
+            w.send(json.dumps(request("ping")))
+            assert w.read_json()["result"] == {}
+    assert d.ask("GET", "/api/sandboxes", token=False, headers={"X-Auth-Token": d.token}).status == 401
+    none = {"Authorization": None}
+    for bad in ({"Origin": "http://evil.example"}, none, {**none, "X-Auth-Token": "nonsense"},
+                {**none, "Sec-WebSocket-Protocol": "mcp.auth.nonsense"},
+                {**none, "Sec-WebSocket-Protocol": f"mcp.auth.{d.token}, mcp.auth.{d.token}"}):
         try:
             ws_client.WebSocket(d.port, "/mcp", d.token, headers=bad)
             raise AssertionError(f"{bad} was let in")
@@ -581,9 +660,13 @@ def test_many(d):
 def talk(process, message):
     process.stdin.write((json.dumps(message) + "\n").encode())
     process.stdin.flush()
-    ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
-    assert ready, "no answer"
-    return json.loads(process.stdout.readline())
+
+    def read():
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
+        assert ready, "no answer"
+        return json.loads(process.stdout.readline())
+
+    return hear(read)
 
 
 def test_stdio(d):
@@ -592,13 +675,13 @@ def test_stdio(d):
         assert talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))["result"]["serverInfo"]["name"] == "cay"
         p.stdin.write(b"\r\n\nnot json\n")
         assert talk(p, request("ping", id=2))["error"]["code"] == -32700
-        assert json.loads(p.stdout.readline())["id"] == 2
+        assert hear(lambda: json.loads(p.stdout.readline()))["id"] == 2
         r = talk(p, request("tools/call", {"name": "run_command", "arguments": {"command": "echo over lines"}}, 3))
         assert r["result"]["structuredContent"]["stdout"] == "over lines\n"
         # Words before the end of input are still answered.
         p.stdin.write((json.dumps(request("ping", id=9)) + "\n").encode())
         p.stdin.close()
-        assert json.loads(p.stdout.read())["id"] == 9
+        assert json.loads(p.stdout.read().splitlines()[-1])["id"] == 9
         assert p.wait(PATIENCE_S) == 0
     box = d.make()
     with subprocess.Popen([CAY, "mcp", "--data", data, "--sandbox", box], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
@@ -616,6 +699,303 @@ def test_stdio(d):
     assert p.returncode == 0 and json.loads(p.stdout)["result"] == {}, p
 
 
+class Stream:
+    """A session's own stream, or any other, read in the background: what it was told so far."""
+
+    def __init__(self, response, connection):
+        assert response.status == 200, response.read()
+        self.told, self.connection = [], connection
+        self.thread = threading.Thread(target=self.read, args=(response,), daemon=True)
+        self.thread.start()
+
+    def read(self, response):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            for _, m in events(response):
+                if m:
+                    self.told.append(m)
+
+    def await_(self, method, **params):
+        def found():
+            return next((m for m in self.told if m.get("method") == method and params.items() <= m["params"].items()), None)
+        m = wait_for(f"{method} {params}", found)
+        self.told.remove(m)
+        return m
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join(PATIENCE_S)
+        self.connection.close()
+
+
+def write_registry(d, text):
+    with open(os.path.join(d.registry, "registry.yaml"), "w", encoding="utf-8") as f:
+        f.write(text)
+    d.process.send_signal(1)
+
+
+def test_changes(d):
+    """Resources that are watched, and lists: the session's own stream, and the modern era's listen."""
+    s = Session(d)
+    assert s.hello["capabilities"]["resources"] == {"subscribe": True, "listChanged": True}
+    own = Stream(*d.begin("GET", "/mcp", headers=s.headers()))
+    box = s.good("sandbox_create")["sandbox_id"]
+    own.await_("notifications/resources/list_changed")
+    uri = f"sandbox://{box}/files/tmp/w%61tched.txt"
+    for u in (uri, f"sandbox://{box}/files/tmp/later/b.txt", f"sandbox://{box}/info", "template://careful/SYSTEM.md", "zzz://a"):
+        assert s.must("resources/subscribe", {"uri": u}) == {}
+    assert s.ask("resources/subscribe", {})["error"]["code"] == -32602
+    command = "for i in 1 2 3 4 5 6 7 8 9; do echo $i > /tmp/watched.txt; echo x > /tmp/other; sleep 0.1; done"
+    s.good("run_command", sandbox_id=box, command=command)
+    own.await_("notifications/resources/updated", uri=uri)
+    s.good("run_command", sandbox_id=box, command="mkdir /tmp/later; echo x > /tmp/later/b.txt")  # its folder comes later
+    own.await_("notifications/resources/updated", uri=f"sandbox://{box}/files/tmp/later/b.txt")
+    # Output of a command that runs.
+    h = s.good("run_command", sandbox_id=box, command="echo a; read x; echo b", background=True)["exec_id"]
+    out = f"sandbox://{box}/exec/{h}/stdout"
+    s.must("resources/subscribe", {"uri": out})
+    s.good("exec_input", sandbox_id=box, exec_id=h, text="\n")
+    own.await_("notifications/resources/updated", uri=out)
+    assert s.must("resources/read", {"uri": out})["contents"][0]["text"] == "a\nb\n"
+    # A new registry; and with listen, each message names its subscription.
+    ids = {"notifications": {"promptsListChanged": True, "toolsListChanged": True, "resourceSubscriptions": [uri]},
+           "_meta": {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}}
+    h = {"Accept": BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"}
+    listen = Stream(*d.begin("POST", "/mcp", request("subscriptions/listen", ids, "L1"), headers=h))
+    ack = listen.await_("notifications/subscriptions/acknowledged")["params"]
+    assert ack["notifications"] == {"promptsListChanged": True, "resourceSubscriptions": [uri]}, ack
+    assert ack["_meta"] == {"io.modelcontextprotocol/subscriptionId": "L1"}
+    write_registry(d, REGISTRY + "  second:\n    description: another\n    host: true\n")
+    own.await_("notifications/prompts/list_changed")
+    own.await_("notifications/resources/updated", uri="template://careful/SYSTEM.md")
+    assert listen.await_("notifications/prompts/list_changed")["params"]["_meta"] == ack["_meta"]
+    write_registry(d, REGISTRY)
+    own.await_("notifications/prompts/list_changed")
+    s.good("run_command", sandbox_id=box, command="echo more > /tmp/watched.txt")
+    listen.await_("notifications/resources/updated", uri=uri)
+    # Nothing is told of what is no longer watched: a resource that changes afterwards is told first.
+    own.await_("notifications/resources/updated", uri=uri)
+    assert s.must("resources/unsubscribe", {"uri": uri}) == {}
+    time.sleep(0.3)  # what was on its way
+    own.told.clear()
+    s.good("run_command", sandbox_id=box, command="echo end > /tmp/watched.txt; echo y > /tmp/later/b.txt")
+    own.await_("notifications/resources/updated", uri=f"sandbox://{box}/files/tmp/later/b.txt")
+    assert not [m for m in own.told if m["params"].get("uri") == uri], own.told
+    for i in range(64):
+        m = s.ask("resources/subscribe", {"uri": f"zzz://{i}"})
+    assert m["error"]["code"] == -32602, "there is a limit"
+    status, found = modern(d, "subscriptions/listen", {"notifications": 5})
+    assert status == 200 and found[-1]["error"]["code"] == -32602
+    listen.close()
+    own.close()
+    s.end()
+
+
+def test_tasks(d):
+    s = Session(d)
+    assert s.hello["capabilities"]["tasks"]["requests"] == {"tools": {"call": {}}}
+    tools = {t["name"]: t for t in s.must("tools/list")["tools"]}
+    assert tools["run_command"]["execution"] == {"taskSupport": "optional"} and "execution" not in tools["read_file"]
+
+    def begin(command, **more):
+        return s.must("tools/call", {"name": "run_command", "arguments": {"command": command, **more}, "task": {"ttl": 60000}})["task"]
+
+    # Legacy: asked for; waited for; the result is the tool's.
+    t = begin("sleep 0.3; echo done")
+    assert t["status"] == "working" and t["ttl"] == 60000 and t["createdAt"].endswith("Z"), t
+    r = s.must("tasks/result", {"taskId": t["taskId"]})
+    assert r["structuredContent"]["stdout"] == "done\n" and r["_meta"] == {
+        "io.modelcontextprotocol/related-task": {"taskId": t["taskId"]}}, r
+    assert s.must("tasks/get", {"taskId": t["taskId"]})["status"] == "completed"
+    assert [x["taskId"] for x in s.must("tasks/list")["tasks"]] == [t["taskId"]]
+    assert s.ask("tasks/cancel", {"taskId": t["taskId"]})["error"]["code"] == -32602
+    bad = begin("x", sandbox_id="nosuch")
+    assert s.must("tasks/result", {"taskId": bad["taskId"]})["isError"]
+    assert s.must("tasks/get", {"taskId": bad["taskId"]})["status"] == "failed"
+    # Cancelled: the command is killed; the session's end is no cancel.
+    t = begin("exec sleep 7561")
+    wait_for("the command", lambda: run_count(d, "7561") == 1)
+    assert s.must("tasks/cancel", {"taskId": t["taskId"]})["status"] == "cancelled"
+    wait_for("its end", lambda: run_count(d, "7561") == 0)
+    assert "cancelled" in s.ask("tasks/result", {"taskId": t["taskId"]})["error"]["message"]
+    box = d.make()
+    t = begin("exec sleep 7562", sandbox_id=box)
+    wait_for("the command", lambda: run_count(d, "7562") == 1)
+    s.end()
+    s = Session(d)
+    assert s.must("tasks/get", {"taskId": t["taskId"]})["status"] == "working" and run_count(d, "7562") == 1
+    other = Session(d, token=d.make_token("--owner", "somebody"))
+    assert other.ask("tasks/get", {"taskId": t["taskId"]})["error"]["code"] == -32602
+    assert other.must("tasks/list")["tasks"] == []
+    other.end()
+    s.must("tasks/cancel", {"taskId": t["taskId"]})
+    for params, code in (({"name": "read_file", "task": {}}, -32601), ({"name": "run_command", "task": 5}, -32602)):
+        assert s.ask("tools/call", params)["error"]["code"] == code
+    assert s.ask("tasks/get", {"taskId": "nosuch"})["error"]["code"] == -32602
+    s.end()
+    # Modern: the server makes one of what takes long, for clients that know tasks.
+    can = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo quick"}}, capabilities=can)
+    assert found[-1]["result"]["resultType"] == "complete" and found[-1]["result"]["structuredContent"]["stdout"] == "quick\n"
+    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "sleep 3.5; echo slow"}},
+                      capabilities=can)
+    t = found[-1]["result"]
+    assert t["resultType"] == "task" and t["status"] == "working" and t["ttlMs"] > 0 and "ttl" not in t, t
+
+    def task(method, **params):
+        return modern(d, f"tasks/{method}", {"taskId": t["taskId"], **params}, headers={"Mcp-Name": t["taskId"]}, capabilities=can)[1][-1]
+
+    wait_for("its end", lambda: task("get")["result"]["status"] != "working")
+    r = task("get")["result"]
+    assert r["status"] == "completed" and r["result"]["structuredContent"]["stdout"] == "slow\n", r
+    assert task("update", inputResponses={})["result"]["resultType"] == "complete"
+    assert task("cancel")["result"]["resultType"] == "complete" and task("get")["result"]["status"] == "completed"
+    status, found = modern(d, "tasks/get", {"taskId": t["taskId"]}, headers={"Mcp-Name": t["taskId"]})
+    assert status == 400 and found[-1]["error"]["code"] == -32021, found
+    status, found = modern(d, "tasks/list", {}, capabilities=can)
+    assert status == 404
+    status, found = modern(d, "tasks/get", {"taskId": "nosuch"}, headers={"Mcp-Name": "other"}, capabilities=can)
+    assert status == 400 and found[-1]["error"]["code"] == -32020
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def check_schema(schema, value, where):
+    """The few words of JSON Schema that our schemas have."""
+    if "anyOf" in schema:
+        errors = []
+        for one in schema["anyOf"]:
+            try:
+                return check_schema(one, value, where)
+            except AssertionError as e:
+                errors.append(str(e))
+        raise AssertionError("; ".join(errors))
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "null": type(None)}
+    assert isinstance(value, kinds[schema["type"]]) and (schema["type"] != "integer" or not isinstance(value, bool)), (where, schema, value)
+    for name in schema.get("required", []):
+        assert name in value, f"{where}: {name} is missing"
+    for name, member in schema.get("properties", {}).items():
+        if name in value:
+            check_schema(member, value[name], f"{where}.{name}")
+    for member in value if schema["type"] == "array" else []:
+        check_schema(schema["items"], member, f"{where}[]")
+
+
+def test_schemas(d):
+    """What tools answer is what their schemas say, tool by tool; none is left out."""
+    s = Session(d)
+    tools = {t["name"]: t for t in s.must("tools/list")["tools"]}
+    left = set(tools)
+
+    def call(name, **arguments):
+        left.discard(name)
+        r = s.good(name, **arguments)
+        check_schema({**tools[name]["outputSchema"], "required": list(r)}, r, name)
+        assert set(r) <= {"next", *tools[name]["outputSchema"]["properties"]}, (name, r)
+        return r
+
+    box = call("sandbox_create")["sandbox_id"]
+    call("container_list")
+    started = call("container_start", code="print(1)")
+    assert started["exit_code"] == 0
+    kept = call("container_start")["container_id"]
+    call("container_exec", container_id=kept, command="exit 3")
+    call("container_stop", container_id=kept)
+    call("run_code", sandbox_id=box, code="print(1)")
+    call("run_command", command="kill -9 $$", sandbox_id=box)
+    h = call("run_command", command="read x; sleep 600", sandbox_id=box, background=True)["exec_id"]
+    call("exec_poll", sandbox_id=box, exec_id=h, wait_s=0)
+    call("exec_input", sandbox_id=box, exec_id=h, text="x\n")
+    call("exec_signal", sandbox_id=box, exec_id=h, signal="KILL")
+    call("write_file", sandbox_id=box, path="a", content="text")
+    call("read_file", sandbox_id=box, path="a")
+    call("edit_file", sandbox_id=box, path="a", old_string="t", new_string="T", replace_all=True)
+    call("list_files", sandbox_id=box, path=".")
+    call("move_path", sandbox_id=box, path="a", to="b")
+    call("delete_path", sandbox_id=box, path="b")
+    call("port_url", sandbox_id=box, port=8000)
+    call("sandbox_list")
+    call("sandbox_info", sandbox_id=box)
+    intent = call("intent_detect", message="Please run this:\n```python\nprint(1)\n```")
+    assert intent["decision"] == "run" and intent["code"]["text"].strip() == "print(1)", intent
+    call("intent_detect", message="What is a list?")
+    call("sandbox_destroy", sandbox_id=box)
+    assert not left, left
+    assert s.ask("resources/list", {"cursor": "nonsense"})["error"]["code"] == -32602
+    s.end()
+
+
+def test_pages(d):
+    s = Session(d)
+    made = {s.good("sandbox_create")["sandbox_id"] for _ in range(102)}
+    first = s.must("resources/list")
+    second = s.must("resources/list", {"cursor": first["nextCursor"]})
+    seen = [r["uri"].split("/")[2] for page in (first, second) for r in page["resources"] if r["uri"].startswith("sandbox://")]
+    assert len(seen) == 102 and set(seen) == made and "nextCursor" not in second
+    s.end()
+
+
+def test_complete(d):
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    exec_id = s.good("run_command", sandbox_id=box, command="mkdir -p /tmp/one/two; touch /tmp/one/three")["exec_id"]
+
+    def complete(name, value, given=None):
+        params = {"ref": {"type": "ref/resource", "uri": "sandbox://{id}/x"}, "argument": {"name": name, "value": value}}
+        if given:
+            params["context"] = {"arguments": given}
+        return s.must("completion/complete", params)["completion"]["values"]
+
+    assert sorted(complete("path", "tmp/one/t", {"id": box})) == ["tmp/one/three", "tmp/one/two/"]
+    assert complete("path", "tmp/on", {"id": box}) == ["tmp/one/"]
+    assert complete("path", "tmp/one/t") == [] and complete("path", "x", {"id": "nosuch"}) == []
+    assert complete("exec_id", exec_id[:3], {"id": box}) == [exec_id]
+    assert complete("name", "care") == ["careful"]
+    s.end()
+
+
+def setups(page):
+    """Every server that a block of the page names: its command, or its address and fields."""
+    def walk(v):
+        if isinstance(v, dict) and ("command" in v or "url" in v):
+            yield v
+        elif isinstance(v, dict):
+            for member in v.values():
+                yield from walk(member)
+
+    for kind, text in re.findall(r"```(json|ini|text)\n(.*?)```", page, re.S):
+        if kind == "text":
+            for words in (shlex.split(line.replace("$(cay token)", "TOKEN")) for line in text.splitlines()):
+                if words[:3] == ["claude", "mcp", "add"] and "--" in words:
+                    yield {"command": words[words.index("--") + 1:]}
+                elif words[:3] == ["claude", "mcp", "add"]:
+                    yield {"url": words[6], "headers": dict([words[words.index("--header") + 1].split(": ")])}
+                elif words[0] == "npx":
+                    yield {"command": words[3:words.index("--method")]}
+        else:
+            yield from walk(json.loads(text) if kind == "json" else tomllib.loads(text))
+
+
+def test_setups(d):
+    """The lines of docs/mcp.md that people paste."""
+    with open(os.path.join(os.environ["CAY_SOURCE_DIR"], "docs", "mcp.md"), encoding="utf-8") as f:
+        found = list(setups(f.read()))
+    assert len(found) >= 8, found
+    env = {**os.environ, "PATH": os.path.dirname(CAY) + ":" + os.environ["PATH"], "CAY_DATA": os.path.join(d.folder, "data")}
+    commands = set()
+    for s in found:
+        if "url" in s:
+            assert s["url"] == "http://127.0.0.1:8888/mcp" and s["headers"] == {"Authorization": "Bearer TOKEN"}, s
+            Session(d, path=s["url"].replace("http://127.0.0.1:8888", "")).end()
+        else:
+            commands.add(tuple(s["command"] if isinstance(s["command"], list) else [s["command"], *s["args"]]))
+    assert commands == {("cay", "mcp")}
+    with subprocess.Popen(list(*commands), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as p:
+        talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))
+        assert len(talk(p, request("tools/list", {}, 2))["result"]["tools"]) > 15
+        p.stdin.close()
+        assert p.wait(PATIENCE_S) == 0
+
+
 def test_confirm(d):
     """needs_confirm: asked the legacy way, the modern way, and with a token."""
     yes = {"action": "accept", "content": {"approve": True}}
@@ -624,6 +1004,7 @@ def test_confirm(d):
     stream = (m for _, m in events(r) if m)
     question = next(stream)
     assert question["method"] == "elicitation/create" and question["params"]["requestedSchema"]["required"] == ["approve"]
+    assert question["params"]["message"] == "Make a sandbox: template 'careful' needs a confirmation. Allow it?", question
     assert s.post({"jsonrpc": "2.0", "id": question["id"], "result": yes}).status == 202
     assert next(stream)["result"]["structuredContent"]["template"] == "careful"
     c.close()
@@ -681,8 +1062,10 @@ def test_alone():
     assert not left, left
 
 
-TESTS = [test_legacy, test_transport, test_malformed, test_commands, test_once, test_output, test_files, test_progress, test_cancel,
-         test_resume, test_modern, test_sandbox_endpoint, test_websocket, test_many, test_stdio, test_confirm]
+REGISTRY = "containers:\n  careful:\n    description: asks first\n    host: true\n    security:\n      needs_confirm: true\n\n"
+TESTS = [test_legacy, test_transport, test_malformed, test_commands, test_once, test_advice, test_output, test_files, test_progress, test_cancel,
+         test_resume, test_modern, test_sandbox_endpoint, test_ports, test_websocket, test_many, test_stdio, test_changes, test_tasks, test_schemas,
+         test_pages, test_complete, test_setups, test_confirm]
 
 
 def leave_open(d):
@@ -705,13 +1088,13 @@ def main():
     try:
         os.mkdir(os.path.join(folder, "careful"))
         with open(os.path.join(folder, "registry.yaml"), "w", encoding="utf-8") as f:
-            f.write("containers:\n  careful:\n    description: asks first\n    host: true\n"
-                    "    security:\n      needs_confirm: true\n\n")
+            f.write(REGISTRY)
         with open(os.path.join(folder, "careful", "SYSTEM.md"), "w", encoding="utf-8") as f:
             f.write("Be careful in here.\n")
         if chosen:
             kept = []
-            with Daemon("--registry", os.path.join(folder, "registry.yaml"), "--rate-limit", "100000") as d:
+            with Daemon("--registry", os.path.join(folder, "registry.yaml"), "--rate-limit", "100000", "--max-sandboxes", "200") as d:
+                d.registry = folder
                 for t in chosen:
                     t(d)
                     wait_for("what its sessions made to go", lambda: not boxes(d))

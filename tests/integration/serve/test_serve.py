@@ -202,6 +202,23 @@ def test_waiting_client_gone(d):
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_waiting_client_gone_while_paused(d):
+    """A paused sandbox cannot be told; its command goes when it is resumed."""
+    box = d.make()
+    c = d.connect()
+    c.request("POST", f"/api/sandboxes/{box}/execute", json.dumps({"command": ["sleep", "1000"]}),
+              {"Authorization": "Bearer " + d.token})
+    wait_for("the command", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["execs_running"] == 1)
+    d.must(200, "POST", f"/api/sandboxes/{box}/pause")
+    c.close()
+    for _ in range(3):  # the front has seen the end of the connection before it answers the last of these
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["execs_running"] == 1
+    d.must(200, "POST", f"/api/sandboxes/{box}/resume")
+    wait_for("its end", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["execs_running"] == 0)
+    assert d.must(200, "GET", f"/api/sandboxes/{box}/execs")["execs"][0]["cause"] == "killed"
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_files(d):
     box = d.make()
     files = f"/api/sandboxes/{box}/files"
@@ -270,6 +287,10 @@ class H(socketserver.StreamRequestHandler):
         text = (line + repr(sorted(fields)) + "|").encode() + body
         if "/big" in line:
             text = b"x" * 20000000
+        if "/go?" in line:  # to where the query says, in the field that it says
+            field, _, to = line.split()[1].partition("?")[2].partition("=")
+            self.wfile.write(f"HTTP/1.1 302 Found\\r\\n{field}: {to}\\r\\nContent-Length: 0\\r\\n\\r\\n".encode())
+            return
         self.wfile.write(b"HTTP/1.1 200 OK\\r\\nSet-Cookie: a=b\\r\\nX-Own: yes\\r\\nContent-Security-Policy: default-src *\\r\\n"
                          b"Content-Length: %d\\r\\n\\r\\n" % len(text) + text)
 class S(socketserver.ThreadingTCPServer):
@@ -292,6 +313,8 @@ def test_ports(d):
     assert a.headers["Content-Security-Policy"].startswith("sandbox "), a.headers
     assert d.ask("POST", ports + "/8123/", b"z" * 3000000).body.endswith(b"z" * 1000)
     assert len(d.ask("GET", ports + "/8123/big").body) == 20000000
+    check_redirects(d, ports)
+    check_port_paths(d, ports)
     for port, status in [("08123", 400), ("+8123", 400), ("0", 400), ("65536", 400), ("73659", 400), ("x", 400), ("9", 502)]:
         assert d.ask("GET", f"{ports}/{port}/").status == status, port
     assert d.ask("GET", ports + "/8123/", token=None).status == 401
@@ -311,6 +334,34 @@ def test_ports(d):
     f.close()
     s.close()
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def check_redirects(d, ports):
+    """What a server calls its own root is below its port for everybody else."""
+    own = ports + "/8123"
+    for field, to, seen in [
+            ("Location", "/login?next=/a#b", own + "/login?next=/a#b"), ("Location", "/", own + "/"), ("Location", "next", "next"),
+            ("location", "http://localhost:8123/in", own + "/in"), ("Location", "https://127.0.0.1:8123", own + "/"),
+            ("Location", "//localhost:8123/x", own + "/x"), ("Location", "/../../../../config", own + "/config"),
+            ("Location", "../../../../../config", own + "/config"), ("Location", own + "/there", own + "/there"),
+            ("Location", "https://example.com/x", "https://example.com/x"), ("Location", "//example.com/x", "//example.com/x"),
+            ("Content-Location", "/v1", own + "/v1"), ("Refresh", "5;url=/login", f"5;url={own}/login")]:
+        a = d.ask("GET", f"{own}/go?{field}={to}" if "#" not in to else f"{own}/go?{field}={to.replace('#', '%23')}")
+        seen = seen.replace("#", "%23")
+        assert a.status == 302 and a.headers[field] == seen, (field, to, a.headers)
+
+
+def check_port_paths(d, ports):
+    """The slash behind the port; those behind that one belong to the server."""
+    for method in ("GET", "POST", "DELETE"):
+        a = d.ask(method, ports + "/8123?q=1&r=%2F")
+        assert a.status == 308 and a.headers["Location"] == ports + "/8123/?q=1&r=%2F", a
+    assert d.ask("GET", ports + "/8123", token=None).status == 401
+    bad = d.ask("GET", ports + "/99999")
+    assert bad.status == 400 and bad.json["error"]["field"] == "port", bad
+    for rest in ("/", "//x", "///", "/x//y/"):
+        a = d.ask("GET", ports + "/8123" + rest)
+        assert a.status == 200 and a.body.startswith(f"GET {rest} HTTP/1.1".encode()), (rest, a)
 
 
 def test_owners(d):
@@ -359,6 +410,19 @@ def test_keys(d):
     d.must(401, "GET", "/api/sandboxes", token=made["key"])
 
 
+def check_figures(d):
+    """Totals are admin's; others hear of what is theirs."""
+    box = d.make()
+    other = d.must(200, "GET", "/api/health/ready", token=d.make_token("--owner", "other"))
+    own = d.must(200, "GET", "/api/health/ready", token=d.make_token("--owner", "default"))
+    everything = d.must(200, "GET", "/api/health/ready", token=d.make_token("--owner", "boss", "--scope", "admin"))
+    assert (other["sandboxes"], other["alive"], own["sandboxes"], own["alive"]) == (0, 0, 1, 1), (other, own)
+    assert everything["sandboxes"] >= 1 and everything["creates"] >= 1, everything
+    for name in ("creates", "execs", "store_bytes", "channels", "watchers", "started_at", "engine_why"):
+        assert name in everything and name not in own and name not in other, name
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_doors(d):
     path = "/api/sandboxes"
     bodies = set()
@@ -390,6 +454,7 @@ def test_doors(d):
     assert live.status == 200 and "sandboxes" not in live.json, live
     ready = d.must(200, "GET", "/api/health/ready", token=None)
     assert "alive" not in ready and "alive" in d.must(200, "GET", "/api/health/ready")
+    check_figures(d)
     for origin in ["https://evil.example", "null", "https://good.example.evil.example", "file://"]:
         a = d.ask("GET", path, headers={"Origin": origin})
         assert "Access-Control-Allow-Origin" not in a.headers, (origin, a.headers)
@@ -409,18 +474,21 @@ def test_doors(d):
 BAD = [  # body of a create, the field that is named
     ("", 201, None), ("{", 400, None), ("[]", 400, None), ('"x"', 400, None), ("{} {}", 400, None),
     ("[" * 100000, 400, None), ('{"a":' * 40 + "1" + "}" * 40, 400, None), ('{"nme": "x"}', 400, "nme"),
-    ('{"name": 5}', 400, "name"), ('{"name": null}', 400, "name"), ('{"name": "UPPER"}', 400, None),
+    ('{"name": 5}', 400, "name"), ('{"name": null}', 400, "name"), ('{"name": "UPPER"}', 400, "name"),
     ('{"name": "x\\u0000y"}', 400, None), (b'{"name": "\xff"}', 400, None), ('{"name": "a", "name": "b"}', 400, None),
     ('{"memory_limit": "99999999999999g"}', 400, "memory_limit"), ('{"memory_limit": -1}', 400, "memory_limit"),
     ('{"memory_limit": 9223372036854775808}', 400, None), ('{"memory_limit": 1e308}', 400, "memory_limit"),
     ('{"memory_limit": []}', 400, "memory_limit"), ('{"limits": {"memory": "1"}}', 400, "limits.memory"),
     ('{"limits": {"pids": 18446744073709551616}}', 400, None), ('{"limits": {"pds": 1}}', 400, "limits.pds"),
     ('{"cpu_limit": "NaN"}', 400, "cpu_limit"), ('{"cpu_limit": NaN}', 400, None), ('{"timeout": "soon"}', 400, "timeout"),
-    ('{"template": "nowhere"}', None, None), ('{"network": "bridge"}', 422, None),
-    ('{"workspace": {"path": "/etc"}}', 403, "workspace"), ('{"workspace": {"mode": "rw"}}', 400, "workspace"),
-    ('{"workspace": {"path": "/etc", "mode": "x"}}', 400, "workspace"), ('{"labels": {"a": 1}}', 400, "labels.a"),
-    ('{"may_skip": ["nothing"]}', 400, None), ('{"execution_id": ""}', 400, "execution_id"),
-    ('{"read_only": "yes"}', 400, "read_only"),
+    ('{"template": "nowhere"}', None, None), ('{"network": "bridge"}', 422, "network"),
+    ('{"workspace": {"path": "/etc"}}', 403, "workspace.path"), ('{"workspace": {"mode": "rw"}}', 400, "workspace.path"),
+    ('{"workspace": {"path": "/etc", "mode": "x"}}', 400, "workspace.mode"), ('{"labels": {"a": 1}}', 400, "labels.a"),
+    ('{"may_skip": ["nothing"]}', 400, "may_skip"), ('{"execution_id": ""}', 400, "execution_id"),
+    ('{"read_only": "yes"}', 400, "read_only"), ('{"limits": {"inodes": 4294967296}}', 400, "limits.inodes"),
+    ('{"limits": {"disk": "64k", "inodes": 100000}}', 400, "limits.inodes"), ('{"limits": {"inodes": 4000000}}', 400, "limits.inodes"),
+    ('{"limits": {"disk": "64k"}}', 201, None), ('{"limits": {"disk": "64k", "inodes": 32000}}', 201, None),
+    ('{"limits": {"disk": "200m", "inodes": 51200}}', 201, None),
 ]
 
 
@@ -436,13 +504,15 @@ def test_bad_input(d):
             assert set(error) >= {"code", "message", "field", "request_id"} and error["message"], a
             assert error["request_id"] == a.headers["X-Request-Id"]
             assert field is None or error["field"] == field, (body[:80], a)
+            assert "--" not in error["message"] and "Internal" not in error["message"], a  # flags are the CLI's words
     assert d.must(200, "GET", "/api/sandboxes")["sandboxes"] == []
     box = d.make()
     for body, field in [({}, "command"), ({"command": []}, "command"), ({"command": [1]}, None), ({"command": ""}, None),
                         ({"command": "x", "id": "y"}, "id"), ({"command": "x", "rows": 70000}, "rows"),
                         ({"command": "x", "background": True, "stream": True}, "stream"),
                         ({"command": "x", "stdin": "y", "open_stdin": True}, "stdin"),
-                        ({"command": "x", "user": "nobody-like-this:x:y"}, None)]:
+                        ({"command": "x", "user": "nobody-like-this:x:y"}, "user"), ({"command": "x", "cwd": "here"}, "cwd"),
+                        ({"command": "x", "workdir": "here"}, "workdir")]:
         a = d.ask("POST", f"/api/sandboxes/{box}/execute", body)
         assert a.status == 400, (body, a)
         assert field is None or a.json["error"]["field"] == field, (body, a)
@@ -667,14 +737,10 @@ def test_limits(_):
         assert done.returncode != 0 and word in done.stderr, (flags, done)
 
 
-SHARED = [test_document_002, test_printed_lines_work, test_life, test_pages, test_exec, test_stream,
-          test_waiting_client_gone, test_files, test_ports, test_owners, test_keys, test_doors, test_bad_input, test_half_sent,
-          test_single_use, test_unprivileged, test_front_killed, test_adopted, test_warden_killed, test_restart]
-ALONE = [test_limits]
-
-
 def main(names):
-    chosen = [t for t in SHARED + ALONE if not names or t.__name__.removeprefix("test_") in names]
+    tests = [f for name, f in globals().items() if name.startswith("test_")]  # in the order of the file
+    chosen = [t for t in tests if not names or t.__name__.removeprefix("test_") in names]
+    assert chosen, f"no test of {names}"
     began = time.monotonic()
     with Daemon("--rate-limit", "0", "--allow-origins", "https://good.example", "--log-level", "debug") as d:
         for t in chosen:

@@ -148,6 +148,8 @@ def test_keys_stay_inside(d):
 
 def bad_variables():
     """Each stops the start, with its name and what is allowed."""
+    with open(os.path.join(SOURCE, "src/config/config_keys.def"), encoding="utf-8") as f:
+        untried = set(re.findall(r"\b(?:SANDBOX|E2B|BROWSERBASE)_[A-Z_]+", f.read()))
     with tempfile.TemporaryDirectory(prefix="cay-serve-") as folder:
         for name, value, told in (("SANDBOX_MAX_MEMORY_MB", "lots", "size"), ("SANDBOX_MAX_MEMORY_MB", "1", "4"),
                                   ("SANDBOX_MAX_CPU_PERCENT", "-5", "percent"), ("SANDBOX_MAX_CPU_PERCENT", "0", "1"),
@@ -161,6 +163,8 @@ def bad_variables():
             env = {k: v for k, v in os.environ.items() if not k.startswith(("SANDBOX_", "CAY_")) or k.startswith("CAY_TEST_")}
             done = subprocess.run([CAY, "serve", "--data", folder], env={**env, name: value}, capture_output=True, text=True, timeout=PATIENCE_S)
             assert done.returncode != 0 and name in done.stderr and told in done.stderr, (name, value, told, done)
+            untried.discard(name)
+    assert not untried, untried
 
 
 def main():

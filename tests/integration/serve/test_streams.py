@@ -543,6 +543,17 @@ def test_many_followers(d):
     for _, c in plain:
         c.close()
     wait_for("the followers' descriptors to go", lambda: count_fds(front) <= before + 2)
+    # one owner does not take all the places
+    path, greedy = "/api/events?follow=true&new_only=true", d.make_token("--owner", "greedy")
+    held = [d.begin("GET", path, token=greedy, headers={"Accept": "application/x-ndjson"}) for _ in range(128)]
+    assert {r.status for r, _ in held} == {200}
+    assert d.ask("GET", path, token=greedy, headers={"Accept": "application/x-ndjson"}).status == 429
+    other = d.begin("GET", path, token=d.make_token("--owner", "modest"), headers={"Accept": "application/x-ndjson"})
+    assert other[0].status == 200
+    for r, c in held + [other]:
+        r.close()
+        c.close()
+    wait_for("these, too", lambda: count_fds(front) <= before + 2)
 
 
 PORT_SERVER = r"""

@@ -19,7 +19,7 @@ struct args {
         const char *name, *note;
         uint64_t count, timeout;
         bool wait;
-        struct cay_field_texts argv, command;
+        struct cay_field_texts argv, command, ports;
         struct cay_field_map labels;
         struct limits limits;
         const struct cay_json_value *any;
@@ -49,6 +49,7 @@ static const struct cay_field fields[] = {
         { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout), 0, "" },
         { "wait", CAY_FIELD_BOOL, offsetof(struct args, wait), 0, "" },
         { "argv", CAY_FIELD_TEXTS, offsetof(struct args, argv), 0, "", .min = 1, .max = 3, .item_max = 4 },
+        { "ports", CAY_FIELD_TEXTS, offsetof(struct args, ports), CAY_FIELD_NUMBERS, "", .max = 3 },
         { "command", CAY_FIELD_WORDS, offsetof(struct args, command), 0, "", .item_max = 10 },
         { "labels", CAY_FIELD_MAP, offsetof(struct args, labels), 0, "", .max = 2, .item_max = 4 },
         { "limits", CAY_FIELD_OBJECT, offsetof(struct args, limits), 0, "", .fields = limit_fields },
@@ -94,6 +95,16 @@ static void refuses(const char *text, const char *field, const char *msg)
         assert_int_equal(err.code, CAY_INVALID);
         assert_string_equal(got, field);
         assert_string_equal(err.msg, msg);
+}
+
+static void numbers_as_texts(void **state)
+{
+        struct args a = reads("{\"name\":\"n\",\"ports\":[80,\"3000:80\",-9223372036854775808]}");
+
+        assert_int_equal(a.ports.count, 3);
+        assert_string_equal(a.ports.items[0], "80");
+        assert_string_equal(a.ports.items[1], "3000:80");
+        assert_string_equal(a.ports.items[2], "-9223372036854775808");
 }
 
 static void fills_every_kind(void **state)
@@ -168,6 +179,7 @@ static void names_the_field(void **state)
         refuses("{\"name\":\"n\",\"argv\":[\"a\",7]}", "argv.1", "argv.1: must be a text, not a number");
         refuses("{\"name\":\"n\",\"argv\":[\"a\",\"12345\"]}", "argv.1",
                 "argv.1: 5 bytes are too many: at most 4");
+        refuses("{\"name\":\"n\",\"ports\":[80,8.5]}", "ports.1", "ports.1: must be a text, not a number");
         refuses("{\"name\":\"n\",\"argv\":\"a\"}", "argv", "argv: must be a list of texts, not a text");
         refuses("{\"name\":\"n\",\"command\":7}", "command",
                 "command: must be a text or a list of texts, not a number");
@@ -236,6 +248,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_teardown(fills_every_kind, drop_doc),
+                cmocka_unit_test_teardown(numbers_as_texts, drop_doc),
                 cmocka_unit_test_teardown(numbers_and_lines_are_other_forms, drop_doc),
                 cmocka_unit_test_teardown(what_is_not_given_is_untouched, drop_doc),
                 cmocka_unit_test_teardown(names_the_field, drop_doc),

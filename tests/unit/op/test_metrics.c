@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "json/json_in.h"
 #include "op/metrics.h"
 
@@ -29,9 +30,10 @@ static int set_up(void **state)
         m.health.by_state[CAY_STATE_READY] = 2;
         meter.exec_ends[CAY_CAUSE_MEMORY] = 4;
         meter.exec_cpu_us = 2500001;
-        cay_histogram_add(&meter.exec_run, 1000);     /* exactly on a bound: in it */
-        cay_histogram_add(&meter.exec_run, 1001);     /* just above */
-        cay_histogram_add(&meter.exec_run, 1u << 30); /* above all */
+        cay_latency_add(&meter.exec_run, 1000);     /* exactly on a bound: in it */
+        cay_latency_add(&meter.exec_run, 1001);     /* just above */
+        cay_latency_add(&meter.exec_run, 1u << 30); /* above all */
+        m.now_ms = cay_clock_ms();
         (void)state;
         return 0;
 }
@@ -86,7 +88,7 @@ static void test_json(void **state)
 {
         cay_auto_buf struct cay_buf out = { 0 };
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        const struct cay_json_value *root, *execs, *run;
+        const struct cay_json_value *root, *execs, *run, *hour;
         struct cay_error err = { 0 };
         struct cay_json j;
 
@@ -109,6 +111,14 @@ static void test_json(void **state)
         assert_int_equal(
                 number(cay_json_value_find(cay_json_value_find(root, "sandboxes"), "states"), "ready"), 2);
         assert_int_equal(number(cay_json_value_find(root, "creations"), "failed"), 1);
+        hour = cay_json_value_find(cay_json_value_find(root, "last_hour"), "exec_run");
+        assert_int_equal(number(hour, "count"), 3);
+        assert_in_range(number(hour, "p50_us"), 1001, 1100);
+        assert_int_equal(number(hour, "p99_us"), 1 << 30);
+        assert_int_equal(number(hour, "max_us"), 1 << 30);
+        assert_true(number(cay_json_value_at(cay_json_value_find(hour, "minutes"), 0), "count") >= 1);
+        assert_int_equal(
+                number(cay_json_value_find(cay_json_value_find(root, "last_hour"), "create"), "count"), 0);
         (void)state;
 }
 

@@ -95,7 +95,7 @@ static void many_small_owners_lose_the_oldest(void **state)
         assert_int_equal(number("SELECT count(*) FROM claims WHERE owner = 'o67'"), 1500);
 }
 
-static void events_of(unsigned count)
+static void events_of(const char *owner, unsigned count)
 {
         enum { AT_ONCE = 1000 };
 
@@ -103,7 +103,9 @@ static void events_of(unsigned count)
                 struct cay_store_batch *b = f.store->ops->begin(f.store);
 
                 for (unsigned k = 0; k < AT_ONCE && i < count; k++, i++) {
-                        const struct cay_store_event e = { .sandbox = "s", .kind = "k", .detail = "{}" };
+                        const struct cay_store_event e = {
+                                .sandbox = "s", .owner = owner, .kind = "k", .detail = "{}"
+                        };
 
                         cay_store_put_event(f.store, b, &e);
                 }
@@ -113,15 +115,32 @@ static void events_of(unsigned count)
 
 static void events_are_bounded_by_count_and_age(void **state)
 {
-        events_of(CAY_STORE_EVENTS_MAX + 2000);
-        assert_in_range(number("SELECT count(*) FROM events"), CAY_STORE_EVENTS_MAX,
+        events_of("one", CAY_STORE_EVENTS_MAX + 2000);
+        assert_in_range(number("SELECT count(*) FROM events"), CAY_STORE_EVENTS_MAX - 2000,
                         CAY_STORE_EVENTS_MAX + 256);
         assert_true(number("SELECT min(seq) FROM events") > 1);
         f.clock.now.boot_ms += CAY_STORE_EVENT_MS + 1;
-        events_of(300);
+        events_of("one", 300);
         assert_int_equal(number("SELECT count(*) FROM events"), 300);
         assert_int_equal(number("SELECT max(seq) FROM events"),
                          CAY_STORE_EVENTS_MAX + 2300); /* numbers never repeat */
+}
+
+static void events_of_others_stay(void **state)
+{
+        events_of("calm", 20);
+        events_of("loud", CAY_STORE_EVENTS_MAX + 3000);
+        assert_true(number("SELECT count(*) FROM events") <= CAY_STORE_EVENTS_MAX + 256);
+        assert_int_equal(number("SELECT count(*) FROM events WHERE owner = 'calm'"), 20);
+        assert_int_equal(number("SELECT max(seq) FROM events WHERE owner = 'loud'"),
+                         CAY_STORE_EVENTS_MAX + 3020); /* the newest of all are there */
+        /* How many there are is found again after a restart. */
+        close_store(&f);
+        must_open(&f);
+        events_of("third", 3000);
+        assert_true(number("SELECT count(*) FROM events") <= CAY_STORE_EVENTS_MAX + 256);
+        assert_int_equal(number("SELECT count(*) FROM events WHERE owner = 'calm'"), 20);
+        assert_int_equal(number("SELECT count(*) FROM events WHERE owner = 'third'"), 3000);
 }
 
 static void ended_execs_are_bounded(void **state)
@@ -151,6 +170,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(claims_are_bounded_and_fair, setup, teardown),
                 cmocka_unit_test_setup_teardown(many_small_owners_lose_the_oldest, setup, teardown),
                 cmocka_unit_test_setup_teardown(events_are_bounded_by_count_and_age, setup, teardown),
+                cmocka_unit_test_setup_teardown(events_of_others_stay, setup, teardown),
                 cmocka_unit_test_setup_teardown(ended_execs_are_bounded, setup, teardown),
         };
 
