@@ -17,7 +17,7 @@
 #define NOTE_QUEUE_MAX (1024u * 1024) /* a client that does not read gets no more of these, only its answer */
 #define LIST_TTL_MS 300000u
 
-static uint64_t wall_ms(const struct cay_mcp *m)
+uint64_t cay_mcp_now(const struct cay_mcp *m)
 {
         struct cay_clock_reading now;
 
@@ -35,13 +35,30 @@ static void release(struct cay_deferred *d)
         free(c);
 }
 
+static void link_to(struct cay_mcp_call *c, struct cay_mcp_party *p)
+{
+        c->party = p;
+        c->next = p->calls;
+        c->back = &p->calls;
+        if (c->next)
+                c->next->back = &c->next;
+        p->calls = c;
+}
+
+static void unlink_call(struct cay_mcp_call *c)
+{
+        *c->back = c->next;
+        if (c->next)
+                c->next->back = c->back;
+        c->party = NULL;
+}
+
 struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_link *link)
 {
         struct cay_mcp_call *c = calloc(1, sizeof(*c));
 
         if (!c)
                 return NULL;
-        c->party = p;
         c->mcp = p->mcp;
         c->caller = p->caller;
         c->rpc = *rpc;
@@ -50,15 +67,20 @@ struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *r
         c->level = c->is_modern ? CAY_MCP_SILENT : p->level;
         c->can_elicit = !c->is_modern && p->can_elicit;
         c->started_ms = cay_clock_ms();
-        c->started_wall_ms = wall_ms(c->mcp);
+        c->started_wall_ms = cay_mcp_now(c->mcp);
         c->link = link;
         link->call = c;
-        c->next = p->calls;
-        c->back = &p->calls;
-        if (c->next)
-                c->next->back = &c->next;
-        p->calls = c;
+        link_to(c, p);
         return c;
+}
+
+void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_party *p, struct cay_mcp_link *link)
+{
+        unlink_call(c);
+        link_to(c, p);
+        c->link->call = NULL;
+        c->link = link;
+        link->call = c;
 }
 
 /* Nobody is told of its asks from now on. */
@@ -69,10 +91,7 @@ static struct cay_mcp_link *finish(struct cay_mcp_call *c)
         c->is_over = true;
         if (link)
                 link->call = NULL;
-        *c->back = c->next;
-        if (c->next)
-                c->next->back = c->back;
-        c->party = NULL;
+        unlink_call(c);
         while (c->asked)
                 cay_mcp_asked_leave(c->asked);
         c->release.run = release;
@@ -144,7 +163,42 @@ void cay_mcp_result_drop(struct cay_mcp_result *r)
         cay_buf_done(&r->buf);
 }
 
-static void put_era(struct cay_json *j, enum cay_mcp_cache cache)
+static void put_info(struct cay_json *j)
+{
+        cay_json_key(j, "io.modelcontextprotocol/serverInfo");
+        cay_json_begin_object(j);
+        cay_json_key(j, "name");
+        cay_json_text(j, "cay");
+        cay_json_key(j, "version");
+        cay_json_text(j, CAY_VERSION);
+        cay_json_end_object(j);
+}
+
+static void put_id(struct cay_json *j, const char *id)
+{
+        cay_json_key(j, "io.modelcontextprotocol/subscriptionId");
+        cay_mcp_put_raw(j, id, strlen(id));
+}
+
+void cay_mcp_put_server_info(struct cay_json *j)
+{
+        cay_json_key(j, "_meta");
+        cay_json_begin_object(j);
+        put_info(j);
+        cay_json_end_object(j);
+}
+
+void cay_mcp_put_subscription(struct cay_json *j, const char *id)
+{
+        if (!id[0])
+                return;
+        cay_json_key(j, "_meta");
+        cay_json_begin_object(j);
+        put_id(j, id);
+        cay_json_end_object(j);
+}
+
+static void put_era(struct cay_json *j, const struct cay_mcp_call *c, enum cay_mcp_cache cache)
 {
         if (cache != CAY_MCP_UNCACHED) {
                 cay_json_key(j, "ttlMs");
@@ -154,13 +208,9 @@ static void put_era(struct cay_json *j, enum cay_mcp_cache cache)
         }
         cay_json_key(j, "_meta");
         cay_json_begin_object(j);
-        cay_json_key(j, "io.modelcontextprotocol/serverInfo");
-        cay_json_begin_object(j);
-        cay_json_key(j, "name");
-        cay_json_text(j, "cay");
-        cay_json_key(j, "version");
-        cay_json_text(j, CAY_VERSION);
-        cay_json_end_object(j);
+        put_info(j);
+        if (c->listens)
+                put_id(j, c->rpc.id);
         cay_json_end_object(j);
 }
 
@@ -188,7 +238,7 @@ void cay_mcp_result_send(struct cay_mcp_result *r, struct cay_mcp_call *c, enum 
         if (c->is_modern) {
                 cay_json_key(&r->j, "resultType");
                 cay_json_text(&r->j, c->asks_input ? "input_required" : "complete");
-                put_era(&r->j, c->asks_input ? CAY_MCP_UNCACHED : cache);
+                put_era(&r->j, c, c->asks_input ? CAY_MCP_UNCACHED : cache);
         }
         finish_result(r, c);
 }
@@ -259,21 +309,32 @@ void cay_mcp_put_elicit(struct cay_json *j, const char *message)
         cay_json_end_object(j);
 }
 
-void cay_mcp_call_elicit(struct cay_mcp_call *c, const char *message,
-                         void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result))
+void cay_mcp_call_request(struct cay_mcp_call *c, const char *method, const char *params,
+                          void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result))
 {
         cay_auto_buf struct cay_buf out = { 0 };
-        struct cay_json j;
 
         snprintf(c->question, sizeof(c->question), "%u", ++c->party->next_id);
         c->on_reply = on_reply;
         cay_buf_init(&out, 64 * 1024);
-        cay_buf_printf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"elicitation/create\",\"params\":",
-                       c->question);
-        cay_json_init(&j, &out);
-        cay_mcp_put_elicit(&j, message);
-        if (cay_json_end(&j) == 0 && cay_buf_putc(&out, '}') == 0)
+        if (cay_buf_printf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":%s}",
+                           c->question, method, params) == 0)
                 c->link->ops->note(c->link, cay_buf_data(&out), out.len);
+        else
+                cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory for a question");
+}
+
+void cay_mcp_call_elicit(struct cay_mcp_call *c, const char *message,
+                         void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result))
+{
+        cay_auto_buf struct cay_buf params = { 0 };
+        struct cay_json j;
+
+        cay_buf_init(&params, 60 * 1024);
+        cay_json_init(&j, &params);
+        cay_mcp_put_elicit(&j, message);
+        if (cay_json_end(&j) == 0)
+                cay_mcp_call_request(c, "elicitation/create", cay_buf_data(&params), on_reply);
         else
                 cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory for a question");
 }

@@ -39,6 +39,9 @@ struct cay_mcp_call {
         bool is_modern, is_over;
         enum cay_mcp_level level; /* of log messages for it */
         bool can_elicit;
+        bool can_task;               /* modern era: its client knows tasks */
+        bool is_task;                /* it belongs to one: nobody waits for its answer */
+        bool listens;                /* modern era: a subscription */
         struct cay_mcp_asked *asked; /* under way */
         uint64_t started_ms, started_wall_ms;
         struct cay_deferred release;
@@ -62,6 +65,10 @@ struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *r
 void cay_mcp_call_error(struct cay_mcp_call *c, int code, const char *data, const char *fmt, ...)
         CAY_PRINTF(4, 5);
 void cay_mcp_call_cancel(struct cay_mcp_call *c); /* fine when ended */
+/* From now on it is another party's, and its answer goes elsewhere. */
+void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_party *p, struct cay_mcp_link *link);
+/* Modern era, for what is about tasks: true: the client knows none, and the call was ended with that error. */
+bool cay_mcp_refuse_no_tasks(struct cay_mcp_call *c);
 
 /* A result in the making: an object is open. */
 struct cay_mcp_result {
@@ -80,6 +87,9 @@ void cay_mcp_call_done(struct cay_mcp_call *c);
 void cay_mcp_call_log(struct cay_mcp_call *c, enum cay_mcp_level level, const char *logger, const char *data,
                       size_t len); /* data: JSON */
 void cay_mcp_call_progress(struct cay_mcp_call *c, uint64_t progress, const char *message, size_t len);
+/* A request of ours to the client, in the legacy era; params: JSON. The answer comes to on_reply. */
+void cay_mcp_call_request(struct cay_mcp_call *c, const char *method, const char *params,
+                          void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result));
 /* Asks the person to approve; the answer comes to on_reply. Only with can_elicit, in the legacy era. */
 void cay_mcp_call_elicit(struct cay_mcp_call *c, const char *message,
                          void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result));
@@ -124,6 +134,9 @@ void cay_mcp_asked_leave(struct cay_mcp_asked *q); /* its client is gone: no don
 void cay_mcp_order(struct cay_mcp *mcp, const struct cay_caller *caller, const struct cay_op *op,
                    const char *json);
 
+/* _meta of results of the modern era, and of what a subscription is told (id "": none). */
+void cay_mcp_put_server_info(struct cay_json *j);
+void cay_mcp_put_subscription(struct cay_json *j, const char *id);
 /* JSON that is there already, as a value of j. */
 void cay_mcp_put_value(struct cay_json *j, const struct cay_json_value *v);
 void cay_mcp_put_raw(struct cay_json *j, const char *json, size_t len);

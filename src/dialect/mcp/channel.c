@@ -9,19 +9,21 @@
 #include <strings.h>
 
 #include "base/log.h"
-#include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/ear.h"
 #include "http/ws.h"
 
 #define PING_MS 25000u
 #define CHANNELS_MAX 1024u
 #define LAST_MS 1500u /* stock clients wait 2 s behind the end of their words */
 #define OUT_MAX (64u * 1024 * 1024)
+#define UNREAD_MAX (1024u * 1024)
 #define LINES "mcp-lines"
 #define NOT_TEXT 1003u /* RFC 6455 */
 
 struct cay_mcp_channel {
         struct cay_mcp_channel *next, **back;
         struct cay_mcp_party party;
+        struct cay_mcp_ear ear;
         struct cay_ws ws; /* with is_ws */
         struct cay_duplex_user user;
         struct cay_duplex *duplex; /* NULL: closed */
@@ -65,6 +67,7 @@ static void end(struct cay_mcp_channel *ch)
         *ch->back = ch->next;
         if (ch->next)
                 ch->next->back = ch->back;
+        cay_mcp_ear_close(&ch->ear);
         cay_mcp_party_end(&ch->party);
         ch->release.run = release;
         cay_loop_defer(ch->party.mcp->world->loop, &ch->release);
@@ -129,6 +132,15 @@ static size_t queued(struct cay_mcp_link *l)
         const struct cay_mcp_channel *ch = cay_container_of(l, struct link, link)->channel;
 
         return ch->is_ws ? ch->ws.out.len : ch->out.len;
+}
+
+/* Of changes; a client that does not read misses some. */
+static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
+{
+        struct cay_mcp_channel *ch = cay_container_of(e, struct cay_mcp_channel, ear);
+
+        if ((ch->is_ws ? ch->ws.out.len : ch->out.len) < UNREAD_MAX)
+                say(ch, json, len);
 }
 
 static const struct cay_mcp_link_ops link_ops = { .note = note, .answer = answer, .queued = queued };
@@ -320,6 +332,8 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
                 return;
         }
         cay_mcp_party_init(&ch->party, m, v, place);
+        ch->party.ear = &ch->ear;
+        ch->ear.tell = tell;
         cay_buf_init(&ch->in, CAY_MCP_MESSAGE_MAX + 1024 * 1024);
         cay_buf_init(&ch->out, OUT_MAX);
         if ((is_lines ? open_lines(ch, req) : open_ws(ch, req)) < 0) {
@@ -339,6 +353,7 @@ void cay_mcp_channel_stop(struct cay_mcp *m)
         for (struct cay_mcp_channel *ch = m->channels, *next; ch; ch = next) {
                 next = ch->next;
                 if (ch->is_ws) {
+                        cay_mcp_ear_close(&ch->ear);
                         cay_mcp_party_end(&ch->party);
                         cay_ws_close(&ch->ws, CAY_WS_GOING_AWAY, "the daemon stops");
                         continue;

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dialect/mcp/ear.h"
 #include "dialect/mcp/library.h"
-#include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/task.h"
 #include "dialect/mcp/tools.h"
 
 #define CALLS_MAX 64u /* of one party, at once */
@@ -45,19 +46,20 @@ bool cay_mcp_version_is_legacy(const char *version)
         return false;
 }
 
-/* What there is: the same for both eras. Nothing here changes while somebody listens, so nothing is notified. */
+/* What there is. Tools never change, hence nothing is told of their list. */
 static void put_server(struct cay_json *j, const struct cay_mcp_call *c)
 {
-        static const char *const abilities[] = { "tools", "resources", "prompts", "logging", "completions" };
+        static const char abilities[] =
+                "{\"tools\":{},\"resources\":{\"subscribe\":true,\"listChanged\":true},"
+                "\"prompts\":{\"listChanged\":true},\"logging\":{},\"completions\":{}";
+        static const char legacy[] =
+                ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}}";
+        static const char modern[] = ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
+        char text[sizeof(abilities) + sizeof(legacy) + sizeof(modern)];
 
+        snprintf(text, sizeof(text), "%s%s", abilities, c->is_modern ? modern : legacy);
         cay_json_key(j, "capabilities");
-        cay_json_begin_object(j);
-        for (unsigned i = 0; i < CAY_COUNT(abilities); i++) {
-                cay_json_key(j, abilities[i]);
-                cay_json_begin_object(j);
-                cay_json_end_object(j);
-        }
-        cay_json_end_object(j);
+        cay_mcp_put_raw(j, text, strlen(text));
         cay_json_key(j, "instructions");
         cay_json_text(j, c->party->sandbox[0] ? one_text : fleet_text);
 }
@@ -69,6 +71,28 @@ static bool declares_elicitation(const struct cay_json_value *capabilities)
         if (cay_json_value_type(e) != CAY_JSON_OBJECT)
                 return false;
         return cay_json_value_count(e) == 0 || cay_json_value_find(e, "form") != NULL;
+}
+
+static bool declares_tasks(const struct cay_json_value *capabilities)
+{
+        const struct cay_json_value *extensions = cay_json_value_find(capabilities, "extensions");
+
+        return cay_json_value_type(cay_json_value_find(extensions, "io.modelcontextprotocol/tasks")) ==
+               CAY_JSON_OBJECT;
+}
+
+/* From now on its party is told of changes. */
+static void begin_telling(struct cay_mcp_party *p)
+{
+        struct cay_mcp_ear *e = p->ear;
+
+        if (!e)
+                return;
+        e->mcp = p->mcp;
+        e->caller = p->caller;
+        memcpy(e->sandbox, p->sandbox, sizeof(e->sandbox));
+        e->wants_resources = e->wants_prompts = true;
+        cay_mcp_ear_open(e);
 }
 
 static void initialize(struct cay_mcp_call *c)
@@ -88,6 +112,7 @@ static void initialize(struct cay_mcp_call *c)
         snprintf(p->version, sizeof(p->version), "%s",
                  cay_mcp_version_is_legacy(version) ? version : CAY_MCP_LEGACY);
         p->can_elicit = declares_elicitation(cay_json_value_find(c->rpc.params, "capabilities"));
+        begin_telling(p);
         cay_mcp_result_begin(&r);
         cay_op_key_text(&r.j, "protocolVersion", p->version);
         put_server(&r.j, c);
@@ -142,6 +167,14 @@ static const struct method {
         { "prompts/list", LEGACY | MODERN, cay_mcp_prompts_list },
         { "prompts/get", LEGACY | MODERN, cay_mcp_prompts_get },
         { "completion/complete", LEGACY | MODERN, cay_mcp_complete },
+        { "resources/subscribe", LEGACY, cay_mcp_subscribe },
+        { "resources/unsubscribe", LEGACY, cay_mcp_unsubscribe },
+        { "subscriptions/listen", MODERN, cay_mcp_listen },
+        { "tasks/get", LEGACY | MODERN, cay_mcp_tasks_get },
+        { "tasks/list", LEGACY, cay_mcp_tasks_list },
+        { "tasks/result", LEGACY, cay_mcp_tasks_result },
+        { "tasks/cancel", LEGACY | MODERN, cay_mcp_tasks_cancel },
+        { "tasks/update", MODERN, cay_mcp_tasks_update },
 };
 
 /* What every request of the modern era carries. */
@@ -182,6 +215,7 @@ static int read_meta(struct cay_mcp_call *c)
         }
         c->has_bad_meta = false;
         c->can_elicit = declares_elicitation(capabilities);
+        c->can_task = declares_tasks(capabilities);
         return 0;
 }
 

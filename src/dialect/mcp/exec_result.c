@@ -12,7 +12,7 @@ static const char *text_of(const struct cay_mcp_exec *e, const char *key)
         return text ? text : "";
 }
 
-/* The op's advice names flags of the command line; models have arguments. */
+/* The op's advice names fields; models have tools and their arguments. */
 static const char *advise(const struct cay_mcp_exec *e, const char *cause)
 {
         static const struct {
@@ -32,10 +32,57 @@ static const char *advise(const struct cay_mcp_exec *e, const char *cause)
         return text_of(e, "advice");
 }
 
+static const char no_network[] =
+        "This sandbox has no network: nothing outside it can be reached, so nothing can be downloaded. Work "
+        "with "
+        "what is installed, or bring files in with write_file; trying again does not help.";
+
 static bool ended_badly(const char *cause)
 {
         return cause[0] && strcmp(cause, "exited") != 0 && strcmp(cause, "signalled") != 0 &&
                strcmp(cause, "killed") != 0;
+}
+
+/* A program that failed for want of a network says so in words of its own. */
+static bool speaks_of_network(const struct cay_mcp_text *t)
+{
+        static const char *const words[] = {
+                "Network is unreachable",
+                "Temporary failure in name resolution",
+                "Name or service not known",
+                "Could not resolve host",
+                "Failed to connect to",
+                "Failed to establish a new connection",
+                "ENOTFOUND",
+                "EAI_AGAIN",
+                "ENETUNREACH",
+                "bad address",
+        };
+
+        for (unsigned i = 0; i < CAY_COUNT(words); i++)
+                if (memmem(cay_buf_data(&t->tail), t->tail.len, words[i], strlen(words[i])) ||
+                    memmem(cay_buf_data(&t->head), t->head.len, words[i], strlen(words[i])))
+                        return true;
+        return false;
+}
+
+static bool wanted_network(const struct cay_mcp_exec *e)
+{
+        return e->ended && e->is_cut_off &&
+               (speaks_of_network(&e->out.streams[0]) || speaks_of_network(&e->out.streams[1]));
+}
+
+/* What was seen on the way and is not what it ended by. */
+static void put_hints(const struct cay_mcp_exec *e, struct cay_buf *out, const char *cause)
+{
+        const struct cay_json_value *hints = cay_json_value_find(cay_json_in_root(e->doc), "hints");
+
+        for (size_t i = 0; e->ended && i < cay_json_value_count(hints); i++) {
+                const char *hint = cay_json_value_text(cay_json_value_at(hints, i));
+
+                if (hint && strcmp(hint, cause) != 0)
+                        cay_buf_printf(out, "\n[on the way it met a limit: %s. %s]", hint, advise(e, hint));
+        }
 }
 
 static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const char *advice)
@@ -55,6 +102,9 @@ static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const 
                 cay_buf_printf(out, "[ended by %s]", text_of(e, "signal")[0] ? text_of(e, "signal") : cause);
         if (e->ended && strcmp(cause, "exited") != 0)
                 cay_buf_printf(out, "\n[%s: %s. %s]", cause, text_of(e, "cause_text"), advice);
+        else if (advice[0])
+                cay_buf_printf(out, "\n[%s]", advice);
+        put_hints(e, out, cause);
         if (e->out.has_gap)
                 cay_buf_printf(out, "\n[output was cut: exec_poll with offset %" PRIu64 " reads on there]",
                                e->out.gap);
@@ -152,7 +202,9 @@ void cay_mcp_exec_send(struct cay_mcp_exec *e)
         }
         skip_lost(e);
         cause = e->ended ? text_of(e, "cause") : "";
-        advice = e->ended && strcmp(cause, "exited") != 0 ? advise(e, cause) : "";
+        advice = e->ended && strcmp(cause, "exited") != 0 ? advise(e, cause)
+                 : wanted_network(e)                      ? no_network
+                                                          : "";
         cay_mcp_result_begin(&r);
         cay_json_key(&r.j, "content");
         cay_json_begin_array(&r.j);

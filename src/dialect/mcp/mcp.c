@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 
 #include "dialect/mcp/session.h"
+#include "dialect/mcp/task.h"
 
 #define SWEEP_MS 30000u
 
@@ -41,7 +43,10 @@ static bool read_sandbox(const char *path, struct cay_mcp_place *ret)
         path += len;
         if (strncmp(path, "/mcp", 4) == 0 && is_end(path + 4))
                 return true;
-        return strncmp(path, port, strlen(port)) == 0 && is_mcp_path(path + strlen(port));
+        if (strncmp(path, port, strlen(port)) != 0)
+                return false;
+        ret->is_health = strcmp(path + strlen(port), "/health") == 0;
+        return ret->is_health || is_mcp_path(path + strlen(port));
 }
 
 bool cay_mcp_find(const struct cay_http_request *req, const struct cay_visitor *v, struct cay_mcp_place *ret)
@@ -51,6 +56,7 @@ bool cay_mcp_find(const struct cay_http_request *req, const struct cay_visitor *
         *ret = (struct cay_mcp_place){ 0 };
         if (v->port.port) {
                 snprintf(ret->sandbox, sizeof(ret->sandbox), "%s", v->port.sandbox);
+                ret->is_health = strcmp(path, "/health") == 0;
                 return v->port.port == CAY_MCP_PORT;
         }
         return (strncmp(path, "/mcp", 4) == 0 && is_end(path + 4)) || read_sandbox(path, ret);
@@ -95,8 +101,7 @@ static void answer_options(struct cay_http_request *req, const struct cay_visito
 /* A sandbox that is not the visitor's is not there. */
 static bool is_there(struct cay_mcp *m, const struct cay_visitor *v, struct cay_mcp_place *place)
 {
-        const struct cay_op_call as = { .world = m->world, .caller = v->caller, .is_known = true };
-        struct cay_viewer viewer = cay_op_viewer(&as);
+        struct cay_viewer viewer = cay_mcp_viewer(&v->caller);
         struct cay_sandbox_view view;
         struct cay_error err = { 0 };
 
@@ -116,6 +121,14 @@ static bool is_json(const struct cay_http_request *req)
         size_t len = type ? strcspn(type, "; \t") : 0;
 
         return len == strlen("application/json") && strncasecmp(type, "application/json", len) == 0;
+}
+
+/* What callers of sandbox-mcp-server look at before they connect. */
+static void answer_health(struct cay_http_request *req)
+{
+        static const char body[] = "{\"status\":\"healthy\"}";
+
+        cay_http_response_send(req, 200, "application/json", body, strlen(body));
 }
 
 static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req)
@@ -193,6 +206,8 @@ void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struc
                 refuse_unknown(req, v);
         } else if (!is_there(m, v, &found)) {
                 cay_mcp_refuse(req, 404, CAY_RPC_NO_REQUEST, "there is no such sandbox");
+        } else if (found.is_health && req->method == CAY_HTTP_GET && !req->upgrade) {
+                answer_health(req);
         } else if (req->method == CAY_HTTP_GET && req->upgrade) {
                 cay_mcp_channel_open(m, req, v, &found);
         } else if (req->method == CAY_HTTP_POST && !is_json(req)) {
@@ -209,11 +224,23 @@ void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struc
 
 /* Life */
 
+bool cay_mcp_make_id(char ret[CAY_MCP_ID + 1])
+{
+        unsigned char bytes[CAY_MCP_ID / 2];
+
+        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+                return false;
+        for (unsigned i = 0; i < sizeof(bytes); i++)
+                snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+        return true;
+}
+
 static void on_sweep(struct cay_timer *t)
 {
         struct cay_mcp *m = cay_container_of(t, struct cay_mcp, sweep);
 
         cay_mcp_session_sweep(m);
+        cay_mcp_tasks_sweep(m);
         cay_timer_set(m->world->loop, t, SWEEP_MS, on_sweep);
 }
 
@@ -234,6 +261,8 @@ void cay_mcp_stop(struct cay_mcp *m)
 {
         m->is_stopping = true;
         cay_timer_clear(&m->sweep);
+        cay_mcp_ears_stop(m);
+        cay_mcp_tasks_stop(m);
         cay_mcp_channel_stop(m);
         while (m->sessions)
                 cay_mcp_session_end(m->sessions);

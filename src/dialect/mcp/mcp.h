@@ -19,6 +19,7 @@ struct cay_mcp;
 
 struct cay_mcp_place {                  /* what an address stands for */
         char sandbox[CAY_NAME_MAX + 1]; /* the only one there; "": all */
+        bool is_health;                 /* below a port: only whether it is there */
 };
 
 #define CAY_MCP_PORT 18765 /* of a sandbox, by host name or below /ports/: its MCP */

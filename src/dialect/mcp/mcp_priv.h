@@ -9,15 +9,22 @@
 #define CAY_MCP_MODERN "2026-07-28"
 #define CAY_MCP_LEGACY "2025-11-25"
 
+#define CAY_MCP_ID 32u /* of a session or a task: hexadecimal digits */
+
 struct cay_mcp_session;
 struct cay_mcp_channel;
+struct cay_mcp_ear;
+struct cay_mcp_task;
 
 struct cay_mcp {
         const struct cay_op_world *world;
         struct cay_mcp_session *sessions;
         unsigned session_count;
         struct cay_mcp_channel *channels;
-        struct cay_timer sweep;
+        struct cay_mcp_ear *ears;   /* who is told of changes */
+        struct cay_mcp_task *tasks; /* newest first */
+        struct cay_timer sweep, registry;
+        uint64_t registry_seen;
         bool is_stopping;
 };
 
@@ -37,3 +44,7 @@ void cay_mcp_refuse(struct cay_http_request *req, unsigned status, int code, con
 void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,
                           const struct cay_mcp_place *place);
 void cay_mcp_channel_stop(struct cay_mcp *m);
+
+struct cay_viewer cay_mcp_viewer(const struct cay_caller *caller); /* borrows the caller */
+uint64_t cay_mcp_now(const struct cay_mcp *m);                     /* by the wall */
+bool cay_mcp_make_id(char ret[CAY_MCP_ID + 1]);                    /* that nobody guesses */

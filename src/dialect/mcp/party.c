@@ -28,6 +28,12 @@ const char *cay_mcp_level_word(enum cay_mcp_level level)
         return level < CAY_COUNT(levels) ? levels[level] : "info";
 }
 
+struct cay_viewer cay_mcp_viewer(const struct cay_caller *caller)
+{
+        return (struct cay_viewer){ .owner = caller->owner,
+                                    .sees_all = cay_scope_has(caller->scopes, CAY_SCOPE_ADMIN) };
+}
+
 void cay_mcp_party_init(struct cay_mcp_party *p, struct cay_mcp *mcp, const struct cay_visitor *v,
                         const struct cay_mcp_place *place)
 {

@@ -23,6 +23,7 @@ enum cay_mcp_level { /* of log messages; the words are the protocol's */
 };
 
 struct cay_mcp_call;
+struct cay_mcp_ear;
 
 struct cay_mcp_made {
         struct cay_mcp_made *next;
@@ -38,7 +39,8 @@ struct cay_mcp_party {
         bool can_elicit;
         bool cleans; /* false: a lone request, what it makes lives by its own time-outs */
         bool is_over;
-        unsigned next_id; /* of requests that we send */
+        unsigned next_id;        /* of requests that we send */
+        struct cay_mcp_ear *ear; /* for changes, the owner's; NULL: nobody to tell */
         struct cay_mcp_call *calls;
         struct cay_mcp_made *made;
         unsigned made_count;

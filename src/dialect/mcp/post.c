@@ -163,10 +163,17 @@ static bool is_field(const struct cay_http_request *req, const char *name, const
 /* What Mcp-Name has to be; NULL: this method has none. */
 static const char *name_of(const struct cay_rpc *m)
 {
-        bool is_named = strcmp(m->method, "tools/call") == 0 || strcmp(m->method, "prompts/get") == 0;
-        const char *key = is_named ? "name" : strcmp(m->method, "resources/read") == 0 ? "uri" : NULL;
+        static const struct {
+                const char *method, *key;
+        } rows[] = {
+                { "tools/call", "name" },  { "prompts/get", "name" },    { "resources/read", "uri" },
+                { "tasks/get", "taskId" }, { "tasks/update", "taskId" }, { "tasks/cancel", "taskId" },
+        };
 
-        return key ? cay_json_value_text(cay_json_value_find(m->params, key)) : NULL;
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
+                if (strcmp(rows[i].method, m->method) == 0)
+                        return cay_json_value_text(cay_json_value_find(m->params, rows[i].key));
+        return NULL;
 }
 
 /* NULL: fine; else what does not agree. */

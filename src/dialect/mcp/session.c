@@ -2,27 +2,25 @@
 /* Sessions over HTTP. */
 #include "dialect/mcp/session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
 #define IDLE_MS (30u * 60 * 1000)
 #define OVER_MAX 8u
+#define UNHEARD_MAX (64u * 1024) /* of changes */
+#define UNREAD_MAX (1024u * 1024)
 #define OVER_MS (5u * 60 * 1000) /* how long an ended stream can be read again */
 
-static bool make_id(char ret[CAY_MCP_SESSION_ID + 1])
+/* On its own stream, of which a little is kept; a client that does not read misses some. */
+static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
 {
-        unsigned char bytes[CAY_MCP_SESSION_ID / 2];
+        struct cay_mcp_session *s = cay_container_of(e, struct cay_mcp_session, ear);
 
-        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-                return false;
-        for (unsigned i = 0; i < sizeof(bytes); i++)
-                snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-        return true;
+        if (!s->own.req || cay_mcp_stream_queued(&s->own) < UNREAD_MAX)
+                cay_mcp_stream_put(&s->own, json, len);
 }
 
 static bool is_idle(const struct cay_mcp_session *s)
@@ -50,12 +48,15 @@ struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_
 {
         struct cay_mcp_session *s = make_room(m) ? calloc(1, sizeof(*s)) : NULL;
 
-        if (!s || !make_id(s->id)) {
+        if (!s || !cay_mcp_make_id(s->id)) {
                 free(s);
                 return NULL;
         }
         cay_mcp_party_init(&s->party, m, v, place);
         cay_mcp_stream_init(&s->own, m->world->loop, 0, true);
+        s->own.bytes_max = UNHEARD_MAX;
+        s->ear.tell = tell;
+        s->party.ear = &s->ear;
         s->used_ms = cay_clock_ms();
         s->next = m->sessions;
         m->sessions = s;
@@ -99,6 +100,7 @@ void cay_mcp_session_end(struct cay_mcp_session *s)
         m->session_count--;
         cay_log_debug("a session of MCP ends", "owner=%s made=%u", s->party.caller.owner,
                       s->party.made_count);
+        cay_mcp_ear_close(&s->ear);
         cay_mcp_party_end(&s->party);
         cay_mcp_stream_done(&s->own);
         while (s->streams)

@@ -6,15 +6,14 @@
  */
 #pragma once
 
-#include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/ear.h"
 #include "dialect/mcp/stream.h"
-
-#define CAY_MCP_SESSION_ID 32u
 
 struct cay_mcp_session {
         struct cay_mcp_session *next;
         struct cay_mcp_party party;
-        char id[CAY_MCP_SESSION_ID + 1];
+        struct cay_mcp_ear ear;
+        char id[CAY_MCP_ID + 1];
         uint64_t used_ms;
         unsigned next_stream;
         struct cay_mcp_stream own;      /* number 0: for what belongs to no request */

@@ -23,7 +23,7 @@ struct cay_mcp_event {
 
 void cay_mcp_stream_init(struct cay_mcp_stream *s, struct cay_loop *loop, unsigned nr, bool has_ids)
 {
-        *s = (struct cay_mcp_stream){ .loop = loop, .nr = nr, .has_ids = has_ids };
+        *s = (struct cay_mcp_stream){ .loop = loop, .nr = nr, .has_ids = has_ids, .bytes_max = KEPT_MAX };
 }
 
 static struct cay_http_request *detach(struct cay_mcp_stream *s)
@@ -133,7 +133,7 @@ static void keep(struct cay_mcp_stream *s, const char *json, size_t len)
                 s->first = e;
         s->last = e;
         s->bytes += len;
-        while (s->bytes > KEPT_MAX && s->first != s->last) {
+        while (s->bytes > s->bytes_max && s->first != s->last) {
                 e = s->first;
                 s->first = e->next;
                 s->bytes -= e->len;

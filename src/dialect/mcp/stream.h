@@ -21,7 +21,7 @@ struct cay_mcp_stream {
         uint64_t over_ms;
         struct cay_http_request *req; /* attached; NULL: nobody listens */
         struct cay_mcp_event *first, *last;
-        size_t bytes;
+        size_t bytes, bytes_max; /* that are kept, to be told again */
         struct cay_timer alive;
         void (*on_lost)(struct cay_mcp_stream *s); /* its listener has left; may be NULL */
         void *user;

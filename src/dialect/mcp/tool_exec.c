@@ -12,9 +12,11 @@
 #include <string.h>
 
 #include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/task.h"
 #include "dialect/mcp/tool_exec.h"
 
 #define PATIENCE_MS 50000u /* stock clients give up after 60 s */
+#define TASK_MS 3000u      /* then a call becomes a task, for clients that know those */
 #define BEAT_MS 100u
 #define FRESH_MAX 2048u
 #define VIEW_MAX (512u * 1024)
@@ -91,7 +93,14 @@ static void on_patience(struct cay_timer *t)
         struct cay_mcp_exec *e = cay_container_of(t, struct cay_mcp_exec, patience);
 
         if (e->ended || e->call->is_over)
-                return;    /* it is on its way, or was ended by another timer of this round */
+                return; /* it is on its way, or was ended by another timer of this round */
+        if (e->is_long && cay_mcp_task_make(e->call))
+                return;
+        if (e->is_long) { /* no room for one: then as if there were none */
+                e->is_long = false;
+                cay_timer_set(e->call->mcp->world->loop, t, PATIENCE_MS, on_patience);
+                return;
+        }
         if (!e->exec[0]) { /* not even started: wait a little more for what to tell */
                 cay_timer_set(e->call->mcp->world->loop, t, BEAT_MS, on_patience);
                 return;
@@ -110,6 +119,16 @@ static void on_beat(struct cay_timer *t)
                 cay_mcp_call_progress(e->call, bytes, cay_buf_data(&e->fresh), e->fresh.len);
         e->told = bytes;
         cay_buf_clear(&e->fresh);
+}
+
+static bool has_no_network(const struct cay_mcp_exec *e)
+{
+        struct cay_viewer viewer = cay_mcp_viewer(&e->call->caller);
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+
+        return cay_service_get(e->call->mcp->world->service, &viewer, e->sandbox, &view, &err) == 0 &&
+               view.network == CAY_NETWORK_NONE;
 }
 
 static void keep_view(struct cay_mcp_exec *e, const struct cay_json_value *event)
@@ -159,6 +178,7 @@ static void on_event(struct cay_mcp_call *c, const char *kind, const struct cay_
 
         if (strcmp(kind, "started") == 0 || strcmp(kind, "exited") == 0) {
                 keep_view(e, event);
+                e->is_cut_off = e->is_cut_off || has_no_network(e);
                 e->ended = strcmp(kind, "exited") == 0;
         } else if (strcmp(kind, "error") == 0) {
                 snprintf(e->trouble, sizeof(e->trouble), "%s", message ? message : "");
@@ -239,6 +259,7 @@ static struct cay_mcp_exec *begin(struct cay_mcp_call *c)
 {
         struct cay_mcp_exec *e = c->state; /* there already when the person was asked in between */
         uint64_t wait_ms = cay_mcp_arg_u64(c, "wait_s", PATIENCE_MS / 1000) * 1000;
+        bool says_how_long = cay_mcp_arg(c, "wait_s") || cay_mcp_arg(c, "background");
 
         if (!e)
                 e = calloc(1, sizeof(*e));
@@ -256,8 +277,11 @@ static struct cay_mcp_exec *begin(struct cay_mcp_call *c)
                 c->on_cancel = on_cancel;
         }
         e->waits = wait_ms > 0 && !cay_mcp_arg_bool(c, "background", false);
+        if (c->is_task && !says_how_long)
+                return e; /* nobody's patience ends */
+        e->is_long = c->can_task && c->tool->flags & CAY_TOOL_LONG && !says_how_long && !c->is_task;
         if (e->waits)
-                cay_timer_set(c->mcp->world->loop, &e->patience, wait_ms, on_patience);
+                cay_timer_set(c->mcp->world->loop, &e->patience, e->is_long ? TASK_MS : wait_ms, on_patience);
         return e;
 }
 

@@ -25,7 +25,9 @@ struct cay_mcp_exec {
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
         char trouble[256];
         bool own, keep, has_images, waits, ended, on_host;
-        uint64_t told; /* bytes, by progress */
+        bool is_long;    /* it will become a task */
+        bool is_cut_off; /* its sandbox has no network */
+        uint64_t told;   /* bytes, by progress */
         struct cay_mcp_image images[CAY_MCP_IMAGES_MAX];
         unsigned image_count, image_at;
 };

@@ -211,6 +211,11 @@ static const struct cay_mcp_param port_params[] = {
         { .name = NULL },
 };
 
+static const struct cay_mcp_param intent_params[] = {
+        { "message", "message", "The chat message, with its code blocks.", NULL, true, "text prompt" },
+        { .name = NULL },
+};
+
 #define SANDBOX_PICKS                                                                                        \
         "sandbox_id name template status cause cause_text advice created_at expires_in_ms execs_running"
 
@@ -226,11 +231,13 @@ const struct cay_mcp_tool cay_mcp_tools[] = {
           "Starts a container from a template and runs code (or a command) in it. Returns stdout, stderr, "
           "exit_code and the container_id. Unless keep is true the container is removed when the code has "
           "ended. Without code and command it is started and stays for container_exec.",
-          "code_run", CAY_TOOL_FLEET, start_params, cay_mcp_run_start, NULL },
+          "code_run", CAY_TOOL_FLEET | CAY_TOOL_LONG, start_params, cay_mcp_run_start, NULL,
+          &cay_mcp_start_shape },
         { "container_exec", "Run in a container",
           "Runs a shell line in a container that container_start left running. The same as run_command with "
           "its container_id as sandbox_id.",
-          "exec_run", CAY_TOOL_FLEET | CAY_TOOL_IN_SANDBOX, command_params, cay_mcp_run_command, NULL },
+          "exec_run", CAY_TOOL_FLEET | CAY_TOOL_IN_SANDBOX | CAY_TOOL_LONG, command_params,
+          cay_mcp_run_command, NULL, &cay_mcp_container_exec_shape },
         { "container_stop", "Remove a container",
           "Stops a container and removes it with all that is in it. Cannot be undone.", "sandbox_destroy",
           CAY_TOOL_FLEET | CAY_TOOL_IN_SANDBOX | CAY_TOOL_DESTROYS | CAY_TOOL_REPEATS, no_params,
@@ -239,18 +246,21 @@ const struct cay_mcp_tool cay_mcp_tools[] = {
           "Runs a program text and returns stdout, stderr and exit_code; images that it saves into the "
           "workspace (png, jpeg, gif, webp) come back as images. A program that ran and failed has an "
           "exit_code other than 0: that is no tool error.",
-          "code_run", CAY_TOOL_IN_SANDBOX | CAY_TOOL_MAY_MAKE, code_params, cay_mcp_run_code, NULL },
+          "code_run", CAY_TOOL_IN_SANDBOX | CAY_TOOL_MAY_MAKE | CAY_TOOL_LONG, code_params, cay_mcp_run_code,
+          NULL, &cay_mcp_exec_shape },
         { "run_command", "Run a command",
           "Runs a shell line in a sandbox and returns stdout, stderr and exit_code. Long output is cut in "
           "the "
           "middle; next_offset says where exec_poll can read on. What takes longer than wait_s goes on in "
           "the "
           "background and comes back as exec_id.",
-          "exec_run", CAY_TOOL_IN_SANDBOX | CAY_TOOL_MAY_MAKE, command_params, cay_mcp_run_command, NULL },
+          "exec_run", CAY_TOOL_IN_SANDBOX | CAY_TOOL_MAY_MAKE | CAY_TOOL_LONG, command_params,
+          cay_mcp_run_command, NULL, &cay_mcp_exec_shape },
         { "exec_poll", "Wait for a command",
           "Waits for a command that is still running, or reads more of the output of one that ended: from "
           "offset on. Returns its new output, its state, and next_offset.",
-          "exec_attach", CAY_TOOL_IN_SANDBOX | CAY_TOOL_READS, poll_params, cay_mcp_run_poll, NULL },
+          "exec_attach", CAY_TOOL_IN_SANDBOX | CAY_TOOL_READS, poll_params, cay_mcp_run_poll, NULL,
+          &cay_mcp_exec_shape },
         { "exec_input", "Type into a command",
           "Gives text to the standard input of a command that runs in the background.", "exec_input",
           CAY_TOOL_IN_SANDBOX, input_params, cay_mcp_run_input, NULL },
@@ -261,7 +271,8 @@ const struct cay_mcp_tool cay_mcp_tools[] = {
           "Reads a file of a sandbox: text as text, images as images, other bytes as base64. A long file "
           "comes "
           "in pieces: next_offset says where to read on.",
-          "file_read", CAY_TOOL_IN_SANDBOX | CAY_TOOL_READS, read_params, cay_mcp_run_read, NULL },
+          "file_read", CAY_TOOL_IN_SANDBOX | CAY_TOOL_READS, read_params, cay_mcp_run_read, NULL,
+          &cay_mcp_read_shape },
         { "write_file", "Write a file",
           "Writes a file in a sandbox; it is replaced if it is there, and missing folders above it are made.",
           "file_write", CAY_TOOL_IN_SANDBOX | CAY_TOOL_DESTROYS | CAY_TOOL_REPEATS, write_params,
@@ -281,6 +292,11 @@ const struct cay_mcp_tool cay_mcp_tools[] = {
           "Makes a link that a person's browser can open to reach a server in the sandbox (web page, app). "
           "Start the server first, with run_command and background.",
           "port_link", CAY_TOOL_IN_SANDBOX, port_params, cay_mcp_run_simple, NULL },
+        { "intent_detect", "What a message asks for",
+          "Says whether a chat message asks for its code to be run, in which template, and why. Runs "
+          "nothing.",
+          "intent_detect", CAY_TOOL_READS | CAY_TOOL_FLEET, intent_params, cay_mcp_run_simple,
+          "decision execute confidence reason obstacle code text language template name needs_confirm" },
         { "sandbox_create", "Make a sandbox",
           "Makes a sandbox: an isolated place with its own files and processes. Returns its sandbox_id, "
           "which "

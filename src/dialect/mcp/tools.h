@@ -15,7 +15,10 @@ enum {
         CAY_TOOL_FLEET = 8,       /* not where there is one sandbox alone */
         CAY_TOOL_IN_SANDBOX = 16, /* works in one: has sandbox_id, unless the address names it */
         CAY_TOOL_MAY_MAKE = 32,   /* with that, sandbox_id may be left out: one is made for this */
+        CAY_TOOL_LONG = 64,       /* may take long: can be a task */
 };
+
+struct cay_answer_shape;
 
 struct cay_mcp_param {
         const char *name;  /* NULL ends the list */
@@ -33,6 +36,8 @@ struct cay_mcp_tool {
         const struct cay_mcp_param *params;
         void (*run)(struct cay_mcp_call *c);
         const char *picks; /* members of the op's answer that are told, separated by blanks; NULL: all */
+        const struct cay_answer_shape
+                *shape; /* of its results, where they are not the op's; NULL: they are */
 };
 
 extern const struct cay_mcp_tool cay_mcp_tools[];
@@ -62,6 +67,9 @@ void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_asked 
 /* With an error that a confirmation lifts: asks for it the way the client knows (then the tool is run again, with c->confirm). */
 bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_asked *q);
 
+void cay_mcp_tool_decline(struct cay_mcp_call *c);
+bool cay_mcp_is_approved(const struct cay_json_value *answer); /* to a question of cay_mcp_tool_confirm's */
+
 /* tool_simple.c: one op, one answer. */
 void cay_mcp_run_simple(struct cay_mcp_call *c);
 void cay_mcp_run_create(struct cay_mcp_call *c);
@@ -80,5 +88,10 @@ void cay_mcp_run_edit(struct cay_mcp_call *c);
 /* schema.c: the JSON Schema of a tool's arguments, an object. */
 void cay_mcp_put_schema(struct cay_json *j, const struct cay_mcp_tool *t, bool has_sandbox);
 const char *cay_mcp_sandbox_param(const struct cay_mcp_tool *t); /* how it names its sandbox */
+/* out_schema.c: the member outputSchema, for tools whose results have a table; and shapes that are no op's. */
+void cay_mcp_put_out_schema(struct cay_json *j, const struct cay_mcp_tool *t);
+extern const struct cay_answer_shape cay_mcp_exec_shape, cay_mcp_container_exec_shape, cay_mcp_start_shape,
+        cay_mcp_read_shape;
+bool cay_mcp_is_word_of(const char *words, const char *name); /* words: separated by blanks; NULL: none */
 /* The type of the image in these bytes ("image/png"); NULL: none that clients show. */
 const char *cay_mcp_image_type(const void *bytes, size_t len);

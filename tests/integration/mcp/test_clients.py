@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other people's MCP clients against a daemon: the stock client over its transports, the inspector's command line, the conformance
 tool. test_clients.py [NAME…] runs some. Without npm or its packages: 77, skipped."""
+import base64
+import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,12 +20,51 @@ sys.path.insert(0, os.path.join(HERE, "..", "serve"))
 from daemon import BUILD, CAY, Daemon, wait_for  # noqa: E402
 
 CLIENTS = os.path.join(BUILD, "npm", "mcp")  # where scripts/bootstrap puts them
+CONFORMANCE = os.path.join(CLIENTS, "node_modules", "@modelcontextprotocol", "conformance")
 NODE_S = 240
+AT_ONCE = 4
 
-# Scenarios of the conformance tool that need no canned tools: all of them hold for any server. The others name tools, resources and
-# prompts of a fixture.
-CONFORMANCE = ["server-initialize", "ping", "logging-set-level", "tools-list", "resources-list", "prompts-list", "completion-complete",
-               "dns-rebinding-protection", "server-sse-multiple-streams"]
+# Scenarios of the conformance tool that want canned tools, for what no tool of ours does: audio, embedded resources, sampling, roots,
+# questions of a given name. They run on a daemon with fixtures; all others on one without.
+CANNED = {
+    "2025-11-25": ["tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-sampling",
+                   "elicitation-sep1034-defaults", "elicitation-sep1330-enums", "prompts-get-embedded-resource",
+                   "prompts-get-with-image"],
+    "2026-07-28": ["server-stateless", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content",
+                   "prompts-get-embedded-resource", "prompts-get-with-image", "input-required-result-basic-elicitation",
+                   "input-required-result-basic-sampling", "input-required-result-basic-list-roots",
+                   "input-required-result-multiple-input-requests", "input-required-result-multi-round",
+                   "input-required-result-non-tool-request", "input-required-result-capability-check",
+                   "input-required-result-ignore-extra-params"],
+}
+# Of the tasks extension, which is no part of what a revision requires: those that need no questions inside a task.
+TASKS = ["tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal",
+         "tasks-request-headers", "tasks-required-task-error"]
+
+# Run besides: they count for no revision, and hold with no fixture.
+MORE = {"2025-11-25": ["server-session-lifecycle"], "2026-07-28": ["http-header-validation"]}
+
+# What the tool asks for by a name of its own becomes a call of a real tool, resource or prompt. Answers are as the daemon gives them.
+ASK_FIRST = ("sandbox_create", {"template": "careful"})
+TOOLS = {
+    "test_simple_text": ("run_command", {"command": "echo simple text"}),
+    "test_image_content": ("read_file", {"sandbox_id": "conformance", "path": "/tmp/image.png"}),
+    "test_tool_with_logging": ("run_command", {"command": "for i in 1 2 3; do echo $i; sleep 0.2; done"}),
+    "test_tool_with_progress": ("run_command", {"command": "for i in 1 2 3 4; do echo $i; sleep 0.2; done"}),
+    "test_logging_tool": ("run_command", {"command": "echo logged", "sandbox_id": "conformance"}),
+    "test_error_handling": ("run_command", {"command": "true", "sandbox_id": "nosuch"}),
+    "test_elicitation": ASK_FIRST,
+    "test_streaming_elicitation": ASK_FIRST,
+    "test_input_required_result_elicitation": ASK_FIRST,
+    "test_input_required_result_request_state": ASK_FIRST,
+    "test_input_required_result_tampered_state": ASK_FIRST,
+}
+RESOURCES = {
+    "test://static-text": "sandbox://conformance/files/tmp/123",
+    "test://static-binary": "sandbox://conformance/files/tmp/image.png",
+    "test://template/123/data": "sandbox://conformance/files/tmp/123",
+}
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
 def fetch():
@@ -86,11 +128,29 @@ def test_inspector(d):
     assert any(t["name"] == "run_code" for t in r["tools"])
 
 
-class Proxy:
-    """A port before the daemon's that adds the token to every request: the conformance tool has no way to give one."""
+def translate(message, is_canned):
+    """A request of the conformance tool with the names of what is there; the name that its head has to carry, or None."""
+    params = message.get("params", {}) if isinstance(message, dict) else {}
+    if message.get("method") == "tools/call" and params.get("name") in TOOLS:
+        if is_canned and params["name"] == "test_input_required_result_elicitation":
+            return None
+        params["name"], params["arguments"] = TOOLS[params["name"]]
+        return params["name"]
+    if message.get("method") == "resources/read" and params.get("uri") in RESOURCES:
+        params["uri"] = RESOURCES[params["uri"]]
+        return params["uri"]
+    if message.get("method") == "prompts/get" and params.get("name") in ("test_simple_prompt", "test_prompt_with_arguments"):
+        params["name"] = "sandbox_guide"
+        params["arguments"] = {"task": " ".join(params.get("arguments", {}).values())}
+        return params["name"]
+    return None
 
-    def __init__(self, d):
-        self.d = d
+
+class Proxy:
+    """A port before the daemon's that adds the token to every request, which the conformance tool has no way to give, and translates."""
+
+    def __init__(self, d, is_canned):
+        self.d, self.is_canned = d, is_canned
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -99,56 +159,129 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.d.port))
-                threading.Thread(target=self.pump, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self.pump, args=(server, client, False), daemon=True).start()
+                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
 
-    def pump(self, source, sink, is_request):
+    def serve(self, client):
+        """One request; the answer ends with the connection."""
+        with contextlib.suppress(OSError), client, client.makefile("rb") as source:
+            lines = list(iter(lambda: source.readline().rstrip(b"\r\n"), b""))
+            if not lines:
+                return
+            fields = [line.split(b":", 1) for line in lines[1:]]
+            length = next((int(v) for k, v in fields if k.lower() == b"content-length"), 0)
+            body = source.read(length)
+            name = None
+            if body.startswith(b"{"):
+                message = json.loads(body)
+                name = translate(message, self.is_canned)
+                body = json.dumps(message).encode()
+            kept = [k + b":" + v for k, v in fields if k.lower() not in (b"connection", b"content-length", b"mcp-name") or
+                    (k.lower() == b"mcp-name" and not name)]
+            if name and any(k.lower() == b"mcp-name" for k, _ in fields):
+                kept.append(b"Mcp-Name: " + name.encode())
+            head = [lines[0], *kept, b"Authorization: Bearer " + self.d.token.encode(), b"Connection: close",
+                    b"Content-Length: %d" % len(body), b"", b""]
+            with socket.create_connection(("127.0.0.1", self.d.port)) as server:
+                server.sendall(b"\r\n".join(head) + body)
+                threading.Thread(target=self.watch, args=(client, server), daemon=True).start()
+                while piece := server.recv(65536):
+                    client.sendall(piece)
+
+    def watch(self, client, server):
+        """The client's leaving is told."""
         with contextlib.suppress(OSError):
-            while piece := source.recv(65536):
-                if is_request:
-                    piece = piece.replace(b" HTTP/1.1\r\n", b" HTTP/1.1\r\nAuthorization: Bearer " + self.d.token.encode() + b"\r\n", 1)
-                sink.sendall(piece)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+            while client.recv(65536):
+                pass
+            server.shutdown(socket.SHUT_RDWR)
 
     def close(self):
         self.listener.close()
 
 
-def test_conformance(d):
-    program = os.path.join(CLIENTS, "node_modules", "@modelcontextprotocol", "conformance")
-    with open(os.path.join(program, "package.json"), encoding="utf-8") as f:
-        main_file = os.path.join(program, next(v for k, v in json.load(f)["bin"].items()))
-    proxy = Proxy(d)
+def required(program, revision):
+    """The scenarios that the tool says a revision requires of a server."""
+    with open(os.path.join(program, "requirements", revision + ".yaml"), encoding="utf-8") as f:
+        block = re.search(r"^server:\n((?:  - \S+\n)+)", f.read(), re.M)[1]
+    return re.findall(r"- (\S+)", block)
+
+
+def conformance(d, is_canned, wanted):
+    """Scenarios [(revision or None, name)], several at once. Each has to pass, and to check something."""
+    with open(os.path.join(CONFORMANCE, "package.json"), encoding="utf-8") as f:
+        main_file = os.path.join(CONFORMANCE, next(v for k, v in json.load(f)["bin"].items()))
+    proxy = Proxy(d, is_canned)
+
+    def run(row):
+        revision, name = row
+        done = node(d, "--import", "./old_node.mjs", main_file, "server", "--url", f"http://127.0.0.1:{proxy.port}/mcp",
+                    "--scenario", name, *(["--spec-version", revision] if revision else []))
+        passed = re.search(r"Passed: ([0-9]+)/([0-9]+), 0 failed", done.stdout)
+        ok = done.returncode == 0 and passed and int(passed[1]) > 0
+        return None if ok else (row, (done.stdout + done.stderr)[-3000:])
+
     try:
-        for scenario in CONFORMANCE:
-            done = node(d, "--import", "./old_node.mjs", main_file, "server", "--url", f"http://127.0.0.1:{proxy.port}/mcp",
-                        "--scenario", scenario)
-            assert done.returncode == 0, (scenario, (done.stdout + done.stderr)[-3000:])
-            print(f"ok conformance {scenario}", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            bad = [b for b in pool.map(run, wanted) if b]
     finally:
         proxy.close()
+    assert not bad, bad
+    print(f"ok {len(wanted)} scenarios", flush=True)
 
 
-TESTS = [test_stdio, test_http, test_ws, test_inspector, test_conformance]
+def prepare(d):
+    d.must(201, "POST", "/api/sandboxes", {"name": "conformance"})
+    for name, content in (("123", b"data of 123"), ("image.png", PNG)):
+        d.must(200, "PUT", f"/api/sandboxes/conformance/files?path=/tmp/{name}", content)
+
+
+def test_conformance(d):
+    """What two revisions require, with no fixture in the daemon."""
+    wanted = []
+    for revision, canned in CANNED.items():
+        all_ = required(CONFORMANCE, revision)
+        assert set(canned) <= set(all_) and len(all_) >= 30, all_
+        wanted += [(revision, s) for s in all_ + MORE[revision] if s not in canned]
+    assert len(wanted) > sum(len(c) for c in CANNED.values()), "most of them hold without fixtures"
+    prepare(d)
+    try:
+        conformance(d, False, wanted)
+    finally:
+        d.must(200, "DELETE", "/api/sandboxes/conformance")
+
+
+def test_canned(d):
+    """Scenarios that want canned tools, on a daemon that has them."""
+    del d
+    with daemon(env={"CAY_TEST_MCP_FIXTURES": "1"}) as d:
+        prepare(d)
+        conformance(d, True, [(r, s) for r, all_ in CANNED.items() for s in all_] + [(None, s) for s in TASKS])
+        d.must(200, "DELETE", "/api/sandboxes/conformance")
+
+
+TESTS = [test_stdio, test_http, test_ws, test_inspector, test_conformance, test_canned]
+REGISTRY = "containers:\n  careful:\n    description: asks first\n    host: true\n    security:\n      needs_confirm: true\n"
+
+
+@contextlib.contextmanager
+def daemon(env=None):
+    folder = tempfile.mkdtemp(prefix="cay-mcp-registry-")
+    os.chmod(folder, 0o755)
+    try:
+        with open(os.path.join(folder, "registry.yaml"), "w", encoding="utf-8") as f:
+            f.write(REGISTRY)
+        with Daemon("--registry", os.path.join(folder, "registry.yaml"), "--rate-limit", "100000", env=env) as d:
+            yield d
+    finally:
+        shutil.rmtree(folder)
 
 
 def main():
     fetch()
     chosen = [t for t in TESTS if not sys.argv[1:] or t.__name__[5:] in sys.argv[1:]]
-    folder = tempfile.mkdtemp(prefix="cay-mcp-registry-")
-    os.chmod(folder, 0o755)
-    try:
-        with open(os.path.join(folder, "registry.yaml"), "w", encoding="utf-8") as f:
-            f.write("containers:\n  careful:\n    description: asks first\n    host: true\n    security:\n      needs_confirm: true\n")
-        with Daemon("--registry", os.path.join(folder, "registry.yaml"), "--rate-limit", "100000") as d:
-            for t in chosen:
-                t(d)
-                print(f"ok {t.__name__}", flush=True)
-    finally:
-        shutil.rmtree(folder)
+    with daemon() as d:
+        for t in chosen:
+            t(d)
+            print(f"ok {t.__name__}", flush=True)
 
 
 main()

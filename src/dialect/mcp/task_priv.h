@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What task.c (what tasks are) and task_methods.c (what is asked of them) share. */
+#pragma once
+
+#include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/task.h"
+
+#define CAY_MCP_TASK_POLL_MS 1000u
+
+enum cay_mcp_task_status { CAY_TASK_WORKING, CAY_TASK_COMPLETED, CAY_TASK_FAILED, CAY_TASK_CANCELLED };
+
+struct cay_mcp_waiter { /* a tasks/result; its call's state */
+        struct cay_mcp_waiter *next;
+        struct cay_mcp_call *call;
+        struct cay_mcp_task *task; /* NULL: was told */
+};
+
+struct cay_mcp_task {
+        struct cay_mcp_task *next;
+        struct cay_mcp *mcp;
+        struct cay_mcp_party party; /* of its call alone */
+        struct cay_mcp_link link;   /* link.call NULL: it has ended */
+        char id[CAY_MCP_ID + 1];
+        bool is_modern;
+        enum cay_mcp_task_status status;
+        uint64_t created_ms, created_wall_ms, changed_wall_ms, ttl_ms;
+        struct cay_buf outcome; /* JSON; empty: none */
+        bool is_error;          /* of JSON-RPC */
+        struct cay_mcp_waiter *waiters;
+};
+
+void cay_mcp_task_put_head(const struct cay_mcp_task *t, struct cay_json *j);
+void cay_mcp_task_wake(struct cay_mcp_task *t); /* it has ended: whoever waits is told */
