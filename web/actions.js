@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done to a sandbox, as data: when, how it is asked, what it calls. Both views make their buttons from this.
-import { h, iconButton } from './dom.js';
+import { h, button, iconButton } from './dom.js';
 import { call, path, post } from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import { live } from './live.js';
-import { title } from './format.js';
-
-const alive = (b) => ['ready', 'busy', 'paused'].includes(b.status);
+import { isAlive, title } from './format.js';
 
 export const ACTIONS = [
   { verb: 'start', label: 'Start', icon: 'play', when: (b) => ['stopped', 'error'].includes(b.status), said: 'started' },
   { verb: 'pause', label: 'Pause', icon: 'pause', when: (b) => ['ready', 'busy'].includes(b.status), said: 'paused',
     undo: 'resume' },
   { verb: 'resume', label: 'Resume', icon: 'play', when: (b) => b.status === 'paused', said: 'goes on' },
-  { verb: 'stop', label: 'Stop', icon: 'stop', when: alive, said: 'stopped', undo: 'start',
+  { verb: 'stop', label: 'Stop', icon: 'stop', when: isAlive, said: 'stopped', undo: 'start',
     ask: (b) => ({ title: `Stop ${title(b)}?`, text: `Every command in it ends${b.execs_running ? ` (${b.execs_running} running now)` : ''}. Start goes on with it.`, yes: 'Stop it', danger: true }) },
-  { verb: 'extend', label: 'Extend its life', icon: 'clock', when: alive, said: 'has a new life time',
+  { verb: 'extend', label: 'Extend its life', short: 'Extend', icon: 'clock', when: isAlive, said: 'has a new life time',
     ask: (b) => ({ title: `How long should ${title(b)} live?`, text: 'Counted from now. 0: until it is destroyed.', yes: 'Extend',
       fields: [h('label', { for: 'timeout' }, 'Time (90s, 30m, 2h)'), h('input', { id: 'timeout', name: 'timeout', value: '1h', required: true, autofocus: true, pattern: '[0-9.]+[smhd]?' })] }) },
   { verb: 'destroy', label: 'Destroy', icon: 'trash', class: 'danger', when: () => true, said: 'is gone',
@@ -44,11 +42,12 @@ export async function run(action, box) {
   return true;
 }
 
-/** Buttons for every action; setState() hides those that make no sense now. */
-export function actionButtons(find, done) {
+/** Buttons for every action, as pictures or with their names; setState() hides those that make no sense now. */
+export function actionButtons(find, { done, named = false } = {}) {
   const bar = h('div', { class: 'actions', role: 'group', 'aria-label': 'Actions' });
   const made = ACTIONS.map((a) => {
-    const el = iconButton(a.label, a.icon, { class: a.class, 'data-verb': a.verb, onclick: async () => { if (await run(a, find())) done?.(a.verb); } });
+    const props = { class: a.class, 'data-verb': a.verb, onclick: async () => { if (await run(a, find())) done?.(a.verb); } };
+    const el = named ? button(a.short || a.label, { 'aria-label': a.label, title: a.label, ...props }, a.icon) : iconButton(a.label, a.icon, props);
     bar.append(el);
     return [a, el];
   });

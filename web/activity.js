@@ -4,6 +4,7 @@ import { h, button, iconButton } from './dom.js';
 import * as api from './api.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
+import { SHELL } from './terminal.js';
 import * as format from './format.js';
 
 const SHOWN_MAX = 64 * 1024; // characters of one command's output
@@ -13,6 +14,12 @@ function verdict(x) {
   if (x.status !== 'ended') return h('span', { class: 'state busy' }, 'running');
   const good = x.exit_code === 0;
   return h('span', { class: `state ${good ? 'ready' : 'error'}` }, x.exit_code !== null ? `exit ${x.exit_code}` : x.signal || x.cause || 'ended');
+}
+
+/** The page's own terminals by what they are. */
+function sayCommand(x) {
+  const text = format.command(x.command);
+  return text === SHELL ? 'a shell in a terminal' : text;
 }
 
 class Activity extends HTMLElement {
@@ -54,7 +61,7 @@ class Activity extends HTMLElement {
   #exec(x, shown) {
     const out = shown || h('pre', { class: 'output', tabindex: 0, 'aria-label': 'Output' });
     const details = h('details', { 'data-id': x.exec_id, open: Boolean(shown), ontoggle: () => { if (details.open && !out.dataset.read) this.#output(x, out); } },
-      h('summary', {}, verdict(x), h('code', {}, format.command(x.command)), h('span', { class: 'quiet num' }, x.status === 'ended' ? format.span(x.duration_ms) : format.age(x.started_at))),
+      h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), h('span', { class: 'quiet num' }, x.status === 'ended' ? format.span(x.duration_ms) : format.age(x.started_at))),
       x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
       h('p', { class: 'quiet' }, `${format.clock(x.started_at)} · processor ${format.span(x.cpu_us / 1000)} · output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}${x.tty ? ' · terminal' : ''}`,
         x.status !== 'ended' && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),

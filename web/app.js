@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of the page: who is signed in, where in the page one is (all of it in the address, behind '#/'), and that view.
-import { h, button } from './dom.js';
+import { h, button, icon, iconButton } from './dom.js';
 import * as api from './api.js';
-import { fail } from './dialogs.js';
+import { ask, fail } from './dialogs.js';
 import { live } from './live.js';
 import './view_sign_in.js';
 import './view_sandboxes.js';
@@ -12,12 +12,22 @@ import './view_templates.js';
 import './view_metrics.js';
 
 const VIEWS = {
-  sandboxes: { element: 'cay-sandboxes', label: 'Sandboxes', key: 's' },
-  try: { element: 'cay-try', label: 'Try it', key: 't' },
-  templates: { element: 'cay-templates', label: 'Templates', key: 'e' },
-  metrics: { element: 'cay-metrics', label: 'Metrics', key: 'm' },
+  sandboxes: { element: 'cay-sandboxes', label: 'Sandboxes', key: 's', icon: 'box' },
+  try: { element: 'cay-try', label: 'Try it', key: 't', icon: 'chat' },
+  templates: { element: 'cay-templates', label: 'Templates', key: 'e', icon: 'layers' },
+  metrics: { element: 'cay-metrics', label: 'Metrics', key: 'm', icon: 'chart' },
   sandbox: { element: 'cay-sandbox' },
 };
+
+const KEYS = [
+  ...Object.values(VIEWS).filter((v) => v.key).map((v) => [['g', v.key], `to ${v.label}`]),
+  [['/'], 'to the filter'], [['n'], 'a new sandbox'], [['←', '→'], 'from pane to pane, on a sandbox’s tabs'], [['Shift', 'F6'], 'out of the terminal'],
+  [['Ctrl', 'Enter'], 'sends a message in Try it'], [['?'], 'this'],
+];
+
+function showKeys() {
+  return ask({ title: 'Keys', yes: 'Close', no: '', fields: [h('dl', { class: 'keys' }, KEYS.flatMap(([keys, text]) => [h('dt', {}, keys.flatMap((k) => [h('kbd', {}, k), ' '])), h('dd', {}, text)]))] });
+}
 
 /** '#/sandbox/ID?pane=files' -> {view, id, query} */
 export function place() {
@@ -104,14 +114,15 @@ class App extends HTMLElement {
     this.banner = h('p', { class: 'banner', role: 'status', hidden: true }, 'The daemon does not answer. Trying again…');
     this.nav = h('nav', { 'aria-label': 'Views' }, Object.entries(VIEWS).filter(([, v]) => v.label).map(([name, v]) => h('a', {
       href: `#/${name}`, 'data-view': name, 'aria-keyshortcuts': `g ${v.key}`, title: `${v.label} (g, then ${v.key})`,
-    }, v.label)));
+    }, icon(v.icon), v.label)));
     this.replaceChildren(
       h('header', {},
         h('a', { class: 'brand', href: '#/sandboxes', 'aria-label': 'Cay, to the sandboxes' }, h('img', { src: '/favicon.svg', alt: '', width: 24, height: 24 }), 'Cay'),
         this.nav,
         h('div', { class: 'who' },
           h('span', { class: 'quiet', id: 'who', title: `Signed in by ${this.#who.door}` }, `${this.#who.owner} · ${this.#who.scope}`),
-          button('Sign out', { id: 'sign-out', onclick: () => this.#signOut() }))),
+          iconButton('Keys', 'keyboard', { id: 'keys', 'aria-keyshortcuts': '?', title: 'Keys (?)', onclick: () => showKeys() }),
+          button('Sign out', { id: 'sign-out', 'aria-label': 'Sign out', onclick: () => this.#signOut() }, 'leave'))),
       this.banner, this.main);
   }
 
@@ -132,11 +143,14 @@ class App extends HTMLElement {
       this.main.firstChild.onPlace?.(place());
       return;
     }
+    const wasElsewhere = this.#shown !== '';
     this.#shown = key;
     const el = document.createElement(VIEWS[view].element);
     if (id) el.setAttribute('sandbox', id);
     document.title = `${VIEWS[view].label || id} · Cay`;
     this.main.replaceChildren(el);
+    // Whoever goes to a view by a key or a link goes on from there; a view that has a better place takes the focus itself.
+    if (wasElsewhere && !el.contains(document.activeElement)) this.main.focus({ preventScroll: true });
   }
 
   /** g then a letter goes to a view; / to the filter; ? says so. Never while somebody types. */
@@ -154,6 +168,8 @@ class App extends HTMLElement {
     } else if (e.key === 'n') {
       this.querySelector('#create')?.click();
       e.preventDefault();
+    } else if (e.key === '?') {
+      showKeys();
     }
   }
 }

@@ -28,19 +28,29 @@ export function svg(tag, props = {}, ...children) {
   return el;
 }
 
-const PATHS = {
-  play: 'M7 5v14l12-7z',
+const PATHS = { // drawn with a pen, on a sheet of 24 by 24
+  play: 'M8 5.5v13l10.5-6.5z',
   stop: 'M7 7h10v10H7z',
-  pause: 'M7 5h4v14H7zM14 5h4v14h-4z',
-  clock: 'M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16m1 4v4.2l3 1.8-1 1.6-4-2.4V8z',
-  trash: 'M9 4h6l1 2h4v2H4V6h4zM6 9h12l-1 11H7z',
-  plus: 'M11 5h2v6h6v2h-6v6h-2v-6H5v-2h6z',
-  folder: 'M4 6h6l2 2h8v11H4z',
-  file: 'M6 3h8l5 5v13H6zm7 1.5V9h4.5z',
-  up: 'M12 5l7 7h-4v7H9v-7H5z',
-  down: 'M12 19l-7-7h4V5h6v7h4z',
-  open: 'M5 5h6v2H7v10h10v-4h2v6H5zM13 5h6v6h-2V8.4l-6 6L9.6 13l6-6H13z',
-  refresh: 'M12 5a7 7 0 0 1 6.6 4.7l-1.9.7A5 5 0 1 0 16.2 15H13v-2h6.5v6.5h-2v-3A7 7 0 1 1 12 5',
+  pause: 'M9 6v12M15 6v12',
+  clock: 'M12 4a8 8 0 1 0 0 16a8 8 0 0 0 0-16M12 8v4.5l3 2',
+  trash: 'M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7M10.5 11v5M13.5 11v5',
+  plus: 'M12 5v14M5 12h14',
+  folder: 'M4 18.5V6h5.5l2 2.5H20v10z',
+  file: 'M6.5 3.5h7l4 4v13h-11zM13.5 3.5v4h4',
+  up: 'M12 16V5M7.5 9.5L12 5l4.5 4.5M5 19.5h14',
+  down: 'M12 4.5v11M7.5 11l4.5 4.5 4.5-4.5M5 19.5h14',
+  open: 'M10 5H5v14h14v-5M13.5 5H19v5.5M19 5l-8 8',
+  refresh: 'M19 12a7 7 0 1 1-2.2-5.1M19 4v4.5h-4.5',
+  back: 'M19 12H5.5M11 6.5L5.5 12l5.5 5.5',
+  close: 'M6.5 6.5l11 11M17.5 6.5l-11 11',
+  search: 'M10.5 4.5a6 6 0 1 0 0 12a6 6 0 0 0 0-12M15 15l5 5',
+  keyboard: 'M3.5 7h17v10h-17zM7 10.5h.01M10.3 10.5h.01M13.6 10.5h.01M17 10.5h.01M8.5 14h7',
+  leave: 'M10 5H5v14h5M14.5 8l4 4-4 4M18.5 12H9.5',
+  box: 'M12 3.5l7.5 4.2v8.6L12 20.5l-7.5-4.2V7.7zM4.5 7.7L12 12l7.5-4.3M12 12v8.5',
+  chat: 'M4.5 5.5h15v10.5h-8L7 19.5V16H4.5zM8.5 9h7M8.5 12h4.5',
+  layers: 'M12 4l8 4.5-8 4.5-8-4.5zM4 13l8 4.5 8-4.5',
+  chart: 'M4 19.5h16M6.5 16v-4M12 16V6M17.5 16v-7',
+  terminal: 'M5 6.5l5 5.5-5 5.5M12.5 18h7',
 };
 
 /** A picture that says nothing to a screen reader: the text beside it, or the button's label, does. */

@@ -44,21 +44,21 @@ class Files extends HTMLElement {
     this.crumbs.replaceChildren(h('button', { type: 'button', onclick: () => this.show('/') }, '/'), ...parts.map((p, i) => h('button', { type: 'button', onclick: () => this.show(`/${parts.slice(0, i + 1).join('/')}`) }, p)));
     const entries = answer.entries.sort((a, b) => (b.type === 'folder' || b.type === 'directory') - (a.type === 'folder' || a.type === 'directory') || a.name.localeCompare(b.name));
     this.list.replaceChildren(...(dir === '/' ? [] : [this.#up()]), ...entries.map((e) => this.#row(e)));
-    if (entries.length === 0) this.list.append(h('li', { class: 'empty' }, 'Nothing in here yet.'));
+    if (entries.length === 0) this.list.append(h('li', { class: 'empty' }, icon('folder'), h('p', {}, 'Nothing in here yet.')));
     if (answer.more) this.list.append(h('li', { class: 'quiet' }, 'There are more than are shown.'));
   }
 
   #up() {
-    return h('li', {}, icon('folder'), h('button', { type: 'button', class: 'link', onclick: () => this.show(parent(this.folder)) }, '..'));
+    return h('li', { class: 'folder' }, icon('folder'), h('button', { type: 'button', class: 'link', onclick: () => this.show(parent(this.folder)) }, '..'));
   }
 
   #row(e) {
     const file = join(this.folder, e.name);
     const isDir = e.type === 'folder' || e.type === 'directory';
     const open = () => (isDir ? this.show(file) : this.#edit(file, e));
-    return h('li', {}, icon(isDir ? 'folder' : 'file'), h('button', { type: 'button', class: 'link', onclick: open }, e.name),
+    return h('li', { class: isDir ? 'folder' : null }, icon(isDir ? 'folder' : 'file'), h('button', { type: 'button', class: 'link', onclick: open }, e.name),
       h('span', { class: 'quiet num' }, isDir ? '' : format.bytes(e.size)), h('span', { class: 'quiet mode' }, e.mode),
-      isDir ? h('span', { class: 'bare-button' }) : iconButton(`Download ${e.name}`, 'down', { onclick: () => this.#download(file, e.name) }),
+      isDir ? h('span') : iconButton(`Download ${e.name}`, 'down', { onclick: () => this.#download(file, e.name) }),
       iconButton(`Remove ${e.name}`, 'trash', { class: 'danger', onclick: () => this.#remove(file, isDir) }));
   }
 

@@ -7,7 +7,7 @@ export function bytes(n) {
   if (!Number.isFinite(n)) return '–';
   let i = 0;
   while (n >= 1024 && i < UNITS.length - 1) { n /= 1024; i++; }
-  return `${n >= 100 || i === 0 ? Math.round(n) : n.toFixed(1)} ${UNITS[i]}`;
+  return `${n >= 100 || i === 0 ? Math.round(n) : n.toFixed(1).replace('.0', '')} ${UNITS[i]}`;
 }
 
 export function span(ms) {
@@ -18,6 +18,12 @@ export function span(ms) {
   if (s < 3600) return `${Math.floor(s / 60)} min`;
   if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+/** Short times, to three digits. */
+export function fine(ms) {
+  if (!Number.isFinite(ms) || ms >= 1000) return span(ms);
+  return `${Number(ms.toPrecision(3))} ms`;
 }
 
 export function age(at) {
@@ -34,6 +40,13 @@ export function command(words) {
   if (!Array.isArray(words)) return String(words ?? '');
   if (words.length === 3 && words[0] === '/bin/sh' && words[1] === '-c') return words[2];
   return words.map((w) => (/^[\w@%+=:,./-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`)).join(' ');
+}
+
+export function rate(bytesPerSecond) { return `${bytes(bytesPerSecond)}/s`; }
+
+/** There is a box behind it: it can be measured, and has terminals. */
+export function isAlive(box) {
+  return ['ready', 'busy', 'paused'].includes(box?.status);
 }
 
 export function title(box) {

@@ -23,7 +23,7 @@ export const pause = (ms) => new Promise((r) => { setTimeout(r, ms); });
 
 export class Live extends EventTarget {
   boxes = new Map();
-  history = new Map(); // id -> [{at, cpu, memory, pids}]
+  history = new Map(); // id -> [{at, wall, cpu, memory, pids, rx, tx, loopback, stats}]
   loaded = false;
   #stop = null;
   #timer = 0;
@@ -91,8 +91,12 @@ export class Live extends EventTarget {
     const list = this.history.get(id) || [];
     const last = list.at(-1);
     const at = performance.now();
-    const cpu = last && s.cpu_us >= last.cpu_us ? (s.cpu_us - last.cpu_us) / 1000 / (at - last.at) : 0;
-    list.push({ at, wall: Date.now() / 1000, cpu_us: s.cpu_us, cpu, memory: s.memory_bytes, pids: s.pids, stats: s });
+    // Counters only grow; after a start they begin again.
+    const rate = (name) => (last && s[name] > last.stats[name] ? ((s[name] - last.stats[name]) * 1000) / (at - last.at) : 0);
+    list.push({
+      at, wall: Date.now() / 1000, cpu: rate('cpu_us') / 1e6, memory: s.memory_bytes, pids: s.pids,
+      rx: rate('rx_bytes'), tx: rate('tx_bytes'), loopback: rate('loopback_bytes'), stats: s,
+    });
     if (list.length > SAMPLES * 5) list.shift();
     this.history.set(id, list);
     this.dispatchEvent(new CustomEvent('sample', { detail: id }));

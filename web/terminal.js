@@ -9,6 +9,8 @@ import * as api from './api.js';
 
 const HIGH = 1 << 20; // bytes not drawn yet, from which the daemon is told to wait
 const LOW = 1 << 18;
+/** A login shell where there is bash, else whatever sh is. */
+export const SHELL = 'command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -89,10 +91,10 @@ class CayTerminal extends HTMLElement {
     this.status = h('span', { class: 'quiet', role: 'status' });
     this.again = button('New shell', { onclick: () => this.start(true), hidden: true });
     this.place = h('div', { class: 'term-place' });
-    this.append(h('div', { class: 'term-bar' }, this.status, h('span', { class: 'grow' }), this.again), this.place);
+    this.append(h('div', { class: 'term-bar' }, this.status, h('span', { class: 'grow' }), this.again, h('span', { class: 'term-leave' }, h('kbd', {}, 'Shift'), ' ', h('kbd', {}, 'F6'), ' leaves')), this.place);
     this.term = new Terminal({
       cursorBlink: true, scrollback: 5000, fontSize: 13, screenReaderMode: false,
-      fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace', theme: theme(),
+      fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--mono'), theme: theme(),
     });
     this.fit = new FitAddon();
     this.term.loadAddon(this.fit);
@@ -139,7 +141,7 @@ class CayTerminal extends HTMLElement {
       this.exec = fresh ? null : await this.#known();
       if (!this.exec) {
         const made = await api.post(api.path('sandboxes', this.sandbox, 'execute'), {
-          command: 'command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l', tty: true, open_stdin: true, background: true,
+          command: SHELL, tty: true, open_stdin: true, background: true,
           term: 'xterm-256color', rows: this.term.rows, cols: this.term.cols,
         });
         this.exec = made.exec_id;
@@ -172,7 +174,7 @@ class CayTerminal extends HTMLElement {
     this.waiting = 0;
     this.held = false;
     this.link = new Kind(this.sandbox, this.exec, this.cursor, this.#size(), {
-      open: () => { this.tries = 0; this.#say('Connected · Shift F6 leaves the terminal'); this.dataset.state = 'connected'; },
+      open: () => { this.tries = 0; this.#say('Connected'); this.dataset.state = 'connected'; },
       title: () => {},
       bytes: (b) => this.#draw(b),
       close: (code, reason) => this.#onClose(code, reason),
@@ -197,6 +199,7 @@ class CayTerminal extends HTMLElement {
     this.dataset.state = 'closed';
     if (code === 1000 || code === 1008) {
       sessionStorage.removeItem(this.key);
+      this.dataset.state = 'ended';
       this.#say(code === 1000 ? `The shell ended (${reason || 'exit 0'}).` : reason || 'Refused.');
       this.again.hidden = false;
       return;

@@ -1,52 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service itself. Its histograms count from its start; an hour's figures are the difference to a count an hour ago, if this page has one.
+// The service itself: what there is now, and how quick it was in the last hour, which the daemon counts by minutes.
 import { h, setText } from './dom.js';
 import { get, words } from './api.js';
-import { chart } from './charts.js';
+import { Plot } from './plot.js';
 import * as format from './format.js';
 
 const POLL_MS = 2000;
-const HOUR_MS = 3600000;
+const KEPT = 150; // readings, for the curve of commands per second
+const TILES = [
+  ['Sandboxes alive', (m) => m.sandboxes.alive], ['Commands running', (m) => m.execs.running],
+  ['Memory in use', (m) => format.bytes(m.resources.memory_bytes)], ['Processes', (m) => m.resources.pids],
+  ['Sandboxes made', (m) => m.creations.started], ['Of them failed', (m) => m.creations.failed], ['Commands started', (m) => m.execs.started],
+];
+const LATENCIES = [
+  { key: 'create', title: 'Create a sandbox', about: 'from being asked to ready' },
+  { key: 'exec_start', title: 'Start a command', about: 'from being asked to running' },
+  { key: 'exec_run', title: 'Commands ran', about: 'their own time' },
+];
 
-/** Buckets are cumulative ({le_ms, count}); the value is the bound below which that share lies. */
-export function quantile(h1, share, h0) {
-  const buckets = h1.buckets.map((b, i) => ({ le: b.le_ms, count: b.count - (h0?.buckets[i]?.count || 0) }));
-  const total = h1.count - (h0?.count || 0);
-  if (total <= 0) return null;
-  const at = buckets.find((b) => b.count >= share * total);
-  return at ? at.le : Infinity;
+const ms = (us) => format.fine(us / 1000);
+
+/** p50 and p99 of one thing: of the hour as figures, of each minute as curves. */
+class Latency {
+  constructor({ key, title, about }) {
+    this.key = key;
+    this.p50 = h('b', { class: 'big num', 'data-of': `${key}-p50` }, '–');
+    this.p99 = h('b', { class: 'big num', 'data-of': `${key}-p99` }, '–');
+    this.sub = h('span', { class: 'quiet small num' });
+    this.plot = new Plot({ title: 'By the minute', series: [{ label: 'p50', color: '--curve-1' }, { label: 'p99', color: '--curve-2' }], say: ms, least: 1000, span: 3600, dots: true, fill: false });
+    this.el = h('section', { class: 'card' }, h('h2', {}, title), h('p', { class: 'quiet small' }, about),
+      h('div', { class: 'pair' }, h('div', {}, h('span', { class: 'quiet' }, 'p50'), this.p50), h('div', {}, h('span', { class: 'quiet' }, 'p99'), this.p99)), this.plot.el, this.sub);
+  }
+
+  set(hour) {
+    const now = Date.now() / 1000;
+    setText(this.p50, hour.count ? ms(hour.p50_us) : '–');
+    setText(this.p99, hour.count ? ms(hour.p99_us) : '–');
+    setText(this.sub, hour.count ? `${hour.count} in the last hour, the longest ${ms(hour.max_us)}` : 'none in the last hour');
+    this.plot.set(hour.minutes.map((m) => now - m.ago * 60), [hour.minutes.map((m) => m.p50_us), hour.minutes.map((m) => m.p99_us)]);
+  }
 }
-
-const bound = (ms) => (ms === null ? '–' : ms === Infinity ? 'more than any bucket' : `≤ ${format.span(ms)}`);
 
 class Metrics extends HTMLElement {
   kept = [];
 
   connectedCallback() {
-    this.cells = {};
-    const card = (key, label) => {
-      this.cells[key] = h('b', { class: 'big num' }, '–');
-      return h('div', { class: 'card stat' }, h('span', { class: 'quiet' }, label), this.cells[key]);
-    };
-    this.since = h('p', { class: 'quiet' });
+    this.since = h('span', { class: 'quiet' });
     this.problem = h('p', { class: 'problem', role: 'alert' });
-    this.place = h('div', { class: 'plot' });
-    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Metrics')), this.problem,
-      h('div', { class: 'cards stats' }, card('alive', 'Sandboxes alive'), card('running', 'Commands running'), card('creates', 'Sandboxes made'), card('execs', 'Commands started'),
-        card('c50', 'Create, p50'), card('c99', 'Create, p99'), card('e50', 'Command start, p50'), card('e99', 'Command start, p99'), card('memory', 'Memory used'), card('failed', 'Creates failed')),
-      this.since, h('figure', { class: 'card' }, h('figcaption', {}, 'Commands started per second'), this.place));
-    this.plot = chart(this.place, { label: 'Commands', say: (v) => v.toFixed(v < 10 ? 1 : 0), color: '--curve-1' }, Math.max(260, this.clientWidth - 44));
-    this.sizes = new ResizeObserver(() => this.plot.setSize({ width: Math.max(260, this.clientWidth - 44), height: 150 }));
-    this.sizes.observe(this);
+    this.tiles = TILES.map(([, of]) => ({ of, el: h('b', { class: 'big num' }, '–') }));
+    this.latencies = LATENCIES.map((l) => new Latency(l));
+    this.rate = new Plot({ title: 'Commands started', about: 'per second, since this page is open', series: [{ label: '', color: '--curve-1' }], say: (v) => v.toFixed(v < 10 ? 1 : 0), least: 1, span: 300 });
+    this.rate.el.classList.add('card');
+    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Metrics'), this.since), this.problem,
+      h('div', { class: 'card stats' }, TILES.map(([label], i) => h('div', { class: 'stat' }, h('span', { class: 'quiet' }, label), this.tiles[i].el))),
+      h('h2', {}, 'The last hour'), h('div', { class: 'latencies' }, this.latencies.map((l) => l.el)), this.rate.el);
+    for (const p of this.#plots()) p.attach();
     this.#tick();
     this.timer = setInterval(() => this.#tick(), POLL_MS);
   }
 
   disconnectedCallback() {
     clearInterval(this.timer);
-    this.sizes.disconnect();
-    this.plot.destroy();
+    for (const p of this.#plots()) p.detach();
   }
+
+  #plots() { return [...this.latencies.map((l) => l.plot), this.rate]; }
 
   async #tick() {
     if (document.hidden) return;
@@ -54,27 +72,18 @@ class Metrics extends HTMLElement {
     try {
       m = await get('/api/metrics');
     } catch (e) { setText(this.problem, words(e)); return; }
+    if (!this.isConnected) return;
     setText(this.problem, '');
-    this.kept.push({ at: Date.now(), m });
-    while (this.kept.length > 2 && this.kept[1].at < Date.now() - HOUR_MS) this.kept.shift();
-    const old = this.kept[0].at < Date.now() - HOUR_MS + POLL_MS * 2 ? this.kept[0].m : null;
-    this.#draw(m, old);
+    setText(this.since, m.daemon.started_at ? `Running since ${new Date(m.daemon.started_at).toLocaleString()}` : '');
+    for (const { el, of } of this.tiles) setText(el, String(of(m)));
+    for (const l of this.latencies) l.set(m.last_hour[l.key]);
+    this.#drawRate(m.execs.started);
   }
 
-  #draw(m, old) {
-    const create = m.creations.latency;
-    const oldCreate = old && old.creations.latency;
-    const start = m.execs.start_latency;
-    const values = {
-      alive: m.sandboxes.alive, running: m.execs.running, creates: m.creations.started, execs: m.execs.started, failed: m.creations.failed,
-      c50: bound(quantile(create, 0.5, oldCreate)), c99: bound(quantile(create, 0.99, oldCreate)),
-      e50: bound(quantile(start, 0.5, old?.execs.start_latency)), e99: bound(quantile(start, 0.99, old?.execs.start_latency)),
-      memory: format.bytes(m.resources.memory_bytes),
-    };
-    for (const [k, v] of Object.entries(values)) setText(this.cells[k], String(v));
-    setText(this.since, old ? 'p50 and p99 of the last hour, as the bound of their bucket.' : `p50 and p99 since the daemon's start${m.daemon.started_at ? ` (${new Date(m.daemon.started_at).toLocaleString()})` : ''}, as the bound of their bucket; of the last hour once this page has been open for that long.`);
-    const rate = this.kept.slice(1).map((k, i) => ({ t: k.at / 1000, v: Math.max(0, k.m.execs.started - this.kept[i].m.execs.started) / ((k.at - this.kept[i].at) / 1000) })).slice(-300);
-    this.plot.setData([rate.map((r) => r.t), rate.map((r) => r.v)]);
+  #drawRate(started) {
+    this.kept = [...this.kept.slice(1 - KEPT), { at: Date.now() / 1000, started }];
+    const steps = this.kept.slice(1).map((k, i) => ({ at: k.at, value: Math.max(0, k.started - this.kept[i].started) / (k.at - this.kept[i].at) }));
+    this.rate.set(steps.map((s) => s.at), [steps.map((s) => s.value)]);
   }
 }
 customElements.define('cay-metrics', Metrics);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandbox: the terminal on one side, everything else about it in panes on the other. Which pane is open is in the address.
-import { h, setText } from './dom.js';
+import { h, icon, setText } from './dom.js';
 import { get, path, words } from './api.js';
 import { actionButtons, showCause } from './actions.js';
 import { live } from './live.js';
@@ -28,20 +28,20 @@ class Sandbox extends HTMLElement {
     this.state = h('span', { class: 'state' });
     this.facts = h('span', { class: 'quiet' });
     this.cause = h('p', { class: 'cause', hidden: true, role: 'status' });
-    this.actions = actionButtons(() => this.box, (verb) => { if (verb === 'destroy') location.hash = '#/sandboxes'; });
+    this.actions = actionButtons(() => this.box, { named: true, done: (verb) => { if (verb === 'destroy') location.hash = '#/sandboxes'; } });
     this.tabs = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panes' }, PANES.map(([name, label]) => h('button', {
       type: 'button', role: 'tab', id: `tab-${name}`, 'data-pane': name, 'aria-controls': 'pane', onclick: () => this.#go(name),
     }, label)));
     this.tabs.addEventListener('keydown', (e) => this.#onKey(e));
     this.term = h('section', { class: 'half terminal', 'aria-label': 'Terminal' });
     this.pane = h('section', { class: 'half pane', id: 'pane', role: 'tabpanel', tabindex: -1 });
-    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the sandboxes' }, '←'), this.heading, this.state, this.facts, h('span', { class: 'grow' }), this.actions),
+    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the sandboxes', title: 'Back to the sandboxes' }, icon('back')), this.heading, this.state, this.facts, h('span', { class: 'grow' }), this.actions),
       this.cause, this.tabs, h('div', { class: 'split' }, this.term, this.pane));
     live.addEventListener('change', () => this.#update(live.boxes.get(this.id_)), { signal: this.off.signal });
     try {
       this.#update(await get(path('sandboxes', this.id_)));
     } catch (e) {
-      this.replaceChildren(h('div', { class: 'empty' }, h('h1', {}, 'This sandbox is not there'), h('p', {}, words(e)), h('a', { href: '#/sandboxes' }, 'To the sandboxes')));
+      this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, 'This sandbox is not there'), h('p', {}, words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'To the sandboxes'))));
       return;
     }
     this.onPlace();
@@ -79,14 +79,14 @@ class Sandbox extends HTMLElement {
 
   /** There is a terminal while there is a box. */
   #terminal() {
-    const can = ['ready', 'busy', 'paused'].includes(this.box.status);
+    const can = format.isAlive(this.box);
     const has = this.term.querySelector('cay-terminal');
     if (can && !has) {
       const el = document.createElement('cay-terminal');
       el.setAttribute('sandbox', this.id_);
       this.term.replaceChildren(el);
     } else if (!can) {
-      this.term.replaceChildren(h('p', { class: 'empty' }, `It is ${this.box.status}: start it to get a terminal.`));
+      this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, `It is ${this.box.status}`), h('p', {}, 'Start it to get a terminal.')));
     }
   }
 
@@ -107,9 +107,10 @@ class Sandbox extends HTMLElement {
     if (element && this.pane.firstChild?.localName !== element) {
       const el = document.createElement(element);
       el.setAttribute('sandbox', this.id_);
+      el.setAttribute('network', this.box.network);
       this.pane.replaceChildren(el);
     }
-    if (!element && !narrow) this.term.querySelector('textarea')?.focus();
+    if (!query.get('pane') || !element) this.term.querySelector('textarea')?.focus();
   }
 
   #onKey(e) {

@@ -1,106 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list. Rows are made once and then only changed; what a row uses is asked for while it can be seen.
-import { h, svg, button, setText } from './dom.js';
-import { get } from './api.js';
-import { actionButtons, showCause } from './actions.js';
-import { ask, fail, note, postConfirmed } from './dialogs.js';
+import { h, button, icon, setText } from './dom.js';
+import { Row, ghostRow } from './box_row.js';
+import { createSandbox } from './create.js';
 import { live } from './live.js';
 import * as format from './format.js';
 
-const STATES = ['creating', 'ready', 'busy', 'paused', 'stopped', 'error'];
+const STATES = ['ready', 'busy', 'creating', 'paused', 'stopped', 'error'];
 const SAMPLE_MS = 2000;
 const AT_ONCE = 3; // a browser has six connections to a server, and others need some
-const POINTS = 30;
-
-class Spark {
-  constructor(label) {
-    this.line = svg('polyline', { points: '' });
-    this.text = h('span', { class: 'num' });
-    this.el = h('span', { class: 'spark' }, svg('svg', { viewBox: '0 0 60 18', preserveAspectRatio: 'none', role: 'img', 'aria-label': label }, this.line), this.text);
-  }
-
-  set(values, max, text) {
-    const step = 60 / (POINTS - 1);
-    const top = Math.max(max, ...values, 1e-9);
-    const from = POINTS - values.length;
-    this.line.setAttribute('points', values.map((v, i) => `${((from + i) * step).toFixed(1)},${(17 - (v / top) * 16).toFixed(1)}`).join(' '));
-    setText(this.text, text);
-  }
-}
-
-class Row {
-  constructor(id) {
-    this.id = id;
-    this.name = h('a', { href: `#/sandbox/${encodeURIComponent(id)}`, class: 'name' });
-    this.sub = h('span', { class: 'quiet id' }, id);
-    this.state = h('span', { class: 'state' });
-    this.cause = h('p', { class: 'cause', hidden: true });
-    this.template = h('span', {});
-    this.age = h('span', { class: 'num' });
-    this.left = h('span', { class: 'quiet num' });
-    this.cpu = new Spark('Processor over the last minute');
-    this.memory = new Spark('Memory over the last minute');
-    this.actions = actionButtons(() => this.box);
-    this.el = h('li', { class: 'box', 'data-id': id },
-      h('div', { class: 'c-name' }, this.name, this.sub, this.cause),
-      h('div', { class: 'c-state' }, this.state),
-      h('div', { class: 'c-template' }, this.template),
-      h('div', { class: 'c-age' }, this.age, this.left),
-      h('div', { class: 'c-cpu' }, this.cpu.el),
-      h('div', { class: 'c-memory' }, this.memory.el),
-      h('div', { class: 'c-actions' }, this.actions));
-  }
-
-  set(box) {
-    const changed = this.box?.changed_at !== box.changed_at || this.box?.status !== box.status;
-    this.box = box;
-    setText(this.name, format.title(box));
-    this.sub.hidden = format.title(box) === box.sandbox_id;
-    setText(this.template, box.template);
-    if (changed) {
-      setText(this.state, box.status);
-      this.state.className = `state ${box.status}`;
-      this.actions.setState(box);
-      this.cause.hidden = !box.cause;
-      if (box.cause) showCause(this.cause, box);
-    }
-    this.tick();
-  }
-
-  tick() {
-    setText(this.age, format.age(this.box.created_at));
-    setText(this.left, this.box.expires_in_ms === null || this.box.expires_in_ms === undefined ? '' : `${format.span(this.box.expires_in_ms)} left`);
-  }
-
-  draw() {
-    const list = (live.history.get(this.id) || []).slice(-POINTS);
-    const last = list.at(-1);
-    if (!last) return;
-    this.cpu.set(list.map((s) => s.cpu), 1, `${Math.round(last.cpu * 100)} %`);
-    this.memory.set(list.map((s) => s.memory), (this.box.limits?.memory_bytes || 0) / 8, format.bytes(last.memory));
-  }
-}
+const COLUMNS = ['Name', 'State', 'Template', 'Age', 'Processor', 'Memory', 'Actions'];
 
 class Sandboxes extends HTMLElement {
   rows = new Map();
   seen = new Set();
   off = new AbortController();
+  wanted = ''; // the row that gets the focus when it appears
 
   connectedCallback() {
     const { signal } = this.off;
     this.query = new URLSearchParams(location.hash.split('?')[1] || '');
-    this.search = h('input', { type: 'search', placeholder: 'Name, id or label  ( / )', 'aria-label': 'Filter by name, id or label', value: this.query.get('q') || '', oninput: () => this.#setFilter('q', this.search.value) });
-    this.state = h('select', { 'aria-label': 'Filter by state', onchange: () => this.#setFilter('state', this.state.value) }, h('option', { value: '' }, 'Any state'), STATES.map((s) => h('option', { value: s }, s)));
+    this.search = h('input', { type: 'search', placeholder: 'Name, id or label', 'aria-label': 'Filter by name, id or label', 'aria-keyshortcuts': '/', oninput: () => this.#setFilter('q', this.search.value) });
     this.template = h('select', { 'aria-label': 'Filter by template', onchange: () => this.#setFilter('template', this.template.value) }, h('option', { value: '' }, 'Any template'));
+    this.states = h('div', { class: 'filters', role: 'group', 'aria-label': 'Filter by state' }, ['', ...STATES].map((s) => h('button', {
+      type: 'button', 'data-state': s, onclick: () => this.#setFilter('state', s),
+    }, s || 'all', h('b', {}))));
     this.count = h('span', { class: 'quiet', role: 'status' });
-    this.list = h('ul', { class: 'boxes', 'aria-label': 'Sandboxes' });
-    this.empty = h('div', { class: 'empty', hidden: true });
+    this.list = h('div', { role: 'rowgroup' }, Array.from({ length: 3 }, ghostRow));
+    this.table = h('div', { class: 'card boxes', role: 'table', 'aria-label': 'Sandboxes' },
+      h('div', { class: 'boxes-head', role: 'row' }, COLUMNS.map((t, i) => h('span', { role: 'columnheader', class: i === COLUMNS.length - 1 ? 'actions' : null }, t))), this.list);
+    this.empty = h('div', { class: 'card empty whole', hidden: true });
     this.append(
       h('div', { class: 'bar' }, h('h1', {}, 'Sandboxes'), this.count, h('span', { class: 'grow' }),
-        this.search, this.state, this.template,
-        button('New sandbox', { class: 'primary', id: 'create', title: 'New sandbox (n)', onclick: () => this.#create() }, 'plus')),
-      h('div', { class: 'boxes-head', 'aria-hidden': 'true' }, ['Name', 'State', 'Template', 'Age', 'Processor', 'Memory', ''].map((t) => h('span', {}, t))),
-      this.list, this.empty);
+        h('span', { class: 'search' }, icon('search'), this.search), this.template,
+        button('New sandbox', { class: 'primary', id: 'create', title: 'New sandbox (n)', 'aria-keyshortcuts': 'n', onclick: () => this.#create() }, 'plus')),
+      this.states, this.table, this.empty);
     this.watch = new IntersectionObserver((entries) => {
       for (const e of entries) {
         if (e.isIntersecting) this.seen.add(e.target.dataset.id);
@@ -129,9 +63,9 @@ class Sandboxes extends HTMLElement {
 
   #readFilters() {
     if (document.activeElement !== this.search) this.search.value = this.query.get('q') || '';
-    this.state.value = this.query.get('state') || '';
     this.#templates();
     this.template.value = this.query.get('template') || '';
+    this.#drawStates();
   }
 
   #setFilter(name, value) {
@@ -151,21 +85,27 @@ class Sandboxes extends HTMLElement {
 
   #matches(b) {
     const q = (this.query.get('q') || '').toLowerCase();
-    if (this.query.get('state') && b.status !== this.query.get('state')) return false;
     if (this.query.get('template') && b.template !== this.query.get('template')) return false;
     return !q || [b.name, b.sandbox_id, b.project_name, ...Object.entries(b.labels || {}).flat()].some((t) => t && t.toLowerCase().includes(q));
   }
 
-  #draw() {
-    const shown = [...live.boxes.values()].filter((b) => this.#matches(b));
-    const keep = new Set(shown.map((b) => b.sandbox_id));
-    for (const [id, row] of this.rows) {
-      if (keep.has(id)) continue;
-      this.watch.unobserve(row.el);
-      row.el.remove();
-      this.rows.delete(id);
-      this.seen.delete(id);
+  /** How many there are in each state, of those that the other filters leave. */
+  #drawStates(some = []) {
+    const chosen = this.query.get('state') || '';
+    for (const el of this.states.children) {
+      const n = el.dataset.state ? some.filter((b) => b.status === el.dataset.state).length : some.length;
+      setText(el.lastChild, `${n}`);
+      el.setAttribute('aria-pressed', String(el.dataset.state === chosen));
+      el.hidden = el.dataset.state !== '' && n === 0 && el.dataset.state !== chosen;
     }
+  }
+
+  #draw() {
+    const some = [...live.boxes.values()].filter((b) => this.#matches(b));
+    const state = this.query.get('state');
+    const shown = state ? some.filter((b) => b.status === state) : some;
+    if (live.loaded) for (const el of this.list.querySelectorAll('.loading')) el.remove();
+    this.#dropRows(new Set(shown.map((b) => b.sandbox_id)));
     let at = this.list.firstElementChild;
     for (const box of shown) {
       let row = this.rows.get(box.sandbox_id);
@@ -179,22 +119,45 @@ class Sandboxes extends HTMLElement {
       else this.list.insertBefore(row.el, at);
     }
     this.#templates();
-    setText(this.count, live.boxes.size === shown.length ? `${shown.length}` : `${shown.length} of ${live.boxes.size}`);
-    this.#drawEmpty(shown.length === 0);
+    this.#drawStates(some);
+    setText(this.count, live.boxes.size === shown.length ? '' : `${shown.length} of ${live.boxes.size}`);
+    this.#drawEmpty(live.loaded && shown.length === 0);
+    if (this.rows.has(this.wanted)) {
+      this.rows.get(this.wanted).name.focus();
+      this.wanted = '';
+    }
+  }
+
+  /** A row that goes hands the focus on: to the one behind it, or to the button that makes one. */
+  #dropRows(keep) {
+    for (const [id, row] of this.rows) {
+      if (keep.has(id)) continue;
+      const next = row.el.contains(document.activeElement) && (row.el.nextElementSibling?.querySelector('.name') || this.querySelector('#create'));
+      this.watch.unobserve(row.el);
+      row.el.remove();
+      this.rows.delete(id);
+      this.seen.delete(id);
+      if (next) next.focus();
+    }
   }
 
   #drawEmpty(is) {
     this.empty.hidden = !is;
-    if (!is) return;
-    this.empty.replaceChildren(live.boxes.size
-      ? h('p', {}, 'No sandbox matches. ', h('a', { href: '#/sandboxes' }, 'Show all'))
-      : h('p', {}, 'No sandboxes yet. Make one with ', h('b', {}, 'New sandbox'), ', or ', h('a', { href: '#/try' }, 'try some code'), '.'));
+    this.table.hidden = is;
+    this.states.hidden = live.loaded && live.boxes.size === 0;
+    if (!is || this.empty.dataset.of === `${live.boxes.size > 0}`) return;
+    this.empty.dataset.of = `${live.boxes.size > 0}`;
+    this.empty.replaceChildren(...(live.boxes.size
+      ? [icon('search'), h('h2', {}, 'No sandbox matches'), h('p', {}, 'Other filters may find more.'), button('Show all', { onclick: () => { location.hash = '#/sandboxes'; } })]
+      : [icon('box'), h('h2', {}, 'No sandboxes yet'), h('p', {}, 'A sandbox is a machine of its own for code you do not trust. It is made in milliseconds and gone without a trace.'),
+        h('div', { class: 'row' }, button('New sandbox', { class: 'primary', onclick: () => this.#create() }, 'plus'), button('Try some code', { onclick: () => { location.hash = '#/try'; } }, 'chat')),
+        h('p', { class: 'hint small' }, 'From a shell: ', h('code', {}, 'cay create --template python'))]));
   }
 
   async #sample() {
     if (this.sampling || document.hidden) return;
     this.sampling = true;
-    const ids = [...this.seen].filter((id) => ['ready', 'busy', 'paused'].includes(this.rows.get(id)?.box.status));
+    const ids = [...this.seen].filter((id) => format.isAlive(this.rows.get(id)?.box));
     const work = async () => {
       for (let id = ids.shift(); id && !this.off.signal.aborted; id = ids.shift()) await live.sample(id).catch(() => {});
     };
@@ -204,44 +167,8 @@ class Sandboxes extends HTMLElement {
   }
 
   async #create() {
-    let templates;
-    try {
-      ({ templates } = await get('/api/templates'));
-    } catch (e) { fail(e); return; }
-    const facts = h('dl', { class: 'facts' });
-    const show = () => {
-      const t = templates.find((x) => x.name === choice.value);
-      facts.replaceChildren(...describe(t));
-      life.placeholder = t?.life_time_ms ? format.span(t.life_time_ms) : 'as configured';
-    };
-    const choice = h('select', { id: 'template', name: 'template', onchange: show, autofocus: true }, templates.map((t) => h('option', { value: t.name, disabled: !t.available }, t.available ? t.name : `${t.name} (${t.why})`)));
-    const life = h('input', { id: 'life', name: 'timeout', pattern: '[0-9.]+[smhd]?' });
-    show();
-    const given = await ask({
-      title: 'New sandbox', yes: 'Create',
-      fields: [h('label', { for: 'template' }, 'Template'), choice, facts,
-        h('label', { for: 'name' }, 'Name (optional)'), h('input', { id: 'name', name: 'name', maxlength: 63, autocomplete: 'off' }),
-        h('label', { for: 'life' }, 'Life time (90s, 30m, 2h; empty: the template’s)'), life],
-    });
-    if (!given) return;
-    try {
-      const box = await postConfirmed('/api/sandboxes', Object.fromEntries(Object.entries(given).filter(([, v]) => v)));
-      if (!box) return;
-      note(`${format.title(box)} is ready.`, { kind: 'good', action: { label: 'Open', run: () => { location.hash = `#/sandbox/${box.sandbox_id}`; } } });
-      live.refresh();
-    } catch (e) { fail(e); }
+    const box = await createSandbox(this.query.get('template') || '');
+    if (box) this.wanted = box.sandbox_id;
   }
-}
-
-/** A template's defaults as pairs of a definition list. */
-export function describe(t) {
-  if (!t) return [];
-  const l = t.limits || {};
-  return [
-    ['About', t.description], ['Memory', l.memory_bytes && format.bytes(l.memory_bytes)], ['Processors', l.cpu_milli && `${l.cpu_milli / 1000}`],
-    ['Processes', l.pids], ['Disk', l.disk_bytes && format.bytes(l.disk_bytes)], ['Network', t.network],
-    ['Lives', t.life_time_ms ? format.span(t.life_time_ms) : 'until destroyed, or as configured'],
-    ['Asks first', t.needs_confirm ? 'yes' : null],
-  ].filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), h('dd', {}, String(v))]);
 }
 customElements.define('cay-sandboxes', Sandboxes);

@@ -23,9 +23,9 @@ class SignIn extends HTMLElement {
       h('img', { src: '/favicon.svg', alt: '', width: 56, height: 56 }),
       h('h1', {}, 'Sign in to Cay'),
       said,
-      h('section', {}, h('h2', {}, 'With a link'),
+      h('section', { class: 'card' }, h('h2', {}, 'With a link'),
         h('p', {}, 'Open the link that ', h('code', {}, 'make run'), ' or ', h('code', {}, 'cay token --login'), ' prints. It works once, within ten minutes.')),
-      h('form', { onsubmit: enter }, h('h2', {}, 'Or with a token'),
+      h('form', { class: 'card', onsubmit: enter }, h('h2', {}, 'Or with a token'),
         h('label', { for: 'token' }, 'Token or API key'), field,
         h('p', { class: 'quiet' }, h('code', {}, 'cay token'), ' prints one. It is kept in this tab’s memory alone and forgotten when the page is loaded again.'),
         h('button', { type: 'submit', class: 'primary' }, 'Sign in'))));

@@ -1,29 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sandboxes are made from.
-import { h } from './dom.js';
+import { h, button, icon } from './dom.js';
 import { get, path, words } from './api.js';
-import { describe } from './view_sandboxes.js';
+import { createSandbox, defaults } from './create.js';
+import './template_build.js';
 
 class Templates extends HTMLElement {
   async connectedCallback() {
-    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Templates')));
+    const from = h('span', { class: 'quiet' });
+    const cards = h('div', { class: 'cards' }, Array.from({ length: 3 }, () => h('div', { class: 'card', 'aria-hidden': 'true' }, h('span', { class: 'ghost' }))));
+    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Templates'), from), cards);
     try {
-      const answer = await get('/api/templates');
-      this.append(h('p', { class: 'quiet' }, answer.origin ? `From ${answer.origin}` : 'No registry is loaded: there is the host alone.'),
-        h('div', { class: 'cards' }, answer.templates.map((t) => this.#card(t))));
+      const [answer, who] = await Promise.all([get('/api/templates'), get('/api/whoami')]);
+      from.textContent = answer.origin && answer.origin !== 'built-in' ? `from ${answer.origin}` : 'built in';
+      cards.replaceChildren(...answer.templates.map((t) => this.#card(t, who.scope === 'admin')));
     } catch (e) {
-      this.append(h('p', { class: 'problem', role: 'alert' }, words(e)));
+      cards.replaceWith(h('p', { class: 'problem', role: 'alert' }, words(e)));
     }
   }
 
-  #card(t) {
-    const text = h('pre', { class: 'output', tabindex: 0 });
-    const more = h('details', { ontoggle: () => { if (more.open && !text.textContent) this.#read(t.name, text); } }, h('summary', {}, t.has_system ? 'SYSTEM.md' : 'All of it'), text);
-    return h('article', { class: 'card', 'aria-labelledby': `t-${t.name}` },
-      h('h2', { id: `t-${t.name}` }, t.name, h('span', { class: `state ${t.available ? 'ready' : 'error'}` }, t.available ? 'available' : 'not available')),
+  #card(t, isAdmin) {
+    const build = t.build && t.build.state && document.createElement('cay-build');
+    build?.show(t, isAdmin);
+    return h('article', { class: 'card template', 'aria-labelledby': `t-${t.name}` },
+      h('header', {}, icon('layers'), h('h2', { id: `t-${t.name}` }, t.name), h('span', { class: 'grow' }), h('span', { class: `state ${t.available ? 'ready' : 'error'}` }, t.available ? 'available' : 'not available')),
+      h('p', { class: 'about quiet' }, t.description || 'No description.'),
       !t.available && h('p', { class: 'cause' }, t.why),
-      h('dl', { class: 'facts' }, describe(t)),
-      t.triggers?.length > 0 && h('p', { class: 'quiet' }, 'Chosen by: ', t.triggers.join(', ')), more);
+      h('div', { class: 'chips' }, defaults(t).map(([k, v]) => h('span', { class: 'chip' }, h('span', {}, k), h('b', {}, String(v))))),
+      t.triggers?.length > 0 && h('div', { class: 'chips triggers' }, h('span', { class: 'quiet small' }, 'Chosen by'), t.triggers.map((w) => h('span', { class: 'chip' }, w))),
+      build || null,
+      h('div', { class: 'row' }, button('New sandbox', { disabled: !t.available, 'aria-label': `New sandbox from ${t.name}`, onclick: () => this.#create(t.name) }, 'plus')),
+      this.#more(t));
+  }
+
+  #more(t) {
+    const text = h('pre', { class: 'output', tabindex: 0, 'aria-label': t.has_system ? `SYSTEM.md of ${t.name}` : `All of ${t.name}` });
+    const el = h('details', { ontoggle: () => { if (el.open && !text.textContent) this.#read(t.name, text); } }, h('summary', {}, t.has_system ? 'SYSTEM.md' : 'All of it'), text);
+    return el;
+  }
+
+  async #create(name) {
+    const box = await createSandbox(name);
+    if (box) location.hash = `#/sandbox/${box.sandbox_id}`;
   }
 
   async #read(name, place) {

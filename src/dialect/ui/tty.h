@@ -7,6 +7,8 @@
  * that it has started itself (exec_run with tty), which goes on without it: whoever was cut off comes back with `from` plus the number of
  * bytes that came, and has lost nothing.
  *
+ * The same is port 17681 of every sandbox, where callers of sandbox-mcp-server look for ttyd: /ports/17681/ws, or by host name.
+ *
  * Pausing stops the reading of the command's output within one piece (128 KiB), and with it the command. When the command has ended the close is 1000 "exit N"; 1008 says
  * what was refused, 1001 and 1011 that coming back is worth it.
  */
@@ -19,3 +21,6 @@ void cay_ui_tty(const void *owner, const struct cay_rest_place *place, struct ca
                 const struct cay_visitor *v);
 void cay_ui_tty_token(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                       const struct cay_visitor *v);
+
+#define CAY_UI_TTY_PORT 17681
+#define CAY_UI_DESKTOP_PORT 16080

@@ -2,6 +2,7 @@
 /* The page's rows: files for anybody, the terminal for those who are let in. */
 #include "dialect/ui/ui.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -25,11 +26,41 @@ static void send_file(const void *owner, const struct cay_rest_place *place, str
                 cay_http_response_send(req, 200, file->type, file->bytes, file->len);
 }
 
+/* Port 17681 in a browser: the page has a terminal. */
+static void go_to_page(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
+                       const struct cay_visitor *v)
+{
+        char where[512];
+
+        (void)owner;
+        (void)v;
+        snprintf(where, sizeof(where), "%s/#/sandbox/%s", place->world->url ? place->world->url : "",
+                 place->sandbox);
+        cay_http_response_add(req, "Location", where);
+        cay_http_response_send(req, 302, NULL, NULL, 0);
+}
+
+static void refuse_desktop(const void *owner, const struct cay_rest_place *place,
+                           struct cay_http_request *req, const struct cay_visitor *v)
+{
+        (void)owner;
+        (void)place;
+        cay_rest_refuse(
+                req, 501,
+                "there is no desktop in sandboxes yet: port 16080 is kept for it, and nothing answers here; "
+                "a terminal is at port 17681",
+                v->request_id);
+}
+
 #define CAY_UI_FILE(number, route, type, tag, len)                                                           \
         { .row = route, .is_open = true, .handle = send_file, .owner = &cay_ui_files[number] },
 const struct cay_rest_more cay_ui_rows[] = {
 #include "web_files.inc"
         { .row = "GET /tty/{id}/ws", .handle = cay_ui_tty },
         { .row = "GET /tty/{id}/token", .handle = cay_ui_tty_token },
+        { .port = CAY_UI_TTY_PORT, .row = "ws", .handle = cay_ui_tty },
+        { .port = CAY_UI_TTY_PORT, .row = "token", .handle = cay_ui_tty_token },
+        { .port = CAY_UI_TTY_PORT, .row = "", .handle = go_to_page },
+        { .port = CAY_UI_DESKTOP_PORT, .row = NULL, .handle = refuse_desktop },
 };
 const unsigned cay_ui_count = CAY_COUNT(cay_ui_rows);

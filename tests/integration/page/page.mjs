@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small things that the page's tests share: a browser, waiting, screenshots, and figures that the page itself takes.
+// What the page's tests share: a browser, people with a tab each, waiting, pictures, and what the page itself measures.
 import fs from 'node:fs';
 import path from 'node:path';
 
 const { CAY_PAGE_NPM, CAY_PAGE_SHOTS } = process.env;
-const { chromium } = await import(path.join(CAY_PAGE_NPM, 'node_modules/playwright-core/index.mjs'));
+export const npm = (...name) => path.join(CAY_PAGE_NPM, 'node_modules', ...name);
+const { chromium } = await import(npm('playwright-core/index.mjs'));
+const axe = fs.readFileSync(npm('axe-core/axe.min.js'), 'utf-8');
 
-export const WAIT = 30000;
+export const BASE = process.env.CAY_PAGE_BASE;
+const WAIT = 30000;
+const WIDE = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
 
 export async function openBrowser() {
   return chromium.launch({ executablePath: process.env.CAY_PAGE_BROWSER || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'] });
 }
 
 /** A tab of its own person. What the page must never do is noted: errors, refused by its policy, requests to elsewhere. */
-export async function openTab(browser, base, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, ...options });
+export async function openTab(browser) {
+  const context = await browser.newContext({ viewport: WIDE, acceptDownloads: true });
   const tab = await context.newPage();
   tab.faults = [];
   tab.on('pageerror', (e) => tab.faults.push(`error: ${e.message}`));
   tab.on('console', (m) => { if (m.type() === 'error' && /Content Security Policy|Refused to/.test(m.text())) tab.faults.push(`policy: ${m.text()}`); });
-  tab.on('request', (r) => { if (!r.url().startsWith(base) && !/^(blob|data|about):/.test(r.url())) tab.faults.push(`elsewhere: ${r.url()}`); });
+  tab.on('request', (r) => { if (!r.url().startsWith(BASE) && !/^(blob|data|about):/.test(r.url())) tab.faults.push(`elsewhere: ${r.url()}`); });
   tab.setDefaultTimeout(WAIT);
   await tab.addInitScript(() => {
-    window.longest = 0;
-    new PerformanceObserver((list) => { for (const e of list.getEntries()) window.longest = Math.max(window.longest, e.duration); }).observe({ entryTypes: ['longtask'] });
+    window.longest = { task: 0, frame: 0 };
+    new PerformanceObserver((list) => { for (const e of list.getEntries()) window.longest.task = Math.max(window.longest.task, e.duration); }).observe({ entryTypes: ['longtask'] });
+    let last = performance.now();
+    const frame = (now) => { window.longest.frame = Math.max(window.longest.frame, now - last); last = now; requestAnimationFrame(frame); };
+    requestAnimationFrame(frame);
   });
   return tab;
 }
@@ -45,11 +53,42 @@ export async function until(what, test) {
   throw new Error(`waited in vain for ${what}`);
 }
 
-export async function shot(tab, name, options = {}) {
+/** The longest that the page's thread, and its frames, were held since forgetLongest(). */
+export const longest = (tab) => tab.evaluate(() => window.longest);
+export const forgetLongest = (tab) => tab.evaluate(() => { window.longest = { task: 0, frame: 0 }; });
+
+async function picture(tab, name) {
   fs.mkdirSync(CAY_PAGE_SHOTS, { recursive: true });
   await tab.evaluate(() => { for (const n of document.querySelectorAll('.note')) n.remove(); });
-  await tab.screenshot({ path: path.join(CAY_PAGE_SHOTS, `${name}.png`), ...options });
+  await tab.mouse.move(2, 600); // over nothing
+  await tab.screenshot({ path: path.join(CAY_PAGE_SHOTS, `${name}.png`), animations: 'disabled' });
 }
+
+/** What axe-core finds that keeps people out. What programs draw in the terminal has the colours that they choose. */
+async function audit(tab, name, rules) {
+  if (!(await tab.evaluate(() => Boolean(window.axe)))) await tab.evaluate(axe);
+  const found = await tab.evaluate((only) => window.axe.run({ exclude: ['.xterm-screen'] }, { resultTypes: ['violations'], ...(only && { runOnly: only }) })
+    .then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} (${n.any[0]?.message || n.failureSummary})`).join('; ')}`)), rules);
+  check(found.length === 0, `nothing in the way of people on ${name}, but there is:\n${found.join('\n')}`);
+}
+
+/** One view as people see it: light, dark, on a phone; each for everybody, and none wider than its screen. */
+export async function look(tab, name, { phone = true } = {}) {
+  await picture(tab, name);
+  await audit(tab, name);
+  await tab.emulateMedia({ colorScheme: 'dark' });
+  await picture(tab, `${name}_dark`);
+  await audit(tab, `${name} in the dark`, ['color-contrast']); // the one rule that colours are for
+  if (phone) {
+    await tab.setViewportSize(PHONE);
+    await picture(tab, `${name}_phone`);
+    check(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} is no wider than a phone`);
+    await tab.setViewportSize(WIDE);
+  }
+  await tab.emulateMedia({ colorScheme: 'light' });
+}
+
+export async function showFailure(tab, name) { await picture(tab, `failed_${name}`).catch(() => {}); }
 
 /** The text on the terminal's screen. */
 export function screen(tab) {
@@ -61,11 +100,47 @@ export function screen(tab) {
   });
 }
 
-export async function type(tab, text) {
-  await tab.locator('cay-terminal .xterm-helper-textarea').focus();
-  await tab.keyboard.type(text);
-  await tab.keyboard.press('Enter');
-}
+/** Somebody with a tab, and what they do again and again. help: see steps.mjs. */
+export class Person {
+  constructor(browser, help, owner) {
+    Object.assign(this, { browser, owner });
+    this.help = (what, args = {}) => help(what, { owner, ...args });
+  }
 
-export const longest = (tab) => tab.evaluate(() => window.longest);
-export const forgetLongest = (tab) => tab.evaluate(() => { window.longest = 0; });
+  async signIn(scope = 'exec') {
+    this.tab = await openTab(this.browser);
+    await this.tab.goto(await this.help('login', { scope }));
+    await this.tab.waitForSelector('#who');
+    return this;
+  }
+
+  async another(owner, scope) { return new Person(this.browser, (what, args) => this.help(what, args), owner).signIn(scope); }
+
+  async leave() {
+    checkFaults(this.tab);
+    await this.tab.context().close();
+  }
+
+  go(where) { return this.tab.goto(`${BASE}/#/${where}`); }
+
+  async open(box, pane = '') {
+    await this.go(`sandbox/${box}${pane ? `?pane=${pane}` : ''}`);
+    await this.tab.waitForSelector('cay-sandbox .state:not(:empty)');
+  }
+
+  async terminal(box, pane) {
+    await this.open(box, pane);
+    await this.tab.waitForSelector('cay-terminal[data-state=connected]');
+    await until('a prompt', async () => /[$#] *$/.test((await screen(this.tab)).trimEnd()));
+  }
+
+  async shell(text, wanted) {
+    await this.tab.locator('cay-terminal .xterm-helper-textarea').focus();
+    await this.tab.keyboard.insertText(text);
+    await this.tab.keyboard.press('Enter');
+    return until(`${wanted} after ${text}`, async () => { const s = await screen(this.tab); return wanted.test(s) && s; });
+  }
+
+  async box(fields = {}) { return (await this.help('make', { fields }))[0]; }
+  destroy(...boxes) { return this.help('destroy', { boxes }); }
+}

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser (Debian's chromium, by playwright-core), against a real daemon. test_page.py [NAME…] runs some.
 
-The steps are in steps.mjs, one function each; they ask this program for what a page cannot do (kill the front, make sandboxes) by a
-line of JSON each, and get one back. Screenshots go to CAY_PAGE_SHOTS."""
+The steps are in steps_*.mjs, one function each; steps.mjs runs them. They ask this program for what a page cannot do (kill the front, make
+sandboxes) by a line of JSON each, and get one back. Pictures of every view go to CAY_PAGE_SHOTS; those of the documentation are made by the step "pictures", with
+the built-in templates."""
+import concurrent.futures
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
@@ -27,67 +30,82 @@ REGISTRY = """containers:
     host: true
     security: {needs_confirm: true}
 """
+AT_ONCE = 4
 
 
 class Helper:
-    """What the steps may ask for."""
+    """What the steps may ask for, each in a thread of its own."""
 
     def __init__(self, daemon):
         self.d = daemon
+        self.tokens = {}
+        self.lock = threading.Lock()
 
-    def login(self, owner="default", scope="exec"):
+    def token(self, owner):
+        with self.lock:
+            if owner not in self.tokens:
+                self.tokens[owner] = self.d.make_token("--owner", owner)
+            return self.tokens[owner]
+
+    def login(self, owner, scope="exec"):
         out = subprocess.run([CAY, "token", "--login", "--data", os.path.join(self.d.folder, "data"), "--owner", owner, "--scope", scope],
                              check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
         return next(w for w in out.split() if "#login=" in w)
 
-    def token(self, owner="default"):
-        return self.d.make_token("--owner", owner)
-
-    def kill_front(self):
+    def kill_front(self, owner):
         pid = self.d.child("cay-front")
         os.kill(pid, signal.SIGKILL)
         wait_for("another front", lambda: self.d.child("cay-front") != pid)
 
-    def make(self, count=1, **fields):
-        return [self.make_one(fields) for _ in range(count)]
-
-    def make_one(self, fields):
+    def patiently(self, owner, method, path, body=None):
         """Many at once are more than the daemon takes from one caller in a minute: it says so, and this waits."""
-        answer = wait_for("a sandbox", lambda: next((a for a in [self.d.ask("POST", "/api/sandboxes", fields)] if a.status != 429), None))
-        assert answer.status == 201, answer
-        return answer.json["sandbox_id"]
+        return wait_for(path, lambda: next((a for a in [self.d.ask(method, path, body, token=self.token(owner))] if a.status != 429), None))
 
-    def start(self, box, command):
-        self.d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": command, "background": True, "timeout": 60})
+    def make(self, owner, fields, count=1):
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            answers = list(pool.map(lambda _: self.patiently(owner, "POST", "/api/sandboxes", fields), range(count)))
+        assert all(a.status == 201 for a in answers), [a for a in answers if a.status != 201][0]
+        return [a.json["sandbox_id"] for a in answers]
 
-    def run(self, box, command):
-        return self.d.run(box, command)
+    def start(self, owner, box, command):
+        self.d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": command, "background": True, "timeout": 300}, token=self.token(owner))
 
-    def destroy(self, boxes):
-        for box in boxes:
-            gone = wait_for("its end", lambda: next((a for a in [self.d.ask("DELETE", f"/api/sandboxes/{box}")] if a.status != 429), None))  # noqa: B023
-            assert gone.status == 200, gone
+    def run(self, owner, box, command):
+        return self.d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": command}, token=self.token(owner))
+
+    def destroy(self, owner, boxes):
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            answers = list(pool.map(lambda b: self.patiently(owner, "DELETE", f"/api/sandboxes/{b}"), boxes))
+        assert all(a.status == 200 for a in answers), answers
+
+
+def answer(helper, steps, lock, line):
+    number, what, args = json.loads(line)
+    try:
+        said = [number, getattr(helper, what)(**args), None]
+    except Exception as e:  # pylint: disable=broad-except  # told to the step that asked, which fails
+        said = [number, None, f"{what}: {e!r}"]
+    with lock:
+        steps.stdin.write(json.dumps(said) + "\n")
+        steps.stdin.flush()
 
 
 def serve_steps(d, names):
     env = dict(os.environ, CAY_PAGE_BASE=f"http://127.0.0.1:{d.port}",
                CAY_PAGE_NPM=os.environ.get("CAY_PAGE_NPM") or os.path.join(SOURCE, "build/npm/page"),
                CAY_PAGE_SHOTS=os.environ.get("CAY_PAGE_SHOTS") or os.path.join(BUILD, "page_shots"))
-    helper = Helper(d)
+    helper, lock = Helper(d), threading.Lock()
     # A home of its own: the browser leaves nothing behind.
-    with tempfile.TemporaryDirectory(prefix="cay-page-") as home:
+    with tempfile.TemporaryDirectory(prefix="cay-page-") as home, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         env.update(HOME=home, TMPDIR=home, XDG_CONFIG_HOME=home, XDG_CACHE_HOME=home)
         steps = subprocess.Popen(["node", os.path.join(HERE, "steps.mjs"), *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  text=True, env=env)
         try:
             for line in steps.stdout:
-                if not line.startswith("ask "):
+                if line.startswith("ask "):
+                    pool.submit(answer, helper, steps, lock, line[4:])
+                else:
                     print(line, end="", flush=True)
-                    continue
-                what, args = json.loads(line[4:])
-                answer = getattr(helper, what)(**args)
-                steps.stdin.write(json.dumps(answer) + "\n")
-                steps.stdin.flush()
             status = steps.wait(PATIENCE_S)
         finally:
             if steps.poll() is None:
@@ -102,7 +120,8 @@ def main():
         registry = os.path.join(folder, "registry.yaml")
         with open(registry, "w", encoding="utf-8") as f:
             f.write(REGISTRY)
-        with Daemon("--registry", registry, "--max-sandboxes", "300") as d:
+        flags = [] if sys.argv[1:] == ["pictures"] else ["--registry", registry]
+        with Daemon(*flags, "--max-sandboxes", "300", "--rate-burst", "600") as d:
             serve_steps(d, sys.argv[1:])
 
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What measures the page, or breaks the daemon under it: alone, one after another.
+import { check, forgetLongest, longest, look, screen, until } from './page.mjs';
+
+const LONG_MS = 1000; // nothing may hold the page's thread, or its frames, for longer, on however busy a machine
+const MANY = 'many'; // the owner of two hundred
+const COUNT = 200;
+let many = [];
+
+/** Two hundred are made while others test. */
+export async function makeMany(help) {
+  many = await help('make', { owner: MANY, count: COUNT, fields: { own_user_only: true, project_name: 'many' } });
+}
+
+async function checkSmooth(tab, what) {
+  const { task, frame } = await longest(tab);
+  check(task < LONG_MS && frame < LONG_MS, `nothing held the page for ${LONG_MS} ms with ${what} (task ${task}, frame ${frame})`);
+  console.log(`  ${what}: longest task ${Math.round(task)} ms, longest frame ${Math.round(frame)} ms`);
+}
+
+export async function front_dies_and_page_recovers(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'survivor' });
+  await p.terminal(box);
+  await p.shell('BEFORE=still; for i in 1 2 3 4 5 6; do sleep 0.5; echo line$i; done', /line1/);
+  await p.help('kill_front');
+  await until('every line, once', async () => /line6/.test(await screen(tab)));
+  const s = await screen(tab);
+  for (let i = 1; i <= 6; i++) check(s.split(`\nline${i}`).length === 2, `line${i} is there once`);
+  await p.shell('echo $BEFORE-here', /still-here/);
+  await p.go('sandboxes');
+  await tab.waitForSelector('.box:has-text("survivor")');
+  const more = await p.box({ name: 'afterwards' });
+  await tab.waitForSelector('.box:has-text("afterwards")');
+  await p.destroy(box, more);
+}
+
+export async function much_output_does_not_freeze(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'flood' });
+  await p.terminal(box);
+  // That the page sees what holds it, before it is believed that nothing does.
+  await tab.evaluate(() => { setTimeout(() => { const t = performance.now(); while (performance.now() - t < 300); }); });
+  await until('a long task seen', async () => { const l = await longest(tab); return l.task >= 250 && l.frame >= 250; });
+  await forgetLongest(tab);
+  await p.shell("yes 'fifty megabytes of this' | head -c 50000000; echo; echo flo''od-over", /flood-over/);
+  await checkSmooth(tab, '50 MB of output');
+  check((await tab.evaluate(() => document.querySelector('cay-terminal').cursor)) > 50000000, 'all of it came');
+  await p.destroy(box);
+}
+
+export async function two_hundred_sandboxes_stay_smooth(p) {
+  const other = await p.another(MANY);
+  const { tab } = other;
+  await other.go('templates');
+  await tab.waitForSelector('.template');
+  await forgetLongest(tab);
+  await other.go('sandboxes');
+  await until('200 rows', async () => (await tab.locator('.box').count()) === COUNT);
+  for (let i = 0; i < 10; i++) await tab.mouse.wheel(0, 900);
+  await tab.fill('input[type=search]', many[7]);
+  await until('one of them', async () => (await tab.locator('.box').count()) === 1);
+  await tab.fill('input[type=search]', '');
+  await other.destroy(...many.slice(0, 20));
+  await until('180 rows', async () => (await tab.locator('.box').count()) === COUNT - 20);
+  await checkSmooth(tab, '200 sandboxes');
+  await look(tab, 'many', { phone: false });
+  await other.leave();
+}

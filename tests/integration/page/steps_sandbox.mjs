@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sandbox: its terminal (by the page, and by ttyd's own client), files, commands, processes, ports and curves.
+import fs from 'node:fs';
+import { BASE, check, look, npm, until } from './page.mjs';
+
+export async function terminal_types_colours_resizes(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'terminal-test' });
+  await p.terminal(box);
+  await p.shell('echo $((6*7))a', /42a/);
+  await p.shell("printf '\\033[31mred\\033[0m \\033[38;2;10;200;30mgreen\\033[0m\\n'", /^red green/m);
+  const colours = await until('both words drawn', async () => {
+    const found = await tab.evaluate(() => [...document.querySelectorAll('.xterm-rows span')].filter((s) => ['red', 'green'].includes(s.textContent)).map((s) => getComputedStyle(s).color));
+    return found.length === 2 && found;
+  });
+  check(colours[1] === 'rgb(10, 200, 30)' && colours[0] !== colours[1], `each in its colour (${colours})`);
+  await p.shell('mkdir -p src; for i in 1 2 3; do echo "print($i * 14)" > try$i.py; done; python3 try3.py; ls --color=always -l /', /workspace/);
+  await tab.click('button[aria-label="Read again"]');
+  await tab.waitForSelector('.files li:has-text("try3.py")');
+  await look(tab, 'sandbox', { phone: false });
+  await tab.setViewportSize({ width: 1000, height: 640 });
+  const size = await until('another size', () => tab.evaluate(() => { const { term } = document.querySelector('cay-terminal'); return term.cols < 80 ? `${term.rows} ${term.cols}` : null; }));
+  await p.shell('stty size', new RegExp(`^${size}$`, 'm'));
+  await tab.setViewportSize({ width: 1280, height: 800 });
+  await p.go(`sandbox/${box}?pane=terminal`);
+  await p.shell('clear; printf "A phone will do.\\n"; ls --color=always', /try3/);
+  await look(tab, 'terminal');
+  // The same shell after the page was loaded again.
+  await p.shell('MINE=kept', /MINE/);
+  await tab.reload();
+  await tab.waitForSelector('cay-terminal[data-state=connected]');
+  await p.shell('echo $MINE$MINE', /keptkept/);
+  await p.destroy(box);
+}
+
+/** The page that ttyd itself serves (npm has it as its author publishes it), at the base where it would be: it finds our WebSocket beside it. */
+export async function a_stock_ttyd_client_works(p) {
+  const box = await p.box({ name: 'ttyd-test' });
+  const base = `${BASE}/tty/${box}/`;
+  // It draws into an element that the published page lacks.
+  const html = fs.readFileSync(npm('ttyd/src/index.html'), 'utf-8').replace('<body>', '<body><div id="test"></div>');
+  const tab = await p.tab.context().newPage();
+  const said = [];
+  tab.on('console', (m) => said.push(m.text()));
+  await tab.route(base, (route) => route.fulfill({ contentType: 'text/html', body: html }));
+  await tab.route(`${base}auth_token.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: "var tty_auth_token = '';" }));
+  await p.tab.context().grantPermissions(['local-network-access']); // a page that came from here is not known to be of this machine
+  await tab.goto(base);
+  const seen = () => tab.evaluate(() => { const b = window.term?.buffer; return b ? Array.from({ length: b.length }, (_, i) => b.getLine(i).translateToString(true)).join('\n') : ''; });
+  await until('ttyd’s client to have a prompt', async () => /[$#] *$/.test((await seen()).trimEnd()));
+  await tab.click('.xterm');
+  check((await tab.title()) === box, 'the title is what the daemon says');
+  await tab.keyboard.type('echo $((6*7))b; stty size\n');
+  const size = await tab.evaluate(() => `${window.term.rows} ${window.term.cols}`);
+  await until('output in ttyd’s client', async () => { const s = await seen(); return /^42b/m.test(s) && s.includes(size); });
+  await tab.evaluate(() => window.term.resize(101, 33)); // the client tells the daemon
+  await tab.keyboard.type('stty size; printf "\\303\\244\\342\\202\\254\\n"\n');
+  await until('the new size, and UTF-8', async () => { const s = await seen(); return s.includes('33 101') && s.includes('ä€'); });
+  await tab.keyboard.type('exit 0\n');
+  await until('a close that it takes for the end', () => said.some((t) => t.includes('closed with code: 1000')));
+  await tab.close();
+  await p.destroy(box);
+}
+
+export async function files_upload_download_edit(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'files-test' });
+  await p.open(box, 'files');
+  await tab.waitForSelector('cay-files .crumbs button:text("workspace")');
+  const bytes = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 7) % 256));
+  const drop = await tab.evaluateHandle((list) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(list)], 'dropped.bin'));
+    data.items.add(new File(['print("hello")\n'], 'hello.py'));
+    return data;
+  }, [...bytes]);
+  await tab.dispatchEvent('cay-files', 'drop', { dataTransfer: drop });
+  await tab.waitForSelector('.files li:has-text("dropped.bin")');
+  await tab.waitForSelector('.files li:has-text("hello.py")');
+  const [download] = await Promise.all([tab.waitForEvent('download'), tab.click('button[aria-label="Download dropped.bin"]')]);
+  check(fs.readFileSync(await download.path()).equals(bytes), 'what comes down is what went up');
+  await look(tab, 'files');
+  await tab.click('.files button:text("hello.py")');
+  await tab.fill('dialog textarea', 'print("changed")\n');
+  await look(tab, 'edit');
+  await tab.click('dialog button[type=submit]');
+  await tab.waitForSelector('.note:has-text("saved")');
+  check((await p.help('run', { box, command: 'python3 hello.py' })).stdout === 'changed\n', 'the edited text is there');
+  await tab.click('button[aria-label="Remove dropped.bin"]');
+  await tab.click('dialog button[type=submit]');
+  await tab.locator('.files li:has-text("dropped.bin")').waitFor({ state: 'detached' });
+  await p.destroy(box);
+}
+
+export async function activity_processes_ports_charts(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'activity-test' });
+  await p.help('run', { box, command: 'echo said; exit 3' });
+  await p.terminal(box, 'activity');
+  const exec = tab.locator('.execs li:has-text("exit 3")');
+  await exec.locator('summary').click();
+  await exec.locator('pre:has-text("said")').waitFor();
+  await look(tab, 'activity');
+  await p.shell('head -c 300000 /dev/zero > much; echo served-page > index.html; python3 -m http.server 8000 >/dev/null 2>&1 &', /\[1\]/);
+  await tab.click('#tab-processes');
+  await tab.waitForSelector('cay-processes td:has-text("http.server")');
+  const [popup] = await Promise.all([tab.waitForEvent('popup'), tab.click('button:has-text("Open port 8000")')]);
+  await popup.waitForSelector('text=served-page');
+  await popup.close();
+  await look(tab, 'processes');
+  await tab.click('#tab-charts');
+  await tab.waitForSelector('cay-charts canvas');
+  await tab.waitForSelector('cay-charts figure:has-text("Loopback"):has-text("no network")');
+  // What the sandbox says to itself is on the curve.
+  await p.shell('while :; do python3 -c "import urllib.request; urllib.request.urlopen(\'http://127.0.0.1:8000/much\').read()"; done &', /\[2\]/);
+  await until('traffic on loopback', async () => /no network[\d.]+ [KM]B\/s/.test(await tab.textContent('cay-charts figure:last-child')));
+  await look(tab, 'charts');
+  await tab.click('#tab-about');
+  await tab.waitForSelector('cay-about dd:has-text("none")');
+  await look(tab, 'about');
+  await tab.click('[data-verb=stop]');
+  await tab.click('dialog button[type=submit]');
+  await tab.waitForSelector('.terminal .empty:has-text("It is stopped")');
+  await look(tab, 'stopped');
+  await p.destroy(box);
+}
