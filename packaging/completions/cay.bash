@@ -15,7 +15,8 @@ _cay_words()
         api:*) "$cay" completion operations ;;
         cp:*) "$cay" completion sandboxes 2>/dev/null | sed 's/$/:/' ;;
         *:id*) "$cay" completion sandboxes 2>/dev/null ;;
-        completion:*) printf '%s\n' verbs words sandboxes operations ;;
+        create:* | template:*) "$cay" completion templates 2>/dev/null ;;
+        completion:*) printf '%s\n' verbs words sandboxes templates operations ;;
         esac
 }
 

@@ -2,9 +2,16 @@
 /* Walks argv against a table of options. */
 #include "cli/args_flags.h"
 
+#include <unistd.h>
+
 #include "cli/cli.h"
+#include "cli/safe.h"
+#include "cli/tty.h"
 
 #define FLAGS_MAX 64
+#define TEXT_LEAST 20u /* columns, below which nothing is broken */
+#define TEXT_WORD_MAX 128u
+#define DOC_COLUMN 31 /* where options' texts begin */
 
 static void *at(void *args, const struct cay_flag *flag)
 {
@@ -145,6 +152,32 @@ int cay_flags_parse(const struct cay_flag *table, int argc, char **argv, void *a
         return 0;
 }
 
+void cay_text_print(const char *text, unsigned indent, FILE *out)
+{
+        unsigned lines, cols, at = indent;
+
+        if (!cay_tty_size(fileno(out), &lines, &cols) || cols < indent + TEXT_LEAST) {
+                fprintf(out, "%s\n", text);
+                return;
+        }
+        while (*text != '\0') {
+                size_t len = strcspn(text, " \n");
+                char word[TEXT_WORD_MAX];
+                unsigned width;
+
+                snprintf(word, sizeof(word), "%.*s", (int)len, text);
+                width = (unsigned)cay_safe_width(word);
+                if (at > indent && at + 1 + width > cols) {
+                        fprintf(out, "\n%*s", (int)indent, "");
+                        at = indent;
+                }
+                fprintf(out, "%s%s", at > indent ? " " : "", word);
+                at += width + (at > indent ? 1 : 0);
+                text += len + (text[len] != '\0' ? 1 : 0);
+        }
+        putc('\n', out);
+}
+
 /* "--env, -e NAME=VALUE" */
 static void print_left(const struct cay_flag *flag, char *ret, size_t size)
 {
@@ -162,6 +195,9 @@ void cay_flags_print(const struct cay_flag *table, FILE *out)
                 char left[64];
 
                 print_left(table, left, sizeof(left));
-                fprintf(out, "  %-28s %s\n", left, table->doc);
+                fprintf(out, "  %-*s ", DOC_COLUMN - 3, left);
+                if (strlen(left) > DOC_COLUMN - 3 && isatty(fileno(out)))
+                        fprintf(out, "\n%*s", DOC_COLUMN, "");
+                cay_text_print(table->doc, DOC_COLUMN, out);
         }
 }

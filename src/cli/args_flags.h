@@ -37,4 +37,6 @@ int cay_flag_add_text(void *args, const struct cay_flag *flag, const char *value
  */
 int cay_flags_parse(const struct cay_flag *table, int argc, char **argv, void *args, int *ret_rest,
                     struct cay_error *err);
-void cay_flags_print(const struct cay_flag *table, FILE *out); /* one line per option */
+void cay_flags_print(const struct cay_flag *table, FILE *out); /* one line per option; see cay_text_print */
+/* A text and a newline. On a terminal it is broken where that ends, further lines set in by `indent`, where the first begins; elsewhere as it is. */
+void cay_text_print(const char *text, unsigned indent, FILE *out);

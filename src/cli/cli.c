@@ -6,41 +6,75 @@
 
 #include "cli/verb.h"
 
-/* A row without a function is the head of a group. */
-static const struct command {
-        const char *verb, *doc;
-        int (*run)(int argc, char **argv);
-} commands[] = {
-#define CAY_GROUP(doc) { NULL, doc, NULL },
-#define CAY_VERB(verb, doc) { #verb, doc, cay_verb_run },
-#define CAY_COMMAND(verb, doc) { #verb, doc, cay_cmd_##verb },
+enum verb {             /* which function */
+            VERB_GROUP, /* none: the head of a group */
+            VERB_ROW,   /* cay_verb_run */
+#define CAY_GROUP(doc)
+#define CAY_VERB(verb, doc)
+#define CAY_COMMAND(verb, doc) VERB_##verb,
 #include "cli/commands.def"
 #undef CAY_COMMAND
 #undef CAY_VERB
 #undef CAY_GROUP
 };
 
-static const char *const verbs[] = {
-#define CAY_GROUP(doc)
-#define CAY_VERB(verb, doc) #verb,
-#define CAY_COMMAND(verb, doc) #verb,
+/* Texts stand in the rows and functions are found by a switch: pointers would have to be put right at every start. */
+static const struct command {
+        char verb[12], doc[80];
+        enum verb which;
+} commands[] = {
+#define CAY_GROUP(doc) { "", doc, VERB_GROUP },
+#define CAY_VERB(verb, doc) { #verb, doc, VERB_ROW },
+#define CAY_COMMAND(verb, doc) { #verb, doc, VERB_##verb },
 #include "cli/commands.def"
 #undef CAY_COMMAND
 #undef CAY_VERB
 #undef CAY_GROUP
-        NULL
 };
+
+static int run(const struct command *c, int argc, char **argv)
+{
+        switch (c->which) {
+#define CAY_GROUP(doc)
+#define CAY_VERB(verb, doc)
+#define CAY_COMMAND(verb, doc)                                                                               \
+        case VERB_##verb:                                                                                    \
+                return cay_cmd_##verb(argc, argv);
+#include "cli/commands.def"
+#undef CAY_COMMAND
+#undef CAY_VERB
+#undef CAY_GROUP
+        case VERB_GROUP:
+        case VERB_ROW:
+                break;
+        }
+        return cay_verb_run(argc, argv);
+}
 
 void cay_cli_print_verbs(FILE *out)
 {
-        for (unsigned i = 0; verbs[i] != NULL; i++)
-                fprintf(out, "%s\n", verbs[i]);
+        for (unsigned i = 0; i < CAY_COUNT(commands); i++)
+                if (commands[i].verb[0] != '\0')
+                        fprintf(out, "%s\n", commands[i].verb);
 }
 
 int cay_cli_complain(const char *verb, const struct cay_error *err)
 {
         fprintf(stderr, "cay %s: %s\n", verb, err->msg);
+        if (strncmp(err->msg, "unknown option", 14) == 0 && strstr(err->msg, "did you mean") == NULL)
+                fprintf(stderr, "cay: `cay %s --help` lists its options\n", verb);
         return err->code == CAY_INVALID ? CAY_EXIT_USAGE : CAY_EXIT_FAILURE;
+}
+
+int cay_cli_print_json(struct cay_json *j, struct cay_error *err)
+{
+        int r = cay_json_end(j);
+
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "make the answer");
+        fwrite(cay_buf_data(j->out), 1, j->out->len, stdout);
+        putchar('\n');
+        return 0;
 }
 
 /* Edits (insert, drop, replace, swap neighbours) between two short words; more than `most` is all the same. */
@@ -92,7 +126,7 @@ const char *cay_cli_suggest(const char *word, const char *const *words)
 static const struct command *find(const char *verb)
 {
         for (unsigned i = 0; i < CAY_COUNT(commands); i++)
-                if (commands[i].verb != NULL && strcmp(commands[i].verb, verb) == 0)
+                if (verb[0] != '\0' && strcmp(commands[i].verb, verb) == 0)
                         return &commands[i];
         return NULL;
 }
@@ -101,7 +135,7 @@ static void print_usage(FILE *out)
 {
         fprintf(out, "usage: cay VERB …\n");
         for (unsigned i = 0; i < CAY_COUNT(commands); i++) {
-                if (commands[i].verb == NULL)
+                if (commands[i].verb[0] == '\0')
                         fprintf(out, "\n%s\n", commands[i].doc);
                 else
                         fprintf(out, "  %-10s %s\n", commands[i].verb, commands[i].doc);
@@ -111,8 +145,14 @@ static void print_usage(FILE *out)
 
 static int unknown(const char *verb)
 {
-        const char *meant = cay_cli_suggest(verb, verbs);
+        const char *words[CAY_COUNT(commands) + 1], *meant;
+        unsigned count = 0;
 
+        for (unsigned i = 0; i < CAY_COUNT(commands); i++)
+                if (commands[i].verb[0] != '\0')
+                        words[count++] = commands[i].verb;
+        words[count] = NULL;
+        meant = cay_cli_suggest(verb, words);
         if (meant != NULL)
                 fprintf(stderr, "cay: unknown verb '%s' (did you mean %s?)\n", verb, meant);
         else
@@ -133,20 +173,24 @@ int cay_cmd_help(int argc, char **argv)
         c = find(argv[1]);
         if (c == NULL)
                 return unknown(argv[1]);
-        return c->run == cay_cmd_help ? (print_usage(stdout), 0) : c->run(2, ask);
+        return c->which == VERB_help ? (print_usage(stdout), 0) : run(c, 2, ask);
 }
 
 int cay_cmd_version(int argc, char **argv)
 {
+        bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+
         if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-                printf("usage: cay version\n");
+                printf("usage: cay version [--json]\n\nPrints the version of this program; `cay api "
+                       "version_get` asks "
+                       "the daemon for its own.\n");
                 return 0;
         }
-        if (argc > 1) {
-                fprintf(stderr, "cay version: takes no arguments\n");
+        if (argc > 1 && !json) {
+                fprintf(stderr, "cay version: takes no '%.60s'\n", argv[1]);
                 return CAY_EXIT_USAGE;
         }
-        printf("cay %s\n", CAY_VERSION);
+        printf(json ? "{\"version\":\"%s\"}\n" : "cay %s\n", CAY_VERSION);
         return 0;
 }
 
@@ -165,5 +209,5 @@ int cay_cli_main(int argc, char **argv)
         if (strcmp(argv[1], "--version") == 0)
                 return cay_cmd_version(1, argv);
         c = find(argv[1]);
-        return c != NULL ? c->run(argc - 1, argv + 1) : unknown(argv[1]);
+        return c != NULL ? run(c, argc - 1, argv + 1) : unknown(argv[1]);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/json_out.h"
 
 enum { /* exit statuses of our own; a command's own pass through */
        CAY_EXIT_USAGE = 2,
@@ -26,5 +27,7 @@ void cay_cli_print_verbs(FILE *out); /* one a line */
 
 /* "cay run: message" on standard error; returns the status that fits the code. */
 int cay_cli_complain(const char *verb, const struct cay_error *err);
+/* What was made as JSON, and a newline, on standard output; -1: it did not become whole. */
+int cay_cli_print_json(struct cay_json *j, struct cay_error *err);
 /* Which of `words` (NULL-terminated) was meant by a mistyped one: NULL when none is near. */
 const char *cay_cli_suggest(const char *word, const char *const *words);

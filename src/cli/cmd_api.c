@@ -9,17 +9,6 @@
 #include "cli/verb.h"
 #include "sys/fd.h"
 
-#define TRUE(member) cay_flag_set_true, offsetof(struct cay_verb_args, member)
-#define TEXT(member) cay_flag_set_text, offsetof(struct cay_verb_args, member)
-
-static const struct cay_flag flags[] = {
-        { "body", "FILE", "bytes to send, of operations that take some; - is standard input (default)",
-          TEXT(body) },
-        { 0 },
-};
-
-static const struct cay_flag no_flags[] = { { 0 } };
-
 static void print_ops(FILE *out)
 {
         unsigned count;
@@ -84,15 +73,12 @@ static int call(struct cay_reach *reach, const struct cay_verb_args *a, struct c
 }
 
 /* A verb's row, made for one op. */
-static void fill_row(struct cay_verb *row, char name[64], const struct cay_cli_op *op)
+static void fill_row(struct cay_verb *row, const struct cay_cli_op *op)
 {
-        snprintf(name, 64, "api %s", op->name);
-        *row = (struct cay_verb){ .name = name,
-                                  .op = op->name,
-                                  .words = "",
-                                  .about = op->doc,
-                                  .more = op->takes_bytes ? flags : no_flags,
-                                  .no_json = true };
+        *row = (struct cay_verb){ .more = op->takes_bytes ? CAY_MORE_BODY : CAY_MORE_NONE, .no_json = true };
+        snprintf(row->name, sizeof(row->name), "api %s", op->name);
+        snprintf(row->op, sizeof(row->op), "%s", op->name);
+        snprintf(row->about, sizeof(row->about), "%s", op->doc);
 }
 
 static const struct cay_cli_op *find_op(const char *name, struct cay_error *err)
@@ -121,7 +107,6 @@ int cay_cmd_api(int argc, char **argv)
         struct cay_reach reach = { 0 };
         struct cay_error err = { 0 };
         struct cay_verb row;
-        char name[64];
         int r;
 
         if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
@@ -135,7 +120,7 @@ int cay_cmd_api(int argc, char **argv)
         op = find_op(argv[1], &err);
         if (op == NULL)
                 return cay_cli_complain("api", &err);
-        fill_row(&row, name, op);
+        fill_row(&row, op);
         r = cay_verb_read(&a, &row, argc - 1, argv + 1, &err);
         if (r > 0)
                 return 0;
@@ -143,5 +128,5 @@ int cay_cmd_api(int argc, char **argv)
                 r = cay_reach_open(&reach, &a.reach, &err);
         if (r == 0)
                 r = call(&reach, &a, &err);
-        return r < 0 ? cay_reach_complain(&reach, "api", &err) : 0;
+        return r < 0 ? cay_verb_complain(&a, &reach, &err) : 0;
 }

@@ -14,35 +14,41 @@
 
 static void print_help(FILE *out)
 {
-        fprintf(out, "usage: cay completion verbs|sandboxes|operations|words VERB\n\n"
+        fprintf(out, "usage: cay completion verbs|sandboxes|templates|operations|words VERB\n\n"
                      "Words for completion, a line each. What shells load is installed beside cay: "
                      "completions for bash\n"
                      "and zsh.\n");
 }
 
-/* Ids and names of the sandboxes of the daemon that would be used; nothing when there is none. */
-static void print_sandboxes(void)
+static void print_text(struct cay_json_view value)
+{
+        char text[CAY_CELL_MAX];
+
+        cay_cell_format(value, CAY_CELL_TEXT, text);
+        if (strcmp(text, "-") != 0)
+                printf("%s\n", text);
+}
+
+/* Ids and names out of a list of the daemon that would be used; nothing when there is none. id: NULL where there are names alone. */
+static void print_names(const char *op, const char *list, const char *id)
 {
         cay_auto_answer struct cay_reach_answer answer = { 0 };
         cay_auto_values struct cay_values v;
         struct cay_reach_args none = { 0 };
         struct cay_error ignored = { 0 };
-        struct cay_json_view box;
+        struct cay_json_view item;
         struct cay_json_walk w;
         struct cay_reach reach;
 
-        cay_values_init(&v, cay_cli_op_find("sandbox_list"));
+        cay_values_init(&v, cay_cli_op_find(op));
         if (cay_reach_open(&reach, &none, &ignored) < 0 ||
             cay_reach_call(&reach, &v, -1, WAIT_MS, &answer, &ignored) < 0)
                 return;
-        w = cay_json_view_walk(cay_json_view_find(answer.json, "sandboxes"));
-        while (cay_json_view_next(&w, NULL, &box)) {
-                char text[CAY_CELL_MAX];
-
-                printf("%s\n", cay_cell_format(cay_json_view_find(box, "sandbox_id"), CAY_CELL_TEXT, text));
-                cay_cell_format(cay_json_view_find(box, "name"), CAY_CELL_TEXT, text);
-                if (strcmp(text, "-") != 0)
-                        printf("%s\n", text);
+        w = cay_json_view_walk(cay_json_view_find(answer.json, list));
+        while (cay_json_view_next(&w, NULL, &item)) {
+                if (id != NULL)
+                        print_text(cay_json_view_find(item, id));
+                print_text(cay_json_view_find(item, "name"));
         }
 }
 
@@ -53,7 +59,9 @@ int cay_cmd_completion(int argc, char **argv)
         } else if (argc == 2 && strcmp(argv[1], "verbs") == 0) {
                 cay_cli_print_verbs(stdout);
         } else if (argc == 2 && strcmp(argv[1], "sandboxes") == 0) {
-                print_sandboxes();
+                print_names("sandbox_list", "sandboxes", "sandbox_id");
+        } else if (argc == 2 && strcmp(argv[1], "templates") == 0) {
+                print_names("template_list", "templates", NULL);
         } else if (argc == 2 && strcmp(argv[1], "operations") == 0) {
                 unsigned count;
                 const struct cay_cli_op *ops = cay_cli_ops(&count);

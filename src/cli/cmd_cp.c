@@ -305,7 +305,7 @@ static int copy_out(struct copy *c, struct cay_error *err)
         return receive_into(c, c->target.path, name, err);
 }
 
-static int run(struct copy *c, struct cay_error *err)
+static int copy(struct copy *c, struct cay_error *err)
 {
         if (read_end(c->args->words[0], &c->source, err) < 0 ||
             read_end(c->args->words[1], &c->target, err) < 0)
@@ -316,27 +316,23 @@ static int run(struct copy *c, struct cay_error *err)
         return c->source.is_ours ? copy_in(c, err) : copy_out(c, err);
 }
 
+static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
+{
+        cay_auto_free struct copy *c = calloc(1, sizeof(*c));
+        int r;
+
+        if (c == NULL)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
+        c->reach = reach;
+        c->args = a;
+        cay_conn_init(&c->conn);
+        r = copy(c, err);
+        cay_progress_end(&c->progress);
+        cay_conn_close(&c->conn);
+        return r;
+}
+
 int cay_cmd_cp(int argc, char **argv)
 {
-        cay_auto_verb struct cay_verb_args a = { 0 };
-        cay_auto_free struct copy *c = calloc(1, sizeof(*c));
-        struct cay_reach reach = { 0 };
-        struct cay_error err = { 0 };
-        int r = cay_verb_read(&a, cay_verb_find("cp"), argc, argv, &err);
-
-        if (r > 0)
-                return 0;
-        if (r == 0 && c == NULL)
-                r = cay_fail(&err, CAY_INTERNAL, "no memory");
-        if (r == 0)
-                r = cay_reach_open(&reach, &a.reach, &err);
-        if (r == 0) {
-                c->reach = &reach;
-                c->args = &a;
-                cay_conn_init(&c->conn);
-                r = run(c, &err);
-                cay_progress_end(&c->progress);
-                cay_conn_close(&c->conn);
-        }
-        return r < 0 ? cay_reach_complain(&reach, "cp", &err) : 0;
+        return cay_verb_main(argc, argv, run);
 }

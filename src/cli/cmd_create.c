@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/confirm.h"
 #include "cli/verb.h"
 #include "core/spec.h"
 #include "sys/fd.h"
@@ -63,30 +64,15 @@ static int create(struct cay_reach *reach, struct cay_verb_args *a, struct cay_e
                         r = cay_values_set(&a->values, "workspace.mode", w.mode, err);
         }
         if (r == 0)
-                r = cay_reach_call(reach, &a->values, w.fd, CAY_REACH_WAIT_MS, &answer, err);
+                r = cay_confirm_call(reach, a, w.fd, &answer, err);
         if (w.fd >= 0)
                 close(w.fd);
-        if (r < 0)
-                return -1;
-        if (a->json)
-                printf("%.*s\n", (int)answer.json.len, answer.json.at);
-        else if (a->verb->show(answer.json, stdout, err) < 0)
-                return -1;
-        return cay_verb_flush(err);
+        if (r == 0)
+                r = cay_verb_print(a, answer.json, err);
+        return r < 0 ? -1 : cay_verb_flush(err);
 }
 
 int cay_cmd_create(int argc, char **argv)
 {
-        cay_auto_verb struct cay_verb_args a = { 0 };
-        struct cay_reach reach = { 0 };
-        struct cay_error err = { 0 };
-        int r = cay_verb_read(&a, cay_verb_find("create"), argc, argv, &err);
-
-        if (r > 0)
-                return 0;
-        if (r == 0)
-                r = cay_reach_open(&reach, &a.reach, &err);
-        if (r == 0)
-                r = create(&reach, &a, &err);
-        return r < 0 ? cay_reach_complain(&reach, "create", &err) : 0;
+        return cay_verb_main(argc, argv, create);
 }

@@ -238,7 +238,6 @@ static int print_json(struct cay_kept *k, const struct cay_check *check, const s
 {
         cay_auto_buf struct cay_buf text;
         struct cay_json j;
-        int r;
 
         cay_buf_init(&text, JSON_MAX);
         cay_json_init(&j, &text);
@@ -254,12 +253,7 @@ static int print_json(struct cay_kept *k, const struct cay_check *check, const s
                         put_entry(&j, cay_change_set_at(k->set, i), all->why[i]);
         cay_json_end_array(&j);
         cay_json_end_object(&j);
-        r = cay_json_end(&j);
-        if (r < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, r, "make the list");
-        fwrite(cay_buf_data(&text), 1, text.len, stdout);
-        putchar('\n');
-        return 0;
+        return cay_cli_print_json(&j, err);
 }
 
 static int show(struct cay_kept *k, const struct args *a, struct cay_error *err)

@@ -96,9 +96,12 @@ static int follow(struct follow *f, struct cay_error *err)
 
 static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
-        cay_auto_free struct follow *f = calloc(1, sizeof(*f));
+        cay_auto_free struct follow *f = NULL;
         int r;
 
+        if (cay_values_get(&a->values, "follow") == NULL)
+                return cay_verb_call(reach, a, err);
+        f = calloc(1, sizeof(*f));
         if (f == NULL)
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         f->reach = reach;
@@ -113,20 +116,5 @@ static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_erro
 
 int cay_cmd_events(int argc, char **argv)
 {
-        cay_auto_verb struct cay_verb_args a = { 0 };
-        struct cay_reach reach = { 0 };
-        struct cay_error err = { 0 };
-        int r = cay_verb_read(&a, cay_verb_find("events"), argc, argv, &err);
-
-        if (r > 0)
-                return 0;
-        if (r == 0 && cay_values_get(&a.values, "follow") == NULL) {
-                cay_verb_args_done(&a);
-                return cay_verb_run(argc, argv);
-        }
-        if (r == 0)
-                r = cay_reach_open(&reach, &a.reach, &err);
-        if (r == 0)
-                r = run(&reach, &a, &err);
-        return r < 0 ? cay_reach_complain(&reach, "events", &err) : 0;
+        return cay_verb_main(argc, argv, run);
 }

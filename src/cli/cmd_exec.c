@@ -198,7 +198,7 @@ static int find_exec(struct cay_reach *reach, const char *sandbox, bool running,
         }
         if (ret_exec->len == 0)
                 return cay_fail(err, CAY_NOT_FOUND,
-                                ret[0] != '\0' ? "there is no such command in it"
+                                ret[0] != '\0' ? "there is no such command in it; `cay ps` lists them"
                                 : running      ? "no command runs in it"
                                                : "no command was started in it");
         cay_json_view_copy(cay_json_view_find(*ret_exec, "exec_id"), ret, 64);
@@ -249,39 +249,22 @@ static int run_logs(struct cay_reach *reach, struct cay_verb_args *a, struct cay
         return follow(reach, a, true, err);
 }
 
-static int run_verb(int argc, char **argv,
-                    int (*run)(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err))
-{
-        cay_auto_verb struct cay_verb_args a = { 0 };
-        struct cay_reach reach = { 0 };
-        struct cay_error err = { 0 };
-        int r = cay_verb_read(&a, cay_verb_find(argv[0]), argc, argv, &err);
-
-        if (r > 0)
-                return 0;
-        if (r == 0)
-                r = cay_reach_open(&reach, &a.reach, &err);
-        if (r == 0)
-                r = run(&reach, &a, &err);
-        return r < 0 ? cay_reach_complain(&reach, argv[0], &err) : r;
-}
-
 int cay_cmd_exec(int argc, char **argv)
 {
-        return run_verb(argc, argv, run_exec);
+        return cay_verb_main(argc, argv, run_exec);
 }
 
 int cay_cmd_shell(int argc, char **argv)
 {
-        return run_verb(argc, argv, run_shell);
+        return cay_verb_main(argc, argv, run_shell);
 }
 
 int cay_cmd_attach(int argc, char **argv)
 {
-        return run_verb(argc, argv, run_attach);
+        return cay_verb_main(argc, argv, run_attach);
 }
 
 int cay_cmd_logs(int argc, char **argv)
 {
-        return run_verb(argc, argv, run_logs);
+        return cay_verb_main(argc, argv, run_logs);
 }

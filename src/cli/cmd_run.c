@@ -230,9 +230,10 @@ static int report(struct command *c)
 {
         struct cay_run_result *r = &c->result;
 
-        if (c->failure.code != CAY_OK)
+        if (c->failure.code != CAY_OK) {
+                cay_run_args_name_option(&c->failure);
                 r->status = cay_cli_complain("run", &c->failure);
-        else if (!c->args.quiet)
+        } else if (!c->args.quiet)
                 cay_render_run_cause(r, stderr);
         if (r->cleanup.code != CAY_OK)
                 fprintf(stderr, "cay run: clean-up: %s\n", r->cleanup.msg);

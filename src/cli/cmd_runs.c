@@ -9,6 +9,7 @@
 #include "changes/patch.h"
 #include "cli/cli.h"
 #include "cli/kept.h"
+#include "cli/table.h"
 
 #define JSON_MAX (256u << 20)
 
@@ -29,18 +30,6 @@ static void print_help(void)
                "shows the changes of one, `cay apply RUN` puts them into its folder, `cay discard RUN` "
                "forgets them.\n\n");
         cay_flags_print(table, stdout);
-}
-
-static const char *size_text(uint64_t bytes, char *buf, size_t size)
-{
-        static const char units[] = "BKMGT";
-        unsigned unit = 0;
-        double n = (double)bytes;
-
-        for (; n >= 1000 && unit < sizeof(units) - 2; unit++)
-                n /= 1024;
-        snprintf(buf, size, unit == 0 || n >= 10 ? "%.0f%c" : "%.1f%c", n, units[unit]);
-        return buf;
 }
 
 /* Rounded: seven days less a second are seven days. */
@@ -81,7 +70,7 @@ static void print_row(const struct cay_store_row *row, uint64_t now_ms)
                  m->counts.changed, m->counts.removed);
         printf("%-28s  %-16s  %-12s  %5s  %7s  ", m->id, when(m->started_ms, started, sizeof(started)),
                m->state == CAY_META_KEPT ? changes : "running",
-               size_text(row->size_bytes, size, sizeof(size)),
+               cay_bytes_text(row->size_bytes, size, sizeof(size)),
                m->state == CAY_META_KEPT
                        ? time_left(m->expires_ms > now_ms ? m->expires_ms - now_ms : 0, left, sizeof(left))
                        : "-");
@@ -126,7 +115,6 @@ static int print_json(const struct cay_store_row *rows, size_t count, struct cay
 {
         cay_auto_buf struct cay_buf text;
         struct cay_json j;
-        int r;
 
         cay_buf_init(&text, JSON_MAX);
         cay_json_init(&j, &text);
@@ -134,12 +122,7 @@ static int print_json(const struct cay_store_row *rows, size_t count, struct cay
         for (size_t i = 0; i < count; i++)
                 put_row(&j, &rows[i]);
         cay_json_end_array(&j);
-        r = cay_json_end(&j);
-        if (r < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, r, "make the list");
-        fwrite(cay_buf_data(&text), 1, text.len, stdout);
-        putchar('\n');
-        return 0;
+        return cay_cli_print_json(&j, err);
 }
 
 static int list(const struct args *a, struct cay_error *err)

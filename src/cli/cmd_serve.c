@@ -22,7 +22,8 @@ static void print_help(void)
                 const struct cay_config_row *row = &cay_config_rows[i];
                 char flag[64];
 
-                snprintf(flag, sizeof(flag), "%s%s", row->flags & CAY_CONFIG_SECRET ? "  " : "--", row->name);
+                snprintf(flag, sizeof(flag), "%s%.23s", row->flags & CAY_CONFIG_SECRET ? "  " : "--",
+                         row->name);
                 for (char *at = flag; *at; at++)
                         *at = *at == '_' ? '-' : *at;
                 printf("  %-26s %s\n", flag, row->doc);

@@ -10,11 +10,13 @@
 #include "base/parse.h"
 #include "cli/cli.h"
 #include "cli/safe.h"
+#include "cli/tty.h"
 #include "cli/verb.h"
 
 #define BOXES_MAX 1000u
 #define INTERVAL_MS 2000u
 #define ID_MAX 128u
+#define FULL_COLUMNS 100u
 
 struct box {
         char id[ID_MAX], name[ID_MAX];
@@ -28,6 +30,7 @@ struct look {
         struct box *boxes; /* owned */
         unsigned count;
         bool is_screen; /* a terminal that is drawn anew each time */
+        bool is_narrow; /* a terminal without room for every column */
 };
 
 static int add_box(struct look *l, struct cay_json_view view, struct cay_error *err)
@@ -114,23 +117,36 @@ static uint64_t number(struct cay_json_view v, const char *path)
         return n;
 }
 
+static void print_cells(const struct look *l, const char *id, const char *name, const char *cpu,
+                        const char *time_text, const char *used, const char *limit, const char *peak,
+                        const char *pids, const char *kills)
+{
+        printf("%-28s  %-*.*s  %6s", id, l->is_narrow ? 10 : 16, l->is_narrow ? 10 : 16, name, cpu);
+        if (!l->is_narrow)
+                printf("  %8s", time_text);
+        printf("  %6s / %-6s", used, limit);
+        if (!l->is_narrow)
+                printf("  %6s", peak);
+        printf("  %4s  %3s%s\n", pids, kills, l->is_screen ? "\033[K" : "");
+}
+
 static void print_row(struct look *l, struct box *b, struct cay_json_view stats)
 {
         uint64_t cpu_us = number(stats, "cpu_us"), now_ms = cay_clock_ms();
-        char used[16], limit[16], peak[16], cpu[16] = "-", time_text[16];
+        char used[16], limit[16], peak[16], cpu[16] = "-", time_text[16], pids[24], kills[24];
 
         if (b->at_ms != 0 && now_ms > b->at_ms && cpu_us >= b->cpu_us)
                 snprintf(cpu, sizeof(cpu), "%.1f%%",
                          (double)(cpu_us - b->cpu_us) / (double)(now_ms - b->at_ms) / 10);
         b->cpu_us = cpu_us;
         b->at_ms = now_ms;
-        printf("%-28s  %-16s  %7s  %8s  %6s / %-6s  %6s  %5" PRIu64 "  %4" PRIu64 "%s\n", b->id,
-               b->name[0] != '\0' ? b->name : "-", cpu,
-               cay_ms_text(cpu_us / 1000, time_text, sizeof(time_text)),
-               cay_bytes_text(number(stats, "memory_bytes"), used, sizeof(used)),
-               b->memory_limit > 0 ? cay_bytes_text(b->memory_limit, limit, sizeof(limit)) : "-",
-               cay_bytes_text(number(stats, "memory_peak_bytes"), peak, sizeof(peak)), number(stats, "pids"),
-               number(stats, "oom_kills"), l->is_screen ? "\033[K" : "");
+        snprintf(pids, sizeof(pids), "%" PRIu64, number(stats, "pids"));
+        snprintf(kills, sizeof(kills), "%" PRIu64, number(stats, "oom_kills"));
+        print_cells(l, b->id, b->name[0] != '\0' ? b->name : "-", cpu,
+                    cay_ms_text(cpu_us / 1000, time_text, sizeof(time_text)),
+                    cay_bytes_text(number(stats, "memory_bytes"), used, sizeof(used)),
+                    b->memory_limit > 0 ? cay_bytes_text(b->memory_limit, limit, sizeof(limit)) : "-",
+                    cay_bytes_text(number(stats, "memory_peak_bytes"), peak, sizeof(peak)), pids, kills);
 }
 
 /* Stats of one; a sandbox that has gone meanwhile is left out of a list of all. */
@@ -157,11 +173,14 @@ static int print_box(struct look *l, struct box *b, struct cay_error *err)
 
 static int print_all(struct look *l, struct cay_error *err)
 {
+        unsigned lines, cols;
+
+        l->is_narrow = cay_tty_size(STDOUT_FILENO, &lines, &cols) && cols < FULL_COLUMNS;
         if (l->is_screen)
                 fputs("\033[H", stdout);
         if (!l->args->json)
-                printf("%-28s  %-16s  %7s  %8s  %6s / %-6s  %6s  %5s  %4s%s\n", "SANDBOX", "NAME", "CPU",
-                       "CPU TIME", "MEMORY", "LIMIT", "PEAK", "PIDS", "OOM", l->is_screen ? "\033[K" : "");
+                print_cells(l, "SANDBOX", "NAME", "CPU", "CPU TIME", "MEMORY", "LIMIT", "PEAK", "PIDS",
+                            "OOM");
         for (unsigned i = 0; i < l->count; i++)
                 if (print_box(l, &l->boxes[i], err) < 0)
                         return -1;
@@ -170,7 +189,7 @@ static int print_all(struct look *l, struct cay_error *err)
         return cay_verb_flush(err);
 }
 
-static int run(struct look *l, struct cay_error *err)
+static int look(struct look *l, struct cay_error *err)
 {
         bool once = l->args->once || (l->args->interval == NULL && !isatty(STDOUT_FILENO));
         uint64_t interval_ms = INTERVAL_MS;
@@ -198,20 +217,16 @@ static int run(struct look *l, struct cay_error *err)
         return r;
 }
 
+static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
+{
+        struct look l = { .reach = reach, .args = a };
+        int r = look(&l, err);
+
+        free(l.boxes);
+        return r;
+}
+
 int cay_cmd_stats(int argc, char **argv)
 {
-        cay_auto_verb struct cay_verb_args a = { 0 };
-        struct cay_reach reach = { 0 };
-        struct look l = { .reach = &reach, .args = &a };
-        struct cay_error err = { 0 };
-        int r = cay_verb_read(&a, cay_verb_find("stats"), argc, argv, &err);
-
-        if (r > 0)
-                return 0;
-        if (r == 0)
-                r = cay_reach_open(&reach, &a.reach, &err);
-        if (r == 0)
-                r = run(&l, &err);
-        free(l.boxes);
-        return r < 0 ? cay_reach_complain(&reach, "stats", &err) : 0;
+        return cay_verb_main(argc, argv, run);
 }

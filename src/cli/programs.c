@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
+
+#define WORDS_MAX 256
 
 int cay_cli_find_programs(char *dir, size_t size, struct cay_error *err)
 {
@@ -25,4 +28,20 @@ int cay_cli_find_programs(char *dir, size_t size, struct cay_error *err)
                         return 0;
         }
         return cay_fail(err, CAY_UNAVAILABLE, "cay-init is neither in %.100s nor in ../lib/cay", exe);
+}
+
+int cay_cli_become_front(int argc, char **argv, struct cay_error *err)
+{
+        char dir[PATH_MAX], path[PATH_MAX + 16];
+        char *words[WORDS_MAX + 2] = { (char *)"cay-front" };
+
+        if (argc > WORDS_MAX)
+                return cay_fail(err, CAY_INVALID, "too many words");
+        if (cay_cli_find_programs(dir, sizeof(dir), err) < 0)
+                return -1;
+        for (int i = 0; i < argc; i++)
+                words[i + 1] = argv[i];
+        snprintf(path, sizeof(path), "%s/cay-front", dir);
+        execv(path, words);
+        return cay_fail_sys(err, CAY_UNAVAILABLE, -errno, "start %.200s", path);
 }

@@ -6,3 +6,5 @@
 
 /* The folder of cay-init and cay-warden: beside this program in a build folder, in ../lib/cay once installed. */
 int cay_cli_find_programs(char *dir, size_t size, struct cay_error *err);
+/* What needs libraries (cryptography, YAML) is cay-front's: it is executed with our words, argv[0] being the verb. Returns when that fails. */
+int cay_cli_become_front(int argc, char **argv, struct cay_error *err);

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/programs.h"
@@ -16,6 +18,10 @@
 #define REQUEST_MAX (2u * 1024 * 1024)
 #define TARGET_MAX (48u * 1024)
 #define ERROR_MAX (64u * 1024)
+#define KNOCK_MS 300u      /* for a daemon that does not listen yet */
+#define STARTING_MS 10000u /* for one that listens, and says that it is not ready */
+#define STARTING_STEP_MS 100u
+#define SAY_AFTER_MS 1000u
 
 static const char *variable(const char *name)
 {
@@ -144,12 +150,14 @@ static int refused(struct cay_reach *r, struct cay_conn *c, struct cay_error *er
         cay_auto_buf struct cay_buf body = { 0 };
         struct cay_error ignored = { 0 };
         struct cay_json_view json = { 0 };
-        char word[40], message[200], safe[400], request[64];
+        char word[40], message[256], safe[400], request[64];
 
         r->status = c->answer.status;
         cay_buf_init(&body, ERROR_MAX);
         cay_conn_collect(c, &body, CAY_REACH_WAIT_MS, &ignored);
         cay_json_view_open(cay_buf_data(&body), body.len, &json);
+        cay_json_view_copy(cay_json_view_find(json, "error.field"), r->field, sizeof(r->field));
+        cay_json_view_copy(cay_json_view_find(json, "error.confirm"), r->confirm, sizeof(r->confirm));
         cay_json_view_copy(cay_json_view_find(json, "error.code"), word, sizeof(word));
         cay_json_view_copy(cay_json_view_find(json, "error.message"), message, sizeof(message));
         cay_json_view_copy(cay_json_view_find(json, "error.request_id"), request, sizeof(request));
@@ -172,6 +180,35 @@ void cay_reach_answer_done(struct cay_reach_answer *a)
         cay_buf_done(&a->body);
 }
 
+static void pause_ms(uint64_t ms)
+{
+        const struct timespec pause = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000l };
+
+        nanosleep(&pause, NULL);
+}
+
+static bool is_nobody_there(const struct cay_error *err)
+{
+        return err->code == CAY_UNAVAILABLE && (err->sys == ECONNREFUSED || err->sys == ENOENT);
+}
+
+static int open_conn(struct cay_reach *r, struct cay_conn *c, struct cay_error *err)
+{
+        uint64_t step_ms = 10, waited_ms = 0;
+        struct cay_error first = { 0 };
+        int result = cay_conn_open(c, &r->client, &first);
+
+        for (; result < 0 && is_nobody_there(&first) && waited_ms < KNOCK_MS; step_ms *= 2) {
+                pause_ms(step_ms);
+                waited_ms += step_ms;
+                first = (struct cay_error){ 0 };
+                result = cay_conn_open(c, &r->client, &first);
+        }
+        if (result < 0)
+                *err = first;
+        return result;
+}
+
 int cay_reach_send(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd,
                    struct cay_error *err)
 {
@@ -180,6 +217,7 @@ int cay_reach_send(struct cay_reach *r, struct cay_conn *c, const struct cay_val
         bool has_body;
 
         r->status = 0;
+        r->field[0] = r->confirm[0] = '\0';
         cay_buf_init(&target, TARGET_MAX);
         cay_buf_init(&body, REQUEST_MAX);
         if (cay_values_format(v, &target, &body, &has_body, err) < 0)
@@ -193,7 +231,7 @@ int cay_reach_send(struct cay_reach *r, struct cay_conn *c, const struct cay_val
                 req.type = "application/octet-stream";
                 req.length = CAY_REQUEST_CHUNKED;
         }
-        if (c->fd < 0 && cay_conn_open(c, &r->client, err) < 0)
+        if (c->fd < 0 && open_conn(r, c, err) < 0)
                 return -1;
         return cay_conn_send(c, &r->client, &req, err);
 }
@@ -206,12 +244,35 @@ int cay_reach_await(struct cay_reach *r, struct cay_conn *c, int wait_ms, struct
         return r->status / 100 == 2 ? 0 : refused(r, c, err);
 }
 
+/* Refused by a daemon that is not ready: nothing was done, so the same may be asked again. */
+static bool is_starting(const struct cay_reach *r, const struct cay_error *err)
+{
+        return r->status == 503 && strstr(err->msg, "try again") != NULL;
+}
+
 int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd, int wait_ms,
                     struct cay_error *err)
 {
-        if (cay_reach_send(r, c, v, fd, err) < 0)
-                return -1;
-        return cay_reach_await(r, c, wait_ms, err);
+        uint64_t begun_ms = cay_clock_ms(), took_ms = 0;
+        bool said = false;
+
+        for (;;) {
+                struct cay_error failed = { 0 };
+
+                if (cay_reach_send(r, c, v, fd, &failed) == 0 && cay_reach_await(r, c, wait_ms, &failed) == 0)
+                        return 0;
+                took_ms = cay_clock_ms() - begun_ms;
+                if (!is_starting(r, &failed) || took_ms >= STARTING_MS) {
+                        *err = failed;
+                        return -1;
+                }
+                if (!said && took_ms >= SAY_AFTER_MS)
+                        fprintf(stderr, "cay: the daemon is not ready yet; waiting for it\n");
+                said = said || took_ms >= SAY_AFTER_MS;
+                cay_conn_close(c);
+                cay_conn_init(c);
+                pause_ms(STARTING_STEP_MS);
+        }
 }
 
 int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int wait_ms,

@@ -2,6 +2,9 @@
 /*
  * The daemon that verbs speak to: where it is, as whom we come, one call, and what people are told when it says no.
  *
+ * A daemon that was started a moment ago may not listen yet, or still be taking over what there was: a place where nobody listens
+ * is tried again for a moment, and a daemon that says "try again" (nothing was done then) is asked again for longer.
+ *
  * Where: --url, CAY_URL, SANDBOX_SERVICE_URL (service_url in the settings); else the unix socket of --data, or of the settings. As
  * whom: over TCP a bearer token out of --token-file, CAY_TOKEN_FILE or CAY_TOKEN; over the socket the kernel says who we are,
  * and only a token file that was named is shown.
@@ -23,6 +26,8 @@ struct cay_reach_args { /* as given */
 struct cay_reach {
         struct cay_client client;
         unsigned status; /* of the last answer; 0: none */
+        /* Of the last refusal: the field that is wrong, and the token that the same request is to come back with; "": none. */
+        char field[64], confirm[64];
         char tls_program[4096];
 };
 

@@ -246,3 +246,24 @@ void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o)
         o->tty = a->tty;
         o->trace = a->trace;
 }
+
+static bool is_option(const char *name, size_t len)
+{
+        for (const struct cay_flag *f = table; f->name; f++)
+                if (strlen(f->name) == len && memcmp(f->name, name, len) == 0)
+                        return true;
+        return false;
+}
+
+void cay_run_args_name_option(struct cay_error *err)
+{
+        static const char below[] = "(may_skip ", here[] = "(--allow-missing ";
+        const char *text = err->msg, *skip = strstr(err->msg, below);
+        size_t len = strcspn(text, ":"), rest = skip ? (size_t)(skip - text) : strlen(text);
+        struct cay_error told = *err;
+
+        snprintf(told.msg, sizeof(told.msg), "%s%.*s%s%s",
+                 text[len] == ':' && is_option(text, len) ? "--" : "", (int)rest, text, skip ? here : "",
+                 skip ? skip + strlen(below) : "");
+        *err = told;
+}

@@ -24,3 +24,5 @@ void cay_run_args_done(struct cay_run_args *a);
 void cay_run_args_print_help(FILE *out);
 /* The task's options and those that only `cay run` has; borrows from a. */
 void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o);
+/* An error from below names what is at fault ("disk: …"); here that is an option. */
+void cay_run_args_name_option(struct cay_error *err);

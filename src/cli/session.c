@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/str.h"
 #include "cli/safe.h"
 #include "cli/session_priv.h"
 #include "cli/tty.h"
@@ -58,6 +59,8 @@ void cay_session_read_end(struct cay_session *s, struct cay_json_view exec, int 
         copy_safe(cay_json_view_find(exec, "cause"), s->cause, sizeof(s->cause));
         copy_safe(cay_json_view_find(exec, "cause_text"), s->text, sizeof(s->text));
         copy_safe(cay_json_view_find(exec, "advice"), s->advice, sizeof(s->advice));
+        if (find_cause(s->cause) != CAY_CAUSE_NONE) /* theirs names fields; people here have options */
+                cay_str_copy(s->advice, sizeof(s->advice), cay_cause_advice(find_cause(s->cause)));
         s->ended = true;
         s->status = cay_cause_exit_status(&facts, find_cause(s->cause), asked);
 }
@@ -121,7 +124,7 @@ static void on_signal(struct cay_signal *sig, int signo, int pid)
 
 /* Output */
 
-void cay_session_fail(struct session *t, const struct cay_error *err)
+static void fail_session(struct session *t, const struct cay_error *err)
 {
         if (t->failure.code == CAY_OK)
                 t->failure = *err;
@@ -174,7 +177,7 @@ static void sink_failed(struct session *t, int r)
                 control(t, "exec_kill", NULL, NULL, NULL, NULL);
         if (r != -EPIPE) {
                 cay_fail_sys(&err, CAY_INTERNAL, r, "write the output");
-                cay_session_fail(t, &err);
+                fail_session(t, &err);
         }
         cay_loop_stop(t->loop);
 }
@@ -223,7 +226,7 @@ static void on_error_event(struct session *t, struct cay_json_view event)
 
         copy_safe(cay_json_view_find(event, "message"), text, sizeof(text));
         cay_fail(&err, CAY_CONFLICT, "%s", text);
-        cay_session_fail(t, &err);
+        fail_session(t, &err);
 }
 
 static int take_event(struct session *t, const char *line, size_t len)
@@ -284,7 +287,7 @@ static void lose(struct session *t, int r)
                 cay_fail(&err, CAY_UNAVAILABLE,
                          r == -EBADMSG ? "the daemon's answer makes no sense"
                                        : "the connection to the daemon is lost");
-                cay_session_fail(t, &err);
+                fail_session(t, &err);
                 return;
         }
         cay_buf_clear(&t->line);
@@ -354,7 +357,7 @@ static void on_retry(struct cay_timer *timer)
         if (err.code == CAY_UNAVAILABLE || err.code == CAY_TIMEOUT)
                 lose(t, -ECONNRESET);
         else
-                cay_session_fail(t, &err);
+                fail_session(t, &err);
 }
 
 /* A whole session */

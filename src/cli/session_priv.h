@@ -44,6 +44,5 @@ struct session {
         struct session_input in;
 };
 
-void cay_session_fail(struct session *t, const struct cay_error *err); /* ends the loop */
 void cay_session_input_begin(struct session *t);
 void cay_session_input_done(struct session *t); /* fine when never begun */

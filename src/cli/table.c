@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "cli/safe.h"
+#include "cli/tty.h"
 
 #define COLUMNS_MAX 32u
 #define TABLE_MAX (64u * 1024 * 1024)
@@ -83,7 +84,7 @@ static void format_number(struct cay_json_view v, enum cay_cell kind, char *ret)
 {
         uint64_t n;
 
-        if (!cay_json_view_u64(v, &n))
+        if (!cay_json_view_u64(v, &n) || (kind == CAY_CELL_LIMIT_MS && n == 0))
                 return;
         if (kind == CAY_CELL_BYTES)
                 cay_bytes_text(n, ret, CAY_CELL_MAX);
@@ -116,7 +117,7 @@ static void append(char *cell, const char *text)
 }
 
 /* Items with blanks between, members as name=value. */
-static void format_items(struct cay_json_view v, char *ret)
+static void format_items(struct cay_json_view v, enum cay_cell kind, char *ret)
 {
         struct cay_json_walk w = cay_json_view_walk(v);
         struct cay_json_view key, value;
@@ -132,7 +133,9 @@ static void format_items(struct cay_json_view v, char *ret)
                         append(ret, "=");
                 }
                 format_text(value, text);
+                append(ret, kind == CAY_CELL_QUOTED ? "\"" : "");
                 append(ret, text);
+                append(ret, kind == CAY_CELL_QUOTED ? "\"" : "");
         }
 }
 
@@ -144,6 +147,7 @@ const char *cay_cell_format(struct cay_json_view value, enum cay_cell kind, char
                 case CAY_CELL_BYTES:
                 case CAY_CELL_MILLI:
                 case CAY_CELL_MS:
+                case CAY_CELL_LIMIT_MS:
                 case CAY_CELL_US:
                         format_number(value, kind, ret);
                         break;
@@ -157,8 +161,9 @@ const char *cay_cell_format(struct cay_json_view value, enum cay_cell kind, char
                 case CAY_CELL_COMMAND:
                 case CAY_CELL_PAIRS:
                 case CAY_CELL_LIST:
+                case CAY_CELL_QUOTED:
                         if (!cay_json_view_is_text(value)) {
-                                format_items(value, ret);
+                                format_items(value, kind, ret);
                                 break;
                         }
                         /* fall through */
@@ -207,59 +212,121 @@ static unsigned count_columns(const struct cay_column *columns)
 {
         unsigned n = 0;
 
-        while (n < COLUMNS_MAX && columns[n].head != NULL)
+        while (n < COLUMNS_MAX && columns[n].head[0] != '\0')
                 n++;
         return n;
+}
+
+/* A table in memory, before it is known how wide it is. */
+struct table {
+        struct cay_arena mem; /* of the cells */
+        const struct cay_column *columns;
+        unsigned count;
+        size_t rows, widths[COLUMNS_MAX];
+        bool is_out[COLUMNS_MAX];
+        char **cells;
+};
+
+static int fill(struct table *t, struct cay_json_view array, struct cay_error *err)
+{
+        struct cay_json_walk w = cay_json_view_walk(array);
+        struct cay_json_view item;
+
+        t->cells = cay_arena_array(&t->mem, t->rows * t->count, sizeof(*t->cells));
+        for (size_t i = 0; t->cells != NULL && cay_json_view_next(&w, NULL, &item); i++) {
+                for (unsigned c = 0; c < t->count; c++) {
+                        char text[CAY_CELL_MAX], *copy;
+
+                        cay_cell_format(find(item, t->columns[c].path), t->columns[c].kind, text);
+                        copy = cay_arena_copy(&t->mem, text, strlen(text));
+                        if (copy == NULL)
+                                return cay_fail(err, CAY_LIMIT,
+                                                "the table is too large: --json has no limit");
+                        t->cells[i * t->count + c] = copy;
+                        if (cay_safe_width(copy) > t->widths[c])
+                                t->widths[c] = cay_safe_width(copy);
+                }
+        }
+        return t->cells != NULL ? 0 : cay_fail(err, CAY_LIMIT, "the table is too large: --json has no limit");
+}
+
+/* All but the last column, which may be cut. */
+static size_t width_of(const struct table *t)
+{
+        size_t width = strlen(t->columns[t->count - 1].head);
+
+        for (unsigned c = 0; c + 1 < t->count; c++)
+                width += t->is_out[c] ? 0 : t->widths[c] + 2;
+        return width;
+}
+
+static void fit(struct table *t, size_t cols)
+{
+        for (unsigned c = t->count - 1; c-- > 0 && width_of(t) > cols;)
+                t->is_out[c] = t->columns[c].may_go;
+}
+
+/* The beginning of a text that is safe, so many characters of it, the last one "…" if it is not all. */
+static void put_cut(FILE *out, const char *text, size_t chars)
+{
+        const char *at = text;
+
+        if (cay_safe_width(text) <= chars || chars == 0) {
+                fputs(text, out);
+                return;
+        }
+        for (size_t n = 0; *at != '\0'; at++)
+                if (((unsigned char)*at & 0xc0) != 0x80 && n++ == chars - 1)
+                        break;
+        fprintf(out, "%.*s…", (int)(at - text), text);
+}
+
+static void print_line(const struct table *t, FILE *out, char *const *cells, size_t cols, bool colours)
+{
+        size_t used = 0;
+
+        for (unsigned c = 0; c < t->count; c++) {
+                const char *text = cells != NULL ? cells[c] : t->columns[c].head;
+
+                if (t->is_out[c])
+                        continue;
+                if (c + 1 < t->count || cols == 0 ||
+                    t->columns[c].kind == CAY_CELL_PAIRS) /* details are all or nothing */
+                        put_cell(out, text, cells != NULL ? t->columns[c].kind : CAY_CELL_TEXT, t->widths[c],
+                                 c + 1 == t->count, colours);
+                else
+                        put_cut(out, text, cols > used ? cols - used : 0);
+                used += t->widths[c] + 2;
+        }
+        putc('\n', out);
 }
 
 int cay_table_print(FILE *out, struct cay_json_view array, const struct cay_column *columns,
                     struct cay_error *err)
 {
-        cay_auto_arena struct cay_arena mem = { 0 };
+        struct table t = { .columns = columns, .count = count_columns(columns) };
         struct cay_json_walk w = cay_json_view_walk(array);
-        size_t widths[COLUMNS_MAX] = { 0 }, rows = 0;
-        unsigned count = count_columns(columns);
         struct cay_json_view item;
-        bool colours = cay_safe_has_colours(out);
-        char **cells;
+        unsigned lines, cols = 0;
+        int r;
 
         while (cay_json_view_next(&w, NULL, &item))
-                rows++;
-        if (rows == 0)
+                t.rows++;
+        if (t.rows == 0)
                 return 0;
-        cay_arena_init(&mem, TABLE_MAX);
-        cells = cay_arena_array(&mem, rows * count, sizeof(*cells));
-        w = cay_json_view_walk(array);
-        for (size_t i = 0; cells != NULL && cay_json_view_next(&w, NULL, &item); i++) {
-                for (unsigned c = 0; c < count; c++) {
-                        char text[CAY_CELL_MAX];
-                        char *copy;
-
-                        cay_cell_format(find(item, columns[c].path), columns[c].kind, text);
-                        copy = cay_arena_copy(&mem, text, strlen(text));
-                        if (copy == NULL)
-                                return cay_fail(err, CAY_LIMIT,
-                                                "the table is too large: --json has no limit");
-                        cells[i * count + c] = copy;
-                        if (cay_safe_width(copy) > widths[c])
-                                widths[c] = cay_safe_width(copy);
-                }
+        cay_arena_init(&t.mem, TABLE_MAX);
+        for (unsigned c = 0; c < t.count; c++)
+                t.widths[c] = strlen(columns[c].head);
+        r = fill(&t, array, err);
+        if (r == 0) {
+                if (cay_tty_size(fileno(out), &lines, &cols))
+                        fit(&t, cols);
+                print_line(&t, out, NULL, cols, false);
+                for (size_t i = 0; i < t.rows; i++)
+                        print_line(&t, out, &t.cells[i * t.count], cols, cay_safe_has_colours(out));
         }
-        if (cells == NULL)
-                return cay_fail(err, CAY_LIMIT, "the table is too large: --json has no limit");
-        for (unsigned c = 0; c < count; c++) {
-                if (strlen(columns[c].head) > widths[c])
-                        widths[c] = strlen(columns[c].head);
-                put_cell(out, columns[c].head, CAY_CELL_TEXT, widths[c], c + 1 == count, false);
-        }
-        putc('\n', out);
-        for (size_t i = 0; i < rows; i++) {
-                for (unsigned c = 0; c < count; c++)
-                        put_cell(out, cells[i * count + c], columns[c].kind, widths[c], c + 1 == count,
-                                 colours);
-                putc('\n', out);
-        }
-        return 0;
+        cay_arena_done(&t.mem);
+        return r;
 }
 
 void cay_record_print(FILE *out, struct cay_json_view object, const struct cay_column *columns)

@@ -12,7 +12,7 @@
 
 const struct cay_verb *cay_verb_find(const char *name)
 {
-        for (const struct cay_verb *v = cay_verbs; v->name != NULL; v++)
+        for (const struct cay_verb *v = cay_verbs; v->name[0] != '\0'; v++)
                 if (strcmp(v->name, name) == 0)
                         return v;
         return NULL;
@@ -23,7 +23,7 @@ static const char *find_word(const char *list, const char *word)
 {
         size_t len = strlen(word);
 
-        for (const char *at = list; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        for (const char *at = list; *at != '\0'; at += strspn(at, " ")) {
                 size_t n = strcspn(at, " ?+*:");
 
                 if (n == len && memcmp(at, word, len) == 0)
@@ -107,7 +107,7 @@ static void fill_flags(struct cay_verb_args *a, const struct cay_cli_op *op)
 
         if (op != NULL)
                 add_fields(a, op);
-        for (const struct cay_flag *f = a->verb->more; f != NULL && f->name != NULL; f++)
+        for (const struct cay_flag *f = cay_verb_more(a->verb); f->name != NULL; f++)
                 add_flag(a, f);
         if (!a->verb->no_json)
                 add_flag(a, &json);
@@ -144,7 +144,9 @@ static void print_help(const struct cay_verb_args *a, FILE *out)
                         print_word(at, len, out);
                 at += len;
         }
-        fprintf(out, "\n\n%s\n\n", a->verb->about);
+        fputs("\n\n", out);
+        cay_text_print(a->verb->about, 0, out);
+        putc('\n', out);
         cay_flags_print(a->flags, out);
 }
 
@@ -191,14 +193,20 @@ static int skip_flags(struct words *w, struct cay_error *err)
         return r;
 }
 
-static const char *shown(const char *name)
+/* A word as help names it: "id" is SANDBOX, others are in capitals. */
+static const char *put_shown(const char *name, char ret[CAY_VERB_NAME_MAX + 2])
 {
-        return strcmp(name, "id") == 0 ? "SANDBOX" : name;
+        snprintf(ret, CAY_VERB_NAME_MAX + 2, "%.40s", strcmp(name, "id") == 0 ? "SANDBOX" : name);
+        for (char *c = ret; *c != '\0'; c++)
+                *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 32) : *c;
+        return ret;
 }
 
 static int missing(const struct cay_verb_args *a, const char *name, struct cay_error *err)
 {
-        return cay_fail(err, CAY_INVALID, "%s is missing; `cay help %s` shows how", shown(name),
+        char shown[CAY_VERB_NAME_MAX + 2];
+
+        return cay_fail(err, CAY_INVALID, "%s is missing; `cay help %s` shows how", put_shown(name, shown),
                         a->verb->name);
 }
 
@@ -262,7 +270,7 @@ static bool lacks_first_word(const struct cay_verb_args *a)
         char name[CAY_VERB_NAME_MAX];
 
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(a->verb->words, "? "), a->verb->words);
-        return a->verb->other_op != NULL && cay_values_get(&a->values, name) == NULL;
+        return a->verb->other_op[0] != '\0' && cay_values_get(&a->values, name) == NULL;
 }
 
 int cay_verb_read(struct cay_verb_args *a, const struct cay_verb *verb, int argc, char **argv,
@@ -289,6 +297,53 @@ void cay_verb_args_done(struct cay_verb_args *a)
         a->words = NULL;
 }
 
+/* What the daemon does not take, in the words of the command line */
+
+/* A field's option, or the word that it is; NULL: neither. */
+static const char *find_name(const struct cay_verb_args *a, const char *field,
+                             char ret[CAY_VERB_NAME_MAX + 2])
+{
+        for (unsigned nr = 0; nr < a->flag_count; nr++) {
+                if (strcmp(a->fields[nr], field) != 0)
+                        continue;
+                snprintf(ret, CAY_VERB_NAME_MAX + 2, "--%s", a->names[nr]);
+                return ret;
+        }
+        if (find_word(a->verb->words, field) == NULL)
+                return NULL;
+        return put_shown(field, ret);
+}
+
+/* Daemons speak of requests; people at a command line have verbs. */
+static void put_words(char *text, size_t size)
+{
+        static const char lists[] = "GET /api/templates lists them", lacks[] = "template: there is no '";
+        char rest[sizeof(((struct cay_error *)NULL)->msg)];
+        char *at = strstr(text, lists);
+
+        if (at != NULL) {
+                snprintf(rest, sizeof(rest), "%s", at + strlen(lists));
+                snprintf(at, size - (size_t)(at - text), "`cay template` lists them%s", rest);
+        }
+        if (strncmp(text, lacks, strlen(lacks)) == 0) {
+                snprintf(rest, sizeof(rest), "%s", text + strlen(lacks));
+                snprintf(text, size, "there is no template '%.200s", rest);
+        }
+}
+
+int cay_verb_complain(const struct cay_verb_args *a, const struct cay_reach *r, const struct cay_error *err)
+{
+        char name[CAY_VERB_NAME_MAX + 2];
+        struct cay_error told = *err;
+        size_t len = strlen(r->field);
+
+        put_words(told.msg, sizeof(told.msg));
+        if (len > 0 && r->status != 0 && strncmp(told.msg, r->field, len) == 0 && told.msg[len] == ':' &&
+            find_name(a, r->field, name) != NULL)
+                snprintf(told.msg, sizeof(told.msg), "%s%.200s", name, err->msg + len);
+        return cay_reach_complain(r, a->verb->name, &told);
+}
+
 /* Verbs that are their row */
 
 int cay_verb_flush(struct cay_error *err)
@@ -298,14 +353,9 @@ int cay_verb_flush(struct cay_error *err)
                        : 0;
 }
 
-static int print_answer(const struct cay_verb_args *a, struct cay_json_view json, struct cay_error *err)
+int cay_verb_print(const struct cay_verb_args *a, struct cay_json_view json, struct cay_error *err)
 {
-        if (a->json || a->verb->show == NULL) {
-                fwrite(json.at, 1, json.len, stdout);
-                putchar('\n');
-                return 0;
-        }
-        return a->verb->show(json, stdout, err);
+        return cay_show(a->json ? CAY_SHOW_JSON : a->verb->show, json, stdout, err);
 }
 
 static int call_once(struct cay_reach *r, const struct cay_verb_args *a, struct cay_error *err)
@@ -314,7 +364,7 @@ static int call_once(struct cay_reach *r, const struct cay_verb_args *a, struct 
 
         if (cay_reach_call(r, &a->values, -1, CAY_REACH_WAIT_MS, &answer, err) < 0)
                 return -1;
-        return print_answer(a, answer.json, err);
+        return cay_verb_print(a, answer.json, err);
 }
 
 /* All pages as one answer: {"sandboxes":[…],"next":null}. */
@@ -350,7 +400,7 @@ static int call_pages(struct cay_reach *r, struct cay_verb_args *a, struct cay_e
         cay_buf_puts(&all, "],\"next\":null}");
         if (cay_json_view_open(cay_buf_data(&all), all.len, &json) < 0)
                 return cay_fail(err, CAY_UNAVAILABLE, "the pages do not fit together");
-        return print_answer(a, json, err);
+        return cay_verb_print(a, json, err);
 }
 
 /* A call for each word; the first failure decides the status, the others are made all the same. */
@@ -363,7 +413,7 @@ static int call_each(struct cay_reach *r, struct cay_verb_args *a, const char *f
 
                 if (cay_values_add(&a->values, field, field, a->words[i], &err) < 0 ||
                     call_once(r, a, &err) < 0) {
-                        int failed = cay_reach_complain(r, a->verb->name, &err);
+                        int failed = cay_verb_complain(a, r, &err);
 
                         status = status == 0 ? failed : status;
                 }
@@ -373,27 +423,41 @@ static int call_each(struct cay_reach *r, struct cay_verb_args *a, const char *f
 
 static bool is_paged(const struct cay_verb_args *a)
 {
-        return a->verb->pages != NULL && cay_values_get(&a->values, "limit") == NULL &&
+        return a->verb->pages[0] != '\0' && cay_values_get(&a->values, "limit") == NULL &&
                cay_values_get(&a->values, "cursor") == NULL;
 }
 
-int cay_verb_run(int argc, char **argv)
+int cay_verb_call(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
-        const struct cay_verb *verb = cay_verb_find(argv[0]);
+        int status = 0, r = 0;
+
+        if (a->word_count > 0)
+                status = call_each(reach, a, "id");
+        else
+                r = is_paged(a) ? call_pages(reach, a, err) : call_once(reach, a, err);
+        if (r == 0)
+                r = cay_verb_flush(err);
+        return r < 0 ? -1 : status;
+}
+
+int cay_verb_main(int argc, char **argv,
+                  int (*run)(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err))
+{
         cay_auto_verb struct cay_verb_args a = { 0 };
         struct cay_reach reach = { 0 };
         struct cay_error err = { 0 };
-        int status = 0, r = cay_verb_read(&a, verb, argc, argv, &err);
+        int r = cay_verb_read(&a, cay_verb_find(argv[0]), argc, argv, &err);
 
         if (r > 0)
                 return 0;
         if (r == 0)
                 r = cay_reach_open(&reach, &a.reach, &err);
-        if (r == 0 && a.word_count > 0)
-                status = call_each(&reach, &a, "id");
-        else if (r == 0)
-                r = is_paged(&a) ? call_pages(&reach, &a, &err) : call_once(&reach, &a, &err);
         if (r == 0)
-                r = cay_verb_flush(&err);
-        return r < 0 ? cay_reach_complain(&reach, verb->name, &err) : status;
+                r = run(&reach, &a, &err);
+        return r < 0 ? cay_verb_complain(&a, &reach, &err) : r;
+}
+
+int cay_verb_run(int argc, char **argv)
+{
+        return cay_verb_main(argc, argv, cay_verb_call);
 }

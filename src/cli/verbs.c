@@ -5,174 +5,6 @@
 
 #include "cli/verb.h"
 
-/* How answers look */
-
-static int show_sandboxes(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "SANDBOX", "sandbox_id", CAY_CELL_TEXT },
-                { "NAME", "name", CAY_CELL_TEXT },
-                { "STATUS", "status", CAY_CELL_STATUS },
-                { "TEMPLATE", "template", CAY_CELL_TEXT },
-                { "MEMORY", "limits.memory_bytes", CAY_CELL_BYTES },
-                { "CPUS", "limits.cpu_milli", CAY_CELL_MILLI },
-                { "RUNNING", "execs_running", CAY_CELL_NUMBER },
-                { "AGE", "created_at", CAY_CELL_AGE },
-                { "LEFT", "expires_in_ms", CAY_CELL_MS },
-                { 0 },
-        };
-
-        return cay_table_print(out, cay_json_view_find(answer, "sandboxes"), columns, err);
-}
-
-static int show_sandbox(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "sandbox", "sandbox_id", CAY_CELL_TEXT },
-                { "name", "name", CAY_CELL_TEXT },
-                { "status", "status", CAY_CELL_STATUS },
-                { "cause", "cause", CAY_CELL_TEXT },
-                { "why", "cause_text", CAY_CELL_TEXT },
-                { "advice", "advice", CAY_CELL_TEXT },
-                { "busy with", "busy_with", CAY_CELL_TEXT },
-                { "owner", "owner", CAY_CELL_TEXT },
-                { "template", "template", CAY_CELL_TEXT },
-                { "engine", "engine", CAY_CELL_TEXT },
-                { "network", "network", CAY_CELL_TEXT },
-                { "labels", "labels", CAY_CELL_PAIRS },
-                { "metadata", "metadata", CAY_CELL_PAIRS },
-                { "memory", "limits.memory_bytes", CAY_CELL_BYTES },
-                { "cpus", "limits.cpu_milli", CAY_CELL_MILLI },
-                { "pids", "limits.pids", CAY_CELL_NUMBER },
-                { "disk", "limits.disk_bytes", CAY_CELL_BYTES },
-                { "not held", "limits_skipped", CAY_CELL_LIST },
-                { "workspace", "workspace.inside", CAY_CELL_TEXT },
-                { "from", "workspace.path", CAY_CELL_TEXT },
-                { "mode", "workspace.mode", CAY_CELL_TEXT },
-                { "read-only", "read_only", CAY_CELL_BOOL },
-                { "created", "created_at", CAY_CELL_WHEN },
-                { "lives for", "expires_in_ms", CAY_CELL_MS },
-                { "idle for", "idle_ms", CAY_CELL_MS },
-                { "running", "execs_running", CAY_CELL_NUMBER },
-                { 0 },
-        };
-
-        cay_record_print(out, answer, columns);
-        return 0;
-}
-
-/* For scripts: `box=$(cay create)`. */
-static int show_id(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        char text[CAY_CELL_MAX];
-
-        fprintf(out, "%s\n", cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, text));
-        return 0;
-}
-
-static int show_state(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        char id[CAY_CELL_MAX], status[CAY_CELL_MAX];
-
-        fprintf(out, "%s  %s\n", cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, id),
-                cay_cell_format(cay_json_view_find(answer, "status"), CAY_CELL_TEXT, status));
-        return 0;
-}
-
-static int show_life(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        char id[CAY_CELL_MAX], left[CAY_CELL_MAX];
-        struct cay_json_view ms = cay_json_view_find(answer, "expires_in_ms");
-
-        fprintf(out, "%s  %s%s\n",
-                cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, id),
-                cay_json_view_is_null(ms) ? "until it is destroyed" : "lives for ",
-                cay_json_view_is_null(ms) ? "" : cay_cell_format(ms, CAY_CELL_MS, left));
-        return 0;
-}
-
-static int show_execs(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "COMMAND-ID", "exec_id", CAY_CELL_TEXT }, { "STATUS", "status", CAY_CELL_STATUS },
-                { "EXIT", "exit_code", CAY_CELL_NUMBER },   { "CAUSE", "cause", CAY_CELL_TEXT },
-                { "STARTED", "started_at", CAY_CELL_AGE },  { "TOOK", "duration_ms", CAY_CELL_MS },
-                { "COMMAND", "command", CAY_CELL_COMMAND }, { 0 },
-        };
-
-        return cay_table_print(out, cay_json_view_find(answer, "execs"), columns, err);
-}
-
-static int show_events(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "NR", "seq", CAY_CELL_NUMBER },           { "AT", "at", CAY_CELL_WHEN },
-                { "SANDBOX", "sandbox_id", CAY_CELL_TEXT }, { "KIND", "kind", CAY_CELL_TEXT },
-                { "DETAIL", "detail", CAY_CELL_PAIRS },     { 0 },
-        };
-
-        return cay_table_print(out, cay_json_view_find(answer, "events"), columns, err);
-}
-
-static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "ports"));
-        struct cay_json_view port;
-        uint64_t n;
-
-        while (cay_json_view_next(&w, NULL, &port))
-                if (cay_json_view_u64(port, &n))
-                        fprintf(out, "%" PRIu64 "\n", n);
-        return 0;
-}
-
-static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "sandboxes"));
-        bool dry = cay_json_view_is_true(cay_json_view_find(answer, "dry_run"));
-        uint64_t gone = 0, failed = 0, seen = 0;
-        struct cay_json_view id;
-        char text[CAY_CELL_MAX];
-
-        for (; cay_json_view_next(&w, NULL, &id); seen++)
-                fprintf(out, "%s\n", cay_cell_format(id, CAY_CELL_TEXT, text));
-        cay_json_view_u64(cay_json_view_find(answer, "destroyed"), &gone);
-        cay_json_view_u64(cay_json_view_find(answer, "failed"), &failed);
-        if (dry)
-                fprintf(stderr, "cay cleanup: %" PRIu64 " would go\n", seen);
-        else
-                fprintf(stderr, "cay cleanup: %" PRIu64 " destroyed\n", gone);
-        if (failed > 0)
-                return cay_fail(err, CAY_CONFLICT, "%" PRIu64 " could not be destroyed: %s", failed,
-                                cay_cell_format(cay_json_view_find(answer, "first_failure"), CAY_CELL_TEXT,
-                                                text));
-        return 0;
-}
-
-static int show_templates(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "TEMPLATE", "name", CAY_CELL_TEXT },
-                { "AVAILABLE", "available", CAY_CELL_BOOL },
-                { "DESCRIPTION", "description", CAY_CELL_TEXT },
-                { 0 },
-        };
-        struct cay_json_view list = cay_json_view_find(answer, "templates");
-        struct cay_json_walk w = cay_json_view_walk(answer);
-        struct cay_json_view key, value;
-
-        if (cay_json_view_is_array(list))
-                return cay_table_print(out, list, columns, err);
-        while (cay_json_view_next(&w, &key, &value)) {
-                char name[CAY_CELL_MAX], text[CAY_CELL_MAX];
-
-                cay_cell_format(value, CAY_CELL_PAIRS, text);
-                if (strcmp(text, "-") != 0)
-                        fprintf(out, "%-20s  %s\n", cay_cell_format(key, CAY_CELL_TEXT, name), text);
-        }
-        return 0;
-}
-
 /* Options of their own */
 
 #define TRUE(member) cay_flag_set_true, offsetof(struct cay_verb_args, member)
@@ -182,6 +14,13 @@ static const struct cay_flag create_flags[] = {
         { "workspace", "DIR[:ro|:rw|:cow]",
           "folder at /workspace; over the daemon's socket one of this machine's, opened with your rights",
           TEXT(workspace) },
+        { "confirm", NULL, "say yes to a template that needs a confirmation (else you are asked)",
+          TRUE(confirm) },
+        { 0 },
+};
+
+static const struct cay_flag template_flags[] = {
+        { "task", "TEXT", "say which template this text means, by its triggers, and why", TEXT(task) },
         { 0 },
 };
 
@@ -208,6 +47,37 @@ static const struct cay_flag stats_flags[] = {
         { 0 },
 };
 
+static const struct cay_flag body_flags[] = {
+        { "body", "FILE", "bytes to send, of operations that take some; - is standard input (default)",
+          TEXT(body) },
+        { 0 },
+};
+
+const struct cay_flag *cay_verb_more(const struct cay_verb *verb)
+{
+        static const struct cay_flag none[] = { { 0 } };
+
+        switch (verb->more) {
+        case CAY_MORE_CREATE:
+                return create_flags;
+        case CAY_MORE_EXEC:
+                return exec_flags;
+        case CAY_MORE_QUIET:
+                return quiet_flags;
+        case CAY_MORE_LOGS:
+                return logs_flags;
+        case CAY_MORE_STATS:
+                return stats_flags;
+        case CAY_MORE_TEMPLATE:
+                return template_flags;
+        case CAY_MORE_BODY:
+                return body_flags;
+        case CAY_MORE_NONE:
+                break;
+        }
+        return none;
+}
+
 #define EXEC_HIDE "command cwd stdin open_stdin stream background max_output rows cols term"
 #define EXEC_LETTERS "env:e workdir:w user:u tty:t"
 
@@ -215,24 +85,24 @@ const struct cay_verb cay_verbs[] = {
         { .name = "create",
           .op = "sandbox_create",
           .words = "template?",
-          .hide = "project_name memory_limit cpu_limit workspace",
+          .hide = "project_name memory_limit cpu_limit workspace confirm",
           .flat = "limits",
           .letters = "env:e",
           .renames = "labels:label",
           .about = "Makes a sandbox and prints its id.",
-          .more = create_flags,
-          .show = show_id },
+          .more = CAY_MORE_CREATE,
+          .show = CAY_SHOW_ID },
         { .name = "ls",
           .op = "sandbox_list",
           .words = "",
           .about = "Lists sandboxes; options choose among them.",
           .pages = "sandboxes",
-          .show = show_sandboxes },
+          .show = CAY_SHOW_SANDBOXES },
         { .name = "get",
           .op = "sandbox_get",
           .words = "id",
           .about = "Shows what a sandbox is.",
-          .show = show_sandbox },
+          .show = CAY_SHOW_SANDBOX },
         { .name = "exec",
           .op = "exec_run",
           .words = "id ...",
@@ -242,7 +112,7 @@ const struct cay_verb cay_verbs[] = {
                    "status.\n"
                    "Ctrl-C and SIGTERM go to the command. One word with blanks in it is a line for a shell.\n"
                    "With --tty keys go to it as they are pressed; Ctrl-] twice leaves it running.",
-          .more = exec_flags },
+          .more = CAY_MORE_EXEC },
         { .name = "shell",
           .op = "exec_run",
           .words = "id ...?",
@@ -251,7 +121,7 @@ const struct cay_verb cay_verbs[] = {
           .about = "A shell in a sandbox, on this terminal; COMMAND… is run in its place. Ctrl-] twice "
                    "leaves it\n"
                    "running: `cay attach` comes back to it.",
-          .more = quiet_flags,
+          .more = CAY_MORE_QUIET,
           .no_json = true },
         { .name = "attach",
           .op = "exec_attach",
@@ -261,7 +131,7 @@ const struct cay_verb cay_verbs[] = {
                    "last one that\n"
                    "was started, unless EXEC names it (`cay ps` lists them). Ctrl-] twice leaves it on a "
                    "terminal.",
-          .more = quiet_flags,
+          .more = CAY_MORE_QUIET,
           .no_json = true },
         { .name = "logs",
           .op = "exec_attach",
@@ -270,12 +140,12 @@ const struct cay_verb cay_verbs[] = {
           .about = "What a command has printed: the last one that was started, unless EXEC names it. With "
                    "--json the\n"
                    "events themselves, one a line.",
-          .more = logs_flags },
+          .more = CAY_MORE_LOGS },
         { .name = "ps",
           .op = "exec_list",
           .words = "id",
           .about = "Lists the commands of a sandbox, ended ones too.",
-          .show = show_execs },
+          .show = CAY_SHOW_EXECS },
         { .name = "cp",
           .op = "archive_get",
           .words = "source target",
@@ -285,69 +155,84 @@ const struct cay_verb cay_verbs[] = {
                    "input or output. A TARGET that is a folder gets the copy below it. Links are copied as "
                    "links and\n"
                    "never followed; what is neither file, folder nor link is left out.",
-          .more = quiet_flags,
+          .more = CAY_MORE_QUIET,
           .no_json = true },
         { .name = "stats",
           .op = "sandbox_stats",
           .words = "id*",
           .about = "What sandboxes use, again and again: those named, or all that run. Ctrl-C ends it.",
-          .more = stats_flags },
+          .more = CAY_MORE_STATS },
         { .name = "start",
           .op = "sandbox_start",
           .words = "id+",
           .about = "Starts sandboxes that are stopped or failed.",
-          .show = show_state },
+          .show = CAY_SHOW_STATE },
         { .name = "stop",
           .op = "sandbox_stop",
           .words = "id+",
           .about = "Ends everything in sandboxes; `cay start` goes on with them.",
-          .show = show_state },
+          .show = CAY_SHOW_STATE },
         { .name = "pause",
           .op = "sandbox_pause",
           .words = "id+",
           .about = "Freezes everything in sandboxes.",
-          .show = show_state },
+          .show = CAY_SHOW_STATE },
         { .name = "resume",
           .op = "sandbox_resume",
           .words = "id+",
           .about = "Lets paused sandboxes go on.",
-          .show = show_state },
+          .show = CAY_SHOW_STATE },
         { .name = "extend",
           .op = "sandbox_extend",
           .words = "id timeout",
           .about = "Says anew how long a sandbox lives: TIMEOUT from now (90s, 10m, 2h); 0: until it is "
                    "destroyed.",
-          .show = show_life },
+          .show = CAY_SHOW_LIFE },
         { .name = "rm",
           .op = "sandbox_destroy",
           .words = "id+",
           .about = "Destroys sandboxes and all that belongs to them.",
-          .show = show_id },
+          .show = CAY_SHOW_ID },
         { .name = "cleanup",
           .op = "sandbox_cleanup",
           .words = "",
           .about = "Destroys all of your sandboxes that the options take; at least one is needed.",
-          .show = show_cleanup },
+          .show = CAY_SHOW_CLEANUP },
         { .name = "events",
           .op = "sandbox_events",
           .other_op = "event_list",
           .words = "id?",
           .about = "What happened to a sandbox (also one that is gone), or to all that you may see.",
           .letters = "follow:f",
-          .show = show_events },
+          .show = CAY_SHOW_EVENTS },
         { .name = "ports",
           .op = "port_list",
           .words = "id",
           .about = "Ports that are listened on in a sandbox. Each is reached below the daemon's\n"
                    "/api/sandboxes/SANDBOX/ports/PORT/.",
-          .show = show_ports },
+          .show = CAY_SHOW_PORTS },
         { .name = "template",
           .op = "template_get",
           .other_op = "template_list",
           .words = "name?",
-          .about = "Lists what sandboxes can be made from, or shows one of them. Without a daemon:\n"
+          .about = "Lists what sandboxes can be made from, or shows one of them. `cay template build NAME` "
+                   "and\n"
+                   "`cay template rm NAME` make and remove its image. Without a daemon:\n"
                    "`cay template check [--json] FILE…` checks registry files, `cay template schema` prints "
                    "their schema.",
-          .show = show_templates },
-        { 0 },
+          .more = CAY_MORE_TEMPLATE,
+          .show = CAY_SHOW_TEMPLATES },
+        { .name = "template build",
+          .op = "template_build",
+          .words = "name",
+          .hide = "stream",
+          .about = "Builds the image of a template that has a Dockerfile, unless its files have not changed, "
+                   "and prints\n"
+                   "what Docker prints. Exits with 1 when the build fails.",
+          .more = CAY_MORE_QUIET },
+        { .name = "template rm",
+          .op = "template_remove",
+          .words = "name",
+          .about = "Removes the image that was built of a template; the template stays." },
+        { "" },
 };

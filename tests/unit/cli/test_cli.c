@@ -67,12 +67,12 @@ static void verbs_of_the_daemon_have_rows(void **state)
                 const struct cay_verb *v = cay_verb_find(rows[i]);
 
                 assert_non_null(v);
-                assert_non_null(v->show);
+                assert_true(v->show != CAY_SHOW_JSON);
         }
-        for (const struct cay_verb *v = cay_verbs; v->name != NULL; v++) {
+        for (const struct cay_verb *v = cay_verbs; v->name[0] != '\0'; v++) {
                 if (cay_cli_op_find(v->op) == NULL)
                         fail_msg("%s: there is no op %s", v->name, v->op);
-                if (v->other_op != NULL)
+                if (v->other_op[0] != '\0')
                         assert_non_null(cay_cli_op_find(v->other_op));
         }
 }

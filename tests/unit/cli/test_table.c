@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cells, tables, and texts of others made harmless. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -44,6 +48,9 @@ static void cells(void **state)
                 { "{\"a\":\"1\",\"b\":2}", CAY_CELL_PAIRS, "a=1 b=2" },
                 { "{}", CAY_CELL_PAIRS, "-" },
                 { "true", CAY_CELL_BOOL, "yes" },
+                { "[\"a b\",\"c\"]", CAY_CELL_QUOTED, "\"a b\" \"c\"" },
+                { "0", CAY_CELL_LIMIT_MS, "-" },
+                { "300000", CAY_CELL_LIMIT_MS, "5m" },
                 { "\"no time\"", CAY_CELL_AGE, "-" },
                 { "{\"a\":1}", CAY_CELL_JSON, "{\"a\":1}" },
         };
@@ -59,7 +66,7 @@ static void columns_are_aligned(void **state)
 {
         static const struct cay_column columns[] = { { "NAME", "n", CAY_CELL_TEXT },
                                                      { "SIZE", "s.b", CAY_CELL_BYTES },
-                                                     { 0 } };
+                                                     { "" } };
         struct cay_error err = { 0 };
         char *text = NULL;
         size_t len;
@@ -82,6 +89,60 @@ static void columns_are_aligned(void **state)
         free(text);
 }
 
+static unsigned count_lines(const char *text)
+{
+        unsigned count = 0;
+
+        for (; *text != '\0'; text++)
+                count += *text == '\n';
+        return count;
+}
+
+/* What is printed (two lines) on a terminal so wide, as it arrives at the other end. */
+static void print_on_terminal(unsigned short cols, struct cay_json_view array,
+                              const struct cay_column *columns, char *ret, size_t size)
+{
+        struct winsize size_of_it = { .ws_row = 24, .ws_col = cols };
+        int far = posix_openpt(O_RDWR | O_NOCTTY), near;
+        struct cay_error err = { 0 };
+        ssize_t n;
+        FILE *out;
+
+        assert_true(far >= 0 && grantpt(far) == 0 && unlockpt(far) == 0);
+        near = open(ptsname(far), O_RDWR | O_NOCTTY);
+        assert_true(near >= 0);
+        assert_int_equal(ioctl(near, TIOCSWINSZ, &size_of_it), 0);
+        out = fdopen(near, "w");
+        assert_int_equal(cay_table_print(out, array, columns, &err), 0);
+        fflush(out);
+        ret[0] = '\0';
+        for (size_t len = 0; count_lines(ret) < 2; len += (size_t)n) { /* a terminal hands on as it pleases */
+                n = read(far, ret + len, size - 1 - len);
+                assert_true(n > 0);
+                ret[len + (size_t)n] = '\0';
+        }
+        fclose(out);
+        close(far);
+}
+
+static void narrow_terminals(void **state)
+{
+        static const struct cay_column columns[] = { { "NAME", "n", CAY_CELL_TEXT },
+                                                     { "MORE", "m", CAY_CELL_NUMBER, .may_go = true },
+                                                     { "COMMAND", "c", CAY_CELL_TEXT },
+                                                     { "" } };
+        struct cay_json_view array =
+                open_text("[{\"n\":\"one\",\"m\":1,\"c\":\"\xc3\xa4\xc3\xb6 and something that is long\"}]");
+        char text[500];
+
+        print_on_terminal(24, array, columns, text, sizeof(text));
+        assert_string_equal(text, "NAME  MORE  COMMAND\r\none   1     \xc3\xa4\xc3\xb6 and some…\r\n");
+        print_on_terminal(16, array, columns, text, sizeof(text)); /* the column that may go has gone */
+        assert_string_equal(text, "NAME  COMMAND\r\none   \xc3\xa4\xc3\xb6 and so…\r\n");
+        print_on_terminal(200, array, columns, text, sizeof(text));
+        assert_non_null(strstr(text, "that is long\r\n"));
+}
+
 static void safe_texts(void **state)
 {
         char text[32];
@@ -96,6 +157,7 @@ static void safe_texts(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(cells), cmocka_unit_test(columns_are_aligned),
+                                            cmocka_unit_test(narrow_terminals),
                                             cmocka_unit_test(safe_texts) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
