@@ -4,6 +4,7 @@
 import ctypes
 import fcntl
 import glob
+import json
 import os
 import re
 import socket
@@ -71,6 +72,16 @@ class Pages(unittest.TestCase):
     def test_operations(self):
         self.check("docs", "operations.md")
 
+    def test_mcp(self):
+        self.check("docs", "mcp.md")
+
+    def test_registry(self):
+        """With the page's own file as registry.yaml."""
+        page = read("docs", "registry.md")
+        example = re.search(r"```yaml\n(.*?)```", page, re.S).group(1)
+        first = ["```console", "$ cat >registry.yaml <<'END'", *("> " + line for line in example.splitlines()), "> END", "```", ""]
+        self.assertGreater(run_page("docs/registry.md", "\n".join(first) + page), 1)
+
 
 class References(unittest.TestCase):
     def test_configuration_is_the_table(self):
@@ -85,6 +96,23 @@ class References(unittest.TestCase):
                                env=env).stdout
         known = {line.split(" = ")[0] for line in known.splitlines()}
         self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", read("docs", "configuration.md"), re.M)), known | {"listen"})
+
+    def test_every_key_of_the_registry(self):
+        """Each key of the schema (which is made from the tables) stands on the page."""
+        done = subprocess.run([os.path.join(BUILD, "cay"), "template", "schema"], check=True, capture_output=True, text=True, timeout=PATIENCE_S)
+        known, told = set(), set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", read("docs", "registry.md")))))
+
+        def walk(schema):
+            for name, value in schema.get("properties", {}).items():
+                known.add(name)
+                walk(value)
+            for part in (*schema.get("patternProperties", {}).values(), *schema.get("$defs", {}).values(), schema.get("additionalProperties")):
+                if isinstance(part, dict):
+                    walk(part)
+
+        walk(json.loads(done.stdout))
+        self.assertGreater(len(known), 30)
+        self.assertEqual(known - told - {"containers"}, set())
 
     def test_every_cause(self):
         causes = dict(table("src/core/cause.def", "CAY_CAUSE", 2))
