@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-docker's state, shared by the files of this folder: broker.c speaks with front and keeper, task.c carries one request
+ * cay-docker's state, shared by the files of this folder: broker.c speaks with front and keeper, task*.c carry one request
  * out, sync.c knows what Docker has. One per process.
  *
  * Theory of operation. Docker's socket is root on that machine, so this program holds it and the front does not. A front's request

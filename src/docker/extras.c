@@ -27,6 +27,9 @@ static int check_ports(const struct docker_plan *p, struct cay_error *err)
         for (unsigned i = 0; i < p->port_count; i++) {
                 if (p->ports[i].inside == 0)
                         return cay_fail(err, CAY_INVALID, "ports: 1 to 65535");
+                if (p->ports[i].host > 0 && p->ports[i].host < DOCKER_PORT_WISH_MIN)
+                        return cay_fail(err, CAY_INVALID, "ports: on the host from %u to 65535",
+                                        DOCKER_PORT_WISH_MIN);
                 for (unsigned k = 0; k < i; k++)
                         if (p->ports[k].inside == p->ports[i].inside)
                                 return cay_fail(err, CAY_INVALID, "ports: %u is there twice",

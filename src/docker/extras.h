@@ -15,8 +15,9 @@
 
 #define DOCKER_LABEL_PREFIX "cay.label."
 #define DOCKER_LABELS_MAX 64u
-#define DOCKER_VOLUME_NAME 96 /* of Docker's name for one, with NUL */
-#define DOCKER_PORT_SPAN 100u /* how far Docker looks for a free one behind the one that is wished for */
+#define DOCKER_VOLUME_NAME 96      /* of Docker's name for one, with NUL */
+#define DOCKER_PORT_WISH_MIN 1024u /* below, ports are the host's own services' */
+#define DOCKER_PORT_SPAN 100u      /* how far Docker looks for a free one behind the one that is wished for */
 
 int docker_extras_check(const struct docker_plan *p, struct cay_error *err);
 

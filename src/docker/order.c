@@ -110,7 +110,7 @@ static int check_image(struct docker_order *order, const struct docker_options *
                 return check_built(&order->plan, err);
         if (o->image_count == 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "the docker engine has no image: set docker_image (or CAY_DOCKER_IMAGE)");
+                                "the docker engine has no image: set docker_images (or CAY_DOCKER_IMAGE)");
         order->image = o->images[0];
         for (unsigned i = 0; order->plan.image[0] && i < o->image_count; i++)
                 if (strcmp(o->images[i], order->plan.image) == 0)

@@ -26,6 +26,9 @@ REGISTRY = f"""containers:
   bare:
     host: true
     engine: process
+  online:
+    host: true
+    security: {{network_mode: bridge}}
 """
 
 
@@ -48,6 +51,13 @@ def dockerd():
         if words[0].endswith(b"dockerd") and (FOLDER + "/data").encode() in words:
             return int(pid)
     return None
+
+
+def ask_port(port):
+    """What answers on the loopback of Docker's own network."""
+    got = subprocess.run(["nsenter", "-t", str(dockerd()), "-n", "busybox", "nc", "-w", "2", "127.0.0.1", str(port)], input="",
+                         capture_output=True, text=True, timeout=30, check=False)
+    return got.stdout
 
 
 def try_run(d, box, command):
@@ -155,6 +165,60 @@ class Two(unittest.TestCase):
         self.assertNotEqual(d.ask("POST", "/api/sandboxes", {"limits": {"disk": "32m"}, "engine": "docker"}).status, 201)
         box = d.make(engine="docker")
         self.assertNotEqual(d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": "id", "user": "root"}).status, 200)
+
+    def test_a_network_of_its_own(self):
+        d = self.d
+        online = d.must(200, "GET", "/api/templates/online")
+        self.assertTrue(online["available"] and online["network"] == "bridge", online)
+        wish = {"template": "online", "ports": [80, "18080:81"], "volumes": ["data:/data"], "labels": {"colour": "blue"}}
+        boxes = [d.must(201, "POST", "/api/sandboxes", wish) for _ in range(2)]
+        a, b = ([p["host"] for p in box["ports"]] for box in boxes)
+        self.assertEqual([p["inside"] for p in boxes[0]["ports"]], [80, 81])
+        self.assertEqual((a[1], b[1]), (18080, 18081), "a port that is taken is no error")
+        self.assertEqual([(box["engine"], box["network"]) for box in boxes], [("docker", "bridge")] * 2)
+        self.assertEqual(boxes[0]["volumes"], [{"name": "data", "at": "/data", "read_only": False}])
+        ids = [box["sandbox_id"] for box in boxes]
+        self.assertEqual(len(docker("ps", "-q", "--filter", "label=cay.label.colour=blue").split()), 2)
+        # What one writes into its owner's volume the other reads; what it publishes answers on Docker's loopback.
+        d.run(ids[0], "echo shared > /data/f")
+        self.assertEqual(d.run(ids[1], "cat /data/f")["stdout"], "shared\n")
+        serve = "while :; do echo hello | nc -l -p 80; done"
+        d.must(202, "POST", f"/api/sandboxes/{ids[0]}/execute", {"command": serve, "background": True})
+        wait_for("an answer", lambda: ask_port(a[0]) == "hello\n")
+        address = d.run(ids[0], "ip -4 -o addr show eth0 | sed 's/.*inet \\([0-9.]*\\).*/\\1/'")["stdout"].strip()
+        self.assertTrue(address)
+        self.assertNotEqual(d.run(ids[1], f"ping -c 1 -W 1 {address} || nc -w 1 {address} 80")["stdout"], "hello\n", "networks do not meet")
+        # The next front, and a stop and a start.
+        front = d.child("cay-front")
+        os.kill(front, signal.SIGKILL)
+        wait_for("another", lambda: d.child("cay-front") != front)
+        wait_for("the sandbox", lambda: try_run(d, ids[0], "cat /data/f") == "shared\n")
+        self.assertEqual([p["host"] for p in status(d, ids[0])["ports"]], a)
+        self.assertEqual(ask_port(a[0]), "hello\n")
+        got = d.must(200, "POST", f"/api/sandboxes/{ids[0]}/stop")
+        self.assertEqual([p["host"] for p in got["ports"]], [None, None])
+        got = d.must(200, "POST", f"/api/sandboxes/{ids[0]}/start")
+        self.assertIn(got["ports"][1]["host"], range(18080, 18180), got)  # Docker's to choose, again
+        self.assertIn("eth0", d.run(ids[0], "cat /proc/net/dev")["stdout"])
+        for box in ids:
+            d.must(200, "DELETE", f"/api/sandboxes/{box}")
+        self.assertEqual(docker("network", "ls", "-q", "--filter", "label=cay.id"), "")
+        volumes = docker("volume", "ls", "-q", "--filter", "label=cay.volume").split()
+        self.assertEqual(len(volumes), 1)
+        docker("volume", "rm", *volumes)
+
+    def test_networks_that_may_not_be(self):
+        d = self.d
+        made = d.must(201, "POST", "/api/sandboxes", {"network_mode": "bridge"}, token=d.make_token("--scope", "admin"))
+        self.assertEqual((made["engine"], made["network"], made["ports"]), ("docker", "bridge", []))
+        d.must(200, "DELETE", f"/api/sandboxes/{made['sandbox_id']}")
+        for fields, code, word in (({"network": "bridge", "engine": "native"}, 422, "native"), ({"network": "host"}, 422, "host"),
+                                   ({"volumes": ["data:/data"], "engine": "native"}, 422, "volumes"), ({"ports": [80]}, 400, "bridge"),
+                                   ({"template": "plain", "network": "bridge"}, 403, "plain"),
+                                   ({"template": "online", "ports": ["80:80"]}, 400, "1024"),
+                                   ({"template": "online", "volumes": ["data:/proc"]}, 400, "/proc")):
+            self.assertIn(word, d.must(code, "POST", "/api/sandboxes", fields)["error"]["message"], fields)
+        self.assertIn("administrators", d.must(403, "POST", "/api/sandboxes", {"network": "bridge"})["error"]["message"])
 
     def test_front_and_helper_killed(self):
         boxes, runs = self.both()

@@ -129,6 +129,10 @@ static void hostile_networks_and_ports(void **state)
         assert_int_equal(check(), CAY_INVALID); /* twice */
         t.plan.ports[1].inside = 0;
         assert_int_equal(check(), CAY_INVALID);
+        t.plan.ports[1] = (struct docker_port){ .inside = 81, .host = 1023 }; /* a service's of the host */
+        assert_int_equal(check(), CAY_INVALID);
+        t.plan.ports[1].host = 1024;
+        assert_int_equal(check(), CAY_OK);
 }
 
 static void the_network_says_whose_it_is(void **state)

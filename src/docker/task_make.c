@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Docker's answers mean on the way to a box: image, volumes, network, container, ports, init. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "docker/extras.h"
+#include "docker/task.h"
+
+/* An id of Docker's goes into paths: it has to look like one. */
+static bool take_id(struct docker_task *t, char ret[DOCKER_CONTAINER])
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        const char *id = cay_json_value_text(cay_json_value_find(docker_task_parse(t, &doc), "Id"));
+
+        if (id && strlen(id) > 0 && strspn(id, "0123456789abcdef") == strlen(id) &&
+            cay_str_copy(ret, DOCKER_CONTAINER, id))
+                return true;
+        cay_fail(&t->why, CAY_INTERNAL, "Docker's answer has no id");
+        return false;
+}
+
+void docker_task_on_find(struct docker_task *t)
+{
+        const struct cay_json_in_limits limits = { .bytes = DOCKER_BODY_MAX, .values = 2000000 };
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        cay_auto_free struct docker_found *found = calloc(DOCKER_FOUND_MAX, sizeof(*found));
+        const char *name = t->order.plan.template_name;
+        const struct docker_found *newest;
+        unsigned count;
+
+        if (t->call.status != 200) {
+                docker_task_fail(t, "look for the template's image");
+                return;
+        }
+        if (!found ||
+            cay_json_in_parse(cay_buf_data(&t->call.body), t->call.body.len, &limits, &doc, &t->why) < 0) {
+                if (t->why.code == CAY_OK)
+                        cay_fail(&t->why, CAY_INTERNAL, "no memory");
+                docker_task_give_up(t);
+                return;
+        }
+        count = docker_found_read(cay_json_in_root(doc), t->broker->options.instance, name, found,
+                                  DOCKER_FOUND_MAX);
+        newest = docker_found_newest(found, count, name);
+        if (!newest) {
+                cay_fail(&t->why, CAY_CONFLICT,
+                         "template '%s' is not built yet: `cay template build %s` does it", name, name);
+                docker_task_give_up(t);
+                return;
+        }
+        cay_str_copy(t->order.built, sizeof(t->order.built), newest->id);
+        docker_task_ask(t, DOCKER_STEP_IMAGE);
+}
+
+const char *docker_task_image(const struct docker_order *order)
+{
+        return order->image ? order->image : order->built;
+}
+
+/* What there has to be before the container, one after the other. */
+static void go_on(struct docker_task *t)
+{
+        if (t->volume < t->order.plan.volume_count)
+                docker_task_ask(t, DOCKER_STEP_VOLUME);
+        else if (t->order.plan.network == DOCKER_NETWORK_BRIDGE && t->box->network[0] == '\0')
+                docker_task_ask(t, DOCKER_STEP_NETWORK);
+        else
+                docker_task_ask(t, DOCKER_STEP_CREATE);
+}
+
+void docker_task_on_image(struct docker_task *t)
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        const char *machine;
+
+        if (t->call.status == 404) {
+                cay_fail(&t->why, CAY_NOT_FOUND,
+                         "image '%s' is not on this Docker: build or pull it there, Cay does not",
+                         docker_task_image(&t->order));
+                docker_task_give_up(t);
+                return;
+        }
+        if (t->call.status != 200) {
+                docker_task_fail(t, "look at the image");
+                return;
+        }
+        machine = cay_json_value_text(cay_json_value_find(docker_task_parse(t, &doc), "Architecture"));
+        if (!machine || strcmp(machine, t->broker->facts.machine) != 0) {
+                cay_fail(&t->why, CAY_UNSUPPORTED, "image '%s' is for %.20s, this Docker runs on %s",
+                         docker_task_image(&t->order), machine && machine[0] ? machine : "no machine at all",
+                         t->broker->facts.machine);
+                docker_task_give_up(t);
+                return;
+        }
+        go_on(t);
+}
+
+void docker_task_on_volume(struct docker_task *t)
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+
+        if (t->call.status != 201 && t->call.status != 200) {
+                docker_task_fail(t, "make the volume");
+        } else if (!docker_volume_is_owners(&t->order.plan, t->volume, &t->broker->options,
+                                            docker_task_parse(t, &doc))) {
+                cay_fail(&t->why, CAY_DENIED, "volume '%s': there is one of that name that is not yours",
+                         t->order.plan.volumes[t->volume].name);
+                docker_task_give_up(t);
+        } else {
+                t->volume++;
+                go_on(t);
+        }
+}
+
+void docker_task_on_network(struct docker_task *t)
+{
+        if (t->call.status == 409) {
+                cay_fail(&t->why, CAY_EXISTS, "a network of this name exists already");
+                docker_task_give_up(t);
+        } else if (t->call.status != 201) {
+                docker_task_fail(t, "make the network");
+        } else if (!take_id(t, t->box->network)) {
+                docker_task_give_up(t);
+        } else {
+                go_on(t);
+        }
+}
+
+void docker_task_on_create(struct docker_task *t)
+{
+        if (t->call.status == 409) {
+                cay_fail(&t->why, CAY_EXISTS, "a container of this name exists already");
+                docker_task_give_up(t);
+        } else if (t->call.status != 201) {
+                docker_task_fail(t, "create the container");
+        } else if (!take_id(t, t->box->container)) {
+                docker_task_give_up(t);
+        } else {
+                docker_task_ask(t, DOCKER_STEP_ARCHIVE);
+        }
+}
+
+/* Docker has found no free port at the one that was wished for, nor behind it. */
+static bool lacks_port(const struct docker_task *t)
+{
+        const char *text = cay_buf_data(&t->call.body);
+
+        return t->order.plan.port_count > 0 && !t->order.any_port &&
+               !(t->order.plan.flags & DOCKER_PLAN_GO_ON) &&
+               (strstr(text, "address already in use") || strstr(text, "already allocated"));
+}
+
+void docker_task_on_again(struct docker_task *t)
+{
+        if (t->call.status != 204 && t->call.status != 404) {
+                docker_task_fail(t, "remove the container whose ports were taken");
+                return;
+        }
+        t->box->container[0] = '\0';
+        t->order.any_port = true;
+        docker_task_ask(t, DOCKER_STEP_CREATE);
+}
+
+void docker_task_on_inspect(struct docker_task *t)
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+
+        if (t->call.status != 200) {
+                docker_task_fail(t, "look at the container's ports");
+                return;
+        }
+        t->box->port_count = docker_ports_read(docker_task_parse(t, &doc), &t->order.plan, t->box->ports);
+        docker_task_ask(t, DOCKER_STEP_EXEC);
+}
+
+void docker_task_on_start(struct docker_task *t)
+{
+        if (t->call.status == 500 && lacks_port(t)) {
+                docker_task_ask(t, DOCKER_STEP_AGAIN);
+                return;
+        }
+        if (t->call.status != 204 && t->call.status != 304) {
+                docker_task_fail(t, "start the container");
+                return;
+        }
+        t->box->live = true;
+        docker_task_ask(t, t->order.plan.port_count > 0 ? DOCKER_STEP_INSPECT : DOCKER_STEP_EXEC);
+}
+
+void docker_task_on_exec(struct docker_task *t)
+{
+        if (t->call.status == 404 && t->req.type == DOCKER_box_link) {
+                cay_fail(&t->why, CAY_UNAVAILABLE, "the container was removed");
+                if (t->box->live)
+                        docker_broker_gone(t->broker, t->box);
+                docker_task_give_up(t);
+        } else if (t->call.status == 409) {
+                cay_fail(&t->why, CAY_UNAVAILABLE, "the container does not run%s%s",
+                         t->req.type == DOCKER_box_make ? ": its cay-init ended at once" : " now",
+                         t->order.bind_ino ? " (it does where the workspace was replaced by another folder "
+                                             "while it was mounted)"
+                                           : "");
+                docker_task_give_up(t);
+        } else if (t->call.status != 201) {
+                docker_task_fail(t, "reach the container's init");
+        } else if (!take_id(t, t->exec)) {
+                docker_task_give_up(t);
+        } else {
+                docker_task_ask(t, DOCKER_STEP_ATTACH);
+        }
+}
+
+void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, struct cay_buf *rest)
+{
+        struct docker_task *t = cay_container_of(c, struct docker_task, call);
+        int r = docker_relay_open_take(&t->broker->relays, t->broker->loop, cay_take_fd(t->fd), duplex, rest);
+
+        if (r < 0) {
+                cay_fail_sys(&t->why, CAY_INTERNAL, r, "join the box link");
+                docker_task_give_up(t);
+                return;
+        }
+        t->answer.box.skipped = t->order.skipped;
+        t->answer.box.kept = t->box->kept;
+        t->answer.box.port_count = t->box->port_count;
+        memcpy(t->answer.box.ports, t->box->ports, sizeof(t->answer.box.ports));
+        docker_task_finish(t);
+}
