@@ -31,6 +31,13 @@ void cay_buf_clear(struct cay_buf *b)
                 b->mem[0] = '\0';
 }
 
+void cay_buf_cut(struct cay_buf *b, size_t len)
+{
+        b->len = len;
+        if (b->mem)
+                b->mem[b->start + len] = '\0';
+}
+
 char *cay_buf_data(const struct cay_buf *b)
 {
         static char nothing[1];

@@ -22,9 +22,10 @@ struct cay_buf {
 };
 
 void cay_buf_init(struct cay_buf *b, size_t max);
-void cay_buf_done(struct cay_buf *b);        /* frees; safe on a zeroed struct and twice */
-void cay_buf_clear(struct cay_buf *b);       /* keeps the memory */
-char *cay_buf_data(const struct cay_buf *b); /* never NULL; valid until the next change */
+void cay_buf_done(struct cay_buf *b);            /* frees; safe on a zeroed struct and twice */
+void cay_buf_clear(struct cay_buf *b);           /* keeps the memory */
+void cay_buf_cut(struct cay_buf *b, size_t len); /* takes back what was appended behind `len` ≤ b->len */
+char *cay_buf_data(const struct cay_buf *b);     /* never NULL; valid until the next change */
 int cay_buf_put(struct cay_buf *b, const void *bytes, size_t len);
 int cay_buf_putc(struct cay_buf *b, char c);
 int cay_buf_puts(struct cay_buf *b, const char *s);

@@ -26,6 +26,7 @@
 #include "auth/login.h"
 #include "auth/scope.h"
 #include "auth/secret.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "config/config.h"
 #include "core/port_clock.h"
@@ -67,5 +68,11 @@ void cay_gate_make_id(char ret[CAY_GATE_ID + 1]); /* for a request that never ge
  */
 unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct cay_visitor *ret,
                         struct cay_error *err);
+/*
+ * Appends a field of a request for whoever it is passed on to, a sandbox's server: without a token that a WebSocket brought. Nothing is
+ * appended where nothing else was in it. Authorization and Cookie are the caller's to keep back. 0 or -errno.
+ */
+int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, const char *name,
+                       const char *value);
 /* A field of the answer that gives the page its cookie; "" takes it away. */
 void cay_gate_give_session(struct cay_http_request *req, const char *session);

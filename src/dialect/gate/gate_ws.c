@@ -3,9 +3,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "dialect/gate/gate.h"
 #include "dialect/gate/gate_priv.h"
 
 #define OFFER "mcp.auth."
+
+static bool is_token(const char *offer, size_t len)
+{
+        return len >= strlen(OFFER) && strncmp(offer, OFFER, strlen(OFFER)) == 0;
+}
 
 int cay_gate_offer_find(const char *field, const char **ret, size_t *ret_len)
 {
@@ -16,7 +22,7 @@ int cay_gate_offer_find(const char *field, const char **ret, size_t *ret_len)
 
                 field += strspn(field, " \t,");
                 len = strcspn(field, " \t,");
-                if (len >= strlen(OFFER) && strncmp(field, OFFER, strlen(OFFER)) == 0) {
+                if (is_token(field, len)) {
                         if (found++)
                                 return -1;
                         *ret = field + strlen(OFFER);
@@ -50,4 +56,31 @@ int cay_gate_ws_token(const struct cay_http_request *req, const char **ret, size
                 found = more < 0 || found + more > 1 ? 2 : found + more;
         }
         return found > 1 ? -1 : found;
+}
+
+int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, const char *name,
+                       const char *value)
+{
+        size_t before = out->len, begin;
+        int r;
+
+        if (req->upgrade && strcasecmp(name, "X-Auth-Token") == 0)
+                return 0;
+        if (strcasecmp(name, "Sec-WebSocket-Protocol") != 0)
+                return cay_buf_printf(out, "%s: %s\r\n", name, value);
+        r = cay_buf_printf(out, "%s: ", name);
+        begin = out->len;
+        while (*value && r == 0) {
+                size_t len;
+
+                value += strspn(value, " \t,");
+                len = strcspn(value, " \t,");
+                if (len > 0 && !is_token(value, len))
+                        r = cay_buf_printf(out, "%s%.*s", out->len > begin ? ", " : "", (int)len, value);
+                value += len;
+        }
+        if (r == 0 && out->len > begin)
+                return cay_buf_puts(out, "\r\n");
+        cay_buf_cut(out, before);
+        return r;
 }

@@ -59,7 +59,7 @@ static void drop_last(struct cay_buf *out, size_t start)
 
         while (len > start && text[len - 1] != '/')
                 len--;
-        out->len = len > start ? len - 1 : start;
+        cay_buf_cut(out, len > start ? len - 1 : start);
 }
 
 /* A path that begins with a slash, its dots resolved; above the root there is nothing. */

@@ -387,7 +387,7 @@ static int put_cookie_field(struct cay_buf *out, const char *value)
         if (r == 0)
                 r = cay_proxy_put_cookies(out, value);
         if (r > 0)
-                out->len = before;
+                cay_buf_cut(out, before); /* what comes behind must not become its value */
         return r != 0 ? (r < 0 ? r : 0) : cay_buf_puts(out, "\r\n");
 }
 
@@ -407,7 +407,7 @@ static int put_fields(struct cay_buf *out, const struct proxy *p)
 
                 cay_http_request_header_at(req, i, &name, &value);
                 if (cay_proxy_passes(name, false))
-                        r = cay_buf_printf(out, "%s: %s\r\n", name, value);
+                        r = cay_gate_put_field(out, req, name, value);
                 else if (p->own_host && strcasecmp(name, "Cookie") == 0)
                         r = put_cookie_field(out, value);
         }

@@ -568,6 +568,9 @@ class H(http.server.BaseHTTPRequestHandler):
             self.send_header("Connection", "Upgrade")
             self.send_header("Sec-WebSocket-Accept", base64.b64encode(digest).decode())
             self.end_headers()
+            if self.path == "/fields":
+                text = repr([self.headers.get(name) for name in ("X-Auth-Token", "Sec-WebSocket-Protocol", "Authorization", "Cookie")])[:120].encode()
+                self.wfile.write(bytes([0x81, len(text)]) + text)
             self.wfile.write(b"\x81\x05hello")  # one message, then all that comes, back again without its mask
             while True:
                 a, n = self.rfile.read(2)
@@ -632,6 +635,12 @@ def test_port_hosts(d):
     with WebSocket(d.port, "/ws", d.token, {"Origin": f"http://{host}:{d.port}"}, host=host) as ws:
         assert ws.read() == (TEXT, b"hello")
     refused(lambda: WebSocket(d.port, "/ws", d.token, {"Origin": f"http://9-{box}.localhost:{d.port}"}, host=host), 403)
+    # Wherever a WebSocket brings its token, the sandbox does not get it.
+    for fields, seen in [({"X-Auth-Token": d.token}, [None] * 4), ({"Sec-WebSocket-Protocol": "mcp.auth." + d.token}, [None] * 4),
+                         ({"Sec-WebSocket-Protocol": f"chat, mcp.auth.{d.token},v2"}, [None, "chat, v2", None, None])]:
+        for name, path in [(host, "/fields"), ("127.0.0.1", f"/api/sandboxes/{box}/ports/8124/fields")]:
+            with WebSocket(d.port, path, None, fields, host=name) as ws:
+                assert ws.read() == (TEXT, repr(seen).encode()), (fields.keys(), name)
 
     # For browsers: a link, exchanged for a cookie of that host.
     link = d.must(201, "POST", f"/api/sandboxes/{box}/links", {"port": 8124})["url"]
@@ -649,6 +658,8 @@ def test_port_hosts(d):
     assert get("//evil.example/?" + query, token=None).status in (400, 404)
     own = f"http://{host}:{d.port}"
     assert get(token=None, Cookie=cookie, method="POST", body=b"x", Origin=own).status == 200
+    a = get(token=None, method="POST", body=b"x", Origin=own, Cookie=cookie)  # the last field, as browsers send it
+    assert a.status == 200 and b"cookie" not in a.body and b"\nconnection: close\n" in a.body, a
     assert get(token=None, Cookie=cookie, method="POST", body=b"x", Origin=f"http://9-{box}.localhost:{d.port}").status == 403
     assert get(token=None, Cookie=cookie, method="POST", body=b"x").status == 403
     assert get(token=None, Cookie=cookie, Sec_Fetch_Site="same-site", Sec_Fetch_Mode="cors").status == 401

@@ -122,6 +122,22 @@ static void test_clear_and_done(void **state)
         cay_buf_done(&b);
 }
 
+static void test_cut(void **state)
+{
+        struct cay_buf b = { 0 };
+
+        cay_buf_cut(&b, 0);
+        cay_buf_init(&b, 10);
+        assert_int_equal(cay_buf_puts(&b, "abcdef"), 0);
+        cay_buf_drop(&b, 1);
+        cay_buf_cut(&b, 3);
+        assert_int_equal(b.len, 3);
+        assert_string_equal(cay_buf_data(&b), "bcd"); /* also as a string */
+        assert_int_equal(cay_buf_puts(&b, "x"), 0);
+        assert_string_equal(cay_buf_data(&b), "bcdx");
+        cay_buf_done(&b);
+}
+
 static void test_no_memory(void **state)
 {
         cay_auto_buf struct cay_buf b;
@@ -175,10 +191,11 @@ static void test_against_model(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_exact_fit), cmocka_unit_test(test_max_zero),
-                cmocka_unit_test(test_printf),    cmocka_unit_test(test_front),
-                cmocka_unit_test(test_room),      cmocka_unit_test(test_clear_and_done),
-                cmocka_unit_test(test_no_memory), cmocka_unit_test(test_against_model),
+                cmocka_unit_test(test_exact_fit),     cmocka_unit_test(test_max_zero),
+                cmocka_unit_test(test_printf),        cmocka_unit_test(test_front),
+                cmocka_unit_test(test_room),          cmocka_unit_test(test_clear_and_done),
+                cmocka_unit_test(test_cut),           cmocka_unit_test(test_no_memory),
+                cmocka_unit_test(test_against_model),
         };
 
         return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);
