@@ -32,11 +32,16 @@ void cay_spare_init(struct cay_init *init)
         cay_group_init(&init->spare.group);
 }
 
+/* Until it is reaped it is still there, perhaps for long (all of a box may have stood still): its ends say that it is nobody's. */
+void cay_spare_dismiss(struct cay_spare *s)
+{
+        cay_ends_close(&s->ends);
+        kill(s->pid, SIGKILL);
+}
+
 static void on_late(struct cay_timer *t)
 {
-        struct cay_spare *s = cay_container_of(t, struct cay_spare, timer);
-
-        kill(s->pid, SIGKILL); /* what is left of it goes when it is reaped */
+        cay_spare_dismiss(cay_container_of(t, struct cay_spare, timer));
 }
 
 static int make(struct cay_init *init)
@@ -88,7 +93,7 @@ static void on_wanted(struct cay_watch *w, uint32_t events)
         if (make(init) == 0)
                 return;
         if (init->spare.pid > 0) /* nobody would end it in time */
-                kill(init->spare.pid, SIGKILL);
+                cay_spare_dismiss(&init->spare);
         else
                 forget(init); /* the next command starts as the first one did */
 }
@@ -119,9 +124,10 @@ void cay_spare_want(struct cay_init *init)
 
 static bool fits(const struct cay_init *init, const struct cay_child *c)
 {
-        return init->spare.pid > 0 && !c->worker && !c->tty && c->uid == init->config.uid &&
-               c->gid == init->config.gid && !(c->open->exec.flags & CAY_BOX_ONE_SHOT) &&
-               c->open->raw.len > 0 && c->open->raw.len <= CAY_CHILD_ASK_MAX;
+        return init->spare.pid > 0 && init->spare.ends.status[0] >= 0 && !c->worker && !c->tty &&
+               c->uid == init->config.uid && c->gid == init->config.gid &&
+               !(c->open->exec.flags & CAY_BOX_ONE_SHOT) && c->open->raw.len > 0 &&
+               c->open->raw.len <= CAY_CHILD_ASK_MAX;
 }
 
 pid_t cay_spare_take(struct cay_init *init, const struct cay_child *c, struct cay_ends *e,
@@ -136,8 +142,7 @@ pid_t cay_spare_take(struct cay_init *init, const struct cay_child *c, struct ca
         n = sys_send_fds(s->ends.status[0], c->open->raw.ptr, c->open->raw.len, &s->ends.child[0],
                          s->ends.child[0] >= 0, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n != (ssize_t)c->open->raw.len) { /* it is dead, and will be reaped */
-                kill(pid, SIGKILL);
-                cay_ends_close(&s->ends);
+                cay_spare_dismiss(s);
                 return 0;
         }
         cay_ends_close_child(&s->ends);

@@ -38,4 +38,5 @@ void cay_spare_want(struct cay_init *init); /* a command is over: another may fo
 /* Its pid, with the command on its way to it, its ends and its group; 0: there is none that fits. */
 pid_t cay_spare_take(struct cay_init *init, const struct cay_child *c, struct cay_ends *e,
                      struct cay_group *ret_group);
+void cay_spare_dismiss(struct cay_spare *s); /* there is one, and it is to go without having been a command */
 bool cay_spare_reaped(struct cay_init *init, pid_t pid); /* true: it was the spare */
