@@ -104,23 +104,27 @@ static void free_kept(struct engine_kept *k)
         free(k);
 }
 
-static struct engine_kept *copy_request(const void *request, size_t size, const int *fds, unsigned fd_count)
+static int copy_request(const void *request, size_t size, const int *fds, unsigned fd_count,
+                        struct engine_kept **ret)
 {
         struct engine_kept *k = fd_count <= SYS_FDS_MAX ? calloc(1, sizeof(*k) + size) : NULL;
 
         if (!k)
-                return NULL;
+                return -ENOMEM;
         memcpy(k->request, request, size);
         while (k->fd_count < fd_count) {
                 int fd = fcntl(fds[k->fd_count], F_DUPFD_CLOEXEC, 0);
 
                 if (fd < 0) {
+                        int r = -errno;
+
                         free_kept(k);
-                        return NULL;
+                        return r;
                 }
                 k->fds[k->fd_count++] = fd;
         }
-        return k;
+        *ret = k;
+        return 0;
 }
 
 static int send_now(struct engine_link *l, const void *request, const int *fds, unsigned fd_count)
@@ -133,18 +137,19 @@ static int send_now(struct engine_link *l, const void *request, const int *fds, 
 
 static int keep(struct engine_link *l, const void *request, const int *fds, unsigned fd_count)
 {
-        struct engine_kept *k = l->kept_count < ENGINE_LINK_KEPT_MAX
-                                        ? copy_request(request, l->kind->request_size, fds, fd_count)
-                                        : NULL;
+        struct engine_kept *k = NULL;
+        int r = l->kept_count < ENGINE_LINK_KEPT_MAX
+                        ? copy_request(request, l->kind->request_size, fds, fd_count, &k)
+                        : -ENOBUFS;
 
-        if (!k)
-                return -ENOBUFS;
+        if (r < 0)
+                return r;
         if (!l->kept)
                 l->kept_end = &l->kept;
         *l->kept_end = k;
         l->kept_end = &k->next;
         l->kept_count++;
-        return cay_watch_set(&l->watch, EPOLLIN | EPOLLOUT);
+        return cay_watch_set(&l->watch, EPOLLIN | EPOLLOUT) < 0 ? -EIO : 0; /* it would never be sent */
 }
 
 static struct engine_kept *take_kept(struct engine_link *l)
@@ -349,6 +354,28 @@ int engine_link_close(struct engine_link *l)
 
 /* Asking */
 
+/* That we are out of memory or descriptors is no sign of the helper's: the others go on. */
+static void refuse(struct engine_link *l, const struct engine_link_request *req, int r)
+{
+        union {
+                struct engine_link_answer answer;
+                uint64_t room[ENGINE_LINK_ANSWER_MAX / 8];
+        } m = { .room = { 0 } };
+
+        m.answer = (struct engine_link_answer){
+                .magic = req->magic,
+                .size = (uint32_t)l->kind->answer_size,
+                .type = req->type,
+                .seq = req->seq,
+                .code = CAY_LIMIT,
+                .sys = -r,
+        };
+        snprintf(m.answer.text, sizeof(m.answer.text),
+                 "%s has much to do, and there is no room here for a request to wait: try again",
+                 l->kind->who);
+        hand_on(l, &m.answer);
+}
+
 void engine_link_ask(struct engine_link *l, struct engine_call *call, void *request, const int *fds,
                      unsigned fd_count)
 {
@@ -368,7 +395,9 @@ void engine_link_ask(struct engine_link *l, struct engine_call *call, void *requ
                 r = send_now(l, request, fds, fd_count);
         if (r == -EAGAIN)
                 r = keep(l, request, fds, fd_count);
-        if (r < 0) /* shows as end of the socket in the loop, which answers every call */
+        if (r == -EMFILE || r == -ENOMEM)
+                refuse(l, req, r);
+        else if (r < 0) /* shows as end of the socket in the loop, which answers every call */
                 shutdown(l->sock, SHUT_RDWR);
 }
 

@@ -80,7 +80,10 @@ int engine_link_open_take(struct engine_link *l, struct cay_loop *loop, int sock
  * gone, and what it said was taken by somebody else in this process.
  */
 int engine_link_close(struct engine_link *l);
-/* Sends; descriptors are copied. When it cannot be sent the call is answered with NULL, here or from the loop. */
+/*
+ * Sends; descriptors are copied. When it cannot be sent the call is answered with NULL, here or from the loop; when it would have to be
+ * kept and we have no memory or descriptors for that, with CAY_LIMIT, here.
+ */
 void engine_link_ask(struct engine_link *l, struct engine_call *call, void *request, const int *fds,
                      unsigned fd_count);
 /* Waits for the answer of one call, handling others meanwhile; at most ms. */

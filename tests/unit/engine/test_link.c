@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -225,6 +226,46 @@ static void many_at_once_wait_for_room(void **state)
         close(pipes[1]);
 }
 
+static void on_limited(struct engine_call *call, const struct engine_link_answer *a)
+{
+        assert_non_null(a);
+        assert_int_equal(a->code, CAY_LIMIT);
+        assert_int_equal(a->sys, EMFILE);
+        assert_int_equal(a->size, sizeof(struct answer));
+        t.unasked++;
+}
+
+/* Out of descriptors: that request alone is refused, and the helper is none the worse for it. */
+static void no_room_to_wait_is_no_end(void **state)
+{
+        static struct engine_call calls[MANY];
+        struct engine_call one = { .on_answer = on_limited };
+        struct request req = { 0 };
+        struct rlimit before, few;
+        int zero = 0;
+
+        for (unsigned i = 0; i < MANY; i++) {
+                calls[i] = (struct engine_call){ .on_answer = on_answer };
+                engine_link_ask(&t.link, &calls[i], &req, NULL, 0);
+        }
+        assert_non_null(t.link.kept);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        few = (struct rlimit){ 1, before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        engine_link_ask(&t.link, &one, &req, &zero, 1);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(t.unasked, 1);
+        for (unsigned i = 0; i < MANY; i++) {
+                if (recv(t.peer, &req, sizeof(req), MSG_DONTWAIT | MSG_PEEK) < 0)
+                        assert_true(cay_loop_round(t.loop, 1000) >= 0);
+                say(hear().head.seq, "done");
+                assert_true(cay_loop_round(t.loop, 0) >= 0);
+        }
+        assert_int_equal(t.answered, MANY);
+        assert_int_equal(t.lost, 0);
+        assert_null(t.link.calls);
+}
+
 static void asked_and_awaited(void **state)
 {
         struct engine_ask_now now = { 0 };
@@ -347,10 +388,15 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-                TEST(answers_find_who_asked),  TEST(what_is_forgotten_is_not_told),
-                TEST(the_end_is_told_to_all),  TEST(what_is_no_answer_is_the_end),
-                TEST(a_cut_answer_is_the_end), TEST(many_at_once_wait_for_room),
-                TEST(asked_and_awaited),       cmocka_unit_test(helpers_are_waited_for),
+                TEST(answers_find_who_asked),
+                TEST(what_is_forgotten_is_not_told),
+                TEST(the_end_is_told_to_all),
+                TEST(what_is_no_answer_is_the_end),
+                TEST(a_cut_answer_is_the_end),
+                TEST(many_at_once_wait_for_room),
+                TEST(no_room_to_wait_is_no_end),
+                TEST(asked_and_awaited),
+                cmocka_unit_test(helpers_are_waited_for),
                 cmocka_unit_test(boxes),
         };
 
