@@ -175,18 +175,22 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
 }
 
 /* A way out is a right: whoever writes the templates gives it, or an administrator asks for it. */
-static int fill_network(const struct cay_op_call *c, const struct cay_template *t, const char *asked,
-                        enum cay_network *ret, struct cay_error *err)
+static int fill_network(const struct cay_op_call *c, const struct cay_template *t,
+                        const struct cay_engine_view *engine, enum cay_network *ret, struct cay_error *err)
 {
+        const struct cay_create_args *a = c->args;
         const char *network = NULL;
         int found;
 
-        if (cay_op_template_network(t, asked, &network, err) < 0)
+        if (cay_op_template_network(t, a->network, &network, err) < 0)
                 return -1;
         found = cay_network_find(network);
         if (found < 0)
                 return cay_fail(err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none and bridge are",
                                 network);
+        if (found != CAY_NETWORK_NONE && !engine->bridges)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "network: the %s engine has none alone; docker has bridge", engine->name);
         if (found != CAY_NETWORK_NONE && !t && !cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN))
                 return cay_fail(err, CAY_DENIED,
                                 "network: '%s' is for templates that say so (network_mode), and for "
@@ -309,7 +313,7 @@ static void make(struct create *s, const struct cay_template *t)
         cay_op_template_limits(t, &what.limits);
         fill_limits(&what.limits, config, engine.holds);
         fill_labels(a, labels, &what);
-        if (fill_network(c, t, a->network, &what.network, &err) < 0 ||
+        if (fill_network(c, t, &engine, &what.network, &err) < 0 ||
             cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
             cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
             fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
@@ -349,8 +353,31 @@ static void on_gone(struct cay_op_call *c)
         c->doors->abort(c);
 }
 
+/* Each list is one of its own: no word can pass from one into the next. */
+static void say_list(struct cay_json *j, const struct cay_field_texts *words)
+{
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < words->count; i++)
+                cay_json_text(j, words->items[i]);
+        cay_json_end_array(j);
+}
+
+/* A folder that came as a descriptor is known by what it is. */
+static void say_workspace(struct cay_json *j, const struct cay_create_workspace *w, int fd)
+{
+        struct stat st = { 0 };
+
+        if (fd >= 0)
+                fstat(fd, &st); /* what is no folder is refused later */
+        cay_json_text(j, w->path);
+        cay_json_text(j, w->mode);
+        cay_json_bool(j, w->given);
+        cay_json_u64(j, st.st_dev);
+        cay_json_u64(j, st.st_ino);
+}
+
 /* Everything that decides what will run: a confirmation is for this and nothing else. */
-static int say_what(const struct cay_create_args *a, struct cay_buf *out)
+static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out)
 {
         struct cay_json j;
 
@@ -362,13 +389,10 @@ static int say_what(const struct cay_create_args *a, struct cay_buf *out)
         cay_json_text(&j, a->name);
         cay_json_text(&j, a->engine);
         cay_json_text(&j, a->network);
-        for (unsigned i = 0; i < a->ports.count; i++)
-                cay_json_text(&j, a->ports.items[i]);
-        for (unsigned i = 0; i < a->volumes.count; i++)
-                cay_json_text(&j, a->volumes.items[i]);
-        cay_json_text(&j, a->workspace.path);
-        cay_json_text(&j, a->workspace.mode);
-        cay_json_bool(&j, a->workspace.given);
+        say_list(&j, &a->ports);
+        say_list(&j, &a->volumes);
+        say_list(&j, &a->may_skip);
+        say_workspace(&j, &a->workspace, fd);
         cay_json_bool(&j, a->read_only);
         for (unsigned i = 0; i < a->env.count; i++) {
                 cay_json_text(&j, a->env.pairs[i].name);
@@ -442,7 +466,7 @@ static int check_confirmed(struct create *s, const struct cay_template *t, struc
         cay_auto_buf struct cay_buf what = { 0 };
 
         cay_buf_init(&what, SAID_MAX);
-        if (say_what(a, &what) < 0)
+        if (say_what(a, s->call->fd, &what) < 0)
                 return cay_fail(err, CAY_INVALID, "env: is too long to be confirmed");
         return cay_op_confirm_template(s->call, t, a->confirm, &what, &s->confirmation, err);
 }

@@ -272,6 +272,8 @@ def test_confirmation():
         # Only this request, and only this caller's.
         other = d.ask("POST", "/api/sandboxes", {**asked, "purpose": "rm -rf /", "confirm": token})
         assert other.status == 409 and "another request" in other.json["error"]["message"], other
+        looser = ask(may_skip=["memory"], confirm=ask().json["error"]["confirm"])
+        assert looser.status == 409 and "another request" in looser.json["error"]["message"], looser
         assert ask(confirm=token).status == 409, "a wrong use spends it too"
         token = ask().json["error"]["confirm"]
         stranger = d.make_token("--owner", "somebody")

@@ -179,7 +179,8 @@ static void names_the_field(void **state)
         refuses("{\"name\":\"n\",\"argv\":[\"a\",7]}", "argv.1", "argv.1: must be a text, not a number");
         refuses("{\"name\":\"n\",\"argv\":[\"a\",\"12345\"]}", "argv.1",
                 "argv.1: 5 bytes are too many: at most 4");
-        refuses("{\"name\":\"n\",\"ports\":[80,8.5]}", "ports.1", "ports.1: must be a text, not a number");
+        refuses("{\"name\":\"n\",\"ports\":[80,8.5]}", "ports.1",
+                "ports.1: must be a text, not a number with decimals");
         refuses("{\"name\":\"n\",\"argv\":\"a\"}", "argv", "argv: must be a list of texts, not a text");
         refuses("{\"name\":\"n\",\"command\":7}", "command",
                 "command: must be a text or a list of texts, not a number");
