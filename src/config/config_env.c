@@ -2,6 +2,10 @@
 /* The environment and the command line, and all sources in their order. */
 
 #include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "config/config_priv.h"
 
@@ -71,6 +75,21 @@ int cay_config_read_env(struct cay_config *c, char **env, struct cay_error *err)
         return r;
 }
 
+/* A path on the command line is from where its writer stands; in a file or a variable nobody could tell from where. */
+static int set_path(struct cay_config *c, enum cay_config_key key, const char *where, const char *value,
+                    struct cay_error *err)
+{
+        char here[PATH_MAX], path[2 * PATH_MAX];
+
+        if (value[0] == '/' || value[0] == '\0')
+                return cay_config_set(c, key, CAY_CONFIG_FLAG, where, value, err);
+        if (!getcwd(here, sizeof(here)))
+                return cay_fail_sys(err, CAY_INVALID, -errno, "%s: find out where '%.80s' is", where, value);
+        if (snprintf(path, sizeof(path), "%s/%s", here, value) >= PATH_MAX)
+                return cay_fail(err, CAY_INVALID, "%s: the path is too long", where);
+        return cay_config_set(c, key, CAY_CONFIG_FLAG, where, path, err);
+}
+
 static int read_flag(struct cay_config *c, int argc, char **argv, int *i, struct cay_error *err)
 {
         const char *name = argv[*i] + 2, *equals = strchr(name, '='), *value;
@@ -94,6 +113,8 @@ static int read_flag(struct cay_config *c, int argc, char **argv, int *i, struct
         if (!value)
                 return cay_fail(err, CAY_INVALID, "%s: a value is missing", where);
         *i += 1;
+        if (cay_config_rows[key].kind == CAY_CONFIG_PATH)
+                return set_path(c, (enum cay_config_key)key, where, value, err);
         return cay_config_set(c, (enum cay_config_key)key, CAY_CONFIG_FLAG, where, value, err);
 }
 

@@ -146,8 +146,8 @@ static void on_ready(struct cay_service *s, void *ctx)
         if (f->world.make_token(&f->world, "default", CAY_SCOPE_READ | CAY_SCOPE_EXEC,
                                 f->config.token_lifetime, ready.token, &expires_s, &err) < 0)
                 cay_log_warn("no token to show, ignoring", "error=%s", err.msg);
-        if (cay_login_make(&f->logins, "default", CAY_SCOPE_READ | CAY_SCOPE_EXEC, cay_clock_ms(),
-                           ready.login, &err) < 0)
+        if (cay_login_make(&f->logins, "default", CAY_SCOPE_READ | CAY_SCOPE_EXEC | CAY_SCOPE_ADMIN,
+                           cay_clock_ms(), ready.login, &err) < 0)
                 cay_log_warn("no login to show, ignoring", "error=%s", err.msg);
         if (send(CAY_HAND_KEEPER, &ready, sizeof(ready), MSG_NOSIGNAL) < 0)
                 cay_log_warn("the keeper does not listen, ignoring");

@@ -103,6 +103,11 @@ static void check_resources(struct loading *l, const struct cay_template *t, con
                                "containers.%s: pool %" PRIu64 " is more than max_concurrent %" PRIu64
                                "; lower the pool",
                                t->name, t->pool, t->max_concurrent);
+        else if (t->pool > 0)
+                cay_note_warning(l->reader.notes, node->key->line, node->key->column,
+                                 "containers.%s: pool: no sandbox is made ahead yet; each is made when it is "
+                                 "asked for",
+                                 t->name);
         if (t->interpret.count == 0 && cay_registry_entry(node, "interpreter"))
                 cay_note_error(l->reader.notes, node->key->line, node->key->column,
                                "containers.%s.interpreter: names no program; write one, or leave the key out",

@@ -45,7 +45,7 @@ def test_login(d):
     base, login = LINK.search(d.told).groups()
     assert base == own(d), base
     a, cookie = sign_in(d, login, Origin=own(d))
-    assert a.status == 200 and (a.json["owner"], a.json["scope"]) == ("default", "exec"), a
+    assert a.status == 200 and (a.json["owner"], a.json["scope"]) == ("default", "admin"), a
     whole = a.headers["Set-Cookie"]
     assert set(whole.split("; ")[1:]) == {"Path=/", "HttpOnly", "SameSite=Strict", "Max-Age=43200"}, whole
     assert a.headers["Cache-Control"] == "no-store" and "cays1." not in a.body.decode(), a

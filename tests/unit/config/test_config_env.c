@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "config/config.h"
@@ -121,6 +123,18 @@ static void flags_are_read(void **state)
         assert_false(c.log_json);
 }
 
+static void paths_are_from_here(void **state)
+{
+        char here[PATH_MAX], whole[PATH_MAX + 16];
+        struct cay_error err;
+        int rest;
+
+        assert_non_null(getcwd(here, sizeof(here)));
+        snprintf(whole, sizeof(whole), "%s/sub/dir", here);
+        assert_int_equal(args(&rest, &err, ENV("serve", "--data", "sub/dir")), 0);
+        assert_string_equal(c.data, whole);
+}
+
 static void wrong_flags_are_refused(void **state)
 {
         struct cay_error err;
@@ -183,6 +197,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_wrong_variable_is_named, setup, teardown),
                 cmocka_unit_test_setup_teardown(secrets_leave_the_environment, setup, teardown),
                 cmocka_unit_test_setup_teardown(flags_are_read, setup, teardown),
+                cmocka_unit_test_setup_teardown(paths_are_from_here, setup, teardown),
                 cmocka_unit_test_setup_teardown(wrong_flags_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(later_sources_win, setup, teardown),
         };
