@@ -317,6 +317,18 @@ void cay_rest_call_begin(struct cay_rest_call *rc)
         }
 }
 
+void cay_rest_call_fill(struct cay_op_call *c, const struct cay_op *op, const struct cay_op_world *world,
+                        const struct cay_http_request *req, const struct cay_visitor *v)
+{
+        c->op = op;
+        c->world = world;
+        c->caller = v->caller;
+        c->is_known = v->is_known;
+        c->fd = req->passed_fd;
+        c->peer_fd = req->peer.fd;
+        memcpy(c->request_id, v->request_id, sizeof(c->request_id));
+}
+
 struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct cay_op_world *world,
                                         struct cay_http_request *req, const struct cay_visitor *v)
 {
@@ -328,15 +340,9 @@ struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct ca
                 free(values);
                 return NULL;
         }
-        rc->call.op = op;
+        cay_rest_call_fill(&rc->call, op, world, req, v);
         rc->call.doors = &doors;
-        rc->call.world = world;
-        rc->call.caller = v->caller;
-        rc->call.is_known = v->is_known;
-        rc->call.fd = req->passed_fd;
-        rc->call.peer_fd = req->peer.fd;
         rc->call.args = rc->values = values;
-        memcpy(rc->call.request_id, v->request_id, sizeof(rc->call.request_id));
         cay_rest_events_init(&rc->events, false);
         cay_rest_args_init(&rc->args, op->fields, values);
         rc->req = req;

@@ -24,6 +24,9 @@ struct cay_rest_call {
 /* NULL: no memory; the request is not touched. */
 struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct cay_op_world *world,
                                         struct cay_http_request *req, const struct cay_visitor *v);
+/* What a call has of its request and its visitor, whichever way it came. */
+void cay_rest_call_fill(struct cay_op_call *c, const struct cay_op *op, const struct cay_op_world *world,
+                        const struct cay_http_request *req, const struct cay_visitor *v);
 void cay_rest_call_fail(struct cay_rest_call *rc, const struct cay_error *err, const char *field);
 /* Runs the op, or first waits for the JSON body. */
 void cay_rest_call_begin(struct cay_rest_call *rc);

@@ -399,17 +399,11 @@ static struct ws_call *make(const struct cay_op *op, const struct cay_op_world *
                 free(values);
                 return NULL;
         }
-        w->call.op = op;
+        cay_rest_call_fill(&w->call, op, world, req, v);
         w->call.doors = &doors;
-        w->call.world = world;
-        w->call.caller = v->caller;
-        w->call.is_known = v->is_known;
-        w->call.fd = req->passed_fd;
-        w->call.peer_fd = req->peer.fd;
         w->call.args = w->values = values;
         w->call.wants_stream = true;
         w->call.is_two_way = true;
-        memcpy(w->call.request_id, v->request_id, sizeof(w->call.request_id));
         cay_rest_args_init(&w->args, op->fields, values);
         w->req = req;
         req->handler = &handler;

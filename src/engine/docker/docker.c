@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "engine/docker/docker_image.h"
+#include "engine/link/box_call.h"
 #include "engine/link/boxes.h"
 #include "engine/link/link.h"
 #include "loop/loop.h"
@@ -51,14 +52,6 @@ struct cay_engine_docker {
         struct cay_error refused, away_why;
         unsigned can_hold; /* wire bits */
         struct engine_boxes boxes;
-};
-
-struct call { /* one request for one job; freed with its answer */
-        struct engine_call call;
-        struct cay_engine_docker *e;
-        struct cay_engine_box *box; /* borrowed; may be NULL */
-        struct cay_job *job;
-        uint32_t type;
 };
 
 static struct cay_engine_docker *self(struct cay_engine *e)
@@ -227,13 +220,14 @@ static void take_ports(struct cay_engine_box *box, const struct docker_answer *a
 
 static void on_answer(struct engine_call *call, const struct engine_link_answer *a)
 {
-        struct call *c = cay_container_of(call, struct call, call);
+        struct engine_box_call *c = cay_container_of(call, struct engine_box_call, call);
+        struct cay_engine_docker *e = c->engine;
         bool links = c->type == DOCKER_box_make || c->type == DOCKER_box_link;
-        struct engine_boxes *boxes = &c->e->boxes;
+        struct engine_boxes *boxes = &e->boxes;
         struct engine_known *known = c->box ? engine_boxes_find(boxes, c->box->id) : NULL;
         struct cay_error err = { 0 };
 
-        engine_link_read_error(&c->e->link, a, &err);
+        engine_link_read_error(&e->link, a, &err);
         if (err.code == CAY_OK && links) {
                 c->box->skipped = engine_limits_from_wire(whole(a)->box.skipped);
                 c->box->kept = whole(a)->box.kept;
@@ -248,8 +242,7 @@ static void on_answer(struct engine_call *call, const struct engine_link_answer 
                 engine_boxes_forget(boxes, c->box->id);
         if (links && err.code != CAY_OK && c->box->link_fd >= 0)
                 close(cay_take_fd(c->box->link_fd));
-        cay_job_finish(cay_loop_jobs(c->e->loop), c->job, err.code != CAY_OK ? &err : NULL);
-        free(c);
+        engine_box_call_end(c, &err);
 }
 
 static void finish(struct cay_engine_docker *e, struct cay_job *job, const struct cay_error *err)
@@ -260,20 +253,11 @@ static void finish(struct cay_engine_docker *e, struct cay_job *job, const struc
 static void ask(struct cay_engine_docker *e, struct docker_request *req, struct cay_engine_box *box,
                 struct cay_job *job, int fd)
 {
-        struct call *c = calloc(1, sizeof(*c));
-        struct cay_error err = { 0 };
+        const struct engine_box_call what = {
+                .call.on_answer = on_answer, .loop = e->loop, .engine = e, .box = box, .job = job
+        };
 
-        if (!c) {
-                cay_fail(&err, CAY_INTERNAL, "no memory for a request");
-                finish(e, job, &err);
-                return;
-        }
-        c->call.on_answer = on_answer;
-        c->e = e;
-        c->box = box;
-        c->job = job;
-        c->type = req->type;
-        engine_link_ask(&e->link, &c->call, req, &fd, fd >= 0 ? 1 : 0);
+        engine_box_ask(&e->link, &what, req, &fd, fd >= 0 ? 1 : 0);
 }
 
 /* What this engine cannot give is refused before anything is made. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "engine/link/box_call.h"
 #include "engine/link/boxes.h"
 #include "engine/link/link.h"
 #include "wire/message.h"
@@ -44,14 +45,6 @@ struct cay_engine_native {
         bool greeted;
         bool lost_boxes; /* the warden went before they did */
         struct engine_boxes boxes;
-};
-
-struct call { /* one request for one job; freed with its answer */
-        struct engine_call call;
-        struct cay_engine_native *e;
-        struct cay_engine_box *box; /* borrowed; may be NULL */
-        struct cay_job *job;
-        uint32_t type;
 };
 
 static struct cay_engine_native *self(struct cay_engine *e)
@@ -207,7 +200,7 @@ static unsigned native_can_hold(struct cay_engine *engine)
         return engine_limits_from_wire(e->can_hold) | engine_limits_by_init();
 }
 
-static void take_answer(struct call *c, const struct wire_answer *a)
+static void take_answer(struct engine_box_call *c, const struct wire_answer *a)
 {
         const struct wire_stats *s = &a->box.stats;
 
@@ -230,41 +223,32 @@ static void take_answer(struct call *c, const struct wire_answer *a)
 
 static void on_answer(struct engine_call *call, const struct engine_link_answer *a)
 {
-        struct call *c = cay_container_of(call, struct call, call);
+        struct engine_box_call *c = cay_container_of(call, struct engine_box_call, call);
+        struct cay_engine_native *e = c->engine;
         struct cay_error err = { 0 };
 
-        engine_link_read_error(&c->e->link, a, &err);
-        if (!a && c->e->refused.code != CAY_OK)
-                err = c->e->refused; /* it said why before it went */
+        engine_link_read_error(&e->link, a, &err);
+        if (!a && e->refused.code != CAY_OK)
+                err = e->refused; /* it said why before it went */
         if (err.code == CAY_OK)
                 take_answer(c, whole(a));
         if (c->box && ((c->type == WIRE_box_make && err.code != CAY_OK && err.code != CAY_EXISTS) ||
                        c->type == WIRE_box_drop || (c->type == WIRE_box_stop && err.code == CAY_OK)))
-                engine_boxes_forget(&c->e->boxes, c->box->id);
+                engine_boxes_forget(&e->boxes, c->box->id);
         if ((c->type == WIRE_box_make || c->type == WIRE_box_link) && err.code != CAY_OK &&
             c->box->link_fd >= 0)
                 close(cay_take_fd(c->box->link_fd));
-        cay_job_finish(cay_loop_jobs(c->e->loop), c->job, err.code != CAY_OK ? &err : NULL);
-        free(c);
+        engine_box_call_end(c, &err);
 }
 
 static void ask(struct cay_engine_native *e, struct wire_request *req, struct cay_engine_box *box,
                 struct cay_job *job, const int *fds, unsigned fd_count)
 {
-        struct call *c = calloc(1, sizeof(*c));
-        struct cay_error err = { 0 };
+        const struct engine_box_call what = {
+                .call.on_answer = on_answer, .loop = e->loop, .engine = e, .box = box, .job = job
+        };
 
-        if (!c) {
-                cay_fail(&err, CAY_INTERNAL, "no memory for a request");
-                cay_job_finish(cay_loop_jobs(e->loop), job, &err);
-                return;
-        }
-        c->call.on_answer = on_answer;
-        c->e = e;
-        c->box = box;
-        c->job = job;
-        c->type = req->type;
-        engine_link_ask(&e->link, &c->call, req, fds, fd_count);
+        engine_box_ask(&e->link, &what, req, fds, fd_count);
 }
 
 /* By descriptor, with who passed it where the warden asks for that, or by a root and a name; which of them counts, it decides. */

@@ -166,6 +166,15 @@ class Two(unittest.TestCase):
         box = d.make(engine="docker")
         self.assertNotEqual(d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": "id", "user": "root"}).status, 200)
 
+    def test_read_only_root(self):
+        d = self.d
+        box = d.make(engine="docker", read_only=True)
+        got = d.run(box, "touch /etc/x; touch /x; echo in > /workspace/f && echo in > /tmp/f && cat /workspace/f /tmp/f")
+        self.assertEqual(got["stdout"], "in\nin\n", got)
+        self.assertEqual(got["stderr"].count("Read-only file system"), 2, got)
+        self.assertEqual(docker("inspect", "-f", "{{.HostConfig.ReadonlyRootfs}}", docker("ps", "-q", "--filter", f"label=cay.id={box}").strip()).strip(),
+                         "true")
+
     def test_a_network_of_its_own(self):
         d = self.d
         online = d.must(200, "GET", "/api/templates/online")
