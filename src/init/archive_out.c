@@ -5,9 +5,7 @@
  * Theory of operation
  *
  * The walk goes by descriptors, and a header says what was opened, not what was listed: a directory's header
- * is written after it was entered, a file's from its descriptor. The size in a header is a promise: a file
- * that shrinks is filled up with zeros, one that grows is cut, so that the stream stays an archive whatever
- * happens around it. Names are relative to the directory that was asked for, which comes first as "./"; a
+ * is written after it was entered, a file's from its descriptor. Names are relative to the directory that was asked for, which comes first as "./"; a
  * file alone has its own name.
  *
  * Left out and counted: FIFOs, sockets, devices, what the sandbox's user can't read, names too long, other
@@ -17,7 +15,6 @@
  * a limit on the stream, checked before a member is begun.
  */
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,44 +23,17 @@
 #include "base/cleanup.h"
 #include "base/files_text.h"
 #include "init/archive_plan.h"
+#include "init/archive_stream.h"
 #include "init/files.h"
 #include "init/files_walk.h"
-#include "tar/tar.h"
 
 struct pack {
         struct cay_files_walk walk;
-        int out_fd;
-        uint64_t bytes, entries, left_out;
-        uint64_t max_bytes, max_entries;
-        size_t len; /* of buf */
+        uint64_t entries, left_out, max_entries;
         char name[CAY_TAR_NAME_MAX + 2];
         char target[4096];
-        char buf[CAY_FILES_BUFFER];
+        struct cay_archive_stream stream;
 };
-
-static_assert(sizeof(((struct pack *)0)->buf) >= CAY_TAR_HEADERS_MAX, "a header fits in an empty buffer");
-
-static int flush(struct pack *p, struct cay_error *err)
-{
-        int r = cay_files_write_full(p->out_fd, p->buf, p->len);
-
-        p->len = 0;
-        return r < 0 ? cay_fail_sys(err, cay_files_code(r), r, "send the archive") : 0;
-}
-
-static int zeros_put(struct pack *p, uint64_t count, struct cay_error *err)
-{
-        while (count > 0) {
-                size_t n = sizeof(p->buf) - p->len < count ? sizeof(p->buf) - p->len : (size_t)count;
-
-                memset(p->buf + p->len, 0, n);
-                p->len += n;
-                count -= n;
-                if (p->len == sizeof(p->buf) && flush(p, err) < 0)
-                        return -1;
-        }
-        return 0;
-}
 
 /* The header of p->name. 1: left out, because its name can't be written. */
 static int header_put(struct pack *p, enum cay_tar_type type, const struct stat *st, const char *target,
@@ -79,49 +49,15 @@ static int header_put(struct pack *p, enum cay_tar_type type, const struct stat 
                 .link = target,
         };
         struct cay_files_text t;
-        uint64_t need;
-        int n;
+        int r;
 
-        if (sizeof(p->buf) - p->len < CAY_TAR_HEADERS_MAX && flush(p, err) < 0)
-                return -1;
-        n = cay_tar_member_format(&m, p->buf + p->len, sizeof(p->buf) - p->len);
-        if (n < 0) {
-                p->left_out++;
-                return 1;
-        }
         if (p->entries >= p->max_entries)
                 return cay_fail(err, CAY_LIMIT, "pack '%s': more than %llu members",
                                 cay_files_quote(&t, p->name), (unsigned long long)p->max_entries);
-        need = (uint64_t)n + m.size + cay_tar_padding(m.size) + 2 * CAY_TAR_BLOCK;
-        if (need > p->max_bytes - p->bytes)
-                return cay_fail(err, CAY_LIMIT, "pack '%s': the archive is longer than %llu bytes",
-                                cay_files_quote(&t, p->name), (unsigned long long)p->max_bytes);
-        p->entries++;
-        p->bytes += need - 2 * CAY_TAR_BLOCK; /* of the end */
-        p->len += (size_t)n;
-        return 0;
-}
-
-static int data_put(struct pack *p, int fd, uint64_t size, struct cay_error *err)
-{
-        uint64_t left = size;
-
-        while (left > 0) {
-                size_t room = sizeof(p->buf) - p->len;
-                ssize_t n = read(fd, p->buf + p->len, left < room ? (size_t)left : room);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return cay_files_fail(err, -errno, "read", p->name);
-                if (n == 0)
-                        break;
-                p->len += (size_t)n;
-                left -= (uint64_t)n;
-                if (p->len == sizeof(p->buf) && flush(p, err) < 0)
-                        return -1;
-        }
-        return zeros_put(p, left + cay_tar_padding(size), err);
+        r = cay_archive_stream_member(&p->stream, &m, err);
+        p->entries += r == 0;
+        p->left_out += r > 0;
+        return r;
 }
 
 static int file_put(struct pack *p, int at, const char *name, int more_flags, struct cay_error *err)
@@ -135,7 +71,9 @@ static int file_put(struct pack *p, int at, const char *name, int more_flags, st
                 return 0;
         }
         r = header_put(p, CAY_TAR_FILE, &st, "", err);
-        return r < 0 ? -1 : r > 0 ? 0 : data_put(p, fd, (uint64_t)st.st_size, err);
+        return r < 0   ? -1
+               : r > 0 ? 0
+                       : cay_archive_stream_file(&p->stream, fd, (uint64_t)st.st_size, p->name, err);
 }
 
 static int link_put(struct pack *p, int at, const char *name, const struct stat *st, struct cay_error *err)
@@ -271,21 +209,15 @@ void cay_archive_out(const struct cay_worker_request *req, struct cay_worker_res
                 cay_files_answer(ret, &err);
                 return;
         }
-        p->out_fd = req->out_fd;
-        p->bytes = p->entries = p->left_out = 0;
-        p->max_bytes = f->max_bytes > 0 ? f->max_bytes : UINT64_MAX;
+        p->entries = p->left_out = 0;
         p->max_entries = f->max_entries > 0 ? f->max_entries : CAY_ARCHIVE_ENTRIES_MAX;
-        p->len = 0;
-        if (root_put(p, req, &err) < 0 || zeros_put(p, 2 * CAY_TAR_BLOCK, &err) < 0 || flush(p, &err) < 0) {
+        cay_archive_stream_init(&p->stream, req->out_fd, "archive", f->max_bytes);
+        if (root_put(p, req, &err) < 0 || cay_archive_stream_end(&p->stream, &err) < 0)
                 cay_files_answer(ret, &err);
-        } else {
-                p->bytes += 2 * CAY_TAR_BLOCK;
-                if (p->left_out > 0)
-                        snprintf(ret->msg, sizeof(ret->msg),
-                                 "%llu entries left out: special files, unreadable, too deep or "
-                                 "other mounts",
-                                 (unsigned long long)p->left_out);
-        }
-        ret->bytes = p->bytes;
+        else if (p->left_out > 0)
+                snprintf(ret->msg, sizeof(ret->msg),
+                         "%llu entries left out: special files, unreadable, too deep or other mounts",
+                         (unsigned long long)p->left_out);
+        ret->bytes = p->stream.bytes;
         ret->entries = p->entries;
 }

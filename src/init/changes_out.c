@@ -17,7 +17,6 @@
  * the box by then, and the mode that is told is the one that it had. Memory is bounded as in files_walk.h.
  */
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>
@@ -25,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/files_text.h"
+#include "init/archive_stream.h"
 #include "init/files.h"
 #include "init/files_walk.h"
 #include "sys/dir.h"
@@ -42,57 +42,15 @@ struct pack {
         struct cay_files_chain base; /* as deep as the walk, or less where the base has no such directory */
         struct cay_files_walk gone;  /* over what is removed */
         uint32_t opaque_depth;       /* the base is hidden from this level of the walk on; 0: it is not */
-        int out_fd;
-        uint64_t bytes, entries, left_out, max_bytes, max_entries;
-        size_t len;      /* of buf */
+        uint64_t entries, left_out, max_entries;
         size_t list_len; /* of list */
         char path[CAY_CHANGE_PATH_MAX + 2];
         char below[CAY_CHANGE_PATH_MAX + 1];
         char target[CAY_CHANGE_PATH_MAX + 1], other[CAY_CHANGE_PATH_MAX + 1];
         char compared[2][COMPARE_BYTES];
         char list[CAY_CHANGE_LIST_MAX];
-        char buf[CAY_FILES_BUFFER];
+        struct cay_archive_stream stream;
 };
-
-static_assert(sizeof(((struct pack *)0)->buf) >= CAY_TAR_HEADERS_MAX, "a header fits in an empty buffer");
-
-/* --- The stream --- */
-
-static int flush(struct pack *p, struct cay_error *err)
-{
-        int r = cay_files_write_full(p->out_fd, p->buf, p->len);
-
-        p->len = 0;
-        return r < 0 ? cay_fail_sys(err, cay_files_code(r), r, "send the changes") : 0;
-}
-
-static int bytes_put(struct pack *p, const char *bytes, size_t len, struct cay_error *err)
-{
-        while (len > 0) {
-                size_t room = sizeof(p->buf) - p->len, n = len < room ? len : room;
-
-                if (bytes)
-                        memcpy(p->buf + p->len, bytes, n);
-                else
-                        memset(p->buf + p->len, 0, n);
-                bytes = bytes ? bytes + n : NULL;
-                p->len += n;
-                len -= n;
-                if (p->len == sizeof(p->buf) && flush(p, err) < 0)
-                        return -1;
-        }
-        return 0;
-}
-
-static int zeros_put(struct pack *p, uint64_t count, struct cay_error *err)
-{
-        for (size_t n; count > 0; count -= n) {
-                n = count < sizeof(p->buf) ? (size_t)count : sizeof(p->buf);
-                if (bytes_put(p, NULL, n, err) < 0)
-                        return -1;
-        }
-        return 0;
-}
 
 static int count_entry(struct pack *p, struct cay_error *err)
 {
@@ -104,23 +62,9 @@ static int count_entry(struct pack *p, struct cay_error *err)
 
 static int member_put(struct pack *p, const struct cay_tar_member *m, struct cay_error *err)
 {
-        struct cay_files_text t;
-        uint64_t need;
-        int n;
+        int r = cay_archive_stream_member(&p->stream, m, err);
 
-        if (sizeof(p->buf) - p->len < CAY_TAR_HEADERS_MAX && flush(p, err) < 0)
-                return -1;
-        n = cay_tar_member_format(m, p->buf + p->len, sizeof(p->buf) - p->len);
-        if (n < 0)
-                return cay_files_fail(err, n, "tell", m->name);
-        need = (uint64_t)n + m->size + cay_tar_padding(m->size) + 2 * CAY_TAR_BLOCK;
-        if (need > p->max_bytes - p->bytes)
-                return cay_fail(err, CAY_LIMIT,
-                                "with '%s' the changes are more than %llu bytes (holes count)",
-                                cay_files_quote(&t, m->name), (unsigned long long)p->max_bytes);
-        p->bytes += need - 2 * CAY_TAR_BLOCK; /* of the end */
-        p->len += (size_t)n;
-        return 0;
+        return r > 0 ? cay_files_fail(err, -ENAMETOOLONG, "tell", m->name) : r;
 }
 
 /* An entry as it is now, under p->path. */
@@ -156,8 +100,7 @@ static int list_flush(struct pack *p, struct cay_error *err)
 
         if (p->list_len == 0)
                 return 0;
-        if (member_put(p, &m, err) < 0 || bytes_put(p, p->list, p->list_len, err) < 0 ||
-            zeros_put(p, cay_tar_padding(p->list_len), err) < 0)
+        if (member_put(p, &m, err) < 0 || cay_archive_stream_bytes(&p->stream, p->list, p->list_len, err) < 0)
                 return -1;
         p->list_len = 0;
         return 0;
@@ -296,28 +239,6 @@ static int file_open(int at, const char *name, const struct stat *listed, struct
         return fd;
 }
 
-static int data_put(struct pack *p, int fd, uint64_t size, struct cay_error *err)
-{
-        uint64_t left = size;
-
-        while (left > 0) {
-                size_t room = sizeof(p->buf) - p->len;
-                ssize_t n = read(fd, p->buf + p->len, left < room ? (size_t)left : room);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return cay_files_fail(err, -errno, "read", p->path);
-                if (n == 0)
-                        break; /* shorter than it was: the header's size is a promise */
-                p->len += (size_t)n;
-                left -= (uint64_t)n;
-                if (p->len == sizeof(p->buf) && flush(p, err) < 0)
-                        return -1;
-        }
-        return zeros_put(p, left + cay_tar_padding(size), err);
-}
-
 static int file_put(struct pack *p, int at, const struct stat *listed, const struct cay_change_base *base,
                     struct cay_error *err)
 {
@@ -344,7 +265,7 @@ static int file_put(struct pack *p, int at, const struct stat *listed, const str
                 return cay_files_fail(err, -errno, "read", p->path);
         if (header_put(p, CAY_TAR_FILE, &st, "", base, err) < 0)
                 return -1;
-        return data_put(p, fd, (uint64_t)st.st_size, err);
+        return cay_archive_stream_file(&p->stream, fd, (uint64_t)st.st_size, p->path, err);
 }
 
 static int link_put(struct pack *p, int at, const struct stat *st, const struct cay_change_base *base,
@@ -547,10 +468,9 @@ static int pack_all(struct pack *p, const struct cay_worker_request *req, struct
         r = base < 0 ? -errno : cay_files_chain_init_take(&p->base, base);
         if (r < 0)
                 return cay_files_fail(err, r, "open", "the folder below the changes");
-        if (all_put(p, err) < 0 || list_flush(p, err) < 0 || zeros_put(p, 2 * CAY_TAR_BLOCK, err) < 0)
+        if (all_put(p, err) < 0 || list_flush(p, err) < 0)
                 return -1;
-        p->bytes += 2 * CAY_TAR_BLOCK;
-        return flush(p, err);
+        return cay_archive_stream_end(&p->stream, err);
 }
 
 void cay_changes_out(const struct cay_worker_request *req, struct cay_worker_result *ret)
@@ -564,13 +484,12 @@ void cay_changes_out(const struct cay_worker_request *req, struct cay_worker_res
         } else if (!p) {
                 cay_files_fail(&err, -ENOMEM, "tell", "the changes");
         } else {
-                p->out_fd = req->out_fd;
-                p->max_bytes = f->max_bytes > 0 ? f->max_bytes : UINT64_MAX;
+                cay_archive_stream_init(&p->stream, req->out_fd, "changes", f->max_bytes);
                 p->max_entries = f->max_entries > 0 ? f->max_entries : CAY_CHANGE_ENTRIES_MAX;
                 pack_all(p, req, &err);
                 cay_files_walk_done(&p->walk);
                 cay_files_chain_done(&p->base);
-                ret->bytes = p->bytes;
+                ret->bytes = p->stream.bytes;
                 ret->entries = p->entries;
                 ret->size = p->left_out;
         }

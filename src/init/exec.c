@@ -283,7 +283,9 @@ static void start_failed(struct cay_channel *ch)
                 cay_channel_fail(ch, CAY_NOT_FOUND, sys,
                                  "working directory '%s' does not exist in the sandbox", ch->directory);
         else if (step == CAY_STEP_DIRECTORY && denied)
-                cay_channel_fail(ch, CAY_DENIED, sys, "working directory '%s' is closed to this user",
+                cay_channel_fail(ch, CAY_DENIED, sys,
+                                 "working directory '%s' is closed to this user: choose another (workdir), "
+                                 "or let the user in (chmod o+x, or chown, on it and the folders above it)",
                                  ch->directory);
         else if (step == CAY_STEP_IDS)
                 cay_channel_fail(ch, sys == EINVAL ? CAY_INVALID : CAY_DENIED, sys,

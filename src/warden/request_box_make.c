@@ -10,130 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "sys/fd.h"
-#include "sys/idmap.h"
-#include "sys/loopdev.h"
-#include "sys/mounts.h"
-#include "sys/unix_socket.h"
 #include "sys/userns_why.h"
-#include "warden/keep.h"
-#include "warden/truth.h"
-#include "warden/rootfs.h"
-#include "warden/warden.h"
-#include "wire/init_config.h"
-
-#define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, gone by themselves */
-#define EXT4_OWN_INODES 16u     /* reserved ones, the root, lost+found */
-#define DISK_MAX (1ull << 46)
-#define SELF_DISK_MAX (1ull << 30) /* in memory that nothing limits */
-
-struct given { /* descriptors of the plan; -1: not given */
-        int link, rootfs;
-        int folder, peer; /* of a workspace by descriptor */
-        struct warden_workspace workspace;
-};
-
-static bool is_kind(int fd, mode_t kind)
-{
-        struct stat st;
-
-        return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind;
-}
-
-static int check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count,
-                      struct given *ret, struct cay_error *err)
-{
-        bool by_folder = p->flags & WIRE_PLAN_WORKSPACE && !(p->flags & WIRE_PLAN_WORKSPACE_BELOW);
-        unsigned next = 0;
-
-        if (memchr(p->id, 0, sizeof(p->id)) == NULL || !cay_id_is_valid(p->id))
-                return cay_fail(err, CAY_INVALID, "the box's id is not of the form [a-z0-9-]");
-        if (p->flags & ~WIRE_PLAN_ALL)
-                return cay_fail(err, CAY_INVALID, "unknown plan flags 0x%x", p->flags);
-        if (p->memory_bytes > DISK_MAX || p->swap_bytes > DISK_MAX || p->disk_bytes > DISK_MAX ||
-            p->inodes > 1ull << 32 || p->pids > 4194304 || p->cpu_milli > 1024000)
-                return cay_fail(err, CAY_INVALID, "a limit is out of range");
-        if ((p->memory_bytes && p->memory_bytes < 4u << 20) || (p->cpu_milli && p->cpu_milli < 10))
-                return cay_fail(err, CAY_INVALID, "a limit is too small: memory from 4 MiB, cpus from 0.01");
-        ret->link = fds[next++];
-        if (p->flags & WIRE_PLAN_ROOTFS)
-                ret->rootfs = next < count ? fds[next++] : -1;
-        if (by_folder)
-                ret->folder = next < count ? fds[next++] : -1;
-        if (p->flags & WIRE_PLAN_WORKSPACE_PEER)
-                ret->peer = next < count ? fds[next++] : -1;
-        if (next != count || !is_kind(ret->link, S_IFSOCK) ||
-            (p->flags & WIRE_PLAN_ROOTFS && !is_kind(ret->rootfs, S_IFDIR)) ||
-            (by_folder && !is_kind(ret->folder, S_IFDIR)) ||
-            (p->flags & WIRE_PLAN_WORKSPACE_PEER && !is_kind(ret->peer, S_IFSOCK)))
-                return cay_fail(err, CAY_INVALID, "the plan's descriptors are not what it says");
-        if (p->flags & WIRE_PLAN_ROOTFS && warden_rootfs_check(w, ret->rootfs, err) < 0)
-                return -1;
-        if (p->flags & WIRE_PLAN_WORKSPACE_COW &&
-            (!(p->flags & WIRE_PLAN_WORKSPACE) || p->flags & WIRE_PLAN_WORKSPACE_RW))
-                return cay_fail(err, CAY_INVALID,
-                                "a copy-on-write workspace needs a folder, and is not read-write");
-        if (p->flags & WIRE_PLAN_GO_ON && !(p->flags & WIRE_PLAN_KEEP))
-                return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
-        if (warden_find(w, p->id))
-                return cay_fail(err, CAY_EXISTS, "id: a sandbox '%s' exists already", p->id);
-        return warden_workspace_open(w, p, ret->folder, ret->peer, &ret->workspace, err);
-}
-
-/*
- * tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. Who cannot
- * mount anything else has it always: what they write counts as memory, and is held by that limit too.
- */
-static bool tmpfs_does(const struct warden *w, const struct wire_plan *p)
-{
-        if (w->self)
-                return p->disk_bytes && (p->memory_bytes || p->disk_bytes <= SELF_DISK_MAX);
-        return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes &&
-               p->disk_bytes <= p->memory_bytes / 2;
-}
-
-/* Which limits the plan sets and this host cannot hold; names the first that may not be skipped. */
-static int check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped,
-                        struct cay_error *err)
-{
-        static const struct {
-                unsigned bit;
-                const char *word, *remedy;
-        } rows[] = {
-                { WIRE_LIMIT_MEMORY, "memory", "mount the memory cgroup controller" },
-                { WIRE_LIMIT_SWAP, "swap", "turn swap off or boot with swapaccount=1" },
-                { WIRE_LIMIT_CPUS, "cpus", "mount the cpu and cpuset cgroup controllers" },
-                { WIRE_LIMIT_PIDS, "pids", "mount the pids cgroup controller" },
-                { WIRE_LIMIT_DISK, "disk", "install e2fsprogs and allow loop devices" },
-                { WIRE_LIMIT_INODES, "inodes", "install e2fsprogs and allow loop devices" },
-        };
-        const char *half = "set a memory limit too, as it lies in memory here, or keep it below 1 GiB";
-        unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
-                       (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0) |
-                       (p->disk_bytes ? WIRE_LIMIT_DISK : 0) | (p->inodes ? WIRE_LIMIT_INODES : 0);
-        unsigned by_tmpfs = tmpfs_does(w, p) ? WIRE_LIMIT_DISK | WIRE_LIMIT_INODES
-                            : p->disk_bytes  ? 0
-                                             : WIRE_LIMIT_INODES;
-        unsigned missing = set & ~(w->can_hold | by_tmpfs);
-
-        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
-                if (missing & rows[i].bit && !(p->may_skip & rows[i].bit))
-                        return cay_fail(err, CAY_UNSUPPORTED,
-                                        "%s: this host cannot hold this limit: %s, or let it be skipped "
-                                        "(may_skip %s)",
-                                        rows[i].word,
-                                        w->self && rows[i].bit & (WIRE_LIMIT_DISK | WIRE_LIMIT_INODES)
-                                                ? half
-                                                : rows[i].remedy,
-                                        rows[i].word);
-        *ret_skipped = missing;
-        return 0;
-}
+#include "warden/make.h"
 
 static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_error *err)
 {
@@ -161,225 +44,6 @@ static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_err
                 return cay_fail_sys(err, CAY_INTERNAL, r, "set limit %s", what);
         cay_step_reached(w->steps, CAY_STEP_limits_set);
         return 0;
-}
-
-static uint64_t safe_attr(const struct warden_box *box)
-{
-        return (cay_layer_is_on(box->plan.test_off, CAY_LAYER_NOSUID) ? SYS_MOUNT_NOSUID : 0) |
-               (cay_layer_is_on(box->plan.test_off, CAY_LAYER_NODEV) ? SYS_MOUNT_NODEV : 0);
-}
-
-/* The rootfs and the host's trees are shown with the box's ids: root outside is root inside, and nobody else is anybody. */
-static int copy_shifted(const struct warden_box *box, int dirfd, const char *path, int userns)
-{
-        int plain = 0;
-
-        return sys_mount_copy_idmapped(dirfd, path, safe_attr(box) | SYS_MOUNT_RDONLY, userns, &plain);
-}
-
-/* The folder's owner outside is the sandbox's user inside, and nobody else is mapped: files made inside belong to the owner. */
-static int copy_workspace(const struct warden_box *box, const struct warden_workspace *ws)
-{
-        uint32_t user = box->ids.first_uid + CAY_BOX_USER;
-        uint64_t attr = safe_attr(box) | (box->plan.flags & WIRE_PLAN_WORKSPACE_RW ? 0 : SYS_MOUNT_RDONLY);
-        struct sys_idmap uids = { ws->as_owner ? ws->uid : user, user, 1 }; /* to itself: owns nothing */
-        struct sys_idmap gids = { ws->as_group ? ws->gid : user, user, 1 };
-        cay_auto_close int userns = sys_idmap_namespace(&uids, &gids);
-        int plain = 0, copy;
-
-        if (userns < 0)
-                return userns;
-        copy = sys_mount_copy_idmapped(ws->fd, "", attr, userns, &plain);
-        if (copy >= 0 && plain && !(attr & SYS_MOUNT_RDONLY)) {
-                close(copy); /* files written there would belong to ids that are another box's tomorrow */
-                return -EOPNOTSUPP;
-        }
-        return copy;
-}
-
-/* A file of its own for this box alone, gone with it. */
-static int make_layer(const struct warden_box *box, struct cay_error *err)
-{
-        uint64_t bytes = box->plan.disk_bytes + ISOLATE_OWN_BYTES;
-        uint64_t inodes = box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0;
-        int fd;
-
-        if (cay_keep_check_inodes(bytes, inodes, err) < 0)
-                return -1;
-        fd = sys_layer_image_mount(IMAGE_FOLDER, bytes, inodes, SYS_MOUNT_SAFE);
-        if (fd < 0)
-                return cay_fail_sys(err, fd == -ENOSPC || fd == -EFBIG ? CAY_NO_SPACE : CAY_INTERNAL, fd,
-                                    "disk: make a writable layer of %llu bytes in " IMAGE_FOLDER,
-                                    (unsigned long long)box->plan.disk_bytes);
-        return fd;
-}
-
-/* One that outlives it. A tmpfs cannot, and where ids cannot be shifted the next box would be another user to its own files. */
-static int make_kept_layer(const struct warden *w, struct warden_box *box, struct cay_error *err)
-{
-        return cay_keep_mount(w->layers, box->plan.id, box->plan.flags & WIRE_PLAN_GO_ON,
-                              box->plan.disk_bytes + ISOLATE_OWN_BYTES,
-                              box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0,
-                              &box->drop_layer, err);
-}
-
-static int show_layer(const struct warden *w, struct warden_box *box, int userns, int *ret,
-                      struct cay_error *err)
-{
-        struct sys_mount_attr shift = { .attr_set = SYS_MOUNT_IDMAP, .userns_fd = (uint64_t)userns };
-        cay_auto_close int fd = box->kept ? make_kept_layer(w, box, err) : make_layer(box, err);
-        int r;
-
-        if (fd < 0)
-                return -1;
-        /* Not a copy: before Linux 6.15 a mount that is nowhere yet has none. */
-        r = sys_mount_setattr(fd, "", AT_EMPTY_PATH, &shift);
-        if (r < 0 && box->kept)
-                return cay_fail_sys(err, CAY_UNSUPPORTED, r,
-                                    "ids cannot be shifted here, so files cannot be kept for the next start");
-        if (r < 0 && r != -EINVAL && r != -EPERM)
-                return cay_fail_sys(err, CAY_INTERNAL, r, "show the writable layer");
-        *ret = cay_take_fd(fd);
-        return 0;
-}
-
-static int make_mounts(const struct warden *w, struct warden_box *box, const struct given *given,
-                       const struct cay_truth *truth, bool tmpfs, int *mounts, struct cay_error *err)
-{
-        cay_auto_close int userns = -1;
-        int root = AT_FDCWD, r;
-
-        if (truth->mount < 0)
-                return 0; /* the box makes them all itself */
-        userns = sys_idmap_open(box->pid);
-        if (userns < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
-        mounts[ISOLATE_TRUTH] = truth->mount;
-        if (!tmpfs && show_layer(w, box, userns, &mounts[ISOLATE_LAYER], err) < 0)
-                return -1;
-        if (given->workspace.fd >= 0) {
-                r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, &given->workspace);
-                if (r == -EOPNOTSUPP)
-                        return cay_fail(err, CAY_UNSUPPORTED,
-                                        "the workspace's file system cannot map ids: map it read-only (:ro)");
-                if (r == -EINVAL)
-                        return cay_fail(err, CAY_INVALID,
-                                        "workspace: the folder is not where this daemon can see it (another "
-                                        "container's, or mounted nowhere)");
-                if (r < 0)
-                        return cay_fail_sys(err, CAY_INTERNAL, r, "map the workspace");
-        }
-        if (given->rootfs >= 0) {
-                r = mounts[ISOLATE_LOWER] = copy_shifted(box, given->rootfs, "", userns);
-                return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "show the rootfs") : 0;
-        }
-        for (unsigned i = 0; i < ISOLATE_MOUNTS - ISOLATE_HOST0; i++) {
-                char path[64];
-                struct stat st;
-
-                snprintf(path, sizeof(path), "/%s", host_trees[i].path);
-                if (lstat(path, &st) < 0 || S_ISLNK(st.st_mode))
-                        continue; /* links are made again inside */
-                r = mounts[ISOLATE_HOST0 + i] = copy_shifted(box, root, path, userns);
-                if (r < 0)
-                        return cay_fail_sys(err, CAY_INTERNAL, r, "show %s", path);
-        }
-        return 0;
-}
-
-static int send_go(struct warden_box *box, const int *mounts)
-{
-        struct isolate_go go = { 0 };
-        int fds[ISOLATE_MOUNTS];
-        unsigned count = 0;
-
-        for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
-                if (mounts[i] >= 0) {
-                        go.mask |= 1u << i;
-                        fds[count++] = mounts[i];
-                }
-        return (int)sys_send_fds(box->control, &go, sizeof(go), fds, count, 0);
-}
-
-/* What the box's process has made for cay-init itself. */
-static void inherit(const struct warden *w, const struct wire_plan *p, uint32_t cpus,
-                    struct cay_init_config *c)
-{
-        if (w->self)
-                c->inherited |= (p->memory_bytes ? 1u << CAY_INIT_FD_MEMINFO : 0) |
-                                (cpus ? 1u << CAY_INIT_FD_STAT : 0) | 1u << CAY_INIT_FD_LOADAVG;
-        if (p->flags & WIRE_PLAN_WORKSPACE_COW)
-                c->inherited |= 1u << CAY_INIT_FD_CHANGES | 1u << CAY_INIT_FD_BASE;
-}
-
-/* Limits that nobody else holds. */
-static void watch(const struct warden *w, const struct wire_plan *p, struct cay_init_config *c)
-{
-        c->cpu_milli = p->cpu_milli;
-        c->pids = (uint32_t)p->pids;
-        if (w->can_watch & WIRE_LIMIT_MEMORY && p->memory_bytes &&
-            cay_layer_is_on(p->test_off, CAY_LAYER_MEMORY))
-                c->watch |= CAY_INIT_WATCH_MEMORY;
-        if (w->can_watch & WIRE_LIMIT_CPUS && p->cpu_milli && cay_layer_is_on(p->test_off, CAY_LAYER_CPU))
-                c->watch |= CAY_INIT_WATCH_CPUS;
-        if (w->can_watch & WIRE_LIMIT_PIDS && p->pids && cay_layer_is_on(p->test_off, CAY_LAYER_PIDS))
-                c->watch |= CAY_INIT_WATCH_PIDS;
-}
-
-/* cay-init's instructions, waiting in its socket before it runs. */
-static int send_config(struct warden *w, struct warden_box *box, int link, const struct cay_truth *truth,
-                       uint32_t cpus, bool oom_set)
-{
-        const struct wire_plan *p = &box->plan;
-        struct cay_init_config c = {
-                .magic = CAY_INIT_MAGIC,
-                .size = sizeof(c),
-                .flags = CAY_INIT_ISOLATED | (p->flags & WIRE_PLAN_READ_ONLY ? CAY_INIT_READ_ONLY : 0) |
-                         (oom_set ? CAY_INIT_OOM_SET : 0) |
-                         (box->ids.source == CAY_IDS_ONE ? CAY_INIT_ONE_ID : 0),
-                .uid = CAY_BOX_USER,
-                .gid = CAY_BOX_USER,
-                .cpus = cpus,
-                .test_off = p->test_off,
-                .memory_bytes = p->memory_bytes,
-                .swap_bytes = p->swap_bytes,
-                .boot_wall_s = (uint64_t)time(NULL),
-        };
-        int own[2 + CAY_INIT_JOIN_MAX], all[CAY_INIT_FD_COUNT], fds[CAY_INIT_FD_COUNT];
-        unsigned count = 0;
-        int joins, r;
-
-        for (unsigned i = 0; i < CAY_INIT_FD_COUNT; i++)
-                all[i] = -1;
-        memcpy(c.secret, p->secret, sizeof(c.secret));
-        inherit(w, p, cpus, &c);
-        watch(w, p, &c);
-        r = sys_cgroup_open_usage(&box->cgroup, &own[0], &own[1]);
-        joins = r < 0 ? 0 : sys_cgroup_open_joins(&box->cgroup, own + 2, CAY_INIT_JOIN_MAX);
-        if (joins < 0) {
-                r = joins;
-                joins = 0;
-        }
-        all[CAY_INIT_FD_LINK] = link;
-        all[CAY_INIT_FD_CGROUP2] = box->cgroup.dir[SYS_CGROUP_2];
-        all[CAY_INIT_FD_MEM_USAGE] = own[0];
-        all[CAY_INIT_FD_MEM_STAT] = own[1];
-        all[CAY_INIT_FD_MEMINFO] = truth->meminfo;
-        all[CAY_INIT_FD_STAT] = truth->stat;
-        all[CAY_INIT_FD_LOADAVG] = truth->loadavg;
-        for (int i = 0; i < joins; i++)
-                all[CAY_INIT_FD_JOIN0 + i] = own[2 + i];
-        for (unsigned i = 0; i < CAY_INIT_FD_COUNT; i++)
-                if (all[i] >= 0) {
-                        c.fds |= 1u << i;
-                        fds[count++] = all[i];
-                }
-        if (r >= 0)
-                r = (int)sys_send_fds(box->control, &c, sizeof(c), fds, count, 0);
-        for (int i = 0; i < 2 + joins; i++)
-                if (own[i] >= 0)
-                        close(own[i]);
-        return r < 0 ? r : 0;
 }
 
 /* Control socket and status pipe; the box's ends are in iso. */
@@ -433,7 +97,7 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_trut
         return 0;
 }
 
-static int instruct(struct warden *w, struct warden_box *box, const struct given *given,
+static int instruct(struct warden *w, struct warden_box *box, const struct warden_given *given,
                     const struct cay_truth *truth, bool tmpfs, uint32_t cpus, struct cay_error *err)
 {
         bool oom_set = offer_to_oom_killer(w, box);
@@ -444,10 +108,10 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
         if (cay_ids_give(&box->ids, box->pid, err) < 0)
                 return -1;
         cay_step_reached(w->steps, CAY_STEP_mapped);
-        r = make_mounts(w, box, given, truth, tmpfs, mounts, err);
+        r = warden_make_mounts(w, box, given, truth, tmpfs, mounts, err);
         if (r == 0) {
                 cay_step_reached(w->steps, CAY_STEP_mounts_ready);
-                r = send_go(box, mounts);
+                r = warden_make_send_mounts(box, mounts);
                 if (r < 0)
                         cay_fail_sys(err, CAY_INTERNAL, r, "instruct the box");
         }
@@ -456,7 +120,7 @@ static int instruct(struct warden *w, struct warden_box *box, const struct given
                         close(mounts[i]);
         if (r < 0)
                 return -1;
-        r = send_config(w, box, given->link, truth, cpus, oom_set);
+        r = warden_make_send_config(w, box, given->link, truth, cpus, oom_set);
         if (r == -EPIPE)
                 return 0; /* it has given up already: the status pipe says why */
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "instruct cay-init") : 0;
@@ -472,7 +136,7 @@ static int fail_birth(int neg_errno, struct cay_error *err)
 }
 
 /* Where mounts cannot shift ids, an id of the box is somebody of the host: the owner of what was mapped, never root. */
-static int choose_ids(struct warden *w, struct warden_box *box, const struct given *given,
+static int choose_ids(struct warden *w, struct warden_box *box, const struct warden_given *given,
                       struct cay_error *err)
 {
         struct cay_id_pin pin = { 0 };
@@ -502,9 +166,25 @@ static int choose_ids(struct warden *w, struct warden_box *box, const struct giv
         return 0;
 }
 
-static int start(struct warden *w, struct warden_box *box, const struct given *given, struct cay_error *err)
+/* The box's first process, and beside it what it needs. What was begun is ended whatever happens beside it. */
+static int give_birth(struct warden *w, struct warden_box *box, struct isolate *iso, struct cay_truth *truth,
+                      struct cay_error *err)
 {
-        bool tmpfs = tmpfs_does(w, &box->plan) || box->skipped & WIRE_LIMIT_DISK || !box->plan.disk_bytes;
+        int r = cay_isolate_begin(iso);
+
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "start the box's first process");
+        r = make_beside(w, box, truth, iso->cpus, err);
+        box->helper = iso->helper;
+        box->pid = cay_isolate_end(iso, &box->pidfd);
+        return r == 0 && box->pid < 0 ? fail_birth(box->pid, err) : r;
+}
+
+static int start(struct warden *w, struct warden_box *box, const struct warden_given *given,
+                 struct cay_error *err)
+{
+        bool tmpfs = warden_make_fits_tmpfs(w, &box->plan) || box->skipped & WIRE_LIMIT_DISK ||
+                     !box->plan.disk_bytes;
         struct isolate iso = { .plan = &box->plan,
                                .steps = w->steps,
                                .ids = box->ids,
@@ -530,18 +210,8 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
                 iso.pin_at = (int)box->record.slot;
         }
         iso.cpus = cpus;
-        if (r == 0) {
-                r = cay_isolate_begin(&iso);
-                if (r < 0) {
-                        r = cay_fail_sys(err, CAY_INTERNAL, r, "start the box's first process");
-                } else {
-                        r = make_beside(w, box, &truth, cpus, err);
-                        box->helper = iso.helper;
-                        box->pid = cay_isolate_end(&iso, &box->pidfd);
-                        if (r == 0 && box->pid < 0)
-                                r = fail_birth(box->pid, err);
-                }
-        }
+        if (r == 0)
+                r = give_birth(w, box, &iso, &truth, err);
         if (iso.control >= 0)
                 close(iso.control);
         if (iso.status >= 0)
@@ -556,14 +226,14 @@ static int start(struct warden *w, struct warden_box *box, const struct given *g
 }
 
 static int make(struct warden *w, struct warden_box *box, const struct wire_request *req, const int *fds,
-                unsigned fd_count, struct given *given, struct cay_error *err)
+                unsigned fd_count, struct warden_given *given, struct cay_error *err)
 {
         char name[CAY_NAME_MAX + 8];
         int r;
 
-        if (check_plan(w, &req->plan, fds, fd_count, given, err) < 0)
+        if (warden_make_check_plan(w, &req->plan, fds, fd_count, given, err) < 0)
                 return -1;
-        if (check_limits(w, &req->plan, &box->skipped, err) < 0)
+        if (warden_make_check_limits(w, &req->plan, &box->skipped, err) < 0)
                 return -1;
         box->plan = req->plan;
         box->make_seq = req->seq;
@@ -588,7 +258,9 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
 void warden_box_make(struct warden *w, const struct wire_request *req, int *fds, unsigned fd_count)
 {
         struct wire_answer a = { .type = req->type, .seq = req->seq };
-        struct given given = { .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace.fd = -1 };
+        struct warden_given given = {
+                .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace.fd = -1
+        };
         struct cay_error err = { 0 };
         struct warden_box *box = NULL;
         int r;

@@ -26,6 +26,7 @@
 #include "wire/message.h"
 
 #define WARDEN_BOXES 1024u
+#define WARDEN_FRONT_PATIENCE_S 5 /* with a front that does not read its answers */
 
 enum box_state {
         BOX_FREE,
@@ -86,10 +87,25 @@ int warden_main(bool kept);
 int warden_main_resume(int state_fd); /* upgrade.h */
 
 /* warden.c */
+enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS, WATCH_SIGNAL, WATCH_KEEPER };
 void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box);
+
+/* start.c */
+void warden_take_given(struct warden *w, bool kept); /* what a warden is born with */
+/* is_resumed: our predecessor's boxes are in the table, and its cgroups are ours. */
+int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err);
+/* The front is told why there is nothing to be had, in answer to its first request. The exit status. */
+int warden_refuse(struct warden *w, const struct cay_error *err);
+
+/* keeper.c */
+void warden_hear_keeper(struct warden *w); /* all that it has to say now */
+void warden_hang_up(struct warden *w);     /* there is no front any more */
+void warden_answer_keeper(struct warden *w, uint32_t type, const struct cay_error *err);
+
+/* requests.c */
+bool warden_on_request(struct warden *w); /* one; false ends the link */
 void warden_answer(struct warden *w, struct wire_answer *a);
 struct warden_box *warden_find(struct warden *w, const char *id); /* NULL: none */
-enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS, WATCH_SIGNAL, WATCH_KEEPER };
 
 /* box.c: life after birth */
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret);

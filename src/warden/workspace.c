@@ -193,6 +193,13 @@ static int judge_folder(const struct wire_plan *p, struct warden_workspace *ws, 
                         (unsigned)st->st_uid, (unsigned)st->st_gid);
         ws->as_owner = ws->as_owner && st->st_uid != 0;
         ws->as_group = ws->as_owner && ws->gid != 0;
+        /* Of somebody else's folder nobody inside is owner or group, so that an access list lets nobody in either. */
+        if (!ws->as_owner && !(st->st_mode & S_IXOTH))
+                return cay_fail(
+                        err, CAY_DENIED,
+                        "workspace: no user of a sandbox could enter this folder of uid %u with mode %04o: "
+                        "let others in (chmod o+rx FOLDER), or give it to the user who maps it (chown)",
+                        (unsigned)st->st_uid, (unsigned)(st->st_mode & 07777));
         return 0;
 }
 

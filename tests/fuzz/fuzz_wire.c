@@ -9,14 +9,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-/* The checks are the file's own; nothing else of it is called. */
-#include "warden/request_box_make.c" // NOLINT(bugprone-suspicious-include)
+#include "warden/make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { HEAD = 4, KINDS = 4 };
+
+#define DISK_MAX (1ull << 46) /* 64 TiB: no limit is larger */
 
 #define must(x)                                                                                              \
         do {                                                                                                 \
@@ -43,6 +47,13 @@ static const int *kinds(void)
         return fds;
 }
 
+static bool is_kind(int fd, mode_t kind)
+{
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind;
+}
+
 static void check_error(const struct cay_error *err)
 {
         must(err->code != CAY_OK && err->code < CAY_CODE_COUNT);
@@ -52,13 +63,13 @@ static void check_error(const struct cay_error *err)
 static void one_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count)
 {
         struct cay_error err = { 0 };
-        struct given given = {
+        struct warden_given given = {
                 .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace = { .fd = -1 }
         };
         bool by_folder = p->flags & WIRE_PLAN_WORKSPACE && !(p->flags & WIRE_PLAN_WORKSPACE_BELOW);
         unsigned skipped = ~0u;
 
-        if (check_plan(w, p, fds, count, &given, &err) < 0) {
+        if (warden_make_check_plan(w, p, fds, count, &given, &err) < 0) {
                 check_error(&err);
                 return;
         }
@@ -78,7 +89,7 @@ static void one_plan(struct warden *w, const struct wire_plan *p, const int *fds
         must(given.workspace.fd < 0 || is_kind(given.workspace.fd, S_IFDIR));
         warden_workspace_close(&given.workspace);
         must(1u + (given.rootfs >= 0) + (given.folder >= 0) + (given.peer >= 0) == count);
-        if (check_limits(w, p, &skipped, &err) < 0) {
+        if (warden_make_check_limits(w, p, &skipped, &err) < 0) {
                 check_error(&err);
                 must(err.code == CAY_UNSUPPORTED);
                 return;

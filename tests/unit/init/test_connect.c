@@ -156,6 +156,7 @@ static void nobody_listens(void **state)
         uint16_t port;
         int listener = listen_on(AF_INET, &port);
         char expected[64];
+        siginfo_t ended;
         struct side s;
 
         (void)state;
@@ -164,8 +165,7 @@ static void nobody_listens(void **state)
         while (readable(s.out, 10000) && read(s.out, expected, 1) > 0)
                 ;
         snprintf(expected, sizeof(expected), "nothing listens on port %u inside the sandbox", port);
-        waitpid(s.pid, NULL, WNOWAIT);
-        usleep(20000);
+        assert_int_equal(waitid(P_PID, (id_t)s.pid, &ended, WEXITED | WNOWAIT), 0);
         assert_string_equal(s.res->msg, expected);
         assert_int_equal(finish(&s), CAY_UNAVAILABLE);
         s = start(0);

@@ -135,7 +135,7 @@ static void wait_for(pid_t pid, const char *comm)
         char path[64];
 
         snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-        for (unsigned i = 0; i < 500 && strncmp(get_file(path), comm, strlen(comm)) != 0; i++)
+        for (unsigned i = 0; i < 3000 && strncmp(get_file(path), comm, strlen(comm)) != 0; i++)
                 usleep(10000);
 }
 
@@ -144,7 +144,7 @@ static void processes_are_listed_by_exec(void **state)
         static const char *const odd[] = { "sh", "-c", "kill -STOP $$", "new\nline", "\xff%", NULL };
         static const char *const tree[] = { "sh", "-c", "sleep 1001 & wait", NULL };
         struct cay_worker_exec execs[] = { { 0, 7 }, { 0, 9 } };
-        char line[128], path[64];
+        char line[128], lines[3][128], path[64];
         pid_t a, b, child;
 
         (void)state;
@@ -154,23 +154,23 @@ static void processes_are_listed_by_exec(void **state)
         b = start(tree);
         wait_for(b, "sh");
         snprintf(path, sizeof(path), "/proc/%d/task/%d/children", b, b);
-        for (unsigned i = 0; i < 500 && (child = (pid_t)strtol(get_file(path), NULL, 10)) <= 0; i++)
+        for (unsigned i = 0; i < 3000 && (child = (pid_t)strtol(get_file(path), NULL, 10)) <= 0; i++)
                 usleep(10000);
         wait_for(child, "sleep");
         execs[0].pid = a;
         execs[1].pid = b;
-        snprintf(line, sizeof(line), "%d %d 7 T sh -c kill -STOP $$ new%%0Aline %%FF%%25\n", a, getpid());
-        for (unsigned i = 0; i < 500; i++) {
+        snprintf(lines[0], sizeof(lines[0]), "%d %d 7 T sh -c kill -STOP $$ new%%0Aline %%FF%%25\n", a,
+                 getpid());
+        snprintf(lines[1], sizeof(lines[1]), "%d %d 9 S sh -c sleep 1001 & wait\n", b, getpid());
+        snprintf(lines[2], sizeof(lines[2]), "%d %d 9 S sleep 1001\n", child, b);
+        for (unsigned i = 0; i < 3000; i++) { /* until each of them has come to rest */
                 list(execs, 2, 0);
-                if (has_line(line))
+                if (has_line(lines[0]) && has_line(lines[1]) && has_line(lines[2]))
                         break;
                 usleep(10000);
         }
-        assert_true(has_line(line));
-        snprintf(line, sizeof(line), "%d %d 9 S sh -c sleep 1001 & wait\n", b, getpid());
-        assert_true(has_line(line));
-        snprintf(line, sizeof(line), "%d %d 9 S sleep 1001\n", child, b);
-        assert_true(has_line(line));
+        for (unsigned i = 0; i < 3; i++)
+                assert_true(has_line(lines[i]));
         /* init itself, and of other people's processes none; the worker is not there */
         snprintf(line, sizeof(line), "%d %d 0 ", getpid(), getppid());
         assert_true(has_line(line));
@@ -188,7 +188,7 @@ static void processes_are_listed_by_exec(void **state)
         kill(child, SIGKILL);
         kill(b, SIGKILL);
         /* a zombie has no command line any more */
-        for (unsigned i = 0; i < 500; i++) {
+        for (unsigned i = 0; i < 3000; i++) {
                 list(execs, 2, 0);
                 snprintf(line, sizeof(line), "%d %d 7 Z [sh]\n", a, getpid());
                 if (has_line(line))
