@@ -2,11 +2,12 @@
 /* Addresses in answers of a sandbox's server. */
 #include "dialect/rest/rest_location.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "dialect/rest/rest_address.h"
 
 #define PATH_MAX_BYTES (64u * 1024)
 
@@ -122,88 +123,137 @@ static int put_relative(struct cay_buf *out, const struct cay_proxy_place *place
         return put_below(out, place, path, path + whole.len);
 }
 
-/* "localhost:3000": the server's own name for itself. */
-static bool is_own_host(const struct cay_proxy_place *place, const char *text, size_t len)
+/* Length of "host" in "host:80"; *ret_port is what is behind it, "" for the usual ones, which are left out as often as not. */
+static size_t cut_port(const char *host, size_t len, const char **ret_port, size_t *ret_port_len)
+{
+        size_t name = len;
+
+        while (name > 0 && host[name - 1] >= '0' && host[name - 1] <= '9')
+                name--;
+        if (name == 0 || host[name - 1] != ':')
+                name = len + 1; /* digits of a name */
+        *ret_port = host + (name <= len ? name : len);
+        *ret_port_len = name <= len ? len - name : 0;
+        if ((*ret_port_len == 2 && memcmp(*ret_port, "80", 2) == 0) ||
+            (*ret_port_len == 3 && memcmp(*ret_port, "443", 3) == 0))
+                *ret_port_len = 0;
+        return name - 1;
+}
+
+static bool is_same_host(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+        const char *a_port, *b_port;
+        size_t a_digits, b_digits;
+
+        a_len = cut_port(a, a_len, &a_port, &a_digits);
+        b_len = cut_port(b, b_len, &b_port, &b_digits);
+        return a_len == b_len && strncasecmp(a, b, a_len) == 0 && a_digits == b_digits &&
+               memcmp(a_port, b_port, a_digits) == 0;
+}
+
+/* "localhost:3000", the server's own name for itself; or the name by which the client came, which may have reached the server. */
+static bool is_own_host(const struct cay_proxy_place *place, const char *host, size_t len)
 {
         static const char *const names[] = { "localhost", "127.0.0.1", "[::1]", "0.0.0.0" };
-        char port[8];
+        char own[32];
 
-        snprintf(port, sizeof(port), ":%u", (unsigned)place->port);
+        if (place->host && is_same_host(host, len, place->host, strlen(place->host)))
+                return true;
         for (unsigned i = 0; i < CAY_COUNT(names); i++) {
-                size_t name = strlen(names[i]);
-
-                if (len < name || strncasecmp(text, names[i], name) != 0)
-                        continue;
-                if (len == name)
-                        return place->port == 80 || place->port == 443;
-                return len - name == strlen(port) && memcmp(text + name, port, len - name) == 0;
+                snprintf(own, sizeof(own), "%s:%u", names[i], (unsigned)place->port);
+                if (is_same_host(host, len, own, strlen(own)))
+                        return true;
         }
         return false;
 }
 
-/* Behind "http:" or "https:"; the beginning when there is no scheme; NULL: another one. */
-static const char *skip_scheme(const char *ref)
+/* Only a path with nothing that leads up, seen from a folder that is below the prefix, may stay relative. */
+static bool stays_below(const struct cay_proxy_place *place, const struct cay_address *a)
 {
-        const char *at = ref;
-
-        if (strncasecmp(ref, "http:", 5) == 0)
-                return ref + 5;
-        if (strncasecmp(ref, "https:", 6) == 0)
-                return ref + 6;
-        while (isalnum((unsigned char)*at) || (at > ref && *at && strchr("+-.", *at)))
-                at++;
-        return *at == ':' && at > ref ? NULL : ref;
+        return a->is_plain && place->path[0] == '/' && !has_parent(a->path, a->end) &&
+               !has_parent(place->path, place->path + strlen(place->path));
 }
 
 static int put_reference(struct cay_buf *out, const struct cay_proxy_place *place, const char *ref,
                          size_t len)
 {
-        cay_auto_free char *copy = strndup(ref, len);
-        const char *path, *end;
-        int r;
+        cay_auto_free char *text = strndup(ref, len);
+        struct cay_address a;
+        int r = 0;
 
-        if (!copy)
+        if (!text)
                 return -ENOMEM;
-        path = skip_scheme(copy);
-        if (path && is_slash(path[0]) && is_slash(path[1])) {
-                size_t host = strcspn(path + 2, "/\\?#");
-
-                path = is_own_host(place, path + 2, host) ? path + 2 + host : NULL;
-        } else if (path != copy) {
-                path = NULL; /* a scheme and no host: not ours to read */
+        cay_address_read(text, &a);
+        switch (a.kind) {
+        case CAY_ADDRESS_SAME:
+                return cay_buf_puts(out, a.path);
+        case CAY_ADDRESS_FOREIGN:
+                return cay_buf_puts(out, text);
+        case CAY_ADDRESS_NONE:
+                return put_below(out, place, "", "");
+        case CAY_ADDRESS_HOST:
+                if (!is_own_host(place, a.host, a.host_len))
+                        return cay_buf_puts(out, text);
+                r = put_below(out, place, a.path, a.end);
+                break;
+        case CAY_ADDRESS_PATH:
+                r = put_below(out, place, a.path, a.end);
+                break;
+        case CAY_ADDRESS_RELATIVE:
+                if (stays_below(place, &a))
+                        return cay_buf_puts(out, text);
+                r = put_relative(out, place, a.path, a.end);
+                break;
         }
-        if (!path)
-                return cay_buf_put(out, ref, len);
-        end = path + strcspn(path, "?#");
-        if (is_slash(path[0]) || path != copy)
-                r = put_below(out, place, path, end);
-        else if (has_parent(path, end))
-                r = put_relative(out, place, path, end);
-        else
-                return cay_buf_put(out, ref, len);
-        return r < 0 ? r : cay_buf_puts(out, end);
+        return r < 0 ? r : cay_buf_puts(out, a.end);
 }
 
-/* "5; url=/login", with or without quotes. */
+#define BLANKS " \t\n\f\r"
+#define NUMBER "0123456789."
+
+/* The address in "5; url=/login", as browsers look for it behind the number; false: there is none. */
+static bool find_refresh(const char *at, const char **ret, size_t *ret_len)
+{
+        const char *url;
+
+        if (*at == '\0' || !strchr(";," BLANKS, *at))
+                return false;
+        at += strspn(at, BLANKS);
+        at += *at == ';' || *at == ',';
+        at += strspn(at, BLANKS);
+        if (strncasecmp(at, "url", 3) == 0) {
+                url = at + 3 + strspn(at + 3, BLANKS);
+                at = *url == '=' ? url + 1 + strspn(url + 1, BLANKS) : at;
+        }
+        *ret = at + (*at == '"' || *at == '\'');
+        *ret_len = *ret > at ? strcspn(*ret, (char[]){ *at, '\0' }) : strlen(at);
+        return *ret_len > 0;
+}
+
+static int put_quoted(struct cay_buf *out, const char *text)
+{
+        int r = cay_buf_putc(out, '"');
+
+        for (; *text && r == 0; text++)
+                r = *text == '"' ? cay_buf_puts(out, "%22") : cay_buf_putc(out, *text);
+        return r < 0 ? r : cay_buf_putc(out, '"');
+}
+
+/* Written in one form, whatever it was: what is cleaned within its quotes cannot become another word or another quote. */
 static int put_refresh(struct cay_buf *out, const struct cay_proxy_place *place, const char *value)
 {
-        const char *at = value + strcspn(value, ";,");
-        size_t len;
-        int r;
+        const char *number = value + strspn(value, BLANKS), *ref;
+        size_t digits = strspn(number, NUMBER), len;
+        cay_auto_buf struct cay_buf address = { 0 };
+        int r = cay_buf_put(out, number, digits);
 
-        at += strspn(at, ";, \t");
-        if (strncasecmp(at, "url", 3) == 0) {
-                at += 3;
-                at += strspn(at, " \t");
-                at += *at == '=';
-                at += strspn(at, " \t");
-        }
-        at += *at == '"' || *at == '\'';
-        len = strcspn(at, "\"'");
-        r = cay_buf_put(out, value, (size_t)(at - value));
-        if (r == 0 && len > 0)
-                r = put_reference(out, place, at, len);
-        return r < 0 ? r : cay_buf_puts(out, at + len);
+        if (r < 0 || digits == 0 || !find_refresh(number + digits, &ref, &len))
+                return r;
+        cay_buf_init(&address, PATH_MAX_BYTES);
+        r = put_reference(&address, place, ref, len);
+        if (r == 0)
+                r = cay_buf_puts(out, "; url=");
+        return r < 0 ? r : put_quoted(out, cay_buf_data(&address));
 }
 
 static bool is_refresh(const char *field)

@@ -243,7 +243,11 @@ static void copy_location(struct proxy *p, const char *name, const char *value)
 {
         const char *path = p->req->target.path;
         const struct cay_proxy_place place = {
-                .prefix = path, .prefix_len = p->prefix, .path = path + p->prefix, .port = p->port
+                .prefix = path,
+                .prefix_len = p->prefix,
+                .path = path + p->prefix,
+                .host = cay_http_request_header(p->req, "Host"),
+                .port = p->port,
         };
         cay_auto_buf struct cay_buf text = { 0 };
 
