@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of sandboxes as it is now. Events tell that something changed; what it is now is asked for, at most once a second. When the
-// daemon goes away this comes back by itself, more patiently each time.
+// The list of sandboxes as it is now. Events tell that something changed; what it is now is asked for, at most once a second, one
+// question after the other, so that no answer is followed by an older one. Events are followed from before the first question: what changes
+// between the two is heard of. When the daemon goes away this comes back by itself, more patiently each time.
 import { get, path, stream } from './api.js';
 
 const PAGE = 500;
@@ -29,6 +30,7 @@ export class Live extends EventTarget {
   #timer = 0;
   #readAt = 0;
   #seq = 0;
+  #last = Promise.resolve(); // the read that was asked for last
 
   start() {
     if (this.#stop) return;
@@ -50,12 +52,21 @@ export class Live extends EventTarget {
   refresh() {
     if (this.#timer || !this.#stop) return;
     const wait = Math.max(SOON_MS, CALM_MS - (performance.now() - this.#readAt));
-    this.#timer = setTimeout(() => this.#read().catch(() => {}), wait);
+    this.#timer = setTimeout(() => {
+      this.#timer = 0;
+      // One that was refused (too many requests) is asked again; where there is no daemon, #follow comes back.
+      this.#read().catch((e) => { if (e.status && e.status !== 401) this.refresh(); });
+    }, wait);
   }
 
-  async #read() {
+  #read() {
     const { signal } = this.#stop;
-    this.#timer = 0;
+    this.#last = this.#last.catch(() => {}).then(() => this.#readNow(signal));
+    return this.#last;
+  }
+
+  async #readNow(signal) {
+    if (signal.aborted) return;
     this.#readAt = performance.now();
     const all = await readAll(signal);
     if (signal.aborted) return;
@@ -68,10 +79,10 @@ export class Live extends EventTarget {
   async #follow(signal) {
     for (let tries = 0; !signal.aborted; tries++) {
       try {
+        this.#seq ||= (await get('/api/events?newest_first=true&limit=1', { signal })).events[0]?.seq || 0;
         await this.#read();
         tries = 0;
-        const from = this.#seq ? `after=${this.#seq}` : 'new_only=true';
-        await stream('GET', `/api/events?follow=true&${from}`, undefined, (e) => this.#hear(e), signal);
+        await stream('GET', `/api/events?follow=true&after=${this.#seq}`, undefined, (e) => this.#hear(e), signal);
       } catch (e) {
         if (signal.aborted || e.status === 401) return;
       }
