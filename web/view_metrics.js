@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service itself: what there is now, and how quick it was in the last hour, which the daemon counts by minutes.
+// The service itself (for who is not admin: one's own part of it): what there is now, and how quick it was in the last hour, which the daemon
+// counts by minutes.
 import { h, setText } from './dom.js';
 import { get, words } from './api.js';
 import { Plot } from './plot.js';
@@ -74,7 +75,7 @@ class Metrics extends HTMLElement {
     } catch (e) { setText(this.problem, words(e)); return; }
     if (!this.isConnected) return;
     setText(this.problem, '');
-    setText(this.since, m.daemon.started_at ? `Running since ${new Date(m.daemon.started_at).toLocaleString()}` : '');
+    setText(this.since, m.daemon ? `Running since ${new Date(m.daemon.started_at).toLocaleString()}` : 'Your own sandboxes and commands');
     for (const { el, of } of this.tiles) setText(el, String(of(m)));
     for (const l of this.latencies) l.set(m.last_hour[l.key]);
     this.#drawRate(m.execs.started);

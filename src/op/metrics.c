@@ -119,13 +119,32 @@ static void put_execs(struct cay_json *j, const struct cay_metrics *m)
         cay_json_end_object(j);
 }
 
+/* The daemon's own, not for everybody */
+static void put_daemon(struct cay_json *j, const struct cay_metrics *m)
+{
+        begin(j, "http_answers");
+        for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
+                cay_op_key_u64(j, classes[i], m->http_answers[i + 2]);
+        cay_json_end_object(j);
+        begin(j, "daemon");
+        cay_op_key_bool(j, "engine_up", m->health.engine_up);
+        cay_op_key_u64(j, "adoptions", m->health.adoptions);
+        cay_op_key_u64(j, "relinks", m->health.relinks);
+        cay_op_key_u64(j, "store_bytes", m->health.store.file_bytes);
+        cay_op_key_u64(j, "store_queued", m->health.store.queued);
+        cay_op_key_time(j, "started_at", m->started_wall_ms);
+        cay_json_end_object(j);
+}
+
 void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j)
 {
+        cay_op_key_text(j, "covers", m->is_whole ? "service" : "own");
         put_sandboxes(j, &m->health);
         begin(j, "creations");
         cay_op_key_u64(j, "started", m->health.creates);
         cay_op_key_u64(j, "failed", m->health.create_failures);
-        cay_op_key_u64(j, "waiting", m->waiting);
+        if (m->is_whole)
+                cay_op_key_u64(j, "waiting", m->waiting);
         put_histogram(j, "latency", &m->meter->create.all);
         cay_json_end_object(j);
         put_execs(j, m);
@@ -140,18 +159,8 @@ void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j)
         begin(j, "pool");
         cay_op_key_u64(j, "ready", 0); /* boxes kept ready: none yet */
         cay_json_end_object(j);
-        begin(j, "http_answers");
-        for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
-                cay_op_key_u64(j, classes[i], m->http_answers[i + 2]);
-        cay_json_end_object(j);
-        begin(j, "daemon");
-        cay_op_key_bool(j, "engine_up", m->health.engine_up);
-        cay_op_key_u64(j, "adoptions", m->health.adoptions);
-        cay_op_key_u64(j, "relinks", m->health.relinks);
-        cay_op_key_u64(j, "store_bytes", m->health.store.file_bytes);
-        cay_op_key_u64(j, "store_queued", m->health.store.queued);
-        cay_op_key_time(j, "started_at", m->started_wall_ms);
-        cay_json_end_object(j);
+        if (m->is_whole)
+                put_daemon(j, m);
 }
 
 /* Text: failure is sticky, as in JSON */
@@ -221,8 +230,6 @@ static void say_sandboxes(struct text *t, const struct cay_metrics *m)
                 h->creates);
         say_one(t, "cay_sandbox_creation_failures_total", "counter", "Of them, those that came to nothing.",
                 h->create_failures);
-        say_one(t, "cay_sandbox_creations_waiting", "gauge",
-                "Of them, those that wait for their template's limit.", m->waiting);
         say_histogram(t, "cay_sandbox_creation_seconds", "From being asked for to ready.",
                       &m->meter->create.all);
 }
@@ -253,6 +260,25 @@ static void say_used(struct text *t, const struct cay_metrics_used *u)
         say_one(t, "cay_sandbox_pids", "gauge", "Their processes.", u->pids);
 }
 
+/* The daemon's own, not for everybody */
+static void say_daemon(struct text *t, const struct cay_metrics *m)
+{
+        say_one(t, "cay_sandbox_creations_waiting", "gauge",
+                "Sandboxes asked for that wait for their template's limit.", m->waiting);
+        say_head(t, "cay_http_answers_total", "counter", "Answers to requests, by class of status.");
+        for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
+                SAY(t, "cay_http_answers_total{class=\"%s\"} %" PRIu64 "\n", classes[i],
+                    m->http_answers[i + 2]);
+        say_one(t, "cay_adoptions_total", "counter", "Sandboxes taken over from an earlier process.",
+                m->health.adoptions);
+        say_one(t, "cay_relinks_total", "counter", "Links to sandboxes that were made anew.",
+                m->health.relinks);
+        say_one(t, "cay_store_bytes", "gauge", "Size of the database.", m->health.store.file_bytes);
+        say_one(t, "cay_store_queued", "gauge", "Commits that wait.", m->health.store.queued);
+        say_one(t, "cay_start_time_seconds", "gauge", "When the daemon started, in seconds since 1970.",
+                m->started_wall_ms / 1000);
+}
+
 int cay_metrics_put_text(const struct cay_metrics *m, struct cay_buf *out)
 {
         struct text t = { .out = out };
@@ -260,21 +286,11 @@ int cay_metrics_put_text(const struct cay_metrics *m, struct cay_buf *out)
         say_sandboxes(&t, m);
         say_execs(&t, m);
         say_used(&t, &m->used);
-        say_head(&t, "cay_http_answers_total", "counter", "Answers to requests, by class of status.");
-        for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
-                SAY(&t, "cay_http_answers_total{class=\"%s\"} %" PRIu64 "\n", classes[i],
-                    m->http_answers[i + 2]);
         say_one(&t, "cay_pool_ready", "gauge", "Boxes kept ready.", 0);
         say_one(&t, "cay_engine_up", "gauge", "Whether the default engine answers.", m->health.engine_up);
         say_engines(&t, &m->health);
-        say_one(&t, "cay_adoptions_total", "counter", "Sandboxes taken over from an earlier process.",
-                m->health.adoptions);
-        say_one(&t, "cay_relinks_total", "counter", "Links to sandboxes that were made anew.",
-                m->health.relinks);
-        say_one(&t, "cay_store_bytes", "gauge", "Size of the database.", m->health.store.file_bytes);
-        say_one(&t, "cay_store_queued", "gauge", "Commits that wait.", m->health.store.queued);
-        say_one(&t, "cay_start_time_seconds", "gauge", "When the daemon started, in seconds since 1970.",
-                m->started_wall_ms / 1000);
+        if (m->is_whole)
+                say_daemon(&t, m);
         say_head(&t, "cay_build_info", "gauge", "The daemon's version.");
         SAY(&t, "cay_build_info{version=\"%s\"} 1\n", CAY_VERSION);
         return t.failed;

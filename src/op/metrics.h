@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The figures of a daemon at one moment, and their two forms. Counters and histograms are of the whole daemon since its start; what live
- * sandboxes use (`used`) is of those that the caller may see, up to CAY_METRICS_MEASURED of them.
+ * The figures of a daemon at one moment, and their two forms. Who sees the whole service (admin, and the setting metrics_owner's) gets
+ * those of all; others get the same members with what is their own, and without the daemon's own figures: queue, answers, database.
+ * What live sandboxes use (`used`) is of up to CAY_METRICS_MEASURED of them.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #define CAY_METRICS_MEASURED 256u
 
 struct cay_metrics {
+        bool is_whole; /* of the whole service; else of one owner */
         struct cay_service_health health;
         const struct cay_service_meter *meter;
         struct cay_metrics_used {

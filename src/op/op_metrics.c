@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "config/config.h"
 #include "op/metrics.h"
 #include "op/template_use.h"
 
@@ -15,6 +16,7 @@
 
 struct gather {
         struct cay_op_call *call;
+        struct cay_viewer viewer;
         struct cay_metrics_used used;
         unsigned count, asked, pending;
         struct one {
@@ -57,14 +59,15 @@ static void answer(struct gather *g)
 {
         struct cay_op_call *c = g->call;
         const struct cay_op_world *w = c->world;
-        struct cay_metrics m = { .meter = cay_service_meter(w->service),
+        struct cay_metrics m = { .is_whole = g->viewer.sees_all,
+                                 .meter = cay_service_meter(w->service, &g->viewer),
                                  .used = g->used,
                                  .waiting = w->templates ? w->templates->admission.waiting : 0,
                                  .started_wall_ms = w->started_wall_ms,
                                  .now_ms = cay_clock_ms(),
                                  .http_answers = w->http_answers };
 
-        cay_service_health(w->service, &m.health);
+        cay_service_figures(w->service, &g->viewer, &m.health);
         free(g);
         if (c->op == &cay_op_metrics_text)
                 answer_text(c, &m);
@@ -95,12 +98,11 @@ static void on_measured(struct cay_job *job)
 
 static void measure_next(struct gather *g)
 {
-        struct cay_viewer viewer = cay_op_viewer(g->call);
         struct one *one = &g->ones[g->asked++];
 
         g->pending++;
         cay_job_init(&one->stats.call.job, on_measured);
-        cay_service_stats(g->call->world->service, &viewer, one->id, &one->stats);
+        cay_service_stats(g->call->world->service, &g->viewer, one->id, &one->stats);
 }
 
 static void note(void *ctx, const struct cay_sandbox_view *view)
@@ -116,9 +118,19 @@ static void note(void *ctx, const struct cay_sandbox_view *view)
         g->count++;
 }
 
-static void run(struct cay_op_call *c)
+/* A scraper needs no rights over sandboxes: a reader of the configured owner is told the sums of all, and nothing else of them. */
+static struct cay_viewer find_viewer(const struct cay_op_call *c)
 {
         struct cay_viewer viewer = cay_op_viewer(c);
+        const char *scraper = c->world->config->metrics_owner;
+
+        if (scraper[0] && strcmp(scraper, viewer.owner) == 0)
+                viewer.sees_all = true;
+        return viewer;
+}
+
+static void run(struct cay_op_call *c)
+{
         const struct cay_sandbox_filter alive = { .states = STATES_MEASURED };
         struct gather *g = calloc(1, sizeof(*g));
         char next[CAY_SERVICE_CURSOR_MAX];
@@ -129,7 +141,8 @@ static void run(struct cay_op_call *c)
                 return;
         }
         g->call = c;
-        if (cay_service_list(c->world->service, &viewer, &alive, NULL, CAY_METRICS_MEASURED, note, g, next,
+        g->viewer = find_viewer(c);
+        if (cay_service_list(c->world->service, &g->viewer, &alive, NULL, CAY_METRICS_MEASURED, note, g, next,
                              &err) < 0) {
                 free(g);
                 cay_op_fail(c, &err, NULL);
@@ -146,8 +159,8 @@ const struct cay_op cay_op_metrics_get = {
         .name = "metrics_get",
         .route = "GET /api/metrics",
         .doc = "What was made and run since the start, how long it took (p50 and p99 of the last hour), how "
-               "it "
-               "ended; and what one's own live sandboxes use (admin: all)",
+               "it ended, and what live sandboxes use: one's own, and everybody's for admin and the setting "
+               "metrics_owner's",
         .scope = CAY_SCOPE_READ,
         .run = run,
 };

@@ -1,41 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon about itself: health, version, engines, settings. Who is not known gets no figures, and who is not admin none of others. */
-#include <string.h>
-
 #include "config/config.h"
 #include "op/view.h"
 
-struct own { /* what is the caller's */
-        uint64_t sandboxes, alive, execs_running;
-};
-
-static void count_own(void *ctx, const struct cay_sandbox_view *view)
-{
-        struct own *own = ctx;
-
-        own->sandboxes++;
-        own->alive += cay_state_has_box(view->state);
-        own->execs_running += view->execs_running;
-}
-
 /* Whoever is not admin learns nothing of others: how many they are, how busy, how much is stored. */
-static void put_own_figures(const struct cay_op_call *c, struct cay_json *j)
+static void put_own_figures(const struct cay_service_health *own, struct cay_json *j)
 {
-        struct cay_viewer viewer = cay_op_viewer(c);
-        const struct cay_sandbox_filter all = { 0 };
-        char cursor[CAY_SERVICE_CURSOR_MAX] = "", next[CAY_SERVICE_CURSOR_MAX] = "";
-        struct cay_error ignored = { 0 };
-        struct own own = { 0 };
-
-        do {
-                memcpy(cursor, next, sizeof(cursor));
-                next[0] = '\0';
-        } while (cay_service_list(c->world->service, &viewer, &all, cursor, 0, count_own, &own, next,
-                                  &ignored) == 0 &&
-                 next[0]);
-        cay_op_key_u64(j, "sandboxes", own.sandboxes);
-        cay_op_key_u64(j, "alive", own.alive);
-        cay_op_key_u64(j, "execs_running", own.execs_running);
+        cay_op_key_u64(j, "sandboxes", own->known);
+        cay_op_key_u64(j, "alive", own->alive);
+        cay_op_key_u64(j, "execs_running", own->execs_running);
 }
 
 static void put_all_figures(const struct cay_op_call *c, const struct cay_service_health *h,
@@ -84,7 +57,7 @@ static void answer_health(struct cay_op_call *c, bool ok, const struct cay_servi
                 if (cay_op_viewer(c).sees_all)
                         put_all_figures(c, h, &o.j);
                 else
-                        put_own_figures(c, &o.j);
+                        put_own_figures(h, &o.j);
         }
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }
@@ -104,11 +77,12 @@ const struct cay_op cay_op_health_live = {
 
 static void run_ready(struct cay_op_call *c)
 {
-        bool tells = c->is_known && cay_op_viewer(c).sees_all;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        bool tells = c->is_known && viewer.sees_all;
         struct cay_service_health h = { 0 };
         struct cay_error err = { 0 };
 
-        cay_service_health(c->world->service, &h);
+        cay_service_figures(c->world->service, &viewer, &h);
         if (h.ready && h.engine_up) {
                 answer_health(c, true, &h);
                 return;
@@ -148,14 +122,24 @@ const struct cay_op cay_op_version_get = {
         .run = run_version,
 };
 
+/* Reasons name sockets, files and addresses of the host: in full for admin alone. */
+static const char *why_not(const struct cay_engine_view *e, bool sees_all)
+{
+        if (e->is_there && e->up)
+                return NULL;
+        if (!e->is_there)
+                return sees_all ? e->note : "it does not run here";
+        return sees_all ? e->why : "it does not answer now";
+}
+
 static void put_engine(struct cay_json *j, const struct cay_engine_view *e, bool sees_all)
 {
         cay_op_key_text(j, "name", e->name);
         cay_op_key_bool(j, "available", e->is_there);
         cay_op_key_bool(j, "default", e->is_default);
         cay_op_key_bool(j, "up", e->up);
-        cay_op_key_text(j, "why", !e->is_there ? e->note : !e->up ? e->why : NULL);
-        cay_op_key_text(j, "chosen", e->is_there && e->note[0] ? e->note : NULL);
+        cay_op_key_text(j, "why", why_not(e, sees_all));
+        cay_op_key_text(j, "chosen", sees_all && e->is_there && e->note[0] ? e->note : NULL);
         if (!e->is_there)
                 return;
         cay_op_key_bool(j, "isolates", e->isolates);
@@ -163,6 +147,7 @@ static void put_engine(struct cay_json *j, const struct cay_engine_view *e, bool
         cay_op_key_bool(j, "keeps", e->keeps);
         cay_op_key_bool(j, "pauses", e->pauses);
         cay_op_key_bool(j, "bridges", e->bridges);
+        cay_op_key_bool(j, "runs_once", e->runs_once);
         cay_json_key(j, "limits");
         cay_json_begin_array(j);
         for (unsigned i = 0; i < CAY_LIMIT_NR_COUNT; i++)
@@ -193,7 +178,9 @@ static void run_engines(struct cay_op_call *c)
 const struct cay_op cay_op_engine_list = {
         .name = "engine_list",
         .route = "GET /api/engines",
-        .doc = "The engines: which run here and why, what each can do, and why others do not run",
+        .doc = "The engines: which run here, what each can do, and why others do not run; reasons in full "
+               "for "
+               "admin",
         .scope = CAY_SCOPE_READ,
         .run = run_engines,
 };

@@ -33,12 +33,8 @@ static void fill_limits(struct cay_exec *x)
 
 static void count_end(struct cay_exec *x)
 {
-        struct cay_service_meter *m = &x->service->meter;
-
-        m->exec_ends[x->cause]++;
-        m->exec_cpu_us += x->cpu_us;
-        if (x->wall_us > 0) /* nobody measured one that went with its sandbox */
-                cay_latency_add(&m->exec_run, x->wall_us);
+        /* wall_us: nobody measured one that went with its sandbox */
+        cay_meters_note_end(&x->service->meters, x->sandbox->owner, x->cause, x->wall_us, x->cpu_us);
 }
 
 static void judge(struct cay_exec *x)

@@ -32,7 +32,8 @@ void cay_exec_maybe_answer(struct cay_exec *x)
         if (x->call == NULL || !x->stored || (!x->opened && x->state != CAY_EXEC_ENDED))
                 return;
         answer(x, &fine);
-        cay_latency_add(&x->service->meter.exec_start, (cay_clock_ns() - x->asked_ns) / 1000);
+        cay_meters_note(&x->service->meters, x->sandbox->owner, CAY_METER_EXEC_RUNS,
+                        (cay_clock_ns() - x->asked_ns) / 1000);
         x->fresh_until_ms = cay_clock_ms() + (x->background ? 0 : CAY_SERVICE_FRESH_MS);
         cay_tick_by(x->service, x->background ? 0 : CAY_SERVICE_FRESH_MS);
 }
@@ -250,7 +251,7 @@ static void launch(struct cay_exec *x)
                 cay_exec_refuse(x, &err);
                 return;
         }
-        s->execs_started++;
+        cay_meters_note(&s->meters, x->sandbox->owner, CAY_METER_EXEC_STARTED, 0);
         x->oom_before = x->sandbox->oom_seen;
         x->pids_before = x->sandbox->pids_seen;
         store_start(x);

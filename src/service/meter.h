@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the service counts since its start, for metrics, and the times of the last hour (window.h). Nothing here allocates. */
+/*
+ * What is counted since the service's start, of all or of one owner (meters.h), for metrics, and the times of the last hour (window.h).
+ * Nothing here allocates.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -26,6 +29,7 @@ struct cay_service_meter {
         struct cay_latency create;     /* from being asked for a sandbox to READY and stored; starts too */
         struct cay_latency exec_start; /* from being asked for a command to its run */
         struct cay_latency exec_run;   /* how long commands ran that ended */
+        uint64_t creates, create_failures, execs; /* asked for, starts too; come to nothing; started */
         uint64_t exec_ends[CAY_CAUSE_COUNT];
         uint64_t exec_cpu_us; /* of commands that ended */
 };

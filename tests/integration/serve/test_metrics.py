@@ -48,7 +48,8 @@ def check_histogram(found, name):
 
 
 def test_counts(d):
-    zero = scrape(d)
+    admin = d.make_token("--scope", "admin")
+    zero = scrape(d, token=admin)
     assert zero["cay_sandboxes", "ready"] == 0 and zero["cay_execs_started_total", None] == 0 and zero["cay_engine_up", None] == 1, zero
     assert check_histogram(zero, "cay_exec_duration_seconds") == (0, 0)
     box = d.make()
@@ -56,7 +57,7 @@ def test_counts(d):
     d.run(box, ["sleep", "600"], timeout="200ms")
     d.run(box, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
     d.must(429, "POST", "/api/sandboxes", {})
-    one = scrape(d)
+    one = scrape(d, token=admin)
     assert one["cay_sandboxes", "ready"] == 1 and one["cay_execs_running", None] == 0, one
     assert one["cay_execs_started_total", None] == 3, one
     assert one["cay_execs_ended_total", "exited"] == 2 and one["cay_execs_ended_total", "wall_time"] == 1, one
@@ -68,13 +69,13 @@ def test_counts(d):
     assert one["cay_sandbox_cpu_seconds", None] > 0 and one["cay_pool_ready", None] == 0 and one["cay_links_lost", None] == 0, one
     assert one["cay_http_answers_total", "4xx"] == zero["cay_http_answers_total", "4xx"] + 1, one
     assert one["cay_http_answers_total", "2xx"] == zero["cay_http_answers_total", "2xx"] + 5, one
-    got = d.must(200, "GET", "/api/metrics")
+    got = d.must(200, "GET", "/api/metrics", token=admin)
     assert got["execs"]["causes"]["wall_time"] == 1 and got["execs"]["ended"] == 3 and got["sandboxes"]["states"]["ready"] == 1, got
     assert got["execs"]["duration"]["count"] == 3 and got["creations"] == {**got["creations"], "started": 2, "waiting": 0}, got
     assert [b["count"] for b in got["execs"]["duration"]["buckets"]][-1] == 3, got
     assert got["resources"]["sandboxes"] == 1 and got["resources"]["memory_limit_bytes"] == 2 << 30, got
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
-    two = scrape(d)
+    two = scrape(d, token=admin)
     for (name, label), value in one.items():
         if name.endswith(("_total", "_bucket", "_sum", "_count")):
             assert two[name, label] >= value, (name, label)
@@ -82,21 +83,48 @@ def test_counts(d):
 
 
 def test_who_sees_what(d):
+    """One's own, and for admin and metrics_owner all; the daemon's own figures for the latter alone."""
+    other, exec_token = (d.make_token("--owner", "other", "--scope", scope) for scope in ("read", "exec"))
     box = d.make()
-    other = d.make_token("--owner", "other", "--scope", "read")
-    assert d.must(200, "GET", "/api/metrics", token=other)["resources"]["sandboxes"] == 0
-    assert d.must(200, "GET", "/api/metrics", token=other)["sandboxes"]["alive"] == 1
-    assert scrape(d, token=other)["cay_measured_sandboxes", None] == 0
-    assert scrape(d, unix=True, token=False)["cay_measured_sandboxes", None] == 1  # root: admin
+    d.run(box, ["true"])
+    got = d.must(200, "GET", "/api/metrics", token=other)
+    assert got["covers"] == "own" and got["sandboxes"] == {**got["sandboxes"], "known": 0, "alive": 0, "links_lost": 0}, got
+    assert not any(got["sandboxes"]["states"].values()) and not any(got["sandboxes"]["engines"].values()), got
+    assert not any(got["execs"]["causes"].values()) and not any(got["resources"].values()), got
+    assert got["creations"]["started"] == got["execs"]["started"] == got["execs"]["duration"]["count"] == 0, got
+    for hour in got["last_hour"].values():
+        assert hour == {"count": 0, "p50_us": 0, "p99_us": 0, "max_us": 0, "minutes": []}, got
+    assert not {"http_answers", "daemon"} & set(got) and "waiting" not in got["creations"], got
+    text = scrape(d, token=other)
+    assert text["cay_measured_sandboxes", None] == 0 and text["cay_sandboxes", "ready"] == 0 and text["cay_engine_up", None] == 1, text
+    assert not any(name.startswith(("cay_store", "cay_http", "cay_adoptions")) for name, _ in text), text
+    admin = scrape(d, unix=True, token=False)  # root
+    scraper = scrape(d, token=d.make_token("--owner", "scraper", "--scope", "read"))
+    for text in (admin, scraper):
+        assert text["cay_measured_sandboxes", None] == 1 and text["cay_sandboxes", "ready"] == 1 and ("cay_store_bytes", None) in text, text
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    own = d.must(201, "POST", "/api/sandboxes", {}, token=exec_token)["sandbox_id"]
+    got = d.must(200, "GET", "/api/metrics", token=other)
+    assert got["sandboxes"]["states"]["ready"] == got["sandboxes"]["engines"]["native"] == got["creations"]["started"] == 1, got
+    assert got["last_hour"]["create"]["count"] == got["creations"]["latency"]["count"] == got["resources"]["sandboxes"] == 1, got
+    d.must(404, "GET", f"/api/sandboxes/{own}", token=d.make_token("--owner", "scraper", "--scope", "read"))
     for path in ("/metrics", "/api/metrics"):
         d.must(401, "GET", path, token=False)
         assert d.ask("POST", path).status == 405
-    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    d.must(200, "DELETE", f"/api/sandboxes/{own}", token=exec_token)
+
+
+def test_reasons(d):
+    """Why an engine does not run names places of the host: in full for admin alone."""
+    shown = {e["name"]: e for e in d.must(200, "GET", "/api/engines")["engines"]}
+    told = {e["name"]: e for e in d.must(200, "GET", "/api/engines", unix=True, token=False)["engines"]}
+    assert shown["docker"]["why"] == "it does not run here" and shown["native"]["why"] is None and shown["native"]["chosen"] is None, shown
+    assert told["docker"]["why"] == told["native"]["chosen"] == "the setting engine is native", told
 
 
 def main():
     wanted = sys.argv[1:]
-    with Daemon("--max-sandboxes", "1") as d:
+    with Daemon("--max-sandboxes", "1", "--metrics-owner", "scraper") as d:
         for name, test in list(globals().items()):
             if name.startswith("test_") and (not wanted or name in wanted):
                 test(d)

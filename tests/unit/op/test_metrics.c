@@ -14,6 +14,7 @@
 
 static struct cay_service_meter meter;
 static struct cay_metrics m = {
+        .is_whole = true,
         .meter = &meter,
         .health = { .known = 3,
                     .alive = 2,
@@ -64,6 +65,25 @@ static void test_text(void **state)
         has(text, "\ncay_exec_duration_seconds_sum 1073.743825\n");
         has(text, "\ncay_sandbox_cpu_seconds 1.500000\n");
         has(text, "\ncay_start_time_seconds 1\n");
+        (void)state;
+}
+
+/* Who does not see all is told nothing of the daemon's own. */
+static void test_own_text(void **state)
+{
+        static const char *const daemon[] = { "waiting", "http_answers", "adoptions",
+                                              "relinks", "store",        "start_time" };
+        struct cay_metrics own = m;
+        cay_auto_buf struct cay_buf out = { 0 };
+
+        own.is_whole = false;
+        cay_buf_init(&out, CAY_METRICS_TEXT_MAX);
+        assert_int_equal(cay_metrics_put_text(&own, &out), 0);
+        has(cay_buf_data(&out), "\ncay_sandboxes{state=\"ready\"} 2\n");
+        has(cay_buf_data(&out), "\ncay_engine_up 1\n");
+        for (unsigned i = 0; i < CAY_COUNT(daemon); i++)
+                if (strstr(cay_buf_data(&out), daemon[i]))
+                        fail_msg("'%s' is told to others", daemon[i]);
         (void)state;
 }
 
@@ -126,6 +146,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_text),
+                cmocka_unit_test(test_own_text),
                 cmocka_unit_test(test_no_room),
                 cmocka_unit_test(test_json),
         };
