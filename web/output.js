@@ -10,6 +10,16 @@ function textOf(e) {
   return new TextDecoder().decode(Uint8Array.from(atob(e.base64 || ''), (c) => c.charCodeAt(0)));
 }
 
+// eslint-disable-next-line no-control-regex
+const SEQUENCES = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]/g; // that colour, move, name a window
+// eslint-disable-next-line no-control-regex
+const HIDDEN = /[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g; // would not be seen, or turn what is around them
+
+/** A line that a program wrote for a terminal, as text: what was written over (\r) is gone, what only a terminal understands is, too. */
+export function plainLine(line) {
+  return line.replace(SEQUENCES, '').replace(/\r+$/, '').replace(/^[^]*\r/, '').replace(HIDDEN, '\ufffd');
+}
+
 export class Output {
   constructor() {
     this.el = h('pre', { class: 'output live', role: 'log', 'aria-label': 'Output', tabindex: 0 });

@@ -2,12 +2,12 @@
 // Whether a template's image is there, and building it: `build` of the template ops. Only templates that have something to build say so.
 import { h, button, setText } from './dom.js';
 import * as api from './api.js';
-import { Output } from './output.js';
+import { Output, plainLine } from './output.js';
 import * as format from './format.js';
 
 const STATES = { // how each looks, what it means, what the button then does
   none: { look: 'stopped', text: 'not built yet', verb: 'Build' },
-  building: { look: 'busy', text: 'building', verb: 'Build' },
+  building: { look: 'busy', text: 'building', verb: 'Follow' },
   built: { look: 'ready', text: 'built', verb: 'Build anew' },
   stale: { look: 'paused', text: 'out of date', verb: 'Build again' },
   failed: { look: 'error', text: 'build failed', verb: 'Build again' },
@@ -33,29 +33,44 @@ class Build extends HTMLElement {
     setText(this.state, text);
     setText(this.about, [build.step, build.built_at && new Date(build.built_at).toLocaleDateString(), build.size_bytes && format.bytes(build.size_bytes)].filter(Boolean).join(' · '));
     setText(this.error, build.error || '');
-    this.button.disabled = build.state === 'building';
+    this.button.disabled = Boolean(this.follows);
     setText(this.button.lastChild, verb);
-    this.button.setAttribute('aria-label', `${verb} the image of ${this.name}`);
+    this.button.setAttribute('aria-label', `${verb} the ${verb === 'Follow' ? 'build' : 'image'} of ${this.name}`);
   }
 
-  /** The output goes on in the daemon when this page goes: a build is not ended by looking away. */
+  /** A build that runs already is followed. It goes on in the daemon when this page goes: it is not ended by looking away. */
   async #build() {
     const body = { stream: true, anew: this.known === 'built' };
     this.output?.el.remove();
     this.output = new Output();
     this.append(this.output.el);
+    this.follows = true;
     this.#set({ state: 'building' });
+    this.ended = null;
     try {
       await api.stream('POST', api.path('templates', this.name, 'build'), body, (e) => this.#event(e));
     } catch (e) {
-      this.#set({ state: 'failed', error: api.words(e) });
+      this.problem = api.words(e);
     }
+    this.follows = false;
+    await this.#settle();
   }
 
   #event(e) {
-    if (e.event === 'end') this.#set(e);
-    else if (e.event === 'error') this.#set({ state: 'failed', error: e.message });
-    else if (e.event === 'output') this.output.add('stdout', `${e.line ?? '[bytes that are no text]'}\n`);
+    if (e.event === 'end') this.ended = e;
+    else if (e.event === 'error') this.problem = e.message;
+    else if (e.event === 'output') this.output.add('stdout', `${e.line === undefined ? '[bytes that are no text]' : plainLine(e.line)}\n`);
+  }
+
+  /** How it stands now; whoever shows the template is told. */
+  async #settle() {
+    const { problem, ended } = this;
+    this.problem = null;
+    let t = null;
+    try { t = await api.get(api.path('templates', this.name)); } catch { /* what was heard has to do */ }
+    const build = ended || t?.build || { state: 'failed' };
+    this.#set({ ...build, error: problem || build.error || (ended ? '' : 'The daemon went before the end was heard.') });
+    if (t) this.dispatchEvent(new CustomEvent('settled', { detail: t }));
   }
 }
 customElements.define('cay-build', Build);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sandboxes are made from.
-import { h, button, icon } from './dom.js';
+import { h, button, icon, setText } from './dom.js';
 import { get, path, words } from './api.js';
 import { createSandbox, defaults } from './create.js';
 import './template_build.js';
@@ -21,15 +21,26 @@ class Templates extends HTMLElement {
 
   #card(t, isAdmin) {
     const build = t.build && t.build.state && document.createElement('cay-build');
+    const state = h('span', {});
+    const why = h('p', { class: 'cause' });
+    const make = button('New sandbox', { 'aria-label': `New sandbox from ${t.name}`, onclick: () => this.#create(t.name) }, 'plus');
+    const setAvailable = (is) => {
+      state.className = `state ${is.available ? 'ready' : 'error'}`;
+      setText(state, is.available ? 'available' : 'not available');
+      setText(why, is.available ? '' : is.why || '');
+      make.disabled = !is.available;
+    };
+    setAvailable(t);
     build?.show(t, isAdmin);
+    build?.addEventListener('settled', (e) => setAvailable(e.detail));
     return h('article', { class: 'card template', 'aria-labelledby': `t-${t.name}` },
-      h('header', {}, icon('layers'), h('h2', { id: `t-${t.name}` }, t.name), h('span', { class: 'grow' }), h('span', { class: `state ${t.available ? 'ready' : 'error'}` }, t.available ? 'available' : 'not available')),
+      h('header', {}, icon('layers'), h('h2', { id: `t-${t.name}` }, t.name), h('span', { class: 'grow' }), state),
       h('p', { class: 'about quiet' }, t.description || 'No description.'),
-      !t.available && h('p', { class: 'cause' }, t.why),
+      why,
       h('div', { class: 'chips' }, defaults(t).map(([k, v]) => h('span', { class: 'chip' }, h('span', {}, k), h('b', {}, String(v))))),
       t.triggers?.length > 0 && h('div', { class: 'chips triggers' }, h('span', { class: 'quiet small' }, 'Chosen by'), t.triggers.map((w) => h('span', { class: 'chip' }, w))),
       build || null,
-      h('div', { class: 'row' }, button('New sandbox', { disabled: !t.available, 'aria-label': `New sandbox from ${t.name}`, onclick: () => this.#create(t.name) }, 'plus')),
+      h('div', { class: 'row' }, make),
       this.#more(t));
   }
 

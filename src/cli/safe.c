@@ -10,6 +10,8 @@
 #include "base/banned.h"
 #include "base/utf8.h"
 
+enum { PIECE_MAX = 16 };
+
 static uint32_t character(const char *at, size_t n)
 {
         static const uint8_t mask[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
@@ -27,28 +29,85 @@ static bool is_hidden(uint32_t c)
                (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
+/* The character at `text`, as it is shown; returns how long it was. */
+static size_t show(const char *text, char ret[PIECE_MAX])
+{
+        size_t n = cay_utf8_next(text, strnlen(text, 4));
+        uint32_t c = n > 0 ? character(text, n) : (uint8_t)*text;
+
+        if (n == 0)
+                snprintf(ret, PIECE_MAX, "\\x%02x", c);
+        else if (c == '\n' || c == '\t' || c == '\r')
+                snprintf(ret, PIECE_MAX, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+        else if (is_hidden(c))
+                snprintf(ret, PIECE_MAX, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
+        else
+                snprintf(ret, PIECE_MAX, "%.*s", (int)n, text);
+        return n > 0 ? n : 1;
+}
+
+static bool put(const char *piece, char *ret, size_t size, size_t *at)
+{
+        size_t n = strlen(piece);
+
+        if (*at + n >= size)
+                return false;
+        memcpy(ret + *at, piece, n);
+        *at += n;
+        return true;
+}
+
 const char *cay_safe_copy(const char *text, char *ret, size_t size)
 {
+        char piece[PIECE_MAX];
         size_t at = 0;
 
         while (*text != '\0') {
-                size_t n = cay_utf8_next(text, strnlen(text, 4));
-                uint32_t c = n > 0 ? character(text, n) : (uint8_t)*text;
-                char piece[16];
-
-                if (n == 0)
-                        snprintf(piece, sizeof(piece), "\\x%02x", c);
-                else if (c == '\n' || c == '\t' || c == '\r')
-                        snprintf(piece, sizeof(piece), "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
-                else if (is_hidden(c))
-                        snprintf(piece, sizeof(piece), c < 0x100 ? "\\x%02x" : "\\u%04x", c);
-                else
-                        snprintf(piece, sizeof(piece), "%.*s", (int)n, text);
-                if (at + strlen(piece) >= size)
+                text += show(text, piece);
+                if (!put(piece, ret, size, &at))
                         break;
-                memcpy(ret + at, piece, strlen(piece));
-                at += strlen(piece);
-                text += n > 0 ? n : 1;
+        }
+        ret[at] = '\0';
+        return ret;
+}
+
+/* Those behind ESC [ (parameters, then a letter), ESC ] and their like (up to BEL or ESC \), and ESC with one character. */
+static size_t sequence(const char *text)
+{
+        size_t n = 2;
+
+        if (text[0] != 0x1b || text[1] == '\0')
+                return 0;
+        if (text[1] == '[') {
+                n += strspn(text + n, "0123456789:;<=>?");
+                n += strspn(text + n, " !\"#$%&'()*+,-./");
+                return text[n] >= 0x40 && text[n] < 0x7f ? n + 1 : 0;
+        }
+        if (strchr("]PX^_", text[1]) != NULL) {
+                n += strcspn(text + n, "\x07\x1b");
+                return text[n] == 0x07 ? n + 1 : text[n] == 0x1b && text[n + 1] == '\\' ? n + 2 : 0;
+        }
+        n = 1 + strspn(text + 1, " !\"#$%&'()*+,-./");
+        return text[n] >= 0x30 && text[n] < 0x7f ? n + 1 : 0;
+}
+
+const char *cay_safe_line(const char *line, char *ret, size_t size)
+{
+        char piece[PIECE_MAX];
+        size_t at = 0, n;
+
+        for (; *line != '\0'; line += n) {
+                n = sequence(line);
+                if (n > 0)
+                        continue;
+                if (*line == '\r') {
+                        n = strspn(line, "\r");
+                        at = line[n] != '\0' ? 0 : at;
+                        continue;
+                }
+                n = show(line, piece);
+                if (!put(*line == '\t' ? "\t" : piece, ret, size, &at))
+                        break;
         }
         ret[at] = '\0';
         return ret;

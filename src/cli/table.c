@@ -84,9 +84,9 @@ static void format_number(struct cay_json_view v, enum cay_cell kind, char *ret)
 {
         uint64_t n;
 
-        if (!cay_json_view_u64(v, &n) || (kind == CAY_CELL_LIMIT_MS && n == 0))
+        if (!cay_json_view_u64(v, &n) || ((kind == CAY_CELL_LIMIT_MS || kind == CAY_CELL_SIZE) && n == 0))
                 return;
-        if (kind == CAY_CELL_BYTES)
+        if (kind == CAY_CELL_BYTES || kind == CAY_CELL_SIZE)
                 cay_bytes_text(n, ret, CAY_CELL_MAX);
         else if (kind == CAY_CELL_MILLI)
                 snprintf(ret, CAY_CELL_MAX, "%g", (double)n / 1000);
@@ -116,6 +116,31 @@ static void append(char *cell, const char *text)
         cell[at + len] = '\0';
 }
 
+static void format_port(struct cay_json_view port, char *ret)
+{
+        char inside[CAY_CELL_MAX], host[CAY_CELL_MAX];
+
+        format_text(cay_json_view_find(port, "inside"), inside);
+        if (!cay_json_view_is_null(cay_json_view_find(port, "host"))) {
+                format_text(cay_json_view_find(port, "host"), host);
+                append(ret, host);
+                append(ret, "->");
+        }
+        append(ret, inside);
+}
+
+static void format_volume(struct cay_json_view volume, char *ret)
+{
+        char text[CAY_CELL_MAX];
+
+        format_text(cay_json_view_find(volume, "name"), text);
+        append(ret, text);
+        append(ret, ":");
+        format_text(cay_json_view_find(volume, "at"), text);
+        append(ret, text);
+        append(ret, cay_json_view_is_true(cay_json_view_find(volume, "read_only")) ? ":ro" : "");
+}
+
 /* Items with blanks between, members as name=value. */
 static void format_items(struct cay_json_view v, enum cay_cell kind, char *ret)
 {
@@ -127,6 +152,10 @@ static void format_items(struct cay_json_view v, enum cay_cell kind, char *ret)
 
                 if (ret[0] != '\0')
                         append(ret, " ");
+                if (kind == CAY_CELL_PORTS || kind == CAY_CELL_VOLUMES) {
+                        (kind == CAY_CELL_PORTS ? format_port : format_volume)(value, ret);
+                        continue;
+                }
                 if (w.is_object) {
                         format_text(key, text);
                         append(ret, text);
@@ -145,6 +174,7 @@ const char *cay_cell_format(struct cay_json_view value, enum cay_cell kind, char
         if (!cay_json_view_is_null(value)) {
                 switch (kind) {
                 case CAY_CELL_BYTES:
+                case CAY_CELL_SIZE:
                 case CAY_CELL_MILLI:
                 case CAY_CELL_MS:
                 case CAY_CELL_LIMIT_MS:
@@ -162,6 +192,8 @@ const char *cay_cell_format(struct cay_json_view value, enum cay_cell kind, char
                 case CAY_CELL_PAIRS:
                 case CAY_CELL_LIST:
                 case CAY_CELL_QUOTED:
+                case CAY_CELL_PORTS:
+                case CAY_CELL_VOLUMES:
                         if (!cay_json_view_is_text(value)) {
                                 format_items(value, kind, ret);
                                 break;
@@ -184,7 +216,8 @@ static const char *colour(const char *status)
                 { "ready", "\033[32m" },  { "running", "\033[32m" },  { "starting", "\033[36m" },
                 { "paused", "\033[33m" }, { "stopping", "\033[33m" }, { "failed", "\033[31m" },
                 { "error", "\033[31m" },  { "lost", "\033[31m" },     { "stopped", "\033[2m" },
-                { "ended", "\033[2m" },
+                { "ended", "\033[2m" },   { "built", "\033[32m" },    { "building", "\033[36m" },
+                { "stale", "\033[33m" },  { "none", "\033[2m" },
         };
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
@@ -245,6 +278,8 @@ static int fill(struct table *t, struct cay_json_view array, struct cay_error *e
                         t->cells[i * t->count + c] = copy;
                         if (cay_safe_width(copy) > t->widths[c])
                                 t->widths[c] = cay_safe_width(copy);
+                        if (strcmp(copy, "-") != 0)
+                                t->is_out[c] = false;
                 }
         }
         return t->cells != NULL ? 0 : cay_fail(err, CAY_LIMIT, "the table is too large: --json has no limit");
@@ -263,7 +298,7 @@ static size_t width_of(const struct table *t)
 static void fit(struct table *t, size_t cols)
 {
         for (unsigned c = t->count - 1; c-- > 0 && width_of(t) > cols;)
-                t->is_out[c] = t->columns[c].may_go;
+                t->is_out[c] = t->is_out[c] || t->columns[c].may_go;
 }
 
 /* The beginning of a text that is safe, so many characters of it, the last one "…" if it is not all. */
@@ -317,6 +352,8 @@ int cay_table_print(FILE *out, struct cay_json_view array, const struct cay_colu
         cay_arena_init(&t.mem, TABLE_MAX);
         for (unsigned c = 0; c < t.count; c++)
                 t.widths[c] = strlen(columns[c].head);
+        for (unsigned c = 0; c < t.count; c++)
+                t.is_out[c] = columns[c].if_any; /* until one is found */
         r = fill(&t, array, err);
         if (r == 0) {
                 if (cay_tty_size(fileno(out), &lines, &cols))

@@ -12,6 +12,7 @@ enum cay_cell {
         CAY_CELL_STATUS,   /* the same, coloured */
         CAY_CELL_NUMBER,   /* as it stands there */
         CAY_CELL_BYTES,    /* "256M" */
+        CAY_CELL_SIZE,     /* the same; "-" for 0, which is none */
         CAY_CELL_MILLI,    /* thousandths: "0.5" */
         CAY_CELL_MS,       /* a duration: "1.2s", "5m", "3h" */
         CAY_CELL_LIMIT_MS, /* the same; "-" for 0, which is no limit */
@@ -22,6 +23,8 @@ enum cay_cell {
         CAY_CELL_PAIRS,    /* an object's members: "a=1 b=2" */
         CAY_CELL_LIST,     /* an array's items */
         CAY_CELL_QUOTED,   /* the same, each in quotes */
+        CAY_CELL_PORTS,    /* of a sandbox: "3000->80", and "80" while it is stopped */
+        CAY_CELL_VOLUMES,  /* of a sandbox: "data:/data:ro" */
         CAY_CELL_BOOL,     /* yes, no */
         CAY_CELL_JSON,     /* as it is */
 };
@@ -31,6 +34,7 @@ struct cay_column {
         char head[16]; /* "" ends a table of columns */
         char path[24]; /* "limits.memory_bytes"; "" is the value itself */
         enum cay_cell kind;
+        bool if_any; /* left out of a table where no row has it */
         bool may_go; /* left out where a terminal is too narrow for all; the last of them first */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/safe.h"
 
 #define LINE_MAX_BYTES (1024u * 1024)
 #define IDLE_MS (10 * 60 * 1000) /* the daemon says now and then that it is there */
@@ -24,18 +25,19 @@ static const char *cell(struct cay_json_view e, const char *name, enum cay_cell 
         return cay_cell_format(cay_json_view_find(e, name), kind, ret);
 }
 
-/* Escapes of whatever runs in the build are not for this terminal. */
+/* Whatever runs in the build does not speak to this terminal. */
 static void print_line(struct build *b, struct cay_json_view e)
 {
         struct cay_json_view line = cay_json_view_find(e, "line");
-        char text[8192];
+        char text[8192], safe[4 * sizeof(text)];
 
-        if (b->args->quiet || !cay_json_view_copy(line, text, sizeof(text)))
+        if (b->args->quiet)
                 return;
-        for (char *c = text; *c; c++)
-                if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
-                        *c = ' ';
-        printf("%s\n", text);
+        if (!cay_json_view_is_text(line))
+                printf("[bytes that are no text]\n");
+        else
+                printf("%s\n",
+                       cay_safe_line(cay_json_view_copy(line, text, sizeof(text)), safe, sizeof(safe)));
 }
 
 static void print_end(struct build *b, struct cay_json_view e)
@@ -52,8 +54,9 @@ static void print_end(struct build *b, struct cay_json_view e)
                        cell(e, "image", CAY_CELL_TEXT, image), cell(e, "size_bytes", CAY_CELL_BYTES, size),
                        cell(e, "took_ms", CAY_CELL_MS, took));
         if (b->ended == FAILED)
-                fprintf(stderr, "cay template build: not built: %s\n  in: %s\n",
-                        cell(e, "error", CAY_CELL_TEXT, why), cell(e, "step", CAY_CELL_TEXT, step));
+                fprintf(stderr, "cay template build: not built: %s\n", cell(e, "error", CAY_CELL_TEXT, why));
+        if (b->ended == FAILED && !cay_json_view_is_null(cay_json_view_find(e, "step")))
+                fprintf(stderr, "  in: %s\n", cell(e, "step", CAY_CELL_TEXT, step));
 }
 
 static int take_event(struct build *b, const char *bytes, size_t len, struct cay_error *err)

@@ -88,7 +88,10 @@ static void add_fields(struct cay_verb_args *a, const struct cay_cli_op *op)
         const struct cay_verb *verb = a->verb;
 
         for (const struct cay_field *f = op->fields; f->name != NULL; f++) {
-                if (find_word(verb->words, f->name) != NULL || find_word(verb->hide, f->name) != NULL)
+                const char *word = find_word(verb->words, f->name);
+
+                if ((word != NULL && !(verb->both_ways && *word == '?')) ||
+                    find_word(verb->hide, f->name) != NULL)
                         continue;
                 if (f->kind != CAY_FIELD_OBJECT) {
                         add_field(a, "", "", f);

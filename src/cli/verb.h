@@ -41,6 +41,7 @@ struct cay_verb {
         char other_op[24]; /* used when an optional first word is left out */
         char pages[16];    /* the answer's array that goes on in further pages */
         bool no_json;      /* has no --json */
+        bool both_ways;    /* words that may be left out are options, too */
         enum cay_verb_more more;
         enum cay_show show; /* the answer for people */
 };

@@ -85,6 +85,7 @@ const struct cay_verb cay_verbs[] = {
         { .name = "create",
           .op = "sandbox_create",
           .words = "template?",
+          .both_ways = true,
           .hide = "project_name memory_limit cpu_limit workspace confirm",
           .flat = "limits",
           .letters = "env:e",

@@ -6,10 +6,11 @@
  * build with options that are fixed here or stand in the registry: no privileges, no network unless the template says so, a
  * limit of memory, a deadline. An image is one of ours by its labels: cay.template, cay.instance and cay.context, the hash of what
  * it was built from; so nothing has to be remembered over a restart, and what has not changed is not built again. A template
- * is built once at a time. The newest image of a template is the one that boxes are made of; those before it are removed where no
+ * is built once at a time; whoever asks for a build that runs follows it. It goes on while somebody reads its output, and when nobody
+ * does unless all who came asked for its end then. The newest image of a template is the one that boxes are made of; those before it are removed where no
  * container needs them.
  *
- * Output goes line by line to the descriptor that came with the request. Who does not read fast enough misses lines, and is told how many.
+ * Output goes line by line to the descriptor that came with each request (build_readers.h).
  */
 #pragma once
 

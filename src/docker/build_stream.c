@@ -95,7 +95,23 @@ static void take_status(struct docker_build_stream *s, const struct cay_json_val
         add_text(s, "\n");
 }
 
-static void take_object(struct docker_build_stream *s, const char *bytes, size_t len)
+/* An object is not lost for a byte that is no UTF-8 (Docker sends none, but its word is not taken), or for a NUL that a program wrote. */
+static void mend(char *bytes, size_t len)
+{
+        for (size_t at = 0, n; at < len; at += n) {
+                n = cay_utf8_next(bytes + at, len - at);
+                if (n == 0) {
+                        bytes[at] = '?';
+                        n = 1;
+                } else if (bytes[at] == '\\' && len - at >= 6 && memcmp(bytes + at + 1, "u0000", 5) == 0) {
+                        memcpy(bytes + at + 1, "u0020", 5);
+                } else if (bytes[at] == '\\' && len - at >= 2 && bytes[at + 1] == '\\') {
+                        n = 2;
+                }
+        }
+}
+
+static void take_object(struct docker_build_stream *s, char *bytes, size_t len)
 {
         const struct cay_json_in_limits limits = { .bytes = OBJECT_MAX };
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
@@ -103,6 +119,7 @@ static void take_object(struct docker_build_stream *s, const char *bytes, size_t
         struct cay_error err = { 0 };
         const char *text;
 
+        mend(bytes, len);
         if (cay_json_in_parse(bytes, len, &limits, &doc, &err) < 0)
                 return;
         root = cay_json_in_root(doc);

@@ -12,7 +12,10 @@
 #include "wire/docker_message.h"
 
 struct docker_build_stream {
-        /* A whole line, made printable but for tabs and escapes, without its end; at most DOCKER_LINE_MAX - 1 bytes. */
+        /*
+         * A whole line of UTF-8, without its end; at most DOCKER_LINE_MAX - 1 bytes. It is data: whatever the build ran may have put
+         * escape sequences into it, and whoever shows it has to see to those.
+         */
         void (*on_line)(struct docker_build_stream *s, const char *line, size_t len);
 
         char step[DOCKER_TEXT];      /* "Step 3/7 : RUN make"; "": none yet */

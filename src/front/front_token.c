@@ -170,6 +170,20 @@ static int receive(int fd, struct cay_buf *answer, struct cay_error *err)
         }
 }
 
+/* In the daemon's own words, where the answer has them. */
+static int fail_refused(const char *answer, struct cay_error *err)
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        struct cay_error none = { 0 };
+        const char *message = NULL;
+
+        if (cay_json_in_parse(answer, strlen(answer), NULL, &doc, &none) == 0)
+                message = cay_json_value_text(
+                        cay_json_value_find(cay_json_value_find(cay_json_in_root(doc), "error"), "message"));
+        return cay_fail(err, CAY_INVALID, message ? "%.200s" : "the daemon refused: %.200s",
+                        message ? message : answer);
+}
+
 /* text: empty, keeps the answer; *ret_answer: its body, in there. */
 static int ask_for(const struct cay_config *c, const char *method, const char *path, const char *body,
                    struct cay_buf *text, const char **ret_answer, struct cay_error *err)
@@ -192,7 +206,7 @@ static int ask_for(const struct cay_config *c, const char *method, const char *p
         if (!answer)
                 return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is cut");
         if (strncmp(cay_buf_data(text), "HTTP/1.1 2", 10) != 0)
-                return cay_fail(err, CAY_INVALID, "the daemon refused: %.200s", answer + 4);
+                return fail_refused(answer + 4, err);
         *ret_answer = answer + 4;
         return 0;
 }

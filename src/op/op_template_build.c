@@ -3,8 +3,8 @@
  * Builds a template's image, and removes it.
  *
  * A client that streams gets the build's output line by line, then how it ended; one that waits gets the end with the last lines. A build that
- * fails is an answer, as a command that fails is one; errors are for what was not even begun. It goes on when its client has gone,
- * unless it was told to end then. A client that takes its lines too slowly holds nothing up: the builder leaves lines out and says so.
+ * fails is an answer, as a command that fails is one; errors are for what was not even begun. A build that runs already is followed.
+ * It goes on when its client has gone, unless it was told to end then. A client that takes its lines too slowly holds nothing up: the builder leaves lines out and says so.
  */
 #include <stdio.h>
 
@@ -26,7 +26,8 @@ static const struct cay_field fields[] = {
           .max = CAY_TEMPLATE_NAME_MAX },
         { "anew", CAY_FIELD_BOOL, offsetof(struct args, anew), 0,
           "build also when nothing has changed, and every step of it" },
-        { "cancel", CAY_FIELD_BOOL, offsetof(struct args, cancel), 0, "end the build when this client goes" },
+        { "cancel", CAY_FIELD_BOOL, offsetof(struct args, cancel), 0,
+          "end the build when this client goes, unless others follow it" },
         { "stream", CAY_FIELD_BOOL, offsetof(struct args, stream), 0, "answer with a stream of events" },
         {},
 };
@@ -221,9 +222,9 @@ static void run_build(struct cay_op_call *c)
 const struct cay_op cay_op_template_build = {
         .name = "template_build",
         .route = "POST /api/templates/{name}/build",
-        .doc = "Builds a template's image from its Dockerfile, unless its files have not changed; answers "
-               "when it is "
-               "done, or streams the output",
+        .doc = "Builds a template's image from its Dockerfile, unless its files have not changed, or follows "
+               "the "
+               "build that runs; answers when it is done, or streams the output",
         .scope = CAY_SCOPE_ADMIN,
         .flags = CAY_OP_STREAM,
         .fields = fields,

@@ -12,6 +12,9 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serve"))
 from daemon import CAY, Daemon, wait_for  # noqa: E402
 from test_openapi import Api  # noqa: E402
+from test_engines import dockerd  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
+from test_page import Helper, serve_steps  # noqa: E402
 
 BASE = "cay-test:latest"
 REGISTRY = """
@@ -27,6 +30,15 @@ containers:
   late:
     dockerfile: slow/Dockerfile
     build: {timeout: 1}
+  coloured:
+    dockerfile: coloured/Dockerfile
+  waits:
+    dockerfile: waits/Dockerfile
+  online:
+    dockerfile: online/Dockerfile
+    build: {network_mode: bridge}
+  offline:
+    dockerfile: offline/Dockerfile
   plain:
     host: true
     engine: docker
@@ -40,12 +52,43 @@ ENV FROM_IMAGE=yes
 """
 
 
+# What runs in a build may write anything: it is for no terminal, and no page, to obey.
+COLOURED = f"""FROM {BASE}
+RUN printf '\\033[31mred\\033[0m and \\033]0;title\\007green\\302\\233 0%%\\r\\033[31mred\\033[0m and \\033[32mgreen\\033[0m, 100%%\\n\\377\\302\\233\\n'
+"""
+# Ends when it is told to.
+WAITS = f"FROM {BASE}\nRUN echo begun; until [ -e /go ]; do sleep 0.1; done; rm /go; echo after it\n"
+
+
+GATEWAY = "172.30.99.1"  # of Docker's own bridge (meson.build), in its own network namespace
+FETCH = f"FROM {BASE}\nRUN echo %s; wget -q -O /got http://{GATEWAY}:8099/f && cat /got\n"
+
+
 def docker(*words):
     return subprocess.run(["docker", *words], check=True, capture_output=True, text=True, timeout=120).stdout
 
 
+def go_on():
+    """For the build that waits: its container is the one that runs."""
+    docker("exec", docker("ps", "-q").strip(), "touch", "/go")
+
+
 def images(name):
     return docker("images", "-q", "--no-trunc", "--filter", f"label=cay.template={name}").split()
+
+
+class PageHelper(Helper):
+    """For tests/integration/page/steps_builds.mjs."""
+
+    def begin(self, owner, name):
+        r, c = self.d.begin("POST", f"/api/templates/{name}/build", {"anew": True}, token=self.d.make_token("--scope", "admin"),
+                            headers={"Accept": "application/x-ndjson"})
+        wait_for("the build", lambda: json.loads(r.readline()).get("line") == "begun")
+        r.close()
+        c.close()
+
+    def go_on(self, owner):
+        go_on()
 
 
 class Images(unittest.TestCase):
@@ -60,6 +103,10 @@ class Images(unittest.TestCase):
         cls.put("box/.dockerignore", "*.tmp\n")
         cls.put("broken/Dockerfile", f"FROM {BASE}\nRUN echo before\nRUN echo to stderr >&2; exit 7\n")
         cls.put("slow/Dockerfile", f"FROM {BASE}\nRUN echo begun; sleep 60\n")
+        cls.put("coloured/Dockerfile", COLOURED)
+        cls.put("waits/Dockerfile", WAITS)
+        cls.put("online/Dockerfile", FETCH % "online")
+        cls.put("offline/Dockerfile", FETCH % "offline")
         cls.d = Daemon("--engine", "docker", "--docker-host", os.environ["DOCKER_HOST"], "--docker-images", BASE,
                        "--registry", os.path.join(cls.folder, "registry.yaml")).start()
         cls.admin = cls.d.make_token("--scope", "admin")
@@ -160,11 +207,14 @@ class Images(unittest.TestCase):
         self.assertEqual((got["up_to_date"], got["state"]), (False, "built"))
         self.assertNotEqual(got["image"], first)
         self.assertIn(first, images("box"))  # a container needs it
+        self.assertIn("cay ls --template box", self.ask("template_remove", 409, "box")["error"]["message"])
+        self.assertEqual(images("box"), [first])
+        got = self.build("box")
         self.d.must(200, "DELETE", f"/api/sandboxes/{box}")
         got = self.build("box", anew=True)
         self.assertFalse(got["up_to_date"])
         self.assertEqual(images("box"), [got["image"]])
-        self.assertEqual(len(self.ask("template_list", 200, "")["templates"]), 5)
+        self.assertEqual(len(self.ask("template_list", 200, "")["templates"]), 9)
         other = self.d.make(template="box")
         self.assertEqual(self.d.run(other, "tool")["stdout"], "tool 2\n")
         self.d.must(200, "DELETE", f"/api/sandboxes/{other}")
@@ -195,9 +245,12 @@ class Images(unittest.TestCase):
         r, c = self.stream("slow", cancel=True)
         wait_for("the build", lambda: json.loads(r.readline()).get("line") == "begun")
         self.assertEqual(self.state("slow"), "building")
-        self.assertIn(b"being built", self.d.ask("POST", "/api/templates/slow/build", {}, token=self.admin).body)
-        r.close()
-        c.close()
+        self.assertIn("not anew", self.build("slow", 409, anew=True)["error"]["message"])
+        self.assertIn("being built", self.ask("template_remove", 409, "slow")["error"]["message"])
+        second, other = self.stream("slow", cancel=True)
+        wait_for("the same build", lambda: json.loads(second.readline()).get("line") == "begun")
+        for left in (r, c, second, other):
+            left.close()
         wait_for("the end of it", lambda: self.state("slow") == "failed")
         self.assertIn("cancelled", self.template("slow")["build"]["error"])
         wait_for("no container of it", lambda: not docker("ps", "-q").split())
@@ -206,6 +259,22 @@ class Images(unittest.TestCase):
         self.assertIn("RUN echo begun", got["step"])
         self.assertIn("begun\n", got["output"])
         wait_for("no container of it", lambda: not docker("ps", "-q").split())
+
+    def test_5_a_network_for_a_build(self):
+        self.put("www/f", "from the gateway\n")
+        server = subprocess.Popen(["nsenter", "-t", str(dockerd()), "-n", sys.executable, "-u", "-m", "http.server", "8099", "--bind", GATEWAY,
+                                   "--directory", os.path.join(self.folder, "www")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            self.assertIn("Serving", server.stdout.readline())
+            got = self.build("online")
+            self.assertEqual((got["state"], "from the gateway\n" in got["output"]), ("built", True), got)
+            got = self.build("offline")  # the default
+            self.assertEqual((got["state"], "non-zero code" in got["error"]), ("failed", True), got)
+            self.assertIn("network_mode: bridge", got["output"])
+        finally:
+            server.kill()
+            server.communicate()
+        self.ask("template_remove", 200, "online")
 
     def test_6_it_outlives_its_front(self):
         self.put("slow/Dockerfile", f"FROM {BASE}\nRUN echo begun; sleep 2\n")
@@ -222,6 +291,40 @@ class Images(unittest.TestCase):
 
         wait_for("the image", is_built)
         self.assertEqual(self.ask("template_remove", 200, "slow"), {"template": "slow", "removed": 1})
+
+    def test_6_one_that_runs_is_joined(self):
+        first, c = self.stream("waits", cancel=True)
+        wait_for("the build", lambda: json.loads(first.readline()).get("line") == "begun")
+        second, other = self.stream("waits", cancel=True)
+        self.assertIn("runs already; from its beginning", json.loads(second.readline())["line"])
+        self.assertIn("Step 1/", json.loads(second.readline())["line"])
+        wait_for("what was said", lambda: json.loads(second.readline()).get("line") == "begun")
+        by_hand = subprocess.Popen([CAY, "template", "build", "waits", "--url", f"unix:{self.d.socket}"], stdout=subprocess.PIPE, text=True)
+        wait_for("a third one", lambda: by_hand.stdout.readline() == "begun\n")
+        first.close()  # who began it goes; it is not ended for that
+        c.close()
+        self.assertEqual(self.state("waits"), "building")
+        go_on()
+        events = [json.loads(line) for line in second.read().splitlines() if line]
+        other.close()
+        self.assertIn("after it", [e.get("line") for e in events])
+        self.assertEqual((events[-1]["event"], events[-1]["state"], events[-1]["error"]), ("end", "built", None))
+        said = by_hand.communicate(timeout=60)[0]
+        self.assertEqual(by_hand.returncode, 0)
+        self.assertIn("after it\n", said)
+        self.assertIn(f"built: {events[-1]['image']}", said)
+        self.ask("template_remove", 200, "waits")
+
+    def test_7_what_a_build_writes_is_text(self):
+        r, c = self.stream("coloured")
+        lines = [json.loads(line).get("line", "") for line in r.read().splitlines() if line]
+        c.close()
+        self.assertTrue(any("\x1b[32mgreen\x1b[0m" in line for line in lines), lines)  # data, as it came
+        p = self.cay("build", "coloured", "--anew")
+        self.assertEqual(p.returncode, 0, p)
+        self.assertIn("\nred and green, 100%\n", p.stdout)
+        self.assertNotRegex(p.stdout + p.stderr, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+        self.ask("template_remove", 200, "coloured")
 
     def test_7_by_hand(self):
         docker("tag", BASE, "cay/box:mine")  # by its name it might be ours
@@ -244,6 +347,13 @@ class Images(unittest.TestCase):
         p = self.cay("build", "--quiet", "box")
         self.assertEqual((p.returncode, p.stdout), (0, ""), p)
         docker("rmi", "cay/box:mine")
+        p = subprocess.run([CAY, "token", "--login", "--owner", "uid:0", "--data", os.path.join(self.d.folder, "data")], capture_output=True,
+                           text=True, check=False, timeout=60)
+        self.assertEqual((p.returncode, p.stdout), (2, ""), p)
+        self.assertRegex(p.stderr, "^cay token: owner: [^{}]*\n$")  # the daemon's words, not its JSON
+
+    def test_8_on_the_page(self):
+        serve_steps(self.d, ["real_builds"], PageHelper)
 
 
 if __name__ == "__main__":

@@ -37,9 +37,11 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 DEBIAN_F
 """
 
 IN_PREFIX = [
-    "bin/cay", "include/cay.h", "lib/cay/cay-docker", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
+    "bin/cay", "include/cay.h", "lib/cay/cay-docker", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-process", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
     "lib/libcay.so.0", "lib/libcay.so.0.1.0", "lib/pkgconfig/cay.pc", "lib/systemd/system/cay.service", "share/bash-completion/completions/cay",
-    "share/doc/cay/LICENSE",
+    "share/cay/images/registry.yaml", "share/cay/images/sandbox/.dockerignore", "share/cay/images/sandbox/Dockerfile",
+    "share/cay/images/sandbox/SYSTEM.md", "share/cay/images/sandbox/fetch-node", "share/cay/images/sandbox/install",
+    "share/cay/images/sandbox/packages/README.md", "share/doc/cay/LICENSE",
     "share/doc/cay/examples/run_once.c", "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
     "share/zsh/site-functions/_cay",
 ]
@@ -51,11 +53,12 @@ def files_below(folder):
 
 class Package(unittest.TestCase):
     def setUp(self):
+        os.makedirs(FOLDER, exist_ok=True)  # flock: `make build-deb` may be at it; then it is waited for, and little is left to build
         self.folder = tempfile.mkdtemp(prefix="cay-install-")
         self.addCleanup(shutil.rmtree, self.folder)
 
     def test_debian_package(self):
-        deb = run(os.path.join(SOURCE, "packaging", "make_deb"), FOLDER).strip().split("\n")[-1]
+        deb = run("flock", FOLDER, os.path.join(SOURCE, "packaging", "make_deb"), FOLDER).strip().split("\n")[-1]
         fields = run("dpkg-deb", "-f", deb)
         self.assertRegex(fields, r"\nDepends: libc6 \(>= 2\.\d+\), libjansson4 .*, libsqlite3-0 .*, libssl3 .*libzstd1 .*zlib1g .*\n")
         self.assertNotRegex(fields, "@[A-Z]+@")
@@ -69,9 +72,12 @@ class Package(unittest.TestCase):
 
     def test_prefix(self):
         build, prefix = os.path.join(FOLDER, "build"), os.path.join(self.folder, "prefix")
-        make = ["make", "--no-print-directory", "-C", SOURCE, f"BUILD={build}", f"PREFIX={prefix}"]
+        make = ["flock", FOLDER, "make", "--no-print-directory", "-C", SOURCE, f"BUILD={build}", f"PREFIX={prefix}"]
         run(*make, "install")
         self.assertEqual(files_below(prefix), IN_PREFIX)
+        images = os.path.join(prefix, "share/cay/images")
+        run(os.path.join(prefix, "bin", "cay"), "template", "check", os.path.join(images, "registry.yaml"))
+        self.assertTrue(all(os.access(os.path.join(images, "sandbox", name), os.X_OK) for name in ("fetch-node", "install")))
         if os.geteuid() == 0:
             self.assertEqual(run(os.path.join(prefix, "bin", "cay"), "run", "--", "/bin/echo", "ok"), "ok\n")
             try_library(os.path.join(prefix, "share/doc/cay/examples"), self.folder,
@@ -83,10 +89,11 @@ class Package(unittest.TestCase):
         self.assertEqual(files_below(prefix), ["bin/other"])
         self.assertFalse(os.path.exists(os.path.join(prefix, "lib/cay")))
         self.assertFalse(os.path.exists(os.path.join(prefix, "share/doc/cay")))
+        self.assertFalse(os.path.exists(os.path.join(prefix, "share/cay")))
 
     def test_below_another_root(self):
         build, stage = os.path.join(FOLDER, "build"), os.path.join(self.folder, "stage")
-        make = ["make", "--no-print-directory", "-C", SOURCE, f"BUILD={build}", "PREFIX=/opt/cay", f"DESTDIR={stage}"]
+        make = ["flock", FOLDER, "make", "--no-print-directory", "-C", SOURCE, f"BUILD={build}", "PREFIX=/opt/cay", f"DESTDIR={stage}"]
         run(*make, "install")
         self.assertEqual(files_below(os.path.join(stage, "opt/cay")), IN_PREFIX)
         self.assertFalse(os.path.exists("/opt/cay"))

@@ -46,7 +46,6 @@ static void fill_and_drain(int in, int out)
         int flags = fcntl(in, F_GETFL);
         struct cay_sink s;
         size_t put, got = 0, total = 0;
-        uint64_t start = cay_clock_ms();
 
         open_sink(loop, &s, in);
         fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
@@ -69,15 +68,16 @@ static void fill_and_drain(int in, int out)
                         total += cay_sink_write(&s, block, sizeof(block) - total);
         }
         assert_int_equal(total, sizeof(block));
-        for (ssize_t n = 1; n > 0; got += n > 0 ? (size_t)n : 0) {
+        for (unsigned i = 0; i < 20000 && got < sizeof(block); i++) {
                 char buf[8192];
+                ssize_t n;
 
                 cay_loop_round(loop, 1);
                 n = read(out, buf, sizeof(buf));
+                got += n > 0 ? (size_t)n : 0;
         }
         assert_int_equal(got, sizeof(block));
         assert_int_equal(fcntl(in, F_GETFL), flags); /* not ours to change */
-        assert_true(cay_clock_ms() - start < 20000);
         cay_sink_close(&s);
         cay_loop_free(loop);
 }

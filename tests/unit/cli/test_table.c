@@ -37,6 +37,9 @@ static void cells(void **state)
                 { "268435456", CAY_CELL_BYTES, "256M" },
                 { "1610612736", CAY_CELL_BYTES, "1.5G" },
                 { "12", CAY_CELL_BYTES, "12B" },
+                { "0", CAY_CELL_BYTES, "0B" },
+                { "0", CAY_CELL_SIZE, "-" },
+                { "2048", CAY_CELL_SIZE, "2K" },
                 { "500", CAY_CELL_MILLI, "0.5" },
                 { "2000", CAY_CELL_MILLI, "2" },
                 { "999", CAY_CELL_MS, "999ms" },
@@ -47,6 +50,11 @@ static void cells(void **state)
                 { "\"ls -l\"", CAY_CELL_COMMAND, "ls -l" },
                 { "{\"a\":\"1\",\"b\":2}", CAY_CELL_PAIRS, "a=1 b=2" },
                 { "{}", CAY_CELL_PAIRS, "-" },
+                { "[{\"inside\":80,\"host\":3000},{\"inside\":81,\"host\":null}]", CAY_CELL_PORTS,
+                  "3000->80 81" },
+                { "[]", CAY_CELL_PORTS, "-" },
+                { "[{\"name\":\"a\",\"at\":\"/a\",\"read_only\":true},{\"name\":\"b\",\"at\":\"/\\u001b\"}]",
+                  CAY_CELL_VOLUMES, "a:/a:ro b:/\\x1b" },
                 { "true", CAY_CELL_BOOL, "yes" },
                 { "[\"a b\",\"c\"]", CAY_CELL_QUOTED, "\"a b\" \"c\"" },
                 { "0", CAY_CELL_LIMIT_MS, "-" },
@@ -143,6 +151,33 @@ static void narrow_terminals(void **state)
         assert_non_null(strstr(text, "that is long\r\n"));
 }
 
+static void columns_that_nobody_has(void **state)
+{
+        static const struct cay_column columns[] = { { "NAME", "n", CAY_CELL_TEXT },
+                                                     { "PORTS", "p", CAY_CELL_PORTS, .if_any = true },
+                                                     { "AGE", "a", CAY_CELL_NUMBER },
+                                                     { "" } };
+        struct cay_error err = { 0 };
+        char *text = NULL;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+
+        assert_int_equal(cay_table_print(out,
+                                         open_text("[{\"n\":\"x\",\"a\":1,\"p\":[]},{\"n\":\"y\",\"a\":2}]"),
+                                         columns, &err),
+                         0);
+        assert_int_equal(
+                cay_table_print(
+                        out,
+                        open_text("[{\"n\":\"x\",\"a\":1,\"p\":[{\"inside\":8}]},{\"n\":\"y\",\"a\":2}]"),
+                        columns, &err),
+                0);
+        fclose(out);
+        assert_string_equal(
+                text, "NAME  AGE\nx     1\ny     2\nNAME  PORTS  AGE\nx     8      1\ny     -      2\n");
+        free(text);
+}
+
 static void safe_texts(void **state)
 {
         char text[32];
@@ -158,6 +193,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(cells), cmocka_unit_test(columns_are_aligned),
                                             cmocka_unit_test(narrow_terminals),
+                                            cmocka_unit_test(columns_that_nobody_has),
                                             cmocka_unit_test(safe_texts) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,22 @@ static void commands_keep_their_options(void **state)
         cay_verb_args_done(&a);
 }
 
+/* What may be left out may stand where it stands in requests. */
+static void a_word_or_an_option(void **state)
+{
+        struct cay_verb_args a;
+        struct cay_error err = { 0 };
+
+        assert_int_equal(READ(&a, &err, "create", "python"), 0);
+        assert_string_equal(cay_values_get(&a.values, "template"), "python");
+        cay_verb_args_done(&a);
+        assert_int_equal(READ(&a, &err, "create", "--template", "python", "--name=x"), 0);
+        assert_string_equal(cay_values_get(&a.values, "template"), "python");
+        cay_verb_args_done(&a);
+        assert_int_equal(READ(&a, &err, "events", "--id", "x"), -1);
+        cay_verb_args_done(&a);
+}
+
 static void several_words(void **state)
 {
         struct cay_verb_args a;
@@ -123,6 +139,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(options_anywhere),
                 cmocka_unit_test(commands_keep_their_options),
+                cmocka_unit_test(a_word_or_an_option),
                 cmocka_unit_test(several_words),
                 cmocka_unit_test(another_op_without_a_word),
                 cmocka_unit_test(names_are_flat_or_renamed),

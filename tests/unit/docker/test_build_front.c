@@ -55,6 +55,19 @@ static const struct {
         { "POST /v1.41/build", "{\"stream\":\"Step 1/1 : FROM x\\n\"}\n{\"aux\":{\"ID\":\"" ID "\"}}\n" },
 };
 
+/* A build goes on when the file is no more. */
+static void hold(int fd)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/hold", t.folder);
+        if (access(path, F_OK) != 0)
+                return;
+        dprintf(fd, "{\"stream\":\"held\\n\"}\n");
+        for (unsigned i = 0; i < WAIT_MS / 10 && access(path, F_OK) == 0; i++)
+                usleep(10000);
+}
+
 static void answer(int fd, int log)
 {
         static char bytes[1 << 20];
@@ -80,7 +93,10 @@ static void answer(int fd, int log)
                 assert_true(write(log, bytes, len) == (ssize_t)len);
         for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
                 if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
-                        dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n%s", answers[i].answer);
+                        dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                        if (bytes[0] == 'P')
+                                hold(fd);
+                        dprintf(fd, "%s", answers[i].answer);
                         close(fd);
                         return;
                 }
@@ -348,6 +364,103 @@ static void test_others(void **state)
         close(fd);
 }
 
+/* Begun, or joined; the end where its lines come. */
+static int follow(unsigned flags)
+{
+        struct docker_request req = { .type = DOCKER_image_build,
+                                      .image = { .name = "box", .flags = flags } };
+        int socks[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        say(&req, &socks[1], 1);
+        close(socks[1]);
+        return socks[0];
+}
+
+static void expect_line(int fd, const char *line)
+{
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        char got[DOCKER_LINE_MAX + 1];
+        ssize_t n;
+
+        assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+        n = recv(fd, got, sizeof(got) - 1, 0);
+        assert_true(n >= 0);
+        got[n] = '\0';
+        assert_string_equal(got, line);
+}
+
+static void let_docker_go_on(void)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/hold", t.folder);
+        assert_int_equal(unlink(path), 0);
+}
+
+static void test_one_that_runs_is_joined(void **state)
+{
+        struct docker_request drop = { .type = DOCKER_image_drop, .image.name = "box" };
+        struct docker_answer a;
+        int first, second, third;
+
+        (void)state;
+        put("hold", "");
+        greet();
+        first = follow(DOCKER_BUILD_CANCEL);
+        expect_line(first, "held\n");
+        second = follow(DOCKER_BUILD_CANCEL);
+        expect_line(second, "… this build runs already; from its beginning:\n");
+        expect_line(second, "held\n");
+        third = follow(DOCKER_BUILD_ANEW);
+        assert_true(hear(&a));
+        assert_int_equal(a.seq, t.seq);
+        assert_int_equal(a.code, CAY_CONFLICT);
+        expect_line(third, ""); /* hung up */
+        say(&drop, NULL, 0);
+        assert_true(hear(&a));
+        assert_int_equal(a.code, CAY_CONFLICT);
+        close(first); /* who began it; another still reads */
+        assert_true(hear(&a));
+        assert_int_equal(a.seq, 2);
+        assert_int_equal(a.image.state, DOCKER_IMAGE_BUILDING);
+        let_docker_go_on();
+        expect_line(second, "Step 1/1 : FROM x\n");
+        expect_line(second, "");
+        assert_true(hear(&a));
+        assert_int_equal(a.seq, 3);
+        assert_int_equal(a.code, CAY_OK);
+        assert_string_equal(a.image.error, "");
+        close(second);
+        close(third);
+}
+
+/* The last one ends it, if all of them wanted that. */
+static void test_all_leave(void **state)
+{
+        struct docker_request list = { .type = DOCKER_image_list };
+        struct docker_answer a;
+        int first, second;
+
+        (void)state;
+        put("hold", "");
+        greet();
+        first = follow(DOCKER_BUILD_CANCEL);
+        expect_line(first, "held\n");
+        second = follow(DOCKER_BUILD_CANCEL);
+        expect_line(second, "… this build runs already; from its beginning:\n");
+        close(first);
+        close(second);
+        for (unsigned i = 0; i < 2; i++)
+                assert_true(hear(&a));
+        let_docker_go_on();
+        say(&list, NULL, 0);
+        assert_true(hear(&a));
+        assert_string_equal(a.image.name, "box");
+        assert_int_equal(a.image.state, DOCKER_IMAGE_FAILED);
+        assert_non_null(strstr(a.image.error, "cancelled"));
+}
+
 static void test_list(void **state)
 {
         struct docker_request req = { .type = DOCKER_image_list };
@@ -377,6 +490,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_a_folder_that_leads_out, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_docker_is_asked, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_others, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_one_that_runs_is_joined, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_all_leave, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
         };
 

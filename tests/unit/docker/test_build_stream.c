@@ -78,6 +78,22 @@ static void test_error(void **state)
         docker_build_stream_done(&s);
 }
 
+/* Control characters and bytes that are no text, in whatever way they come. */
+static void test_what_is_no_text(void **state)
+{
+        struct docker_build_stream s;
+
+        (void)state;
+        feed(&s, "{\"stream\":\"a\xff\xc3(b\\u0008\\u001b[31mc\\td\\u0000e\\\\u0000\\r\\n\"}\n", 3);
+        assert_string_equal(heard, "a?\?(b \x1b[31mc\td e\\u0000|");
+        docker_build_stream_done(&s);
+        feed(&s, "{\"stream\":\"Step 1/1 : RUN \\u001b[2Jx\\n\"}\n{\"error\":\"no\\n\\u001b]0;x\\u0007\"}\n",
+             100);
+        assert_string_equal(s.step, "Step 1/1 : RUN  [2Jx"); /* these are texts of ours */
+        assert_string_equal(s.error, "no  ]0;x");
+        docker_build_stream_done(&s);
+}
+
 static void test_too_long(void **state)
 {
         static char text[600000];
@@ -101,6 +117,7 @@ static void test_too_long(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines), cmocka_unit_test(test_error),
+                                            cmocka_unit_test(test_what_is_no_text),
                                             cmocka_unit_test(test_too_long) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
