@@ -41,6 +41,8 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID, "ports are published with the network 'bridge' only");
         if (spec->go_on && (!spec->keep || spec->one_shot))
                 return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
+        if (spec->no_init && spec->keep)
+                return cay_fail(err, CAY_INVALID, "a sandbox without init keeps nothing");
         if (spec->may_skip & ~CAY_LIMIT_MASK_ALL)
                 return cay_fail(err, CAY_INVALID, "unknown limits among those that may be skipped");
 #ifndef CAY_TEST_HOOKS
@@ -52,6 +54,9 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
 
 int cay_spec_check_plain(const struct cay_spec *spec, const char *engine, struct cay_error *err)
 {
+        if (spec->no_init)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "init: the %s engine makes no sandbox without one; docker does", engine);
         if (!spec->bridge && spec->volume_count == 0)
                 return 0;
         return cay_fail(err, CAY_UNSUPPORTED, "%s: the %s engine has none; docker has",

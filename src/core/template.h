@@ -33,6 +33,7 @@ struct cay_template {
         const char *engine;              /* never NULL: what was asked for, or what the root needs */
         struct cay_field_texts triggers; /* words of a task that mean this template */
         const char *network;             /* "none", "bridge" */
+        const char *init; /* "cay", "none": nothing is copied into it, and it runs one command */
         bool read_only, needs_confirm, auto_cleanup;
         struct cay_limits limits;         /* whole: what the file does not say is document 001's default */
         uint64_t life_ms, idle_ms;        /* 0: not said */

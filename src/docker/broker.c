@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "docker/confine.h"
+#include "docker/once.h"
 #include "json/json_in.h"
 #include "sys/fd.h"
 #include "sys/unix_socket.h"
@@ -50,6 +51,7 @@ void docker_box_remove(struct docker_broker *b, struct docker_box *box)
                         continue;
                 *at = box->next;
                 b->box_count--;
+                docker_once_free(box->once);
                 free(box);
                 return;
         }
@@ -107,7 +109,8 @@ void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
 
 void docker_broker_told_daemon(struct docker_broker *b)
 {
-        struct docker_answer a = { .type = DOCKER_daemon, .daemon.away = b->sync.away };
+        struct docker_answer a = { .type = DOCKER_daemon,
+                                   .daemon = { .away = b->sync.away, .can_hold = b->facts.can_hold } };
 
         cay_str_copy(a.text, sizeof(a.text), b->sync.away ? b->sync.why.msg : "");
         if (b->sync.away)

@@ -22,6 +22,7 @@
 #define DOCKER_CONTAINER 65 /* of a container's id, with NUL */
 
 struct docker_task;
+struct docker_once;
 
 struct docker_box {
         struct docker_box *next;
@@ -35,11 +36,13 @@ struct docker_box {
         bool making, ending; /* its end is no news */
         bool seen;           /* sync.c's */
         uint64_t oom_kills;
+        struct docker_once
+                *once; /* owned: it has no init (once.h); NULL: it has, or is none of ours to speak to */
 };
 
 struct docker_sync {
         struct docker_call call, events;
-        struct cay_timer pause;
+        struct cay_timer pause, first;
         struct cay_buf line; /* of the events */
         int64_t since_s;     /* Docker's clock at the start of the round */
         unsigned step;
@@ -60,6 +63,7 @@ struct docker_broker {
         unsigned box_count;
         struct docker_task *tasks; /* owned; in the order they came */
         struct docker_relays relays;
+        size_t once_bytes; /* reserved by boxes without init */
         struct docker_images images;
         struct cay_buf init; /* cay-init's bytes */
 

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/json_out.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "docker/extras.h"
 #include "docker/seccomp.h"
 #include "sys/fd.h"
@@ -19,7 +21,7 @@
 #define TMPFS_USUAL (64ull << 20)
 #define SHM_BYTES (64ull << 20)
 #define FILES_MAX 4096u
-#define PROFILE_MAX (32u * 1024)
+#define PROFILE_MAX (256u * 1024)
 #define KEEP_MODES (DOCKER_PLAN_KEEP | DOCKER_PLAN_GO_ON)
 
 static bool ends(const char *text, size_t size)
@@ -49,6 +51,11 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID, "the plan asks for what there is not");
         if ((p->flags & KEEP_MODES) == DOCKER_PLAN_GO_ON)
                 return cay_fail(err, CAY_INVALID, "only what is kept can be gone on with");
+        if (p->flags & DOCKER_PLAN_NO_INIT && p->flags & KEEP_MODES)
+                return cay_fail(err, CAY_INVALID, "a box without init keeps nothing");
+        if (p->flags & DOCKER_PLAN_NO_INIT && p->port_count > 0)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "ports: a sandbox without init (init: none) publishes none; leave init out");
 #ifndef CAY_TEST_HOOKS
         if (p->test_off != 0)
                 return cay_fail(err, CAY_INVALID, "layers can be switched off in test builds only");
@@ -121,6 +128,40 @@ static int check_image(struct docker_order *order, const struct docker_options *
         return 0;
 }
 
+/* Only root and we ourselves can put something else in place of what lies in it. */
+static bool is_settled(int folder_fd)
+{
+        struct stat st;
+
+        return fstat(folder_fd, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+               !(st.st_mode & 022);
+}
+
+/* Every folder on the way to it, from the root that was configured on. */
+static int check_way(int root_fd, const char *below, struct cay_error *err)
+{
+        char way[DOCKER_BELOW];
+        bool settled = is_settled(root_fd);
+
+        cay_str_copy(way, sizeof(way), below);
+        for (char *slash = strchr(way, '/'); slash && settled; slash = strchr(slash + 1, '/')) {
+                cay_auto_close int fd = -1;
+
+                *slash = '\0';
+                fd = sys_open_beneath(root_fd, way, O_PATH | O_DIRECTORY, 0);
+                settled = fd >= 0 && is_settled(fd);
+                *slash = '/';
+        }
+        if (settled)
+                return 0;
+        return cay_fail(
+                err, CAY_UNSUPPORTED,
+                "workspace '%.100s': without an init (init: none) nobody in the container can see whether "
+                "Docker mounted this very folder, so the folders above it have to belong to root or to the "
+                "daemon's user and to be writable by nobody else",
+                below);
+}
+
 /* Docker looks the path up again when it mounts: cay-init, the first in the container, compares what came of that. */
 static int check_workspace(struct docker_order *order, const struct docker_options *o, struct cay_error *err)
 {
@@ -144,6 +185,8 @@ static int check_workspace(struct docker_order *order, const struct docker_optio
         if (fd < 0)
                 return cay_fail_sys(err, fd == -ENOENT ? CAY_NOT_FOUND : CAY_DENIED, fd, "workspace '%.100s'",
                                     p->workspace_below);
+        if (p->flags & DOCKER_PLAN_NO_INIT && check_way(root, p->workspace_below, err) < 0)
+                return -1;
         if (fstat(fd, &st) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "look at the workspace");
         order->bind_dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
@@ -215,6 +258,39 @@ static void put_memory(struct cay_json *j, const struct docker_order *order, con
                 put_u64(j, "MemorySwap", memory + p->swap_bytes);
 }
 
+/* Without an init nobody but the command counts; but Docker's own way to it takes a few threads. */
+static uint64_t pids_of(const struct docker_order *order)
+{
+        uint64_t pids = order->plan.pids;
+
+        if (!order->exec)
+                return pids + DOCKER_PIDS_SPARE;
+        return pids > DOCKER_PIDS_START ? pids : DOCKER_PIDS_START;
+}
+
+static void put_ulimit(struct cay_json *j, const char *name, uint64_t most)
+{
+        cay_json_begin_object(j);
+        put_text(j, "Name", name);
+        put_u64(j, "Soft", most);
+        put_u64(j, "Hard", most);
+        cay_json_end_object(j);
+}
+
+/* What cay-init sets for each command is set here where there is none. */
+static void put_ulimits(struct cay_json *j, const struct cay_box_exec *exec)
+{
+        bool fewer = exec && exec->files_max > 0 && exec->files_max < FILES_MAX;
+
+        cay_json_key(j, "Ulimits");
+        cay_json_begin_array(j);
+        put_ulimit(j, "core", 0);
+        put_ulimit(j, "nofile", fewer ? exec->files_max : FILES_MAX);
+        if (exec && exec->file_max_bytes > 0)
+                put_ulimit(j, "fsize", exec->file_max_bytes);
+        cay_json_end_array(j);
+}
+
 static void put_limits(struct cay_json *j, const struct docker_order *order, const struct docker_facts *facts)
 {
         const struct docker_plan *p = &order->plan;
@@ -226,20 +302,11 @@ static void put_limits(struct cay_json *j, const struct docker_order *order, con
         if (is_held(order, DOCKER_LIMIT_CPUS))
                 put_u64(j, "NanoCpus", milli * 1000000ull);
         if (is_held(order, DOCKER_LIMIT_PIDS))
-                put_u64(j, "PidsLimit", p->pids + DOCKER_PIDS_SPARE);
-        cay_json_key(j, "Ulimits");
-        cay_json_begin_array(j);
-        for (unsigned i = 0; i < 2; i++) {
-                cay_json_begin_object(j);
-                put_text(j, "Name", i == 0 ? "core" : "nofile");
-                put_u64(j, "Soft", i == 0 ? 0 : FILES_MAX);
-                put_u64(j, "Hard", i == 0 ? 0 : FILES_MAX);
-                cay_json_end_object(j);
-        }
-        cay_json_end_array(j);
+                put_u64(j, "PidsLimit", pids_of(order));
+        put_ulimits(j, order->exec);
 }
 
-/* With a read-only root these are what can be written to. */
+/* With a read-only root, or where nothing goes into the container, these are what can be written to. */
 static void put_tmpfs(struct cay_json *j, const struct docker_order *order)
 {
         static const struct {
@@ -282,7 +349,7 @@ static void put_mounts(struct cay_json *j, const struct docker_order *order, con
         cay_json_end_array(j);
 }
 
-static void put_security(struct cay_json *j, const struct docker_facts *facts)
+static void put_security(struct cay_json *j, const struct docker_facts *facts, bool has_init)
 {
         cay_auto_buf struct cay_buf profile = { 0 };
 
@@ -291,7 +358,7 @@ static void put_security(struct cay_json *j, const struct docker_facts *facts)
         cay_json_begin_array(j);
         cay_json_text(j, "no-new-privileges");
         if (facts->has_seccomp)
-                cay_json_text(j, docker_seccomp_put(&profile) == 0 ? cay_buf_data(&profile) : NULL);
+                cay_json_text(j, docker_seccomp_put(&profile, has_init) == 0 ? cay_buf_data(&profile) : NULL);
         cay_json_end_array(j);
 }
 
@@ -305,11 +372,11 @@ static void put_host_config(struct cay_json *j, const struct docker_order *order
         docker_network_put_host(j, order);
         put_text(j, "IpcMode", "private");
         put_list(j, "CapDrop", (const char *const[]){ "ALL", NULL });
-        put_security(j, facts);
+        put_security(j, facts, !order->exec);
         put_bool(j, "Privileged", false);
         put_bool(j, "ReadonlyRootfs", read_only);
         put_bool(j, "AutoRemove", false);
-        put_bool(j, "Init", false); /* cay-init is one */
+        put_bool(j, "Init", false); /* cay-init is one, or there is to be none */
         put_u64(j, "OomScoreAdj", 1000);
         put_u64(j, "ShmSize", SHM_BYTES);
         cay_json_key(j, "LogConfig"); /* there is nothing to log: everything goes over the link */
@@ -321,7 +388,7 @@ static void put_host_config(struct cay_json *j, const struct docker_order *order
         put_text(j, "Name", "no");
         cay_json_end_object(j);
         put_limits(j, order, facts);
-        if (read_only)
+        if (read_only || order->exec)
                 put_tmpfs(j, order);
         put_mounts(j, order, o);
         cay_json_end_object(j);
@@ -336,8 +403,49 @@ static void put_labels(struct cay_json *j, const struct docker_order *order, con
         put_text(j, "cay.owner", order->plan.owner);
         put_text(j, "cay.template", order->plan.template_name);
         put_text(j, "cay.keep", order->plan.flags & DOCKER_PLAN_KEEP ? "yes" : "no");
+        if (order->exec)
+                put_text(j, DOCKER_INIT_LABEL, "none");
         docker_labels_put(j, &order->plan);
         cay_json_end_object(j);
+}
+
+/* The image's own entry point and command are replaced by these words, whatever they are. */
+static void put_init(struct cay_json *j)
+{
+        put_list(j, "Entrypoint", (const char *const[]){ "/.cay/init", "docker", NULL });
+        put_text(j, "WorkingDir", "/");
+}
+
+static void put_strings(struct cay_json *j, const char *key, struct cay_view *strings, uint32_t count)
+{
+        cay_json_key(j, key);
+        cay_json_begin_array(j);
+        for (uint32_t i = 0; i < count; i++) {
+                struct cay_view s = cay_box_next_string(strings);
+
+                cay_json_string(j, s.ptr, s.len);
+        }
+        cay_json_end_array(j);
+}
+
+static void put_command(struct cay_json *j, const struct cay_box_exec *exec)
+{
+        struct cay_view strings = exec->args;
+        bool has_in = exec->flags & CAY_BOX_STDIN;
+
+        put_strings(j, "Entrypoint", &strings, exec->argc);
+        put_strings(j, "Env", &strings, exec->envc);
+        cay_json_key(j, "WorkingDir");
+        if (exec->cwd.len > 0)
+                cay_json_string(j, exec->cwd.ptr, exec->cwd.len);
+        else
+                cay_json_text(j, "/workspace");
+        put_bool(j, "AttachStdin", has_in);
+        put_bool(j, "OpenStdin", has_in);
+        put_bool(j, "StdinOnce", has_in);
+        put_bool(j, "AttachStdout", true);
+        put_bool(j, "AttachStderr", true);
+        put_bool(j, "Tty", false);
 }
 
 int docker_order_put_json(const struct docker_order *order, const struct docker_options *o,
@@ -350,10 +458,12 @@ int docker_order_put_json(const struct docker_order *order, const struct docker_
         cay_json_init(j, out);
         cay_json_begin_object(j);
         put_text(j, "Image", order->image ? order->image : order->built);
-        put_list(j, "Entrypoint", (const char *const[]){ "/.cay/init", "docker", NULL });
+        if (order->exec)
+                put_command(j, order->exec);
+        else
+                put_init(j);
         put_list(j, "Cmd", (const char *const[]){ NULL });
         put_text(j, "User", user);
-        put_text(j, "WorkingDir", "/");
         put_text(j, "Hostname", "sandbox");
         put_text(j, "StopSignal", "SIGKILL");
         put_bool(j, "NetworkDisabled", order->plan.network == DOCKER_NETWORK_NONE);
@@ -362,7 +472,8 @@ int docker_order_put_json(const struct docker_order *order, const struct docker_
         cay_json_begin_object(j);
         put_list(j, "Test", (const char *const[]){ "NONE", NULL });
         cay_json_end_object(j);
-        if (order->plan.flags & DOCKER_PLAN_READ_ONLY) { /* the one place where an archive can go in, then */
+        if (order->plan.flags & DOCKER_PLAN_READ_ONLY &&
+            !order->exec) { /* the one place where an archive can go in, then */
                 cay_json_key(j, "Volumes");
                 cay_json_begin_object(j);
                 cay_json_key(j, "/.cay");

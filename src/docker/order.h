@@ -3,17 +3,24 @@
  * From a front's plan to what Docker is asked for. This is where a front that was taken over is held: whatever a plan says, what
  * comes out has no network or one of its own, no capability, no new privileges, user 1001, our labels, an image of the list, at most one
  * folder, below a root of the list, and volumes of its owner's. Pure but for the look at that folder.
+ *
+ * With DOCKER_PLAN_NO_INIT the container runs one command, in the same walls. There is nobody in it who could compare the folder that
+ * Docker mounted with the one that was looked at here, so such a workspace has to lie where nobody but the machine's
+ * administrator and whoever started us can put another in its place.
  */
 #pragma once
 
 #include "base/buf.h"
+#include "box/message.h"
 #include "docker/options.h"
 #include "wire/docker_message.h"
 
 #define DOCKER_USER 1001u
 #define DOCKER_PIDS_SPARE                                                                                    \
         8u /* init, the link's helper, keepers of execs, and what Docker needs to start the helper */
+#define DOCKER_PIDS_START 16u /* without init: what Docker needs to start a command at all */
 #define DOCKER_NAME_PREFIX "cay-"
+#define DOCKER_INIT_LABEL "cay.init" /* "none": nobody can speak to it but who started it */
 
 struct docker_facts {      /* of the Docker daemon */
         unsigned can_hold; /* enum docker_limit */
@@ -28,9 +35,10 @@ struct docker_order { /* a plan that was looked at */
         const char *image;           /* borrowed from the options; NULL: the one that was built, see below */
         char built[DOCKER_IMAGE_ID]; /* its id, once it was found; "": none */
         unsigned skipped;            /* enum docker_limit */
-        char bind[4096 + DOCKER_BELOW]; /* the folder for /workspace; "": none */
-        uint64_t bind_dev, bind_ino;    /* that folder itself */
-        bool any_port;                  /* those that were wished for could not be had, nor any near them */
+        char bind[4096 + DOCKER_BELOW];  /* the folder for /workspace; "": none */
+        uint64_t bind_dev, bind_ino;     /* that folder itself */
+        bool any_port;                   /* those that were wished for could not be had, nor any near them */
+        const struct cay_box_exec *exec; /* borrowed: the command of a box without init; NULL: cay-init */
 };
 
 /* A plan of strings that end, in range, within the options; err says what is not. */

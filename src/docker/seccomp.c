@@ -6,16 +6,18 @@
 #include <stddef.h>
 
 #include "base/json_out.h"
+#include "docker/seccomp_args.h"
 
 struct row {
         const char *name;
-        int error; /* 0: it passes */
+        int error;  /* 0: it passes */
+        bool looks; /* at arguments */
 };
 
-/* Only the names are of use here: what a row tests is the inner filter's business. */
+/* Only the names are of use here: what a row tests is the inner filter's business, or seccomp_args.c's. */
 static const struct row rows[] = {
 #define CAY_SC_ALLOW(call) { #call, 0 },
-#define CAY_SC_ARGS(call, otherwise, why, ...) { #call, 0 },
+#define CAY_SC_ARGS(call, otherwise, why, ...) { #call, 0, true },
 #define CAY_SC_ERRNO(call, error, why) { #call, error },
 #define CAY_SC_DENY(call) { #call, EPERM },
 #define CAY_SC_NUMBER(call, nr)
@@ -73,31 +75,31 @@ static void end_rule(struct cay_json *j, int error)
         cay_json_end_object(j);
 }
 
-static void put_allowed(struct cay_json *j)
+static void put_allowed(struct cay_json *j, bool has_init)
 {
         begin_rule(j);
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
-                if (rows[i].error == 0 && !is_needed(rows[i].name))
+                if (rows[i].error == 0 && (has_init ? !is_needed(rows[i].name) : !rows[i].looks))
                         cay_json_text(j, rows[i].name);
-        for (const char *const *n = init_needs; *n; n++)
+        for (const char *const *n = init_needs; has_init && *n; n++)
                 cay_json_text(j, *n);
         end_rule(j, 0);
 }
 
-static void put_refused(struct cay_json *j)
+static void put_refused(struct cay_json *j, bool has_init)
 {
         static const int errors[] = { ENOSYS, ENODATA }; /* EPERM is what every other call is answered with */
 
         for (unsigned e = 0; e < CAY_COUNT(errors); e++) {
                 begin_rule(j);
                 for (unsigned i = 0; i < CAY_COUNT(rows); i++)
-                        if (rows[i].error == errors[e] && !is_needed(rows[i].name))
+                        if (rows[i].error == errors[e] && !(has_init && is_needed(rows[i].name)))
                                 cay_json_text(j, rows[i].name);
                 end_rule(j, errors[e]);
         }
 }
 
-int docker_seccomp_put(struct cay_buf *out)
+int docker_seccomp_put(struct cay_buf *out, bool has_init)
 {
         struct cay_json json, *j = &json;
         int r = cay_buf_puts(out, "seccomp=");
@@ -111,9 +113,11 @@ int docker_seccomp_put(struct cay_buf *out)
                 j,
                 "syscalls"); /* no list of architectures: Docker's own one alone, so no 32-bit or x32 calls */
         cay_json_begin_array(j);
-        put_allowed(j);
-        put_refused(j);
+        put_allowed(j, has_init);
+        put_refused(j, has_init);
+        if (!has_init)
+                r = docker_seccomp_put_args(j);
         cay_json_end_array(j);
         cay_json_end_object(j);
-        return cay_json_end(j);
+        return r < 0 ? r : cay_json_end(j);
 }

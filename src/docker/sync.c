@@ -14,11 +14,12 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "docker/broker.h"
+#include "docker/once.h"
 #include "json/json_in.h"
 
 enum { VERSION, INFO, LIST, NETWORKS, EVENTS };
 
-enum { PAUSE_MS = 500, ASK_MS = 10000, EVENTS_MS = 10000, LINE_MAX_BYTES = 256 * 1024 };
+enum { FIRST_MS = 2000, PAUSE_MS = 500, ASK_MS = 10000, EVENTS_MS = 10000, LINE_MAX_BYTES = 256 * 1024 };
 
 static void ask(struct docker_broker *b);
 
@@ -189,9 +190,13 @@ static void read_container(struct docker_broker *b, const struct cay_json_value 
         if (!box)
                 return;
         box->seen = true;
-        if (docker_task_is_busy(b, id))
+        if (docker_task_is_busy(b, id) || (box->once && box->once->state != DOCKER_ONCE_LOST))
                 return; /* whoever is at it knows better */
         cay_str_copy(box->container, sizeof(box->container), container);
+        if (strcmp(text(labels, DOCKER_INIT_LABEL), "none") == 0) {
+                docker_task_begin_drop(b, box); /* nobody can speak to it any more */
+                return;
+        }
         read_ports(box, cay_json_value_find(one, "Ports"));
         box->kept = strcmp(text(labels, "cay.keep"), "yes") == 0;
         if (strcmp(state, "running") == 0 || strcmp(state, "paused") == 0) {
@@ -214,7 +219,7 @@ static void read_list(struct docker_broker *b, const struct cay_json_value *root
         b->sync.listed = true;
         for (struct docker_box *box = b->boxes; box; box = next) {
                 next = box->next;
-                if (box->seen || docker_task_is_busy(b, box->id))
+                if (box->seen || box->once || docker_task_is_busy(b, box->id))
                         continue;
                 if (box->live)
                         docker_broker_gone(b, box);
@@ -270,7 +275,7 @@ static void on_event_line(struct docker_broker *b, const char *bytes, size_t len
         if (strcmp(action, "oom") == 0)
                 box->oom_kills++;
         if ((strcmp(action, "die") == 0 || strcmp(action, "destroy") == 0) && box->live && !box->making &&
-            !box->ending)
+            !box->ending && !box->once)
                 docker_broker_gone(b, box);
 }
 
@@ -416,9 +421,23 @@ static void ask(struct docker_broker *b)
         docker_call_begin(&b->sync.call, &b->api, &req);
 }
 
+/* It listens and says nothing: a daemon's start does not wait for that. The question stands, and its answer is news. */
+static void on_first(struct cay_timer *t)
+{
+        struct docker_broker *b = cay_container_of(t, struct docker_broker, sync.first);
+
+        if (b->sync.settled)
+                return;
+        b->sync.away = true;
+        cay_fail(&b->sync.why, CAY_UNAVAILABLE, "Docker (%s) has not answered yet", b->options.host_text);
+        settle(b);
+}
+
 void docker_sync_start(struct docker_broker *b)
 {
         cay_buf_init(&b->sync.line, LINE_MAX_BYTES);
+        if (b->options.keep)
+                cay_timer_set(b->loop, &b->sync.first, FIRST_MS, on_first);
         b->sync.step = VERSION;
         ask(b);
 }
@@ -428,5 +447,6 @@ void docker_sync_stop(struct docker_broker *b)
         docker_call_abort(&b->sync.call);
         docker_call_abort(&b->sync.events);
         cay_timer_clear(&b->sync.pause);
+        cay_timer_clear(&b->sync.first);
         cay_buf_done(&b->sync.line);
 }

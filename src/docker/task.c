@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
+#include "docker/once.h"
 
 const char *docker_task_id(const struct docker_task *t)
 {
@@ -77,6 +78,8 @@ void docker_task_finish(struct docker_task *t)
         cay_str_copy(t->answer.text, sizeof(t->answer.text), t->why.msg);
         if (t->req.seq != 0 && t->front_serial == b->front_serial)
                 docker_broker_answer(b, &t->answer);
+        if (t->req.type == DOCKER_TASK_RUN && t->box && t->box->once)
+                docker_once_started(t->box->once, &t->why);
         let_go(t);
         wake(b, id);
         docker_broker_idle(b);
@@ -84,6 +87,11 @@ void docker_task_finish(struct docker_task *t)
 
 void docker_task_forget_box(struct docker_task *t)
 {
+        if (t->req.type == DOCKER_TASK_RUN) { /* the box stays, for another command */
+                t->box->network[0] = '\0';
+                t->box->live = true;
+                return;
+        }
         if (t->box)
                 docker_box_remove(t->broker, cay_take(t->box));
 }
@@ -91,7 +99,8 @@ void docker_task_forget_box(struct docker_task *t)
 /* A half-made container goes; a kept one that did not start again stays as it was. */
 void docker_task_give_up(struct docker_task *t)
 {
-        bool is_new = t->req.type == DOCKER_box_make && t->box && !(t->order.plan.flags & DOCKER_PLAN_GO_ON);
+        bool makes = t->req.type == DOCKER_box_make || t->req.type == DOCKER_TASK_RUN;
+        bool is_new = makes && t->box && !(t->order.plan.flags & DOCKER_PLAN_GO_ON);
 
         if (t->req.type == DOCKER_box_make && t->box && !is_new && t->box->live) {
                 docker_task_ask(t, DOCKER_STEP_STOP);
@@ -145,6 +154,36 @@ static int begin_make(struct docker_task *t, enum docker_step *ret)
         return 0;
 }
 
+static int begin_run(struct docker_task *t, enum docker_step *ret)
+{
+        t->box = docker_box_find(t->broker, t->req.box.id);
+        if (!t->box || !t->box->once)
+                return -1;
+        t->order = t->box->once->order;
+        *ret = docker_task_before_create(t);
+        return 0;
+}
+
+/* One without init may have no container yet, or none that runs. */
+static int begin_once(struct docker_task *t)
+{
+        struct docker_once *o = t->box->once;
+        int r;
+
+        if (t->req.type == DOCKER_box_link) {
+                r = o->state == DOCKER_ONCE_LOST ? -ENOENT : docker_once_link_take(o, cay_take_fd(t->fd));
+                if (r < 0)
+                        cay_fail_sys(&t->why, r == -ENOENT ? CAY_NOT_FOUND : CAY_INTERNAL, r,
+                                     "join the box link");
+                return -1;
+        }
+        if (t->req.type != DOCKER_box_stat && o->state != DOCKER_ONCE_RUNNING)
+                return cay_fail(
+                        &t->why, CAY_CONFLICT,
+                        "this sandbox has no init (init: none): it can be frozen while its command runs");
+        return t->box->container[0] == '\0' ? -1 : 0; /* nothing to be measured */
+}
+
 static int begin_other(struct docker_task *t, enum docker_step *ret)
 {
         bool ends = t->req.type == DOCKER_box_drop || t->req.type == DOCKER_box_stop;
@@ -154,6 +193,8 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
         t->box = docker_box_find(t->broker, t->req.box.id);
         if (!t->box)
                 return ends ? -1 : cay_fail(&t->why, CAY_NOT_FOUND, "no box '%.63s'", t->req.box.id);
+        if (t->box->once && !ends && begin_once(t) < 0)
+                return -1;
         switch (t->req.type) {
         case DOCKER_box_link:
                 *ret = DOCKER_STEP_EXEC;
@@ -170,7 +211,13 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
         case DOCKER_box_drop:
                 /* Docker's figures come once a second, so nobody waits for a last look: init has told each command's. */
                 t->box->ending = true;
+                if (t->box->once)
+                        docker_once_stop(t->box->once);
                 t->answer.box.stats.oom_kills = t->box->oom_kills;
+                if (t->box->container[0] == '\0' && t->box->network[0] == '\0') { /* no command came */
+                        docker_task_forget_box(t);
+                        return -1;
+                }
                 *ret = t->box->container[0] == '\0'                     ? DOCKER_STEP_UNNET
                        : t->req.type == DOCKER_box_stop && t->box->kept ? DOCKER_STEP_STOP
                                                                         : DOCKER_STEP_REMOVE;
@@ -191,7 +238,9 @@ static void run(struct docker_task *t)
                 r = cay_fail(&t->why, CAY_UNAVAILABLE, "Docker has not answered yet: %s",
                              t->broker->sync.why.msg);
         else
-                r = t->req.type == DOCKER_box_make ? begin_make(t, &first) : begin_other(t, &first);
+                r = t->req.type == DOCKER_box_make   ? begin_make(t, &first)
+                    : t->req.type == DOCKER_TASK_RUN ? begin_run(t, &first)
+                                                     : begin_other(t, &first);
         if (r == 0)
                 docker_task_ask(t, first);
         else

@@ -24,6 +24,7 @@ enum docker_step {
         DOCKER_STEP_INSPECT,
         DOCKER_STEP_EXEC,
         DOCKER_STEP_ATTACH,
+        DOCKER_STEP_JOIN, /* the streams of a container without init, before its start */
         DOCKER_STEP_STATS,
         DOCKER_STEP_UNPAUSE,
         DOCKER_STEP_STOP,
@@ -33,6 +34,8 @@ enum docker_step {
         DOCKER_STEP_UNDO,
         DOCKER_STEP_UNNET
 };
+
+#define DOCKER_TASK_RUN 200u /* type of a request of our own: the command of a box without init (once.h) */
 
 struct docker_task {
         struct docker_task *next;
@@ -69,6 +72,7 @@ const struct cay_json_value *docker_task_parse(struct docker_task *t,
 
 /* task_make.c: answers on the way to a box that can be spoken to */
 const char *docker_task_image(const struct docker_order *order);
+enum docker_step docker_task_before_create(const struct docker_task *t); /* what there has to be next */
 void docker_task_on_find(struct docker_task *t);
 void docker_task_on_image(struct docker_task *t);
 void docker_task_on_volume(struct docker_task *t);
@@ -78,6 +82,7 @@ void docker_task_on_start(struct docker_task *t);
 void docker_task_on_again(struct docker_task *t);
 void docker_task_on_inspect(struct docker_task *t);
 void docker_task_on_exec(struct docker_task *t);
+void docker_task_on_no_stream(struct docker_task *t);
 void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, struct cay_buf *rest);
 
 /* task_end.c: answers about one that is there, and on the way to its end */

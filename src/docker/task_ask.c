@@ -9,6 +9,8 @@
 enum {
         ARCHIVE_MAX = 16 * 1024 * 1024,
         JSON_MAX = 64 * 1024,
+        COMMAND_MAX = 4 * 1024 *
+                      1024, /* words of a command, each byte of which may be six in JSON, and the filter */
         STOP_MS = 60000,
 };
 
@@ -64,8 +66,11 @@ static void on_answer(struct docker_call *c)
         case DOCKER_STEP_EXEC:
                 docker_task_on_exec(t);
                 return;
-        case DOCKER_STEP_ATTACH: /* an answer in place of a stream */
-                docker_task_fail(t, "join the container's init");
+        case DOCKER_STEP_JOIN:
+                docker_task_fail(t, "join the container's streams");
+                return;
+        case DOCKER_STEP_ATTACH:
+                docker_task_on_no_stream(t);
                 return;
         case DOCKER_STEP_STATS:
                 docker_task_on_stats(t);
@@ -108,7 +113,9 @@ static int put_body(struct docker_task *t)
 {
         const struct docker_broker *b = t->broker;
 
-        cay_buf_init(&t->body, t->step == DOCKER_STEP_ARCHIVE ? ARCHIVE_MAX : JSON_MAX);
+        cay_buf_init(&t->body, t->step == DOCKER_STEP_ARCHIVE ? ARCHIVE_MAX
+                               : t->order.exec                ? COMMAND_MAX
+                                                              : JSON_MAX);
         switch (t->step) {
         case DOCKER_STEP_VOLUME:
                 return docker_volume_put_create(&t->order.plan, t->volume, &b->options, &t->body);
@@ -135,6 +142,7 @@ static void put_path(const struct docker_task *t, char *path, size_t size)
                 [DOCKER_STEP_AGAIN] = "/containers/%s?force=1&v=1",
                 [DOCKER_STEP_INSPECT] = "/containers/%s/json",
                 [DOCKER_STEP_EXEC] = "/containers/%s/exec",
+                [DOCKER_STEP_JOIN] = "/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1",
                 [DOCKER_STEP_STATS] = "/containers/%s/stats?stream=false&one-shot=true",
                 [DOCKER_STEP_UNPAUSE] = "/containers/%s/unpause",
                 [DOCKER_STEP_STOP] = "/containers/%s/stop?t=0",
@@ -211,11 +219,11 @@ void docker_task_ask(struct docker_task *t, enum docker_step step)
         req.method = method_of(step);
         /* Started, stopped, frozen or removed twice is the same as once; a container or an exec made twice is not. */
         req.repeatable = step != DOCKER_STEP_NETWORK && step != DOCKER_STEP_CREATE &&
-                         step != DOCKER_STEP_EXEC && step != DOCKER_STEP_ATTACH;
+                         step != DOCKER_STEP_EXEC && step != DOCKER_STEP_ATTACH && step != DOCKER_STEP_JOIN;
         req.body = t->body.len > 0 ? cay_buf_data(&t->body) : NULL;
         req.body_len = t->body.len;
         req.type = step == DOCKER_STEP_ARCHIVE ? "application/x-tar" : NULL;
-        req.upgrade = step == DOCKER_STEP_ATTACH;
+        req.upgrade = step == DOCKER_STEP_ATTACH || step == DOCKER_STEP_JOIN;
         req.wait_ms = step == DOCKER_STEP_STOP || step == DOCKER_STEP_REMOVE || step == DOCKER_STEP_UNDO ||
                                       step == DOCKER_STEP_START || step == DOCKER_STEP_CREATE ||
                                       step == DOCKER_STEP_AGAIN

@@ -16,6 +16,16 @@ static uint64_t number(const struct cay_json_value *object, const char *name)
                                                                                           : 0;
 }
 
+/* One row per network; its loopback is not among them. */
+static bool add_network(void *ctx, const char *name, const struct cay_json_value *network)
+{
+        struct docker_stats *s = ctx;
+
+        s->rx_bytes += number(network, "rx_bytes");
+        s->tx_bytes += number(network, "tx_bytes");
+        return true;
+}
+
 static void read_stats(struct docker_task *t)
 {
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
@@ -34,6 +44,7 @@ static void read_stats(struct docker_task *t)
                                  "total_usage") /
                           1000,
         };
+        cay_json_value_each(cay_json_value_find(root, "networks"), add_network, s);
 }
 
 void docker_task_on_stats(struct docker_task *t)

@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "docker/extras.h"
+#include "docker/once.h"
 #include "docker/task.h"
 
 /* An id of Docker's goes into paths: it has to look like one. */
@@ -59,14 +60,41 @@ const char *docker_task_image(const struct docker_order *order)
 }
 
 /* What there has to be before the container, one after the other. */
-static void go_on(struct docker_task *t)
+enum docker_step docker_task_before_create(const struct docker_task *t)
 {
         if (t->volume < t->order.plan.volume_count)
-                docker_task_ask(t, DOCKER_STEP_VOLUME);
-        else if (t->order.plan.network == DOCKER_NETWORK_BRIDGE && t->box->network[0] == '\0')
-                docker_task_ask(t, DOCKER_STEP_NETWORK);
-        else
-                docker_task_ask(t, DOCKER_STEP_CREATE);
+                return DOCKER_STEP_VOLUME;
+        if (t->order.plan.network == DOCKER_NETWORK_BRIDGE && t->box->network[0] == '\0')
+                return DOCKER_STEP_NETWORK;
+        return DOCKER_STEP_CREATE;
+}
+
+static void go_on(struct docker_task *t)
+{
+        docker_task_ask(t, docker_task_before_create(t));
+}
+
+static void tell_made(struct docker_task *t)
+{
+        t->answer.box.skipped = t->order.skipped;
+        t->answer.box.kept = t->box->kept;
+        t->answer.box.port_count = t->box->port_count;
+        memcpy(t->answer.box.ports, t->box->ports, sizeof(t->answer.box.ports));
+        docker_task_finish(t);
+}
+
+/* Without an init the container is made when its command is known. */
+static void open_once(struct docker_task *t)
+{
+        int r = docker_once_open_take(t->broker, t->box, &t->order, cay_take_fd(t->fd));
+
+        if (r < 0) {
+                cay_fail_sys(&t->why, CAY_INTERNAL, r, "join the box link");
+                docker_task_give_up(t);
+                return;
+        }
+        t->box->live = true;
+        tell_made(t);
 }
 
 void docker_task_on_image(struct docker_task *t)
@@ -93,7 +121,10 @@ void docker_task_on_image(struct docker_task *t)
                 docker_task_give_up(t);
                 return;
         }
-        go_on(t);
+        if (t->order.plan.flags & DOCKER_PLAN_NO_INIT)
+                open_once(t);
+        else
+                go_on(t);
 }
 
 void docker_task_on_volume(struct docker_task *t)
@@ -137,7 +168,7 @@ void docker_task_on_create(struct docker_task *t)
         } else if (!take_id(t, t->box->container)) {
                 docker_task_give_up(t);
         } else {
-                docker_task_ask(t, DOCKER_STEP_ARCHIVE);
+                docker_task_ask(t, t->order.exec ? DOCKER_STEP_JOIN : DOCKER_STEP_ARCHIVE);
         }
 }
 
@@ -181,11 +212,27 @@ void docker_task_on_start(struct docker_task *t)
                 return;
         }
         if (t->call.status != 204 && t->call.status != 304) {
+                if (t->order.exec)
+                        docker_once_explain(t->box->once, &t->call, &t->why);
                 docker_task_fail(t, "start the container");
                 return;
         }
         t->box->live = true;
+        if (t->order.exec) {
+                docker_task_finish(t);
+                return;
+        }
         docker_task_ask(t, t->order.plan.port_count > 0 ? DOCKER_STEP_INSPECT : DOCKER_STEP_EXEC);
+}
+
+static void give_up_ended(struct docker_task *t)
+{
+        cay_fail(&t->why, CAY_UNAVAILABLE, "the container does not run%s%s",
+                 t->req.type == DOCKER_box_make ? ": its cay-init ended at once" : " now",
+                 t->order.bind_ino ? " (it does where the workspace was replaced by another folder "
+                                     "while it was mounted)"
+                                   : "");
+        docker_task_give_up(t);
 }
 
 void docker_task_on_exec(struct docker_task *t)
@@ -196,12 +243,7 @@ void docker_task_on_exec(struct docker_task *t)
                         docker_broker_gone(t->broker, t->box);
                 docker_task_give_up(t);
         } else if (t->call.status == 409) {
-                cay_fail(&t->why, CAY_UNAVAILABLE, "the container does not run%s%s",
-                         t->req.type == DOCKER_box_make ? ": its cay-init ended at once" : " now",
-                         t->order.bind_ino ? " (it does where the workspace was replaced by another folder "
-                                             "while it was mounted)"
-                                           : "");
-                docker_task_give_up(t);
+                give_up_ended(t);
         } else if (t->call.status != 201) {
                 docker_task_fail(t, "reach the container's init");
         } else if (!take_id(t, t->exec)) {
@@ -211,19 +253,31 @@ void docker_task_on_exec(struct docker_task *t)
         }
 }
 
+/* An answer in place of a stream: it may have ended since the exec was made, which Docker then calls a failure of its own. */
+void docker_task_on_no_stream(struct docker_task *t)
+{
+        if (t->call.status == 409 ||
+            (t->call.status == 500 && strstr(cay_buf_data(&t->call.body), "is not running")))
+                give_up_ended(t);
+        else
+                docker_task_fail(t, "join the container's init");
+}
+
 void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, struct cay_buf *rest)
 {
         struct docker_task *t = cay_container_of(c, struct docker_task, call);
-        int r = docker_relay_open_take(&t->broker->relays, t->broker->loop, cay_take_fd(t->fd), duplex, rest);
+        int r;
 
+        if (t->step == DOCKER_STEP_JOIN) {
+                docker_once_join_take(t->box->once, duplex, rest);
+                docker_task_ask(t, DOCKER_STEP_START);
+                return;
+        }
+        r = docker_relay_open_take(&t->broker->relays, t->broker->loop, cay_take_fd(t->fd), duplex, rest);
         if (r < 0) {
                 cay_fail_sys(&t->why, CAY_INTERNAL, r, "join the box link");
                 docker_task_give_up(t);
                 return;
         }
-        t->answer.box.skipped = t->order.skipped;
-        t->answer.box.kept = t->box->kept;
-        t->answer.box.port_count = t->box->port_count;
-        memcpy(t->answer.box.ports, t->box->ports, sizeof(t->answer.box.ports));
-        docker_task_finish(t);
+        tell_made(t);
 }

@@ -69,6 +69,19 @@ int cay_op_template_engine(const struct cay_template *t, const char *engine, con
         return 0;
 }
 
+int cay_op_template_init(const struct cay_template *t, const char *init, const char **ret,
+                         struct cay_error *err)
+{
+        *ret = init ? init : t ? t->init : "cay";
+        if (strcmp(*ret, "cay") != 0 && strcmp(*ret, "none") != 0)
+                return cay_fail(err, CAY_INVALID, "init: '%.40s' is neither cay nor none", *ret);
+        if (t && strcmp(t->init, "none") == 0 && strcmp(*ret, "none") != 0)
+                return cay_fail(err, CAY_DENIED,
+                                "init: nothing is copied into sandboxes of the template '%s' (init: none)",
+                                t->name);
+        return 0;
+}
+
 int cay_op_template_network(const struct cay_template *t, const char *network, const char **ret,
                             struct cay_error *err)
 {

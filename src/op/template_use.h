@@ -37,6 +37,9 @@ int cay_op_template_engine(const struct cay_template *t, const char *engine, con
 /* A sandbox at rest is to be started again: may one more of its template be alive? CAY_LIMIT. What is not there is for others to say. */
 int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, const char *id,
                       struct cay_error *err);
+/* init: the request's, NULL when it says none. *ret is what holds: "cay" or "none". */
+int cay_op_template_init(const struct cay_template *t, const char *init, const char **ret,
+                         struct cay_error *err);
 /* network: the request's, NULL when it says none. *ret is what holds. */
 int cay_op_template_network(const struct cay_template *t, const char *network, const char **ret,
                             struct cay_error *err);

@@ -8,11 +8,13 @@
 #include "base/path.h"
 
 static const char *const networks[] = { "none", "bridge", NULL };
-static const char *const engines[] = { "auto", "native", "docker", "remote", "process", NULL };
+static const char *const inits[] = { "cay", "none", NULL };
+static const char *const engines[] = { "auto", "native", "docker", "process", NULL };
 
 const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT] = {
         [CAY_REGISTRY_NETWORKS] = networks,
         [CAY_REGISTRY_ENGINES] = engines,
+        [CAY_REGISTRY_INITS] = inits,
 };
 
 #define AT(member) offsetof(struct cay_registry_row, member)
@@ -69,10 +71,14 @@ const struct cay_field cay_registry_template_fields[] = {
           .parse = cay_registry_parse_image },
         { "host", CAY_FIELD_BOOL, AT(host), 0, "its root is this machine's own /usr, read-only" },
         { "engine", CAY_FIELD_PARSED, AT(t.engine), 0,
-          "auto, native, docker, remote or process (default: docker for dockerfile and image, native for "
+          "auto, native, docker or process (default: docker for dockerfile and image, native for "
           "rootfs, else "
           "auto: the daemon's default)",
           WORD(ENGINES) },
+        { "init", CAY_FIELD_PARSED, AT(t.init), 0,
+          "cay (the default), or none: nothing is copied into the container, and it runs one command "
+          "(docker)",
+          WORD(INITS) },
         { "triggers", CAY_FIELD_TEXTS, AT(t.triggers), 0, "words of a task that mean this one", .max = 64,
           .item_max = 200 },
         { "security", CAY_FIELD_OBJECT, 0, 0, "what it may do", .fields = security_fields },

@@ -35,7 +35,12 @@ int cay_registry_parse_image(const struct cay_field *f, const char *where, const
 int cay_registry_parse_limit(const struct cay_field *f, const char *where, const char *text, void *at,
                              struct cay_error *err); /* f->nr: enum cay_limit */
 
-enum cay_registry_list { CAY_REGISTRY_NETWORKS, CAY_REGISTRY_ENGINES, CAY_REGISTRY_LIST_COUNT };
+enum cay_registry_list {
+        CAY_REGISTRY_NETWORKS,
+        CAY_REGISTRY_ENGINES,
+        CAY_REGISTRY_INITS,
+        CAY_REGISTRY_LIST_COUNT
+};
 extern const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT]; /* each NULL-terminated */
 
 /* The name of `table` that a mistyped one is nearest to; NULL: none is near. */

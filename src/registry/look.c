@@ -71,7 +71,7 @@ static bool is_made_by(const struct cay_template *t, const struct cay_registry_p
 
         if (strcmp(t->engine, "auto") != 0)
                 return strcmp(t->engine, engine) == 0;
-        if (strcmp(t->network, "none") != 0)
+        if (strcmp(t->network, "none") != 0 || strcmp(t->init, "none") == 0)
                 return place->bridge_engine && strcmp(place->bridge_engine, engine) == 0;
         if (place->default_engine)
                 return strcmp(place->default_engine, engine) == 0;
@@ -136,6 +136,18 @@ static bool lacks_network(struct cay_template *t, const struct cay_registry_plac
         return true;
 }
 
+static bool lacks_init(struct cay_template *t, const struct cay_registry_place *place)
+{
+        const char *can = place->bridge_engine;
+
+        if (strcmp(t->init, "none") != 0 ||
+            (can && (strcmp(t->engine, "auto") == 0 || strcmp(t->engine, can) == 0)))
+                return false;
+        snprintf(t->why, sizeof(t->why), "it has no init (init: none), which takes the engine 'docker'; %s%s",
+                 can ? "it is for " : "this daemon has only ", can ? t->engine : place->engines);
+        return true;
+}
+
 /* SYSTEM.md is help, not a part that anything hangs on: what is wrong with it is a warning. */
 static void read_system(struct cay_registry *r, struct cay_template *t, unsigned nr, int folder_fd,
                         struct cay_notes *notes)
@@ -179,7 +191,7 @@ void cay_registry_look(struct cay_registry *r, const struct cay_registry_place *
         for (unsigned i = 0; i < r->set.count; i++) {
                 struct cay_template *t = &r->rows[i];
 
-                t->available = !lacks_engine(t, place) && !lacks_network(t, place) &&
+                t->available = !lacks_engine(t, place) && !lacks_network(t, place) && !lacks_init(t, place) &&
                                (is_imaged(t, place) || !lacks_program(t, place)) && !lacks_root(t, place);
                 read_system(r, t, i, place->folder_fd, notes);
         }

@@ -143,6 +143,7 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
                                                .description = "",
                                                .root_text = "",
                                                .network = "none",
+                                               .init = "cay",
                                                .build_network = "none",
                                                .system_path = "",
                                                .limits = cay_limits_default_run(),

@@ -10,7 +10,7 @@
 
 #include "base/id.h"
 
-#define DOCKER_WIRE_VERSION 1u
+#define DOCKER_WIRE_VERSION 2u
 #define DOCKER_WIRE_MAGIC 0x63617964u
 #define DOCKER_FRONT_FD 3 /* where cay-docker finds its end */
 #define DOCKER_KEEPER_FD                                                                                     \
@@ -51,7 +51,9 @@ enum docker_plan_flags {
         DOCKER_PLAN_WORKSPACE_RW = 16,
         DOCKER_PLAN_BUILT =
                 32, /* of the image that was built from the template's Dockerfile; `image` is "" */
-        DOCKER_PLAN_ALL = 63,
+        DOCKER_PLAN_NO_INIT =
+                64, /* nothing goes into the container: it runs one command, which cay-docker stands in for */
+        DOCKER_PLAN_ALL = 127,
 };
 
 enum docker_build_flags {
@@ -137,6 +139,7 @@ struct docker_request {
 
 struct docker_stats {
         uint64_t memory_bytes, memory_peak_bytes, oom_kills, pids, cpu_us;
+        uint64_t rx_bytes, tx_bytes; /* of its network, all but loopback */
 };
 
 struct docker_answer {
@@ -164,7 +167,8 @@ struct docker_answer {
                         uint32_t kept;
                 } list;
                 struct {
-                        uint32_t away; /* Docker does not answer: `text` says why */
+                        uint32_t away;     /* Docker does not answer: `text` says why */
+                        uint32_t can_hold; /* else: enum docker_limit */
                 } daemon;
                 struct {                        /* image_build, image_drop; image_list: the row `from` */
                         char name[DOCKER_WORD]; /* of the template; "": there are no more */

@@ -85,6 +85,8 @@ static void on_unasked(struct engine_link *l, const struct engine_link_answer *a
 
         if (a->type == DOCKER_daemon) {
                 e->away = whole(a)->daemon.away;
+                if (!e->away)
+                        e->can_hold = whole(a)->daemon.can_hold; /* of the one that is there now */
                 cay_fail(&e->away_why, CAY_UNAVAILABLE, "%s", a->text);
         } else if (a->type == DOCKER_box_gone) {
                 snprintf(id, sizeof(id), "%.*s", CAY_NAME_MAX, whole(a)->box.id);
@@ -109,7 +111,7 @@ static struct cay_engine_docker *make(const struct cay_engine_env *env, struct c
                 return NULL;
         }
         e->engine.ops = &cay_engine_docker_ops;
-        e->engine.caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE;
+        e->engine.caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE | CAY_ENGINE_CAN_ONCE;
         e->loop = env->loop;
         e->link = (struct engine_link){ .kind = &broker, .on_unasked = on_unasked, .on_lost = on_lost };
         e->hello.on_answer = on_hello;
@@ -207,7 +209,9 @@ static void take_stats(struct cay_engine_box *box, const struct docker_stats *s)
                                                 .memory_peak_bytes = s->memory_peak_bytes,
                                                 .oom_kills = s->oom_kills,
                                                 .pids = s->pids,
-                                                .cpu_us = s->cpu_us };
+                                                .cpu_us = s->cpu_us,
+                                                .rx_bytes = s->rx_bytes,
+                                                .tx_bytes = s->tx_bytes };
 }
 
 static void take_ports(struct cay_engine_box *box, const struct docker_answer *a)
@@ -339,7 +343,7 @@ static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct c
         p->disk_bytes = l->disk_bytes;
         p->inodes = l->inodes;
         p->flags = (spec->read_only ? DOCKER_PLAN_READ_ONLY : 0) | (spec->keep ? DOCKER_PLAN_KEEP : 0) |
-                   (spec->go_on ? DOCKER_PLAN_GO_ON : 0);
+                   (spec->go_on ? DOCKER_PLAN_GO_ON : 0) | (spec->no_init ? DOCKER_PLAN_NO_INIT : 0);
         if (spec->workspace_root > 0) {
                 p->flags |= DOCKER_PLAN_WORKSPACE | (spec->workspace_rw ? DOCKER_PLAN_WORKSPACE_RW : 0);
                 p->workspace_root = spec->workspace_root - 1;
@@ -432,6 +436,10 @@ static int docker_list_kept(struct cay_engine *engine, void (*each)(void *ctx, c
 {
         const struct engine_boxes *b = &self(engine)->boxes;
 
+        if (self(engine)->away) { /* it may have some that nobody knows of */
+                *err = self(engine)->away_why;
+                return -1;
+        }
         for (unsigned i = 0; i < b->rows; i++)
                 if (b->known[i].id[0] && b->known[i].kept)
                         each(ctx, b->known[i].id);

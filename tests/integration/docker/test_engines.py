@@ -2,6 +2,7 @@
 """A daemon with two engines, native and a real Docker of its own (docker/run): who makes what, and what becomes of each when the other,
 its helper, the front or the daemon goes."""
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serve"))
+import ws_client  # noqa: E402
 from daemon import CAY, Daemon, wait_for  # noqa: E402
 from registry_file import Registry  # noqa: E402
 
@@ -80,7 +82,7 @@ def status(d, box):
 
 
 def engines(d):
-    return {e["name"]: e for e in d.must(200, "GET", "/api/engines")["engines"]}
+    return {e["name"]: e for e in d.must(200, "GET", "/api/engines", unix=True, token=False)["engines"]}  # root: reasons in full
 
 
 @contextlib.contextmanager
@@ -216,6 +218,22 @@ class Two(unittest.TestCase):
         self.assertEqual(len(volumes), 1)
         docker("volume", "rm", *volumes)
 
+    def test_ports_that_the_daemon_answers(self):
+        """18765 is the sandbox's MCP, at a port of the host where Cay itself listens: Docker hears nothing of it."""
+        d = self.d
+        made = d.must(201, "POST", "/api/sandboxes", {"template": "online", "ports": [18765, 80]})
+        box, mcp = made["sandbox_id"], made["ports"][0]["host"]
+        self.assertTrue(mcp and made["ports"][1]["host"], made)
+        bound = json.loads(docker("inspect", "-f", "{{json .HostConfig.PortBindings}}", *containers()))
+        self.assertEqual(list(bound), ["80/tcp"])
+        with ws_client.WebSocket(mcp, "/", d.token) as w:
+            for id_, method, params in ((1, "initialize", {"protocolVersion": "2024-11-05", "capabilities": {}}),
+                                        (2, "tools/call", {"name": "run_command", "arguments": {"command": "echo in Docker"}})):
+                w.send(json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}))
+                while (m := w.read_json()).get("id") != id_:
+                    pass
+        self.assertEqual((m["result"]["structuredContent"]["stdout"], m["result"]["structuredContent"]["sandbox_id"]), ("in Docker\n", box))
+
     def test_networks_that_may_not_be(self):
         d = self.d
         made = d.must(201, "POST", "/api/sandboxes", {"network_mode": "bridge"}, token=d.make_token("--scope", "admin"))
@@ -338,7 +356,7 @@ class Alone(unittest.TestCase):
         self.assertIn("docker: none is named", got.stderr)
 
     def test_settings_that_cannot_be(self):
-        for engine, words in (("process", "no isolation"), ("podman", "choose auto, native or docker")):
+        for engine, words in (("podman", "choose auto, native, docker or process"),):
             got = subprocess.run([CAY, "serve", "--data", FOLDER + "/none", "--engine", engine], capture_output=True,
                                  text=True, check=False, timeout=60)
             self.assertNotEqual(got.returncode, 0)

@@ -66,6 +66,22 @@ static void checks(void **state)
         refused(&s, "memory: '1 byte' is too small");
 }
 
+/* What docker alone has, the others refuse with the same words. */
+static void plain_engines(void **state)
+{
+        struct cay_spec s = good();
+        struct cay_error err = { 0 };
+
+        assert_int_equal(cay_spec_check_plain(&s, "native", &err), 0);
+        s.no_init = true;
+        assert_int_equal(cay_spec_check(&s, &err), 0);
+        assert_int_equal(cay_spec_check_plain(&s, "native", &err), -1);
+        assert_int_equal(err.code, CAY_UNSUPPORTED);
+        assert_non_null(strstr(err.msg, "init: the native engine"));
+        s.keep = true;
+        refused(&s, "keeps nothing");
+}
+
 static void templates(void **state)
 {
         enum cay_template_kind kind;
@@ -183,8 +199,8 @@ static void volumes(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(checks), cmocka_unit_test(templates), cmocka_unit_test(workspaces),
-                cmocka_unit_test(ports),  cmocka_unit_test(volumes),
+                cmocka_unit_test(checks),     cmocka_unit_test(plain_engines), cmocka_unit_test(templates),
+                cmocka_unit_test(workspaces), cmocka_unit_test(ports),         cmocka_unit_test(volumes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,7 +237,7 @@ static void the_filter(void **state)
         struct cay_buf text;
 
         cay_buf_init(&text, 65536);
-        assert_int_equal(docker_seccomp_put(&text), 0);
+        assert_int_equal(docker_seccomp_put(&text, true), 0);
         assert_memory_equal(cay_buf_data(&text), "seccomp=", 8);
         cay_buf_drop(&text, 8);
         assert_int_equal(cay_json_in_parse(cay_buf_data(&text), text.len, NULL, &doc, &err), 0);

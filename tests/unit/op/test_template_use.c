@@ -14,11 +14,12 @@ static struct cay_field_pair template_env[] = { { "A", "1" }, { "B", "2" } };
 static const struct cay_template rows[] = {
         { .name = "near",
           .network = "none",
+          .init = "cay",
           .available = true,
           .env = { template_env, 2 },
           .limits = { .memory_bytes = 256u << 20, .pids = 50, .wall_ms = 60000 } },
-        { .name = "far", .network = "bridge", .available = true },
-        { .name = "gone", .network = "none", .why = "it is gone" },
+        { .name = "far", .network = "bridge", .init = "cay", .available = true },
+        { .name = "gone", .network = "none", .init = "cay", .why = "it is gone" },
 };
 static const struct cay_template_set set = { .rows = rows, .count = CAY_COUNT(rows) };
 static struct cay_templates templates = { .set = &set };
@@ -65,6 +66,28 @@ static void networks_get_tighter_only(void **state)
         assert_int_equal(network(NULL, "bridge", "bridge"), 0); /* whether it is there is asked elsewhere */
 }
 
+static int init(const char *own, const char *asked, const char *expected)
+{
+        const struct cay_template t = { .name = "t", .init = own ? own : "" };
+        struct cay_error err = { 0 };
+        const char *got = NULL;
+
+        if (cay_op_template_init(own ? &t : NULL, asked, &got, &err) < 0)
+                return (int)err.code;
+        assert_string_equal(got, expected);
+        return 0;
+}
+
+static void an_init_can_be_left_out_not_put_in(void **state)
+{
+        assert_int_equal(init(NULL, NULL, "cay"), 0);
+        assert_int_equal(init(NULL, "none", "none"), 0);
+        assert_int_equal(init("cay", "none", "none"), 0);
+        assert_int_equal(init("none", NULL, "none"), 0);
+        assert_int_equal(init("none", "cay", NULL), CAY_DENIED);
+        assert_int_equal(init("cay", "tini", NULL), CAY_INVALID);
+}
+
 static void limits_of_the_request_come_first(void **state)
 {
         struct cay_limits l = { .memory_bytes = 1u << 30 };
@@ -105,6 +128,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(finding),
                 cmocka_unit_test(networks_get_tighter_only),
+                cmocka_unit_test(an_init_can_be_left_out_not_put_in),
                 cmocka_unit_test(limits_of_the_request_come_first),
                 cmocka_unit_test(variables_of_the_request_win),
         };

@@ -81,7 +81,7 @@ static const struct cay_template *look(const char *keys)
         place.folder_fd = folder_fd;
         place.usr_fd = usr;
         if (!place.engines)
-                place.engines = "native remote";
+                place.engines = "native process";
         cay_registry_free(cay_take(registry));
         notes = (struct cay_notes){ 0 };
         if (cay_registry_parse("f", text, (size_t)n, &notes, &registry) < 0)
@@ -119,6 +119,9 @@ static void networks_are_an_engines(void **state)
         assert_true(look("host: true, engine: docker, security: {network_mode: bridge}")->available);
         lacks("host: true, engine: native, security: {network_mode: bridge}",
               "it needs the network 'bridge', which the engine 'docker' has, not 'native'");
+        assert_true(look("host: true, init: none")->available);
+        lacks("host: true, engine: native, init: none",
+              "it has no init (init: none), which takes the engine 'docker'; it is for native");
         /* What docker makes of it has an image's programs, not this machine's. */
         assert_true(
                 look("host: true, requires: [/usr/bin/none], security: {network_mode: bridge}")->available);
@@ -128,7 +131,7 @@ static void networks_are_an_engines(void **state)
 
 static void what_is_not_says_why(void **state)
 {
-        lacks("dockerfile: d/Dockerfile", "it needs the engine 'docker'; this daemon has native remote");
+        lacks("dockerfile: d/Dockerfile", "it needs the engine 'docker'; this daemon has native process");
         lacks("image: x, engine: native",
               "the engine 'native' cannot make a root from image; give it a rootfs");
         lacks("host: true, security: {network_mode: bridge}",

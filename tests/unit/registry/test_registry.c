@@ -156,7 +156,7 @@ static void all_keys(void **state)
                         "    command: [\"echo\", hi]\n"
                         "  b-2:\n"
                         "    image: python:3.11-slim\n"
-                        "    engine: remote\n"
+                        "    engine: process\n"
                         "    security: {network_mode: bridge, read_only: true, needs_confirm: true}\n"
                         "    resources: {memory: 1g, swap: 64m, cpus: 2, pids: 7, disk: 2g, inodes: 99,\n"
                         "                files: 64, output: 1m, wall_time: 5m, cpu_time: 30,\n"
@@ -180,7 +180,7 @@ static void all_keys(void **state)
         assert_false(a->auto_cleanup);
         assert_int_equal(a->idle_ms, 0);
         assert_int_equal(b->root, CAY_TEMPLATE_ROOT_IMAGE);
-        assert_string_equal(b->engine, "remote");
+        assert_string_equal(b->engine, "process");
         assert_string_equal(b->network, "bridge");
         assert_true(b->read_only && b->needs_confirm && b->auto_cleanup);
         assert_int_equal(b->limits.memory_bytes, 1 << 30);
@@ -284,7 +284,14 @@ static void values(void **state)
                 "f:1:55: containers.x.security.network_mode: 'host' is not known; write one of none, bridge");
         REFUSES("containers: {x: {host: true, engine: runc}}",
                 "f:1:38: containers.x.engine: 'runc' is not known; write one of auto, native, docker, "
-                "remote, process");
+                "process");
+        REFUSES("containers: {x: {host: true, engine: remote}}",
+                "f:1:38: containers.x.engine: 'remote' is not known; write one of auto, native, docker, "
+                "process");
+        REFUSES("containers: {x: {host: true, engine: Dokcer}}",
+                "f:1:38: containers.x.engine: 'Dokcer' is none of auto, native, docker, process; did you "
+                "mean "
+                "docker?");
         REFUSES("containers: {x: {host: true, resources: {memory: 1x}}}",
                 "f:1:50: containers.x.resources.memory: '1x' is not a size (like 256m, 1.5g or 1048576)");
         REFUSES("containers: {x: {host: true, resources: {memory: -5}}}",

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A box without init: the program itself speaks the box link, with a front that may have been taken over, and a Docker that is a child of this
+ * test. What that Docker prints for a command, and how it ends, its words say: "out", "err", "code".
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "box/message.h"
+#include "sys/unix_socket.h"
+#include "wire/docker_message.h"
+
+#if defined(__x86_64__)
+#define CAY_TEST_ARCH "amd64"
+#else
+#define CAY_TEST_ARCH "arm64"
+#endif
+#define WAIT_MS 50000
+
+static struct {
+        char folder[40], socket[64], log[64];
+        pid_t docker, broker;
+        int link;
+        uint32_t seq;
+        int box; /* our end of the box link */
+} t;
+
+/* The Docker */
+
+static const struct {
+        const char *request, *answer;
+} answers[] = {
+        { "GET /version",
+          "200 OK\r\nA: "
+          "b\r\n\r\n{\"ApiVersion\":\"1.41\",\"MinAPIVersion\":\"1.12\",\"Arch\":\"" CAY_TEST_ARCH "\"}" },
+        { "GET /v1.41/info",
+          "200 OK\r\nA: b\r\n\r\n{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,\"SwapLimit\":true,"
+          "\"PidsLimit\":true,\"OSType\":\"linux\",\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
+        /* one that an earlier program left: nobody can speak to it */
+        { "GET /v1.41/containers/json",
+          "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"eeee\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"left\","
+          "\"cay.instance\":\"unit\",\"cay.keep\":\"no\",\"cay.init\":\"none\"}}]" },
+        { "GET /v1.41/networks", "200 OK\r\nA: b\r\n\r\n[]" },
+        { "GET /v1.41/images/img/json", "200 OK\r\nA: b\r\n\r\n{\"Architecture\":\"" CAY_TEST_ARCH "\"}" },
+        { "POST /v1.41/containers/create", "201 Created\r\nA: b\r\n\r\n{\"Id\":\"cccc\"}" },
+        { "POST /v1.41/containers/cccc/kill", "204 No Content\r\n\r\n" },
+        { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
+};
+
+static struct { /* of the one container */
+        int streams, waiter;
+        char words[4096];
+} c = { -1, -1, "" };
+
+static void put_frame(int kind, const char *text)
+{
+        uint8_t header[8] = { (uint8_t)kind, 0, 0, 0, 0, 0, 0, (uint8_t)strlen(text) };
+
+        assert_int_equal(write(c.streams, header, 8), 8);
+        assert_int_equal(write(c.streams, text, strlen(text)), strlen(text));
+}
+
+static void end_container(void)
+{
+        if (c.waiter >= 0) {
+                dprintf(c.waiter, "{\"StatusCode\":0}");
+                close(c.waiter);
+        }
+        if (c.streams >= 0)
+                close(c.streams);
+        c.streams = c.waiter = -1;
+}
+
+/* True: fd is kept. */
+static bool answer_container(const char *bytes, int fd)
+{
+        if (strstr(bytes, "/cccc/attach?")) {
+                c.streams = fd;
+                dprintf(fd, "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
+                return true;
+        }
+        if (strstr(bytes, "/cccc/start ")) {
+                if (strstr(c.words, "\"absent\"")) {
+                        dprintf(fd, "HTTP/1.1 400 Bad\r\nA: b\r\n\r\n{\"message\":\"exec: \\\"absent\\\": "
+                                    "executable file not found in $PATH\"}");
+                        close(fd);
+                        return true;
+                }
+                dprintf(fd, "HTTP/1.1 204 No Content\r\n\r\n");
+                close(fd);
+                if (strstr(c.words, "\"broken\""))
+                        assert_int_equal(write(c.streams, "no frame at all", 15), 15);
+                else if (!strstr(c.words, "\"endless\"")) {
+                        put_frame(1, "to out\n");
+                        put_frame(2, "to err\n");
+                        put_frame(1, "more\n");
+                }
+                return true;
+        }
+        if (strstr(bytes, "/cccc/wait ")) {
+                c.waiter = fd;
+                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                if (!strstr(c.words, "\"endless\"") && !strstr(c.words, "\"broken\""))
+                        end_container();
+                return true;
+        }
+        if (strncmp(bytes, "GET ", 4) == 0 && strstr(bytes, "/cccc/json ")) {
+                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n{\"State\":{\"ExitCode\":%d,\"OOMKilled\":%s}}",
+                        strstr(c.words, "\"oom\"")       ? 137
+                        : strstr(c.words, "\"endless\"") ? 137
+                                                         : 3,
+                        strstr(c.words, "\"oom\"") ? "true" : "false");
+                close(fd);
+                return true;
+        }
+        return false;
+}
+
+static void answer(int fd, int log)
+{
+        static char bytes[1 << 20];
+        size_t len = 0;
+        const char *end = NULL, *length, *words;
+        ssize_t n;
+
+        while (!end && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0) {
+                bytes[len += (size_t)n] = '\0';
+                end = strstr(bytes, "\r\n\r\n");
+        }
+        if (!end)
+                return;
+        length = strcasestr(bytes, "content-length: ");
+        for (size_t want = (size_t)(end + 4 - bytes) +
+                           (length && length < end ? (size_t)strtoul(length + 16, NULL, 10) : 0);
+             len < want && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0;)
+                bytes[len += (size_t)n] = '\0';
+        if (!strncmp(bytes, "GET /v1.41/events", 17)) { /* nothing happens: it stays open */
+                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                return;
+        }
+        words = strstr(bytes, "\"Entrypoint\":");
+        if (words)
+                snprintf(c.words, sizeof(c.words), "%.*s", (int)(strchr(words, ']') - words), words);
+        if (strncmp(bytes, "GET ", 4) != 0) /* all but the filter, which is long */
+                dprintf(log, "%.3000s\n", bytes);
+        if (answer_container(bytes, fd))
+                return;
+        if (strstr(bytes, "kill?signal=9 ") || strncmp(bytes, "DELETE /v1.41/containers/cccc", 29) == 0)
+                end_container();
+        for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+                if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
+                        dprintf(fd, "HTTP/1.1 %s", answers[i].answer);
+                        close(fd);
+                        return;
+                }
+        }
+        dprintf(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+        close(fd);
+}
+
+static void start_docker(void)
+{
+        struct sockaddr_un name = { .sun_family = AF_UNIX };
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), log;
+
+        memcpy(name.sun_path, t.socket, sizeof(t.socket));
+        assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
+        assert_int_equal(listen(listener, 64), 0);
+        t.docker = fork();
+        if (t.docker == 0) {
+                log = open(t.log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+                for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
+                        answer(fd, log);
+                _exit(0);
+        }
+        close(listener);
+}
+
+/* The program */
+
+static void start_broker(void)
+{
+        char path[512], host[80];
+        int socks[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
+        snprintf(host, sizeof(host), "unix://%s", t.socket);
+        t.broker = fork();
+        if (t.broker == 0) {
+                dup2(open("/dev/null", O_WRONLY), 2);
+                dup2(socks[1], 3);
+                execl(path, path, "--host", host, "--image", "img", "--instance", "unit", NULL);
+                _exit(127);
+        }
+        close(socks[1]);
+        t.link = socks[0];
+}
+
+static const char *log_text(void)
+{
+        static char text[262144];
+        int fd = open(t.log, O_RDONLY);
+        ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+
+        if (fd >= 0)
+                close(fd);
+        text[n > 0 ? n : 0] = '\0';
+        return text;
+}
+
+static uint32_t ask(struct docker_request *req, int fd)
+{
+        struct pollfd p = { .fd = t.link, .events = POLLIN };
+        struct docker_answer a;
+
+        req->magic = DOCKER_WIRE_MAGIC;
+        req->size = sizeof(*req);
+        req->seq = ++t.seq;
+        assert_int_equal(sys_send_fds(t.link, req, sizeof(*req), &fd, fd >= 0 ? 1 : 0, MSG_NOSIGNAL),
+                         sizeof(*req));
+        do {
+                assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+                assert_int_equal(recv(t.link, &a, sizeof(a), 0), sizeof(a));
+        } while (a.seq != t.seq);
+        return a.code;
+}
+
+/* A fresh stream to the box. */
+static uint32_t join(uint32_t type)
+{
+        struct docker_request req = { .type = type };
+        int ends[2];
+        uint32_t code;
+
+        if (t.box >= 0)
+                close(t.box);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        if (type == DOCKER_box_make) {
+                snprintf(req.plan.id, sizeof(req.plan.id), "one");
+                req.plan.flags = DOCKER_PLAN_NO_INIT;
+                req.plan.memory_bytes = 64 << 20;
+                memset(req.plan.secret, 7, sizeof(req.plan.secret));
+        } else {
+                snprintf(req.box.id, sizeof(req.box.id), "one");
+        }
+        code = ask(&req, ends[1]);
+        close(ends[1]);
+        t.box = ends[0];
+        return code;
+}
+
+static int set_up(void **state)
+{
+        struct docker_request hello = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
+
+        snprintf(t.folder, sizeof(t.folder), "/tmp/docker-once-XXXXXX");
+        assert_non_null(mkdtemp(t.folder));
+        snprintf(t.socket, sizeof(t.socket), "%s/sock", t.folder);
+        snprintf(t.log, sizeof(t.log), "%s/log", t.folder);
+        t.seq = 0;
+        t.box = -1;
+        start_docker();
+        start_broker();
+        assert_int_equal(ask(&hello, -1), CAY_OK);
+        return (int)join(DOCKER_box_make);
+}
+
+static int tear_down(void **state)
+{
+        close(t.box);
+        close(t.link);
+        kill(t.docker, SIGKILL);
+        waitpid(t.docker, NULL, 0);
+        kill(t.broker, SIGKILL);
+        waitpid(t.broker, NULL, 0);
+        unlink(t.socket);
+        unlink(t.log);
+        return rmdir(t.folder);
+}
+
+/* Frames */
+
+static void say(unsigned type, uint32_t channel, unsigned stream, uint64_t seq, const void *payload,
+                size_t len)
+{
+        const struct cay_frame f = { .len = (uint32_t)len,
+                                     .channel = channel,
+                                     .seq = seq,
+                                     .type = (uint16_t)type,
+                                     .stream = (uint16_t)stream };
+        uint8_t bytes[CAY_FRAME_HEADER + 4096];
+
+        cay_frame_encode(&f, bytes);
+        if (len > 0)
+                memcpy(bytes + CAY_FRAME_HEADER, payload, len);
+        assert_int_equal(send(t.box, bytes, CAY_FRAME_HEADER + len, MSG_NOSIGNAL), CAY_FRAME_HEADER + len);
+}
+
+static void say_hello(int byte)
+{
+        struct cay_box_hello hello = { .version = CAY_BOX_VERSION };
+        uint8_t payload[64];
+
+        memset(hello.secret, byte, sizeof(hello.secret));
+        say(CAY_FRAME_HELLO, 0, 0, 0, payload,
+            (size_t)cay_box_hello_encode(&hello, payload, sizeof(payload)));
+}
+
+static void say_open(uint32_t channel, const char *word, unsigned flags)
+{
+        const char *const argv[] = { word, NULL }, *const env[] = { NULL };
+        struct cay_box_open open = {
+                .kind = CAY_BOX_EXEC,
+                .window = CAY_BOX_WINDOW_MIN,
+                .exec = { .flags = flags, .uid = CAY_BOX_ID_DEFAULT, .gid = CAY_BOX_ID_DEFAULT }
+        };
+        uint8_t payload[1024];
+
+        say(CAY_FRAME_OPEN, channel, 0, 0, payload,
+            (size_t)cay_box_open_encode(&open, argv, env, payload, sizeof(payload)));
+}
+
+static bool read_all(void *to, size_t len)
+{
+        struct pollfd p = { .fd = t.box, .events = POLLIN };
+        ssize_t n;
+
+        for (size_t at = 0; at < len; at += (size_t)n) {
+                assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+                n = read(t.box, (char *)to + at, len - at);
+                if (n <= 0)
+                        return false;
+        }
+        return true;
+}
+
+/* The next frame; false: the stream has ended. */
+static bool hear(struct cay_frame *f, uint8_t payload[CAY_FRAME_DATA_MAX])
+{
+        uint8_t header[CAY_FRAME_HEADER];
+
+        if (!read_all(header, sizeof(header)))
+                return false;
+        assert_int_equal(cay_frame_decode(header, CAY_SIDE_INIT, f), 0);
+        assert_true(f->len <= CAY_FRAME_DATA_MAX);
+        return read_all(payload, f->len);
+}
+
+static uint8_t payload[CAY_FRAME_DATA_MAX];
+
+static struct cay_box_end hear_end(uint32_t channel, char *out, char *err)
+{
+        struct cay_box_end end;
+        struct cay_frame f;
+
+        for (;;) {
+                assert_true(hear(&f, payload));
+                if (f.type == CAY_FRAME_DATA && f.channel == channel && out)
+                        strncat(f.stream == CAY_STREAM_OUT ? out : err, (const char *)payload, f.len);
+                if (f.type == CAY_FRAME_END && f.channel == channel)
+                        break;
+        }
+        assert_int_equal(cay_box_end_decode(payload, f.len, &end), 0);
+        return end;
+}
+
+static void assert_ended(void)
+{
+        struct cay_frame f;
+
+        while (hear(&f, payload))
+                ;
+}
+
+static void greet(void)
+{
+        struct cay_frame f;
+
+        say_hello(7);
+        assert_true(hear(&f, payload));
+        assert_int_equal(f.type, CAY_FRAME_WELCOME);
+}
+
+static void assert_refused(uint32_t channel, enum cay_code code, const char *word)
+{
+        struct cay_box_end end = hear_end(channel, NULL, NULL);
+
+        assert_int_equal(end.code, code);
+        assert_non_null(memmem(end.msg.ptr, end.msg.len, word, strlen(word)));
+}
+
+/* Tests */
+
+static void a_command(void **state)
+{
+        char out[64] = "", err[64] = "";
+        struct cay_box_end end;
+        struct docker_request drop = { .type = DOCKER_box_drop };
+
+        greet();
+        say_open(1, "/program", 0);
+        end = hear_end(1, out, err);
+        assert_string_equal(out, "to out\nmore\n");
+        assert_string_equal(err, "to err\n");
+        assert_int_equal(end.code, CAY_OK);
+        assert_int_equal(end.exec.exit_code, 3);
+        assert_int_equal(end.exec.out_bytes, 12);
+        assert_non_null(strstr(log_text(), "\"Entrypoint\":[\"/program\"]"));
+        assert_null(strstr(log_text(), "PUT "));
+        say_open(2, "/program", 0);
+        assert_refused(2, CAY_CONFLICT, "one command");
+        snprintf(drop.box.id, sizeof(drop.box.id), "one");
+        assert_int_equal(ask(&drop, -1), CAY_OK);
+        assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc?force=1&v=1 "));
+        assert_non_null(
+                strstr(log_text(), "DELETE /v1.41/containers/eeee?force=1&v=1 ")); /* the one that was left */
+}
+
+static void memory_is_the_cause(void **state)
+{
+        struct cay_box_end end;
+
+        greet();
+        say_open(1, "oom", 0);
+        end = hear_end(1, NULL, NULL);
+        assert_int_equal(end.exec.killed, CAY_KILLED_MEMORY);
+        assert_int_equal(end.exec.signal, SIGKILL);
+        assert_int_equal(end.exec.exit_code, -1);
+}
+
+static void killed_when_asked(void **state)
+{
+        uint8_t why[4];
+        struct cay_box_end end;
+        struct cay_frame f;
+
+        greet();
+        say_open(1, "endless", 0);
+        assert_true(hear(&f, payload));
+        assert_int_equal(f.type, CAY_FRAME_OPENED);
+        say_open(2, "/program", 0);
+        assert_refused(2, CAY_CONFLICT, "runs now");
+        say(CAY_FRAME_KILL, 1, 0, 0, why,
+            (size_t)cay_box_kill_encode(CAY_KILLED_WALL_TIME, why, sizeof(why)));
+        end = hear_end(1, NULL, NULL);
+        assert_int_equal(end.exec.killed, CAY_KILLED_WALL_TIME);
+        assert_non_null(strstr(log_text(), "POST /v1.41/containers/cccc/kill?signal=9 "));
+}
+
+/* The front is another one: it finds the command, and its end with all that was said before. */
+static void a_new_stream_goes_on(void **state)
+{
+        char out[64] = "", err[64] = "";
+        struct cay_box_resume have = { 0 };
+        struct cay_box_welcome welcome;
+        uint8_t bytes[32];
+        struct cay_frame f;
+
+        greet();
+        say_open(1, "/program", 0);
+        hear_end(1, NULL, NULL);
+        assert_int_equal(join(DOCKER_box_link), CAY_OK);
+        say_hello(7);
+        assert_true(hear(&f, payload));
+        assert_int_equal(cay_box_welcome_decode(payload, f.len, &welcome), 0);
+        assert_true(welcome.count == 1 && welcome.channels[0] == 1);
+        have.out_got = 7;
+        say(CAY_FRAME_RESUME, 1, 0, 0, bytes, (size_t)cay_box_resume_encode(&have, bytes, sizeof(bytes)));
+        assert_int_equal(hear_end(1, out, err).exec.exit_code, 3);
+        assert_string_equal(out, "more\n");
+        assert_string_equal(err, "to err\n");
+        say(CAY_FRAME_CLOSE, 1, 0, 0, NULL, 0);
+        assert_int_equal(join(DOCKER_box_link), CAY_OK);
+        say_hello(7);
+        assert_true(hear(&f, payload));
+        assert_int_equal(cay_box_welcome_decode(payload, f.len, &welcome), 0);
+        assert_int_equal(welcome.count, 0);
+}
+
+static void what_was_not_started_may_be_another(void **state)
+{
+        greet();
+        say_open(1, "absent", 0);
+        assert_refused(1, CAY_NOT_FOUND, "'absent' was not found");
+        assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc"));
+        say(CAY_FRAME_CLOSE, 1, 0, 0, NULL, 0);
+        say_open(2, "/program", 0);
+        assert_int_equal(hear_end(2, NULL, NULL).exec.exit_code, 3);
+}
+
+static void everything_else_is_refused(void **state)
+{
+        struct cay_box_open open = {
+                .kind = CAY_BOX_WRITE,
+                .window = CAY_BOX_WINDOW_MIN,
+                .file = { .uid = CAY_BOX_ID_DEFAULT, .gid = CAY_BOX_ID_DEFAULT, .path = { "/f", 2 } }
+        };
+        uint8_t bytes[256];
+        struct cay_frame f;
+
+        greet();
+        say(CAY_FRAME_OPEN, 1, 0, 0, bytes,
+            (size_t)cay_box_open_encode(&open, NULL, NULL, bytes, sizeof(bytes)));
+        say(CAY_FRAME_DATA, 1, CAY_STREAM_IN, 0, "bytes", 5); /* on its way when the refusal came */
+        say(CAY_FRAME_EOF, 1, CAY_STREAM_IN, 5, NULL, 0);
+        assert_refused(1, CAY_UNSUPPORTED, "files cannot be");
+        say(CAY_FRAME_CLOSE, 1, 0, 0, NULL, 0);
+        open = (struct cay_box_open){ .kind = CAY_BOX_CONNECT,
+                                      .window = CAY_BOX_WINDOW_MIN,
+                                      .connect.port = 80 };
+        say(CAY_FRAME_OPEN, 2, 0, 0, bytes,
+            (size_t)cay_box_open_encode(&open, NULL, NULL, bytes, sizeof(bytes)));
+        assert_refused(2, CAY_UNSUPPORTED, "ports");
+        say_open(3, "/program", CAY_BOX_TTY);
+        assert_refused(3, CAY_UNSUPPORTED, "terminal");
+        say_open(4, "\xff\xfe", 0);
+        assert_refused(4, CAY_INVALID, "UTF-8");
+        say(CAY_FRAME_PING, 0, 0, 0, "12345678", 8);
+        assert_true(hear(&f, payload));
+        assert_int_equal(f.type, CAY_FRAME_PONG);
+        assert_null(strstr(log_text(), "create"));
+}
+
+/* Breaches end the stream, never the box. */
+static void breaches(void **state)
+{
+        static const uint8_t noise[64] = { 255, 255, 255, 255, 1 };
+        struct cay_frame f;
+
+        say_open(1, "/program", 0); /* before HELLO */
+        assert_ended();
+        assert_int_equal(join(DOCKER_box_link), CAY_OK);
+        say_hello(8); /* another's secret */
+        assert_ended();
+        assert_int_equal(join(DOCKER_box_link), CAY_OK);
+        assert_int_equal(send(t.box, noise, sizeof(noise), MSG_NOSIGNAL), sizeof(noise));
+        assert_ended();
+        for (unsigned i = 0; i < 6; i++) {
+                assert_int_equal(join(DOCKER_box_link), CAY_OK);
+                greet();
+                switch (i) {
+                case 0:
+                        say_hello(7); /* twice */
+                        break;
+                case 1:
+                        say(CAY_FRAME_OPEN, 1, 0, 0, "nothing of this is a request", 28);
+                        break;
+                case 2:
+                        say(CAY_FRAME_DATA, 9, CAY_STREAM_IN, 0, "x", 1); /* of nobody */
+                        break;
+                case 3:
+                        say_open(1, "endless", CAY_BOX_STDIN);
+                        say(CAY_FRAME_DATA, 1, CAY_STREAM_IN, CAY_BOX_WINDOW_MIN - 1, "xx",
+                            2); /* a hole, beyond the window */
+                        break;
+                case 4: /* of the command that runs by now: nothing was sent that could be acknowledged */
+                        say_open(1, "endless", CAY_BOX_STDIN);
+                        say(CAY_FRAME_ACK, 1, CAY_STREAM_OUT, 1000, NULL, 0);
+                        break;
+                default:
+                        memset(payload, 0xff, 16);
+                        say(CAY_FRAME_RESUME, 1, 0, 0, payload, 16);
+                        break;
+                }
+                assert_ended();
+        }
+        assert_int_equal(join(DOCKER_box_link), CAY_OK);
+        say_hello(7);
+        assert_true(hear(&f, payload));
+        assert_int_equal(f.type, CAY_FRAME_WELCOME);
+        assert_null(strstr(log_text(), "\"Entrypoint\":[\"/program\"]"));
+}
+
+/* Docker's own stream makes no sense: the box is gone, and its container. */
+static void a_docker_that_lies(void **state)
+{
+        struct docker_request req = { .type = DOCKER_box_stat };
+
+        greet();
+        say_open(1, "broken", 0);
+        assert_ended();
+        snprintf(req.box.id, sizeof(req.box.id), "one");
+        assert_int_equal(ask(&req, -1), CAY_NOT_FOUND); /* behind the removal */
+        assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc"));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+                TEST(a_command),
+                TEST(memory_is_the_cause),
+                TEST(killed_when_asked),
+                TEST(a_new_stream_goes_on),
+                TEST(what_was_not_started_may_be_another),
+                TEST(everything_else_is_refused),
+                TEST(breaches),
+                TEST(a_docker_that_lies),
+        };
+
+        signal(SIGPIPE, SIG_IGN);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
