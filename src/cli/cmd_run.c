@@ -213,7 +213,7 @@ static int run(struct command *c, struct cay_error *err)
 
 static int print_json(struct command *c)
 {
-        const char *engine = c->args.engine != NULL ? c->args.engine : "native";
+        const char *asked = c->args.engine, *engine = asked && strcmp(asked, "auto") != 0 ? asked : "native";
         struct cay_buf json;
         int rc;
 

@@ -123,7 +123,8 @@ static const struct cay_flag table[] = {
         { "cwd", "DIR", "working directory inside (/workspace)", TEXT(cwd) },
         { "read-only", NULL, "nothing but /workspace, /tmp and /dev/shm can be written to", TRUE(read_only) },
         { "engine", "NAME",
-          "native, docker (an image of CAY_DOCKER_IMAGE), or process: no isolation at all (native)",
+          "native, auto (native, or what else there is), docker (an image of CAY_DOCKER_IMAGE), or process: "
+          "no isolation at all (native)",
           set_engine, offsetof(struct cay_run_args, engine) },
         { "id", "NAME", "name of the run (a fresh one)", TEXT(id) },
         { "tty", NULL, "give the command a terminal", TRUE(tty) },

@@ -52,11 +52,13 @@ enum {                             /* cay_engine_ops.lacks: what every isolating
                2, /* code can do whatever the caller can: only used when asked for by name */
        CAY_ENGINE_LACKS_COUNTS =
                4, /* `stats` has no count of kills and refused forks, and may take a second: init tells them at each end */
+       CAY_ENGINE_LACKS_FREEZER = 8, /* freeze and thaw are always refused */
 };
 
 enum {                            /* cay_engine.caps: what not every engine can, on this host */
        CAY_ENGINE_CAN_KEEP = 1,   /* `stop` is there: the writable layer stays over it */
        CAY_ENGINE_CAN_BRIDGE = 2, /* networks with a way out, published ports, volumes */
+       CAY_ENGINE_CAN_ONCE = 4, /* boxes with nothing of ours in them, for one command each (spec.no_init) */
 };
 
 struct cay_engine_ops {

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "engine/docker/docker.h"
 #include "engine/native/native.h"
+#include "engine/process/process_link.h"
 #include "serve/hand_over.h"
 
 /* How each is reached. */
@@ -20,12 +21,11 @@ static const struct kind {
 } kinds[] = {
         { "native", "reach the warden", cay_engine_native_open_link_take },
         { "docker", "reach cay-docker", cay_engine_docker_open_link_take },
+        { "process", "reach cay-process", cay_engine_process_open_link_take },
 };
 
-/* Known to requests, and never there (serve/engines.h says the same where it is a setting). */
-#define PROCESS_NOTE                                                                                         \
-        "it has no isolation, and a daemon runs strangers' code; `cay run --engine process` is for code "    \
-        "that you trust"
+#define FIRST_KINDS 2u /* that every keeper knows */
+#define PROCESS_NOTE "the daemon's keeper is of before there was one: start the daemon anew"
 
 static struct cay_front_engine *add(struct cay_front_engines *e, const char *name, bool runs,
                                     const char *note)
@@ -41,12 +41,16 @@ static struct cay_front_engine *add(struct cay_front_engines *e, const char *nam
 int cay_front_engines_read(struct cay_front_engines *e, const char *setting, char *const *words,
                            struct cay_error *err)
 {
+        bool has_words = words[0] != NULL;
+
         e->is_auto = strcmp(setting, "auto") == 0;
         for (unsigned i = 0; i < CAY_COUNT(kinds); i++) {
-                if (words[0] == NULL) { /* an older keeper */
-                        bool is_docker = strcmp(setting, "docker") == 0;
+                if (words[0] == NULL) { /* an older keeper, of before there was this one, or any words */
+                        bool by_setting =
+                                i < FIRST_KINDS && !has_words &&
+                                (strcmp(setting, "docker") == 0) == (strcmp(kinds[i].name, "docker") == 0);
 
-                        add(e, kinds[i].name, is_docker == (strcmp(kinds[i].name, "docker") == 0), "");
+                        add(e, kinds[i].name, by_setting, i < FIRST_KINDS ? "" : PROCESS_NOTE);
                         continue;
                 }
                 if (words[1] == NULL || words[2] == NULL || strcmp(words[0], kinds[i].name) != 0)
@@ -55,7 +59,6 @@ int cay_front_engines_read(struct cay_front_engines *e, const char *setting, cha
                 add(e, kinds[i].name, strcmp(words[1], CAY_HAND_RUNS) == 0, words[2]);
                 words += 3;
         }
-        add(e, "process", false, PROCESS_NOTE);
         return 0;
 }
 
@@ -82,30 +85,36 @@ static void note_name(struct cay_front_engines *e, const struct cay_front_engine
         cay_log_info("engine is there", "engine=%s", row->name);
 }
 
-/* All that run have to come, unless the setting leaves it to us and one has. */
+/* All that run have to come, unless the setting leaves it to us and one that isolates has: nothing falls back to what does not. */
 static int judge(struct cay_front_engines *e, const struct cay_error *first, struct cay_error *err)
 {
-        for (unsigned i = 0; i < e->count; i++)
-                if (e->rows[i].engine != NULL)
-                        note_name(e, &e->rows[i]);
-        if (first->code == CAY_OK || (e->is_auto && e->names[0] != '\0'))
+        bool isolates = false;
+
+        for (unsigned i = 0; i < e->count; i++) {
+                if (e->rows[i].engine == NULL)
+                        continue;
+                note_name(e, &e->rows[i]);
+                isolates |= !(e->rows[i].engine->ops->lacks & CAY_ENGINE_LACKS_ISOLATION);
+        }
+        if (first->code == CAY_OK || (e->is_auto && isolates))
                 return 0;
         *err = *first;
         return -1;
 }
 
-int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int docker_link,
+int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int first_link,
                            struct cay_error *err)
 {
-        const int links[CAY_COUNT(kinds)] = { CAY_HAND_WARDEN, docker_link };
         struct cay_error first = { 0 };
+        int next = first_link;
 
         if (!e->rows[0].runs)
                 close(CAY_HAND_WARDEN); /* which leads nowhere */
         for (unsigned i = 0; i < CAY_COUNT(kinds); i++) {
                 struct cay_error why = { 0 };
+                int link = i == 0 ? CAY_HAND_WARDEN : e->rows[i].runs ? next++ : -1;
 
-                if (open_one(&e->rows[i], &kinds[i], loop, links[i], &why) == 0)
+                if (open_one(&e->rows[i], &kinds[i], loop, link, &why) == 0)
                         continue;
                 cay_log_warn("engine not opened", "engine=%s error=%s", e->rows[i].name, why.msg);
                 if (first.code == CAY_OK)

@@ -2,7 +2,8 @@
 /*
  * The front's engines: those whose helpers the keeper runs, opened over the links that it handed over, in the order of preference; and
  * for each other one the reason why it is not there. Where the setting is `auto`, one that cannot be opened is only missing as long as
- * another can be; else the front does not start.
+ * another that isolates can be; else the front does not start. process is the last: what names no engine gets it only where it is all
+ * that the operator has switched on.
  */
 #pragma once
 
@@ -24,8 +25,8 @@ struct cay_front_engines {
 /* words: three for each engine (serve/hand_over.h), NULL-ended; borrowed. Nothing is opened. */
 int cay_front_engines_read(struct cay_front_engines *e, const char *setting, char *const *words,
                            struct cay_error *err);
-/* docker_link: the descriptor of its link, if it runs; links that are not needed are closed. */
-int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int docker_link,
+/* first_link: the first descriptor behind the listening sockets; links of engines that run follow each other from there. */
+int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int first_link,
                            struct cay_error *err);
 void cay_front_engines_close(struct cay_front_engines *e); /* safe on a zeroed struct */
 void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_service_env *env);

@@ -184,6 +184,22 @@ static void on_gone(void *ctx, const char *id)
                 cay_timer_set(run->loop, &run->gone_timer, GONE_GRACE_MS, on_gone_late);
 }
 
+static bool is_auto(const struct cay_run_options *o)
+{
+        return o->engine != NULL && strcmp(o->engine, "auto") == 0;
+}
+
+/* `auto` takes native where it holds. Elsewhere nothing takes its place by itself: the others are named, and what is missing. */
+static void say_what_else(const struct cay_run_options *o, struct cay_error *err)
+{
+        struct cay_error why = *err;
+
+        if (is_auto(o) && (why.code == CAY_UNSUPPORTED || why.code == CAY_UNAVAILABLE))
+                cay_fail(err, why.code,
+                         "auto: native does not hold: %.170s. By name: docker, process (no isolation)",
+                         why.msg);
+}
+
 static void on_created(struct cay_job *job)
 {
         struct cay_run *run = shell_done(job);
@@ -195,6 +211,7 @@ static void on_created(struct cay_job *job)
         if (job->err.code != CAY_OK) {
                 /* What the engine says comes before what was made of a link that led nowhere. */
                 run->failure = job->err;
+                say_what_else(&run->o, &run->failure);
                 be_over(run);
                 return;
         }
@@ -232,13 +249,14 @@ static int choose_engine(struct cay_run *run, struct cay_error *err)
         const struct cay_run_options *o = &run->o;
         char names[128];
 
-        run->ops = o->engine_ops != NULL ? o->engine_ops
-                   : o->engine != NULL   ? cay_engine_find(o->engine)
-                                         : cay_engine_at(0);
+        run->ops = o->engine_ops != NULL              ? o->engine_ops
+                   : o->engine != NULL && !is_auto(o) ? cay_engine_find(o->engine)
+                                                      : cay_engine_at(0);
         if (run->ops == NULL)
                 return cay_fail(err, CAY_INVALID, "no engine '%.40s'; there are: %s", o->engine,
                                 cay_engine_names(names, sizeof(names)));
-        if (o->engine == NULL && o->engine_ops == NULL && (run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION))
+        if ((o->engine == NULL || is_auto(o)) && o->engine_ops == NULL &&
+            (run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION))
                 return cay_fail(err, CAY_UNSUPPORTED, "there is no engine that isolates");
         if ((run->ops->lacks & CAY_ENGINE_LACKS_USERS) && run->user.uid != CAY_USER_DEFAULT)
                 return cay_fail(err, CAY_UNSUPPORTED, "the %s engine cannot run commands as another user",
@@ -282,8 +300,10 @@ static int open_engine(struct cay_run *run, struct cay_error *err)
                 .single = !run->o.trace, /* a trace is asked for after the box has gone */
         };
 
-        if (run->ops->open(&env, &run->engine, err) < 0)
+        if (run->ops->open(&env, &run->engine, err) < 0) {
+                say_what_else(&run->o, err);
                 return -1;
+        }
         if (run->ops->on_gone != NULL)
                 run->ops->on_gone(run->engine, on_gone, run);
         return 0;
@@ -451,10 +471,16 @@ int cay_run_once(const struct cay_run_options *options, struct cay_run_result *r
 
 bool cay_run_has_engine(const char *name)
 {
-        return cay_engine_find(name) != NULL;
+        return strcmp(name, "auto") == 0 || cay_engine_find(name) != NULL;
 }
 
 const char *cay_run_engine_names(char *buf, size_t size)
 {
-        return cay_engine_names(buf, size);
+        static const char first[] = "auto, ";
+
+        if (size <= sizeof(first))
+                return cay_engine_names(buf, size);
+        memcpy(buf, first, sizeof(first));
+        cay_engine_names(buf + strlen(first), size - strlen(first));
+        return buf;
 }

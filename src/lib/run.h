@@ -44,8 +44,9 @@ struct cay_run_result {
 };
 
 struct cay_run_options {
-        struct cay_spec spec;    /* spec.id "" = a fresh id; one_shot is set here */
-        const char *engine;      /* "native", "process"; NULL: the default */
+        struct cay_spec spec; /* spec.id "" = a fresh id; one_shot is set here */
+        const char
+                *engine; /* "native", "docker", "process", "auto": native where it holds; NULL: the default */
         const char *const *argv; /* NULL-terminated */
         const char *const *
                 env; /* K=V, NULL-terminated; added to PATH, HOME, USER, LANG (TERM with a tty), or in their place */

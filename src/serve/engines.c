@@ -18,7 +18,9 @@
 #define FALLS_MAX 3u
 #define STEADY_MS 60000
 
-static const char *const names[] = { [CAY_KEEP_NATIVE] = "native", [CAY_KEEP_DOCKER] = "docker" };
+static const char *const names[] = {
+        [CAY_KEEP_NATIVE] = "native", [CAY_KEEP_DOCKER] = "docker", [CAY_KEEP_PROCESS] = "process"
+};
 _Static_assert(CAY_COUNT(names) == CAY_KEEP_ENGINES, "a name for every engine");
 
 const char *cay_keep_engine_name(enum cay_keep_engine e)
@@ -68,7 +70,7 @@ static void look_at_docker(const struct cay_config *config, struct cay_keep_fact
 
 void cay_keep_look(const struct cay_config *config, struct cay_keep_facts *ret)
 {
-        *ret = (struct cay_keep_facts){ 0 };
+        *ret = (struct cay_keep_facts){ .process_on = config->process_engine };
         look_at_native(ret);
         look_at_docker(config, ret);
 }
@@ -84,7 +86,18 @@ static void say(struct cay_keep_row *row, bool runs, const char *why, const char
 static void decide_by_name(enum cay_keep_engine chosen, struct cay_keep_plan *ret)
 {
         for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++)
-                say(&ret->rows[i], i == chosen, "the setting engine is ", names[chosen]);
+                if (i == chosen || i != CAY_KEEP_PROCESS)
+                        say(&ret->rows[i], i == chosen, "the setting engine is ", names[chosen]);
+}
+
+/* Beside whatever else runs. */
+static void decide_process(const struct cay_keep_facts *f, struct cay_keep_plan *ret)
+{
+        say(&ret->rows[CAY_KEEP_PROCESS], f->process_on,
+            f->process_on ? "the setting process_engine is true, for those who name it"
+                          : "it has no isolation, so it is off: process_engine: true lets requests "
+                            "and templates name it",
+            "");
 }
 
 static int decide_auto(const struct cay_keep_facts *f, struct cay_keep_plan *ret, struct cay_error *err)
@@ -107,37 +120,48 @@ int cay_keep_decide(const char *setting, const struct cay_keep_facts *facts, str
                     struct cay_error *err)
 {
         *ret = (struct cay_keep_plan){ 0 };
+        decide_process(facts, ret);
         if (strcmp(setting, "auto") == 0)
                 return decide_auto(facts, ret, err);
-        if (strcmp(setting, "process") == 0)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "engine: process has no isolation, and a daemon runs strangers' code: "
-                                "`cay run --engine process` is for code that you trust; choose auto, native "
-                                "or docker here");
         for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++) {
                 if (strcmp(setting, names[i]) != 0)
                         continue;
                 decide_by_name((enum cay_keep_engine)i, ret);
                 return 0;
         }
-        return cay_fail(err, CAY_INVALID, "engine: there is no '%.40s'; choose auto, native or docker",
-                        setting);
+        return cay_fail(err, CAY_INVALID,
+                        "engine: there is no '%.40s'; choose auto, native, docker or process", setting);
+}
+
+static void tell_rows(const struct cay_keep_plan *plan)
+{
+        for (unsigned i = 0; i < CAY_KEEP_ENGINES && plan->rows[i].why[0]; i++)
+                cay_log_info(plan->rows[i].runs ? "engine runs" : "engine does not run", "engine=%s why=%s",
+                             names[i], plan->rows[i].why);
+}
+
+void cay_keep_plan_tell(const struct cay_config *config, const struct cay_keep_plan *plan)
+{
+        tell_rows(plan);
+        if (plan->rows[CAY_KEEP_DOCKER].runs)
+                cay_log_info("Docker's socket is held by cay-docker", "host=%s",
+                             config->docker_host[0] ? config->docker_host : USUAL_SOCKET);
+        if (plan->rows[CAY_KEEP_PROCESS].runs)
+                cay_log_warn("commands of the process engine are not isolated: they can do on this machine "
+                             "what their user can",
+                             "user=%s", geteuid() == 0 ? "an id of each sandbox's own" : "the daemon's own");
 }
 
 int cay_keep_plan_make(const struct cay_config *config, struct cay_keep_plan *ret, struct cay_error *err)
 {
-        struct cay_keep_facts facts = { 0 };
+        struct cay_keep_facts facts = { .process_on = config->process_engine };
         int r;
 
         if (strcmp(config->engine, "auto") == 0)
                 cay_keep_look(config, &facts);
         r = cay_keep_decide(config->engine, &facts, ret, err);
-        for (unsigned i = 0; i < CAY_KEEP_ENGINES && ret->rows[i].why[0]; i++)
-                cay_log_info(ret->rows[i].runs ? "engine runs" : "engine does not run", "engine=%s why=%s",
-                             names[i], ret->rows[i].why);
-        if (r == 0 && ret->rows[CAY_KEEP_DOCKER].runs)
-                cay_log_info("Docker's socket is held by cay-docker", "host=%s",
-                             config->docker_host[0] ? config->docker_host : USUAL_SOCKET);
+        if (r < 0)
+                tell_rows(ret); /* each reason, behind which stands the error */
         return r;
 }
 
@@ -147,9 +171,9 @@ bool cay_keep_fell(struct cay_keep_plan *p, enum cay_keep_engine e, uint64_t liv
         bool others = false;
 
         for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++)
-                others |= i != e && p->rows[i].runs;
+                others |= i != e && i != CAY_KEEP_PROCESS && p->rows[i].runs;
         row->falls = lived_ms < STEADY_MS ? row->falls + 1 : 1;
-        if (!p->is_auto || !others || (was_ready && row->falls < FALLS_MAX))
+        if (!(p->is_auto || e == CAY_KEEP_PROCESS) || !others || (was_ready && row->falls < FALLS_MAX))
                 return false;
         say(row, false, "its helper ended again and again; the daemon's log says how", "");
         cay_log_error("engine given up", "engine=%s ends=%u", names[e], row->falls);

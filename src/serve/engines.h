@@ -4,9 +4,10 @@
  *
  * Theory of operation. `native` and `docker` are what they say: that one, whatever it can. `auto` takes native where it holds (a look: a
  * namespace is made and used, in a child) and Docker where one is named or found, both where both are there; native is the first
- * choice. Nobody gets `process`: it has no isolation, and a front that may start no program could not run it. Deciding is pure, so
- * that it can be tested; looking is apart from it. A helper that keeps falling over is let go while the other engine
- * works: then it is as if it had not been there, with that as the reason.
+ * choice. `process` has no isolation: nothing falls back to it. It runs where the operator says so, as the one engine (`engine: process`) or
+ * beside the others, for requests and templates that name it (`process_engine: true`). Deciding is pure, so that it can be tested; looking
+ * is apart from it. A helper that keeps falling over is let go while an engine that isolates works: then it is as if it had not been
+ * there, with that as the reason.
  */
 #pragma once
 
@@ -18,11 +19,12 @@
 
 #define CAY_KEEP_WHY 224
 
-enum cay_keep_engine { CAY_KEEP_NATIVE, CAY_KEEP_DOCKER, CAY_KEEP_ENGINES };
+enum cay_keep_engine { CAY_KEEP_NATIVE, CAY_KEEP_DOCKER, CAY_KEEP_PROCESS, CAY_KEEP_ENGINES };
 
-struct cay_keep_facts {                  /* about this machine; looked at for `auto` alone */
-        char native_why[CAY_KEEP_WHY];   /* "": it holds */
-        char docker_why[CAY_KEEP_WHY];   /* "": there is one */
+struct cay_keep_facts {                /* about this machine; looked at for `auto` alone, but for the first */
+        bool process_on;               /* the operator allows it to those who name it */
+        char native_why[CAY_KEEP_WHY]; /* "": it holds */
+        char docker_why[CAY_KEEP_WHY]; /* "": there is one */
         char docker_where[CAY_KEEP_WHY]; /* who says so, for people */
 };
 
@@ -40,8 +42,10 @@ void cay_keep_look(const struct cay_config *config, struct cay_keep_facts *ret);
 /* CAY_INVALID: no such engine. CAY_UNSUPPORTED: none can be had, and why. */
 int cay_keep_decide(const char *setting, const struct cay_keep_facts *facts, struct cay_keep_plan *ret,
                     struct cay_error *err);
-/* Both, and the log is told. */
+/* Both; the log is told of what stands in the way. */
 int cay_keep_plan_make(const struct cay_config *config, struct cay_keep_plan *ret, struct cay_error *err);
+/* Into the log, once it is sure that this daemon is to run. */
+void cay_keep_plan_tell(const struct cay_config *config, const struct cay_keep_plan *plan);
 /*
  * Its helper ended after lived_ms. True: that was once too often (or there was no use in it from the start) and another engine is there,
  * so it runs no more.

@@ -5,19 +5,43 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "engine/process/own_id.h"
 #include "sys/syscalls.h"
 #include "sys/unix_socket.h"
 #include "wire/init_config.h"
 
-/* In the child: nothing of ours goes along but the control socket and, so that a broken init can say why, standard error. */
-static void become_init(const char *path, int control, int cwd)
+#define EXE_FD (CAY_INIT_CONTROL_FD + 1) /* where the program itself waits, until it is executed */
+
+/* Its own id, its own share of processes. In the child. */
+static int take_id(const struct cay_init_how *how)
+{
+        const struct rlimit processes = { how->pids + 1, how->pids + 1 }; /* init counts too */
+        int r = how->id != 0 ? cay_own_id_become(how->id) : 0;
+
+        if (r == 0 && how->id != 0 && how->pids > 0 && setrlimit(RLIMIT_NPROC, &processes) < 0)
+                r = -errno;
+        return r;
+}
+
+/* An id of its own may not be let through every folder on the way to the program: the descriptor is there already. */
+static void execute(const char *path)
 {
         char *argv[] = { (char *)"cay-init", NULL }, *envp[] = { NULL };
+
+        execve(path, argv, envp);
+        sys_execveat(EXE_FD, "", argv, envp, AT_EMPTY_PATH);
+}
+
+/* In the child: nothing of ours goes along but the control socket and, so that a broken init can say why, standard error. */
+static void become_init(const struct cay_init_how *how, int control)
+{
         int null = open("/dev/null", O_RDWR);
+        int exe = open(how->path, O_PATH);
         sigset_t none;
 
         sigemptyset(&none);
@@ -25,14 +49,15 @@ static void become_init(const char *path, int control, int cwd)
                 signal(signo, SIG_DFL);
         sigprocmask(SIG_SETMASK, &none, NULL);
         setsid();
-        if (fchdir(cwd) == 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0) {
-                if (control == CAY_INIT_CONTROL_FD)
-                        fcntl(control, F_SETFD, 0);
-                else
-                        dup2(control, CAY_INIT_CONTROL_FD);
-                sys_close_range(CAY_INIT_CONTROL_FD + 1, ~0u, 0);
-                execve(path, argv, envp);
-        }
+        if (fchdir(how->cwd) < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+                _exit(127);
+        exe = fcntl(exe, F_DUPFD, EXE_FD + 1); /* both out of the way of where they go */
+        control = fcntl(control, F_DUPFD, EXE_FD + 1);
+        if (dup2(control, CAY_INIT_CONTROL_FD) < 0 || dup3(exe, EXE_FD, O_CLOEXEC) < 0)
+                _exit(127);
+        sys_close_range(EXE_FD + 1, ~0u, 0);
+        if (take_id(how) == 0)
+                execute(how->path);
         _exit(127); /* its death is told by what watch_end gives */
 }
 
@@ -48,24 +73,23 @@ static int sockets(int type, int *ret_ours, int *ret_theirs, struct cay_error *e
 }
 
 /* Init's first message; it waits in the socket until there is an init. */
-static int configure(int control, const uint8_t secret[32], uint32_t test_off, int link,
-                     struct cay_error *err)
+static int configure(int control, const struct cay_init_how *how, struct cay_error *err)
 {
         long cpus = sysconf(_SC_NPROCESSORS_ONLN);
         struct cay_init_config config = {
                 .magic = CAY_INIT_MAGIC,
                 .size = sizeof(config),
                 .fds = 1u << CAY_INIT_FD_LINK,
-                .uid = geteuid(),
-                .gid = getegid(),
+                .uid = how->id != 0 ? how->id : geteuid(),
+                .gid = how->id != 0 ? how->id : getegid(),
                 .cpus = cpus > 0 ? (uint32_t)cpus : 1,
-                .test_off = test_off,
+                .test_off = how->test_off,
                 .boot_wall_s = cay_clock_wall_ms() / 1000,
         };
         ssize_t n;
 
-        memcpy(config.secret, secret, sizeof(config.secret));
-        n = sys_send_fds(control, &config, sizeof(config), &link, 1, MSG_NOSIGNAL);
+        memcpy(config.secret, how->secret, sizeof(config.secret));
+        n = sys_send_fds(control, &config, sizeof(config), &how->link, 1, MSG_NOSIGNAL);
         explicit_bzero(config.secret, sizeof(config.secret));
         if (n < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, (int)n, "configure cay-init");
@@ -84,47 +108,37 @@ static int watch_end(pid_t pid, int control)
         return fd < 0 ? -errno : fd;
 }
 
-int cay_init_child_start(struct cay_init_child *c, const char *path, int cwd, const uint8_t secret[32],
-                         uint32_t test_off, int *ret_link, struct cay_error *err)
+int cay_init_child_start(struct cay_init_child *c, const struct cay_init_how *how, struct cay_error *err)
 {
-        cay_auto_close int control = -1, control_theirs = -1, link = -1, link_theirs = -1;
+        cay_auto_close int control = -1, control_theirs = -1;
         int pidfd;
         pid_t pid;
 
         *c = (struct cay_init_child){ .pidfd = -1, .control = -1 };
-        if (sockets(SOCK_SEQPACKET, &control, &control_theirs, err) < 0 ||
-            sockets(SOCK_STREAM, &link, &link_theirs, err) < 0 ||
-            configure(control, secret, test_off, link_theirs, err) < 0)
+        if (sockets(SOCK_SEQPACKET, &control, &control_theirs, err) < 0 || configure(control, how, err) < 0)
                 return -1;
         pid = fork();
         if (pid < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "start %s", path);
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "start %s", how->path);
         if (pid == 0)
-                become_init(path, control_theirs, cwd);
+                become_init(how, control_theirs);
         pidfd = watch_end(pid, control);
         if (pidfd < 0) {
                 kill(pid, SIGKILL); /* has had no command yet: it is alone */
                 waitpid(pid, NULL, 0);
-                return cay_fail_sys(err, CAY_INTERNAL, pidfd, "watch %s", path);
+                return cay_fail_sys(err, CAY_INTERNAL, pidfd, "watch %s", how->path);
         }
         *c = (struct cay_init_child){ .pid = pid, .pidfd = pidfd, .control = cay_take_fd(control) };
-        *ret_link = cay_take_fd(link);
         return 0;
 }
 
-int cay_init_child_relink(struct cay_init_child *c, int *ret_link, struct cay_error *err)
+int cay_init_child_relink(struct cay_init_child *c, int link, struct cay_error *err)
 {
         struct cay_init_relink message = { .magic = CAY_INIT_MAGIC, .size = sizeof(message) };
-        cay_auto_close int ours = -1, theirs = -1;
-        ssize_t n;
+        ssize_t n =
+                sys_send_fds(c->control, &message, sizeof(message), &link, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-        if (sockets(SOCK_STREAM, &ours, &theirs, err) < 0)
-                return -1;
-        n = sys_send_fds(c->control, &message, sizeof(message), &theirs, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0)
-                return cay_fail_sys(err, CAY_UNAVAILABLE, (int)n, "hand over a new link");
-        *ret_link = cay_take_fd(ours);
-        return 0;
+        return n < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, (int)n, "hand over a new link") : 0;
 }
 
 void cay_init_child_close(struct cay_init_child *c)

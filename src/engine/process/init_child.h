@@ -13,8 +13,17 @@ struct cay_init_child {
         int control; /* owned; closing it ends init; -1: none */
 };
 
-/* cwd: where commands start. On failure nothing runs. *ret_link is our end of the first box link. */
-int cay_init_child_start(struct cay_init_child *c, const char *path, int cwd, const uint8_t secret[32],
-                         uint32_t test_off, int *ret_link, struct cay_error *err);
-int cay_init_child_relink(struct cay_init_child *c, int *ret_link, struct cay_error *err);
+struct cay_init_how { /* all borrowed */
+        const char *path;
+        int cwd;  /* where commands start */
+        int link; /* init's end of the first box link */
+        const uint8_t *secret;
+        uint32_t test_off;
+        uint32_t id;   /* its uid and gid (own_id.h); 0: ours */
+        uint64_t pids; /* processes and threads that the id may have beside init; 0: no limit */
+};
+
+/* On failure nothing runs. */
+int cay_init_child_start(struct cay_init_child *c, const struct cay_init_how *how, struct cay_error *err);
+int cay_init_child_relink(struct cay_init_child *c, int link, struct cay_error *err); /* borrowed */
 void cay_init_child_close(struct cay_init_child *c); /* descriptors only; fine when never started (-1) */

@@ -8,7 +8,8 @@
  *
  * Destroying stops init first (a stopped subreaper still collects every orphan, and starts nothing new), kills everything below
  * it until a look at /proc finds nothing alive, then kills init, collects what came to us, and empties the scratch
- * folder in portions. No step blocks: each is a timer tick.
+ * folder in portions. No step blocks: each is a timer tick. A box with an id of its own (own_id.h) is done only when nobody has
+ * that id any more.
  *
  * Freezing is refused: SIGSTOP is seen by parents that wait for it, and SIGCONT would also wake what the code had stopped
  * itself. Only a kernel freezer does it right, and that needs cgroups of our own, which is the native engine.
@@ -21,11 +22,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/process/init_child.h"
+#include "engine/process/own_id.h"
 #include "engine/process/scratch.h"
 #include "engine/process/tree.h"
 #include "loop/loop.h"
@@ -50,6 +53,7 @@ struct box {
         struct cay_watch watch; /* its pidfd */
         struct cay_timer tick;
         struct cay_scratch scratch;
+        unsigned skipped;
         char workspace[PATH_MAX];
         uint64_t give_up_ms;
         bool reaped;
@@ -65,6 +69,7 @@ struct process_engine {
         struct box *boxes; /* owned */
         unsigned count;
         bool was_subreaper;
+        bool with_ids; /* each box has its own */
         void (*gone)(void *ctx, const char *id);
         void *gone_ctx;
 };
@@ -87,7 +92,8 @@ static struct box *find(struct process_engine *pe, const char *id)
         return NULL;
 }
 
-static int process_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
+int cay_process_open(const struct cay_engine_env *env, bool with_ids, struct cay_engine **ret,
+                     struct cay_error *err)
 {
         cay_auto_free struct process_engine *pe = calloc(1, sizeof(*pe));
         int subreaper = 0, n;
@@ -96,6 +102,7 @@ static int process_open(const struct cay_engine_env *env, struct cay_engine **re
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         pe->engine.ops = &cay_engine_process_ops;
         pe->loop = env->loop;
+        pe->with_ids = with_ids;
         n = snprintf(pe->init_path, sizeof(pe->init_path), "%s/cay-init", env->program_dir);
         if (n < 0 || (size_t)n >= sizeof(pe->init_path))
                 return cay_fail(err, CAY_INVALID, "the path of cay-init is too long");
@@ -110,15 +117,26 @@ static int process_open(const struct cay_engine_env *env, struct cay_engine **re
         return 0;
 }
 
+static int process_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
+{
+        return cay_process_open(env, false, ret, err);
+}
+
+/* The kernel counts processes by their id: where that is the box's own, they can be limited. */
+static unsigned holds(const struct process_engine *pe)
+{
+        return HOLDS | (pe->with_ids ? CAY_LIMIT_BIT(pids) : 0);
+}
+
 static unsigned process_can_hold(struct cay_engine *e)
 {
-        return HOLDS;
+        return holds(self(e));
 }
 
 /* What this engine cannot give is refused before anything is made. */
 static int check(struct process_engine *pe, const struct cay_spec *spec, struct cay_error *err)
 {
-        unsigned missing = cay_limits_set_mask(&spec->limits) & ~HOLDS & ~spec->may_skip;
+        unsigned missing = cay_limits_set_mask(&spec->limits) & ~holds(pe) & ~spec->may_skip;
         char list[128];
 
         if (cay_spec_check(spec, err) < 0 || cay_spec_check_plain(spec, "process", err) < 0)
@@ -191,8 +209,7 @@ static void box_free(struct box *b)
         cay_watch_remove(&b->watch);
         cay_timer_clear(&b->tick);
         cay_init_child_close(&b->init);
-        if (b->scratch.fd >= 0)
-                close(b->scratch.fd);
+        cay_scratch_close(&b->scratch);
         free(b);
 }
 
@@ -213,7 +230,8 @@ static int choose_workspace(struct box *b, const struct cay_spec *spec, int *ret
         ssize_t n;
 
         if (spec->workspace_fd < 0) {
-                if (cay_scratch_make(&b->scratch, err) < 0)
+                if ((b->engine->with_ids ? cay_scratch_make_with_id(&b->scratch, err)
+                                         : cay_scratch_make(&b->scratch, err)) < 0)
                         return -1;
                 cay_str_copy(b->workspace, sizeof(b->workspace), b->scratch.path);
                 *ret_cwd = b->scratch.fd;
@@ -229,23 +247,23 @@ static int choose_workspace(struct box *b, const struct cay_spec *spec, int *ret
         return 0;
 }
 
-static int make(struct process_engine *pe, struct box *b, const struct cay_spec *spec,
-                struct cay_engine_box *box, struct cay_error *err)
+static int make(struct process_engine *pe, struct box *b, const struct cay_spec *spec, int link,
+                const struct cay_engine_box *box, struct cay_error *err)
 {
-        cay_auto_close int link = -1;
-        int cwd = -1, r;
+        struct cay_init_how how = { .path = pe->init_path,
+                                    .link = link,
+                                    .secret = box->secret,
+                                    .test_off = spec->test_off,
+                                    .pids = spec->limits.pids };
+        int r;
 
-        if (choose_workspace(b, spec, &cwd, err) < 0)
+        if (choose_workspace(b, spec, &how.cwd, err) < 0)
                 return -1;
-        if (getrandom(box->secret, sizeof(box->secret), 0) != (ssize_t)sizeof(box->secret))
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a secret");
-        if (cay_init_child_start(&b->init, pe->init_path, cwd, box->secret, spec->test_off, &link, err) < 0)
+        how.id = b->scratch.id;
+        if (cay_init_child_start(&b->init, &how, err) < 0)
                 return -1;
         r = cay_watch_add(pe->loop, &b->watch, b->init.pidfd, EPOLLIN, on_init_gone);
-        if (r < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, r, "watch cay-init");
-        box->link_fd = cay_take_fd(link);
-        return 0;
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch cay-init") : 0;
 }
 
 /* Undoes a box that was never handed out. Its init may have been spawned, but has had no command yet. */
@@ -259,54 +277,91 @@ static void unmake(struct box *b)
         box_free(b);
 }
 
-static void process_create(struct cay_engine *e, const struct cay_spec *spec, struct cay_engine_box *box,
-                           struct cay_job *job)
+static int create(struct process_engine *pe, const struct cay_spec *spec, int link,
+                  struct cay_engine_box *box, struct cay_error *err)
 {
-        struct process_engine *pe = self(e);
-        struct cay_error err = { 0 };
         struct box *b;
 
-        box->link_fd = -1;
-        if (check(pe, spec, &err) < 0) {
-                finish(pe, job, &err);
-                return;
-        }
+        if (check(pe, spec, err) < 0)
+                return -1;
         b = calloc(1, sizeof(*b));
-        if (b == NULL) {
-                cay_fail(&err, CAY_INTERNAL, "no memory");
-                finish(pe, job, &err);
-                return;
-        }
+        if (b == NULL)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
         b->engine = pe;
-        b->init.pidfd = b->init.control = b->scratch.fd = -1;
+        b->init.pidfd = b->init.control = -1;
+        b->scratch = (struct cay_scratch)CAY_SCRATCH_NONE;
         cay_str_copy(b->id, sizeof(b->id), spec->id);
-        if (make(pe, b, spec, box, &err) < 0) {
+        if (make(pe, b, spec, link, box, err) < 0) {
                 unmake(b);
-                finish(pe, job, &err);
-                return;
+                return -1;
         }
         b->next = pe->boxes;
         pe->boxes = b;
         pe->count++;
+        b->skipped = cay_limits_set_mask(&spec->limits) & ~holds(pe);
         cay_str_copy(box->id, sizeof(box->id), spec->id);
         box->workspace = b->workspace;
-        box->skipped = cay_limits_set_mask(&spec->limits) & ~HOLDS;
-        finish(pe, job, NULL);
+        box->skipped = b->skipped;
+        return 0;
+}
+
+void cay_process_create(struct cay_engine *e, const struct cay_spec *spec, int link,
+                        struct cay_engine_box *box, struct cay_job *job)
+{
+        struct cay_error err = { 0 };
+
+        finish(self(e), job, create(self(e), spec, link, box, &err) < 0 ? &err : NULL);
+}
+
+static int open_link(int *ret_ours, int *ret_theirs, struct cay_error *err)
+{
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the box link");
+        *ret_ours = pair[0];
+        *ret_theirs = pair[1];
+        return 0;
+}
+
+static void process_create(struct cay_engine *e, const struct cay_spec *spec, struct cay_engine_box *box,
+                           struct cay_job *job)
+{
+        struct process_engine *pe = self(e);
+        cay_auto_close int ours = -1, theirs = -1;
+        struct cay_error err = { 0 };
+
+        box->link_fd = -1;
+        if (getrandom(box->secret, sizeof(box->secret), 0) != (ssize_t)sizeof(box->secret))
+                cay_fail_sys(&err, CAY_INTERNAL, -errno, "make a secret");
+        else if (open_link(&ours, &theirs, &err) == 0 && create(pe, spec, theirs, box, &err) == 0)
+                box->link_fd = cay_take_fd(ours);
+        finish(pe, job, err.code != CAY_OK ? &err : NULL);
+}
+
+int cay_process_relink(struct cay_engine *e, struct cay_engine_box *box, int link, struct cay_error *err)
+{
+        struct box *b = find(self(e), box->id);
+
+        if (b == NULL)
+                return cay_fail(err, CAY_NOT_FOUND, "no box '%s'", box->id);
+        if (b->state != LIVES)
+                return cay_fail(err, CAY_UNAVAILABLE, "box '%s' has ended", box->id);
+        if (cay_init_child_relink(&b->init, link, err) < 0)
+                return cay_wrap(err, "box '%s'", box->id);
+        box->workspace = b->workspace;
+        box->skipped = b->skipped;
+        return 0;
 }
 
 static void process_relink(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
-        struct process_engine *pe = self(e);
+        cay_auto_close int ours = -1, theirs = -1;
         struct cay_error err = { 0 };
-        struct box *b = find(pe, box->id);
 
-        if (b == NULL)
-                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", box->id);
-        else if (b->state != LIVES)
-                cay_fail(&err, CAY_UNAVAILABLE, "box '%s' has ended", box->id);
-        else if (cay_init_child_relink(&b->init, &box->link_fd, &err) < 0)
-                cay_wrap(&err, "box '%s'", box->id);
-        finish(pe, job, err.code != CAY_OK ? &err : NULL);
+        if (open_link(&ours, &theirs, &err) == 0 && cay_process_relink(e, box, theirs, &err) == 0)
+                box->link_fd = cay_take_fd(ours);
+        finish(self(e), job, err.code != CAY_OK ? &err : NULL);
 }
 
 static void refuse_freezer(struct cay_engine *e, const char *id, struct cay_job *job)
@@ -394,6 +449,8 @@ static bool destroy_step(struct box *b)
         case REAPING:
                 reap(b);
                 r = b->reaped ? cay_tree_end_orphans(is_known, b->engine, &orphans) : 0;
+                if (r == 0 && b->reaped && orphans == 0 && b->scratch.id != 0)
+                        orphans = cay_own_id_kill(b->scratch.id) == 0;
                 if ((!b->reaped || (r == 0 && orphans > 0)) && !late)
                         return true;
                 if (!b->reaped || orphans > 0) {
@@ -472,6 +529,20 @@ static void process_list(struct cay_engine *e, void (*each)(void *ctx, const cha
                 each(ctx, b->id);
 }
 
+const char *cay_process_list_from(struct cay_engine *e, uint32_t from, uint32_t *ret_next, bool *ret_live)
+{
+        uint32_t at = 0;
+
+        for (const struct box *b = self(e)->boxes; b != NULL; b = b->next, at++) {
+                if (at < from || b->state >= KILLING)
+                        continue;
+                *ret_next = at + 1;
+                *ret_live = b->state == LIVES;
+                return b->id;
+        }
+        return NULL;
+}
+
 static void process_trace(struct cay_engine *e,
                           void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx)
 {
@@ -494,7 +565,8 @@ static int process_close(struct cay_engine *e)
                 b->asker = NULL;
                 cay_timer_clear(&b->tick);
                 if (b->state < KILLING) {
-                        kill(b->init.pid, SIGSTOP);
+                        if (!b->reaped)
+                                kill(b->init.pid, SIGSTOP);
                         b->state = KILLING;
                         b->give_up_ms = cay_clock_ms() + DESTROY_MS;
                 }
@@ -509,7 +581,7 @@ static int process_close(struct cay_engine *e)
 
 const struct cay_engine_ops cay_engine_process_ops = {
         .name = "process",
-        .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_ISOLATION,
+        .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_ISOLATION | CAY_ENGINE_LACKS_FREEZER,
         .open = process_open,
         .close = process_close,
         .can_hold = process_can_hold,

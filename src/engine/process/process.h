@@ -2,9 +2,23 @@
 /*
  * The process engine: cay-init as a plain child, no isolation at all, no privileges needed. For trusted commands and for tests;
  * used only when asked for by name. It holds what init itself can hold and refuses the rest unless it may be skipped.
+ *
+ * The daemon has it in a program of its own (process/broker.h), which gives each box an id of its own where it is root's, and whose
+ * front makes the streams and secrets of box links: for that, and nothing else, are the calls below.
  */
 #pragma once
 
 #include "core/port_engine.h"
 
 extern const struct cay_engine_ops cay_engine_process_ops;
+
+/* As ops->open; with_ids: each box has an id of its own, which root alone can give. */
+int cay_process_open(const struct cay_engine_env *env, bool with_ids, struct cay_engine **ret,
+                     struct cay_error *err);
+/* As ops->create; link is init's end of the box link (borrowed), box->secret is given, box->link_fd is not touched. */
+void cay_process_create(struct cay_engine *e, const struct cay_spec *spec, int link,
+                        struct cay_engine_box *box, struct cay_job *job);
+/* As ops->adopt, likewise; workspace and skipped are filled. */
+int cay_process_relink(struct cay_engine *e, struct cay_engine_box *box, int link, struct cay_error *err);
+/* Of the boxes there are, the first at or behind `from`: its id and what comes next; NULL: there is none. */
+const char *cay_process_list_from(struct cay_engine *e, uint32_t from, uint32_t *ret_next, bool *ret_live);

@@ -11,13 +11,17 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/str.h"
+#include "engine/process/own_id.h"
 
 #define PREFIX "cay-process-"
 #define TRIES 8
+#define INNER "w" /* of a folder that is named after an id */
+#define END_TRIES 500u
 
 static const char *folder(void)
 {
@@ -26,44 +30,129 @@ static const char *folder(void)
         return dir != NULL && dir[0] == '/' ? dir : "/tmp";
 }
 
-/* A sweeper may take the folder between its making and its locking; then it is simply made again. */
-static int make_once(struct cay_scratch *s)
+static int open_locked(const char *path, int *ret)
 {
-        cay_auto_close int fd = -1;
+        cay_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         struct stat st;
-        int n = snprintf(s->path, sizeof(s->path), "%s/" PREFIX "XXXXXX", folder());
 
-        if (n < 0 || (size_t)n >= sizeof(s->path))
-                return -ENAMETOOLONG;
-        if (mkdtemp(s->path) == NULL)
-                return -errno;
-        fd = open(s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOENT ? -EAGAIN : -errno;
         if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
                 return -EAGAIN;
-        s->fd = cay_take_fd(fd);
+        *ret = cay_take_fd(fd);
         return 0;
+}
+
+/* A sweeper may take the folder between its making and its locking; then it is simply made again. */
+static int make_once(struct cay_scratch *s)
+{
+        int n = snprintf(s->path, sizeof(s->path), "%s/" PREFIX "XXXXXX", folder());
+
+        if (n < 0 || (size_t)n >= sizeof(s->path))
+                return -ENAMETOOLONG;
+        return mkdtemp(s->path) == NULL ? -errno : open_locked(s->path, &s->fd);
+}
+
+static int fail_to_make(int r, struct cay_error *err)
+{
+        return cay_fail_sys(err, r == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, r, "make a folder in %s",
+                            folder());
 }
 
 int cay_scratch_make(struct cay_scratch *s, struct cay_error *err)
 {
         int r = -EAGAIN;
 
-        s->fd = -1;
+        *s = (struct cay_scratch)CAY_SCRATCH_NONE;
         for (unsigned i = 0; i < TRIES && r == -EAGAIN; i++)
                 r = make_once(s);
-        if (r < 0)
-                return cay_fail_sys(err, r == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, r, "make a folder in %s",
-                                    folder());
+        return r < 0 ? fail_to_make(r, err) : 0;
+}
+
+/* Of the folder around it, whose path s->path is. */
+static int make_inner(struct cay_scratch *s)
+{
+        size_t len = strlen(s->path);
+
+        if (mkdirat(s->around, INNER, 0700) < 0 ||
+            fchownat(s->around, INNER, s->id, s->id, AT_SYMLINK_NOFOLLOW) < 0)
+                return -errno;
+        s->fd = openat(s->around, INNER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s->fd < 0)
+                return -errno;
+        snprintf(s->path + len, sizeof(s->path) - len, "/" INNER);
         return 0;
+}
+
+/* -EAGAIN: the id is taken, or was for a moment. */
+static int make_with(struct cay_scratch *s, uint32_t id)
+{
+        int n = snprintf(s->path, sizeof(s->path), "%s/" PREFIX "%u", folder(), id), r;
+
+        if (n < 0 || (size_t)n + sizeof(INNER) >= sizeof(s->path))
+                return -ENAMETOOLONG;
+        if (mkdir(s->path, 0711) < 0)
+                return errno == EEXIST ? -EAGAIN : -errno;
+        r = open_locked(s->path, &s->around);
+        if (r == -EAGAIN)
+                return r;
+        s->id = id;
+        if (r == 0 && fchmod(s->around, 0711) < 0) /* whatever our mask is */
+                r = -errno;
+        if (r == 0)
+                r = make_inner(s);
+        if (r == 0)
+                return 0;
+        if (s->around >= 0)
+                unlinkat(s->around, INNER, AT_REMOVEDIR);
+        rmdir(s->path);
+        cay_scratch_close(s);
+        return r;
+}
+
+int cay_scratch_make_with_id(struct cay_scratch *s, struct cay_error *err)
+{
+        uint32_t from;
+        int r = -EAGAIN;
+
+        if (getrandom(&from, sizeof(from), 0) != (ssize_t)sizeof(from))
+                return fail_to_make(-errno, err);
+        for (uint32_t i = 0; i < CAY_OWN_IDS && r == -EAGAIN; i++) {
+                *s = (struct cay_scratch)CAY_SCRATCH_NONE;
+                r = make_with(s, CAY_OWN_ID_FIRST + (from % CAY_OWN_IDS + i) % CAY_OWN_IDS);
+        }
+        if (r == -EAGAIN)
+                return cay_fail(err, CAY_LIMIT,
+                                "all %u ids for boxes are in use: the folders " PREFIX "* in %s have them",
+                                CAY_OWN_IDS, folder());
+        return r < 0 ? fail_to_make(r, err) : 0;
+}
+
+void cay_scratch_close(struct cay_scratch *s)
+{
+        if (s->fd >= 0)
+                close(cay_take_fd(s->fd));
+        if (s->around >= 0)
+                close(cay_take_fd(s->around));
+}
+
+/* Of a directory and nothing that took its place: others may be at work in there, and we may be root. */
+static int open_up(int at, const char *name)
+{
+        cay_auto_close int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        char path[32];
+
+        if (fd < 0)
+                return -errno;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        return chmod(path, 0700) < 0 ? -errno : 0;
 }
 
 static int open_dir(int at, const char *name)
 {
         int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-        if (fd < 0 && errno == EACCES && fchmodat(at, name, 0700, 0) == 0)
+        if (fd < 0 && errno == EACCES && open_up(at, name) == 0)
                 fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
 }
@@ -76,8 +165,10 @@ static bool is_dots(const char *name)
 /* Moves a directory up to the top under a free name. */
 static int lift(int top, int at, const char *name)
 {
-        if (fchmodat(at, name, 0700, 0) < 0) /* its ".." changes, which needs the right to write to it */
-                return -errno;
+        int r = open_up(at, name); /* its ".." changes, which needs the right to write to it */
+
+        if (r < 0)
+                return r;
         for (unsigned i = 0; i < 1u << 20; i++) {
                 char up[16];
 
@@ -160,6 +251,20 @@ static int pass(int top, unsigned *budget, bool *ret_any)
         return r;
 }
 
+static int remove_empty(struct cay_scratch *s)
+{
+        char *slash = s->around >= 0 ? strrchr(s->path, '/') : NULL;
+
+        if (rmdir(s->path) < 0 && errno != ENOENT)
+                return -errno;
+        if (slash)
+                *slash = '\0';
+        if (slash && rmdir(s->path) < 0 && errno != ENOENT)
+                return -errno;
+        cay_scratch_close(s);
+        return 1;
+}
+
 int cay_scratch_remove(struct cay_scratch *s, unsigned budget)
 {
         bool any = true;
@@ -173,12 +278,48 @@ int cay_scratch_remove(struct cay_scratch *s, unsigned budget)
                 if (r < 0)
                         return r;
         } while (any && budget > 0);
-        if (any)
-                return 0;
-        if (rmdir(s->path) < 0 && errno != ENOENT)
-                return -errno;
-        close(cay_take_fd(s->fd));
-        return 1;
+        return any ? 0 : remove_empty(s);
+}
+
+/* The id that a folder's name says; 0: none. */
+static uint32_t read_id(const char *name)
+{
+        char *end;
+        unsigned long long id = strtoull(name + strlen(PREFIX), &end, 10);
+
+        return *end == '\0' && cay_own_id_is(id) ? (uint32_t)id : 0;
+}
+
+static bool end_all(uint32_t id)
+{
+        int r = cay_own_id_kill(id);
+
+        for (unsigned i = 0; i < END_TRIES && r == 0; i++) {
+                usleep(1000);
+                r = cay_own_id_kill(id);
+        }
+        return r == 1;
+}
+
+/* Of a dead run: its lock is ours now. */
+static void sweep_one(struct cay_scratch *s)
+{
+        struct stat st;
+
+        if (fstat(s->fd, &st) < 0 || st.st_uid != geteuid() || flock(s->fd, LOCK_EX | LOCK_NB) < 0)
+                return;
+        if (s->id != 0 && geteuid() == 0) {
+                s->around = cay_take_fd(s->fd);
+                if (!end_all(s->id))
+                        return; /* one that is stuck in the kernel: nobody else gets its id as long as the folder is there */
+                s->fd = openat(s->around, INNER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (s->fd < 0) { /* it was cut off before that was made */
+                        rmdir(s->path);
+                        return;
+                }
+                snprintf(s->path + strlen(s->path), sizeof(s->path) - strlen(s->path), "/" INNER);
+        }
+        cay_scratch_remove(s, 1u << 20);
 }
 
 void cay_scratch_sweep(void)
@@ -190,21 +331,19 @@ void cay_scratch_sweep(void)
         if (dir == NULL)
                 return;
         while ((entry = readdir(dir)) != NULL) {
-                struct cay_scratch s = { .fd = -1 };
-                struct stat st;
+                struct cay_scratch s = CAY_SCRATCH_NONE;
                 int n;
 
                 if (!cay_str_starts(entry->d_name, PREFIX))
                         continue;
                 n = snprintf(s.path, sizeof(s.path), "%s/%s", dir_path, entry->d_name);
-                if (n < 0 || (size_t)n >= sizeof(s.path))
+                if (n < 0 || (size_t)n + sizeof(INNER) >= sizeof(s.path))
                         continue;
                 s.fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (s.fd < 0)
-                        continue;
-                if (fstat(s.fd, &st) < 0 || st.st_uid != geteuid() || flock(s.fd, LOCK_EX | LOCK_NB) < 0 ||
-                    cay_scratch_remove(&s, 1u << 20) != 1)
-                        close(s.fd);
+                s.id = read_id(entry->d_name);
+                if (s.fd >= 0)
+                        sweep_one(&s);
+                cay_scratch_close(&s);
         }
         closedir(dir);
 }

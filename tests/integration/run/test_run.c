@@ -23,6 +23,7 @@
 #include "base/banned.h"
 #include "base/cleanup.h"
 #include "integration/run/harness.h"
+#include "patience.h"
 
 static void assert_status(const struct run *r, int status)
 {
@@ -148,14 +149,19 @@ static void commands_are_found_in_path(void **state)
 
 static void streams_come_apart_and_live(void **state)
 {
+        struct run_setup held = { .hold_input = true };
+        struct started s;
         struct run r;
 
         run_need_root();
-        r = SH("echo to out; echo to err >&2; sleep 1; echo more");
+        s = run_start(&held,
+                      WORDS("run", "/bin/sh", "-c", "echo to out; echo to err >&2; read x; echo more"));
+        assert_true(run_wait_readable(s.out, test_patience(10000))); /* while it waits for us */
+        assert_true(run_wait_readable(s.err, test_patience(10000)));
+        assert_int_equal(write(s.in, "\n", 1), 1);
+        r = run_finish(&s, 20000);
         assert_out(&r, "to out\nmore\n");
         assert_string_equal(r.err, "to err\n");
-        assert_true(r.first_out_ms < 900);
-        assert_true(r.ms >= 1000);
 }
 
 static void large_output_is_whole(void **state)
@@ -260,23 +266,19 @@ static void input_that_stays_open_does_not_hold_it_up(void **state)
         run_need_root();
         r = run_cay(&s, WORDS("run", "/bin/sh", "-c", "exit 6"));
         assert_status(&r, 6);
-        assert_true(r.ms < 5000);
 }
 
 static void signal_during_a_run(int signo, int status)
 {
         struct started s =
                 run_start(NULL, WORDS("run", "/bin/sh", "-c", "trap '' INT TERM HUP; echo ready; sleep 100"));
-        uint64_t sent;
         struct run r;
 
-        assert_true(run_wait_readable(s.out, 10000));
-        sent = run_now_ms();
+        assert_true(run_wait_readable(s.out, test_patience(10000)));
         kill(s.pid, signo);
         r = run_finish(&s, 20000);
         assert_status(&r, status);
         assert_part(r.err, "cay: killed: ended on request");
-        assert_true(run_now_ms() - sent < 5000);
         assert_int_equal(run_left(), 0);
 }
 
@@ -337,7 +339,6 @@ static void a_reader_that_leaves_ends_the_run(void **state)
         s.out = -1;
         r = run_finish(&s, 20000);
         assert_status(&r, 141);
-        assert_true(r.ms < 10000);
 }
 
 static void a_reader_that_stalls_stops_the_command(void **state)
@@ -359,16 +360,18 @@ static void a_reader_that_stalls_stops_the_command(void **state)
 
 static void ids(void **state)
 {
+        struct run_setup held = { .hold_input = true };
         struct started s;
         struct run r;
 
         run_need_root();
-        s = run_start(NULL,
-                      WORDS("run", "--id", "only-one", "/bin/sh", "-c", "echo up; sleep 2; echo still here"));
-        assert_true(run_wait_readable(s.out, 10000));
+        s = run_start(&held,
+                      WORDS("run", "--id", "only-one", "/bin/sh", "-c", "echo up; read x; echo still here"));
+        assert_true(run_wait_readable(s.out, test_patience(10000)));
         r = run_cay(NULL, WORDS("run", "--id", "only-one", "true"));
         assert_status(&r, 125);
         assert_part(r.err, "only-one");
+        assert_int_equal(write(s.in, "\n", 1), 1);
         r = run_finish(&s, 20000);
         assert_status(&r, 0);
         assert_out(&r, "up\nstill here\n");
@@ -577,7 +580,7 @@ static int start_on_terminal(const char *const *words, pid_t *ret_pid)
 /* Reads until `part` has come; false at the deadline. */
 static bool read_until(int fd, char *text, size_t size, const char *part, unsigned ms)
 {
-        uint64_t end = run_now_ms() + ms;
+        uint64_t end = run_now_ms() + test_patience(ms);
         size_t len = strlen(text);
 
         while (!run_has(text, part) && run_now_ms() < end && len + 1 < size) {
@@ -692,6 +695,14 @@ static void without_tty_a_terminal_s_input_stays_outside(void **state)
         close(master);
 }
 
+static void auto_is_native_where_that_holds(void **state)
+{
+        struct run r = CAY("--engine", "auto", "--json", "true");
+
+        assert_status(&r, 0);
+        assert_part(r.out, "\"engine\":\"native\"");
+}
+
 static void the_process_engine_by_name(void **state)
 {
         struct run r = CAY("--engine", "process", "true");
@@ -741,9 +752,9 @@ static void the_process_engine_killed_in_the_middle(void **state)
         kill(s.pid, SIGKILL);
         r = run_finish(&s, 20000);
         assert_int_equal(r.status, 1000 + SIGKILL);
-        for (i = 0; i < 200 && system("pgrep -f '[s]leep 30.2718' >/dev/null") == 0; i++)
+        for (i = 0; i < 2000 && system("pgrep -f '[s]leep 30.2718' >/dev/null") == 0; i++)
                 usleep(20000);
-        assert_true(i < 200); /* init saw its engine go, and ended everything */
+        assert_true(i < 2000); /* init saw its engine go, and ended everything */
         assert_int_equal(stat(dir, &st), 0);
         r = CAY("--engine", "process", "--allow-missing", "all", "true");
         assert_status(&r, 0);
@@ -815,6 +826,7 @@ int main(void)
                 TEST(ctrl_c_in_a_terminal_is_the_command_s),
                 TEST(the_terminal_is_put_back),
                 TEST(without_tty_a_terminal_s_input_stays_outside),
+                TEST(auto_is_native_where_that_holds),
                 TEST(the_process_engine_by_name),
                 TEST(the_process_engine_killed_in_the_middle),
                 TEST(without_root_it_works),

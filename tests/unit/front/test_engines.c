@@ -27,12 +27,13 @@ static void as_the_keeper_says(void **state)
 {
         struct cay_service_env env = { 0 };
 
-        assert_int_equal(read_words("auto", WORDS(W("native"), W("no"), W("no namespaces"), W("docker"),
-                                                  W("runs"), W("it is named"))),
+        assert_int_equal(read_words("auto",
+                                    WORDS(W("native"), W("no"), W("no namespaces"), W("docker"), W("runs"),
+                                          W("it is named"), W("process"), W("no"), W("it is off"))),
                          0);
         assert_true(engines.is_auto && !engines.rows[0].runs && engines.rows[1].runs);
         assert_string_equal(cay_front_engines_why_not(&engines, "native"), "no namespaces");
-        assert_non_null(strstr(cay_front_engines_why_not(&engines, "process"), "no isolation"));
+        assert_string_equal(cay_front_engines_why_not(&engines, "process"), "it is off");
         assert_null(cay_front_engines_why_not(&engines, "podman"));
         cay_front_engines_fill(&engines, &env);
         assert_int_equal(env.engine_count, 3);
@@ -49,6 +50,16 @@ static void an_older_keeper_says_nothing(void **state)
         assert_true(!engines.rows[0].runs && engines.rows[1].runs && !engines.is_auto);
         assert_int_equal(read_words("native", none), 0);
         assert_true(engines.rows[0].runs && !engines.rows[1].runs);
+        assert_int_equal(read_words("process", none), 0); /* which such a keeper does not have */
+        assert_false(engines.rows[2].runs);
+}
+
+static void a_keeper_of_before_process(void **state)
+{
+        assert_int_equal(
+                read_words("native", WORDS(W("native"), W("runs"), W("x"), W("docker"), W("no"), W("y"))), 0);
+        assert_true(engines.rows[0].runs && !engines.rows[1].runs && !engines.rows[2].runs);
+        assert_non_null(strstr(cay_front_engines_why_not(&engines, "process"), "start the daemon anew"));
 }
 
 static void nonsense_is_refused(void **state)
@@ -63,6 +74,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(as_the_keeper_says),
                 cmocka_unit_test(an_older_keeper_says_nothing),
+                cmocka_unit_test(a_keeper_of_before_process),
                 cmocka_unit_test(nonsense_is_refused),
         };
 

@@ -720,6 +720,35 @@ static void a_create_that_fails(void **state)
         assert_true(s->result.id[0] != '\0');
 }
 
+/* Nothing takes native's place by itself, least of all what does not isolate. */
+static void auto_says_what_else_there_is(void **state)
+{
+        struct subject *s = *state;
+        struct cay_run_options o = options(COMMAND("exit", "0"));
+
+        o.engine = "auto";
+        fake_plan.open_fails = CAY_UNAVAILABLE;
+        refused(s, &o, CAY_UNAVAILABLE, "By name: docker, process (no isolation)");
+        fake_plan.open_fails = CAY_OK;
+        fake_plan.create_fails = CAY_UNSUPPORTED;
+        run(s, &o);
+        assert_int_equal(s->err.code, CAY_UNSUPPORTED);
+        assert_non_null(strstr(s->err.msg, "auto: native does not hold: "));
+        assert_non_null(strstr(s->err.msg, "By name: docker, process (no isolation)"));
+}
+
+static void auto_is_not_to_blame_for_a_full_disk(void **state)
+{
+        struct subject *s = *state;
+        struct cay_run_options o = options(COMMAND("exit", "0"));
+
+        o.engine = "auto";
+        fake_plan.create_fails = CAY_NO_SPACE;
+        run(s, &o);
+        assert_int_equal(s->err.code, CAY_NO_SPACE);
+        assert_null(strstr(s->err.msg, "auto"));
+}
+
 static void limits_that_cannot_be_held(void **state)
 {
         struct subject *s = *state;
@@ -1096,6 +1125,8 @@ int main(void)
                 TEST(environments),
                 TEST(mistakes_are_refused_before_anything_is_made),
                 TEST(a_create_that_fails),
+                TEST(auto_says_what_else_there_is),
+                TEST(auto_is_not_to_blame_for_a_full_disk),
                 TEST(limits_that_cannot_be_held),
                 TEST(a_start_that_the_caller_refuses),
                 TEST(giving_up_in_the_middle),

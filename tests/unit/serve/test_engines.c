@@ -64,14 +64,53 @@ static void auto_with_nothing_says_both_reasons(void **state)
         assert_non_null(strstr(err.msg, "docker: no socket"));
 }
 
-static void process_is_for_nobody_here(void **state)
+static bool process_runs(void)
 {
-        assert_int_equal(decide("process", "", ""), -1);
+        return plan.rows[CAY_KEEP_PROCESS].runs;
+}
+
+static void process_runs_where_it_is_said(void **state)
+{
+        struct cay_keep_facts on = { .process_on = true,
+                                     .native_why = "it cannot",
+                                     .docker_why = "nor this" };
+
+        assert_int_equal(decide("process", "", ""), 0);
+        assert_true(process_runs() && !native_runs() && !docker_runs() && !plan.is_auto);
+        assert_int_equal(cay_keep_decide("native", &on, &plan, &err), 0);
+        assert_true(process_runs() && native_runs());
+        assert_int_equal(cay_keep_decide("docker", &on, &plan, &err), 0);
+        assert_true(process_runs() && docker_runs());
+        assert_int_equal(cay_keep_decide("auto", &on, &plan, &err), -1); /* it takes the place of nobody */
         assert_int_equal(err.code, CAY_UNSUPPORTED);
-        assert_non_null(strstr(err.msg, "no isolation"));
+}
+
+static void process_is_off_elsewhere(void **state)
+{
+        static const char *const settings[] = { "native", "docker", "auto" };
+
+        for (unsigned i = 0; i < CAY_COUNT(settings); i++) {
+                assert_int_equal(decide(settings[i], "", ""), 0);
+                assert_false(process_runs());
+                assert_non_null(strstr(plan.rows[CAY_KEEP_PROCESS].why, "process_engine"));
+        }
         assert_int_equal(decide("podman", "", ""), -1);
         assert_int_equal(err.code, CAY_INVALID);
-        assert_non_null(strstr(err.msg, "auto, native or docker"));
+        assert_non_null(strstr(err.msg, "auto, native, docker or process"));
+}
+
+static void nothing_is_given_up_for_process(void **state)
+{
+        struct cay_keep_facts on = { .process_on = true, .docker_why = "none" };
+
+        assert_int_equal(cay_keep_decide("auto", &on, &plan, &err), 0);
+        for (unsigned i = 0; i < 10; i++)
+                assert_false(cay_keep_fell(&plan, CAY_KEEP_NATIVE, 1, true));
+        assert_true(native_runs());
+        assert_true(cay_keep_fell(&plan, CAY_KEEP_PROCESS, 1, false)); /* the other way round it is */
+        assert_true(native_runs() && !process_runs());
+        decide("process", "", "");
+        assert_false(cay_keep_fell(&plan, CAY_KEEP_PROCESS, 1, false)); /* all there is */
 }
 
 static void one_that_keeps_falling_is_given_up(void **state)
@@ -136,7 +175,9 @@ int main(void)
                 cmocka_unit_test(by_name_it_is_that_one),
                 cmocka_unit_test(auto_takes_what_there_is),
                 cmocka_unit_test(auto_with_nothing_says_both_reasons),
-                cmocka_unit_test(process_is_for_nobody_here),
+                cmocka_unit_test(process_runs_where_it_is_said),
+                cmocka_unit_test(process_is_off_elsewhere),
+                cmocka_unit_test(nothing_is_given_up_for_process),
                 cmocka_unit_test(one_that_keeps_falling_is_given_up),
                 cmocka_unit_test(one_that_never_began_is_given_up_at_once),
                 cmocka_unit_test(an_upgrade_keeps_what_ran),

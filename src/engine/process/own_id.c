@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Becoming an id, and ending all that have it. */
+#include "engine/process/own_id.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/child.h"
+#include "sys/fd.h"
+#include "sys/syscalls.h"
+
+#define KILL_MS 5000
+
+enum { SOME = 0, NONE = 1, FAILED = 2 }; /* exit status of the one that kills */
+
+int cay_own_id_become(uint32_t id)
+{
+        int r = sys_setgroups(0, NULL);
+
+        if (r == 0)
+                r = sys_setresgid(id, id, id);
+        return r == 0 ? sys_setresuid(id, id, id) : r;
+}
+
+/* Zombies are somebody else's to wait for, and do nothing. */
+static bool is_zombie(int proc, const char *name)
+{
+        char path[32], text[1024];
+        const char *at;
+
+        snprintf(path, sizeof(path), "%.20s/stat", name);
+        if (sys_read_file(proc, path, text, sizeof(text)) <= 0)
+                return true;     /* gone meanwhile */
+        at = strrchr(text, ')'); /* of its name, which may hold anything */
+        return at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0);
+}
+
+/* Whether there is anybody that we, who have an id and no privileges, may signal. (What kill(-1) returns says nothing of that.) */
+static int look(void)
+{
+        DIR *dir = opendir("/proc");
+        int found = dir ? NONE : FAILED;
+        struct dirent *entry;
+
+        while (found == NONE && (entry = readdir(dir)) != NULL) {
+                pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+                if (pid > 0 && pid != getpid() && kill(pid, 0) == 0 && !is_zombie(dirfd(dir), entry->d_name))
+                        found = SOME;
+        }
+        return found;
+}
+
+/*
+ * By a child that has the id itself: then the kernel picks the processes, in one go, and none can fork away from it. They may kill the
+ * child as well, which is as good as an answer: there was somebody.
+ */
+int cay_own_id_kill(uint32_t id)
+{
+        pid_t pid;
+        int r;
+
+        if (!cay_own_id_is(id))
+                return -EINVAL;
+        pid = fork();
+        if (pid < 0)
+                return -errno;
+        if (pid == 0) {
+                if (cay_own_id_become(id) < 0)
+                        _exit(FAILED);
+                kill(-1, SIGKILL);
+                _exit(look());
+        }
+        r = sys_child_status(pid, KILL_MS);
+        if (r == -ECHILD)
+                return 0;
+        return r == FAILED ? -EPERM : r;
+}
