@@ -29,6 +29,28 @@ static const char all_fields[] = "X-Content-Type-Options: nosniff\r\n"
 
 /* Requests */
 
+/* By listener, not by name: whoever came by the name of a port has perhaps shown a link, which is good for that one alone. */
+static unsigned check_published(const struct front *f, const struct cay_http_request *req,
+                                struct cay_visitor *v, struct cay_error *err)
+{
+        struct cay_port_host at;
+        int found = cay_front_ports_find(f->ports, req->peer.listener, &at);
+
+        if (found == 0)
+                return 0;
+        if (found < 0) {
+                cay_fail(err, CAY_NOT_FOUND, "the sandbox of this port is gone");
+                return 404;
+        }
+        if (v->port.port) {
+                cay_fail(err, CAY_DENIED, "names of ports are for the daemon's own address");
+                return 421;
+        }
+        v->port = at;
+        v->is_published = true;
+        return 0;
+}
+
 static void on_request(struct cay_http_server *s, struct cay_http_request *req)
 {
         struct front *f = cay_http_server_user(s);
@@ -37,6 +59,8 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         struct cay_mcp_place place;
         unsigned status = cay_gate_check(f->gate, req, &visitor, &err);
 
+        if (status == 0)
+                status = check_published(f, req, &visitor, &err);
         if (status != 0)
                 cay_rest_refuse(req, status, err.msg, visitor.request_id);
         else if (cay_mcp_find(req, &visitor, &place))
@@ -138,6 +162,7 @@ static void on_ready(struct cay_service *s, void *ctx)
         struct cay_error err = { 0 };
         uint64_t expires_s;
 
+        cay_front_ports_serve(f->ports, f->http); /* those of sandboxes, which are known now */
         cay_log_info("ready",
                      "adopted=%u lost=%u at_rest=%u away=%u removed=%u execs_adopted=%u execs_lost=%u "
                      "unreadable=%u",
@@ -171,6 +196,23 @@ static const char *image_of(void *ctx, const char *name)
         return t && t->root == CAY_TEMPLATE_ROOT_IMAGE ? t->root_text : NULL;
 }
 
+static bool is_own_port(void *ctx, uint16_t inside)
+{
+        (void)ctx;
+        return cay_front_ports_is_own(inside);
+}
+
+static void publish(void *ctx, const char *id, struct cay_spec_port *ports, unsigned count,
+                    struct cay_job *job)
+{
+        cay_front_ports_publish(((struct front *)ctx)->ports, id, ports, count, job);
+}
+
+static void unpublish(void *ctx, const char *id)
+{
+        cay_front_ports_unpublish(((struct front *)ctx)->ports, id);
+}
+
 static int open_templates(struct front *f, struct cay_error *err)
 {
         f->templates.path = f->config.registry;
@@ -194,6 +236,9 @@ static int open_service(struct front *f, struct cay_error *err)
                 .ping_misses = (unsigned)c->health_misses,
                 .open_template = open_template,
                 .image_of = image_of,
+                .is_own_port = is_own_port,
+                .publish = publish,
+                .unpublish = unpublish,
                 .read_json = read_json,
                 .free_json = free_json,
                 .ctx = f,
@@ -241,6 +286,8 @@ static void stop(struct front *f)
                 cay_rest_stop(f->rest);
         if (f->mcp)
                 cay_mcp_stop(f->mcp);
+        if (f->ports)
+                cay_front_ports_stop(f->ports);
         if (f->http)
                 cay_http_server_stop(f->http);
         else
@@ -258,9 +305,10 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
 static void on_keeper(struct cay_watch *w, uint32_t events)
 {
         struct front *f = cay_container_of(w, struct front, keeper);
+        int r = cay_front_ports_hear(f->ports);
 
         (void)events;
-        if (cay_front_templates_hear(&f->templates, w->fd) == 0)
+        if (r > 0 || (r == 0 && cay_front_templates_hear(&f->templates, w->fd) == 0))
                 return;
         cay_watch_remove(w);
         stop(f);
@@ -302,7 +350,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                                                      { cay_service_rows, cay_service_count },
                                                      { cay_ui_rows, cay_ui_count } };
 
-        if (open_loop(f, err) < 0)
+        if (open_loop(f, err) < 0 || cay_front_ports_new(f->loop, CAY_HAND_KEEPER, &f->ports, err) < 0)
                 return cay_wrap(err, "start");
         if (cay_front_engines_open(&f->engines, f->loop, CAY_HAND_TCP + (int)tcp_count, err) < 0)
                 return -1;
@@ -328,8 +376,11 @@ static void close_all(struct front *f)
         cay_timer_clear(&f->stop_timer);
         cay_timer_clear(&f->key_timer);
         cay_http_server_free(f->http);
+        if (f->ports)
+                cay_front_ports_stop(f->ports);
         cay_admission_done(&f->templates.use.admission);
         cay_service_free(f->service);
+        cay_front_ports_free(cay_take(f->ports));
         for (int i = 0; f->loop && i < LAST_ROUNDS && cay_job_queue_drain(cay_loop_jobs(f->loop)); i++)
                 ;
         if (f->store)

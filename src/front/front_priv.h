@@ -10,6 +10,7 @@
 #include "dialect/mcp/mcp.h"
 #include "dialect/rest/rest.h"
 #include "front/front_engines.h"
+#include "front/front_ports.h"
 #include "front/front_registry.h"
 #include "http/server.h"
 #include "loop/signal.h"
@@ -30,6 +31,7 @@ struct front {
         struct cay_loop *loop;
         struct cay_signal signals;
         struct cay_watch keeper;
+        struct cay_front_ports *ports;
         struct cay_front_engines engines;
         struct cay_store *store;
         struct cay_api_keys *keys;

@@ -36,7 +36,7 @@ SHAPE(sandbox, "Sandbox",
       TEXT("sandbox_id"), MAYBE("name", TEXT), MAYBE("project_name", TEXT), TEXT("owner"), TEXT("template"),
       TEXT("engine"), TEXT("status"), MAYBE("cause", TEXT), TEXT("cause_text"), TEXT("advice"),
       TEXT("busy_with"), BOOL("kept"), BOOL("linked"), { "labels", CAY_ANSWER_PAIRS }, { "metadata", CAY_ANSWER_PAIRS },
-      OBJECT("limits", limits), TEXTS("limits_skipped"), TEXTS("limits_watched"), TEXT("network"),
+      OBJECT("limits", limits), TEXTS("limits_skipped"), TEXTS("limits_watched"), TEXT("network"), TEXT("init"),
       LIST("ports", port), LIST("volumes", volume), OBJECT("workspace", workspace), BOOL("read_only"), BOOL("own_user_only"), TIME("created_at"),
       TIME("started_at"), TIME("changed_at"), MAYBE("expires_in_ms", NUMBER), NUMBER("idle_limit_ms"),
       NUMBER("idle_ms"), NUMBER("execs_running"), NUMBER("execs_known"));
@@ -58,7 +58,7 @@ SHAPE(built, NULL, TEXT("template"), ALSO(image), BOOL("up_to_date"), TEXT("outp
 SHAPE(image_removed, NULL, TEXT("template"), NUMBER("removed"));
 SHAPE(template_row, "Template",
       TEXT("name"), TEXT("description"), BOOL("available"), MAYBE("why", TEXT), TEXT("root"), TEXT("engine"),
-      { "triggers", CAY_ANSWER_WORDS }, TEXT("network"), BOOL("read_only"), BOOL("needs_confirm"),
+      { "triggers", CAY_ANSWER_WORDS }, TEXT("network"), TEXT("init"), BOOL("read_only"), BOOL("needs_confirm"),
       BOOL("auto_cleanup"), OBJECT("limits", limits), NUMBER("life_time_ms"), NUMBER("idle_time_ms"),
       NUMBER("max_concurrent"), NUMBER("pool"), TEXTS("env"), { "command", CAY_ANSWER_WORDS },
       { "interpreter", CAY_ANSWER_WORDS }, BOOL("has_system"),
@@ -116,7 +116,7 @@ SHAPE(ready, NULL, TEXT("status"), TEXT("version"), IF("engine_up", BOOL),
 SHAPE(version, NULL, TEXT("name"), TEXT("version"));
 SHAPE(engine, "Engine", TEXT("name"), BOOL("available"), BOOL("default"), BOOL("up"), MAYBE("why", TEXT),
       MAYBE("chosen", TEXT), IF("isolates", BOOL), IF("users", BOOL), IF("keeps", BOOL), IF("pauses", BOOL),
-      IF("bridges", BOOL), IF("limits", TEXTS), IF("alive", NUMBER));
+      IF("bridges", BOOL), IF("runs_once", BOOL), IF("limits", TEXTS), IF("alive", NUMBER));
 SHAPE(engines, NULL, LIST("engines", engine));
 SHAPE(setting, "Setting", TEXT("value"), TEXT("source"), TEXT("doc"));
 SHAPE(settings, NULL, { "*", CAY_ANSWER_MAP, 0, &setting });
@@ -129,7 +129,7 @@ SHAPE(metric_hour, NULL, OBJECT("create", metric_recent), OBJECT("exec_start", m
       OBJECT("exec_run", metric_recent));
 SHAPE(metric_sandboxes, NULL, NUMBER("known"), NUMBER("alive"), NUMBER("links_lost"), { "states", CAY_ANSWER_COUNTS },
       { "engines", CAY_ANSWER_COUNTS });
-SHAPE(metric_creations, NULL, NUMBER("started"), NUMBER("failed"), NUMBER("waiting"), OBJECT("latency", histogram));
+SHAPE(metric_creations, NULL, NUMBER("started"), NUMBER("failed"), IF("waiting", NUMBER), OBJECT("latency", histogram));
 SHAPE(metric_execs, NULL, NUMBER("started"), NUMBER("running"), NUMBER("ended"), { "causes", CAY_ANSWER_COUNTS },
       OBJECT("start_latency", histogram), OBJECT("duration", histogram), NUMBER("cpu_us"));
 SHAPE(metric_used, NULL, NUMBER("sandboxes"), NUMBER("memory_bytes"), NUMBER("memory_limit_bytes"), NUMBER("cpu_us"),
@@ -137,10 +137,10 @@ SHAPE(metric_used, NULL, NUMBER("sandboxes"), NUMBER("memory_bytes"), NUMBER("me
 SHAPE(metric_pool, NULL, NUMBER("ready"));
 SHAPE(metric_daemon, NULL, BOOL("engine_up"), NUMBER("adoptions"), NUMBER("relinks"), NUMBER("store_bytes"),
       NUMBER("store_queued"), TIME("started_at"));
-SHAPE(metrics, "Metrics", OBJECT("sandboxes", metric_sandboxes), OBJECT("creations", metric_creations),
+SHAPE(metrics, "Metrics", TEXT("covers"), OBJECT("sandboxes", metric_sandboxes), OBJECT("creations", metric_creations),
       OBJECT("execs", metric_execs), OBJECT("last_hour", metric_hour), OBJECT("resources", metric_used), OBJECT("pool", metric_pool),
-      { "http_answers", CAY_ANSWER_COUNTS },
-      OBJECT("daemon", metric_daemon));
+      { "http_answers", CAY_ANSWER_COUNTS, CAY_ANSWER_OPTIONAL },
+      { "daemon", CAY_ANSWER_OBJECT, CAY_ANSWER_OPTIONAL, &metric_daemon });
 
 /* Who */
 SHAPE(whoami, NULL, TEXT("owner"), TEXT("scope"), TEXT("door"), MAYBE("id", TEXT));

@@ -13,7 +13,8 @@ struct cay_create_workspace {
 };
 
 struct cay_create_args {
-        const char *name, *project_name, *template_name, *engine, *network, *execution_id, *confirm, *purpose;
+        const char *name, *project_name, *template_name, *engine, *network, *init, *execution_id, *confirm,
+                *purpose;
         struct cay_field_map labels, metadata, env;
         struct cay_limits limits;
         struct cay_field_texts may_skip, ports, volumes;
@@ -46,8 +47,12 @@ extern const struct cay_field cay_create_workspace_fields[];
         { "network", CAY_FIELD_TEXT, offsetof(type, m.network), 0,                                                               \
           "none (loopback alone), or bridge (a way out) where its template or an administrator says so", .max = 63 },            \
         { "network_mode", CAY_FIELD_TEXT, offsetof(type, m.network), 0, "the same as network", .max = 63 },                      \
+        { "init", CAY_FIELD_TEXT, offsetof(type, m.init), 0,                                                                     \
+          "cay, or none: nothing is copied into it, and it runs one command (docker; default: the template's, else cay)",         \
+          .max = 63 },                                                                                                           \
         { "ports", CAY_FIELD_TEXTS, offsetof(type, m.ports), CAY_FIELD_NUMBERS,                                                  \
-          "TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge)",          \
+          "TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765 "    \
+          "and 17681, its MCP and its terminal, on every engine)",                                                               \
           .max = CAY_SPEC_PORTS_MAX, .item_max = 16 },                                                                           \
         { "volumes", CAY_FIELD_TEXTS, offsetof(type, m.volumes), 0,                                                              \
           "one's own volumes, that stay when sandboxes go: NAME:/PATH[:ro] (docker)", .max = CAY_SPEC_VOLUMES_MAX,               \

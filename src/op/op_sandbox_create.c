@@ -137,22 +137,31 @@ static int fill_mode(const char *text, enum cay_workspace_mode *ret, struct cay_
 
 #define DISK_MASK (CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes))
 
-/* What a template says of disks is for whichever engine can; what the request itself asks for has to hold. */
-static unsigned disk_to_skip(const struct cay_limits *asked, unsigned held)
+/*
+ * What a template says of disks is for whichever engine can; what the request itself asks for has to hold. Of an engine that isolates
+ * nothing, defaults are held as far as it can: that, too, is told (`skipped`).
+ */
+static unsigned limits_to_skip(const struct cay_limits *asked, const struct cay_engine_view *engine)
 {
-        return held & CAY_LIMIT_BIT(disk_bytes) ? 0 : DISK_MASK & ~cay_limits_set_mask(asked);
+        unsigned lacks = engine->isolates ? DISK_MASK : CAY_LIMIT_MASK_ALL;
+
+        if (engine->isolates && engine->holds & CAY_LIMIT_BIT(disk_bytes))
+                return 0;
+        return lacks & ~engine->holds & ~cay_limits_set_mask(asked);
 }
 
 /* What only some engines have: then `auto` means the first of those. */
-static bool choose_bridging(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret)
+static bool choose_able(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret)
 {
         const struct cay_create_args *a = c->args;
         const char *network = a->network ? a->network : t ? t->network : "none";
+        const char *init = a->init ? a->init : t ? t->init : "cay";
+        bool bridges = strcmp(network, "none") != 0 || a->volumes.count > 0, once = strcmp(init, "none") == 0;
 
-        if (strcmp(network, "none") == 0 && a->volumes.count == 0)
+        if (!bridges && !once)
                 return false;
         for (unsigned i = 0; cay_service_engine_at(c->world->service, i, ret); i++)
-                if (ret->bridges)
+                if ((ret->bridges || !bridges) && (ret->runs_once || !once))
                         return true;
         return false;
 }
@@ -167,9 +176,15 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
         /* A name that nobody knows is a mistake of the request, whatever the template says. */
         if (a->engine && cay_service_engine_choose(c->world->service, a->engine, &named, err) < 0)
                 return -1;
+        if (a->engine && strcmp(a->engine, "auto") == 0 && !named.isolates)
+                return cay_fail(
+                        err, CAY_CONFLICT,
+                        "engine: auto takes none without isolation, and this daemon has no other than "
+                        "%s; leave engine out, or name it",
+                        named.name);
         if (cay_op_template_engine(t, a->engine, &name, err) < 0)
                 return -1;
-        if (strcmp(name, "auto") == 0 && choose_bridging(c, t, ret))
+        if (strcmp(name, "auto") == 0 && choose_able(c, t, ret))
                 return 0;
         return cay_service_engine_choose(c->world->service, name, ret, err);
 }
@@ -197,6 +212,22 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                                 "administrators; name such a template",
                                 network);
         *ret = (enum cay_network)found;
+        return 0;
+}
+
+static int fill_init(const struct cay_op_call *c, const struct cay_template *t,
+                     const struct cay_engine_view *engine, bool *ret_none, struct cay_error *err)
+{
+        const struct cay_create_args *a = c->args;
+        const char *init = NULL;
+
+        if (cay_op_template_init(t, a->init, &init, err) < 0)
+                return -1;
+        *ret_none = strcmp(init, "none") == 0;
+        if (*ret_none && !engine->runs_once)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "init: the %s engine makes no sandbox without one; docker does",
+                                engine->name);
         return 0;
 }
 
@@ -309,11 +340,12 @@ static void make(struct create *s, const struct cay_template *t)
                 return;
         }
         what.engine = engine.name;
-        what.may_skip = disk_to_skip(&a->limits, engine.holds);
+        what.may_skip = limits_to_skip(&a->limits, &engine);
         cay_op_template_limits(t, &what.limits);
         fill_limits(&what.limits, config, engine.holds);
         fill_labels(a, labels, &what);
         if (fill_network(c, t, &engine, &what.network, &err) < 0 ||
+            fill_init(c, t, &engine, &what.no_init, &err) < 0 ||
             cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
             cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
             fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
@@ -389,6 +421,7 @@ static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out
         cay_json_text(&j, a->name);
         cay_json_text(&j, a->engine);
         cay_json_text(&j, a->network);
+        cay_json_text(&j, a->init);
         say_list(&j, &a->ports);
         say_list(&j, &a->volumes);
         say_list(&j, &a->may_skip);

@@ -42,6 +42,7 @@ static void put_template(struct cay_json *j, const struct cay_template *t,
         cay_op_key_text(j, "engine", t->engine);
         put_texts(j, "triggers", &t->triggers);
         cay_op_key_text(j, "network", t->network);
+        cay_op_key_text(j, "init", t->init);
         cay_op_key_bool(j, "read_only", t->read_only);
         cay_op_key_bool(j, "needs_confirm", t->needs_confirm);
         cay_op_key_bool(j, "auto_cleanup", t->auto_cleanup);

@@ -85,6 +85,7 @@ static void put_workspace(struct cay_json *j, const struct cay_sandbox_view *v)
 static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
 {
         cay_op_key_text(j, "network", cay_network_word(v->network));
+        cay_op_key_text(j, "init", v->no_init ? "none" : "cay");
         cay_json_key(j, "ports");
         cay_json_begin_array(j);
         for (unsigned i = 0; i < v->port_count; i++) {

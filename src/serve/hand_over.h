@@ -15,7 +15,7 @@ enum {
         CAY_HAND_KEEPER = 6, /* SOCK_SEQPACKET; its end is the end of the keeper, and of the front */
         CAY_HAND_UNIX = 7,   /* listening unix socket */
         CAY_HAND_TCP = 8,    /* first of the listening TCP sockets; argv[2] says how many there are */
-        /* Behind the last of them, where docker runs: link to cay-docker, SOCK_SEQPACKET. */
+        /* Behind the last of them, each where its engine runs: links to cay-docker and to cay-process, SOCK_SEQPACKET. */
 };
 
 /*
@@ -48,6 +48,28 @@ struct cay_hand_registry {
         uint32_t magic, size;
         uint32_t serial;
         uint32_t has_usr, has_text;
+};
+
+/*
+ * Ports of the host at which the front answers for single sandboxes: a front can make no sockets. It asks, and gets a listening one on
+ * 127.0.0.1, at the port that is wished for or the next free one (0: any). The keeper holds it too, so that the port is there while one
+ * front follows another: a front that asks for a port which the last one had gets that very socket. What a front has not asked for when it
+ * is ready is closed, and so is what it drops.
+ */
+#define CAY_HAND_PORTS_MAX 256u
+#define CAY_HAND_PORT_MIN 1024u /* below, ports are the host's own services' */
+
+struct cay_hand_listen { /* from the front */
+        uint32_t magic, size;
+        uint32_t serial; /* comes back with the answer */
+        uint32_t port;   /* wished for; or, dropped: which */
+        uint32_t is_drop;
+};
+
+struct cay_hand_listening { /* the answer to one that is no drop; with the socket, unless port is 0 */
+        uint32_t magic, size;
+        uint32_t serial;
+        uint32_t port;
 };
 
 struct cay_hand_verdict { /* the front's word on it */

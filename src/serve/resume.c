@@ -53,9 +53,11 @@ static int read_state(int fd, struct cay_keeper_state *ret)
         struct stat st;
         int seals = fcntl(fd, F_GET_SEALS);
 
+        *ret = (struct cay_keeper_state){ 0 }; /* an older keeper says less */
         if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 ||
-            st.st_size != (off_t)sizeof(*ret) || pread(fd, ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret) ||
-            ret->magic != MAGIC || ret->version != VERSION || ret->size != sizeof(*ret))
+            (st.st_size != (off_t)sizeof(*ret) && st.st_size != (off_t)CAY_KEPT_OLD_SIZE) ||
+            pread(fd, ret, sizeof(*ret), 0) != (ssize_t)st.st_size || ret->magic != MAGIC ||
+            ret->version != VERSION || ret->size != st.st_size)
                 return -EPROTO;
         return 0;
 }
@@ -67,6 +69,8 @@ static void mark_all(const struct cay_keeper_state *s, bool close_on_exec)
 
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)
                 sys_fd_mark(fds[i], close_on_exec);
+        if (s->process_pid > 0)
+                sys_fd_mark(s->process_sock, close_on_exec);
         for (unsigned i = 0; i < s->place.tcp_count; i++)
                 sys_fd_mark(s->place.tcp_fds[i], close_on_exec);
         for (unsigned i = 0; i < s->place.root_count; i++)

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -33,7 +34,12 @@ struct cay_keeper_state {
         int32_t config_fd, warden, warden_sock;
         uint32_t flags;
         int32_t registry_fd, registry_folder; /* that a front took; -1: none */
+        /* Keepers of before there was a cay-process end here (CAY_KEPT_OLD_SIZE). */
+        int32_t process_pid, process_sock; /* 0: none */
+        uint32_t process_version;          /* of what it speaks */
 };
+
+#define CAY_KEPT_OLD_SIZE offsetof(struct cay_keeper_state, process_pid)
 
 /* Where this program was started from; at the start, while that is known. */
 void cay_resume_note_program(void);

@@ -20,6 +20,7 @@
 #include "sys/fd.h"
 #include "sys/unix_socket.h"
 #include "wire/message.h"
+#include "wire/process_message.h"
 
 #define WARDEN_GRACE_MS 30000
 #define PAUSE_FIRST_MS 100
@@ -155,6 +156,7 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
         struct keeper *k = cay_container_of(w, struct keeper, front_watch);
         struct cay_hand_ready ready = { 0 };
         struct cay_hand_verdict verdict;
+        struct cay_hand_listen listen;
         ssize_t n = recv(w->fd, &ready, sizeof(ready), MSG_DONTWAIT);
 
         (void)events;
@@ -164,6 +166,11 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
         if (n == (ssize_t)sizeof(verdict) && verdict.magic == CAY_HAND_MAGIC &&
             verdict.size == sizeof(verdict)) {
                 cay_registry_keep_on_verdict(&k->registry, &verdict);
+                return;
+        }
+        memcpy(&listen, &ready, sizeof(listen));
+        if (n == (ssize_t)sizeof(listen) && listen.magic == CAY_HAND_MAGIC && listen.size == sizeof(listen)) {
+                cay_ports_keep_on_ask(&k->ports, w->fd, &listen);
                 return;
         }
         if (n != (ssize_t)sizeof(ready) || ready.magic != CAY_HAND_MAGIC || ready.size != sizeof(ready)) {
@@ -179,6 +186,7 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
                 cay_log_info("the front is back", "adopted=%u lost=%u", ready.adopted, ready.lost);
         }
         k->was_ready = true;
+        cay_ports_keep_sweep(&k->ports);
         explicit_bzero(&ready, sizeof(ready));
 }
 
@@ -194,7 +202,8 @@ static void add_engines(struct keeper *k, char **argv)
         *argv = NULL;
 }
 
-static int spawn_front(struct keeper *k, int link, int docker_link, int sock, struct cay_error *err)
+/* links: to helpers, behind the sockets; those that are there. */
+static int spawn_front(struct keeper *k, int link, const int links[2], int sock, struct cay_error *err)
 {
         char count[4];
         char *argv[3 + 3 * CAY_KEEP_ENGINES + 1] = { (char *)"cay-front", (char *)"serve", count };
@@ -203,14 +212,16 @@ static int spawn_front(struct keeper *k, int link, int docker_link, int sock, st
                                .program = "cay-front",
                                .argv = argv,
                                .fds = fds,
-                               .fd_count = 5 + k->place.tcp_count + (docker_link >= 0),
+                               .fd_count = 5 + k->place.tcp_count,
                                .mask = &k->signals.before };
 
         snprintf(count, sizeof(count), "%u", k->place.tcp_count);
         add_engines(k, argv + 3);
         for (unsigned i = 0; i < k->place.tcp_count; i++)
                 fds[5 + i] = k->place.tcp_fds[i];
-        fds[5 + k->place.tcp_count] = docker_link;
+        for (unsigned i = 0; i < 2; i++)
+                if (links[i] >= 0)
+                        fds[s.fd_count++] = links[i];
         k->front = cay_spawn(&s, err);
         if (k->front < 0) {
                 k->front = 0;
@@ -222,10 +233,12 @@ static int spawn_front(struct keeper *k, int link, int docker_link, int sock, st
 
 static int try_front(struct keeper *k, struct cay_error *err)
 {
-        cay_auto_close int docker_link = -1;
+        cay_auto_close int docker_link = -1, process_link = -1;
         int socks[2], link = -1, r;
 
-        if (k->docker.pid > 0 && cay_docker_keep_link(&k->docker, &docker_link, err) < 0)
+        if (k->docker.pid > 0 && cay_helper_link(&k->docker, "cay-docker", &docker_link, err) < 0)
+                return -1;
+        if (k->process.pid > 0 && cay_helper_link(&k->process, "cay-process", &process_link, err) < 0)
                 return -1;
         if (make_link(k, &link, err) < 0)
                 return -1;
@@ -234,9 +247,10 @@ static int try_front(struct keeper *k, struct cay_error *err)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the front's socket");
         }
         cay_registry_keep_before_front(&k->registry);
+        cay_ports_keep_before_front(&k->ports);
         r = cay_registry_keep_send(&k->registry, socks[0]);
         r = r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "hand the registry over")
-                  : spawn_front(k, link, docker_link, socks[1], err);
+                  : spawn_front(k, link, (const int[2]){ docker_link, process_link }, socks[1], err);
         close(link);
         close(socks[1]);
         if (r == 0)
@@ -278,6 +292,18 @@ static void plan_front(struct keeper *k)
         cay_timer_set(k->loop, &k->timer, pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS, on_pause_over);
 }
 
+/* cay-process: its boxes end with it, and it with us. */
+static int start_process(struct keeper *k, struct cay_error *err)
+{
+        char *argv[] = { (char *)"cay-process", (char *)(uintptr_t)k->options->program_dir, NULL };
+        const struct cay_spawn s = { .dir = k->options->program_dir,
+                                     .program = "cay-process",
+                                     .argv = argv,
+                                     .mask = &k->signals.before };
+
+        return cay_helper_start(&k->process, &s, err);
+}
+
 /* What engines need, and is not there (any more). */
 static int start_helpers(struct keeper *k, struct cay_error *err)
 {
@@ -285,9 +311,12 @@ static int start_helpers(struct keeper *k, struct cay_error *err)
                 let_warden_go(k);
                 return -1;
         }
-        if (k->docker.pid == 0 && k->plan.rows[CAY_KEEP_DOCKER].runs)
-                return cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir,
-                                             &k->signals.before, err);
+        if (k->docker.pid == 0 && k->plan.rows[CAY_KEEP_DOCKER].runs &&
+            cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir, &k->signals.before,
+                                  err) < 0)
+                return -1;
+        if (k->process.pid == 0 && k->plan.rows[CAY_KEEP_PROCESS].runs)
+                return start_process(k, err);
         return 0;
 }
 
@@ -312,7 +341,7 @@ void cay_keeper_start_front(struct keeper *k)
 static void kill_now(struct cay_timer *t)
 {
         struct keeper *k = cay_container_of(t, struct keeper, timer);
-        const pid_t helpers[] = { k->warden, k->docker.pid }, fronts[] = { k->front, 0 };
+        const pid_t helpers[] = { k->warden, k->docker.pid, k->process.pid }, fronts[] = { k->front, 0, 0 };
         const pid_t *pids = k->step == CAY_STOPPING_FRONT ? fronts : helpers;
 
         k->failed = true;
@@ -330,10 +359,11 @@ static void step_on(struct keeper *k)
         if (k->step == CAY_STOPPING_FRONT && k->front == 0) {
                 k->step = CAY_STOPPING_WARDEN;
                 let_warden_go(k); /* which is how it is told */
-                cay_docker_keep_close(&k->docker);
+                cay_helper_close(&k->docker);
+                cay_helper_close(&k->process);
                 cay_timer_set(k->loop, &k->timer, WARDEN_GRACE_MS, kill_now);
         }
-        if (k->step == CAY_STOPPING_WARDEN && k->warden == 0 && k->docker.pid == 0) {
+        if (k->step == CAY_STOPPING_WARDEN && k->warden == 0 && k->docker.pid == 0 && k->process.pid == 0) {
                 k->step = CAY_STOPPED;
                 cay_timer_clear(&k->timer);
                 cay_loop_stop(k->loop);
@@ -423,7 +453,7 @@ static void on_docker_end(struct keeper *k, int status)
         bool given_up;
 
         k->docker.pid = 0;
-        cay_docker_keep_close(&k->docker);
+        cay_helper_close(&k->docker);
         if (k->step != CAY_SERVING)
                 return;
         given_up =
@@ -433,6 +463,26 @@ static void on_docker_end(struct keeper *k, int status)
                       WIFSIGNALED(status) ? WTERMSIG(status) : 0);
         if (k->front > 0 && !(given_up && !k->was_ready))
                 kill(k->front, SIGTERM);
+}
+
+static void on_process_end(struct keeper *k, int status)
+{
+        bool given_up;
+
+        k->process.pid = 0;
+        cay_helper_close(&k->process);
+        if (k->step != CAY_SERVING) {
+                k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+                return;
+        }
+        given_up =
+                cay_keep_fell(&k->plan, CAY_KEEP_PROCESS, cay_clock_ms() - k->process.since_ms, k->was_ready);
+        cay_log_error(given_up ? "cay-process ended, and every sandbox of process with it"
+                               : "cay-process ended, and every sandbox of process with it: starting another",
+                      "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        if (k->front > 0 && !(given_up && !k->was_ready)) /* as with the warden */
+                cay_timer_set(k->loop, &k->timer, NOTES_MS, on_notes_taken);
 }
 
 static void reap(struct keeper *k)
@@ -447,6 +497,8 @@ static void reap(struct keeper *k)
                         on_warden_end(k, status);
                 else if (pid == k->docker.pid)
                         on_docker_end(k, status);
+                else if (pid == k->process.pid)
+                        on_process_end(k, status);
         }
         step_on(k);
 }
@@ -525,6 +577,12 @@ static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *e
                 let_warden_go(k);
         }
         k->registry.good = (struct cay_registry_text){ state.registry_fd, state.registry_folder };
+        k->process.pid = state.process_pid;
+        k->process.sock = state.process_pid > 0 ? state.process_sock : -1;
+        k->process.since_ms = cay_clock_ms();
+        if (k->process.pid > 0 &&
+            state.process_version != PROCESS_WIRE_VERSION) /* ours could not talk to it */
+                cay_helper_close(&k->process); /* it ends, and so do its sandboxes; then there is another */
         *ret_before = state.before;
         cay_log_info("upgraded", "version=%s pid=%d", CAY_VERSION, (int)getpid());
         return 0;
@@ -543,6 +601,7 @@ static int run(struct keeper *k, struct cay_error *err)
         if (is_resumed ? take_over(k, &before, err) < 0
                        : cay_place_open(&k->place, k->options->config, err) < 0 || seal_config(k, err) < 0)
                 return -1;
+        cay_keep_plan_tell(k->options->config, &k->plan);
         if (k->registry.good.fd < 0 &&
             cay_registry_keep_read(&k->registry, k->options->config->registry, err) < 0)
                 return -1;
@@ -578,16 +637,19 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
                 .link = -1,
                 .front_watch.fd = -1,
                 .registry = CAY_REGISTRY_KEEP_NONE,
-                .docker = CAY_DOCKER_KEEP_NONE,
+                .docker = CAY_HELPER_NONE,
+                .process = CAY_HELPER_NONE,
         };
         int r = run(&k, err);
 
         let_warden_go(&k);
-        cay_docker_keep_close(&k.docker);
+        cay_helper_close(&k.docker);
+        cay_helper_close(&k.process);
         let_front_go(&k);
         if (k.config_fd >= 0)
                 close(k.config_fd);
         cay_registry_keep_done(&k.registry);
+        cay_ports_keep_done(&k.ports);
         cay_timer_clear(&k.timer);
         cay_upgrade_cancel(&k);
         cay_signal_close(&k.signals);

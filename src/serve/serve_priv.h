@@ -6,6 +6,7 @@
 #include "serve/docker_keep.h"
 #include "serve/engines.h"
 #include "serve/place.h"
+#include "serve/ports_keep.h"
 #include "serve/registry_keep.h"
 #include "serve/serve.h"
 
@@ -28,6 +29,7 @@ struct keeper {
         struct cay_timer timer; /* the next front, or patience with a child that is to end */
         int config_fd;
         struct cay_registry_keep registry;
+        struct cay_ports_keep ports; /* of sandboxes, that fronts listen on */
 
         struct cay_keep_plan plan; /* which engines run */
 
@@ -37,7 +39,7 @@ struct keeper {
         struct cay_watch warden_watch; /* of it */
         int link;                      /* for the first front of this warden; -1: handed on */
 
-        struct cay_docker_keep docker; /* where that engine runs */
+        struct cay_helper docker, process; /* where those engines run */
 
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */

@@ -17,6 +17,7 @@
 #include "serve/serve_priv.h"
 #include "sys/unix_socket.h"
 #include "wire/message.h"
+#include "wire/process_message.h"
 
 #define CHECK_MS 15000
 #define WARDEN_MS 30000
@@ -40,10 +41,16 @@ static struct cay_keeper_state make_state(const struct keeper *k)
                                           .flags = (k->was_ready ? CAY_KEPT_READY : 0) | CAY_KEPT_ENGINES |
                                                    cay_keep_mask(&k->plan) << CAY_KEPT_ENGINES_AT,
                                           .registry_fd = k->registry.good.fd,
-                                          .registry_folder = k->registry.good.folder };
+                                          .registry_folder = k->registry.good.folder,
+                                          .process_pid = (int32_t)k->process.pid,
+                                          .process_sock = k->process.sock,
+                                          .process_version = PROCESS_WIRE_VERSION };
 }
 
-/* Where native does not run there is none, and nobody but the front has to be asked. cay-docker is simply started anew. */
+/*
+ * Where native does not run there is none, and nobody but the front has to be asked. cay-docker is simply started anew; cay-process, whose
+ * sandboxes end with it, goes on as the program it is.
+ */
 static bool has_warden(const struct keeper *k)
 {
         return k->plan.rows[CAY_KEEP_NATIVE].runs;

@@ -195,12 +195,14 @@ static void refreeze(struct cay_sandbox *sb)
         struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_refrozen);
         struct cay_job *job;
         struct cay_engine *engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        bool freezes;
 
         if (engine == NULL)
                 return;
-        if (sb->state == CAY_STATE_PAUSED && engine->ops->freeze != NULL) {
+        freezes = !(engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER);
+        if (freezes && sb->state == CAY_STATE_PAUSED && engine->ops->freeze != NULL) {
                 engine->ops->freeze(engine, e->box.id, job);
-        } else if (engine->ops->thaw != NULL) {
+        } else if (freezes && engine->ops->thaw != NULL) {
                 engine->ops->thaw(engine, e->box.id, job);
         } else {
                 e->local = true;
@@ -550,6 +552,28 @@ static void on_walked(struct cay_errand *e, const struct cay_error *err)
         maybe_ready(e->service);
 }
 
+/* A port that became another one is stored: the next process asks for that. Without one it lives as well. */
+static void on_published(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb != NULL && err->code == CAY_OK) {
+                sb->dirty |= cay_sandbox_note_own_ports(sb, &e->box) && !cay_sandbox_is_away(sb);
+        } else if (sb != NULL) {
+                cay_log_warn("ports not published, ignoring", "id=%s error=%s", sb->id, err->msg);
+        }
+        on_walked(e, err);
+}
+
+/* What the daemon answers itself does not need the box: it is there again before anybody asks, whatever became of the engine. */
+static void publish(struct cay_sandbox *sb)
+{
+        if (!sb->has_box || !cay_sandbox_has_own_ports(sb))
+                return;
+        sb->service->adopting++;
+        cay_sandbox_publish(sb, on_published);
+}
+
 int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
 {
         struct cay_errand *e;
@@ -567,6 +591,7 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 
+                publish(sb);
                 if (cay_sandbox_is_away(sb)) {
                         set_aside(sb);
                 } else if (sb->has_box) {

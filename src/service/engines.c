@@ -155,17 +155,18 @@ int cay_sandbox_check_engine(const struct cay_sandbox *sb, struct cay_error *err
 
 /* For others */
 
-static unsigned count_alive(const struct cay_service *s, const struct cay_engine_row *row)
+static unsigned count_alive(const struct cay_service *s, const struct cay_viewer *v,
+                            const struct cay_engine_row *row)
 {
         unsigned count = 0;
 
         for (unsigned i = 0; i < s->count; i++)
-                count += s->sorted[i]->engine == row &&
+                count += s->sorted[i]->engine == row && cay_table_may_see(v, s->sorted[i]) &&
                          (s->sorted[i]->has_box || cay_state_has_box(s->sorted[i]->state));
         return count;
 }
 
-void cay_engines_health(struct cay_service *s, struct cay_service_health *ret)
+void cay_engines_health(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret)
 {
         char ignored[256];
 
@@ -176,9 +177,11 @@ void cay_engines_health(struct cay_service *s, struct cay_service_health *ret)
                 if (row->engine != NULL)
                         ret->engines[ret->engine_count++] =
                                 (struct cay_service_engine_health){ row->name, cay_engine_is_up(row, ignored),
-                                                                    count_alive(s, row) };
+                                                                    count_alive(s, v, row) };
         }
 }
+
+static const struct cay_viewer everybody = { .owner = "", .sees_all = true };
 
 static void fill_view(struct cay_service *s, struct cay_engine_row *row, struct cay_engine_view *ret)
 {
@@ -192,10 +195,11 @@ static void fill_view(struct cay_service *s, struct cay_engine_row *row, struct 
         ret->isolates = !(engine->ops->lacks & CAY_ENGINE_LACKS_ISOLATION);
         ret->has_users = !(engine->ops->lacks & CAY_ENGINE_LACKS_USERS);
         ret->keeps = engine->caps & CAY_ENGINE_CAN_KEEP;
-        ret->pauses = engine->ops->freeze != NULL;
+        ret->pauses = engine->ops->freeze != NULL && !(engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER);
         ret->bridges = engine->caps & CAY_ENGINE_CAN_BRIDGE;
+        ret->runs_once = engine->caps & CAY_ENGINE_CAN_ONCE;
         ret->holds = engine->ops->can_hold(row->engine);
-        ret->alive = count_alive(s, row);
+        ret->alive = count_alive(s, &everybody, row);
 }
 
 bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret)

@@ -92,7 +92,7 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
 /* What else a sandbox is, and its box. */
 struct sandbox_spec {
         uint64_t may_skip, skipped, watched, paused_ms;
-        bool has_workspace, read_only, own_user_only, kept, has_box;
+        bool has_workspace, read_only, own_user_only, kept, has_box, no_init;
         const char *workspace_mode, *workspace_path, *box_workspace, *network;
         struct cay_field_texts ports, volumes;
 };
@@ -107,14 +107,23 @@ struct sandbox_spec {
         }
 
 static const struct cay_field sandbox_spec_fields[] = {
-        ROW(struct sandbox_spec, may_skip, U64),        ROW(struct sandbox_spec, skipped, U64),
-        ROW(struct sandbox_spec, watched, U64),         ROW(struct sandbox_spec, has_workspace, BOOL),
-        ROW(struct sandbox_spec, read_only, BOOL),      ROW(struct sandbox_spec, own_user_only, BOOL),
-        ROW(struct sandbox_spec, kept, BOOL),           ROW(struct sandbox_spec, has_box, BOOL),
-        ROW(struct sandbox_spec, workspace_mode, TEXT), LONG(struct sandbox_spec, workspace_path),
-        LONG(struct sandbox_spec, box_workspace),       ROW(struct sandbox_spec, paused_ms, U64),
-        ROW(struct sandbox_spec, network, TEXT),        ROW(struct sandbox_spec, ports, TEXTS),
-        ROW(struct sandbox_spec, volumes, TEXTS),       { 0 },
+        ROW(struct sandbox_spec, may_skip, U64),
+        ROW(struct sandbox_spec, skipped, U64),
+        ROW(struct sandbox_spec, watched, U64),
+        ROW(struct sandbox_spec, has_workspace, BOOL),
+        ROW(struct sandbox_spec, read_only, BOOL),
+        ROW(struct sandbox_spec, own_user_only, BOOL),
+        ROW(struct sandbox_spec, kept, BOOL),
+        ROW(struct sandbox_spec, has_box, BOOL),
+        ROW(struct sandbox_spec, workspace_mode, TEXT),
+        LONG(struct sandbox_spec, workspace_path),
+        LONG(struct sandbox_spec, box_workspace),
+        ROW(struct sandbox_spec, paused_ms, U64),
+        ROW(struct sandbox_spec, network, TEXT),
+        ROW(struct sandbox_spec, ports, TEXTS),
+        ROW(struct sandbox_spec, volumes, TEXTS),
+        ROW(struct sandbox_spec, no_init, BOOL),
+        { 0 },
 };
 
 struct sandbox_texts {
@@ -180,10 +189,12 @@ static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb,
         put_bool(j, "own_user_only", sb->own_user_only);
         put_bool(j, "kept", sb->kept);
         put_bool(j, "has_box", has_box);
+        if (sb->no_init)
+                put_bool(j, "no_init", true);
         put_text(j, "workspace_mode", mode_words[sb->workspace_mode]);
         put_text(j, "workspace_path", sb->workspace_path);
         put_text(j, "box_workspace", sb->box_workspace);
-        if (sb->network != CAY_NETWORK_NONE || sb->volume_count > 0)
+        if (sb->network != CAY_NETWORK_NONE || sb->port_count > 0 || sb->volume_count > 0)
                 print_extras(j, sb);
         cay_json_end_object(j);
 }
@@ -288,6 +299,7 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         sb->has_workspace = spec->has_workspace;
         sb->read_only = spec->read_only;
         sb->own_user_only = spec->own_user_only;
+        sb->no_init = spec->no_init;
         sb->kept = spec->kept;
         sb->has_box = spec->has_box;
         if (text_or(spec->box_workspace, NULL) != NULL)

@@ -38,6 +38,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
 
         cay_table_remove(s, sb);
         cay_errand_forget_sandbox(s, sb);
+        cay_sandbox_unpublish(sb);
         if (sb->claim[0] != '\0')
                 cay_claim_release(s, sb->owner, sb->claim);
         cay_channel_end_all(sb, NULL);
@@ -70,6 +71,8 @@ void cay_sandbox_move(struct cay_sandbox *sb, enum cay_state to)
         cay_log_debug("sandbox moved", "id=%s from=%s to=%s", sb->id, cay_state_word(sb->state),
                       cay_state_word(to));
         sb->state = to;
+        if (to == CAY_STATE_STOPPED)
+                cay_sandbox_unpublish(sb);
         sb->changed_wall_ms = cay_service_wall(sb->service);
         if (to != CAY_STATE_ERROR && to != CAY_STATE_STOPPED)
                 cay_sandbox_set_cause(sb, CAY_CAUSE_NONE, "");
@@ -245,6 +248,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .workspace_in = sb->box_workspace != NULL ? sb->box_workspace : "/workspace",
                 .read_only = sb->read_only,
                 .own_user_only = sb->own_user_only,
+                .no_init = sb->no_init,
                 .state = sb->state,
                 .cause = rests ? sb->cause : CAY_CAUSE_NONE,
                 .cause_text = rests ? sb->cause_text : "",

@@ -5,6 +5,9 @@
  * Theory of operation. They come as texts (core/spec.h), from requests and from records alike, are read once into the sandbox, and go from
  * there into every spec of it. What became of ports only the engine knows: its answers to create and relink are noted, and stored
  * nowhere, since a box that is found again tells them anew.
+ *
+ * Some ports are the daemon's own (service.h, is_own_port): the engine never hears of them. What they became takes the place of what was
+ * wished for, and is stored so: the next process, or the next start, asks for the same again.
  */
 #include <errno.h>
 
@@ -28,6 +31,13 @@ int cay_network_find(const char *word)
         return -1;
 }
 
+static bool is_own(const struct cay_sandbox *sb, uint16_t inside)
+{
+        const struct cay_service_env *env = &sb->service->env;
+
+        return env->is_own_port != NULL && env->is_own_port(env->ctx, inside);
+}
+
 static int read_ports(struct cay_sandbox *sb, const struct cay_field_texts *texts, struct cay_error *err)
 {
         if (texts->count > CAY_SPEC_PORTS_MAX)
@@ -39,6 +49,8 @@ static int read_ports(struct cay_sandbox *sb, const struct cay_field_texts *text
                         if (sb->ports[k].inside == sb->ports[i].inside)
                                 return cay_fail(err, CAY_INVALID, "ports: %u is there twice",
                                                 sb->ports[i].inside);
+                if (!is_own(sb, sb->ports[i].inside))
+                        sb->box_ports[sb->box_port_count++] = sb->ports[i];
         }
         sb->port_count = texts->count;
         return 0;
@@ -78,9 +90,11 @@ int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
         sb->network = network;
         if (read_ports(sb, ports, err) < 0 || read_volumes(sb, volumes, err) < 0)
                 return -1;
-        if (sb->port_count > 0 && network == CAY_NETWORK_NONE)
-                return cay_fail(err, CAY_INVALID,
-                                "ports: are published with the network 'bridge' only; this sandbox has none");
+        if (sb->box_port_count > 0 && network == CAY_NETWORK_NONE)
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "ports: %u is published with the network 'bridge' only; this sandbox has none",
+                        sb->box_ports[0].inside);
         return 0;
 }
 
@@ -88,6 +102,10 @@ int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err
 {
         const struct cay_engine *engine = sb->engine->engine;
 
+        if (sb->no_init && engine != NULL && !(engine->caps & CAY_ENGINE_CAN_ONCE))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "init: the %s engine makes no sandbox without one; docker does",
+                                sb->engine->name);
         if ((sb->network == CAY_NETWORK_NONE && sb->volume_count == 0) || engine == NULL ||
             engine->caps & CAY_ENGINE_CAN_BRIDGE)
                 return 0;
@@ -124,9 +142,10 @@ int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct
                 return -1;
         if (put_labels(sb, spec) < 0)
                 return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
+        spec->no_init = sb->no_init;
         spec->bridge = sb->network == CAY_NETWORK_BRIDGE;
-        spec->ports = sb->ports;
-        spec->port_count = sb->port_count;
+        spec->ports = sb->box_ports;
+        spec->port_count = sb->box_port_count;
         spec->volumes = sb->volumes;
         spec->volume_count = sb->volume_count;
         return 0;
@@ -135,6 +154,8 @@ int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct
 void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box *box)
 {
         for (unsigned i = 0; i < sb->port_count; i++) {
+                if (is_own(sb, sb->ports[i].inside))
+                        continue;
                 sb->published[i] = 0;
                 for (unsigned k = 0; k < box->port_count && k < CAY_SPEC_PORTS_MAX; k++)
                         if (box->ports[k].inside == sb->ports[i].inside)
@@ -154,4 +175,49 @@ void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_vi
                                                         .host = has_box ? sb->published[i] : 0 };
         ret->volumes = sb->volumes;
         ret->volume_count = sb->volume_count;
+}
+
+/* Ports of our own */
+
+bool cay_sandbox_has_own_ports(const struct cay_sandbox *sb)
+{
+        return sb->box_port_count < sb->port_count;
+}
+
+struct cay_errand *cay_sandbox_publish(struct cay_sandbox *sb,
+                                       void (*on_done)(struct cay_errand *e, const struct cay_error *err))
+{
+        const struct cay_service_env *env = &sb->service->env;
+        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_done);
+
+        e->local = true;
+        for (unsigned i = 0; i < sb->port_count; i++)
+                if (is_own(sb, sb->ports[i].inside))
+                        e->box.ports[e->box.port_count++] = sb->ports[i];
+        env->publish(env->ctx, sb->id, e->box.ports, e->box.port_count,
+                     cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+        return e;
+}
+
+bool cay_sandbox_note_own_ports(struct cay_sandbox *sb, const struct cay_engine_box *box)
+{
+        bool is_new = false;
+
+        for (unsigned i = 0; i < sb->port_count; i++) {
+                for (unsigned k = 0; k < box->port_count; k++) {
+                        if (box->ports[k].inside != sb->ports[i].inside)
+                                continue;
+                        is_new |= sb->ports[i].host != box->ports[k].host;
+                        sb->published[i] = sb->ports[i].host = box->ports[k].host;
+                }
+        }
+        return is_new;
+}
+
+void cay_sandbox_unpublish(struct cay_sandbox *sb)
+{
+        const struct cay_service_env *env = &sb->service->env;
+
+        if (cay_sandbox_has_own_ports(sb))
+                env->unpublish(env->ctx, sb->id);
 }

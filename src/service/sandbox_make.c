@@ -165,6 +165,7 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
             cay_record_copy_map(&sb->mem, &w->metadata, &sb->metadata) < 0 ||
             cay_record_copy_map(&sb->mem, &w->env, &sb->env) < 0)
                 return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
+        sb->no_init = w->no_init;
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
             cay_sandbox_check_extras(sb, err) < 0)
                 return -1;
@@ -229,7 +230,7 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         spec->host_plain = sb->own_user_only;
         spec->limits = sb->limits;
         spec->may_skip = sb->may_skip;
-        spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP;
+        spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP && !sb->no_init;
         spec->go_on = sb->kept;
         if (spec->go_on && !spec->keep)
                 return cay_fail(
@@ -262,7 +263,7 @@ static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
         struct cay_service *s = sb->service;
         struct cay_error why = *err;
 
-        s->create_failures++;
+        cay_meters_note(&s->meters, sb->owner, CAY_METER_CREATE_FAILED, 0);
         if (sb->story == CAY_STORY_START) {
                 give_up_start(sb, &why);
                 return;
@@ -282,6 +283,7 @@ static void on_undone(struct cay_errand *e, const struct cay_error *err)
         if (err->code != CAY_OK)
                 cay_log_warn("box not removed, ignoring", "id=%s error=%s", sb->id, err->msg);
         sb->has_box = false;
+        cay_sandbox_unpublish(sb);
         give_up(sb, &sb->why);
 }
 
@@ -321,7 +323,8 @@ static void on_ready_stored(struct cay_errand *e, const struct cay_error *err)
         cay_claim_release(sb->service, sb->owner, sb->claim);
         sb->claim[0] = '\0';
         cay_sandbox_move(sb, CAY_STATE_READY);
-        cay_latency_add(&sb->service->meter.create, (cay_clock_ns() - sb->begun_ns) / 1000);
+        cay_meters_note(&sb->service->meters, sb->owner, CAY_METER_CREATE_DONE,
+                        (cay_clock_ns() - sb->begun_ns) / 1000);
         cay_tick_by(sb->service, 0);
         cay_sandbox_finish(sb, NULL);
 }
@@ -344,6 +347,22 @@ static void store_ready(struct cay_sandbox *sb, bool went_on)
         cay_errand_commit(e, b);
 }
 
+static void on_published(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_error why = *err;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                cay_wrap(&why, "publish its ports");
+                undo(sb, &why);
+                return;
+        }
+        cay_sandbox_note_own_ports(sb, &e->box);
+        store_ready(sb, e->spec.go_on);
+}
+
 static void on_made(struct cay_errand *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
@@ -360,6 +379,10 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
         }
         cay_service_step_reached(CAY_SERVICE_STEP_create_made);
         memcpy(sb->secret, e->box.secret, sizeof(sb->secret));
+        if (e->box.workspace != NULL) { /* no root of its own: then the folder is elsewhere */
+                free(sb->box_workspace);
+                sb->box_workspace = strdup(e->box.workspace);
+        }
         sb->kept = e->box.kept;
         sb->skipped = e->box.skipped;
         sb->watched = e->box.watched & cay_limits_set_mask(&sb->limits);
@@ -374,6 +397,8 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
                 undo(sb, &why);
         } else if (cay_link_attach(sb, cay_take_fd(e->box.link_fd), false, &why) < 0) {
                 undo(sb, &why);
+        } else if (cay_sandbox_has_own_ports(sb)) {
+                cay_sandbox_publish(sb, on_published)->spec.go_on = e->spec.go_on;
         } else {
                 store_ready(sb, e->spec.go_on);
         }
@@ -428,7 +453,7 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
         const char *rival;
 
         c->next = NULL;
-        s->creates++;
+        cay_meters_note(&s->meters, what->owner != NULL ? what->owner : "", CAY_METER_CREATE_ASKED, 0);
         if (check_new(s, what, &err) < 0) {
                 cay_service_fail_job(s, &c->job, &err);
                 return;
@@ -492,7 +517,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                 cay_service_fail_job(s, &c->job, &err);
                 return;
         }
-        s->creates++;
+        cay_meters_note(&s->meters, sb->owner, CAY_METER_CREATE_ASKED, 0);
         cay_sandbox_begin(sb, CAY_STORY_START, c);
         sb->before = sb->state;
         sb->before_cause = sb->cause;

@@ -329,6 +329,7 @@ static void on_remains(struct cay_errand *e, const struct cay_error *err)
         if (sb == NULL)
                 return;
         sb->has_box = false;
+        cay_sandbox_unpublish(sb);
         if (oom_kills > sb->oom_seen)
                 snprintf(sb->cause_text, sizeof(sb->cause_text),
                          "the sandbox ran out of memory and its init was killed");

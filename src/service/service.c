@@ -126,37 +126,48 @@ void cay_service_free(struct cay_service *s)
         cay_errand_let_go_all(s);
         cay_event_drop_all(s);
         cay_claim_release_all(s);
+        cay_meters_done(&s->meters);
         free(s->sorted);
         free(s);
 }
 
-const struct cay_service_meter *cay_service_meter(const struct cay_service *s)
+const struct cay_service_meter *cay_service_meter(const struct cay_service *s, const struct cay_viewer *v)
 {
-        return &s->meter;
+        return v->sees_all ? &s->meters.all : cay_meters_of(&s->meters, v->owner);
+}
+
+static void count_sandbox(const struct cay_sandbox *sb, struct cay_service_health *ret)
+{
+        ret->known++;
+        ret->by_state[sb->state]++;
+        ret->alive += cay_state_has_box(sb->state);
+        ret->links_lost += sb->has_box && (sb->link_lost || sb->unresponsive);
+        ret->execs_running += sb->running;
+        ret->channels += sb->channel_count;
+        for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                ret->watchers += x->watcher_count;
+}
+
+void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret)
+{
+        const struct cay_service_meter *meter = cay_service_meter(s, v);
+
+        *ret = (struct cay_service_health){ .ready = s->ready,
+                                            .creates = meter->creates,
+                                            .create_failures = meter->create_failures,
+                                            .execs = meter->execs };
+        cay_engines_health(s, v, ret);
+        for (unsigned i = 0; i < s->count; i++)
+                if (cay_table_may_see(v, s->sorted[i]))
+                        count_sandbox(s->sorted[i], ret);
+        if (!v->sees_all)
+                return;
+        ret->adoptions = s->adoptions;
+        ret->relinks = s->relinks;
+        s->store->ops->health(s->store, &ret->store);
 }
 
 void cay_service_health(struct cay_service *s, struct cay_service_health *ret)
 {
-        *ret = (struct cay_service_health){
-                .ready = s->ready,
-                .known = s->count,
-                .creates = s->creates,
-                .create_failures = s->create_failures,
-                .execs = s->execs_started,
-                .adoptions = s->adoptions,
-                .relinks = s->relinks,
-        };
-        cay_engines_health(s, ret);
-        for (unsigned i = 0; i < s->count; i++) {
-                const struct cay_sandbox *sb = s->sorted[i];
-
-                ret->by_state[sb->state]++;
-                ret->alive += cay_state_has_box(sb->state);
-                ret->links_lost += sb->has_box && (sb->link_lost || sb->unresponsive);
-                ret->execs_running += sb->running;
-                ret->channels += sb->channel_count;
-                for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                        ret->watchers += x->watcher_count;
-        }
-        s->store->ops->health(s->store, &ret->store);
+        cay_service_figures(s, &(struct cay_viewer){ .owner = "", .sees_all = true }, ret);
 }

@@ -92,6 +92,16 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         /* The image that a template names, for engines that take images; borrowed until the next round. May be NULL, and give NULL: none. */
         const char *(*image_of)(void *ctx, const char *name);
         /*
+         * Ports of sandboxes that the daemon answers itself, whatever listens on them in the box (NULL: there are none). They are no
+         * engine's to publish, and no network is needed for them. publish gives each a port of the host (in: the one that is wished for,
+         * or 0; out: what it became), or fails; those that the sandbox has already stay. The job ends from the loop. unpublish ends
+         * all of a sandbox, also where there is none.
+         */
+        bool (*is_own_port)(void *ctx, uint16_t inside);
+        void (*publish)(void *ctx, const char *id, struct cay_spec_port *ports, unsigned count,
+                        struct cay_job *job);
+        void (*unpublish)(void *ctx, const char *id);
+        /*
          * Reads back, at start-up, JSON texts that the service wrote: fills args by the table (json/json_in.h does that). *ret_doc is
          * what the filled struct points into, until free_json.
          */
@@ -159,15 +169,17 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
                 limits; /* as the engine is to hold them; wall_ms, cpu_time_ms, output_bytes: defaults of execs */
         unsigned may_skip; /* limits (mask) that need not hold on this host */
         enum cay_network network;
-        struct cay_field_texts ports, volumes; /* as core/spec.h reads them; ports: with a bridge only */
+        struct cay_field_texts ports,
+                volumes;    /* as core/spec.h reads them; ports: with a bridge, or our own */
         bool has_workspace; /* a host folder is mapped; else the workspace is an empty folder of its own */
         enum cay_workspace_mode workspace_mode;
         struct cay_folder folder;   /* looked at only with has_workspace; copied */
         const char *workspace_path; /* for people; may be NULL */
         bool read_only;             /* root read-only */
-        bool own_user_only;         /* no command will run as another user (root…): cheaper to make */
-        uint64_t timeout_ms;        /* of its life; 0: none */
-        uint64_t idle_ms;           /* without use; 0: none */
+        bool no_init;        /* nothing goes into it, and it runs one command: not every engine has it */
+        bool own_user_only;  /* no command will run as another user (root…): cheaper to make */
+        uint64_t timeout_ms; /* of its life; 0: none */
+        uint64_t idle_ms;    /* without use; 0: none */
         /*
          * Single-use id, NULL: none. Given by the client: a second use ends as CAY_EXISTS and nothing is made (call.first says
          * what the first one made). claim_is_ours: made by the front just now, so nobody can have used it.
@@ -232,7 +244,7 @@ struct cay_sandbox_view {
         const char *workspace_path; /* on the host, "" when there is none or nobody said */
         bool holds_workspace;       /* it can be started without being given its folder again */
         const char *workspace_in;   /* as commands see it */
-        bool read_only, own_user_only;
+        bool read_only, own_user_only, no_init;
         enum cay_state state;
         enum cay_cause cause;   /* of ERROR and STOPPED; else NONE */
         const char *cause_text; /* "" when there is none */
@@ -326,6 +338,7 @@ struct cay_engine_view {
         char why[256];           /* when it is not up */
         bool isolates, has_users, keeps, pauses;
         bool bridges;   /* has networks with a way out, published ports, volumes */
+        bool runs_once; /* has sandboxes without init */
         unsigned holds; /* limits (mask) */
         unsigned alive; /* sandboxes that it has a box of */
 };
@@ -339,7 +352,7 @@ bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine
 int cay_service_engine_choose(struct cay_service *s, const char *name, struct cay_engine_view *ret,
                               struct cay_error *err);
 
-/* How things are, without asking anybody. */
+/* How things are, without asking anybody; counts are of the sandboxes that the viewer may see. */
 struct cay_service_health {
         bool ready;           /* adoption is through */
         bool engine_up;       /* the default engine answered the last time it was asked */
@@ -353,11 +366,14 @@ struct cay_service_health {
         unsigned known, alive, by_state[CAY_STATE_COUNT];
         unsigned links_lost; /* boxes that should live and have no link now */
         unsigned execs_running, channels, watchers;
-        uint64_t creates, create_failures, execs, adoptions, relinks;
-        struct cay_store_health store;
+        uint64_t creates, create_failures, execs;
+        uint64_t adoptions, relinks;   /* 0 for who does not see all */
+        struct cay_store_health store; /* the same */
 };
 
-void cay_service_health(struct cay_service *s, struct cay_service_health *ret);
-const struct cay_service_meter *cay_service_meter(const struct cay_service *s);
+void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret);
+void cay_service_health(struct cay_service *s, struct cay_service_health *ret); /* for one who sees all */
+/* Borrowed until the next round. */
+const struct cay_service_meter *cay_service_meter(const struct cay_service *s, const struct cay_viewer *v);
 /* Looks at deadlines and links now instead of at the next tick: after a clock was moved, and in tests. */
 void cay_service_tick(struct cay_service *s);

@@ -9,7 +9,7 @@
  *   record.c         objects ↔ records of the store      link.c             the box link: lost, back, pinged
  *   tick.c           deadlines                           exec*.c            commands: start, output, input, end
  *   adopt.c          start-up                            channel.c          files and ports
- *   engines.c        the engines there are
+ *   engines.c        the engines there are              meters.c           counts and times, of all and of each owner
  *
  * Ownership. The service owns sandboxes and errands; a sandbox owns its box client and its execs' place in its list; an exec lives
  * while its sandbox lists it, a watcher watches it or an errand is about it (refs).
@@ -26,6 +26,7 @@
 #include "loop/loop.h"
 #include "service/channel.h"
 #include "service/exec.h"
+#include "service/meters.h"
 #include "service/service.h"
 #include "service/spool.h"
 #include "service/steps.h"
@@ -127,12 +128,13 @@ struct cay_sandbox {
         struct cay_limits limits;
         unsigned may_skip;
         enum cay_network network;
-        struct cay_spec_port ports[CAY_SPEC_PORTS_MAX]; /* as asked for */
-        uint16_t published[CAY_SPEC_PORTS_MAX];         /* what became of each; 0: nobody knows */
-        struct cay_spec_volume *volumes;                /* in mem */
-        const char **label_words;                       /* in mem; labels as engines take them, once needed */
-        unsigned port_count, volume_count;
-        bool has_workspace, read_only, own_user_only;
+        struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];     /* as asked for; our own: as last published */
+        struct cay_spec_port box_ports[CAY_SPEC_PORTS_MAX]; /* of these, the ones that the engine publishes */
+        uint16_t published[CAY_SPEC_PORTS_MAX];             /* what became of each; 0: nobody knows */
+        struct cay_spec_volume *volumes;                    /* in mem */
+        const char **label_words; /* in mem; labels as engines take them, once needed */
+        unsigned port_count, box_port_count, volume_count;
+        bool has_workspace, read_only, own_user_only, no_init;
         enum cay_workspace_mode workspace_mode;
         int workspace_fd;   /* owned; -1: none, or lost with an earlier process */
         int workspace_peer; /* owned until it is used; -1: none */
@@ -290,8 +292,8 @@ struct cay_service {
         struct cay_timer tick_timer;
         uint64_t tick_at_ms; /* monotonic; 0: not armed */
         unsigned adopting;   /* stories of the start that are under way */
-        uint64_t creates, create_failures, execs_started, adoptions, relinks;
-        struct cay_service_meter meter;
+        uint64_t adoptions, relinks;
+        struct cay_meters meters;
 };
 
 /* service.c */
@@ -311,7 +313,7 @@ struct cay_engine_row *cay_engine_of_record(struct cay_service *s, const char *n
 /* For a new sandbox; NULL with CAY_INVALID or CAY_CONFLICT. */
 struct cay_engine_row *cay_engine_pick(struct cay_service *s, const char *name, struct cay_error *err);
 bool cay_engine_is_up(struct cay_engine_row *row, char why[256]);
-void cay_engines_health(struct cay_service *s, struct cay_service_health *ret);
+void cay_engines_health(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret);
 void cay_engine_note(struct cay_engine_row *row, const struct cay_error *err); /* how a job of it ended */
 void cay_engine_set(struct cay_engine_row *row, bool up, const char *why);
 void cay_engine_ping(struct cay_service *s, uint64_t now_ms); /* engine_ping.c: those whose turn it is */
@@ -361,7 +363,9 @@ int cay_table_add(struct cay_service *s, struct cay_sandbox *sb); /* -ENOSPC: to
 void cay_table_remove(struct cay_service *s, struct cay_sandbox *sb);
 struct cay_sandbox *cay_table_find(struct cay_service *s, const char *id);
 struct cay_sandbox *cay_table_find_name(struct cay_service *s, const char *owner, const char *name);
-/* By id or the viewer's name for it; NULL with CAY_NOT_FOUND. The one place that decides who may see what. */
+bool cay_table_may_see(const struct cay_viewer *v,
+                       const struct cay_sandbox *sb); /* the one place that decides it */
+/* By id or the viewer's name for it; NULL with CAY_NOT_FOUND. */
 struct cay_sandbox *cay_table_get(struct cay_service *s, const struct cay_viewer *v, const char *id,
                                   struct cay_error *err);
 bool cay_table_filter_takes(struct cay_sandbox *sb, const struct cay_viewer *v,
@@ -398,6 +402,13 @@ int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err
 int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err);
 void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box *box);
 void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_view *ret);
+bool cay_sandbox_has_own_ports(const struct cay_sandbox *sb); /* that the daemon itself answers */
+/* Asks for ports of the host for them; the errand's box has what they became. */
+struct cay_errand *cay_sandbox_publish(struct cay_sandbox *sb,
+                                       void (*on_done)(struct cay_errand *e, const struct cay_error *err));
+bool cay_sandbox_note_own_ports(struct cay_sandbox *sb,
+                                const struct cay_engine_box *box); /* true: one is another now */
+void cay_sandbox_unpublish(struct cay_sandbox *sb);                /* fine when there are none */
 
 /* sandbox_unmake.c */
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);

@@ -100,7 +100,7 @@ struct cay_sandbox *cay_table_find_name(struct cay_service *s, const char *owner
         return NULL;
 }
 
-static bool may_see(const struct cay_viewer *v, const struct cay_sandbox *sb)
+bool cay_table_may_see(const struct cay_viewer *v, const struct cay_sandbox *sb)
 {
         return v->sees_all || strcmp(v->owner, sb->owner) == 0;
 }
@@ -113,9 +113,9 @@ struct cay_sandbox *cay_table_get(struct cay_service *s, const struct cay_viewer
         if (cay_service_check_ready(s, err) < 0)
                 return NULL;
         sb = cay_table_find(s, id);
-        if ((sb == NULL || !may_see(v, sb)) && id[0] != '\0')
+        if ((sb == NULL || !cay_table_may_see(v, sb)) && id[0] != '\0')
                 sb = cay_table_find_name(s, v->owner, id);
-        if (sb != NULL && may_see(v, sb))
+        if (sb != NULL && cay_table_may_see(v, sb))
                 return sb;
         cay_fail(err, CAY_NOT_FOUND, "there is no sandbox '%.63s'", id);
         return NULL;
@@ -142,7 +142,7 @@ static bool is_idle_for(struct cay_sandbox *sb, uint64_t ms)
 bool cay_table_filter_takes(struct cay_sandbox *sb, const struct cay_viewer *v,
                             const struct cay_sandbox_filter *f)
 {
-        if (!may_see(v, sb))
+        if (!cay_table_may_see(v, sb))
                 return false;
         if (f == NULL)
                 return true;

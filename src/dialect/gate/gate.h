@@ -55,6 +55,7 @@ struct cay_visitor {
         const char *origin;        /* borrowed from the request; NULL: none */
         struct cay_port_host port; /* asked by the name of a port of a sandbox: nothing else is there */
         bool by_link;              /* and known by a link in the query */
+        bool is_published;         /* at the sandbox's port of the host: nothing from inside is there */
 };
 
 int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct cay_error *err);

@@ -56,6 +56,7 @@ struct cay_mcp_call {
         char question[16]; /* id of our request; "": none */
         void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result);
         char confirm[40];  /* token that a confirmation stands for */
+        bool has_state;    /* modern era: it came as the request's state */
         bool has_bad_meta; /* modern era: about the request as such */
         bool asks_input;   /* modern era: its result is a question */
 };

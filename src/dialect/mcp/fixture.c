@@ -107,6 +107,10 @@ static const struct row {
         { "slow_compute", "[" TEXT("computed") "]", {} },
         { "failing_job", "[" TEXT("it failed") "]", {} },
         { "protocol_error_job", NULL, {} },
+        { "confirm_delete", "[" TEXT("deleted") "]", {} },
+        { "multi_input", "[" TEXT("both") "]", {} },
+        { "test_tool_with_task", NULL, { { &name_input } } },
+        { "json_schema_2020_12_tool", "[" TEXT("fine") "]", {} },
 };
 
 static const struct row *find(const char *name)
@@ -206,9 +210,8 @@ static void on_reply(struct cay_mcp_call *c, const struct cay_json_value *result
         complete(c, find(c->tool->name));
 }
 
-static void run_greet(struct cay_mcp_call *c)
+static void greet(struct cay_mcp_call *c, const char *name)
 {
-        const char *name = cay_mcp_arg_text(c, "name");
         char text[128];
         struct cay_mcp_result r;
 
@@ -224,7 +227,47 @@ static void run_greet(struct cay_mcp_call *c)
         cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
 }
 
+static void run_greet(struct cay_mcp_call *c)
+{
+        greet(c, cay_mcp_arg_text(c, "name"));
+}
+
 /* Tasks */
+
+static void on_input(struct cay_mcp_call *c, const struct cay_json_value *answer, unsigned left)
+{
+        (void)answer;
+        if (left == 0)
+                complete(c, find(c->tool->name));
+}
+
+/* Asks once, or twice at the same time, inside a task. */
+static void run_asking(struct cay_mcp_call *c)
+{
+        const struct cay_mcp_question questions[] = { { name_input.method, name_input.params },
+                                                      { color_input.method, color_input.params } };
+
+        if (c->can_task && cay_mcp_task_make(c))
+                cay_mcp_task_ask(c, questions, strcmp(c->tool->name, "multi_input") == 0 ? 2 : 1, on_input);
+        else
+                complete(c, find(c->tool->name));
+}
+
+/* Asks first, then becomes a task, whose result has the answer in it. */
+static void run_then_task(struct cay_mcp_call *c)
+{
+        const struct cay_json_value *said = cay_json_value_find(c->rpc.params, "inputResponses");
+        const struct cay_json_value *answer = cay_json_value_find(said, name_input.key);
+        const struct cay_json_value *content = cay_json_value_find(answer, "content");
+
+        if (!answer && c->is_modern) {
+                ask_modern(c, find(c->tool->name), 0);
+                return;
+        }
+        if (c->can_task)
+                cay_mcp_task_make(c);
+        greet(c, cay_json_value_text(cay_json_value_find(content, "name")));
+}
 
 struct slow {
         struct cay_timer timer;
@@ -292,6 +335,7 @@ static const struct cay_mcp_param params[] = {
         { "name", NULL, "For the tests.", &own_text, false, NULL },
         { "label", NULL, "For the tests.", &own_text, false, NULL },
         { "seconds", NULL, "For the tests.", &own_number, false, NULL },
+        { "filename", NULL, "For the tests.", &own_text, false, NULL },
         { .name = NULL },
 };
 
@@ -318,11 +362,34 @@ const struct cay_mcp_tool cay_mcp_fixtures[] = {
         FIXTURE("slow_compute", run_task),
         FIXTURE("failing_job", run_task),
         FIXTURE("protocol_error_job", run_task),
+        FIXTURE("confirm_delete", run_asking),
+        FIXTURE("multi_input", run_asking),
+        FIXTURE("test_tool_with_task", run_then_task),
+        FIXTURE("json_schema_2020_12_tool", run),
 };
 
 unsigned cay_mcp_fixture_count(void)
 {
         return getenv("CAY_TEST_MCP_FIXTURES") ? CAY_COUNT(cay_mcp_fixtures) : 0;
+}
+
+/* The words of JSON Schema that none of our own schemas has a use for. */
+const char *cay_mcp_fixture_schema(const struct cay_mcp_tool *t)
+{
+        static const char schema[] =
+                "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
+                "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{"
+                "\"street\":{\"type\":\"string\"},\"city\":{\"type\":\"string\"}}}},"
+                "\"properties\":{\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/address\"},"
+                "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},"
+                "\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"
+                "\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],"
+                "\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},"
+                "\"required\":[\"contactMethod\"]},"
+                "\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"
+                "\"additionalProperties\":false}";
+
+        return strcmp(t->name, "json_schema_2020_12_tool") == 0 ? schema : NULL;
 }
 
 bool cay_mcp_fixture_prompt(struct cay_mcp_call *c)

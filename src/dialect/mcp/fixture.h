@@ -9,6 +9,7 @@
 
 #ifdef CAY_TEST_HOOKS
 extern const struct cay_mcp_tool cay_mcp_fixtures[];
-unsigned cay_mcp_fixture_count(void);                /* 0: they are off */
-bool cay_mcp_fixture_prompt(struct cay_mcp_call *c); /* false: none of these */
+unsigned cay_mcp_fixture_count(void);                             /* 0: they are off */
+const char *cay_mcp_fixture_schema(const struct cay_mcp_tool *t); /* of its arguments; NULL: as of any tool */
+bool cay_mcp_fixture_prompt(struct cay_mcp_call *c);              /* false: none of these */
 #endif

@@ -18,6 +18,7 @@
 #define TTL_MAX_MS (24u * 60 * 60 * 1000)
 
 static const char *const status_words[] = { [CAY_TASK_WORKING] = "working",
+                                            [CAY_TASK_INPUT] = "input_required",
                                             [CAY_TASK_COMPLETED] = "completed",
                                             [CAY_TASK_FAILED] = "failed",
                                             [CAY_TASK_CANCELLED] = "cancelled" };
@@ -39,6 +40,8 @@ static const char *describe(const struct cay_mcp_task *t)
         switch (t->status) {
         case CAY_TASK_WORKING:
                 return "The command runs.";
+        case CAY_TASK_INPUT:
+                return "It waits for an answer of the person.";
         case CAY_TASK_COMPLETED:
                 return "The command has ended; its result is there.";
         case CAY_TASK_FAILED:
@@ -66,15 +69,24 @@ void cay_mcp_task_put(const struct cay_mcp_task *t, struct cay_json *j)
                 cay_json_key(j, t->is_error ? "error" : "result");
                 cay_mcp_put_raw(j, cay_buf_data(&t->outcome), t->outcome.len);
         }
+        if (t->status == CAY_TASK_INPUT) {
+                cay_json_key(j, "inputRequests");
+                cay_mcp_task_put_asks(t, j);
+        }
 }
 
 /* Its call's link */
 
-static void become(struct cay_mcp_task *t, enum cay_mcp_task_status status)
+void cay_mcp_task_become(struct cay_mcp_task *t, enum cay_mcp_task_status status)
 {
         t->status = status;
         t->changed_wall_ms = cay_mcp_now(t->mcp);
-        cay_mcp_task_wake(t);
+        if (cay_mcp_task_is_over(t)) {
+                cay_mcp_task_drop_asks(t);
+                cay_mcp_task_wake(t);
+        } else {
+                cay_mcp_task_prompt(t);
+        }
         cay_mcp_ears_tell_task(t->mcp, t);
 }
 
@@ -101,16 +113,16 @@ static void answer(struct cay_mcp_link *l, unsigned status, const char *json, si
 
         (void)status;
         if (!json) {
-                become(t, CAY_TASK_CANCELLED);
+                cay_mcp_task_become(t, CAY_TASK_CANCELLED);
                 return;
         }
         if (cay_rpc_read(&m, json, len, CAY_MCP_MESSAGE_MAX, &fault) < 0) {
-                become(t, CAY_TASK_FAILED);
+                cay_mcp_task_become(t, CAY_TASK_FAILED);
                 return;
         }
         t->is_error = m.error != NULL;
         cay_json_value_print(m.error ? m.error : m.result, &t->outcome);
-        become(t, judge(t, &m));
+        cay_mcp_task_become(t, judge(t, &m));
         cay_rpc_done(&m);
 }
 
@@ -189,7 +201,6 @@ static bool move(struct cay_mcp_call *c, uint64_t ttl_ms)
         c->is_task = true;
         c->rpc.progress[0] = '\0';
         c->level = CAY_MCP_SILENT;
-        c->can_elicit = false; /* nobody may be there to be asked */
         send_task(t, c, link);
         return true;
 }
@@ -232,6 +243,7 @@ static void forget(struct cay_mcp_task **at)
 
         *at = t->next;
         cay_mcp_party_end(&t->party);
+        cay_mcp_task_drop_asks(t);
         cay_mcp_task_wake(t);
         cay_buf_done(&t->outcome);
         free(t);

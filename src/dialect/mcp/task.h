@@ -6,6 +6,9 @@
  * Theory of operation. A task takes its call over: the call moves to a party and a link of the task's own, and the request is answered
  * with the task. What the call then answers is kept as the task's result. A task belongs to its owner and address; it survives its
  * session and its connection, is forgotten when its time is over, and ends with the daemon.
+ *
+ * A call that needs an answer of the person parks its task (input_required). In the modern era the questions stand in what tasks/get tells,
+ * and tasks/update brings answers; in the legacy era they are asked, one after the other, as requests on the stream of a tasks/result.
  */
 #pragma once
 
@@ -17,6 +20,17 @@ struct cay_mcp_task;
 bool cay_mcp_task_make(struct cay_mcp_call *c);
 /* The legacy era's `task` of tools/call. False: the call was ended with an error. */
 bool cay_mcp_task_take(struct cay_mcp_call *c);
+
+#define CAY_MCP_TASK_ASKS_MAX 4u
+
+struct cay_mcp_question {
+        const char *method; /* static */
+        const char *params; /* JSON, an object; copied */
+};
+/* The call of a task (is_task) asks its client. on_input is called for each answer, with how many are still open. */
+void cay_mcp_task_ask(struct cay_mcp_call *c, const struct cay_mcp_question *questions, unsigned count,
+                      void (*on_input)(struct cay_mcp_call *c, const struct cay_json_value *answer,
+                                       unsigned left));
 
 const char *cay_mcp_task_id(const struct cay_mcp_task *t);
 bool cay_mcp_task_is_of(const struct cay_mcp_task *t, const struct cay_caller *caller, const char *sandbox);

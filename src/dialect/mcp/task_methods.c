@@ -75,7 +75,7 @@ void cay_mcp_tasks_cancel(struct cay_mcp_call *c)
 
         if (!t)
                 return;
-        if (!t->is_modern && t->status != CAY_TASK_WORKING) {
+        if (!t->is_modern && cay_mcp_task_is_over(t)) {
                 cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL, "taskId: this task has ended already");
                 return;
         }
@@ -87,15 +87,18 @@ void cay_mcp_tasks_cancel(struct cay_mcp_call *c)
                 cay_mcp_tasks_get(c);
 }
 
-/* No task of ours asks for anything on its way: whatever is said is about a question that was never put. */
+/* What is said about a question that was never put, or is answered, is fine. */
 void cay_mcp_tasks_update(struct cay_mcp_call *c)
 {
         const struct cay_json_value *responses = cay_json_value_find(c->rpc.params, "inputResponses");
+        struct cay_mcp_task *t = find(c);
 
-        if (!find(c))
+        if (!t)
                 return;
-        if (cay_json_value_type(responses) != CAY_JSON_OBJECT)
-                cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL, "inputResponses: must be an object");
+        if (cay_json_value_type(responses) != CAY_JSON_OBJECT || cay_mcp_task_take_answers(t, responses) < 0)
+                cay_mcp_call_error(
+                        c, CAY_RPC_BAD_PARAMS, NULL,
+                        "inputResponses: must be an object of objects, by the keys of inputRequests");
         else
                 cay_mcp_call_done(c);
 }
@@ -178,7 +181,7 @@ void cay_mcp_tasks_result(struct cay_mcp_call *c)
 
         if (!t)
                 return;
-        if (t->status != CAY_TASK_WORKING) {
+        if (cay_mcp_task_is_over(t)) {
                 send_outcome(c, t);
                 return;
         }
@@ -194,4 +197,5 @@ void cay_mcp_tasks_result(struct cay_mcp_call *c)
         c->state = w;
         c->free_state = free_waiter;
         c->on_cancel = leave; /* looking on ends nothing */
+        cay_mcp_task_prompt(t);
 }

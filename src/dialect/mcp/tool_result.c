@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dialect/mcp/mcp_priv.h"
+#include "dialect/mcp/task.h"
 #include "dialect/mcp/tools.h"
 
 #define TEXT_MAX 2048u
@@ -207,6 +208,10 @@ void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_asked 
 {
         char text[TEXT_MAX / 2];
 
+        if (c->has_state && strncmp(q->err.msg, "confirm:", 8) == 0) { /* which was in requestState */
+                cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL, "requestState%s", strchr(q->err.msg, ':'));
+                return;
+        }
         rename_field(c->tool, q->err.msg, text, sizeof(text));
         send_failure(c, cay_code_word(q->err.code), text, advice_for(c, q), NULL);
 }
@@ -233,6 +238,29 @@ static void on_reply(struct cay_mcp_call *c, const struct cay_json_value *result
                 c->tool->run(c);
         else
                 cay_mcp_tool_decline(c);
+}
+
+static void on_input(struct cay_mcp_call *c, const struct cay_json_value *answer, unsigned left)
+{
+        (void)left; /* there was one question */
+        on_reply(c, answer);
+}
+
+static void ask_in_task(struct cay_mcp_call *c, const char *message)
+{
+        cay_auto_buf struct cay_buf params = { 0 };
+        struct cay_mcp_question question = { .method = "elicitation/create" };
+        struct cay_json j;
+
+        cay_buf_init(&params, 8192);
+        cay_json_init(&j, &params);
+        cay_mcp_put_elicit(&j, message);
+        if (cay_json_end(&j) < 0) {
+                cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory for a question");
+                return;
+        }
+        question.params = cay_buf_data(&params);
+        cay_mcp_task_ask(c, &question, 1, on_input);
 }
 
 static void ask_modern(struct cay_mcp_call *c, const char *message)
@@ -268,7 +296,9 @@ bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_asked *q)
         snprintf(why, sizeof(why), "%.*s", len < (int)sizeof(why) ? len : (int)sizeof(why) - 1, q->err.msg);
         snprintf(message, sizeof(message), "%s: %s. Allow it?", c->tool->title, why);
         memcpy(c->confirm, q->confirm, sizeof(c->confirm));
-        if (c->can_elicit && c->is_modern) {
+        if (c->can_elicit && c->is_task) {
+                ask_in_task(c, message);
+        } else if (c->can_elicit && c->is_modern) {
                 c->asks_input = true;
                 ask_modern(c, message);
         } else if (c->can_elicit) {

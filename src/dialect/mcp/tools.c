@@ -33,6 +33,19 @@ static bool has_sandbox_param(const struct cay_mcp_tool *t, const struct cay_mcp
         return t->flags & CAY_TOOL_IN_SANDBOX && !p->sandbox[0];
 }
 
+static void put_schema(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_party *p)
+{
+#ifdef CAY_TEST_HOOKS
+        const char *canned = cay_mcp_fixture_schema(t);
+
+        if (canned) {
+                cay_mcp_put_raw(j, canned, strlen(canned));
+                return;
+        }
+#endif
+        cay_mcp_put_schema(j, t, has_sandbox_param(t, p));
+}
+
 static void put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_party *p,
                      bool is_modern)
 {
@@ -41,7 +54,7 @@ static void put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const str
         cay_op_key_text(j, "title", t->title);
         cay_op_key_text(j, "description", t->doc);
         cay_json_key(j, "inputSchema");
-        cay_mcp_put_schema(j, t, has_sandbox_param(t, p));
+        put_schema(j, t, p);
         cay_mcp_put_out_schema(j, t);
         cay_json_key(j, "annotations");
         cay_json_begin_object(j);
@@ -283,7 +296,7 @@ static bool take_input(struct cay_mcp_call *c)
                 return true;
         if (cay_json_value_type(responses) != CAY_JSON_OBJECT ||
             (answer && cay_json_value_type(answer) != CAY_JSON_OBJECT) ||
-            (state && strlen(state) >= sizeof(c->confirm))) {
+            (state && (!state[0] || strlen(state) >= sizeof(c->confirm)))) {
                 cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL, "inputResponses, requestState: are none");
                 return false;
         }
@@ -294,6 +307,7 @@ static bool take_input(struct cay_mcp_call *c)
                 return false;
         }
         snprintf(c->confirm, sizeof(c->confirm), "%s", state);
+        c->has_state = true;
         return true;
 }
 

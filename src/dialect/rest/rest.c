@@ -404,7 +404,9 @@ void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const str
                 return;
         }
         if (v->port.port) { /* an origin of its own: nothing of ours is there */
-                if (v->is_known)
+                if (v->is_known && v->is_published)
+                        cay_rest_refuse(req, 404, "nothing of this sandbox is at this path", v->request_id);
+                else if (v->is_known)
                         cay_rest_proxy_host(r->world, req, v);
                 else
                         refuse_unknown(req, v);

@@ -1,154 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MCP over a running daemon, message by message, with real commands. test_mcp.py [NAME…] runs some."""
+"""MCP over a running daemon, message by message: transports, sessions, eras. test_mcp.py [NAME…] runs some."""
 import base64
 import contextlib
+import http.client
 import json
 import os
-import re
-import select
-import shlex
-import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ws_client  # noqa: E402
-from daemon import CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
-
-BOTH = "application/json, text/event-stream"
-MODERN = "2026-07-28"
-LEGACY = "2025-11-25"
-
-
-def request(method, params=None, id=1):
-    m = {"jsonrpc": "2.0", "id": id, "method": method}
-    if params is not None:
-        m["params"] = params
-    return m
-
-
-def events(response):
-    """(id, message) of each event until the stream ends; empty data is a prime."""
-    ident, data = None, []
-    for raw in response:
-        line = raw.decode().rstrip("\r\n")
-        if line.startswith("id:"):
-            ident = line[3:].strip()
-        elif line.startswith("data:"):
-            data.append(line[5:].strip())
-        elif line == "" and data:
-            text = "\n".join(data)
-            yield ident, (json.loads(text) if text else None)
-            data = []
-
-
-class Session:
-    """A session of the legacy era over HTTP."""
-
-    def __init__(self, d, path="/mcp", token=True, capabilities=None, version=LEGACY):
-        self.d, self.path, self.token, self.next = d, path, token, 0
-        a = d.ask("POST", path, request("initialize", {"protocolVersion": version, "capabilities": capabilities or {},
-                                                       "clientInfo": {"name": "t", "version": "1"}}),
-                  token=token, headers={"Accept": BOTH})
-        assert a.status == 200, a
-        self.hello = a.json["result"]
-        self.id = a.headers["Mcp-Session-Id"]
-        assert self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
-
-    def headers(self, **more):
-        return {"Accept": BOTH, "Mcp-Session-Id": self.id, "MCP-Protocol-Version": LEGACY, **more}
-
-    def post(self, message):
-        return self.d.ask("POST", self.path, message, token=self.token, headers=self.headers())
-
-    def begin(self, method, params=None, meta=None):
-        self.next += 1
-        params = dict(params or {})
-        if meta:
-            params["_meta"] = meta
-        return self.d.begin("POST", self.path, request(method, params, self.next), token=self.token, headers=self.headers())
-
-    def all(self, method, params=None, meta=None):
-        """Every message that came, the answer last."""
-        r, c = self.begin(method, params, meta)
-        assert r.status == 200, (r.status, r.read())
-        if r.getheader("Content-Type").startswith("application/json"):
-            found = [json.loads(r.read())]
-        else:
-            found = [m for _, m in events(r) if m]
-        c.close()
-        return found
-
-    def ask(self, method, params=None):
-        return self.all(method, params)[-1]
-
-    def must(self, method, params=None):
-        m = self.ask(method, params)
-        assert "result" in m, m
-        return m["result"]
-
-    def call(self, name, **arguments):
-        return self.must("tools/call", {"name": name, "arguments": arguments})
-
-    def good(self, name, **arguments):
-        r = self.call(name, **arguments)
-        assert not r.get("isError"), r
-        return r["structuredContent"]
-
-    def bad(self, name, **arguments):
-        r = self.call(name, **arguments)
-        assert r.get("isError"), r
-        return r["structuredContent"]
-
-    def end(self):
-        return self.d.ask("DELETE", self.path, token=self.token, headers=self.headers())
-
-
-def modern(d, method, params=None, headers=None, meta=None, path="/mcp", capabilities=None, id=1):
-    params = dict(params or {})
-    params["_meta"] = {"io.modelcontextprotocol/protocolVersion": MODERN,
-                       "io.modelcontextprotocol/clientCapabilities": capabilities or {}, **(meta or {})}
-    h = {"Accept": BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": method}
-    name = params.get("name") or params.get("uri")
-    if name:
-        h["Mcp-Name"] = name
-    h.update(headers or {})
-    r, c = d.begin("POST", path, request(method, params, id), headers={k: v for k, v in h.items() if v is not None})
-    if r.getheader("Content-Type", "").startswith("text/event-stream"):
-        found = [m for _, m in events(r) if m]
-    else:
-        found = [json.loads(r.read())]
-    c.close()
-    return r.status, found
-
-
-def hear(read):
-    """The next answer; what is told of changes in between is left out."""
-    while "id" not in (m := read()):
-        assert m["method"].endswith("list_changed"), m
-    return m
-
-
-def run_count(d, marker):
-    """How many processes of this machine have the marker in their command line."""
-    n = 0
-    for pid in os.listdir("/proc"):
-        if pid.isdigit():
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{pid}/cmdline", "rb") as f:
-                    words = f.read().split(b"\0")
-                n += words[:2] == [b"sleep", marker.encode()]
-    return n
-
-
-def boxes(d):
-    return d.must(200, "GET", "/api/sandboxes")["sandboxes"]
+from daemon import CAY, PATIENCE_S, wait_for  # noqa: E402
+from mcp_session import (BOTH, LEGACY, MODERN, REGISTRY, Session, Stream, boxes, events, hear, modern, request, run,  # noqa: E402
+                         run_count, talk, write_registry)
 
 
 def test_legacy(d):
@@ -246,188 +116,44 @@ def test_malformed(d):
     s.end()
 
 
-def test_commands(d):
-    s = Session(d)
-    box = s.good("sandbox_create")["sandbox_id"]
-    r = s.call("run_command", sandbox_id=box, command="echo out; echo err >&2; exit 3")
-    assert not r["isError"] and r["structuredContent"]["exit_code"] == 3
-    assert r["structuredContent"]["stdout"] == "out\n" and r["structuredContent"]["stderr"] == "err\n"
-    assert "[exit code 3]" in r["content"][0]["text"]
-    assert s.good("run_command", sandbox_id=box, command="cat; pwd", stdin="hello\n", cwd="/tmp")["stdout"] == "hello\n/tmp\n"
-    assert s.good("run_command", id=box, cmd="echo $A", env={"A": "b"}, working_dir="/")["stdout"] == "b\n"
-    slow = s.call("run_command", sandbox_id=box, command="sleep 30", timeout=1)
-    assert slow["isError"] and slow["structuredContent"]["cause"] == "wall_time"
-    assert "larger timeout" in slow["structuredContent"]["advice"], slow
-    assert s.good("run_code", sandbox_id=box, code="print(2 + 2)")["stdout"] == "4\n"
-    assert s.good("run_code", sandbox_id=box, code="echo sh", language="shell")["stdout"] == "sh\n"
-    assert "exec_input" not in s.bad("run_command", command="x", sandbox_id=box, nonsense=1)["message"]
-    assert "required" in s.bad("run_command", sandbox_id=box)["message"]
-    assert "text" in s.bad("write_file", sandbox_id=box, path="a", content=5)["message"]
-    assert s.bad("run_command", sandbox_id="nosuch", command="x")["error"] == "not_found"
-    assert s.bad("read_file", sandbox_id=box, path="nosuch")["error"] == "not_found"
-    # In the background: a handle, what it printed so far, input, its end.
-    h = s.good("run_command", sandbox_id=box, command="echo first; read x; echo got $x", background=True)
-    assert h["running"] and h["exec_id"]
-    assert s.good("exec_input", sandbox_id=box, exec_id=h["exec_id"], text="line\n")["bytes"] == 5
-    p = s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"])
-    assert p["stdout"] == "first\ngot line\n" and p["exit_code"] == 0 and not p["running"], p
-    assert s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], offset=6)["stdout"] == "got line\n"
-    # Longer than the client waits.
-    h = s.good("run_command", sandbox_id=box, command="echo a; sleep 2; echo b", wait_s=1)
-    assert h["running"] and h["stdout"] == "a\n" and h["next_offset"] == 2
-    p = s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], offset=h["next_offset"], wait_s=30)
-    assert p["stdout"] == "b\n" and p["exit_code"] == 0
-    h = s.good("run_command", sandbox_id=box, command="sleep 600", background=True)
-    assert s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], wait_s=0)["running"]
-    s.good("exec_signal", sandbox_id=box, exec_id=h["exec_id"], signal="KILL")
-    assert s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"])["signal"] == "SIGKILL"
-    s.end()
-
-
-def test_once(d):
-    """Without a sandbox: one is made and goes."""
-    s = Session(d)
-    before = len(boxes(d))
-    r = s.good("run_code", code="import os\nprint(os.getpid() > 0)")
-    assert r["stdout"] == "True\n" and not r["sandbox_kept"], r
-    assert s.good("run_command", command="echo x")["stdout"] == "x\n"
-    c = s.good("container_start", code="print('hi')")
-    assert c["stdout"] == "hi\n" and c["exit_code"] == 0 and c["container_id"]
-    assert len(boxes(d)) == before
-    kept = s.good("container_start", command="echo 1 > /tmp/f", keep=True)["container_id"]
-    assert s.good("container_exec", container_id=kept, command="cat /tmp/f")["stdout"] == "1\n"
-    assert len(boxes(d)) == before + 1
-    s.good("container_stop", container_id=kept)
-    assert len(boxes(d)) == before
-    alone = s.good("container_start")["container_id"]
-    assert s.good("container_exec", container_id=alone, command="echo y")["stdout"] == "y\n"
-    s.end()
-    wait_for("the session's container to go", lambda: len(boxes(d)) == before)
-
-
-def test_advice(d):
-    """What went wrong, and what a model is told to do next."""
-    s = Session(d)
-    box = s.good("sandbox_create", memory="64m")["sandbox_id"]
-
-    def text(name, **arguments):
-        return s.call(name, sandbox_id=box, **arguments)["content"][0]["text"]
-
-    assert "sandbox_create with memory" in text("run_command", command="python3 -c 'x = bytearray(300 << 20)'")
-    code = "import urllib.request\nurllib.request.urlopen('http://nowhere.example', timeout=3)"
-    assert "has no network" in text("run_code", code=code)
-    assert "no network" not in text("run_command", command="exit 1")
-    assert "larger timeout" in text("run_command", command="sleep 30", timeout=1)
-    for name, arguments in (("read_file", {"path": "/nosuch"}), ("delete_path", {"path": "/nosuch"}), ("read_file", {"path": "/tmp"})):
-        assert "list_files" in text(name, **arguments), name
-    assert "workspace" in text("write_file", path="/usr/x", content="")
-    assert "exec_id" in text("exec_poll", exec_id="nosuch")
-    done = s.good("run_command", sandbox_id=box, command="true")["exec_id"]
-    assert "exec_poll" in text("exec_input", exec_id=done, text="x")
-    refused = s.bad("sandbox_create", memory="nonsense")
-    assert refused["message"].startswith("memory:"), refused
-    assert "container_list" in s.bad("sandbox_create", template="nosuch")["advice"]
-    assert "container_list" in s.bad("run_code", code="x", language="cobol")["advice"]
-    assert "sandbox_create" in s.bad("run_command", command="x", sandbox_id="nosuch")["advice"]
-    s.end()
-
-
-def test_output(d):
-    s = Session(d)
-    box = s.good("sandbox_create")["sandbox_id"]
-    r = s.good("run_command", sandbox_id=box, command="seq 1 1500000; printf 'end\\377\\n'")  # 10.4 MB
-    total = sum(len(str(i)) + 1 for i in range(1, 1500001)) + 5
-    assert r["truncated"] and r["stdout_bytes"] == total > 10_000_000, r["stdout_bytes"]
-    assert r["stdout"].startswith("1\n2\n3\n") and r["stdout"].endswith("1500000\nend\ufffd\n")
-    assert "bytes left out" in r["stdout"] and len(r["stdout"]) < 64 * 1024
-    more = s.good("exec_poll", sandbox_id=box, exec_id=r["exec_id"], offset=r["next_offset"])
-    all_of_it = "".join(f"{i}\n" for i in range(1, 1500001))
-    at = r["next_offset"]  # the oldest bytes are not kept for so much output
-    assert more["stdout"][:10000] == all_of_it[at:at + 10000], (at, more["stdout"][:100], all_of_it[at:at + 100])
-    r = s.good("run_command", sandbox_id=box, command="seq 1 50000")
-    got, at = r["stdout"].split("\n[\u2026")[0], r["next_offset"]
-    for _ in range(100):
-        r = s.good("exec_poll", sandbox_id=box, exec_id=r["exec_id"], offset=at)
-        got += r["stdout"].split("\n[\u2026")[0] if r["truncated"] else r["stdout"]
-        at = r["next_offset"]
-        if not r["truncated"]:
-            break
-    assert got == "".join(f"{i}\n" for i in range(1, 50001)), "reading on leaves nothing out"
-    bad = s.good("run_command", sandbox_id=box, command="printf 'a\\377b\\0c\\303'")
-    assert bad["stdout"] == "a\ufffdb\0c\ufffd", bad
-    uri = f"sandbox://{box}/exec/{bad['exec_id']}/stdout"
-    content = s.must("resources/read", {"uri": uri})["contents"][0]
-    assert base64.b64decode(content["blob"]) == b"a\xffb\0c\xc3"
-    runs = s.good("run_command", sandbox_id=box, command="echo so far; sleep 600", background=True)["exec_id"]
-    content = s.must("resources/read", {"uri": f"sandbox://{box}/exec/{runs}/stdout"})["contents"][0]
-    assert content["text"] == "so far\n", content
-    s.end()
-
-
-def test_files(d):
-    s = Session(d)
-    box = s.good("sandbox_create")["sandbox_id"]
-    text = "line one\nline two ü\n"
-    assert s.good("write_file", sandbox_id=box, path="a/b.txt", content=text)["bytes"] == len(text.encode())
-    assert s.good("read_file", sandbox_id=box, file_path="a/b.txt")["content"] == text
-    s.good("edit_file", sandbox_id=box, path="a/b.txt", old_string="two", new_string="2")
-    assert s.good("read_file", sandbox_id=box, path="a/b.txt")["content"] == text.replace("two", "2")
-    assert "0 times" in s.bad("edit_file", sandbox_id=box, path="a/b.txt", old_string="zz", new_string="")["message"]
-    assert "2 times" in s.bad("edit_file", sandbox_id=box, path="a/b.txt", old_string="line", new_string="")["message"]
-    s.good("edit_file", sandbox_id=box, path="a/b.txt", old_string="line", new_string="LINE", replace_all=True)
-    assert s.good("read_file", sandbox_id=box, path="a/b.txt")["content"].count("LINE") == 2
-    s.good("write_file", sandbox_id=box, path="bytes", content=base64.b64encode(bytes(range(256))).decode(), encoding="base64")
-    raw = s.good("read_file", sandbox_id=box, path="bytes")
-    assert raw["encoding"] == "base64" and base64.b64decode(raw["content"]) == bytes(range(256))
-    # In pieces, never inside a character.
-    s.good("write_file", sandbox_id=box, path="long", content="ü" * 1000)
-    got, at = "", 0
-    for _ in range(100):
-        piece = s.good("read_file", sandbox_id=box, path="long", offset=at, limit=101)
-        got, at = got + piece["content"], piece["next_offset"]
-        if not piece["more"]:
-            break
-    assert got == "ü" * 1000
-    names = [e["name"] for e in s.good("list_files", sandbox_id=box, path=".")["entries"]]
-    assert sorted(names) == ["a", "bytes", "long"], names
-    s.good("move_path", sandbox_id=box, path="long", to="short")
-    s.good("delete_path", sandbox_id=box, path="short")
-    assert s.bad("read_file", sandbox_id=box, path="short")["error"] == "not_found"
-    where = s.good("run_command", sandbox_id=box, command="pwd")["stdout"].strip()
-    content = s.must("resources/read", {"uri": f"sandbox://{box}/files{where}/bytes"})["contents"][0]
-    assert base64.b64decode(content["blob"]) == bytes(range(256))
-    assert s.ask("resources/read", {"uri": f"sandbox://{box}/files/../etc/passwd"})["error"]["code"] == -32002
-    assert any(r["uri"] == f"sandbox://{box}/info" for r in s.must("resources/list")["resources"])
-    assert json.loads(s.must("resources/read", {"uri": f"sandbox://{box}/info"})["contents"][0]["text"])["sandbox_id"] == box
-    assert s.must("completion/complete", {"ref": {"type": "ref/resource", "uri": "sandbox://{id}/info"},
-                                          "argument": {"name": "id", "value": box[:4]}})["completion"]["values"] == [box]
-    # Images that code makes.
-    png = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-    s.good("write_file", sandbox_id=box, path="old.png", content=base64.b64encode(png).decode(), encoding="base64")
-    time.sleep(0.05)
-    r = s.call("run_code", sandbox_id=box, code=f"open('plot.png','wb').write({png!r})")
-    images = [c for c in r["content"] if c["type"] == "image"]
-    assert len(images) == 1 and images[0]["mimeType"] == "image/png" and base64.b64decode(images[0]["data"]) == png, r
-    r = s.call("read_file", sandbox_id=box, path="plot.png")
-    assert r["content"][0]["type"] == "image"
-    s.end()
-
-
-def test_progress(d):
-    s = Session(d)
-    box = s.good("sandbox_create")["sandbox_id"]
-    told = s.all("tools/call", {"name": "run_command", "arguments": {
-        "sandbox_id": box, "command": "for i in 1 2 3; do echo line $i; sleep 0.3; done"}}, {"progressToken": "p1"})
-    progress = [m["params"] for m in told if m.get("method") == "notifications/progress"]
-    assert len(progress) >= 2 and all(p["progressToken"] == "p1" for p in progress), told
-    values = [p["progress"] for p in progress]
-    assert values == sorted(set(values)) and "line 1" in progress[0]["message"]
-    assert "result" in told[-1] and told[-1]["result"]["structuredContent"]["exit_code"] == 0
-    s.must("logging/setLevel", {"level": "info"})
-    told = s.all("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo x; echo y >&2"}})
-    logs = {m["params"]["logger"]: m["params"]["data"]["text"] for m in told if m.get("method") == "notifications/message"}
-    assert logs == {"stdout": "x\n", "stderr": "y\n"}, told
-    s.end()
+def test_modern(d):
+    status, found = modern(d, "server/discover")
+    r = found[-1]["result"]
+    assert status == 200 and r["supportedVersions"] == [MODERN] and r["resultType"] == "complete", r
+    assert r["cacheScope"] and r["ttlMs"] >= 0 and r["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "cay"
+    status, found = modern(d, "tools/list")
+    assert status == 200 and found[-1]["result"]["resultType"] == "complete"
+    for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "nope"):
+        status, found = modern(d, method)
+        assert status == 404 and found[-1]["error"]["code"] == -32601 and found[-1]["id"] == 1, (method, found)
+    v = "io.modelcontextprotocol/protocolVersion"
+    for headers, meta, expect in (({"MCP-Protocol-Version": None}, {}, -32020), ({"MCP-Protocol-Version": LEGACY}, {}, -32020),
+                                  ({"Mcp-Method": None}, {}, -32020), ({"Mcp-Method": "x"}, {}, -32020),
+                                  ({"MCP-Protocol-Version": "2099-01-01"}, {v: "2099-01-01"}, -32022),
+                                  ({}, {"io.modelcontextprotocol/clientCapabilities": None}, -32602),
+                                  ({}, {"io.modelcontextprotocol/logLevel": "loud"}, -32602)):
+        status, found = modern(d, "tools/list", headers=headers, meta=meta)
+        assert status == 400 and found[-1]["error"]["code"] == expect, (headers, meta, status, found)
+    status, found = modern(d, "tools/call", {"name": "nope"})
+    assert status == 200 and found[-1]["error"]["code"] == -32602
+    status, found = modern(d, "tools/call", {"name": "nope"}, headers={"Mcp-Name": "other"})
+    assert status == 400 and found[-1]["error"]["code"] == -32020
+    status, found = modern(d, "resources/read", {"uri": "zzz://ü"},
+                           headers={"Mcp-Name": "=?base64?" + base64.b64encode("zzz://ü".encode()).decode() + "?="})
+    assert status == 200 and found[-1]["error"]["code"] == -32602 and found[-1]["error"]["data"]["uri"] == "zzz://ü"
+    status, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"command": "echo a; sleep 0.4; echo b"}},
+                           meta={"progressToken": 7, "io.modelcontextprotocol/logLevel": "debug"})
+    assert status == 200 and found[-1]["result"]["structuredContent"]["stdout"] == "a\nb\n", found
+    kinds = {m.get("method") for m in found[:-1]}
+    assert kinds == {"notifications/progress", "notifications/message"}, kinds
+    # The same era and the other on one WebSocket.
+    with ws_client.WebSocket(d.port, "/mcp", d.token) as w:
+        w.send(json.dumps(request("server/discover", {})))
+        assert w.read_json()["error"]["code"] == -32602
+        w.send(json.dumps(request("tools/list", {"_meta": {v: MODERN, "io.modelcontextprotocol/clientCapabilities": {}}}, 2)))
+        assert w.read_json()["result"]["resultType"] == "complete"
+        w.send(json.dumps(request("tools/list", {}, 3)))
+        assert w.read_json()["error"]["code"] == -32600  # initialize comes first
 
 
 def test_cancel(d):
@@ -477,7 +203,7 @@ def test_cancel(d):
 def test_resume(d):
     s = Session(d)
     box = s.good("sandbox_create")["sandbox_id"]
-    command = "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.3; done"
+    command = "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.15; done"
     r, c = s.begin("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": command}}, {"progressToken": 1})
     stream = events(r)
     seen = [next(stream), next(stream)]
@@ -497,46 +223,6 @@ def test_resume(d):
     assert [(i, m) for i, m in events(r) if m][-1] == rest[-1]
     c.close()
     s.end()
-
-
-def test_modern(d):
-    status, found = modern(d, "server/discover")
-    r = found[-1]["result"]
-    assert status == 200 and r["supportedVersions"] == [MODERN] and r["resultType"] == "complete", r
-    assert r["cacheScope"] and r["ttlMs"] >= 0 and r["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "cay"
-    status, found = modern(d, "tools/list")
-    assert status == 200 and found[-1]["result"]["resultType"] == "complete"
-    for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "nope"):
-        status, found = modern(d, method)
-        assert status == 404 and found[-1]["error"]["code"] == -32601 and found[-1]["id"] == 1, (method, found)
-    v = "io.modelcontextprotocol/protocolVersion"
-    for headers, meta, expect in (({"MCP-Protocol-Version": None}, {}, -32020), ({"MCP-Protocol-Version": LEGACY}, {}, -32020),
-                                  ({"Mcp-Method": None}, {}, -32020), ({"Mcp-Method": "x"}, {}, -32020),
-                                  ({"MCP-Protocol-Version": "2099-01-01"}, {v: "2099-01-01"}, -32022),
-                                  ({}, {"io.modelcontextprotocol/clientCapabilities": None}, -32602),
-                                  ({}, {"io.modelcontextprotocol/logLevel": "loud"}, -32602)):
-        status, found = modern(d, "tools/list", headers=headers, meta=meta)
-        assert status == 400 and found[-1]["error"]["code"] == expect, (headers, meta, status, found)
-    status, found = modern(d, "tools/call", {"name": "nope"})
-    assert status == 200 and found[-1]["error"]["code"] == -32602
-    status, found = modern(d, "tools/call", {"name": "nope"}, headers={"Mcp-Name": "other"})
-    assert status == 400 and found[-1]["error"]["code"] == -32020
-    status, found = modern(d, "resources/read", {"uri": "zzz://ü"},
-                           headers={"Mcp-Name": "=?base64?" + base64.b64encode("zzz://ü".encode()).decode() + "?="})
-    assert status == 200 and found[-1]["error"]["code"] == -32602 and found[-1]["error"]["data"]["uri"] == "zzz://ü"
-    status, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"command": "echo a; sleep 0.4; echo b"}},
-                           meta={"progressToken": 7, "io.modelcontextprotocol/logLevel": "debug"})
-    assert status == 200 and found[-1]["result"]["structuredContent"]["stdout"] == "a\nb\n", found
-    kinds = {m.get("method") for m in found[:-1]}
-    assert kinds == {"notifications/progress", "notifications/message"}, kinds
-    # The same era and the other on one WebSocket.
-    with ws_client.WebSocket(d.port, "/mcp", d.token) as w:
-        w.send(json.dumps(request("server/discover", {})))
-        assert w.read_json()["error"]["code"] == -32602
-        w.send(json.dumps(request("tools/list", {"_meta": {v: MODERN, "io.modelcontextprotocol/clientCapabilities": {}}}, 2)))
-        assert w.read_json()["result"]["resultType"] == "complete"
-        w.send(json.dumps(request("tools/list", {}, 3)))
-        assert w.read_json()["error"]["code"] == -32600  # initialize comes first
 
 
 def test_sandbox_endpoint(d):
@@ -593,6 +279,102 @@ def test_ports(d):
         p, h = at(17681, "/nothing")
         assert d.ask("GET", p, headers=h).status == 502
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def at_port(d, port, path, token=True, headers=None):
+    """GET at a port of the host that stands for a sandbox."""
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    c.request("GET", path, headers={**({"Authorization": "Bearer " + d.token} if token else {}), **(headers or {})})
+    r = c.getresponse()
+    body = r.read()
+    c.close()
+    return r.status, body
+
+
+def ask_port(d, port, message="echo at a port"):
+    """The sandbox that answers MCP there."""
+    with ws_client.WebSocket(port, "/", d.token) as w:
+        w.send(json.dumps(request("initialize", {"protocolVersion": "2024-11-05", "capabilities": {}})))
+        assert hear(w.read_json)["result"]["protocolVersion"] == "2024-11-05"
+        w.send(json.dumps(request("tools/call", {"name": "run_command", "arguments": {"command": message}}, 2)))
+        return hear(w.read_json)["result"]["structuredContent"]["sandbox_id"]
+
+
+def listens(port):
+    with contextlib.suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S).close()
+        return True
+    return False
+
+
+def free_port():
+    """One that no outgoing connection takes while it is free for a moment."""
+    for port in range(21000, 22000):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")
+
+
+def test_published(d):
+    """Ports of the host that stand for a sandbox's MCP and terminal: found in `ports`, checked like any other address, kept over fronts."""
+    def hosts(box):
+        return {p["inside"]: p["host"] for p in d.must(200, "GET", f"/api/sandboxes/{box}")["ports"]}
+
+    made = d.must(201, "POST", "/api/sandboxes", {"ports": [f"{free_port()}:18765", 17681]})
+    box = made["sandbox_id"]
+    at = {p["inside"]: p["host"] for p in made["ports"]}
+    assert set(at) == {18765, 17681} and all(at.values()) and at == hosts(box), made
+    mcp, tty = at[18765], at[17681]
+    assert ask_port(d, mcp) == box
+    assert at_port(d, mcp, "/health") == (200, b'{"status":"healthy"}')
+    assert at_port(d, mcp, "/health", token=False)[0] == 401 and at_port(d, tty, "/token", token=False)[0] == 401
+    status, body = at_port(d, tty, "/token")
+    assert status == 200 and json.loads(body) == {"token": ""}, body
+    assert at_port(d, tty, "/")[0] == 302 and at_port(d, tty, "/x")[0] == 404  # nothing from inside
+    assert at_port(d, tty, "/api/sandboxes")[0] == 404, "nothing but the sandbox is there"
+    assert at_port(d, mcp, "/health", headers={"Host": "evil.example"})[0] in (200, 421)  # health answers any
+    assert at_port(d, tty, "/token", headers={"Host": "evil.example"})[0] == 421
+    assert at_port(d, tty, "/token", headers={"Host": f"3000-{box}.localhost:{tty}"})[0] == 421  # a link is for its own port
+    stranger = d.make_token("--owner", "somebody")
+    assert at_port(d, mcp, "/health", token=False, headers={"Authorization": "Bearer " + stranger})[0] == 404
+    for bad in ({"Origin": "http://evil.example"}, {"Authorization": None}):
+        try:
+            ws_client.WebSocket(mcp, "/", d.token, headers=bad)
+            raise AssertionError(f"{bad} was let in")
+        except ws_client.Refused as e:
+            assert e.status in (401, 403), e
+    with ws_client.WebSocket(tty, "/ws", d.token, headers={"Sec-WebSocket-Protocol": "tty"}) as w:
+        assert w.fields["sec-websocket-protocol"] == "tty"
+    # One that is taken is no error; others need a network.
+    second = d.must(201, "POST", "/api/sandboxes", {"ports": [f"{mcp}:18765"]})["sandbox_id"]
+    other = hosts(second)[18765]
+    assert other not in (None, mcp, tty) and ask_port(d, other) == second
+    a = d.ask("POST", "/api/sandboxes", {"ports": [18765, 8080]})
+    assert a.status == 400 and "8080" in a.json["error"]["message"], a
+    # A connection outlives neither its sandbox nor its place.
+    c = http.client.HTTPConnection("127.0.0.1", other, timeout=PATIENCE_S)
+    c.request("GET", "/health", headers={"Authorization": "Bearer " + d.token})
+    assert c.getresponse().read() == b'{"status":"healthy"}'
+    d.must(200, "DELETE", f"/api/sandboxes/{second}")
+    c.request("GET", "/health", headers={"Authorization": "Bearer " + d.token})
+    assert c.getresponse().status == 404
+    c.close()
+    wait_for("its port to go", lambda: not listens(other))
+    # The next front has the same ports; what waits for it is answered.
+    front = d.child("cay-front")
+    os.kill(front, signal.SIGKILL)
+    wait_for("another front", lambda: d.child("cay-front") != front)
+    assert ask_port(d, mcp) == box
+    assert hosts(box) == at
+    # Without a box there is none; with one, the same again.
+    d.must(200, "POST", f"/api/sandboxes/{box}/stop")
+    wait_for("its port to go", lambda: not listens(mcp))
+    assert hosts(box) == {18765: None, 17681: None}
+    d.must(200, "POST", f"/api/sandboxes/{box}/start")
+    assert hosts(box)[18765] == mcp and hosts(box)[17681] and ask_port(d, mcp) == box
+    tty = hosts(box)[17681]
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    wait_for("its ports to go", lambda: not listens(mcp) and not listens(tty))
 
 
 def test_websocket(d):
@@ -657,18 +439,6 @@ def test_many(d):
     assert not errors, errors[:3]
 
 
-def talk(process, message):
-    process.stdin.write((json.dumps(message) + "\n").encode())
-    process.stdin.flush()
-
-    def read():
-        ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
-        assert ready, "no answer"
-        return json.loads(process.stdout.readline())
-
-    return hear(read)
-
-
 def test_stdio(d):
     data = os.path.join(d.folder, "data")
     with subprocess.Popen([CAY, "mcp", "--data", data], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
@@ -697,41 +467,6 @@ def test_stdio(d):
     p = subprocess.run([CAY, "mcp", "--url", f"http://127.0.0.1:{d.port}"], input=json.dumps(request("ping")).encode() + b"\n",
                        capture_output=True, timeout=PATIENCE_S, env=env)
     assert p.returncode == 0 and json.loads(p.stdout)["result"] == {}, p
-
-
-class Stream:
-    """A session's own stream, or any other, read in the background: what it was told so far."""
-
-    def __init__(self, response, connection):
-        assert response.status == 200, response.read()
-        self.told, self.connection = [], connection
-        self.thread = threading.Thread(target=self.read, args=(response,), daemon=True)
-        self.thread.start()
-
-    def read(self, response):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            for _, m in events(response):
-                if m:
-                    self.told.append(m)
-
-    def await_(self, method, **params):
-        def found():
-            return next((m for m in self.told if m.get("method") == method and params.items() <= m["params"].items()), None)
-        m = wait_for(f"{method} {params}", found)
-        self.told.remove(m)
-        return m
-
-    def close(self):
-        with contextlib.suppress(OSError):
-            self.connection.sock.shutdown(socket.SHUT_RDWR)
-        self.thread.join(PATIENCE_S)
-        self.connection.close()
-
-
-def write_registry(d, text):
-    with open(os.path.join(d.registry, "registry.yaml"), "w", encoding="utf-8") as f:
-        f.write(text)
-    d.process.send_signal(1)
 
 
 def test_changes(d):
@@ -791,261 +526,6 @@ def test_changes(d):
     s.end()
 
 
-def test_tasks(d):
-    s = Session(d)
-    assert s.hello["capabilities"]["tasks"]["requests"] == {"tools": {"call": {}}}
-    tools = {t["name"]: t for t in s.must("tools/list")["tools"]}
-    assert tools["run_command"]["execution"] == {"taskSupport": "optional"} and "execution" not in tools["read_file"]
-
-    def begin(command, **more):
-        return s.must("tools/call", {"name": "run_command", "arguments": {"command": command, **more}, "task": {"ttl": 60000}})["task"]
-
-    # Legacy: asked for; waited for; the result is the tool's.
-    t = begin("sleep 0.3; echo done")
-    assert t["status"] == "working" and t["ttl"] == 60000 and t["createdAt"].endswith("Z"), t
-    r = s.must("tasks/result", {"taskId": t["taskId"]})
-    assert r["structuredContent"]["stdout"] == "done\n" and r["_meta"] == {
-        "io.modelcontextprotocol/related-task": {"taskId": t["taskId"]}}, r
-    assert s.must("tasks/get", {"taskId": t["taskId"]})["status"] == "completed"
-    assert [x["taskId"] for x in s.must("tasks/list")["tasks"]] == [t["taskId"]]
-    assert s.ask("tasks/cancel", {"taskId": t["taskId"]})["error"]["code"] == -32602
-    bad = begin("x", sandbox_id="nosuch")
-    assert s.must("tasks/result", {"taskId": bad["taskId"]})["isError"]
-    assert s.must("tasks/get", {"taskId": bad["taskId"]})["status"] == "failed"
-    # Cancelled: the command is killed; the session's end is no cancel.
-    t = begin("exec sleep 7561")
-    wait_for("the command", lambda: run_count(d, "7561") == 1)
-    assert s.must("tasks/cancel", {"taskId": t["taskId"]})["status"] == "cancelled"
-    wait_for("its end", lambda: run_count(d, "7561") == 0)
-    assert "cancelled" in s.ask("tasks/result", {"taskId": t["taskId"]})["error"]["message"]
-    box = d.make()
-    t = begin("exec sleep 7562", sandbox_id=box)
-    wait_for("the command", lambda: run_count(d, "7562") == 1)
-    s.end()
-    s = Session(d)
-    assert s.must("tasks/get", {"taskId": t["taskId"]})["status"] == "working" and run_count(d, "7562") == 1
-    other = Session(d, token=d.make_token("--owner", "somebody"))
-    assert other.ask("tasks/get", {"taskId": t["taskId"]})["error"]["code"] == -32602
-    assert other.must("tasks/list")["tasks"] == []
-    other.end()
-    s.must("tasks/cancel", {"taskId": t["taskId"]})
-    for params, code in (({"name": "read_file", "task": {}}, -32601), ({"name": "run_command", "task": 5}, -32602)):
-        assert s.ask("tools/call", params)["error"]["code"] == code
-    assert s.ask("tasks/get", {"taskId": "nosuch"})["error"]["code"] == -32602
-    s.end()
-    # Modern: the server makes one of what takes long, for clients that know tasks.
-    can = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
-    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo quick"}}, capabilities=can)
-    assert found[-1]["result"]["resultType"] == "complete" and found[-1]["result"]["structuredContent"]["stdout"] == "quick\n"
-    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "sleep 3.5; echo slow"}},
-                      capabilities=can)
-    t = found[-1]["result"]
-    assert t["resultType"] == "task" and t["status"] == "working" and t["ttlMs"] > 0 and "ttl" not in t, t
-
-    def task(method, **params):
-        return modern(d, f"tasks/{method}", {"taskId": t["taskId"], **params}, headers={"Mcp-Name": t["taskId"]}, capabilities=can)[1][-1]
-
-    wait_for("its end", lambda: task("get")["result"]["status"] != "working")
-    r = task("get")["result"]
-    assert r["status"] == "completed" and r["result"]["structuredContent"]["stdout"] == "slow\n", r
-    assert task("update", inputResponses={})["result"]["resultType"] == "complete"
-    assert task("cancel")["result"]["resultType"] == "complete" and task("get")["result"]["status"] == "completed"
-    status, found = modern(d, "tasks/get", {"taskId": t["taskId"]}, headers={"Mcp-Name": t["taskId"]})
-    assert status == 400 and found[-1]["error"]["code"] == -32021, found
-    status, found = modern(d, "tasks/list", {}, capabilities=can)
-    assert status == 404
-    status, found = modern(d, "tasks/get", {"taskId": "nosuch"}, headers={"Mcp-Name": "other"}, capabilities=can)
-    assert status == 400 and found[-1]["error"]["code"] == -32020
-    d.must(200, "DELETE", f"/api/sandboxes/{box}")
-
-
-def check_schema(schema, value, where):
-    """The few words of JSON Schema that our schemas have."""
-    if "anyOf" in schema:
-        errors = []
-        for one in schema["anyOf"]:
-            try:
-                return check_schema(one, value, where)
-            except AssertionError as e:
-                errors.append(str(e))
-        raise AssertionError("; ".join(errors))
-    kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "null": type(None)}
-    assert isinstance(value, kinds[schema["type"]]) and (schema["type"] != "integer" or not isinstance(value, bool)), (where, schema, value)
-    for name in schema.get("required", []):
-        assert name in value, f"{where}: {name} is missing"
-    for name, member in schema.get("properties", {}).items():
-        if name in value:
-            check_schema(member, value[name], f"{where}.{name}")
-    for member in value if schema["type"] == "array" else []:
-        check_schema(schema["items"], member, f"{where}[]")
-
-
-def test_schemas(d):
-    """What tools answer is what their schemas say, tool by tool; none is left out."""
-    s = Session(d)
-    tools = {t["name"]: t for t in s.must("tools/list")["tools"]}
-    left = set(tools)
-
-    def call(name, **arguments):
-        left.discard(name)
-        r = s.good(name, **arguments)
-        check_schema({**tools[name]["outputSchema"], "required": list(r)}, r, name)
-        assert set(r) <= {"next", *tools[name]["outputSchema"]["properties"]}, (name, r)
-        return r
-
-    box = call("sandbox_create")["sandbox_id"]
-    call("container_list")
-    started = call("container_start", code="print(1)")
-    assert started["exit_code"] == 0
-    kept = call("container_start")["container_id"]
-    call("container_exec", container_id=kept, command="exit 3")
-    call("container_stop", container_id=kept)
-    call("run_code", sandbox_id=box, code="print(1)")
-    call("run_command", command="kill -9 $$", sandbox_id=box)
-    h = call("run_command", command="read x; sleep 600", sandbox_id=box, background=True)["exec_id"]
-    call("exec_poll", sandbox_id=box, exec_id=h, wait_s=0)
-    call("exec_input", sandbox_id=box, exec_id=h, text="x\n")
-    call("exec_signal", sandbox_id=box, exec_id=h, signal="KILL")
-    call("write_file", sandbox_id=box, path="a", content="text")
-    call("read_file", sandbox_id=box, path="a")
-    call("edit_file", sandbox_id=box, path="a", old_string="t", new_string="T", replace_all=True)
-    call("list_files", sandbox_id=box, path=".")
-    call("move_path", sandbox_id=box, path="a", to="b")
-    call("delete_path", sandbox_id=box, path="b")
-    call("port_url", sandbox_id=box, port=8000)
-    call("sandbox_list")
-    call("sandbox_info", sandbox_id=box)
-    intent = call("intent_detect", message="Please run this:\n```python\nprint(1)\n```")
-    assert intent["decision"] == "run" and intent["code"]["text"].strip() == "print(1)", intent
-    call("intent_detect", message="What is a list?")
-    call("sandbox_destroy", sandbox_id=box)
-    assert not left, left
-    assert s.ask("resources/list", {"cursor": "nonsense"})["error"]["code"] == -32602
-    s.end()
-
-
-def test_pages(d):
-    s = Session(d)
-    made = {s.good("sandbox_create")["sandbox_id"] for _ in range(102)}
-    first = s.must("resources/list")
-    second = s.must("resources/list", {"cursor": first["nextCursor"]})
-    seen = [r["uri"].split("/")[2] for page in (first, second) for r in page["resources"] if r["uri"].startswith("sandbox://")]
-    assert len(seen) == 102 and set(seen) == made and "nextCursor" not in second
-    s.end()
-
-
-def test_complete(d):
-    s = Session(d)
-    box = s.good("sandbox_create")["sandbox_id"]
-    exec_id = s.good("run_command", sandbox_id=box, command="mkdir -p /tmp/one/two; touch /tmp/one/three")["exec_id"]
-
-    def complete(name, value, given=None):
-        params = {"ref": {"type": "ref/resource", "uri": "sandbox://{id}/x"}, "argument": {"name": name, "value": value}}
-        if given:
-            params["context"] = {"arguments": given}
-        return s.must("completion/complete", params)["completion"]["values"]
-
-    assert sorted(complete("path", "tmp/one/t", {"id": box})) == ["tmp/one/three", "tmp/one/two/"]
-    assert complete("path", "tmp/on", {"id": box}) == ["tmp/one/"]
-    assert complete("path", "tmp/one/t") == [] and complete("path", "x", {"id": "nosuch"}) == []
-    assert complete("exec_id", exec_id[:3], {"id": box}) == [exec_id]
-    assert complete("name", "care") == ["careful"]
-    s.end()
-
-
-def setups(page):
-    """Every server that a block of the page names: its command, or its address and fields."""
-    def walk(v):
-        if isinstance(v, dict) and ("command" in v or "url" in v):
-            yield v
-        elif isinstance(v, dict):
-            for member in v.values():
-                yield from walk(member)
-
-    for kind, text in re.findall(r"```(json|ini|text)\n(.*?)```", page, re.S):
-        if kind == "text":
-            for words in (shlex.split(line.replace("$(cay token)", "TOKEN")) for line in text.splitlines()):
-                if words[:3] == ["claude", "mcp", "add"] and "--" in words:
-                    yield {"command": words[words.index("--") + 1:]}
-                elif words[:3] == ["claude", "mcp", "add"]:
-                    yield {"url": words[6], "headers": dict([words[words.index("--header") + 1].split(": ")])}
-                elif words[0] == "npx":
-                    yield {"command": words[3:words.index("--method")]}
-        else:
-            yield from walk(json.loads(text) if kind == "json" else tomllib.loads(text))
-
-
-def test_setups(d):
-    """The lines of docs/mcp.md that people paste."""
-    with open(os.path.join(os.environ["CAY_SOURCE_DIR"], "docs", "mcp.md"), encoding="utf-8") as f:
-        found = list(setups(f.read()))
-    assert len(found) >= 8, found
-    env = {**os.environ, "PATH": os.path.dirname(CAY) + ":" + os.environ["PATH"], "CAY_DATA": os.path.join(d.folder, "data")}
-    commands = set()
-    for s in found:
-        if "url" in s:
-            assert s["url"] == "http://127.0.0.1:8888/mcp" and s["headers"] == {"Authorization": "Bearer TOKEN"}, s
-            Session(d, path=s["url"].replace("http://127.0.0.1:8888", "")).end()
-        else:
-            commands.add(tuple(s["command"] if isinstance(s["command"], list) else [s["command"], *s["args"]]))
-    assert commands == {("cay", "mcp")}
-    with subprocess.Popen(list(*commands), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as p:
-        talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))
-        assert len(talk(p, request("tools/list", {}, 2))["result"]["tools"]) > 15
-        p.stdin.close()
-        assert p.wait(PATIENCE_S) == 0
-
-
-def test_confirm(d):
-    """needs_confirm: asked the legacy way, the modern way, and with a token."""
-    yes = {"action": "accept", "content": {"approve": True}}
-    s = Session(d, capabilities={"elicitation": {}})
-    r, c = s.begin("tools/call", {"name": "sandbox_create", "arguments": {"template": "careful"}})
-    stream = (m for _, m in events(r) if m)
-    question = next(stream)
-    assert question["method"] == "elicitation/create" and question["params"]["requestedSchema"]["required"] == ["approve"]
-    assert question["params"]["message"] == "Make a sandbox: template 'careful' needs a confirmation. Allow it?", question
-    assert s.post({"jsonrpc": "2.0", "id": question["id"], "result": yes}).status == 202
-    assert next(stream)["result"]["structuredContent"]["template"] == "careful"
-    c.close()
-    r, c = s.begin("tools/call", {"name": "sandbox_create", "arguments": {"template": "careful"}})
-    stream = (m for _, m in events(r) if m)
-    question = next(stream)
-    s.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
-    assert next(stream)["result"]["structuredContent"]["error"] == "declined"
-    c.close()
-    s.end()
-    wait_for("the session's sandbox to go", lambda: not boxes(d))
-    what = {"name": "run_code", "arguments": {"code": "print(1)", "template": "careful"}}
-    can = {"elicitation": {"form": {}}}
-    _, found = modern(d, "tools/call", what, capabilities=can)
-    asked = found[-1]["result"]
-    assert asked["resultType"] == "input_required" and asked["inputRequests"]["confirm"]["method"] == "elicitation/create", asked
-    again = {**what, "requestState": asked["requestState"], "inputResponses": {"confirm": yes}}
-    _, found = modern(d, "tools/call", again, capabilities=can, id=2)
-    assert found[-1]["result"]["structuredContent"]["stdout"] == "1\n", found
-    _, found = modern(d, "tools/call", again, capabilities=can, id=3)
-    assert found[-1]["result"].get("isError"), "a confirmation works once"
-    _, found = modern(d, "tools/call", what, capabilities=can, id=4)
-    other = {"name": "run_code", "arguments": {"code": "print(2)", "template": "careful"},
-             "requestState": found[-1]["result"]["requestState"], "inputResponses": {"confirm": yes}}
-    _, found = modern(d, "tools/call", other, capabilities=can, id=5)
-    assert found[-1]["result"].get("isError"), "and for nothing else"
-    s = Session(d)
-    refused = s.bad("run_code", code="print(3)", template="careful")
-    assert refused["needs_confirm"] and refused["confirm_token"], refused
-    assert s.good("run_code", code="print(3)", template="careful", confirm_token=refused["confirm_token"])["stdout"] == "3\n"
-    # SYSTEM.md: a resource and a prompt.
-    uris = [r["uri"] for r in s.must("resources/list")["resources"]]
-    assert "template://careful/SYSTEM.md" in uris, uris
-    assert "Be careful" in s.must("resources/read", {"uri": "template://careful/SYSTEM.md"})["contents"][0]["text"]
-    assert "use_careful" in [p["name"] for p in s.must("prompts/list")["prompts"]]
-    assert "Be careful" in s.must("prompts/get", {"name": "use_careful"})["messages"][0]["content"]["text"]
-    listed = {t["name"]: t for t in s.good("container_list")["templates"]}
-    assert listed["careful"]["needs_confirm"], listed
-    s.end()
-
-
 def test_alone():
     """Without a daemon: one is started, and nothing of it stays."""
     before = set(os.listdir("/tmp"))
@@ -1062,12 +542,6 @@ def test_alone():
     assert not left, left
 
 
-REGISTRY = "containers:\n  careful:\n    description: asks first\n    host: true\n    security:\n      needs_confirm: true\n\n"
-TESTS = [test_legacy, test_transport, test_malformed, test_commands, test_once, test_advice, test_output, test_files, test_progress, test_cancel,
-         test_resume, test_modern, test_sandbox_endpoint, test_ports, test_websocket, test_many, test_stdio, test_changes, test_tasks, test_schemas,
-         test_pages, test_complete, test_setups, test_confirm]
-
-
 def leave_open(d):
     """Everything that can be under way when the daemon stops."""
     s = Session(d)
@@ -1081,31 +555,9 @@ def leave_open(d):
     return kept + [w]
 
 
-def main():
-    chosen = [t for t in TESTS if not sys.argv[1:] or t.__name__ in sys.argv[1:] or t.__name__[5:] in sys.argv[1:]]
-    folder = tempfile.mkdtemp(prefix="cay-mcp-registry-")
-    os.chmod(folder, 0o755)
-    try:
-        os.mkdir(os.path.join(folder, "careful"))
-        with open(os.path.join(folder, "registry.yaml"), "w", encoding="utf-8") as f:
-            f.write(REGISTRY)
-        with open(os.path.join(folder, "careful", "SYSTEM.md"), "w", encoding="utf-8") as f:
-            f.write("Be careful in here.\n")
-        if chosen:
-            kept = []
-            with Daemon("--registry", os.path.join(folder, "registry.yaml"), "--rate-limit", "100000", "--max-sandboxes", "200") as d:
-                d.registry = folder
-                for t in chosen:
-                    t(d)
-                    wait_for("what its sessions made to go", lambda: not boxes(d))
-                    print(f"ok {t.__name__}", flush=True)
-                kept = leave_open(d)
-            assert kept
-        if not sys.argv[1:] or "alone" in sys.argv[1:]:
-            test_alone()
-            print("ok test_alone")
-    finally:
-        shutil.rmtree(folder)
-
-
-main()
+TESTS = [test_legacy, test_transport, test_malformed, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
+         test_many, test_stdio, test_changes, test_published]
+run(TESTS, leave_open)
+if not sys.argv[1:] or "alone" in sys.argv[1:]:
+    test_alone()
+    print("ok test_alone")

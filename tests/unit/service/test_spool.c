@@ -335,7 +335,7 @@ static void survives_the_death_of_its_writer(void **state)
 
         assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
         cay_spool_close(&t->sp);
-        for (unsigned i = 0; i < 60; i++) {
+        for (unsigned i = 0; i < 60 || (moved == 0 && i < 2000); i++) {
                 struct timespec nap = { .tv_nsec = 100000 + (i * 104729) % 3000000 };
                 int status;
                 pid_t pid = fork();

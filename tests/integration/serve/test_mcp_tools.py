@@ -1,0 +1,506 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""MCP's tools, resources and tasks over a running daemon, with real commands. test_mcp_tools.py [NAME…] runs some."""
+import base64
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import CAY, PATIENCE_S, wait_for  # noqa: E402
+from mcp_session import LEGACY, Session, boxes, events, modern, request, run, run_count, talk  # noqa: E402
+
+
+def test_commands(d):
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    r = s.call("run_command", sandbox_id=box, command="echo out; echo err >&2; exit 3")
+    assert not r["isError"] and r["structuredContent"]["exit_code"] == 3
+    assert r["structuredContent"]["stdout"] == "out\n" and r["structuredContent"]["stderr"] == "err\n"
+    assert "[exit code 3]" in r["content"][0]["text"]
+    assert s.good("run_command", sandbox_id=box, command="cat; pwd", stdin="hello\n", cwd="/tmp")["stdout"] == "hello\n/tmp\n"
+    assert s.good("run_command", id=box, cmd="echo $A", env={"A": "b"}, working_dir="/")["stdout"] == "b\n"
+    slow = s.call("run_command", sandbox_id=box, command="sleep 30", timeout=1)
+    assert slow["isError"] and slow["structuredContent"]["cause"] == "wall_time"
+    assert "larger timeout" in slow["structuredContent"]["advice"], slow
+    assert s.good("run_code", sandbox_id=box, code="print(2 + 2)")["stdout"] == "4\n"
+    assert s.good("run_code", sandbox_id=box, code="echo sh", language="shell")["stdout"] == "sh\n"
+    assert "exec_input" not in s.bad("run_command", command="x", sandbox_id=box, nonsense=1)["message"]
+    assert "required" in s.bad("run_command", sandbox_id=box)["message"]
+    assert "text" in s.bad("write_file", sandbox_id=box, path="a", content=5)["message"]
+    assert s.bad("run_command", sandbox_id="nosuch", command="x")["error"] == "not_found"
+    assert s.bad("read_file", sandbox_id=box, path="nosuch")["error"] == "not_found"
+    # In the background: a handle, what it printed so far, input, its end.
+    h = s.good("run_command", sandbox_id=box, command="echo first; read x; echo got $x", background=True)
+    assert h["running"] and h["exec_id"]
+    assert s.good("exec_input", sandbox_id=box, exec_id=h["exec_id"], text="line\n")["bytes"] == 5
+    p = s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"])
+    assert p["stdout"] == "first\ngot line\n" and p["exit_code"] == 0 and not p["running"], p
+    assert s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], offset=6)["stdout"] == "got line\n"
+    # Longer than the client waits.
+    h = s.good("run_command", sandbox_id=box, command="echo a; sleep 2; echo b", wait_s=1)
+    assert h["running"] and h["stdout"] == "a\n" and h["next_offset"] == 2
+    p = s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], offset=h["next_offset"], wait_s=30)
+    assert p["stdout"] == "b\n" and p["exit_code"] == 0
+    h = s.good("run_command", sandbox_id=box, command="sleep 600", background=True)
+    assert s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], wait_s=0)["running"]
+    s.good("exec_signal", sandbox_id=box, exec_id=h["exec_id"], signal="KILL")
+    assert s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"])["signal"] == "SIGKILL"
+    s.end()
+
+
+def test_once(d):
+    """Without a sandbox: one is made and goes."""
+    s = Session(d)
+    before = len(boxes(d))
+    r = s.good("run_code", code="import os\nprint(os.getpid() > 0)")
+    assert r["stdout"] == "True\n" and not r["sandbox_kept"], r
+    assert s.good("run_command", command="echo x")["stdout"] == "x\n"
+    c = s.good("container_start", code="print('hi')")
+    assert c["stdout"] == "hi\n" and c["exit_code"] == 0 and c["container_id"]
+    assert len(boxes(d)) == before
+    kept = s.good("container_start", command="echo 1 > /tmp/f", keep=True)["container_id"]
+    assert s.good("container_exec", container_id=kept, command="cat /tmp/f")["stdout"] == "1\n"
+    assert len(boxes(d)) == before + 1
+    s.good("container_stop", container_id=kept)
+    assert len(boxes(d)) == before
+    alone = s.good("container_start")["container_id"]
+    assert s.good("container_exec", container_id=alone, command="echo y")["stdout"] == "y\n"
+    s.end()
+    wait_for("the session's container to go", lambda: len(boxes(d)) == before)
+
+
+def test_advice(d):
+    """What went wrong, and what a model is told to do next."""
+    s = Session(d)
+    box = s.good("sandbox_create", memory="64m")["sandbox_id"]
+
+    def text(name, **arguments):
+        return s.call(name, sandbox_id=box, **arguments)["content"][0]["text"]
+
+    assert "sandbox_create with memory" in text("run_command", command="python3 -c 'x = bytearray(300 << 20)'")
+    code = "import urllib.request\nurllib.request.urlopen('http://nowhere.example', timeout=3)"
+    assert "has no network" in text("run_code", code=code)
+    assert "no network" not in text("run_command", command="exit 1")
+    assert "larger timeout" in text("run_command", command="sleep 30", timeout=1)
+    for name, arguments in (("read_file", {"path": "/nosuch"}), ("delete_path", {"path": "/nosuch"}), ("read_file", {"path": "/tmp"})):
+        assert "list_files" in text(name, **arguments), name
+    assert "workspace" in text("write_file", path="/usr/x", content="")
+    assert "exec_id" in text("exec_poll", exec_id="nosuch")
+    done = s.good("run_command", sandbox_id=box, command="true")["exec_id"]
+    assert "exec_poll" in text("exec_input", exec_id=done, text="x")
+    refused = s.bad("sandbox_create", memory="nonsense")
+    assert refused["message"].startswith("memory:"), refused
+    assert "container_list" in s.bad("sandbox_create", template="nosuch")["advice"]
+    assert "container_list" in s.bad("run_code", code="x", language="cobol")["advice"]
+    assert "sandbox_create" in s.bad("run_command", command="x", sandbox_id="nosuch")["advice"]
+    s.end()
+
+
+def test_output(d):
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    r = s.good("run_command", sandbox_id=box, command="seq 1 1500000; printf 'end\\377\\n'")  # 10.4 MB
+    total = sum(len(str(i)) + 1 for i in range(1, 1500001)) + 5
+    assert r["truncated"] and r["stdout_bytes"] == total > 10_000_000, r["stdout_bytes"]
+    assert r["stdout"].startswith("1\n2\n3\n") and r["stdout"].endswith("1500000\nend\ufffd\n")
+    assert "bytes left out" in r["stdout"] and len(r["stdout"]) < 64 * 1024
+    more = s.good("exec_poll", sandbox_id=box, exec_id=r["exec_id"], offset=r["next_offset"])
+    all_of_it = "".join(f"{i}\n" for i in range(1, 1500001))
+    at = r["next_offset"]  # the oldest bytes are not kept for so much output
+    assert more["stdout"][:10000] == all_of_it[at:at + 10000], (at, more["stdout"][:100], all_of_it[at:at + 100])
+    r = s.good("run_command", sandbox_id=box, command="seq 1 50000")
+    got, at = r["stdout"].split("\n[\u2026")[0], r["next_offset"]
+    for _ in range(100):
+        r = s.good("exec_poll", sandbox_id=box, exec_id=r["exec_id"], offset=at)
+        got += r["stdout"].split("\n[\u2026")[0] if r["truncated"] else r["stdout"]
+        at = r["next_offset"]
+        if not r["truncated"]:
+            break
+    assert got == "".join(f"{i}\n" for i in range(1, 50001)), "reading on leaves nothing out"
+    bad = s.good("run_command", sandbox_id=box, command="printf 'a\\377b\\0c\\303'")
+    assert bad["stdout"] == "a\ufffdb\0c\ufffd", bad
+    uri = f"sandbox://{box}/exec/{bad['exec_id']}/stdout"
+    content = s.must("resources/read", {"uri": uri})["contents"][0]
+    assert base64.b64decode(content["blob"]) == b"a\xffb\0c\xc3"
+    runs = s.good("run_command", sandbox_id=box, command="echo so far; sleep 600", background=True)["exec_id"]
+    content = s.must("resources/read", {"uri": f"sandbox://{box}/exec/{runs}/stdout"})["contents"][0]
+    assert content["text"] == "so far\n", content
+    s.end()
+
+
+def test_files(d):
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    text = "line one\nline two ü\n"
+    assert s.good("write_file", sandbox_id=box, path="a/b.txt", content=text)["bytes"] == len(text.encode())
+    assert s.good("read_file", sandbox_id=box, file_path="a/b.txt")["content"] == text
+    s.good("edit_file", sandbox_id=box, path="a/b.txt", old_string="two", new_string="2")
+    assert s.good("read_file", sandbox_id=box, path="a/b.txt")["content"] == text.replace("two", "2")
+    assert "0 times" in s.bad("edit_file", sandbox_id=box, path="a/b.txt", old_string="zz", new_string="")["message"]
+    assert "2 times" in s.bad("edit_file", sandbox_id=box, path="a/b.txt", old_string="line", new_string="")["message"]
+    s.good("edit_file", sandbox_id=box, path="a/b.txt", old_string="line", new_string="LINE", replace_all=True)
+    assert s.good("read_file", sandbox_id=box, path="a/b.txt")["content"].count("LINE") == 2
+    s.good("write_file", sandbox_id=box, path="bytes", content=base64.b64encode(bytes(range(256))).decode(), encoding="base64")
+    raw = s.good("read_file", sandbox_id=box, path="bytes")
+    assert raw["encoding"] == "base64" and base64.b64decode(raw["content"]) == bytes(range(256))
+    # In pieces, never inside a character.
+    s.good("write_file", sandbox_id=box, path="long", content="ü" * 1000)
+    got, at = "", 0
+    for _ in range(100):
+        piece = s.good("read_file", sandbox_id=box, path="long", offset=at, limit=101)
+        got, at = got + piece["content"], piece["next_offset"]
+        if not piece["more"]:
+            break
+    assert got == "ü" * 1000
+    names = [e["name"] for e in s.good("list_files", sandbox_id=box, path=".")["entries"]]
+    assert sorted(names) == ["a", "bytes", "long"], names
+    s.good("move_path", sandbox_id=box, path="long", to="short")
+    s.good("delete_path", sandbox_id=box, path="short")
+    assert s.bad("read_file", sandbox_id=box, path="short")["error"] == "not_found"
+    where = s.good("run_command", sandbox_id=box, command="pwd")["stdout"].strip()
+    content = s.must("resources/read", {"uri": f"sandbox://{box}/files{where}/bytes"})["contents"][0]
+    assert base64.b64decode(content["blob"]) == bytes(range(256))
+    assert s.ask("resources/read", {"uri": f"sandbox://{box}/files/../etc/passwd"})["error"]["code"] == -32002
+    assert any(r["uri"] == f"sandbox://{box}/info" for r in s.must("resources/list")["resources"])
+    assert json.loads(s.must("resources/read", {"uri": f"sandbox://{box}/info"})["contents"][0]["text"])["sandbox_id"] == box
+    assert s.must("completion/complete", {"ref": {"type": "ref/resource", "uri": "sandbox://{id}/info"},
+                                          "argument": {"name": "id", "value": box[:4]}})["completion"]["values"] == [box]
+    # Images that code makes.
+    png = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+    s.good("write_file", sandbox_id=box, path="old.png", content=base64.b64encode(png).decode(), encoding="base64")
+    time.sleep(0.05)
+    r = s.call("run_code", sandbox_id=box, code=f"open('plot.png','wb').write({png!r})")
+    images = [c for c in r["content"] if c["type"] == "image"]
+    assert len(images) == 1 and images[0]["mimeType"] == "image/png" and base64.b64decode(images[0]["data"]) == png, r
+    r = s.call("read_file", sandbox_id=box, path="plot.png")
+    assert r["content"][0]["type"] == "image"
+    s.end()
+
+
+def test_progress(d):
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    told = s.all("tools/call", {"name": "run_command", "arguments": {
+        "sandbox_id": box, "command": "for i in 1 2 3; do echo line $i; sleep 0.3; done"}}, {"progressToken": "p1"})
+    progress = [m["params"] for m in told if m.get("method") == "notifications/progress"]
+    assert len(progress) >= 2 and all(p["progressToken"] == "p1" for p in progress), told
+    values = [p["progress"] for p in progress]
+    assert values == sorted(set(values)) and "line 1" in progress[0]["message"]
+    assert "result" in told[-1] and told[-1]["result"]["structuredContent"]["exit_code"] == 0
+    s.must("logging/setLevel", {"level": "info"})
+    told = s.all("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo x; echo y >&2"}})
+    logs = {m["params"]["logger"]: m["params"]["data"]["text"] for m in told if m.get("method") == "notifications/message"}
+    assert logs == {"stdout": "x\n", "stderr": "y\n"}, told
+    s.end()
+
+
+def test_tasks(d):
+    s = Session(d)
+    assert s.hello["capabilities"]["tasks"]["requests"] == {"tools": {"call": {}}}
+    tools = {t["name"]: t for t in s.must("tools/list")["tools"]}
+    assert tools["run_command"]["execution"] == {"taskSupport": "optional"} and "execution" not in tools["read_file"]
+
+    def begin(command, **more):
+        return s.must("tools/call", {"name": "run_command", "arguments": {"command": command, **more}, "task": {"ttl": 60000}})["task"]
+
+    # Legacy: asked for; waited for; the result is the tool's.
+    t = begin("sleep 0.3; echo done")
+    assert t["status"] == "working" and t["ttl"] == 60000 and t["createdAt"].endswith("Z"), t
+    r = s.must("tasks/result", {"taskId": t["taskId"]})
+    assert r["structuredContent"]["stdout"] == "done\n" and r["_meta"] == {
+        "io.modelcontextprotocol/related-task": {"taskId": t["taskId"]}}, r
+    assert s.must("tasks/get", {"taskId": t["taskId"]})["status"] == "completed"
+    assert [x["taskId"] for x in s.must("tasks/list")["tasks"]] == [t["taskId"]]
+    assert s.ask("tasks/cancel", {"taskId": t["taskId"]})["error"]["code"] == -32602
+    bad = begin("x", sandbox_id="nosuch")
+    assert s.must("tasks/result", {"taskId": bad["taskId"]})["isError"]
+    assert s.must("tasks/get", {"taskId": bad["taskId"]})["status"] == "failed"
+    # Cancelled: the command is killed; the session's end is no cancel.
+    t = begin("exec sleep 7561")
+    wait_for("the command", lambda: run_count(d, "7561") == 1)
+    assert s.must("tasks/cancel", {"taskId": t["taskId"]})["status"] == "cancelled"
+    wait_for("its end", lambda: run_count(d, "7561") == 0)
+    assert "cancelled" in s.ask("tasks/result", {"taskId": t["taskId"]})["error"]["message"]
+    box = d.make()
+    t = begin("exec sleep 7562", sandbox_id=box)
+    wait_for("the command", lambda: run_count(d, "7562") == 1)
+    s.end()
+    s = Session(d)
+    assert s.must("tasks/get", {"taskId": t["taskId"]})["status"] == "working" and run_count(d, "7562") == 1
+    other = Session(d, token=d.make_token("--owner", "somebody"))
+    assert other.ask("tasks/get", {"taskId": t["taskId"]})["error"]["code"] == -32602
+    assert other.must("tasks/list")["tasks"] == []
+    other.end()
+    s.must("tasks/cancel", {"taskId": t["taskId"]})
+    for params, code in (({"name": "read_file", "task": {}}, -32601), ({"name": "run_command", "task": 5}, -32602)):
+        assert s.ask("tools/call", params)["error"]["code"] == code
+    assert s.ask("tasks/get", {"taskId": "nosuch"})["error"]["code"] == -32602
+    s.end()
+    # Modern: the server makes one of what takes long, for clients that know tasks.
+    can = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo quick"}}, capabilities=can)
+    assert found[-1]["result"]["resultType"] == "complete" and found[-1]["result"]["structuredContent"]["stdout"] == "quick\n"
+    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "sleep 3.5; echo slow"}},
+                      capabilities=can)
+    t = found[-1]["result"]
+    assert t["resultType"] == "task" and t["status"] == "working" and t["ttlMs"] > 0 and "ttl" not in t, t
+
+    def task(method, **params):
+        return modern(d, f"tasks/{method}", {"taskId": t["taskId"], **params}, headers={"Mcp-Name": t["taskId"]}, capabilities=can)[1][-1]
+
+    wait_for("its end", lambda: task("get")["result"]["status"] != "working")
+    r = task("get")["result"]
+    assert r["status"] == "completed" and r["result"]["structuredContent"]["stdout"] == "slow\n", r
+    assert task("update", inputResponses={})["result"]["resultType"] == "complete"
+    assert task("cancel")["result"]["resultType"] == "complete" and task("get")["result"]["status"] == "completed"
+    status, found = modern(d, "tasks/get", {"taskId": t["taskId"]}, headers={"Mcp-Name": t["taskId"]})
+    assert status == 400 and found[-1]["error"]["code"] == -32021, found
+    status, found = modern(d, "tasks/list", {}, capabilities=can)
+    assert status == 404
+    status, found = modern(d, "tasks/get", {"taskId": "nosuch"}, headers={"Mcp-Name": "other"}, capabilities=can)
+    assert status == 400 and found[-1]["error"]["code"] == -32020
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_task_asks(d):
+    """A question inside a task: it waits for the person, who is asked on the stream of tasks/result."""
+    s = Session(d, capabilities={"elicitation": {}})
+
+    def begin(code):
+        what = {"name": "run_code", "arguments": {"code": code, "template": "careful"}, "task": {}}
+        task = s.must("tools/call", what)["task"]["taskId"]
+        wait_for("the question", lambda: s.must("tasks/get", {"taskId": task})["status"] == "input_required")
+        return task
+
+    def result(task, reply):
+        r, c = s.begin("tasks/result", {"taskId": task})
+        stream = (m for _, m in events(r) if m)
+        question = next(stream)
+        assert question["method"] == "elicitation/create" and "careful" in question["params"]["message"], question
+        assert question["params"]["_meta"] == {"io.modelcontextprotocol/related-task": {"taskId": task}}, question
+        assert s.post({"jsonrpc": "2.0", "id": question["id"], "result": reply}).status == 202
+        found = next(stream)["result"]
+        c.close()
+        return found
+
+    t = begin("print('allowed')")
+    assert result(t, {"action": "accept", "content": {"approve": True}})["structuredContent"]["stdout"] == "allowed\n"
+    assert s.must("tasks/get", {"taskId": t})["status"] == "completed"
+    t = begin("print(1)")
+    assert result(t, {"action": "decline"})["structuredContent"]["error"] == "declined"
+    assert s.must("tasks/get", {"taskId": t})["status"] == "failed"
+    t = begin("print(1)")
+    assert s.must("tasks/cancel", {"taskId": t})["status"] == "cancelled"
+    # A client that cannot ask gets the token, as without a task.
+    other = Session(d)
+    what = {"name": "run_code", "arguments": {"code": "print(2)", "template": "careful"}, "task": {}}
+    t = other.must("tools/call", what)["task"]["taskId"]
+    assert other.must("tasks/result", {"taskId": t})["structuredContent"]["confirm_token"]
+    other.end()
+    s.end()
+
+
+def check_schema(schema, value, where):
+    """The few words of JSON Schema that our schemas have."""
+    if "anyOf" in schema:
+        errors = []
+        for one in schema["anyOf"]:
+            try:
+                return check_schema(one, value, where)
+            except AssertionError as e:
+                errors.append(str(e))
+        raise AssertionError("; ".join(errors))
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "null": type(None)}
+    assert isinstance(value, kinds[schema["type"]]) and (schema["type"] != "integer" or not isinstance(value, bool)), (where, schema, value)
+    for name in schema.get("required", []):
+        assert name in value, f"{where}: {name} is missing"
+    for name, member in schema.get("properties", {}).items():
+        if name in value:
+            check_schema(member, value[name], f"{where}.{name}")
+    for member in value if schema["type"] == "array" else []:
+        check_schema(schema["items"], member, f"{where}[]")
+
+
+def test_schemas(d):
+    """What tools answer is what their schemas say, tool by tool; none is left out."""
+    s = Session(d)
+    tools = {t["name"]: t for t in s.must("tools/list")["tools"]}
+    left = set(tools)
+
+    def call(name, **arguments):
+        left.discard(name)
+        r = s.good(name, **arguments)
+        check_schema({**tools[name]["outputSchema"], "required": list(r)}, r, name)
+        assert set(r) <= {"next", *tools[name]["outputSchema"]["properties"]}, (name, r)
+        return r
+
+    box = call("sandbox_create")["sandbox_id"]
+    call("container_list")
+    started = call("container_start", code="print(1)")
+    assert started["exit_code"] == 0
+    kept = call("container_start")["container_id"]
+    call("container_exec", container_id=kept, command="exit 3")
+    call("container_stop", container_id=kept)
+    call("run_code", sandbox_id=box, code="print(1)")
+    call("run_command", command="kill -9 $$", sandbox_id=box)
+    h = call("run_command", command="read x; sleep 600", sandbox_id=box, background=True)["exec_id"]
+    call("exec_poll", sandbox_id=box, exec_id=h, wait_s=0)
+    call("exec_input", sandbox_id=box, exec_id=h, text="x\n")
+    call("exec_signal", sandbox_id=box, exec_id=h, signal="KILL")
+    call("write_file", sandbox_id=box, path="a", content="text")
+    call("read_file", sandbox_id=box, path="a")
+    call("edit_file", sandbox_id=box, path="a", old_string="t", new_string="T", replace_all=True)
+    call("list_files", sandbox_id=box, path=".")
+    call("move_path", sandbox_id=box, path="a", to="b")
+    call("delete_path", sandbox_id=box, path="b")
+    call("port_url", sandbox_id=box, port=8000)
+    call("sandbox_list")
+    call("sandbox_info", sandbox_id=box)
+    intent = call("intent_detect", message="Please run this:\n```python\nprint(1)\n```")
+    assert intent["decision"] == "run" and intent["code"]["text"].strip() == "print(1)", intent
+    call("intent_detect", message="What is a list?")
+    call("sandbox_destroy", sandbox_id=box)
+    assert not left, left
+    assert s.ask("resources/list", {"cursor": "nonsense"})["error"]["code"] == -32602
+    s.end()
+
+
+def test_pages(d):
+    s = Session(d)
+    made = {s.good("sandbox_create")["sandbox_id"] for _ in range(102)}
+    first = s.must("resources/list")
+    second = s.must("resources/list", {"cursor": first["nextCursor"]})
+    seen = [r["uri"].split("/")[2] for page in (first, second) for r in page["resources"] if r["uri"].startswith("sandbox://")]
+    assert len(seen) == 102 and set(seen) == made and "nextCursor" not in second
+    s.end()
+
+
+def test_complete(d):
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    exec_id = s.good("run_command", sandbox_id=box, command="mkdir -p /tmp/one/two; touch /tmp/one/three")["exec_id"]
+
+    def complete(name, value, given=None):
+        params = {"ref": {"type": "ref/resource", "uri": "sandbox://{id}/x"}, "argument": {"name": name, "value": value}}
+        if given:
+            params["context"] = {"arguments": given}
+        return s.must("completion/complete", params)["completion"]["values"]
+
+    assert sorted(complete("path", "tmp/one/t", {"id": box})) == ["tmp/one/three", "tmp/one/two/"]
+    assert complete("path", "tmp/on", {"id": box}) == ["tmp/one/"]
+    assert complete("path", "tmp/one/t") == [] and complete("path", "x", {"id": "nosuch"}) == []
+    assert complete("exec_id", exec_id[:3], {"id": box}) == [exec_id]
+    assert complete("name", "care") == ["careful"]
+    s.end()
+
+
+def address(server):
+    return server.get("url") or server.get("httpUrl") or server.get("serverUrl")
+
+
+def setups(page):
+    """Every server that a block of the page names: its command, or its address and fields."""
+    def walk(v):
+        if isinstance(v, dict) and ("command" in v or address(v)):
+            yield v
+        elif isinstance(v, dict):
+            for member in v.values():
+                yield from walk(member)
+
+    for kind, text in re.findall(r"```(json|ini|text)\n(.*?)```", page, re.S):
+        if kind == "text":
+            for words in (shlex.split(line.replace("$(cay token)", "TOKEN")) for line in text.splitlines()):
+                if words[:3] in (["claude", "mcp", "add"], ["codex", "mcp", "add"]) and "--" in words:
+                    yield {"command": words[words.index("--") + 1:]}
+                elif words[:3] == ["claude", "mcp", "add"]:
+                    yield {"url": words[6], "headers": dict([words[words.index("--header") + 1].split(": ")])}
+                elif words[0] == "npx":
+                    yield {"command": words[3:words.index("--method")]}
+        else:
+            yield from walk(json.loads(text) if kind == "json" else tomllib.loads(text))
+
+
+def test_setups(d):
+    """The lines of docs/mcp.md that people paste."""
+    with open(os.path.join(os.environ["CAY_SOURCE_DIR"], "docs", "mcp.md"), encoding="utf-8") as f:
+        found = list(setups(f.read()))
+    assert len(found) >= 12, found
+    env = {**os.environ, "PATH": os.path.dirname(CAY) + ":" + os.environ["PATH"], "CAY_DATA": os.path.join(d.folder, "data")}
+    commands = set()
+    for s in found:
+        if address(s):
+            assert address(s) == "http://127.0.0.1:8888/mcp", s
+            assert s.get("headers") == {"Authorization": "Bearer TOKEN"} or s["bearer_token_env_var"] == "CAY_TOKEN", s
+            Session(d, path=address(s).replace("http://127.0.0.1:8888", "")).end()
+        else:
+            commands.add(tuple(s["command"] if isinstance(s["command"], list) else [s["command"], *s["args"]]))
+    assert commands == {("cay", "mcp")}
+    with subprocess.Popen(list(*commands), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as p:
+        talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))
+        assert len(talk(p, request("tools/list", {}, 2))["result"]["tools"]) > 15
+        p.stdin.close()
+        assert p.wait(PATIENCE_S) == 0
+
+
+def test_confirm(d):
+    """needs_confirm: asked the legacy way, the modern way, and with a token."""
+    yes = {"action": "accept", "content": {"approve": True}}
+    s = Session(d, capabilities={"elicitation": {}})
+    r, c = s.begin("tools/call", {"name": "sandbox_create", "arguments": {"template": "careful"}})
+    stream = (m for _, m in events(r) if m)
+    question = next(stream)
+    assert question["method"] == "elicitation/create" and question["params"]["requestedSchema"]["required"] == ["approve"]
+    assert question["params"]["message"] == "Make a sandbox: template 'careful' needs a confirmation. Allow it?", question
+    assert s.post({"jsonrpc": "2.0", "id": question["id"], "result": yes}).status == 202
+    assert next(stream)["result"]["structuredContent"]["template"] == "careful"
+    c.close()
+    r, c = s.begin("tools/call", {"name": "sandbox_create", "arguments": {"template": "careful"}})
+    stream = (m for _, m in events(r) if m)
+    question = next(stream)
+    s.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
+    assert next(stream)["result"]["structuredContent"]["error"] == "declined"
+    c.close()
+    s.end()
+    wait_for("the session's sandbox to go", lambda: not boxes(d))
+    what = {"name": "run_code", "arguments": {"code": "print(1)", "template": "careful"}}
+    can = {"elicitation": {"form": {}}}
+    _, found = modern(d, "tools/call", what, capabilities=can)
+    asked = found[-1]["result"]
+    assert asked["resultType"] == "input_required" and asked["inputRequests"]["confirm"]["method"] == "elicitation/create", asked
+    again = {**what, "requestState": asked["requestState"], "inputResponses": {"confirm": yes}}
+    _, found = modern(d, "tools/call", again, capabilities=can, id=2)
+    assert found[-1]["result"]["structuredContent"]["stdout"] == "1\n", found
+    _, found = modern(d, "tools/call", again, capabilities=can, id=3)
+    assert found[-1]["error"]["code"] == -32602, "a confirmation works once"
+    for state in ("x" * 32, asked["requestState"][:-1] + ("a" if asked["requestState"][-1] != "a" else "b"), "", "x" * 200):
+        _, found = modern(d, "tools/call", {**again, "requestState": state}, capabilities=can, id=3)
+        assert found[-1]["error"]["code"] == -32602 and "requestState" in found[-1]["error"]["message"], found
+    _, found = modern(d, "tools/call", what, capabilities=can, id=4)
+    other = {"name": "run_code", "arguments": {"code": "print(2)", "template": "careful"},
+             "requestState": found[-1]["result"]["requestState"], "inputResponses": {"confirm": yes}}
+    _, found = modern(d, "tools/call", other, capabilities=can, id=5)
+    assert found[-1]["error"]["code"] == -32602, "and for nothing else"
+    s = Session(d)
+    refused = s.bad("run_code", code="print(3)", template="careful")
+    assert refused["needs_confirm"] and refused["confirm_token"], refused
+    assert s.good("run_code", code="print(3)", template="careful", confirm_token=refused["confirm_token"])["stdout"] == "3\n"
+    # SYSTEM.md: a resource and a prompt.
+    uris = [r["uri"] for r in s.must("resources/list")["resources"]]
+    assert "template://careful/SYSTEM.md" in uris, uris
+    assert "Be careful" in s.must("resources/read", {"uri": "template://careful/SYSTEM.md"})["contents"][0]["text"]
+    assert "use_careful" in [p["name"] for p in s.must("prompts/list")["prompts"]]
+    assert "Be careful" in s.must("prompts/get", {"name": "use_careful"})["messages"][0]["content"]["text"]
+    listed = {t["name"]: t for t in s.good("container_list")["templates"]}
+    assert listed["careful"]["needs_confirm"], listed
+    s.end()
+
+
+TESTS = [test_commands, test_once, test_advice, test_output, test_files, test_progress, test_tasks, test_task_asks, test_schemas, test_pages,
+         test_complete, test_setups, test_confirm]
+run(TESTS)
