@@ -24,7 +24,7 @@ endef
 
 .PHONY: all help run demo test check check-style format tidy bench fuzz install uninstall deb clean
 .PHONY: test-images test-vm test-vm-small soak soak-long
-.PHONY: build build-check build-asan build-clang build-fuzz
+.PHONY: build build-check build-asan build-clang build-deb build-fuzz
 
 all: build
 
@@ -64,6 +64,11 @@ build-clang:
 	$(call configure,build/clang,CC=clang,-Dtest_hooks=true --werror -Dsmall=disabled)
 	@ninja --quiet -C build/clang
 
+# What the test of the package builds, for it to find.
+build-deb:
+	@mkdir -p build/check/install
+	@flock build/check/install packaging/make_deb build/check/install >/dev/null
+
 build-fuzz:
 	$(call configure,build/fuzz,CC=clang,-Dfuzz=true -Db_lundef=false -Doptimization=1)
 	@ninja --quiet -C build/fuzz
@@ -81,7 +86,7 @@ demo:
 	@$(MAKE) --no-print-directory build
 	@scripts/demo build
 
-# What is built while the first tests run (CI adds build-clang).
+# What is built while the first tests run (CI adds build-deb and build-clang).
 MEANWHILE := build-asan
 test check:
 	@scripts/bootstrap build check

@@ -17,7 +17,7 @@ void cay_leftovers_free(struct cay_leftovers *l); /* accepts NULL */
  * vanished of the machine's own (mounts, namespaces, loop devices). Processes take a moment to disappear, so it looks again until nothing differs or deadline_ms is over
  * (CAY_LEFTOVERS_WAIT_MS is what tests give). Returns the number of differences, 0: the machine is as it was.
  */
-#define CAY_LEFTOVERS_WAIT_MS 2000u
+#define CAY_LEFTOVERS_WAIT_MS 20000u
 unsigned cay_leftovers_compare(const struct cay_leftovers *before, unsigned deadline_ms);
 
 #endif

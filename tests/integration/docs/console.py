@@ -19,7 +19,7 @@ import time
 BUILD = os.environ["CAY_BUILD_DIR"]
 SOURCE = os.environ["CAY_SOURCE_DIR"]
 PATIENCE_S = 90
-PROGRAMS = ("cay", "cay-front", "cay-warden", "cay-init", "cay-tls", "cay-docker")
+PROGRAMS = ("cay", "cay-front", "cay-warden", "cay-init", "cay-tls", "cay-docker", "cay-process")
 OUTPUT_MAX = 4 << 20
 SHOWS_NO_COMMANDS = {"text", "c", "yaml", "nginx", "ini", "json"}  # languages of blocks that nothing runs
 NOT_HERE = {"systemctl", "journalctl", "docker", "apt"}  # programs of ```console not-here: only their syntax is looked at

@@ -92,6 +92,14 @@ def curl(*args, data=None):
     return done.stdout
 
 
+def heard(s, part):
+    """What came up to and with this part, in however many pieces; or all."""
+    got = b""
+    while part not in got and (more := s.recv(4096)):
+        got += more
+    return got
+
+
 class Curl(unittest.TestCase):
     def test_get(self):
         self.assertEqual(curl(rig.url + "/hello"), b"hello\n")
@@ -273,11 +281,11 @@ class Descriptors(unittest.TestCase):
                 inode = os.fstat(folder).st_ino
             finally:
                 os.close(folder)
-            self.assertIn(b"inode=%d\n" % inode, s.recv(4096))
+            self.assertIn(b"inode=%d\n" % inode, heard(s, b"inode=%d\n" % inode))
             before = rig.fds()
             s.sendall(b"GET /who HTTP/1.1\r\nHost: x\r\n\r\n")
-            self.assertIn(b"inode=0\n", s.recv(4096))
-            self.assertEqual(rig.fds(), before)
+            self.assertIn(b"inode=0\n", heard(s, b"inode=0\n"))
+            self.assertLessEqual(rig.fds(), before)  # connections of before may still be closing
 
 
 class Load(unittest.TestCase):
@@ -302,7 +310,7 @@ class Load(unittest.TestCase):
             block = bytes(1 << 20)
             for _ in range(256):
                 s.sendall(block)
-            self.assertIn(b"268435456 0\n", s.recv(4096))
+            self.assertIn(b"268435456 0\n", heard(s, b"268435456 0\n"))
         if not SANITIZED:
             self.assertLess(rig.rss_kib() - before, 1024)
 
@@ -331,7 +339,7 @@ class Load(unittest.TestCase):
         for s in slow:
             s.sendall(b"TP/1.1\r\nHost: x\r\n\r\n")
         for s in slow:
-            self.assertIn(b"hello\n", s.recv(4096))
+            self.assertIn(b"hello\n", heard(s, b"hello\n"))
             s.close()
 
     def test_half_sent_bodies(self):
@@ -341,7 +349,7 @@ class Load(unittest.TestCase):
         with rig.connect() as s:
             s.sendall(b"PUT /sink HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
             s.shutdown(socket.SHUT_WR)
-            self.assertIn(b" 400 ", s.recv(4096))
+            self.assertIn(b" 400 ", heard(s, b" 400 "))
 
     def test_an_error_reaches_a_client_that_still_sends(self):
         """The answer is not lost in a reset, although megabytes were on their way."""
@@ -353,7 +361,7 @@ class Load(unittest.TestCase):
                         s.sendall(bytes(65536))
                 except (BrokenPipeError, ConnectionResetError):
                     self.fail("reset before the answer was read")
-                self.assertIn(b" 404 ", s.recv(4096))
+                self.assertIn(b" 404 ", heard(s, b" 404 "))
 
 
 class Smuggling(unittest.TestCase):

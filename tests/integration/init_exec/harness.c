@@ -306,7 +306,7 @@ void box_relink(struct box *b)
 
 int box_wait_gone(struct box *b, int max_ms)
 {
-        uint64_t until = now_ms() + (uint64_t)max_ms;
+        uint64_t until = now_ms() + test_patience((unsigned)max_ms);
         int status = -1;
 
         if (b->pid == 0)
@@ -325,7 +325,7 @@ int box_wait_gone(struct box *b, int max_ms)
 
 static void remove_cgroup(struct box *b)
 {
-        uint64_t until = now_ms() + 3000;
+        uint64_t until = now_ms() + test_patience(3000);
 
         if (b->cgroup < 0)
                 return;

@@ -5,16 +5,17 @@
 #include <time.h>
 
 #include "integration/init_exec/harness.h"
-#include "patience.h"
 
 static enum box_way way;
 
 static void echo_comes_back(void **state)
 {
+        uint64_t begun;
         struct run r;
         struct box b;
 
         box_start(&b, way);
+        begun = now_ms();
         run_sh(&b, &r, NULL, "echo hello; echo oops >&2; exit 3");
         run_wait(&r, 5000);
         assert_string_equal(cay_buf_data(&r.out), "hello\n");
@@ -27,7 +28,7 @@ static void echo_comes_back(void **state)
         assert_int_equal(r.end.exec.err_bytes, 5);
         assert_int_equal(r.end.exec.left, 0);
         assert_int_equal(r.end.exec.last_denied, -1);
-        assert_true(r.end.exec.wall_us > 100 && r.end.exec.wall_us < test_patience(4000000));
+        assert_in_range(r.end.exec.wall_us, 100, (now_ms() - begun + 1) * 1000);
         assert_true(r.pid > 1);
         run_free(&r);
         box_stop(&b);
@@ -219,9 +220,8 @@ static void a_terminal_is_one(void **state)
         assert_int_equal(r.err.len, 0);
         run_free(&r);
 
-        run_sh(&b, &r, &open, "sleep 100"); /* ^C is the terminal's own business */
-        run_wait_opened(&r, 5000);
-        usleep(100000);
+        run_sh(&b, &r, &open, "echo up; exec sleep 100"); /* ^C is the terminal's own business */
+        run_wait_out(&r, "up", 5000);
         cay_box_channel_write(&r.channel, "\003", 1);
         run_wait(&r, 5000);
         assert_int_equal(r.end.exec.signal, SIGINT);
@@ -229,7 +229,10 @@ static void a_terminal_is_one(void **state)
         box_stop(&b);
 }
 
-#define DAEMON "setsid sh -c 'sleep 300 & echo daemon $!; wait' & sleep 0.1; "
+/* A process that leaves the command's session; what follows begins when that has said its number. */
+#define DAEMON                                                                                               \
+        "trap up=1 USR1; setsid sh -c \"sleep 300 & echo daemon \\$!; kill -USR1 $$; wait\" & "              \
+        "until test \"$up\"; do sleep 0.01; done; "
 
 static pid_t daemon_pid(const struct run *r)
 {
@@ -256,20 +259,28 @@ static unsigned sleepers(struct box *b)
 static void time_out_ends_daemons_too(void **state)
 {
         struct cay_box_open open = run_default();
+        uint64_t begun;
         struct run r;
         struct box b;
+        bool was_up;
 
         box_start(&b, way);
-        open.exec.wall_ms = test_patience(400);
-        run_sh(&b, &r, &open, DAEMON "(sleep 300 &) ; trap '' TERM INT HUP; sleep 300");
-        run_wait(&r, 5000);
-        assert_int_equal(r.end.exec.killed, CAY_KILLED_WALL_TIME);
-        assert_int_equal(r.end.exec.signal, SIGKILL);
-        assert_int_equal(r.end.exec.left, 0);
-        assert_true(r.end.exec.wall_us >= 400000 && r.end.exec.wall_us < test_patience(3000000));
-        assert_true(daemon_pid(&r) > 0);
-        assert_int_equal(sleepers(&b), 0);
-        run_free(&r);
+        open.exec.wall_ms = 200;
+        do { /* however long it takes the machine to start them all: the limit is behind that */
+                open.exec.wall_ms *= 2;
+                begun = now_ms();
+                run_sh(&b, &r, &open, DAEMON "(sleep 300 &) ; trap '' TERM INT HUP; echo all; sleep 300");
+                run_wait(&r, (int)open.exec.wall_ms + 5000);
+                assert_int_equal(r.end.exec.killed, CAY_KILLED_WALL_TIME);
+                assert_int_equal(r.end.exec.signal, SIGKILL);
+                assert_int_equal(r.end.exec.left, 0);
+                assert_in_range(r.end.exec.wall_us, open.exec.wall_ms * 1000, (now_ms() - begun + 1) * 1000);
+                assert_int_equal(sleepers(&b), 0);
+                was_up = strstr(cay_buf_data(&r.out), "all\n") != NULL;
+                assert_true(!was_up || daemon_pid(&r) > 0);
+                run_free(&r);
+        } while (!was_up && open.exec.wall_ms < 20000);
+        assert_true(was_up);
         box_stop(&b);
 }
 
@@ -326,7 +337,7 @@ static void closing_a_running_exec_kills_it(void **state)
         run_sh(&b, &r, NULL, DAEMON "echo ready; sleep 300");
         run_wait_out(&r, "ready", 5000);
         run_free(&r);
-        for (int i = 0; i < 100 && sleepers(&b) > 0; i++)
+        for (int i = 0; i < 2000 && sleepers(&b) > 0; i++)
                 usleep(10000);
         assert_int_equal(sleepers(&b), 0);
         box_stop(&b);
@@ -467,7 +478,6 @@ static void scripts_without_a_first_line_run(void **state)
 static void one_shot_ends_everything(void **state)
 {
         struct cay_box_open open = run_default();
-        uint64_t begun = now_ms();
         struct run r;
         struct box b;
 
@@ -479,7 +489,6 @@ static void one_shot_ends_everything(void **state)
         assert_int_equal(r.end.exec.left, 0);
         assert_non_null(strstr(cay_buf_data(&r.out), "out\n"));
         assert_int_equal(box_wait_gone(&b, 5000), 0);
-        assert_true(now_ms() - begun < 4000);
         if (way != BOX_ISOLATED)
                 assert_false(is_alive(daemon_pid(&r)));
         run_free(&r);
@@ -523,7 +532,7 @@ static void one_shot_that_stays_takes_more_channels(void **state)
         assert_int_equal(r.end.exec.left, 0);
         if (way != BOX_ISOLATED)
                 assert_false(is_alive(daemon_pid(&r)));
-        assert_int_equal(box_wait_gone(&b, 100), -1);
+        assert_int_equal(box_wait_gone(&b, 25), -1);
         run_open(&b, &more, &changes, NULL, NULL);
         run_wait(&more, 5000);
         assert_int_equal(more.end.code, CAY_UNSUPPORTED);

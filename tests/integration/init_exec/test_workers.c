@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "integration/init_exec/harness.h"
+#include "patience.h"
 
 static enum box_way way;
 static char place[64];
@@ -184,9 +185,11 @@ static void closing_stops_the_worker(void **state)
         open = file_open(CAY_BOX_WRITE, place);
         run_open(&b, &r, &open, NULL, NULL); /* waits for bytes that never come */
         run_wait_opened(&r, 5000);
+        for (int i = 0; i < 1000 && workers(&b) < 2; i++) /* for a moment it still has init's uid */
+                usleep(10000);
         assert_int_equal(workers(&b), 2); /* it, and the shell that counts */
         run_free(&r);
-        for (int i = 0; i < 100 && workers(&b) > 1; i++)
+        for (int i = 0; i < 1000 && workers(&b) > 1; i++)
                 usleep(10000);
         assert_int_equal(workers(&b), 1);
         box_stop(&b);
@@ -205,9 +208,9 @@ static void a_killed_worker_is_told(void **state)
         run_wait_opened(&r, 5000);
         /* For a moment it still has init's uid, and is not ours to kill. */
         snprintf(script, sizeof(script),
-                 "i=0; until kill -9 %u || [ $i -ge 200 ]; do i=$((i+1)); sleep 0.01; done", r.pid);
+                 "i=0; until kill -9 %u || [ $i -ge 1000 ]; do i=$((i+1)); sleep 0.01; done", r.pid);
         run_sh(&b, &killer, NULL, script);
-        run_wait(&killer, 5000);
+        run_wait(&killer, 15000);
         run_free(&killer);
         run_wait(&r, 5000);
         assert_int_equal(r.end.code, CAY_UNAVAILABLE);
@@ -220,7 +223,7 @@ static void a_killed_worker_is_told(void **state)
 static void reading_survives_cuts(void **state)
 {
         struct cay_box_open open;
-        uint64_t next = 0, until = now_ms() + 20000;
+        uint64_t next = 0, until = now_ms() + test_patience(20000);
         struct run r;
         struct box b;
 

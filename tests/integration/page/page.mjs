@@ -9,7 +9,7 @@ const { chromium } = await import(npm('playwright-core/index.mjs'));
 const axe = fs.readFileSync(npm('axe-core/axe.min.js'), 'utf-8');
 
 export const BASE = process.env.CAY_PAGE_BASE;
-const WAIT = 30000;
+const WAIT = 60000;
 const WIDE = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
 

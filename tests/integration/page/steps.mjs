@@ -10,6 +10,7 @@ import * as others from './steps_others.mjs';
 import * as sandbox from './steps_sandbox.mjs';
 import * as signIn from './steps_sign_in.mjs';
 import { pictures } from './pictures.mjs';
+import { real_builds } from './steps_builds.mjs';
 
 const waiting = new Map();
 readline.createInterface({ input: process.stdin }).on('line', (line) => {
@@ -58,6 +59,7 @@ async function run({ owner, steps }) {
 
 try {
   const { makeMany, front_dies_and_page_recovers, ...measuring } = heavy;
+  if (wanted.includes('real_builds')) await run({ owner: 'builder', steps: { real_builds } }); // with a Docker: docker/test_images.py
   if (wanted.includes('pictures')) await run({ owner: 'default', steps: { pictures } });
   await run({ owner: 'default', steps: { front_dies_and_page_recovers } });
   await Promise.all([!wanted.length || wanted.includes('two_hundred_sandboxes_stay_smooth') ? makeMany(help) : null, ...LANES.map(run)]);

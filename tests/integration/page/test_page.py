@@ -90,11 +90,11 @@ def answer(helper, steps, lock, line):
         steps.stdin.flush()
 
 
-def serve_steps(d, names):
+def serve_steps(d, names, kind=Helper):
     env = dict(os.environ, CAY_PAGE_BASE=f"http://127.0.0.1:{d.port}",
                CAY_PAGE_NPM=os.environ.get("CAY_PAGE_NPM") or os.path.join(SOURCE, "build/npm/page"),
                CAY_PAGE_SHOTS=os.environ.get("CAY_PAGE_SHOTS") or os.path.join(BUILD, "page_shots"))
-    helper, lock = Helper(d), threading.Lock()
+    helper, lock = kind(d), threading.Lock()
     # A home of its own: the browser leaves nothing behind.
     with tempfile.TemporaryDirectory(prefix="cay-page-") as home, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         env.update(HOME=home, TMPDIR=home, XDG_CONFIG_HOME=home, XDG_CACHE_HOME=home)

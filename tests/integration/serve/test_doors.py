@@ -175,7 +175,7 @@ globalThis.fetch = (path, options = {}) => {
 };
 (0, eval)(fs.readFileSync(script, 'utf8'));
 (async () => {
-  for (let i = 0; i < 500 && !place.textContent; i++) await new Promise((go) => setTimeout(go, 10));
+  for (let i = 0; i < 5000 && !place.textContent; i++) await new Promise((go) => setTimeout(go, 10));
   console.log(JSON.stringify({ text: place.textContent, hash: location.hash, path: location.pathname }));
 })();
 """

@@ -583,7 +583,7 @@ def test_smuggling(d):
 
 
 def test_slowloris(_):
-    with Daemon("--header-timeout", "400ms", "--body-timeout", "400ms", "--rate-limit", "0") as d:
+    with Daemon("--header-timeout", "1500ms", "--body-timeout", "1500ms", "--rate-limit", "0") as d:
         socks = []
         for text in (b"", b"G", b"GET /api/health/live HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: b") * 10:
             s = socket.create_connection(("127.0.0.1", d.port), PATIENCE_S)
@@ -624,7 +624,7 @@ def test_slowloris(_):
 
 
 def test_idle_connections(_):
-    with Daemon("--idle-timeout", "300ms", "--header-timeout", "300ms", "--max-connections-client", "20", "--rate-limit", "0") as d:
+    with Daemon("--idle-timeout", "1500ms", "--header-timeout", "1500ms", "--max-connections-client", "20", "--rate-limit", "0") as d:
         # after an answer, silence: closed
         c = d.connect()
         c.request("GET", "/api/health/live")

@@ -345,7 +345,7 @@ def check_redirects(d, ports):
             ("Location", "//localhost:8123/x", own + "/x"), ("Location", "/../../../../config", own + "/config"),
             ("Location", "../../../../../config", own + "/config"), ("Location", own + "/there", own + "/there"),
             ("Location", "https://example.com/x", "https://example.com/x"), ("Location", "//example.com/x", "//example.com/x"),
-            ("Content-Location", "/v1", own + "/v1"), ("Refresh", "5;url=/login", f"5;url={own}/login")]:
+            ("Content-Location", "/v1", own + "/v1"), ("Refresh", "5;url=/login", f'5; url="{own}/login"')]:
         a = d.ask("GET", f"{own}/go?{field}={to}" if "#" not in to else f"{own}/go?{field}={to.replace('#', '%23')}")
         seen = seen.replace("#", "%23")
         assert a.status == 302 and a.headers[field] == seen, (field, to, a.headers)
@@ -720,7 +720,7 @@ def test_unprivileged(d):
 
 def test_limits(_):
     """Limits of the daemon itself, and a secret from the environment."""
-    with Daemon("--max-sandboxes", "1", "--rate-limit", "60", "--rate-burst", "25",
+    with Daemon("--max-sandboxes", "1", "--rate-limit", "6", "--rate-burst", "25",
                 env={"SANDBOX_TOKEN_SECRET": "s" * 40}) as d:
         test_unprivileged(d)
         box = d.make()
@@ -729,7 +729,7 @@ def test_limits(_):
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
         answers = [d.ask("GET", "/api/version") for _ in range(40)]
         assert {a.status for a in answers} == {200, 429}, [a.status for a in answers]
-        assert int(answers[-1].headers["Retry-After"]) >= 1
+        assert all(int(a.headers["Retry-After"]) >= 1 for a in answers if a.status == 429)
     for flags, word in [(["--listen", "0.0.0.0:0"], "trusted_hosts"), (["--port", "99999"], "port"),
                         (["--data", "/nowhere/deep/er"], "data folder"), (["--no-such-thing", "1"], "no-such-thing")]:
         done = subprocess.run([CAY, "serve", *flags], capture_output=True, text=True, timeout=PATIENCE_S,

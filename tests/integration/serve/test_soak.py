@@ -8,5 +8,5 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import soak  # noqa: E402
 
 if __name__ == "__main__":
-    sys.argv[1:] = ["--seconds", "20"]
+    sys.argv[1:] = ["--seconds", "12"]
     soak.main()

@@ -19,6 +19,8 @@ MIB = 1 << 20
 LETTERS = ("import hashlib,sys\n"
            "for i in range(int(sys.argv[1]) * 256):\n"
            "    sys.stdout.write(hashlib.shake_256(str(i).encode()).hexdigest(2048))\n")
+# Runs until it is told to end, and says when it can be.
+UNTIL_TOLD = "trap 'exit 0' TERM; echo go; while :; do sleep 0.05; done"
 
 
 def letters_hash(mib):
@@ -159,16 +161,21 @@ def test_ws_deaf_command(d):
         assert d.run(box, ["true"])["exit_code"] == 0
     d.must(200, "DELETE", f"/api/sandboxes/{box}/execs/{exec_id}")
     with execute(d, box) as ws:
-        ws.send({"command": "exec <&-; echo closed; sleep 0.3", "open_stdin": True})
+        ws.send({"command": f"exec <&-; {UNTIL_TOLD}", "open_stdin": True})
         while ws.read_json()["event"] != "stdout":
             pass
         for _ in range(3):
             ws.send(b"y" * 1000)
+        ws.send({"signal": "TERM"})
         assert list(ws.events())[-1]["event"] == "exited"
     with execute(d, box) as ws:
-        ws.send({"command": "echo go; sleep 0.3"})
+        ws.send({"command": UNTIL_TOLD})
         ws.send(b"nobody reads this")
-        events = list(ws.events())
+        seen = []
+        while not {"stdout", "error"} <= {e["event"] for e in seen}:
+            seen.append(ws.read_json())
+        ws.send({"signal": "TERM"})
+        events = seen + list(ws.events())
         assert [e["code"] for e in events if e["event"] == "error"] == ["conflict"], events
         assert events[-1]["exit_code"] == 0
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
@@ -486,15 +493,20 @@ def test_follow(d):
         d.must(200, "DELETE", f"/api/sandboxes/{b}")
 
 
+def begin_silence(d):
+    """Streams of somebody to whom nothing happens, early: so that others test while it lasts."""
+    token, path = d.make_token("--owner", "quiet"), "/api/events?follow=true&new_only=true"
+    d.silence = token, d.begin("GET", path, token=token, headers={"Accept": "text/event-stream"}), d.begin("GET", path, token=token)
+
+
 def test_silence(d):
     """A stream on which nothing happens says so now and then: whoever is in between keeps it open, and a client that left is noticed."""
-    sse, c1 = d.begin("GET", "/api/events?follow=true&new_only=true", headers={"Accept": "text/event-stream"})
-    lines, c2 = d.begin("GET", "/api/events?follow=true&new_only=true")
+    token, (sse, c1), (lines, c2) = d.silence
     assert sse.readline() == b":\n" and sse.readline() == b"\n"
     assert lines.read(1) == b" "
-    box = d.make()
+    box = d.must(201, "POST", "/api/sandboxes", {}, token=token)["sandbox_id"]
     assert json.loads(lines.readline())["sandbox_id"] == box
-    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    d.must(200, "DELETE", f"/api/sandboxes/{box}", token=token)
     c1.close()
     c2.close()
 
@@ -692,8 +704,8 @@ def test_port_hosts(d):
     assert get(token=None, Cookie=cookie).status == 404
 
 
-TESTS = [test_ws_execute, test_ws_input, test_ws_echo, test_ws_deaf_command, test_ws_drops, test_ws_front_killed, test_ws_slow_reader, test_ws_bad_frames,
-         test_ws_refusals, test_raw, test_follow, test_silence, test_many_followers, test_port_hosts, test_stop]
+TESTS = [test_ws_front_killed, test_ws_execute, test_ws_input, test_ws_echo, test_ws_deaf_command, test_ws_drops, test_ws_slow_reader, test_ws_bad_frames,
+         test_ws_refusals, test_raw, test_follow, test_many_followers, test_port_hosts, test_stop, test_silence]
 
 
 def main(names):
@@ -702,6 +714,8 @@ def main(names):
     with Daemon("--rate-limit", "0", "--allow-origins", "https://good.example", "--log-level", "debug") as d:
         for t in chosen:
             then = time.monotonic()
+            if t is not test_ws_front_killed and not hasattr(d, "silence"):
+                begin_silence(d)
             t(d)
             print(f"{t.__name__} {time.monotonic() - then:.1f} s", flush=True)
     print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")

@@ -148,6 +148,13 @@ def test_root_files(d, place):
     assert d.run(box, ["cat", "open"])["stdout"] == "open"
     assert d.run(box, ["cat", "closed"])["exit_code"] != 0
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    path = folder(f"{place}/roots/shut", 0, 0o700)
+    for mode in ("ro", "cow"):  # nobody inside could enter it, so it is said at once, with what to do
+        refused(d.ask("POST", "/api/sandboxes", {"workspace": {"path": path, "mode": mode}}), "mode 0700", "chmod o+rx", "chown")
+    os.chmod(path, 0o711)
+    box = d.make(workspace={"path": path, "mode": "ro"})
+    assert d.run(box, ["pwd"])["exit_code"] == 0
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
 def test_passed(d, place):

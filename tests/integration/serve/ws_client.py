@@ -32,7 +32,7 @@ class WebSocket:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         self.sock.settimeout(PATIENCE_S)
         self.sock.connect(("127.0.0.1", port))
-        self.kept = b""
+        self.kept, self.opcode, self.parts = b"", None, []
         key = base64.b64encode(os.urandom(16)).decode()
         fields = {"Host": f"{host}:{port}", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
                   "Sec-WebSocket-Key": key}
@@ -94,28 +94,29 @@ class WebSocket:
         else:
             self.send_frame(TEXT, (message if isinstance(message, str) else json.dumps(message)).encode())
 
-    def _exactly(self, n):
+    def _have(self, n):
+        """Waits for so many bytes, and takes none of them: who gave up waiting goes on later where it was."""
         while len(self.kept) < n:
             more = self.sock.recv(1 << 18)
             if not more:
                 raise Closed(1006, "the connection ended")
             self.kept += more
-        got, self.kept = self.kept[:n], self.kept[n:]
-        return got
 
     def read_frame(self):
-        first, second = self._exactly(2)
+        self._have(2)
+        first, second = self.kept[:2]
         assert first & 0x70 == 0 and second & 0x80 == 0, "a server's frame has no mask and no extension"
-        n = second & 0x7f
-        if n == 126:
-            n = struct.unpack(">H", self._exactly(2))[0]
-        elif n == 127:
-            n = struct.unpack(">Q", self._exactly(8))[0]
-        return first & 0x0f, first & 0x80 != 0, self._exactly(n)
+        n, at = second & 0x7f, 2
+        if n >= 126:
+            at = 4 if n == 126 else 10
+            self._have(at)
+            n = int.from_bytes(self.kept[2:at], "big")
+        self._have(at + n)
+        payload, self.kept = self.kept[at:at + n], self.kept[at + n:]
+        return first & 0x0f, first & 0x80 != 0, payload
 
     def read(self):
         """(opcode, bytes) of the next message; pings are answered; Closed at the end."""
-        opcode, whole = None, b""
         while True:
             op, last, payload = self.read_frame()
             if op == PING:
@@ -128,9 +129,10 @@ class WebSocket:
                     pass
                 raise Closed(code, payload[2:].decode())
             elif op != PONG:
-                opcode, whole = op if op else opcode, whole + payload
+                self.opcode, self.parts = op if op else self.opcode, self.parts + [payload]
                 if last:
-                    return opcode, whole
+                    whole, self.parts = b"".join(self.parts), []
+                    return self.opcode, whole
 
     def read_json(self):
         opcode, text = self.read()

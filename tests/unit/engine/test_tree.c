@@ -14,6 +14,12 @@
 
 #include "engine/process/tree.h"
 
+static void say_up(int fd)
+{
+        if (write(fd, "x", 1) != 1)
+                _exit(1);
+}
+
 /* A subreaper in a session of its own, with a child, a grandchild and a daemon below it. */
 static pid_t start_tree(void)
 {
@@ -26,18 +32,23 @@ static pid_t start_tree(void)
         if (pid == 0) {
                 setsid();
                 prctl(PR_SET_CHILD_SUBREAPER, 1);
-                if (fork() == 0) {       /* child */
-                        if (fork() == 0) /* grandchild */
+                if (fork() == 0) {         /* child */
+                        if (fork() == 0) { /* grandchild */
+                                say_up(fds[1]);
                                 for (;;)
                                         pause();
+                        }
                         for (;;)
                                 pause();
                 }
                 if (fork() == 0) { /* dies, its child does not */
+                        pid_t parent = getpid();
+
                         if (fork() == 0) {
                                 setsid();
-                                if (write(fds[1], "x", 1) != 1)
-                                        _exit(1);
+                                while (getppid() == parent)
+                                        usleep(1000);
+                                say_up(fds[1]);
                                 for (;;)
                                         pause();
                         }
@@ -48,8 +59,8 @@ static pid_t start_tree(void)
                         usleep(1000);
                 }
         }
-        assert_int_equal(read(fds[0], &byte, 1), 1);
-        usleep(50000);
+        for (unsigned i = 0; i < 2; i++)
+                assert_int_equal(read(fds[0], &byte, 1), 1);
         close(fds[0]);
         close(fds[1]);
         return pid;
@@ -65,7 +76,7 @@ static void finds_and_ends_all_of_them(void **state)
         assert_int_equal(sum.refused, 0);
         assert_true(sum.memory_bytes > 0);
         kill(pid, SIGSTOP); /* as the engine does: still a subreaper, but starts nothing */
-        for (unsigned i = 0; i < 100 && sum.alive > 0; i++) {
+        for (unsigned i = 0; i < 10000 && sum.alive > 0; i++) {
                 assert_int_equal(cay_tree_signal(pid, SIGKILL, &sum), 0);
                 usleep(2000);
         }
@@ -97,7 +108,7 @@ static void orphans_of_a_dead_root_are_ours(void **state)
         pid = start_tree();
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        while (alive > 0 && rounds++ < 200) {
+        while (alive > 0 && rounds++ < 10000) {
                 assert_int_equal(cay_tree_end_orphans(is_known, NULL, &alive), 0);
                 usleep(2000);
         }
@@ -105,7 +116,7 @@ static void orphans_of_a_dead_root_are_ours(void **state)
         assert_int_equal(kill(other, 0), 0);
         assert_int_equal(kill(bystander, 0), 0);
         known = 0;
-        for (alive = 1, rounds = 0; alive > 0 && rounds < 200;
+        for (alive = 1, rounds = 0; alive > 0 && rounds < 10000;
              rounds++) { /* the other tree, now unknown, goes too */
                 assert_int_equal(cay_tree_end_orphans(is_known, NULL, &alive), 0);
                 usleep(2000);

@@ -19,7 +19,8 @@ static const char *gpu_words[] = { "gpu box", NULL };
 #define ROW(n, words, have)                                                                                  \
         {                                                                                                    \
                 .name = n, .description = "", .root_text = "", .engine = "native", .network = "none",        \
-                .triggers = { .items = words, .count = CAY_COUNT(words) - 1 }, .available = have             \
+                .init = "cay", .triggers = { .items = words, .count = CAY_COUNT(words) - 1 },                \
+                .available = have                                                                            \
         }
 
 static const struct cay_template rows[] = {

@@ -408,7 +408,7 @@ static void test_remove_empty(void **state)
                 for (;;)
                         pause();
         }
-        for (int i = 0; i < 500 && number(cg.dir[SYS_CGROUP_PIDS], "pids.current") == 0; i++)
+        for (int i = 0; i < 10000 && number(cg.dir[SYS_CGROUP_PIDS], "pids.current") == 0; i++)
                 nap_ms(2);
         sys_cgroup_remove_empty(&host, &cg);
         for (unsigned i = 0; i < SYS_CGROUP_2; i++) {
@@ -458,7 +458,7 @@ static void test_remove_path_kills(void **state)
                 for (;;)
                         pause();
         }
-        for (int i = 0; i < 500 && number(cg.dir[SYS_CGROUP_PIDS], "pids.current") == 0; i++)
+        for (int i = 0; i < 10000 && number(cg.dir[SYS_CGROUP_PIDS], "pids.current") == 0; i++)
                 nap_ms(2);
         for (int i = SYS_CGROUP_PARTS - 1; i >= 0; i--) {
                 assert_true(sys_cgroup_path(&host, i, name, path));

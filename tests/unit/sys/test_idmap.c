@@ -171,13 +171,13 @@ static void killed_at_any_moment(void)
                                 close(sys_idmap_namespace(&map, &map));
                 nanosleep(&t, NULL);
                 kill(pid, SIGKILL);
-                while (tries < 1000 && waitpid(-1, NULL, WNOHANG) >= 0) {
+                while (tries < 20000 && waitpid(-1, NULL, WNOHANG) >= 0) {
                         tries++;
                         nap_ms(1);
                 }
-                if (tries == 1000) /* it would outlive the test too */
+                if (tries == 20000) /* it would outlive the test too */
                         kill_children();
-                check(tries < 1000 && errno == ECHILD);
+                check(tries < 20000 && errno == ECHILD);
         }
 }
 

@@ -240,14 +240,14 @@ static void test_unclean(void **state)
         assert_false(sys_layer_image_is_unclean(file));
         mount = sys_layer_image_mount_file(file, SYS_MOUNT_SAFE);
         assert_true(mount >= 0);
-        for (int i = 0; i < 500 && !is_unclean; i++) { /* the kernel writes it there in its own time */
+        for (int i = 0; i < 10000 && !is_unclean; i++) { /* the kernel writes it there in its own time */
                 is_unclean = sys_layer_image_is_unclean(file);
                 nap_ms(is_unclean ? 0 : 4);
         }
         assert_true(is_unclean);
         assert_int_equal(sys_layer_image_copy(file, copy), 0);
         close(mount);
-        for (int i = 0; i < 500 && is_unclean; i++) {
+        for (int i = 0; i < 10000 && is_unclean; i++) {
                 is_unclean = sys_layer_image_is_unclean(file);
                 nap_ms(is_unclean ? 4 : 0);
         }
