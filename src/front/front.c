@@ -236,7 +236,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .ping_misses = (unsigned)c->health_misses,
                 .open_template = open_template,
                 .image_of = image_of,
-                .is_own_port = is_own_port,
+                .is_own_port = f->engines.keeper_is_old ? NULL : is_own_port,
                 .publish = publish,
                 .unpublish = unpublish,
                 .read_json = read_json,

@@ -51,6 +51,7 @@ int cay_front_engines_read(struct cay_front_engines *e, const char *setting, cha
                                 (strcmp(setting, "docker") == 0) == (strcmp(kinds[i].name, "docker") == 0);
 
                         add(e, kinds[i].name, by_setting, i < FIRST_KINDS ? "" : PROCESS_NOTE);
+                        e->keeper_is_old = true;
                         continue;
                 }
                 if (words[1] == NULL || words[2] == NULL || strcmp(words[0], kinds[i].name) != 0)

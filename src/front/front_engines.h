@@ -19,6 +19,7 @@ struct cay_front_engines {
         } rows[CAY_SERVICE_ENGINES_MAX];
         unsigned count;
         bool is_auto;
+        bool keeper_is_old; /* of before there were cay-process and published ports: it does not understand what is asked for them */
         char names[128]; /* of those that are there, with blanks between */
 };
 

@@ -102,8 +102,9 @@ static void answer(struct slot *s)
                 o->ports[s->nr].host = s->host;
         else if (o->err.code == CAY_OK)
                 cay_fail(&o->err, CAY_LIMIT,
-                         "no port of the host could be had for %u: at most %u are published at once",
-                         s->at.port, CAY_HAND_PORTS_MAX);
+                         "no port of the host could be had for %u: at most %u are published at once, from %u "
+                         "to %u",
+                         s->at.port, CAY_HAND_PORTS_MAX, CAY_HAND_PORT_FIRST, CAY_HAND_PORT_LAST);
         settle(s->owner, o);
 }
 

@@ -52,12 +52,15 @@ struct cay_hand_registry {
 
 /*
  * Ports of the host at which the front answers for single sandboxes: a front can make no sockets. It asks, and gets a listening one on
- * 127.0.0.1, at the port that is wished for or the next free one (0: any). The keeper holds it too, so that the port is there while one
+ * 127.0.0.1, at the port that is wished for or the next free one (0: any), from the range below: one that was taken over must not wait
+ * where other programs of the host are expected. The keeper holds it too, so that the port is there while one
  * front follows another: a front that asks for a port which the last one had gets that very socket. What a front has not asked for when it
  * is ready is closed, and so is what it drops.
  */
 #define CAY_HAND_PORTS_MAX 256u
-#define CAY_HAND_PORT_MIN 1024u /* below, ports are the host's own services' */
+#define CAY_HAND_PORT_FIRST                                                                                  \
+        16000u /* document 000's numbers lie within; outgoing connections get theirs above */
+#define CAY_HAND_PORT_LAST 19999u
 
 struct cay_hand_listen { /* from the front */
         uint32_t magic, size;

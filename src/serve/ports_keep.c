@@ -9,7 +9,7 @@
 #include "sys/unix_socket.h"
 
 #define LOOPBACK "127.0.0.1"
-#define SPAN 100u /* how far it is looked behind the one that is wished for; Docker is asked to do the same */
+#define SPAN (CAY_HAND_PORT_LAST - CAY_HAND_PORT_FIRST + 1)
 
 static void let_go(struct cay_ports_keep *k, unsigned i)
 {
@@ -25,16 +25,26 @@ static struct cay_kept_port *find(struct cay_ports_keep *k, uint32_t port)
         return NULL;
 }
 
-/* A port that is taken is no error: the next one, and in the end whichever is free. The descriptor or -1. */
-static int listen_near(uint32_t wish)
+static bool is_ours(uint32_t port)
 {
+        return port >= CAY_HAND_PORT_FIRST && port <= CAY_HAND_PORT_LAST;
+}
+
+/* A port that is taken, or not ours to give, is no error: the next one. The descriptor or -1. */
+static int listen_near(struct cay_ports_keep *k, uint32_t wish)
+{
+        unsigned from = is_ours(wish) ? wish - CAY_HAND_PORT_FIRST : k->given + 1;
         struct cay_error ignored = { 0 };
         int fds[CAY_LISTEN_MAX];
 
-        for (uint32_t port = wish; wish != 0 && port < wish + SPAN && port <= UINT16_MAX; port++)
-                if (cay_listen_tcp(LOOPBACK, (uint16_t)port, fds, &ignored) == 1)
-                        return fds[0];
-        return cay_listen_tcp(LOOPBACK, 0, fds, &ignored) == 1 ? fds[0] : -1;
+        for (unsigned i = from; i < from + SPAN; i++) {
+                if (cay_listen_tcp(LOOPBACK, (uint16_t)(CAY_HAND_PORT_FIRST + i % SPAN), fds, &ignored) != 1)
+                        continue;
+                if (!is_ours(wish))
+                        k->given = i % SPAN;
+                return fds[0];
+        }
+        return -1;
 }
 
 static struct cay_kept_port *open_row(struct cay_ports_keep *k, uint32_t wish)
@@ -44,9 +54,9 @@ static struct cay_kept_port *open_row(struct cay_ports_keep *k, uint32_t wish)
 
         if (row && !row->is_used) /* the last front's, and so this one's */
                 return row;
-        if (k->count == CAY_HAND_PORTS_MAX || (wish != 0 && wish < CAY_HAND_PORT_MIN))
+        if (k->count == CAY_HAND_PORTS_MAX)
                 return NULL;
-        fd = listen_near(wish);
+        fd = listen_near(k, wish);
         if (fd < 0)
                 return NULL;
         row = &k->rows[k->count++];
@@ -87,6 +97,19 @@ void cay_ports_keep_sweep(struct cay_ports_keep *k)
         for (unsigned i = k->count; i > 0; i--)
                 if (!k->rows[i - 1].is_used)
                         let_go(k, i - 1);
+}
+
+unsigned cay_ports_keep_tell(const struct cay_ports_keep *k, int32_t fds[CAY_HAND_PORTS_MAX])
+{
+        for (unsigned i = 0; i < k->count; i++)
+                fds[i] = k->rows[i].fd;
+        return k->count;
+}
+
+void cay_ports_keep_take_over(struct cay_ports_keep *k, const int32_t *fds, unsigned count)
+{
+        for (unsigned i = 0; i < count && i < CAY_HAND_PORTS_MAX; i++)
+                k->rows[k->count++] = (struct cay_kept_port){ .fd = fds[i], .port = cay_listen_port(fds[i]) };
 }
 
 void cay_ports_keep_done(struct cay_ports_keep *k)

@@ -57,7 +57,7 @@ static int read_state(int fd, struct cay_keeper_state *ret)
         if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 ||
             (st.st_size != (off_t)sizeof(*ret) && st.st_size != (off_t)CAY_KEPT_OLD_SIZE) ||
             pread(fd, ret, sizeof(*ret), 0) != (ssize_t)st.st_size || ret->magic != MAGIC ||
-            ret->version != VERSION || ret->size != st.st_size)
+            ret->version != VERSION || ret->size != st.st_size || ret->port_count > CAY_HAND_PORTS_MAX)
                 return -EPROTO;
         return 0;
 }
@@ -75,6 +75,8 @@ static void mark_all(const struct cay_keeper_state *s, bool close_on_exec)
                 sys_fd_mark(s->place.tcp_fds[i], close_on_exec);
         for (unsigned i = 0; i < s->place.root_count; i++)
                 sys_fd_mark(s->place.root_fds[i], close_on_exec);
+        for (unsigned i = 0; i < s->port_count; i++)
+                sys_fd_mark(s->port_fds[i], close_on_exec);
 }
 
 /* The same words again. Returns -errno. */

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "serve/hand_over.h"
 #include "serve/place.h"
 
 #define CAY_RESUME_OK 42 /* exit status of a check that says yes */
@@ -34,9 +35,11 @@ struct cay_keeper_state {
         int32_t config_fd, warden, warden_sock;
         uint32_t flags;
         int32_t registry_fd, registry_folder; /* that a front took; -1: none */
-        /* Keepers of before there was a cay-process end here (CAY_KEPT_OLD_SIZE). */
+        /* Keepers of before there were a cay-process and published ports end here (CAY_KEPT_OLD_SIZE). */
         int32_t process_pid, process_sock; /* 0: none */
         uint32_t process_version;          /* of what it speaks */
+        uint32_t port_count;
+        int32_t port_fds[CAY_HAND_PORTS_MAX]; /* ports_keep.h */
 };
 
 #define CAY_KEPT_OLD_SIZE offsetof(struct cay_keeper_state, process_pid)

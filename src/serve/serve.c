@@ -583,6 +583,7 @@ static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *e
         if (k->process.pid > 0 &&
             state.process_version != PROCESS_WIRE_VERSION) /* ours could not talk to it */
                 cay_helper_close(&k->process); /* it ends, and so do its sandboxes; then there is another */
+        cay_ports_keep_take_over(&k->ports, state.port_fds, state.port_count);
         *ret_before = state.before;
         cay_log_info("upgraded", "version=%s pid=%d", CAY_VERSION, (int)getpid());
         return 0;

@@ -33,7 +33,7 @@ static void refuse(struct keeper *k, const char *who, const char *why)
 
 static struct cay_keeper_state make_state(const struct keeper *k)
 {
-        return (struct cay_keeper_state){ .place = k->place,
+        struct cay_keeper_state state = { .place = k->place,
                                           .before = k->signals.before,
                                           .config_fd = k->config_fd,
                                           .warden = (int32_t)k->warden,
@@ -45,6 +45,9 @@ static struct cay_keeper_state make_state(const struct keeper *k)
                                           .process_pid = (int32_t)k->process.pid,
                                           .process_sock = k->process.sock,
                                           .process_version = PROCESS_WIRE_VERSION };
+
+        state.port_count = cay_ports_keep_tell(&k->ports, state.port_fds);
+        return state;
 }
 
 /*

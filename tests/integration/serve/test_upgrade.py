@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upgrades of a daemon that runs: SIGUSR2 replaces its programs, and what runs in sandboxes does not notice."""
 import base64
+import contextlib
 import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import daemon  # noqa: E402
@@ -167,11 +170,25 @@ def test_refused(d, place):
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+class Squatter(threading.Thread):
+    """Wants a port, and is shown what its clients send as soon as it is free for a moment."""
+    def __init__(self, port):
+        super().__init__()
+        self.port, self.over, self.got = port, threading.Event(), False
+
+    def run(self):
+        while not self.over.wait(0.0002) and not self.got:
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", self.port)):
+                self.got = True
+
+
 def test_clients_wait(d, place):
-    """Who calls while there is no front is answered by the next one."""
-    box = d.make()
+    """Who calls while there is no front is answered by the next one; a port that stands for a sandbox is nobody else's meanwhile."""
+    made = d.must(201, "POST", "/api/sandboxes", {"ports": [18765]})
+    box, squatter = made["sandbox_id"], Squatter(made["ports"][0]["host"])
     install(place)
     front = d.child("cay-front")
+    squatter.start()
     os.kill(d.process.pid, signal.SIGUSR2)
     wait_for("the front's end", lambda: front not in [p for p, _ in children(d.process.pid)])
 
@@ -182,6 +199,10 @@ def test_clients_wait(d, place):
 
     assert wait_for("an answer", answered) == "late\n"
     wait_for("the new keeper", lambda: program(d.process.pid) == inode(f"{place}/cay"))
+    ready_again(d)
+    squatter.over.set()
+    squatter.join()
+    assert not squatter.got and d.must(200, "GET", f"/api/sandboxes/{box}")["ports"] == made["ports"]
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 

@@ -31,7 +31,8 @@ static void as_the_keeper_says(void **state)
                                     WORDS(W("native"), W("no"), W("no namespaces"), W("docker"), W("runs"),
                                           W("it is named"), W("process"), W("no"), W("it is off"))),
                          0);
-        assert_true(engines.is_auto && !engines.rows[0].runs && engines.rows[1].runs);
+        assert_true(engines.is_auto && !engines.rows[0].runs && engines.rows[1].runs &&
+                    !engines.keeper_is_old);
         assert_string_equal(cay_front_engines_why_not(&engines, "native"), "no namespaces");
         assert_string_equal(cay_front_engines_why_not(&engines, "process"), "it is off");
         assert_null(cay_front_engines_why_not(&engines, "podman"));
@@ -52,13 +53,15 @@ static void an_older_keeper_says_nothing(void **state)
         assert_true(engines.rows[0].runs && !engines.rows[1].runs);
         assert_int_equal(read_words("process", none), 0); /* which such a keeper does not have */
         assert_false(engines.rows[2].runs);
+        assert_true(engines.keeper_is_old);
 }
 
 static void a_keeper_of_before_process(void **state)
 {
         assert_int_equal(
                 read_words("native", WORDS(W("native"), W("runs"), W("x"), W("docker"), W("no"), W("y"))), 0);
-        assert_true(engines.rows[0].runs && !engines.rows[1].runs && !engines.rows[2].runs);
+        assert_true(engines.rows[0].runs && !engines.rows[1].runs && !engines.rows[2].runs &&
+                    engines.keeper_is_old);
         assert_non_null(strstr(cay_front_engines_why_not(&engines, "process"), "start the daemon anew"));
 }
 

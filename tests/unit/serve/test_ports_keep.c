@@ -85,7 +85,7 @@ static void a_front_gets_one_that_listens_on_loopback(void **state)
 
         (void)state;
         port = ask(0, &fd);
-        assert_true(port >= CAY_HAND_PORT_MIN);
+        assert_in_range(port, CAY_HAND_PORT_FIRST, CAY_HAND_PORT_LAST);
         assert_true(answers(port, "127.0.0.1"));
         assert_false(answers(port, "127.0.0.2"));
         next = ask(port, &other); /* taken: no error, another one */
@@ -119,12 +119,57 @@ static void the_next_front_finds_its_ports(void **state)
         assert_false(answers(unwanted, "127.0.0.1"));
 }
 
+/* Whoever has taken the front over waits nowhere where a service of the host may come back. */
+static void no_port_of_others_is_given(void **state)
+{
+        static const unsigned wishes[] = { 80,    5432, CAY_HAND_PORT_FIRST - 1, CAY_HAND_PORT_LAST + 1,
+                                           65535, 65536 };
+        int fd;
+
+        (void)state;
+        for (unsigned i = 0; i < CAY_COUNT(wishes); i++) {
+                assert_in_range(ask(wishes[i], &fd), CAY_HAND_PORT_FIRST, CAY_HAND_PORT_LAST);
+                close(fd);
+        }
+}
+
+static void one_that_was_let_go_comes_back_late(void **state)
+{
+        unsigned first, second;
+        int fd;
+
+        (void)state;
+        first = ask(0, &fd);
+        close(fd);
+        drop(first);
+        second = ask(0, &fd);
+        close(fd);
+        assert_int_not_equal(first, second);
+}
+
+static void the_next_program_has_them_all_the_time(void **state)
+{
+        struct cay_ports_keep next = { 0 };
+        int32_t fds[CAY_HAND_PORTS_MAX];
+        unsigned port;
+        int fd;
+
+        (void)state;
+        port = ask(0, &fd);
+        close(fd);
+        cay_ports_keep_take_over(&next, fds, cay_ports_keep_tell(&keep, fds));
+        keep = next; /* as after an execve */
+        assert_true(answers(port, "127.0.0.1"));
+        assert_int_equal(ask(port, &fd), port);
+        close(fd);
+        assert_int_equal(keep.count, 1);
+}
+
 static void there_is_a_limit(void **state)
 {
         int fd;
 
         (void)state;
-        assert_int_equal(ask(80, &fd), 0); /* the host's own */
         for (unsigned i = 0; i < CAY_HAND_PORTS_MAX; i++) {
                 assert_true(ask(0, &fd) != 0);
                 close(fd);
@@ -148,6 +193,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_front_gets_one_that_listens_on_loopback, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_next_front_finds_its_ports, setup, teardown),
+                cmocka_unit_test_setup_teardown(no_port_of_others_is_given, setup, teardown),
+                cmocka_unit_test_setup_teardown(one_that_was_let_go_comes_back_late, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_next_program_has_them_all_the_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(there_is_a_limit, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_front_that_does_not_listen_gets_nothing, setup, teardown),
         };
