@@ -122,10 +122,18 @@ struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v,
         return NULL;
 }
 
+/* Where its time stands: of a paused sandbox it stands still. */
+static uint64_t time_of(const struct cay_exec *x)
+{
+        uint64_t now = cay_service_now(x->service), paused = x->sandbox ? x->sandbox->paused_ms : 0;
+
+        return paused > 0 && paused < now ? paused : now;
+}
+
 void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
 {
         bool ended = x->state == CAY_EXEC_ENDED, open = x->spool.fd >= 0;
-        uint64_t now = !ended && x->deadline_ms > 0 ? cay_service_now(x->service) : 0;
+        uint64_t now = !ended && x->deadline_ms > 0 ? time_of(x) : 0;
 
         *ret = (struct cay_exec_view){
                 .id = x->id,
