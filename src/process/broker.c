@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "engine/link/boxes.h"
 #include "engine/process/process.h"
+#include "engine/process/scratch.h"
 #include "loop/loop.h"
 #include "sys/caps.h"
 #include "sys/fd.h"
@@ -131,10 +132,9 @@ static void answer_hello(struct broker *b, const struct process_request *req)
 static void answer_list(struct broker *b, const struct process_request *req)
 {
         struct process_answer a = { .type = PROCESS_box_list, .seq = req->seq };
-        bool live = false;
-        const char *id = cay_process_list_from(b->engine, req->list.from, &a.list.next, &live);
+        const char *id = cay_process_list_from(b->engine, req->list.from, &a.list.next);
 
-        a.list.live = live;
+        a.list.live = id != NULL;
         if (id)
                 cay_str_copy(a.list.id, sizeof(a.list.id), id);
         say(b, &a);
@@ -281,7 +281,7 @@ static int set_up(struct broker *b, const struct process_options *o, struct cay_
         env.loop = b->loop = cay_loop_new();
         if (!b->loop)
                 return cay_fail(err, CAY_INTERNAL, "no memory");
-        if (cay_process_open(&env, o->with_ids, &b->engine, err) < 0)
+        if (cay_process_open(&env, o->ids_at, &b->engine, err) < 0)
                 return -1;
         b->engine->ops->on_gone(b->engine, on_gone, b);
         r = cay_watch_add(b->loop, &b->keeper, o->keeper, EPOLLIN, on_keeper);
@@ -330,13 +330,13 @@ int process_main(int argc, char **argv)
         struct process_options o = { .program_dir = argc > 1 ? argv[1] : ".",
                                      .front = PROCESS_FRONT_FD,
                                      .keeper = PROCESS_KEEPER_FD,
-                                     .with_ids = geteuid() == 0 };
+                                     .ids_at = geteuid() == 0 ? CAY_SCRATCH_IDS_AT : NULL };
         int r;
 
         signal(SIGPIPE, SIG_IGN);
         sys_fd_mark(o.front, true);
         sys_fd_mark(o.keeper, true);
-        r = confine(o.with_ids);
+        r = confine(o.ids_at != NULL);
         if (r < 0) {
                 cay_log_error("cay-process cannot give up its privileges", "error=%s", strerror(-r));
                 return 1;

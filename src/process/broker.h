@@ -10,18 +10,17 @@
  * giving and ending such ids takes. Elsewhere boxes have the id of the user whose daemon it is.
  *
  * Ends. A front's: boxes live on. The keeper's: all boxes are ended, then we are. Our own: each init sees the end of its control socket
- * and ends what it started; whoever got away from that has the box's id, by which the next cay-process (or `cay run`) finds it.
+ * and ends what it started; whoever got away from that has the box's id, by which the next cay-process finds it. A box's: it is ended
+ * with everything in it, also while there is no front, which then finds that it is not there.
  */
 #pragma once
-
-#include <stdbool.h>
 
 #define PROCESS_BOXES_MAX 1024u
 
 struct process_options {
         const char *program_dir; /* where cay-init is */
         int front, keeper;       /* taken */
-        bool with_ids;           /* an id for each box: needs root */
+        const char *ids_at;      /* an id for each box, and where their folders are: needs root; NULL: none */
 };
 
 /* Serves until the keeper is gone. 0: everything was ended. */

@@ -265,6 +265,7 @@ struct cay_leftovers *cay_leftovers_take(void)
         take_names(l, "temporary", "/tmp", "cay");
         take_names(l, "temporary", "/var/tmp", "cay");
         take_names(l, "temporary", "/dev/shm", "cay");
+        take_names(l, "temporary", "/var/lib/cay-process", "");
         qsort(l->lines, l->count, sizeof(*l->lines), by_text);
         return l;
 }

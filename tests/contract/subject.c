@@ -9,6 +9,7 @@
 
 #include "engine/native/native.h"
 #include "engine/process/process_link.h"
+#include "engine/process/scratch.h"
 #include "fake/fake_engine.h"
 
 static unsigned count_entries(const char *path, const char *prefix)
@@ -59,7 +60,7 @@ struct leftovers look(void)
         return (struct leftovers){
                 .fds = count_entries("/proc/self/fd", ""),
                 .children = count_children(),
-                .scratch = count_entries("/tmp", "cay-process-"),
+                .scratch = count_entries("/tmp", "cay-process-") + count_entries(CAY_SCRATCH_IDS_AT, ""),
         };
 }
 

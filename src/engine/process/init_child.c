@@ -20,7 +20,8 @@
 /* Its own id, its own share of processes. In the child. */
 static int take_id(const struct cay_init_how *how)
 {
-        const struct rlimit processes = { how->pids + 1, how->pids + 1 }; /* init counts too */
+        const struct rlimit processes = { how->pids + 1,
+                                          how->pids + 1 }; /* init counts too; within the hard limit */
         int r = how->id != 0 ? cay_own_id_become(how->id) : 0;
 
         if (r == 0 && how->id != 0 && how->pids > 0 && setrlimit(RLIMIT_NPROC, &processes) < 0)

@@ -19,8 +19,9 @@ struct cay_init_how { /* all borrowed */
         int link; /* init's end of the first box link */
         const uint8_t *secret;
         uint32_t test_off;
-        uint32_t id;   /* its uid and gid (own_id.h); 0: ours */
-        uint64_t pids; /* processes and threads that the id may have beside init; 0: no limit */
+        uint32_t id; /* its uid and gid (own_id.h); 0: ours */
+        uint64_t
+                pids; /* processes and threads that the id may have beside init, not above the hard limit; 0: no limit */
 };
 
 /* On failure nothing runs. */

@@ -14,7 +14,7 @@
 #include "sys/fd.h"
 #include "sys/syscalls.h"
 
-#define KILL_MS 5000
+#define KILL_MS 2000
 
 enum { SOME = 0, NONE = 1, FAILED = 2 }; /* exit status of the one that kills */
 
@@ -25,6 +25,17 @@ int cay_own_id_become(uint32_t id)
         if (r == 0)
                 r = sys_setresgid(id, id, id);
         return r == 0 ? sys_setresuid(id, id, id) : r;
+}
+
+/* Who may signal whom: the sender's real or effective id is the receiver's real or saved one. */
+static int become_killer(uint32_t id)
+{
+        const uint32_t own = id + CAY_OWN_IDS;
+        int r = sys_setgroups(0, NULL);
+
+        if (r == 0)
+                r = sys_setresgid(own, own, own);
+        return r == 0 ? sys_setresuid(own, id, own) : r;
 }
 
 /* Zombies are somebody else's to wait for, and do nothing. */
@@ -57,8 +68,8 @@ static int look(void)
 }
 
 /*
- * By a child that has the id itself: then the kernel picks the processes, in one go, and none can fork away from it. They may kill the
- * child as well, which is as good as an answer: there was somebody.
+ * By a child that has the id itself: then the kernel picks the processes, in one go, and none can fork away from it. Should somebody
+ * kill the child, that is no answer, and it is asked again.
  */
 int cay_own_id_kill(uint32_t id)
 {
@@ -71,7 +82,7 @@ int cay_own_id_kill(uint32_t id)
         if (pid < 0)
                 return -errno;
         if (pid == 0) {
-                if (cay_own_id_become(id) < 0)
+                if (become_killer(id) < 0)
                         _exit(FAILED);
                 kill(-1, SIGKILL);
                 _exit(look());

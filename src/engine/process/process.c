@@ -1,78 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process engine (process.h).
+ * The process engine (process.h): boxes are made and asked about here; box_end.c ends them.
  *
  * Theory of operation. A box is one cay-init, spawned with a control socket on descriptor 3 and no CAY_INIT_ISOLATED. It lives
  * until it is destroyed, until it dies by itself (told by its pidfd), or until this process dies: init then sees
  * the end of the control socket and ends what it started.
- *
- * Destroying stops init first (a stopped subreaper still collects every orphan, and starts nothing new), kills everything below
- * it until a look at /proc finds nothing alive, then kills init, collects what came to us, and empties the scratch
- * folder in portions. No step blocks: each is a timer tick. A box with an id of its own (own_id.h) is done only when nobody has
- * that id any more.
  *
  * Freezing is refused: SIGSTOP is seen by parents that wait for it, and SIGCONT would also wake what the code had stopped
  * itself. Only a kernel freezer does it right, and that needs cgroups of our own, which is the native engine.
  */
 #include "engine/process/process.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
 #include "base/str.h"
-#include "engine/process/init_child.h"
-#include "engine/process/own_id.h"
-#include "engine/process/scratch.h"
+#include "engine/process/box.h"
 #include "engine/process/tree.h"
-#include "loop/loop.h"
 
 #define BOXES_MAX 1024u
-#define TICK_MS 2
-#define DESTROY_MS 10000   /* after that the box is given up with an error */
-#define REMOVE_BUDGET 2000 /* entries of a scratch folder per tick */
 
 #define HOLDS                                                                                                \
         (CAY_LIMIT_BIT(files) | CAY_LIMIT_BIT(output_bytes) | CAY_LIMIT_BIT(wall_ms) |                       \
          CAY_LIMIT_BIT(cpu_time_ms))
-
-enum state { LIVES, GONE, KILLING, REAPING, SWEEPING }; /* GONE: init died by itself */
-
-struct box {
-        struct process_engine *engine; /* borrowed: its owner */
-        struct box *next;
-        enum state state;
-        char id[CAY_NAME_MAX + 1];
-        struct cay_init_child init;
-        struct cay_watch watch; /* its pidfd */
-        struct cay_timer tick;
-        struct cay_scratch scratch;
-        unsigned skipped;
-        char workspace[PATH_MAX];
-        uint64_t give_up_ms;
-        bool reaped;
-        struct cay_engine_stats last;
-        struct cay_engine_box *asker; /* borrowed from who asked for destroy */
-        struct cay_job *job;
-};
-
-struct process_engine {
-        struct cay_engine engine;
-        struct cay_loop *loop; /* borrowed */
-        char init_path[512];
-        struct box *boxes; /* owned */
-        unsigned count;
-        bool was_subreaper;
-        bool with_ids; /* each box has its own */
-        void (*gone)(void *ctx, const char *id);
-        void *gone_ctx;
-};
 
 static struct process_engine *self(struct cay_engine *e)
 {
@@ -84,15 +39,15 @@ static void finish(struct process_engine *pe, struct cay_job *job, const struct 
         cay_job_finish(cay_loop_jobs(pe->loop), job, err);
 }
 
-static struct box *find(struct process_engine *pe, const char *id)
+static struct process_box *find(struct process_engine *pe, const char *id)
 {
-        for (struct box *b = pe->boxes; b != NULL; b = b->next)
+        for (struct process_box *b = pe->boxes; b != NULL; b = b->next)
                 if (strcmp(b->id, id) == 0)
                         return b;
         return NULL;
 }
 
-int cay_process_open(const struct cay_engine_env *env, bool with_ids, struct cay_engine **ret,
+int cay_process_open(const struct cay_engine_env *env, const char *ids_at, struct cay_engine **ret,
                      struct cay_error *err)
 {
         cay_auto_free struct process_engine *pe = calloc(1, sizeof(*pe));
@@ -102,7 +57,10 @@ int cay_process_open(const struct cay_engine_env *env, bool with_ids, struct cay
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         pe->engine.ops = &cay_engine_process_ops;
         pe->loop = env->loop;
-        pe->with_ids = with_ids;
+        pe->with_ids = ids_at != NULL;
+        pe->ends_gone = true;
+        if (pe->with_ids)
+                cay_scratch_ids_open(&pe->ids, ids_at);
         n = snprintf(pe->init_path, sizeof(pe->init_path), "%s/cay-init", env->program_dir);
         if (n < 0 || (size_t)n >= sizeof(pe->init_path))
                 return cay_fail(err, CAY_INVALID, "the path of cay-init is too long");
@@ -112,14 +70,18 @@ int cay_process_open(const struct cay_engine_env *env, bool with_ids, struct cay
         pe->was_subreaper = subreaper != 0;
         if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "become a subreaper");
-        cay_scratch_sweep();
+        process_sweep(&pe->sweep);
         *ret = &cay_take(pe)->engine;
         return 0;
 }
 
 static int process_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
 {
-        return cay_process_open(env, false, ret, err);
+        int r = cay_process_open(env, NULL, ret, err);
+
+        if (r == 0)
+                self(*ret)->ends_gone = false;
+        return r;
 }
 
 /* The kernel counts processes by their id: where that is the box's own, they can be limited. */
@@ -133,10 +95,27 @@ static unsigned process_can_hold(struct cay_engine *e)
         return holds(self(e));
 }
 
+/* How many processes beside init an id can have at the most: nobody raises that without a capability that we do not have. */
+static uint64_t pids_max(void)
+{
+        struct rlimit most;
+
+        if (getrlimit(RLIMIT_NPROC, &most) < 0 || most.rlim_max == RLIM_INFINITY)
+                return UINT64_MAX - 1;
+        return most.rlim_max > 0 ? most.rlim_max - 1 : 0;
+}
+
+/* Of this box: what cannot be held as it was asked for is not held. */
+static unsigned holds_of(const struct process_engine *pe, const struct cay_limits *l)
+{
+        return holds(pe) & ~(l->pids > pids_max() ? CAY_LIMIT_BIT(pids) : 0);
+}
+
 /* What this engine cannot give is refused before anything is made. */
 static int check(struct process_engine *pe, const struct cay_spec *spec, struct cay_error *err)
 {
-        unsigned missing = cay_limits_set_mask(&spec->limits) & ~holds(pe) & ~spec->may_skip;
+        unsigned missing =
+                cay_limits_set_mask(&spec->limits) & ~holds_of(pe, &spec->limits) & ~spec->may_skip;
         char list[128];
 
         if (cay_spec_check(spec, err) < 0 || cay_spec_check_plain(spec, "process", err) < 0)
@@ -157,6 +136,14 @@ static int check(struct process_engine *pe, const struct cay_spec *spec, struct 
         if (spec->workspace_fd >= 0 && !spec->workspace_rw)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the process engine cannot make a workspace read-only: give it as DIR:rw");
+        if (pe->with_ids && spec->workspace_fd >= 0)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "a box with an id of its own has no right to a workspace of another's");
+        if (pe->with_ids && missing == CAY_LIMIT_BIT(pids))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "pids: %llu is more than a user of this machine may have beside an init: "
+                                "%llu (RLIMIT_NPROC of cay serve)",
+                                (unsigned long long)spec->limits.pids, (unsigned long long)pids_max());
         if (missing != 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the process engine cannot hold these limits: %s (--allow-missing all lets "
@@ -165,72 +152,16 @@ static int check(struct process_engine *pe, const struct cay_spec *spec, struct 
         return 0;
 }
 
-static void tell_gone(struct process_engine *pe, struct box *b)
-{
-        if (pe->gone != NULL)
-                pe->gone(pe->gone_ctx, b->id);
-}
+/* Making */
 
-static bool is_known(void *ctx, pid_t pid)
-{
-        const struct process_engine *pe = ctx;
-
-        for (const struct box *b = pe->boxes; b != NULL; b = b->next)
-                if (b->init.pid == pid && !b->reaped)
-                        return true;
-        return false;
-}
-
-static void reap(struct box *b)
-{
-        if (b->reaped || b->init.pid <= 0)
-                return;
-        if (waitpid(b->init.pid, NULL, WNOHANG) != 0)
-                b->reaped = true;
-}
-
-static void on_init_gone(struct cay_watch *w, uint32_t events)
-{
-        struct box *b = cay_container_of(w, struct box, watch);
-        unsigned alive;
-
-        cay_watch_remove(w);
-        reap(b);
-        if (b->state != LIVES)
-                return;
-        b->state = GONE;
-        cay_tree_end_orphans(is_known, b->engine, &alive);
-        tell_gone(b->engine, b);
-}
-
-/* A half-made box as well: everything is either there or at its empty value. */
-static void box_free(struct box *b)
-{
-        cay_watch_remove(&b->watch);
-        cay_timer_clear(&b->tick);
-        cay_init_child_close(&b->init);
-        cay_scratch_close(&b->scratch);
-        free(b);
-}
-
-static void unlist(struct process_engine *pe, struct box *b)
-{
-        for (struct box **p = &pe->boxes; *p != NULL; p = &(*p)->next) {
-                if (*p == b) {
-                        *p = b->next;
-                        pe->count--;
-                        return;
-                }
-        }
-}
-
-static int choose_workspace(struct box *b, const struct cay_spec *spec, int *ret_cwd, struct cay_error *err)
+static int choose_workspace(struct process_box *b, const struct cay_spec *spec, int *ret_cwd,
+                            struct cay_error *err)
 {
         char link[32];
         ssize_t n;
 
         if (spec->workspace_fd < 0) {
-                if ((b->engine->with_ids ? cay_scratch_make_with_id(&b->scratch, err)
+                if ((b->engine->with_ids ? cay_scratch_make_with_id(&b->engine->ids, &b->scratch, err)
                                          : cay_scratch_make(&b->scratch, err)) < 0)
                         return -1;
                 cay_str_copy(b->workspace, sizeof(b->workspace), b->scratch.path);
@@ -247,14 +178,16 @@ static int choose_workspace(struct box *b, const struct cay_spec *spec, int *ret
         return 0;
 }
 
-static int make(struct process_engine *pe, struct box *b, const struct cay_spec *spec, int link,
+static int make(struct process_engine *pe, struct process_box *b, const struct cay_spec *spec, int link,
                 const struct cay_engine_box *box, struct cay_error *err)
 {
         struct cay_init_how how = { .path = pe->init_path,
                                     .link = link,
                                     .secret = box->secret,
                                     .test_off = spec->test_off,
-                                    .pids = spec->limits.pids };
+                                    .pids = holds_of(pe, &spec->limits) & CAY_LIMIT_BIT(pids)
+                                                    ? spec->limits.pids
+                                                    : 0 };
         int r;
 
         if (choose_workspace(b, spec, &how.cwd, err) < 0)
@@ -262,25 +195,25 @@ static int make(struct process_engine *pe, struct box *b, const struct cay_spec 
         how.id = b->scratch.id;
         if (cay_init_child_start(&b->init, &how, err) < 0)
                 return -1;
-        r = cay_watch_add(pe->loop, &b->watch, b->init.pidfd, EPOLLIN, on_init_gone);
+        r = cay_watch_add(pe->loop, &b->watch, b->init.pidfd, EPOLLIN, process_box_on_init_gone);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch cay-init") : 0;
 }
 
 /* Undoes a box that was never handed out. Its init may have been spawned, but has had no command yet. */
-static void unmake(struct box *b)
+static void unmake(struct process_box *b)
 {
         if (b->init.pid > 0) {
                 kill(b->init.pid, SIGKILL);
                 waitpid(b->init.pid, NULL, 0);
         }
-        cay_scratch_remove(&b->scratch, REMOVE_BUDGET);
-        box_free(b);
+        cay_scratch_remove(&b->scratch, PROCESS_REMOVE_BUDGET);
+        process_box_free(b);
 }
 
 static int create(struct process_engine *pe, const struct cay_spec *spec, int link,
                   struct cay_engine_box *box, struct cay_error *err)
 {
-        struct box *b;
+        struct process_box *b;
 
         if (check(pe, spec, err) < 0)
                 return -1;
@@ -295,10 +228,11 @@ static int create(struct process_engine *pe, const struct cay_spec *spec, int li
                 unmake(b);
                 return -1;
         }
+        b->serial = ++pe->last_serial;
         b->next = pe->boxes;
         pe->boxes = b;
         pe->count++;
-        b->skipped = cay_limits_set_mask(&spec->limits) & ~holds(pe);
+        b->skipped = cay_limits_set_mask(&spec->limits) & ~holds_of(pe, &spec->limits);
         cay_str_copy(box->id, sizeof(box->id), spec->id);
         box->workspace = b->workspace;
         box->skipped = b->skipped;
@@ -341,12 +275,10 @@ static void process_create(struct cay_engine *e, const struct cay_spec *spec, st
 
 int cay_process_relink(struct cay_engine *e, struct cay_engine_box *box, int link, struct cay_error *err)
 {
-        struct box *b = find(self(e), box->id);
+        struct process_box *b = find(self(e), box->id);
 
-        if (b == NULL)
-                return cay_fail(err, CAY_NOT_FOUND, "no box '%s'", box->id);
-        if (b->state != LIVES)
-                return cay_fail(err, CAY_UNAVAILABLE, "box '%s' has ended", box->id);
+        if (b == NULL || b->state != BOX_LIVES)
+                return cay_fail(err, CAY_NOT_FOUND, "no box '%s', or it has ended", box->id);
         if (cay_init_child_relink(&b->init, link, err) < 0)
                 return cay_wrap(err, "box '%s'", box->id);
         box->workspace = b->workspace;
@@ -364,6 +296,8 @@ static void process_relink(struct cay_engine *e, struct cay_engine_box *box, str
         finish(self(e), job, err.code != CAY_OK ? &err : NULL);
 }
 
+/* Asking */
+
 static void refuse_freezer(struct cay_engine *e, const char *id, struct cay_job *job)
 {
         struct process_engine *pe = self(e);
@@ -377,7 +311,7 @@ static void refuse_freezer(struct cay_engine *e, const char *id, struct cay_job 
         finish(pe, job, &err);
 }
 
-static void measure(struct box *b)
+static void measure(struct process_box *b)
 {
         struct cay_tree_sum sum;
 
@@ -391,7 +325,7 @@ static void measure(struct box *b)
 static void process_stats(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
         struct process_engine *pe = self(e);
-        struct box *b = find(pe, box->id);
+        struct process_box *b = find(pe, box->id);
         struct cay_error err = { 0 };
 
         if (b == NULL) {
@@ -404,117 +338,28 @@ static void process_stats(struct cay_engine *e, struct cay_engine_box *box, stru
         finish(pe, job, NULL);
 }
 
-static void finish_destroy(struct box *b, const struct cay_error *err)
-{
-        struct process_engine *pe = b->engine;
-
-        unlist(pe, b);
-        if (b->asker != NULL) {
-                b->asker->stats = b->last;
-                b->asker->workspace = NULL;
-        }
-        if (b->job != NULL)
-                finish(pe, b->job, err);
-        box_free(b);
-}
-
-/* Everything below init dies; true when nothing alive is left there. */
-static bool kill_below(struct box *b)
-{
-        struct cay_tree_sum sum;
-
-        return b->reaped || cay_tree_signal(b->init.pid, SIGKILL, &sum) < 0 || sum.alive == 0;
-}
-
-/* One step of destroying. Returns true while there is more to do. */
-static bool destroy_step(struct box *b)
-{
-        unsigned orphans = 0;
-        struct cay_error err = { 0 };
-        bool late = cay_clock_ms() >= b->give_up_ms;
-        int r;
-
-        switch (b->state) {
-        case LIVES:
-        case GONE:
-                assert(!"not being destroyed");
-                return false;
-        case KILLING:
-                if (!kill_below(b) && !late)
-                        return true;
-                if (!b->reaped)
-                        kill(b->init.pid, SIGKILL);
-                b->state = REAPING;
-                return true;
-        case REAPING:
-                reap(b);
-                r = b->reaped ? cay_tree_end_orphans(is_known, b->engine, &orphans) : 0;
-                if (r == 0 && b->reaped && orphans == 0 && b->scratch.id != 0)
-                        orphans = cay_own_id_kill(b->scratch.id) == 0;
-                if ((!b->reaped || (r == 0 && orphans > 0)) && !late)
-                        return true;
-                if (!b->reaped || orphans > 0) {
-                        cay_fail(&err, CAY_INTERNAL, "processes of box '%s' do not die", b->id);
-                        finish_destroy(b, &err);
-                        return false;
-                }
-                b->state = SWEEPING;
-                return true;
-        case SWEEPING:
-                r = cay_scratch_remove(&b->scratch, REMOVE_BUDGET);
-                if (r == 0 && !late)
-                        return true;
-                if (r <= 0)
-                        cay_fail_sys(&err, CAY_INTERNAL, r < 0 ? r : -ETIMEDOUT, "remove %s",
-                                     b->scratch.path);
-                finish_destroy(b, r == 1 ? NULL : &err);
-                return false;
-        }
-        return false;
-}
-
-/* As far as it goes without waiting; the rest from the next tick. */
-static void on_tick(struct cay_timer *t)
-{
-        struct box *b = cay_container_of(t, struct box, tick);
-        enum state before;
-
-        do {
-                before = b->state;
-                if (!destroy_step(b))
-                        return;
-        } while (b->state != before);
-        cay_timer_set(b->engine->loop, &b->tick, TICK_MS, on_tick);
-}
-
-static void begin_destroy(struct box *b)
-{
-        measure(b);
-        if (!b->reaped)
-                kill(b->init.pid, SIGSTOP);
-        b->state = KILLING;
-        b->give_up_ms = cay_clock_ms() + DESTROY_MS;
-        on_tick(&b->tick);
-}
-
 static void process_destroy(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
         struct process_engine *pe = self(e);
-        struct box *b = find(pe, box->id);
+        struct process_box *b = find(pe, box->id);
         struct cay_error err = { 0 };
 
         if (b == NULL) {
                 finish(pe, job, NULL);
                 return;
         }
-        if (b->state >= KILLING) {
+        if (b->job != NULL) {
                 cay_fail(&err, CAY_CONFLICT, "box '%s' is being destroyed already", box->id);
                 finish(pe, job, &err);
                 return;
         }
         b->asker = box;
         b->job = job;
-        begin_destroy(b);
+        if (b->state >= BOX_KILLING)
+                return; /* it went by itself, and is being destroyed */
+        measure(b);
+        process_box_begin_end(b);
+        process_box_end(&b->tick);
 }
 
 static void process_on_gone(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx)
@@ -525,22 +370,22 @@ static void process_on_gone(struct cay_engine *e, void (*gone)(void *ctx, const 
 
 static void process_list(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx)
 {
-        for (struct box *b = self(e)->boxes; b != NULL; b = b->next)
+        for (struct process_box *b = self(e)->boxes; b != NULL; b = b->next)
                 each(ctx, b->id);
 }
 
-const char *cay_process_list_from(struct cay_engine *e, uint32_t from, uint32_t *ret_next, bool *ret_live)
+const char *cay_process_list_from(struct cay_engine *e, uint32_t from, uint32_t *ret_next)
 {
-        uint32_t at = 0;
+        const struct process_box *first = NULL;
 
-        for (const struct box *b = self(e)->boxes; b != NULL; b = b->next, at++) {
-                if (at < from || b->state >= KILLING)
-                        continue;
-                *ret_next = at + 1;
-                *ret_live = b->state == LIVES;
-                return b->id;
-        }
-        return NULL;
+        for (const struct process_box *b = self(e)->boxes; b != NULL; b = b->next)
+                if (b->serial >= from && b->state == BOX_LIVES &&
+                    (first == NULL || b->serial < first->serial))
+                        first = b;
+        if (first == NULL)
+                return NULL;
+        *ret_next = first->serial + 1;
+        return first->id;
 }
 
 static void process_trace(struct cay_engine *e,
@@ -558,21 +403,20 @@ static int process_close(struct cay_engine *e)
         pe = self(e);
         cay_fail(&err, CAY_UNAVAILABLE, "the engine is closed");
         while (pe->boxes != NULL) {
-                struct box *b = pe->boxes;
+                struct process_box *b = pe->boxes;
 
                 if (b->job != NULL)
                         finish(pe, cay_take(b->job), &err);
                 b->asker = NULL;
                 cay_timer_clear(&b->tick);
-                if (b->state < KILLING) {
-                        if (!b->reaped)
-                                kill(b->init.pid, SIGSTOP);
-                        b->state = KILLING;
-                        b->give_up_ms = cay_clock_ms() + DESTROY_MS;
-                }
-                while (destroy_step(b))
+                if (b->state < BOX_KILLING)
+                        process_box_begin_end(b);
+                while (process_box_end_step(b))
                         usleep(500);
         }
+        cay_timer_clear(&pe->sweep);
+        if (pe->with_ids)
+                cay_scratch_ids_close(&pe->ids);
         if (!pe->was_subreaper)
                 prctl(PR_SET_CHILD_SUBREAPER, 0);
         free(pe);

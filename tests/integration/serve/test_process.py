@@ -13,8 +13,11 @@ from daemon import CAY, Daemon, children, wait_for  # noqa: E402
 from registry_file import Registry  # noqa: E402
 
 
+IDS_AT = "/var/lib/cay-process/"  # of root's daemon
+
+
 def scratch():
-    return set(glob.glob("/tmp/cay-process-*"))
+    return set(glob.glob("/tmp/cay-process-*") + glob.glob(IDS_AT + "*"))
 
 
 def look_at(pid):
@@ -95,7 +98,7 @@ def works(d):
     box, made = make_box(d)
     assert {"memory", "cpus"} <= set(made["limits_skipped"]), made
     where = out(d, box, "pwd")
-    assert where.startswith("/tmp/cay-process-"), where
+    assert where.startswith(IDS_AT if os.geteuid() == 0 else "/tmp/cay-process-"), where
     assert out(d, box, "cat", stdin="words") == "words"
     d.must(200, "PUT", f"/api/sandboxes/{box}/files?path={where}/a.txt", b"by the API")
     assert out(d, box, "cat a.txt && echo >> a.txt more") == "by the API"
@@ -148,6 +151,42 @@ def cannot_reach_the_daemon(d, box):
     assert not os.path.exists(theirs) and has_ended(sleeper)
 
 
+def init_of(d, where):
+    return next(p for p, comm in children(d.child("cay-process")) if comm == "cay-init" and os.readlink(f"/proc/{p}/cwd") == where)
+
+
+def who_stops_everybody_is_ended(d):
+    """Whoever comes to end it has its id, and must not be held up by it."""
+    box, _ = make_box(d)
+    where, uid = out(d, box, "pwd"), int(out(d, box, "id -u"))
+    init = init_of(d, where)
+    stops = "python3 -c 'import os, signal\nopen(\"go\").close()\nwhile True: os.kill(-1, signal.SIGSTOP)'"
+    out(d, box, "mkfifo -m 666 go")
+    d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": stops, "background": True})
+    with open(where + "/go", "w", encoding="utf-8"):  # not before its init has told that it runs
+        pass
+    wait_for("its init to be stopped", lambda: look_at(init)["State"][0] == "T")
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    assert not os.path.exists(where) and not of_id(uid), of_id(uid)
+
+
+def what_ends_without_a_front_is_told(d, is_root):
+    """Its init dies while nobody can hear of it: what is left goes at once, and the next front says what became of it."""
+    box, _ = make_box(d)
+    where, uid = out(d, box, "pwd"), int(out(d, box, "id -u"))
+    d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "setsid sleep 1000", "background": True})
+    front, back, init = d.child("cay-front"), d.log().count("the front is back"), init_of(d, where)
+    os.kill(front, signal.SIGSTOP)
+    wait_for("the front to be stopped", lambda: look_at(front)["State"][0] == "T")
+    os.kill(init, signal.SIGKILL)
+    wait_for("the end of all that was in it", lambda: not os.path.exists(where) and not (is_root and of_id(uid)))
+    os.kill(front, signal.SIGKILL)
+    wait_for_front(d, back)
+    gone = d.must(200, "GET", f"/api/sandboxes/{box}")
+    assert gone["status"] == "error" and gone["cause"] == "sandbox_gone" and gone["cause_text"], gone
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def a_front_adopts(d, box):
     before, broker = out(d, box, "pwd"), d.child("cay-process")
     out(d, box, "mkfifo go")
@@ -179,17 +218,14 @@ def a_broker_takes_its_boxes_along(d, is_root):
     d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 1000", "background": True})
     uid = int(out(d, box, "id -u"))
     if is_root:  # stopped, init cannot see the end of anything
-        init = next(p for p, comm in children(d.child("cay-process"))
-                    if comm == "cay-init" and os.readlink(f"/proc/{p}/cwd") == where)
-        os.kill(init, signal.SIGSTOP)
+        os.kill(init_of(d, where), signal.SIGSTOP)
     back = d.log().count("the front is back")
     os.kill(d.child("cay-process"), signal.SIGKILL)
     wait_for_front(d, back)
     gone = d.must(200, "GET", f"/api/sandboxes/{box}")
     assert gone["status"] == "error" and gone["cause"] in ("engine_lost", "sandbox_gone") and gone["cause_text"], gone
-    assert engine(d, "process")["up"] and not os.path.exists(where)
-    if is_root:
-        assert not of_id(uid)
+    assert engine(d, "process")["up"]
+    wait_for("the end of all that was in it", lambda: not os.path.exists(where) and not (is_root and of_id(uid)))
     assert out(d, native, "echo there") == "there"
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
@@ -244,8 +280,10 @@ def main():
             timeout_ends_everything(d, box)
             if is_root:
                 cannot_reach_the_daemon(d, box)
+                who_stops_everybody_is_ended(d)
             a_front_adopts(d, box)
             an_upgrade_keeps_them(d, box)
+            what_ends_without_a_front_is_told(d, is_root)
             a_broker_takes_its_boxes_along(d, is_root)
     as_the_only_engine()
     if is_root:

@@ -13,15 +13,18 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "process/broker.h"
+#include "sys/fd.h"
 #include "sys/unix_socket.h"
 #include "wire/message.h"
 #include "wire/process_message.h"
@@ -40,7 +43,8 @@ static void pair(int type, int ret[2])
         assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ret), 0);
 }
 
-static int setup(void **state)
+/* pids: of the hard limit that the broker has, with ids for boxes; 0: none of both. */
+static int start(unsigned pids)
 {
         int link[2], keep[2];
 
@@ -52,10 +56,15 @@ static int setup(void **state)
         t.broker = fork();
         assert_true(t.broker >= 0);
         if (t.broker == 0) {
-                const struct process_options o = { .program_dir = getenv("CAY_BUILD_DIR"),
-                                                   .front = link[1],
-                                                   .keeper = keep[1] };
+                const struct rlimit most = { pids, pids };
+                struct process_options o = { .program_dir = getenv("CAY_BUILD_DIR"),
+                                             .front = link[1],
+                                             .keeper = keep[1] };
+                char ids_at[64];
 
+                snprintf(ids_at, sizeof(ids_at), "%s/ids", t.folder);
+                if (pids > 0 && setrlimit(RLIMIT_NPROC, &most) == 0)
+                        o.ids_at = ids_at;
                 setsid();
                 close(link[0]);
                 close(keep[0]);
@@ -67,6 +76,16 @@ static int setup(void **state)
         t.link = link[0];
         t.keeper = keep[0];
         return 0;
+}
+
+static int setup(void **state)
+{
+        return start(0);
+}
+
+static int setup_with_ids(void **state)
+{
+        return start(100);
 }
 
 /* With the keeper everything goes. */
@@ -327,6 +346,109 @@ static void boxes_are_the_next_fronts(void **state)
         assert_int_equal(count_folders(), 0);
 }
 
+static pid_t child_of(pid_t parent)
+{
+        DIR *dir = opendir("/proc");
+        struct dirent *entry;
+        pid_t found = 0;
+
+        assert_non_null(dir);
+        while (found == 0 && (entry = readdir(dir)) != NULL) {
+                pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+                char path[32], text[512];
+                const char *at;
+                int of = 0;
+
+                snprintf(path, sizeof(path), "%d/stat", pid);
+                if (pid <= 0 || sys_read_file(dirfd(dir), path, text, sizeof(text)) <= 0)
+                        continue;
+                at = strrchr(text, ')');
+                if (at != NULL && sscanf(at + 1, " %*c %d", &of) == 1 && of == parent)
+                        found = pid;
+        }
+        closedir(dir);
+        return found;
+}
+
+static void expect_no_folders(void)
+{
+        for (unsigned i = 0; i < WAIT_MS && count_folders() > 0; i++)
+                usleep(1000);
+        assert_int_equal(count_folders(), 0);
+}
+
+/* Nobody is there to be told, or to ask for anything. */
+static void a_box_that_goes_by_itself_is_ended(void **state)
+{
+        struct process_request req;
+        struct process_answer a;
+        int link[2];
+        pid_t init;
+
+        assert_int_equal(greet().code, CAY_OK);
+        assert_int_equal(make_box("one").code, CAY_OK);
+        init = child_of(t.broker);
+        assert_true(init > 0);
+        shutdown(t.link, SHUT_RDWR);
+        assert_int_equal(kill(init, SIGKILL), 0);
+        expect_no_folders();
+        next_front();
+        assert_int_equal(greet().code, CAY_OK);
+        req = request(PROCESS_box_list);
+        assert_string_equal(ask(&req, NULL, 0).list.id, "");
+        req = request(PROCESS_box_link);
+        snprintf(req.box.id, sizeof(req.box.id), "one");
+        pair(SOCK_STREAM, link);
+        a = ask(&req, &link[1], 1);
+        assert_int_equal(a.code, CAY_NOT_FOUND);
+        assert_int_equal(about(PROCESS_box_drop, "one").code, CAY_OK);
+        close(link[0]);
+        close(link[1]);
+}
+
+/* Boxes that end between two requests move no other out of the list. */
+static void a_list_skips_nobody(void **state)
+{
+        static const char *const names[] = { "one", "two", "three", "four" };
+        struct process_request req;
+        struct process_answer a = { 0 };
+
+        assert_int_equal(greet().code, CAY_OK);
+        for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(make_box(names[i]).code, CAY_OK);
+        for (unsigned i = 0; i < 4; i++) {
+                req = request(PROCESS_box_list);
+                req.list.from = a.list.next;
+                a = ask(&req, NULL, 0);
+                assert_string_equal(a.list.id, names[i]);
+                assert_int_equal(about(PROCESS_box_drop, names[i]).code, CAY_OK);
+        }
+        req = request(PROCESS_box_list);
+        req.list.from = a.list.next;
+        assert_string_equal(ask(&req, NULL, 0).list.id, "");
+}
+
+/* Said before anything is made: the init of such a box could only die. */
+static void more_processes_than_a_user_may_have_are_refused(void **state)
+{
+        struct process_request req = request(PROCESS_box_make);
+        struct process_answer a;
+        int link[2];
+
+        pair(SOCK_STREAM, link);
+        assert_int_equal(greet().code, CAY_OK);
+        snprintf(req.plan.id, sizeof(req.plan.id), "box");
+        req.plan.pids = 100; /* and an init, of 100 */
+        a = ask(&req, &link[1], 1);
+        assert_int_equal(a.code, CAY_UNSUPPORTED);
+        assert_non_null(strstr(a.text, "RLIMIT_NPROC"));
+        req = request(PROCESS_box_list);
+        assert_string_equal(ask(&req, NULL, 0).list.id, "");
+        assert_int_equal(count_folders(), 0);
+        close(link[0]);
+        close(link[1]);
+}
+
 static void everything_goes_with_the_keeper(void **state)
 {
         assert_int_equal(greet().code, CAY_OK);
@@ -347,6 +469,10 @@ int main(void)
                 TEST(ids_are_ids),
                 TEST(limits_hold_or_are_said_not_to),
                 TEST(boxes_are_the_next_fronts),
+                TEST(a_box_that_goes_by_itself_is_ended),
+                TEST(a_list_skips_nobody),
+                cmocka_unit_test_setup_teardown(more_processes_than_a_user_may_have_are_refused,
+                                                setup_with_ids, teardown),
                 TEST(everything_goes_with_the_keeper),
         };
 
