@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "serve/ports_keep.h"
 #include "sys/unix_socket.h"
 

@@ -187,7 +187,8 @@ static void time_stands_still_in_a_pause(void **state)
         t->store->now_ms += 3600 * 1000;
         cay_service_tick(t->service);
         settle(t);
-        assert_int_equal(look_exec(t, id, c.call.id).deadline_in_ms, 40000); /* it stands still, and is shown so */
+        assert_int_equal(look_exec(t, id, c.call.id).deadline_in_ms,
+                         40000);            /* it stands still, and is shown so */
         t->store->fail_with = CAY_NO_SPACE; /* a resume that comes to nothing changes nothing */
         t->store->fail_count = 1;
         assert_int_equal(change(t, resume, id), CAY_NO_SPACE);
