@@ -51,6 +51,7 @@ void docker_box_remove(struct docker_broker *b, struct docker_box *box)
                         continue;
                 *at = box->next;
                 b->box_count--;
+                b->sync.removed = true;
                 docker_once_free(box->once);
                 free(box);
                 return;

@@ -19,7 +19,8 @@
 #include "wire/docker_message.h"
 
 #define DOCKER_BOXES_MAX 1024u
-#define DOCKER_CONTAINER 65 /* of a container's id, with NUL */
+#define DOCKER_TASKS_MAX (4 * DOCKER_BOXES_MAX) /* of a front's */
+#define DOCKER_CONTAINER 65                     /* of a container's id, with NUL */
 
 struct docker_task;
 struct docker_once;
@@ -34,7 +35,9 @@ struct docker_box {
         bool live; /* runs */
         bool kept;
         bool making, ending; /* its end is no news */
+        bool doomed;         /* its removal failed: the next look at Docker tries again */
         bool seen;           /* sync.c's */
+        bool stirred;        /* a task changed it since Docker was asked for the list: that may be older */
         uint64_t oom_kills;
         struct docker_once
                 *once; /* owned: it has no init (once.h); NULL: it has, or is none of ours to speak to */
@@ -47,6 +50,7 @@ struct docker_sync {
         int64_t since_s;     /* Docker's clock at the start of the round */
         unsigned step;
         bool listed;  /* our containers were told once */
+        bool removed; /* a box was, since Docker was asked for the list */
         bool settled; /* a first answer, good or bad, was had */
         bool away;
         struct cay_error why; /* away */
@@ -62,6 +66,7 @@ struct docker_broker {
         struct docker_box *boxes; /* owned */
         unsigned box_count;
         struct docker_task *tasks; /* owned; in the order they came */
+        unsigned task_count;
         struct docker_relays relays;
         size_t once_bytes; /* reserved by boxes without init */
         struct docker_images images;

@@ -61,10 +61,9 @@ struct docker_once {
         struct docker_stream frames;
         struct cay_buf held; /* from Docker, not yet in a window */
         struct docker_call wait, kill, look;
-        struct cay_timer wall, cpu, quiet, again;
+        struct cay_timer wall, cpu, quiet, again, kill_again;
         int signal;      /* on its way to the command; 0: none */
         int next_signal; /* waits for that one */
-        bool thawing;    /* the kill found it frozen */
         bool shut;       /* its input has ended */
         bool drained;    /* its streams are complete */
         bool exited;     /* says Docker */
@@ -92,9 +91,6 @@ void docker_once_fail(struct docker_once *o, const struct cay_error *why); /* it
 void docker_once_start(struct docker_once *o); /* the command is in order.exec: asks for a task */
 void docker_once_join_take(struct docker_once *o, struct cay_duplex *docker,
                            const struct cay_buf *rest); /* the container's streams */
-void docker_once_explain(
-        const struct docker_once *o, const struct docker_call *call,
-        struct cay_error *err); /* why a start failed, where that is the command's own fault */
 void docker_once_started(struct docker_once *o,
                          const struct cay_error *why); /* the task's end; CAY_OK: it runs */
 void docker_once_take_output(struct docker_once *o);   /* there may be room */
@@ -102,3 +98,8 @@ void docker_once_feed(struct docker_once *o);          /* IN has come, or there 
 void docker_once_kill(struct docker_once *o, enum cay_box_killed why);
 void docker_once_signal(struct docker_once *o, int signo);
 void docker_once_stop(struct docker_once *o); /* nothing more is heard of the container */
+
+/* once_explain.c */
+/* Why a container was not made (is_made: not started), where that is the command's own fault; else err stays as it is. */
+void docker_once_explain(const struct docker_once *o, const struct docker_call *call, bool is_made,
+                         struct cay_error *err);

@@ -25,7 +25,8 @@ enum {
         QUIET_MS = 5000, /* between the end of a container and the end of its streams */
         OOM_LOOKS = 30,
         OOM_PAUSE_MS = 100,
-        SIGNALLED = 128, /* how Docker says that a signal ended it */
+        KILL_PAUSE_MS = 1000, /* before Docker is asked again for what it did not do */
+        SIGNALLED = 128,      /* how Docker says that a signal ended it */
 };
 #define TIMER_MAX_MS (400ull * 24 * 3600 * 1000)
 
@@ -53,6 +54,7 @@ void docker_once_stop(struct docker_once *o)
         cay_timer_clear(&o->cpu);
         cay_timer_clear(&o->quiet);
         cay_timer_clear(&o->again);
+        cay_timer_clear(&o->kill_again);
         if (o->docker)
                 cay_duplex_close(cay_take(o->docker));
         cay_buf_done(&o->held);
@@ -118,8 +120,13 @@ static size_t takeable(struct docker_once *o)
         return room < f->left ? room : f->left;
 }
 
+/* All that will come has come. A piece that its header promised and that is not there was not the command's to leave out. */
 static void complete(struct docker_once *o)
 {
+        if (!docker_stream_is_between(&o->frames)) {
+                lose(o, "its streams broke off");
+                return;
+        }
         if (o->docker)
                 cay_duplex_close(cay_take(o->docker));
         cay_timer_clear(&o->quiet);
@@ -193,11 +200,16 @@ static void on_eof(struct cay_duplex_user *u)
         docker_once_step(o);
 }
 
+/* Docker closes also while input is on its way to it. */
 static void on_lost(struct cay_duplex_user *u, int why)
 {
         struct docker_once *o = of_user(u);
 
         o->docker = NULL;
+        if (why != 0 && why != -ECONNRESET && why != -EPIPE) {
+                lose(o, "its streams broke");
+                return;
+        }
         docker_once_take_output(o);
         docker_once_step(o);
 }
@@ -243,27 +255,49 @@ void docker_once_feed(struct docker_once *o)
 
 static void send_signal(struct docker_once *o, int signo);
 
+static void on_kill_again(struct cay_timer *t)
+{
+        struct docker_once *o = cay_container_of(t, struct docker_once, kill_again);
+
+        if (!o->exited)
+                send_signal(o, o->signal);
+}
+
+/* What is to end ends: Docker is asked until it does it. A limit that nobody can hold is no limit. */
+static void kill_later(struct docker_once *o)
+{
+        if (cay_timer_set(o->broker->loop, &o->kill_again, KILL_PAUSE_MS, on_kill_again) < 0)
+                lose(o, "no memory to end it");
+}
+
+static void on_thawed(struct docker_call *c)
+{
+        struct docker_once *o = cay_container_of(c, struct docker_once, kill);
+
+        if (c->status == 204)
+                send_signal(o, o->signal);
+        else
+                kill_later(o);
+}
+
 /* One that has ended needs none; one that is frozen takes none before it is thawed. */
 static void on_signalled(struct docker_call *c)
 {
         struct docker_once *o = cay_container_of(c, struct docker_once, kill);
-        int sent = o->signal, next = o->next_signal;
+        bool known = c->status == 204 || c->status == 404 || c->status == 409;
+        int next;
 
-        o->signal = o->next_signal = 0;
-        if (o->thawing) {
-                o->thawing = false;
-                send_signal(o, sent);
-                o->next_signal = next;
-                return;
-        }
-        if (c->status == 409 && sent == SIGKILL && strstr(cay_buf_data(&c->body), "paused")) {
-                o->thawing = true;
-                o->signal = sent;
-                o->next_signal = next;
-                ask(o, &o->kill, CAY_HTTP_POST, "unpause", on_signalled,
+        if (o->signal == SIGKILL && c->status == 409 && strstr(cay_buf_data(&c->body), "paused")) {
+                ask(o, &o->kill, CAY_HTTP_POST, "unpause", on_thawed,
                     (struct docker_call_request){ .repeatable = true });
                 return;
         }
+        if (o->signal == SIGKILL && !known && !o->exited) {
+                kill_later(o);
+                return;
+        }
+        next = o->next_signal;
+        o->signal = o->next_signal = 0;
         if (next != 0)
                 send_signal(o, next);
 }
@@ -440,14 +474,15 @@ static void on_quiet(struct cay_timer *t)
 
         if (o->held.len == 0)
                 complete(o);
-        end_if_over(o);
+        if (o->state == DOCKER_ONCE_RUNNING)
+                end_if_over(o);
 }
 
 static void end_if_over(struct docker_once *o)
 {
         if (!o->docker && o->held.len == 0)
                 complete(o);
-        if (!o->exited)
+        if (!o->exited || o->state != DOCKER_ONCE_RUNNING)
                 return;
         if (!o->drained) { /* its last words are on their way, or wait for the front */
                 cay_timer_set(o->broker->loop, &o->quiet, QUIET_MS, on_quiet);
@@ -491,9 +526,10 @@ static void on_waited(struct docker_call *c)
 void docker_once_start(struct docker_once *o)
 {
         struct docker_request req = { .type = DOCKER_TASK_RUN };
+        struct cay_error none = { 0 };
 
         o->state = DOCKER_ONCE_STARTING;
-        o->drained = o->exited = o->thawing = o->shut = false;
+        o->drained = o->exited = o->shut = false;
         o->signal = o->next_signal = 0;
         o->looks = 0;
         o->killed = CAY_KILLED_NOT;
@@ -501,27 +537,10 @@ void docker_once_start(struct docker_once *o)
         o->oom_before = o->box->oom_kills;
         cay_str_copy(req.box.id, sizeof(req.box.id), o->box->id);
         docker_task_begin_take(o->broker, &req, -1);
-}
-
-/* Docker's words for what a command is itself to blame for; the same answers as an init would give. */
-void docker_once_explain(const struct docker_once *o, const struct docker_call *call, struct cay_error *err)
-{
-        struct cay_view strings = o->open.exec.args, name = cay_box_next_string(&strings);
-        const char *text = cay_buf_data(&call->body);
-        int len = name.len < 64 ? (int)name.len : 64;
-
-        if (call->status != 400 && call->status != 404 && call->status != 500)
+        if (docker_task_is_busy(o->broker, o->box->id))
                 return;
-        if (strstr(text, "executable file not found") || strstr(text, "no such file or directory")) {
-                cay_fail(err, CAY_NOT_FOUND, "command '%.*s' was not found in the sandbox", len, name.ptr);
-                err->sys = ENOENT;
-        } else if (strstr(text, "permission denied")) {
-                cay_fail(err, CAY_DENIED, "command '%.*s' is not executable for this user", len, name.ptr);
-                err->sys = EACCES;
-        } else if (strstr(text, "argument list too long")) {
-                cay_fail(err, CAY_LIMIT, "the arguments of '%.*s' are too long", len, name.ptr);
-                err->sys = E2BIG;
-        }
+        cay_fail(&none, CAY_INTERNAL, "no memory to start it");
+        docker_once_started(o, &none);
 }
 
 static int begin_limits(struct docker_once *o)

@@ -21,6 +21,9 @@
 #define TMPFS_USUAL (64ull << 20)
 #define SHM_BYTES (64ull << 20)
 #define FILES_MAX 4096u
+#define MEMLOCK_MAX (64u * 1024) /* this and the next two: as cay-init has them (init/child_rights.c) */
+#define MSGQUEUE_MAX (800u * 1024)
+#define SIGPENDING_MAX 1024u
 #define PROFILE_MAX (256u * 1024)
 #define KEEP_MODES (DOCKER_PLAN_KEEP | DOCKER_PLAN_GO_ON)
 
@@ -60,6 +63,23 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
         if (p->test_off != 0)
                 return cay_fail(err, CAY_INVALID, "layers can be switched off in test builds only");
 #endif
+        return 0;
+}
+
+/* What an init would see to has to be Docker's to hold, or the sandbox would have fewer walls than one with an init. */
+static int check_no_init(const struct docker_plan *p, const struct docker_facts *facts, struct cay_error *err)
+{
+        if (!(p->flags & DOCKER_PLAN_NO_INIT))
+                return 0;
+        if (!facts->has_seccomp)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "this Docker filters no system calls (no seccomp), and without an init "
+                                "(init: none) nobody else does: leave init out");
+        if (p->pids > 0 && p->pids < DOCKER_PIDS_START)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "pids: without an init (init: none) at least %u, which Docker needs to start "
+                                "a command at all",
+                                DOCKER_PIDS_START);
         return 0;
 }
 
@@ -208,7 +228,8 @@ int docker_order_check(const struct docker_plan *plan, const struct docker_optio
 {
         *ret = (struct docker_order){ .plan = *plan };
         if (check_form(plan, err) < 0 || docker_extras_check(plan, err) < 0 ||
-            check_limits(ret, facts, err) < 0 || check_image(ret, o, err) < 0)
+            check_limits(ret, facts, err) < 0 || check_no_init(plan, facts, err) < 0 ||
+            check_image(ret, o, err) < 0)
                 return -1;
         return check_workspace(ret, o, err);
 }
@@ -258,14 +279,10 @@ static void put_memory(struct cay_json *j, const struct docker_order *order, con
                 put_u64(j, "MemorySwap", memory + p->swap_bytes);
 }
 
-/* Without an init nobody but the command counts; but Docker's own way to it takes a few threads. */
+/* Without an init nobody but the command counts. */
 static uint64_t pids_of(const struct docker_order *order)
 {
-        uint64_t pids = order->plan.pids;
-
-        if (!order->exec)
-                return pids + DOCKER_PIDS_SPARE;
-        return pids > DOCKER_PIDS_START ? pids : DOCKER_PIDS_START;
+        return order->plan.pids + (order->exec ? 0 : DOCKER_PIDS_SPARE);
 }
 
 static void put_ulimit(struct cay_json *j, const char *name, uint64_t most)
@@ -280,6 +297,14 @@ static void put_ulimit(struct cay_json *j, const char *name, uint64_t most)
 /* What cay-init sets for each command is set here where there is none. */
 static void put_ulimits(struct cay_json *j, const struct cay_box_exec *exec)
 {
+        static const struct {
+                const char *name;
+                uint64_t most;
+        } rows[] = { { "memlock", MEMLOCK_MAX },
+                     { "msgqueue", MSGQUEUE_MAX },
+                     { "sigpending", SIGPENDING_MAX },
+                     { "rtprio", 0 },
+                     { "nice", 0 } };
         bool fewer = exec && exec->files_max > 0 && exec->files_max < FILES_MAX;
 
         cay_json_key(j, "Ulimits");
@@ -288,6 +313,8 @@ static void put_ulimits(struct cay_json *j, const struct cay_box_exec *exec)
         put_ulimit(j, "nofile", fewer ? exec->files_max : FILES_MAX);
         if (exec && exec->file_max_bytes > 0)
                 put_ulimit(j, "fsize", exec->file_max_bytes);
+        for (unsigned i = 0; exec && i < CAY_COUNT(rows); i++)
+                put_ulimit(j, rows[i].name, rows[i].most);
         cay_json_end_array(j);
 }
 

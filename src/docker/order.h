@@ -18,7 +18,7 @@
 #define DOCKER_USER 1001u
 #define DOCKER_PIDS_SPARE                                                                                    \
         8u /* init, the link's helper, keepers of execs, and what Docker needs to start the helper */
-#define DOCKER_PIDS_START 16u /* without init: what Docker needs to start a command at all */
+#define DOCKER_PIDS_START 16u /* without init: Docker's own way to a command takes a few threads */
 #define DOCKER_NAME_PREFIX "cay-"
 #define DOCKER_INIT_LABEL "cay.init" /* "none": nobody can speak to it but who started it */
 

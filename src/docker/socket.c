@@ -133,3 +133,8 @@ struct cay_duplex *docker_socket_open_take(struct cay_loop *loop, int fd, struct
         s->duplex.ops = &ops;
         return &s->duplex;
 }
+
+void docker_socket_drain(struct cay_duplex *d)
+{
+        cay_container_of(d, struct docker_socket, duplex)->conn.drains = true;
+}

@@ -8,3 +8,5 @@
 
 /* Takes fd and tls (NULL: plain), also on failure: NULL. */
 struct cay_duplex *docker_socket_open_take(struct cay_loop *loop, int fd, struct cay_tls *tls);
+/* Of such a duplex: the other side may close while its user is behind; it hears of the end when it has all that was sent. */
+void docker_socket_drain(struct cay_duplex *d);

@@ -175,24 +175,58 @@ static void read_ports(struct docker_box *box, const struct cay_json_value *port
         }
 }
 
+/* It is ours to speak for: its command and its end are once_run.c's business. */
+static bool is_once(const struct docker_box *box)
+{
+        return box->once && box->once->state != DOCKER_ONCE_LOST && !box->doomed;
+}
+
+/* What was to be removed and could not be. Whoever still counts on it hears that first. */
+static void drop_doomed(struct docker_broker *b, struct docker_box *box)
+{
+        if (box->live)
+                docker_broker_gone(b, box);
+        docker_task_begin_drop(b, box);
+}
+
+/*
+ * Does not run, and nobody waits for it: it ended before our time, or it is half-made, by somebody before us or by a task of ours that
+ * never heard Docker's answer.
+ */
+static bool is_left(const struct docker_broker *b, const struct docker_box *box, bool known,
+                    const char *state)
+{
+        return !known && (!box->kept || (b->sync.listed && strcmp(state, "created") == 0));
+}
+
 static void read_container(struct docker_broker *b, const struct cay_json_value *one)
 {
         const struct cay_json_value *labels = cay_json_value_find(one, "Labels");
         const char *id = text(labels, "cay.id"), *container = text(one, "Id"), *state = text(one, "State");
         struct docker_box *box;
+        bool known;
 
         if (!cay_id_is_valid(id) || strcmp(text(labels, "cay.instance"), b->options.instance) != 0 ||
             strlen(container) >= DOCKER_CONTAINER)
                 return;
         box = docker_box_find(b, id);
-        if (!box && !b->closing)
+        known = box != NULL;
+        if (!known && !b->closing &&
+            !(b->sync.listed && b->sync.removed)) /* else it may be the one that was */
                 box = docker_box_add(b, id);
         if (!box)
                 return;
         box->seen = true;
-        if (docker_task_is_busy(b, id) || (box->once && box->once->state != DOCKER_ONCE_LOST))
-                return; /* whoever is at it knows better */
-        cay_str_copy(box->container, sizeof(box->container), container);
+        if (docker_task_is_busy(b, id) || box->stirred)
+                return;                                 /* whoever is at it knows better, or did */
+        if (!is_once(box) || box->container[0] == '\0') /* else a create whose answer was lost made it */
+                cay_str_copy(box->container, sizeof(box->container), container);
+        if (is_once(box))
+                return;
+        if (box->doomed) {
+                drop_doomed(b, box);
+                return;
+        }
         if (strcmp(text(labels, DOCKER_INIT_LABEL), "none") == 0) {
                 docker_task_begin_drop(b, box); /* nobody can speak to it any more */
                 return;
@@ -203,9 +237,25 @@ static void read_container(struct docker_broker *b, const struct cay_json_value 
                 box->live = true;
         } else if (box->live) {
                 docker_broker_gone(b, box);
-        } else if (!box->kept && !b->sync.listed) {
-                docker_task_begin_drop(b, box); /* half-made or ended before our time: nobody waits for it */
+        } else if (is_left(b, box, known, state)) {
+                docker_task_begin_drop(b, box);
         }
+}
+
+/*
+ * It is not in Docker's list. One that ran is told as gone, and waits one round more for the front's own drop; one that was removed
+ * behind our back has nothing to go on with, and one that nobody asked about since is no box any more.
+ */
+static void read_absence(struct docker_broker *b, struct docker_box *box)
+{
+        bool was_live = box->live;
+
+        if (box->seen || box->stirred || is_once(box) || docker_task_is_busy(b, box->id))
+                return;
+        if (was_live)
+                docker_broker_gone(b, box);
+        if (box->kept || box->doomed || !was_live)
+                docker_box_remove(b, box);
 }
 
 static void read_list(struct docker_broker *b, const struct cay_json_value *root)
@@ -219,14 +269,16 @@ static void read_list(struct docker_broker *b, const struct cay_json_value *root
         b->sync.listed = true;
         for (struct docker_box *box = b->boxes; box; box = next) {
                 next = box->next;
-                if (box->seen || box->once || docker_task_is_busy(b, box->id))
-                        continue;
-                if (box->live)
-                        docker_broker_gone(b, box);
-                if (box->kept)
-                        docker_box_remove(b,
-                                          box); /* removed behind our back: there is nothing to go on with */
+                read_absence(b, box);
         }
+}
+
+/* From here on a box may become another one than the list will tell. */
+static void begin_list(struct docker_broker *b)
+{
+        b->sync.removed = false;
+        for (struct docker_box *box = b->boxes; box; box = box->next)
+                box->stirred = false;
 }
 
 /* A network whose box is not there any more was left by somebody who was killed in between. */
@@ -244,6 +296,8 @@ static void read_network(struct docker_broker *b, const struct cay_json_value *o
                 box = docker_box_add(b, id);
         if (!box || !cay_str_copy(box->network, sizeof(box->network), network))
                 return;
+        if (is_once(box))
+                return; /* its next command has use for it, and its end takes it along */
         if (box->container[0] == '\0')
                 docker_task_begin_drop(b, box);
 }
@@ -406,6 +460,8 @@ static void ask(struct docker_broker *b)
                 .method = CAY_HTTP_GET, .path = path, .repeatable = true, .tries = 3, .wait_ms = ASK_MS
         };
 
+        if (b->sync.step == LIST)
+                begin_list(b);
         put_filter(b, instance, sizeof(instance));
         if (b->sync.step == VERSION) {
                 req.unversioned = true;

@@ -35,6 +35,7 @@ static void let_go(struct docker_task *t)
         for (struct docker_task **at = &b->tasks; *at; at = &(*at)->next) {
                 if (*at == t) {
                         *at = t->next;
+                        b->task_count--;
                         break;
                 }
         }
@@ -62,14 +63,23 @@ static void wake(struct docker_broker *b, const char *id)
         }
 }
 
+/* What it leaves behind may be another state than the one before; a look or a new stream leaves it as it is. */
+static bool changes(const struct docker_task *t)
+{
+        return t->req.type == DOCKER_box_make || t->req.type == DOCKER_TASK_RUN ||
+               t->req.type == DOCKER_box_stop || t->req.type == DOCKER_box_drop;
+}
+
 void docker_task_finish(struct docker_task *t)
 {
         struct docker_broker *b = t->broker;
         char id[CAY_NAME_MAX + 1];
 
         cay_str_copy(id, sizeof(id), docker_task_id(t));
-        if (t->box)
+        if (t->box) {
                 t->box->making = t->box->ending = false;
+                t->box->stirred |= changes(t);
+        }
         t->answer.type = t->req.type;
         t->answer.seq = t->req.seq;
         t->answer.code = t->why.code;
@@ -147,6 +157,7 @@ static int begin_make(struct docker_task *t, enum docker_step *ret)
         if (!t->box)
                 return cay_fail(&t->why, CAY_LIMIT, "there are %u boxes already", b->box_count);
         t->box->making = true;
+        t->box->doomed = false;
         t->box->kept = t->order.plan.flags & DOCKER_PLAN_KEEP;
         *ret = goes_on                                   ? DOCKER_STEP_ARCHIVE
                : t->order.plan.flags & DOCKER_PLAN_BUILT ? DOCKER_STEP_FIND
@@ -157,10 +168,14 @@ static int begin_make(struct docker_task *t, enum docker_step *ret)
 static int begin_run(struct docker_task *t, enum docker_step *ret)
 {
         t->box = docker_box_find(t->broker, t->req.box.id);
-        if (!t->box || !t->box->once)
+        if (!t->box || !t->box->once || t->box->once->state != DOCKER_ONCE_STARTING ||
+            !t->box->once->order.exec) {
+                t->box =
+                        NULL; /* the one that was meant has gone: another of its id has nothing to do with this */
                 return -1;
+        }
         t->order = t->box->once->order;
-        *ret = docker_task_before_create(t);
+        *ret = t->box->container[0] != '\0' ? DOCKER_STEP_AGAIN : docker_task_before_create(t);
         return 0;
 }
 
@@ -252,18 +267,27 @@ static void on_run_time(struct cay_timer *timer)
         run(cay_container_of(timer, struct docker_task, timer));
 }
 
+static void refuse_take(struct docker_broker *b, const struct docker_request *req, int fd)
+{
+        struct docker_answer full = { .type = req->type, .seq = req->seq, .code = CAY_LIMIT };
+
+        if (fd >= 0)
+                close(fd);
+        cay_str_copy(full.text, sizeof(full.text), "too many requests wait for Docker");
+        if (req->seq != 0)
+                docker_broker_answer(b, &full);
+}
+
 void docker_task_begin_take(struct docker_broker *b, const struct docker_request *req, int fd)
 {
-        struct docker_task *t = calloc(1, sizeof(*t)), **at = &b->tasks;
-        struct docker_answer full = { .type = req->type, .seq = req->seq, .code = CAY_LIMIT };
-        bool waits;
+        bool may = req->seq == 0 || b->task_count < DOCKER_TASKS_MAX, waits;
+        struct docker_task *t = may ? calloc(1, sizeof(*t)) : NULL, **at = &b->tasks;
 
         if (!t) {
-                if (fd >= 0)
-                        close(fd);
-                docker_broker_answer(b, &full);
+                refuse_take(b, req, fd);
                 return;
         }
+        b->task_count++;
         t->broker = b;
         t->front_serial = b->front_serial;
         t->req = *req;

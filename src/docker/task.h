@@ -20,7 +20,7 @@ enum docker_step {
         DOCKER_STEP_CREATE,
         DOCKER_STEP_ARCHIVE,
         DOCKER_STEP_START,
-        DOCKER_STEP_AGAIN, /* the container goes, to be created with other ports */
+        DOCKER_STEP_AGAIN, /* the container goes, to be created anew */
         DOCKER_STEP_INSPECT,
         DOCKER_STEP_EXEC,
         DOCKER_STEP_ATTACH,

@@ -87,7 +87,7 @@ void docker_task_on_remove(struct docker_task *t)
                 return;
         if (t->call.status == 204 || t->call.status == 404) {
                 t->box->container[0] = '\0';
-                t->box->live = false;
+                t->box->live = t->box->doomed = false;
                 if (t->box->network[0] != '\0') {
                         t->tries = 0;
                         docker_task_ask(t, DOCKER_STEP_UNNET);
@@ -96,7 +96,9 @@ void docker_task_on_remove(struct docker_task *t)
                 docker_task_forget_box(t);
         } else {
                 docker_call_fail(&t->call, "remove the container", &err);
-                cay_log_error("a container is left", "id=%s error=%s", docker_task_id(t), err.msg);
+                cay_log_error("a container is left: it is tried again later", "id=%s error=%s",
+                              docker_task_id(t), err.msg);
+                t->box->doomed = true;
                 if (t->why.code == CAY_OK)
                         t->why = err;
                 t->box->making = false;

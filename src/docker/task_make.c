@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "docker/extras.h"
 #include "docker/once.h"
+#include "docker/socket.h"
 #include "docker/task.h"
 
 /* An id of Docker's goes into paths: it has to look like one. */
@@ -164,10 +165,13 @@ void docker_task_on_create(struct docker_task *t)
                 cay_fail(&t->why, CAY_EXISTS, "a container of this name exists already");
                 docker_task_give_up(t);
         } else if (t->call.status != 201) {
+                if (t->order.exec)
+                        docker_once_explain(t->box->once, &t->call, false, &t->why);
                 docker_task_fail(t, "create the container");
         } else if (!take_id(t, t->box->container)) {
                 docker_task_give_up(t);
         } else {
+                t->box->doomed = false; /* of one before it */
                 docker_task_ask(t, t->order.exec ? DOCKER_STEP_JOIN : DOCKER_STEP_ARCHIVE);
         }
 }
@@ -182,15 +186,15 @@ static bool lacks_port(const struct docker_task *t)
                (strstr(text, "address already in use") || strstr(text, "already allocated"));
 }
 
+/* Its ports were taken; or it was left by a command of the same box that could not be started. */
 void docker_task_on_again(struct docker_task *t)
 {
         if (t->call.status != 204 && t->call.status != 404) {
-                docker_task_fail(t, "remove the container whose ports were taken");
+                docker_task_fail(t, "remove the container that is in the way");
                 return;
         }
         t->box->container[0] = '\0';
-        t->order.any_port = true;
-        docker_task_ask(t, DOCKER_STEP_CREATE);
+        go_on(t);
 }
 
 void docker_task_on_inspect(struct docker_task *t)
@@ -208,12 +212,13 @@ void docker_task_on_inspect(struct docker_task *t)
 void docker_task_on_start(struct docker_task *t)
 {
         if (t->call.status == 500 && lacks_port(t)) {
+                t->order.any_port = true;
                 docker_task_ask(t, DOCKER_STEP_AGAIN);
                 return;
         }
         if (t->call.status != 204 && t->call.status != 304) {
                 if (t->order.exec)
-                        docker_once_explain(t->box->once, &t->call, &t->why);
+                        docker_once_explain(t->box->once, &t->call, true, &t->why);
                 docker_task_fail(t, "start the container");
                 return;
         }
@@ -269,6 +274,7 @@ void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, str
         int r;
 
         if (t->step == DOCKER_STEP_JOIN) {
+                docker_socket_drain(duplex);
                 docker_once_join_take(t->box->once, duplex, rest);
                 docker_task_ask(t, DOCKER_STEP_START);
                 return;

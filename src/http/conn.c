@@ -25,6 +25,8 @@ enum {
         ROUND_BYTES = 512 * 1024,
 };
 
+static void on_event(struct cay_watch *w, uint32_t events);
+
 bool cay_conn_is_open(const struct cay_conn *c)
 {
         return c->state == CAY_CONN_OPEN;
@@ -35,12 +37,26 @@ static bool can_read(const struct cay_conn *c)
         return c->state == CAY_CONN_OPEN && !c->paused && !c->eof && cay_buf_left(&c->in) > 0;
 }
 
+/* Back to what update_watch asks for; without it nobody would hear of the end. */
+static void watch_again(struct cay_conn *c)
+{
+        c->unwatched = false;
+        if (cay_watch_add(c->loop, &c->watch, c->fd, 0, on_event) < 0) {
+                c->write_error = -ENOMEM;
+                cay_conn_kick(c);
+        }
+}
+
 void cay_conn_update_watch(struct cay_conn *c)
 {
         uint32_t events = 0;
 
         if (c->state == CAY_CONN_CLOSED)
                 return;
+        if (c->unwatched && c->state == CAY_CONN_OPEN && !can_read(c))
+                return;
+        if (c->unwatched)
+                watch_again(c);
         if (can_read(c) || c->state == CAY_CONN_LINGERING)
                 events |= c->read_wants_out ? EPOLLOUT : EPOLLIN;
         if (c->state == CAY_CONN_OPEN && !c->fin && c->events->on_fin)
@@ -296,9 +312,22 @@ static void tell_drain(struct cay_conn *c)
         c->events->on_drain(c);
 }
 
+/* The kernel may hold bytes that the owner is to have before it hears of the end. */
+static bool must_drain(const struct cay_conn *c)
+{
+        return c->drains && c->state == CAY_CONN_OPEN && !c->eof;
+}
+
 /* A hang-up or error shows whether it is asked for or not, so it must end here or the loop would spin. */
 static void hang_up(struct cay_conn *c, uint32_t events)
 {
+        if (must_drain(c)) {
+                if (!can_read(c)) {
+                        cay_watch_remove(&c->watch);
+                        c->unwatched = true;
+                }
+                return;
+        }
         if (c->state != CAY_CONN_OPEN)
                 lose(c, c->state == CAY_CONN_LINGERING ? 0 : -ECONNRESET);
         else if (events & EPOLLERR)
@@ -338,6 +367,12 @@ static void on_event(struct cay_watch *w, uint32_t events)
         settle(c);
 }
 
+/* The other side takes no more, which says nothing of what it has sent. */
+static bool is_refusal(int error)
+{
+        return error == -EPIPE || error == -ECONNRESET;
+}
+
 static void on_kick(struct cay_deferred *d)
 {
         struct cay_conn *c = cay_container_of(d, struct cay_conn, kick);
@@ -345,7 +380,7 @@ static void on_kick(struct cay_deferred *d)
         c->kicked = false;
         if (c->state == CAY_CONN_CLOSED)
                 return;
-        if (c->write_error != 0) {
+        if (c->write_error != 0 && !(must_drain(c) && is_refusal(c->write_error))) {
                 lose(c, c->write_error);
                 return;
         }

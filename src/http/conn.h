@@ -10,7 +10,9 @@
  *
  * Ends. `eof`: all input was read. `fin`: the other side has said that it sends no more, though bytes may still lie in
  * the kernel; it may still read, which TCP cannot tell from being gone. A reset, a hang-up or a write that does not
- * move for `stall_ms` is on_lost. cay_conn_finish() flushes, says our own end, and (where asked for) reads and throws
+ * move for `stall_ms` is on_lost. Where `drains` is set, what was sent before a hang-up is told first, however late the owner
+ * reads it: only what is complete, or broken off, is on_lost then, and a write that nobody takes any more just fails.
+ * cay_conn_finish() flushes, says our own end, and (where asked for) reads and throws
  * away for a moment what the other side still sends: closing at once would reset the connection and take the last answer
  * from the other side's hands.
  *
@@ -59,6 +61,7 @@ struct cay_conn {
         struct cay_buf in;     /* read here, take with cay_conn_took */
         enum cay_conn_state state;
         bool eof, fin;
+        bool drains;   /* the owner sets it, while open: a hang-up waits for the last byte to be read */
         int passed_fd; /* owned; -1: none */
         uint32_t stall_ms;
 
@@ -70,6 +73,7 @@ struct cay_conn {
         struct cay_tls *tls; /* owned; NULL: plain */
         int fd;
         bool is_unix, paused, linger, was_high, kicked, ended;
+        bool unwatched; /* a hang-up would show again and again while nobody reads */
         bool shut_asked, end_said;
         bool read_wants_out, write_wants_in; /* TLS may need the other direction first */
         int write_error;                     /* told from the kick */

@@ -32,6 +32,7 @@
 #define CAY_TEST_ARCH "arm64"
 #endif
 #define WAIT_MS 50000
+#define TURNS 2500 /* of 20 ms: as long */
 #define OURS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define THEIRS "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
@@ -40,6 +41,7 @@ static struct {
         pid_t docker, broker;
         int link;
         uint32_t seq;
+        unsigned gone;
 } t;
 
 /* The Docker */
@@ -55,7 +57,7 @@ static const struct {
           "200 OK\r\nA: b\r\n\r\n{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,"
           "\"SwapLimit\":true,\"CpuCfsQuota\":true,\"PidsLimit\":true,\"OSType\":\"linux\","
           "\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
-        { "GET /v1.41/containers/json",
+        { "GET /v1.41/containers/json?",
           "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"" THEIRS
           "\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"other\","
           "\"cay.instance\":\"somebody\"}},{\"Id\":\"" THEIRS "\",\"State\":\"running\",\"Labels\":{}},"
@@ -80,6 +82,68 @@ static const struct {
         { "POST /v1.41/containers/" OURS "/pause", "204 No Content\r\n\r\n" },
 };
 
+static struct {                     /* what the test has told it, and what waits for that */
+        bool holds, is_empty, mute; /* lists are held back; nobody is in them; "mute" was created */
+        int events, list;
+        const char *text; /* of the held one */
+} d = { .events = -1, .list = -1 };
+
+/* A word of the test's own in place of a request; true: it was one. */
+static bool obey(const char *bytes)
+{
+        if (strncmp(bytes, "NUDGE", 5) ==
+            0) { /* the stream of events ends: the program looks at everything anew */
+                if (d.events >= 0)
+                        close(d.events);
+                d.events = -1;
+        } else if (strncmp(bytes, "HOLD", 4) == 0) {
+                d.holds = true;
+        } else if (strncmp(bytes, "EMPTY", 5) == 0) {
+                d.is_empty = true;
+        } else if (strncmp(bytes, "RELEASE", 7) == 0) {
+                d.holds = false;
+                dprintf(d.list, "HTTP/1.1 %s", d.text);
+                close(d.list);
+        } else {
+                return false;
+        }
+        return true;
+}
+
+/* Lists that are not as ever; creates and thaws that are never answered. True: fd is kept, or closed. */
+static bool answer_oddly(const char *bytes, int fd, int log)
+{
+        static const char nobody[] = "200 OK\r\nA: b\r\n\r\n[]",
+                          half_made[] =
+                                  "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"ffff\",\"State\":\"created\",\"Labels\":{"
+                                  "\"cay.id\":\"mute\",\"cay.instance\":\"unit\",\"cay.keep\":\"yes\"}}]";
+        bool is_list = strncmp(bytes, "GET /v1.41/containers/json?", 27) == 0;
+
+        if (strstr(bytes, "create?name=cay-mute ")) {
+                d.mute = true;
+                close(fd);
+                return true;
+        }
+        if (strncmp(bytes, "DELETE /v1.41/containers/ffff", 29) == 0)
+                d.mute = false;
+        if (strstr(bytes, "/unpause "))
+                return true;
+        if (strncmp(bytes, "GET /v1.41/networks", 19) == 0 && (d.is_empty || d.list >= 0))
+                dprintf(log, "looked\n");
+        if (is_list && d.holds) {
+                d.list = fd;
+                d.text = d.is_empty ? nobody : answers[2].answer;
+                dprintf(log, "held\n");
+                return true;
+        }
+        if (is_list && (d.is_empty || d.mute)) {
+                dprintf(fd, "HTTP/1.1 %s", d.mute ? half_made : nobody);
+                close(fd);
+                return true;
+        }
+        return false;
+}
+
 static void answer(int fd, int log)
 {
         static char bytes[1 << 20];
@@ -100,10 +164,17 @@ static void answer(int fd, int log)
                 bytes[len += (size_t)n] = '\0';
         if (!strncmp(bytes, "GET /v1.41/events", 17)) { /* nothing happens: it stays open */
                 dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                d.events = fd;
+                return;
+        }
+        if (obey(bytes)) {
+                close(fd);
                 return;
         }
         if (strncmp(bytes, "GET ", 4) != 0)
                 dprintf(log, "%s\n", strncmp(bytes, "PUT", 3) == 0 ? "PUT archive" : bytes);
+        if (answer_oddly(bytes, fd, log))
+                return;
         for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
                 if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
                         dprintf(fd, "HTTP/1.1 %s", answers[i].answer);
@@ -160,7 +231,7 @@ static void start_broker(void)
         }
         close(socks[1]);
         t.link = socks[0];
-        t.seq = 0;
+        t.seq = t.gone = 0;
 }
 
 static int set_up(void **state)
@@ -223,6 +294,7 @@ static bool hear(struct docker_answer *a)
                 assert_int_equal(poll(&p, 1, WAIT_MS), 1);
                 if (recv(t.link, a, sizeof(*a), 0) != (ssize_t)sizeof(*a))
                         return false;
+                t.gone += a->type == DOCKER_box_gone;
         } while (a->seq == 0);
         return true;
 }
@@ -409,6 +481,104 @@ static void networks_are_undone_and_volumes_are_looked_at(void **state)
         assert_int_equal(ask(&req, 1), CAY_INVALID);
 }
 
+static void tell_docker(const char *word)
+{
+        struct sockaddr_un name = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        char byte;
+
+        memcpy(name.sun_path, t.socket, sizeof(t.socket));
+        assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+        assert_true(dprintf(fd, "%s\r\n\r\n", word) > 0);
+        assert_int_equal(read(fd, &byte, 1), 0);
+        close(fd);
+}
+
+static unsigned times(const char *word)
+{
+        unsigned n = 0;
+
+        for (const char *at = log_text(); (at = strstr(at, word)); at++)
+                n++;
+        return n;
+}
+
+/* Nudged again and again: the program may be at the end of a round that began before. */
+static void nudge_until(const char *word, unsigned count)
+{
+        for (unsigned i = 0; i < TURNS && times(word) < count; i++) {
+                tell_docker("NUDGE");
+                usleep(20000);
+        }
+        assert_true(times(word) >= count);
+}
+
+static uint32_t freeze(void)
+{
+        struct docker_request req = about(DOCKER_box_freeze, "mine");
+
+        return ask(&req, 0);
+}
+
+/* A list that was made before a box was removed is told after it: nobody comes back by that. */
+static void an_old_list_brings_nobody_back(void **state)
+{
+        struct docker_request drop = about(DOCKER_box_drop, "mine");
+
+        assert_int_equal(greet(), CAY_OK);
+        tell_docker("HOLD");
+        nudge_until("held\n", 1);
+        assert_int_equal(ask(&drop, 0), CAY_OK);
+        assert_int_equal(freeze(), CAY_NOT_FOUND);
+        tell_docker("RELEASE");
+        for (unsigned i = 0; i < TURNS && times("looked\n") == 0; i++)
+                usleep(20000);
+        assert_true(times("looked\n") > 0); /* behind the list */
+        assert_int_equal(freeze(), CAY_NOT_FOUND);
+}
+
+/* One that is in no list any more is told as gone, once, and then it is no box any more. */
+static void absence_is_told_once(void **state)
+{
+        assert_int_equal(greet(), CAY_OK);
+        assert_int_equal(freeze(), CAY_OK);
+        tell_docker("EMPTY");
+        for (unsigned i = 0; i < TURNS && freeze() != CAY_NOT_FOUND; i++) {
+                tell_docker("NUDGE");
+                usleep(20000);
+        }
+        assert_int_equal(freeze(), CAY_NOT_FOUND);
+        assert_int_equal(t.gone, 1);
+}
+
+/* Docker made it and its answer was lost: it is found, and goes. */
+static void a_create_without_an_answer_is_undone(void **state)
+{
+        struct docker_request req = about(DOCKER_box_make, "mute");
+
+        assert_int_equal(greet(), CAY_OK);
+        req.plan.flags = DOCKER_PLAN_KEEP;
+        assert_int_equal(ask(&req, 1), CAY_UNAVAILABLE);
+        nudge_until("DELETE /v1.41/containers/ffff?force=1&v=1 ", 1);
+}
+
+/* A front cannot make it keep more requests than this, whatever Docker does meanwhile. */
+static void requests_have_a_number(void **state)
+{
+        struct docker_request thaw = about(DOCKER_box_thaw, "mine"), one;
+        struct docker_answer a;
+
+        assert_int_equal(greet(), CAY_OK);
+        say(&thaw, 0);
+        for (unsigned i = 0; i < 4096; i++) {
+                one = about(DOCKER_box_stat, "mine");
+                say(&one, 0);
+        }
+        assert_true(hear(&a));
+        assert_int_equal(a.seq, one.seq);
+        assert_int_equal(a.code, CAY_LIMIT);
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 #define IS_FILTERED false /* its run-time needs calls of its own */
 #elif defined(__has_feature)
@@ -469,6 +639,10 @@ int main(void)
                 TEST(hostile_plans_reach_nobody),
                 TEST(what_fails_half_way_is_undone),
                 TEST(networks_are_undone_and_volumes_are_looked_at),
+                TEST(an_old_list_brings_nobody_back),
+                TEST(absence_is_told_once),
+                TEST(a_create_without_an_answer_is_undone),
+                TEST(requests_have_a_number),
                 TEST(it_is_confined),
                 cmocka_unit_test_prestate_setup_teardown(a_docker_that_is_away_is_told, set_up, tear_down,
                                                          &away),

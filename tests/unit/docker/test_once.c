@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A box without init: the program itself speaks the box link, with a front that may have been taken over, and a Docker that is a child of this
- * test. What that Docker prints for a command, and how it ends, its words say: "out", "err", "code".
+ * test. What that Docker prints for a command, and how it ends, the command's only word says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,6 +33,7 @@
 #define CAY_TEST_ARCH "arm64"
 #endif
 #define WAIT_MS 50000
+#define TURNS 2500 /* of 20 ms: as long */
 
 static struct {
         char folder[40], socket[64], log[64];
@@ -40,6 +41,7 @@ static struct {
         int link;
         uint32_t seq;
         int box; /* our end of the box link */
+        unsigned gone;
 } t;
 
 /* The Docker */
@@ -52,22 +54,24 @@ static const struct {
           "b\r\n\r\n{\"ApiVersion\":\"1.41\",\"MinAPIVersion\":\"1.12\",\"Arch\":\"" CAY_TEST_ARCH "\"}" },
         { "GET /v1.41/info",
           "200 OK\r\nA: b\r\n\r\n{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,\"SwapLimit\":true,"
-          "\"PidsLimit\":true,\"OSType\":\"linux\",\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
-        /* one that an earlier program left: nobody can speak to it */
-        { "GET /v1.41/containers/json",
-          "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"eeee\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"left\","
-          "\"cay.instance\":\"unit\",\"cay.keep\":\"no\",\"cay.init\":\"none\"}}]" },
+          "\"PidsLimit\":true,\"OSType\":\"linux\",\"SecurityOptions\":[\"name=seccomp,profile=default\"],"
+          "\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
         { "GET /v1.41/networks", "200 OK\r\nA: b\r\n\r\n[]" },
         { "GET /v1.41/images/img/json", "200 OK\r\nA: b\r\n\r\n{\"Architecture\":\"" CAY_TEST_ARCH "\"}" },
-        { "POST /v1.41/containers/create", "201 Created\r\nA: b\r\n\r\n{\"Id\":\"cccc\"}" },
         { "POST /v1.41/containers/cccc/kill", "204 No Content\r\n\r\n" },
+        { "POST /v1.41/containers/cccc/pause", "204 No Content\r\n\r\n" },
         { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
+        { "DELETE /v1.41/networks/dddd", "204 No Content\r\n\r\n" },
 };
 
 static struct { /* of the one container */
         int streams, waiter;
         char words[4096];
-} c = { -1, -1, "" };
+        bool exists;
+        unsigned kills, thaws, deletes;
+} c = { .streams = -1, .waiter = -1 };
+static int events = -1;
+static bool has_network; /* one of the box's is left */
 
 static void put_frame(int kind, const char *text)
 {
@@ -75,6 +79,51 @@ static void put_frame(int kind, const char *text)
 
         assert_int_equal(write(c.streams, header, 8), 8);
         assert_int_equal(write(c.streams, text, strlen(text)), strlen(text));
+}
+
+#define FLOOD (CAY_BOX_WINDOW_MIN + (320 + 96) * 1024)
+
+/*
+ * More than a front that does not read and a program that waits for it take: the rest lies in the socket when Docker hangs up. By a child, as
+ * what does not fit is waited for.
+ */
+static void flood(int log)
+{
+        static char bytes[8 + FLOOD] = { 1, 0, 0, 0, FLOOD >> 24 & 255, FLOOD >> 16 & 255, FLOOD >> 8 & 255 };
+
+        bytes[7] = (char)(FLOOD & 255);
+        if (fork() == 0) {
+                size_t at = 0;
+
+                for (unsigned i = 0; i < TURNS * 10 && at < sizeof(bytes); i++) {
+                        ssize_t n = send(c.streams, bytes + at, sizeof(bytes) - at, MSG_DONTWAIT);
+
+                        if (n < 0 &&
+                            errno == EAGAIN) /* a sleeper is woken late: only when most of it is read */
+                                usleep(2000);
+                        else if (n < 0)
+                                _exit(1);
+                        at += n > 0 ? (size_t)n : 0;
+                }
+                close(c.streams);
+                dprintf(log, "flooded\n");
+                _exit(0);
+        }
+        close(c.streams);
+        c.streams = -1;
+}
+
+static bool says(const char *word)
+{
+        char quoted[32];
+
+        snprintf(quoted, sizeof(quoted), "\"%s\"", word);
+        return strstr(c.words, quoted);
+}
+
+static bool is_endless(void)
+{
+        return says("endless") || says("broken") || says("stubborn") || says("clingy");
 }
 
 static void end_container(void)
@@ -88,8 +137,66 @@ static void end_container(void)
         c.streams = c.waiter = -1;
 }
 
-/* True: fd is kept. */
-static bool answer_container(const char *bytes, int fd)
+static void say_and_close(int fd, const char *text)
+{
+        dprintf(fd, "HTTP/1.1 %s", text);
+        close(fd);
+}
+
+/* One that an earlier program left, to which nobody can speak; and ours, while it is there. */
+static void answer_list(int fd)
+{
+        dprintf(fd, "HTTP/1.1 200 OK\r\nA: "
+                    "b\r\n\r\n[{\"Id\":\"eeee\",\"State\":\"running\",\"Labels\":{\"cay.id\":"
+                    "\"left\",\"cay.instance\":\"unit\",\"cay.keep\":\"no\",\"cay.init\":\"none\"}}");
+        if (c.exists)
+                dprintf(fd, ",{\"Id\":\"cccc\",\"State\":\"created\",\"Labels\":{\"cay.id\":\"one\","
+                            "\"cay.instance\":\"unit\",\"cay.keep\":\"no\",\"cay.init\":\"none\"}}");
+        dprintf(fd, "]");
+        close(fd);
+}
+
+/* Made, removed and killed, as far as the word lets it be. */
+static bool answer_life(const char *bytes, int fd)
+{
+        if (strstr(bytes, "/containers/create?")) {
+                bool existed = c.exists;
+
+                c.exists = true;
+                if (says("silent") && !existed) {
+                        close(fd);
+                        return true;
+                }
+                say_and_close(fd, existed ? "409 Conflict\r\nContent-Length: 0\r\n\r\n"
+                                          : "201 Created\r\nA: b\r\n\r\n{\"Id\":\"cccc\"}");
+                return true;
+        }
+        if (strncmp(bytes, "DELETE /v1.41/containers/cccc", 29) == 0) {
+                if ((says("stuck") || says("clingy")) && c.deletes++ == 0) {
+                        say_and_close(fd, "500 Trouble\r\nContent-Length: 0\r\n\r\n");
+                        return true;
+                }
+                c.exists = false;
+                end_container();
+                return false;
+        }
+        if (says("stubborn") && strstr(bytes, "/cccc/unpause ")) {
+                say_and_close(fd, c.thaws++ == 0 ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
+                                                 : "204 No Content\r\n\r\n");
+                return true;
+        }
+        if (says("stubborn") && strstr(bytes, "/cccc/kill?") && c.kills++ < 3) {
+                say_and_close(fd, c.kills == 1 ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
+                                               : "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is paused\"}");
+                return true;
+        }
+        if (strstr(bytes, "kill?signal=9 "))
+                end_container();
+        return false;
+}
+
+/* True: fd is kept, or closed. */
+static bool answer_container(const char *bytes, int fd, int log)
 {
         if (strstr(bytes, "/cccc/attach?")) {
                 c.streams = fd;
@@ -97,17 +204,23 @@ static bool answer_container(const char *bytes, int fd)
                 return true;
         }
         if (strstr(bytes, "/cccc/start ")) {
-                if (strstr(c.words, "\"absent\"")) {
-                        dprintf(fd, "HTTP/1.1 400 Bad\r\nA: b\r\n\r\n{\"message\":\"exec: \\\"absent\\\": "
-                                    "executable file not found in $PATH\"}");
-                        close(fd);
+                if (says("absent") || says("stuck")) {
+                        say_and_close(fd,
+                                      says("stuck")
+                                              ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
+                                              : "400 Bad\r\nA: b\r\n\r\n{\"message\":\"exec: \\\"absent\\\": "
+                                                "executable file not found in $PATH\"}");
                         return true;
                 }
                 dprintf(fd, "HTTP/1.1 204 No Content\r\n\r\n");
                 close(fd);
-                if (strstr(c.words, "\"broken\""))
+                if (says("broken"))
                         assert_int_equal(write(c.streams, "no frame at all", 15), 15);
-                else if (!strstr(c.words, "\"endless\"")) {
+                else if (says("torn"))
+                        assert_int_equal(write(c.streams, "\1\0\0\0\0\0\0\144half of it", 18), 18);
+                else if (says("flood"))
+                        flood(log);
+                else if (!is_endless()) {
                         put_frame(1, "to out\n");
                         put_frame(2, "to err\n");
                         put_frame(1, "more\n");
@@ -117,16 +230,13 @@ static bool answer_container(const char *bytes, int fd)
         if (strstr(bytes, "/cccc/wait ")) {
                 c.waiter = fd;
                 dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
-                if (!strstr(c.words, "\"endless\"") && !strstr(c.words, "\"broken\""))
+                if (!is_endless())
                         end_container();
                 return true;
         }
         if (strncmp(bytes, "GET ", 4) == 0 && strstr(bytes, "/cccc/json ")) {
                 dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n{\"State\":{\"ExitCode\":%d,\"OOMKilled\":%s}}",
-                        strstr(c.words, "\"oom\"")       ? 137
-                        : strstr(c.words, "\"endless\"") ? 137
-                                                         : 3,
-                        strstr(c.words, "\"oom\"") ? "true" : "false");
+                        says("oom") || is_endless() ? 137 : 3, says("oom") ? "true" : "false");
                 close(fd);
                 return true;
         }
@@ -151,8 +261,34 @@ static void answer(int fd, int log)
                            (length && length < end ? (size_t)strtoul(length + 16, NULL, 10) : 0);
              len < want && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0;)
                 bytes[len += (size_t)n] = '\0';
-        if (!strncmp(bytes, "GET /v1.41/events", 17)) { /* nothing happens: it stays open */
+        if (!strncmp(bytes, "GET /v1.41/events",
+                     17)) { /* nothing happens: it stays open, until somebody nudges */
                 dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                if (events >= 0)
+                        close(events);
+                events = fd;
+                return;
+        }
+        if (has_network && !strncmp(bytes, "GET /v1.41/networks", 19)) {
+                dprintf(log, "looked\n");
+                say_and_close(fd, "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"dddd\",\"Labels\":{\"cay.id\":\"one\","
+                                  "\"cay.instance\":\"unit\"}}]");
+                return;
+        }
+        if (!strncmp(bytes, "NETWORK", 7)) {
+                has_network = true;
+                close(fd);
+                return;
+        }
+        if (!strncmp(bytes, "NUDGE", 5)) {
+                if (events >= 0)
+                        close(events);
+                events = -1;
+                close(fd);
+                return;
+        }
+        if (!strncmp(bytes, "GET /v1.41/containers/json", 26)) {
+                answer_list(fd);
                 return;
         }
         words = strstr(bytes, "\"Entrypoint\":");
@@ -160,10 +296,8 @@ static void answer(int fd, int log)
                 snprintf(c.words, sizeof(c.words), "%.*s", (int)(strchr(words, ']') - words), words);
         if (strncmp(bytes, "GET ", 4) != 0) /* all but the filter, which is long */
                 dprintf(log, "%.3000s\n", bytes);
-        if (answer_container(bytes, fd))
+        if (answer_life(bytes, fd) || answer_container(bytes, fd, log))
                 return;
-        if (strstr(bytes, "kill?signal=9 ") || strncmp(bytes, "DELETE /v1.41/containers/cccc", 29) == 0)
-                end_container();
         for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
                 if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
                         dprintf(fd, "HTTP/1.1 %s", answers[i].answer);
@@ -186,6 +320,7 @@ static void start_docker(void)
         t.docker = fork();
         if (t.docker == 0) {
                 log = open(t.log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+                signal(SIGCHLD, SIG_IGN);
                 for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
                         answer(fd, log);
                 _exit(0);
@@ -239,6 +374,7 @@ static uint32_t ask(struct docker_request *req, int fd)
         do {
                 assert_int_equal(poll(&p, 1, WAIT_MS), 1);
                 assert_int_equal(recv(t.link, &a, sizeof(a), 0), sizeof(a));
+                t.gone += a.type == DOCKER_box_gone;
         } while (a.seq != t.seq);
         return a.code;
 }
@@ -275,7 +411,7 @@ static int set_up(void **state)
         assert_non_null(mkdtemp(t.folder));
         snprintf(t.socket, sizeof(t.socket), "%s/sock", t.folder);
         snprintf(t.log, sizeof(t.log), "%s/log", t.folder);
-        t.seq = 0;
+        t.seq = t.gone = 0;
         t.box = -1;
         start_docker();
         start_broker();
@@ -589,17 +725,187 @@ static void breaches(void **state)
         assert_null(strstr(log_text(), "\"Entrypoint\":[\"/program\"]"));
 }
 
+static uint32_t ask_about(uint32_t type)
+{
+        struct docker_request req = { .type = type };
+
+        snprintf(req.box.id, sizeof(req.box.id), "one");
+        return ask(&req, -1);
+}
+
 /* Docker's own stream makes no sense: the box is gone, and its container. */
 static void a_docker_that_lies(void **state)
 {
-        struct docker_request req = { .type = DOCKER_box_stat };
-
         greet();
         say_open(1, "broken", 0);
         assert_ended();
-        snprintf(req.box.id, sizeof(req.box.id), "one");
-        assert_int_equal(ask(&req, -1), CAY_NOT_FOUND); /* behind the removal */
+        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND); /* behind the removal */
         assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc"));
+}
+
+/* The same of one that breaks off within a piece: what is missing is not passed over. */
+static void a_stream_that_breaks_off(void **state)
+{
+        greet();
+        say_open(1, "torn", 0);
+        assert_ended();
+        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND);
+        assert_int_equal(t.gone, 1);
+}
+
+static unsigned times(const char *word)
+{
+        unsigned n = 0;
+
+        for (const char *at = log_text(); (at = strstr(at, word)); at++)
+                n++;
+        return n;
+}
+
+static void wait_for(const char *word, unsigned count)
+{
+        for (unsigned i = 0; i < TURNS && times(word) < count; i++)
+                usleep(20000);
+        assert_true(times(word) >= count);
+}
+
+/* Docker has written all and hung up long before the front reads: no byte is lost. */
+static void a_tail_that_waits(void **state)
+{
+        struct cay_box_end end = { 0 };
+        struct cay_frame f = { 0 };
+        uint64_t got = 0;
+
+        greet();
+        say_open(1, "flood", CAY_BOX_STDIN);
+        say(CAY_FRAME_EOF, 1, CAY_STREAM_IN, 0, NULL, 0);
+        wait_for("flooded\n", 1);
+        for (unsigned i = 0; i < 4; i++) /* its loop has turned since */
+                ask_about(DOCKER_box_stat);
+        while (f.type != CAY_FRAME_END) {
+                assert_true(hear(&f, payload));
+                if (f.type != CAY_FRAME_DATA)
+                        continue;
+                assert_int_equal(f.stream, CAY_STREAM_OUT);
+                got += f.len;
+                say(CAY_FRAME_ACK, 1, CAY_STREAM_OUT, got, NULL, 0);
+        }
+        assert_int_equal(cay_box_end_decode(payload, f.len, &end), 0);
+        assert_int_equal(end.exec.exit_code, 3);
+        assert_int_equal(end.exec.out_bytes, FLOOD);
+        assert_int_equal(got, FLOOD);
+}
+
+/* Docker fails, then says that it is frozen, does not thaw it, and does at last: the limit holds all the same. */
+static void a_kill_is_tried_until_it_is_done(void **state)
+{
+        uint8_t why[4];
+        struct cay_box_end end;
+
+        greet();
+        say_open(1, "stubborn", 0);
+        say(CAY_FRAME_KILL, 1, 0, 0, why, (size_t)cay_box_kill_encode(CAY_KILLED_CPU_TIME, why, sizeof(why)));
+        say(CAY_FRAME_KILL, 1, 0, 0, why,
+            (size_t)cay_box_kill_encode(CAY_KILLED_WALL_TIME, why, sizeof(why)));
+        end = hear_end(1, NULL, NULL);
+        assert_int_equal(end.exec.killed, CAY_KILLED_CPU_TIME);
+        wait_for("/cccc/kill?signal=9 ", 4);
+        wait_for("/cccc/unpause ", 2);
+}
+
+static void tell_docker(const char *word)
+{
+        struct sockaddr_un name = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        char byte;
+
+        memcpy(name.sun_path, t.socket, sizeof(t.socket));
+        assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+        assert_true(dprintf(fd, "%s\r\n\r\n", word) > 0);
+        assert_int_equal(read(fd, &byte, 1), 0);
+        close(fd);
+}
+
+/* Docker's stream of events ends: the program looks at everything anew. */
+static void nudge(void)
+{
+        tell_docker("NUDGE");
+}
+
+static void nudge_until_it_is_gone(void)
+{
+        for (unsigned i = 0; i < TURNS; i++) {
+                nudge();
+                if (ask_about(DOCKER_box_freeze) == CAY_NOT_FOUND)
+                        return;
+                usleep(20000);
+        }
+        fail_msg("the box is still there");
+}
+
+static void a_container_that_stays_is_removed_later(void **state)
+{
+        greet();
+        say_open(1, "stuck", 0);
+        assert_int_equal(hear_end(1, NULL, NULL).code, CAY_INTERNAL); /* not started, and not removed */
+        nudge_until_it_is_gone();
+        wait_for("DELETE /v1.41/containers/cccc", 2);
+        assert_int_equal(t.gone, 1);
+}
+
+static void a_drop_that_failed_is_done_later(void **state)
+{
+        struct cay_frame f;
+
+        greet();
+        say_open(1, "clingy", 0);
+        assert_true(hear(&f, payload));
+        assert_int_equal(f.type, CAY_FRAME_OPENED);
+        assert_int_equal(ask_about(DOCKER_box_drop), CAY_INTERNAL);
+        nudge_until_it_is_gone();
+        wait_for("DELETE /v1.41/containers/cccc", 2);
+}
+
+/* Docker made it and its answer was lost: it is in nobody's way. */
+static void a_create_without_an_answer(void **state)
+{
+        struct cay_box_end end;
+
+        greet();
+        say_open(1, "silent", 0);
+        assert_int_equal(hear_end(1, NULL, NULL).code, CAY_UNAVAILABLE);
+        say(CAY_FRAME_CLOSE, 1, 0, 0, NULL, 0);
+        for (uint32_t i = 2; i < TURNS; i++) {
+                say_open(i, "/program", 0);
+                end = hear_end(i, NULL, NULL);
+                if (end.code == CAY_OK)
+                        break;
+                assert_int_equal(end.code, CAY_EXISTS); /* until Docker was looked at */
+                say(CAY_FRAME_CLOSE, i, 0, 0, NULL, 0);
+                nudge();
+                usleep(20000);
+        }
+        assert_int_equal(end.code, CAY_OK);
+        assert_int_equal(end.exec.exit_code, 3);
+        assert_int_equal(t.gone, 0);
+}
+
+/* A network that could not be removed is no reason to take the box away; it goes with it. */
+static void a_network_that_is_left(void **state)
+{
+        greet();
+        tell_docker("NETWORK");
+        for (unsigned i = 0; i < TURNS && times("looked\n") < 3; i++) {
+                nudge();
+                usleep(20000);
+        }
+        assert_true(times("looked\n") >= 3);
+        assert_int_equal(ask_about(DOCKER_box_freeze), CAY_CONFLICT); /* there, and without a command */
+        say_open(1, "/program", 0);
+        assert_int_equal(hear_end(1, NULL, NULL).exec.exit_code, 3);
+        assert_int_equal(ask_about(DOCKER_box_drop), CAY_OK);
+        assert_non_null(strstr(log_text(), "DELETE /v1.41/networks/dddd "));
+        assert_int_equal(t.gone, 0);
 }
 
 int main(void)
@@ -614,6 +920,13 @@ int main(void)
                 TEST(everything_else_is_refused),
                 TEST(breaches),
                 TEST(a_docker_that_lies),
+                TEST(a_stream_that_breaks_off),
+                TEST(a_tail_that_waits),
+                TEST(a_kill_is_tried_until_it_is_done),
+                TEST(a_container_that_stays_is_removed_later),
+                TEST(a_drop_that_failed_is_done_later),
+                TEST(a_create_without_an_answer),
+                TEST(a_network_that_is_left),
         };
 
         signal(SIGPIPE, SIG_IGN);

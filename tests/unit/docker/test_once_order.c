@@ -19,12 +19,11 @@
 static struct docker_options options = {
         .host = { .kind = DOCKER_HOST_UNIX }, .instance = "unit", .images = { "image" }, .image_count = 1
 };
-static const struct docker_facts facts = { .can_hold = DOCKER_LIMIT_MEMORY | DOCKER_LIMIT_SWAP |
-                                                       DOCKER_LIMIT_PIDS,
-                                           .cpus = 4,
-                                           .memory_bytes = 8ull << 30,
-                                           .machine = "amd64",
-                                           .has_seccomp = true };
+static struct docker_facts facts = { .can_hold = DOCKER_LIMIT_MEMORY | DOCKER_LIMIT_SWAP | DOCKER_LIMIT_PIDS,
+                                     .cpus = 4,
+                                     .memory_bytes = 8ull << 30,
+                                     .machine = "amd64",
+                                     .has_seccomp = true };
 
 static struct docker_plan plan(unsigned flags)
 {
@@ -56,6 +55,24 @@ static void what_cannot_be(void **state)
         p.ports[0].inside = 80;
         p.port_count = 1;
         assert_int_equal(check(&p, &order), CAY_UNSUPPORTED);
+        p = plan(0);
+        p.pids = 15; /* Docker could not start it */
+        assert_int_equal(check(&p, &order), CAY_UNSUPPORTED);
+        p.flags = 0;
+        assert_int_equal(check(&p, &order), CAY_OK);
+}
+
+/* Nobody else would filter its system calls. */
+static void a_docker_without_seccomp(void **state)
+{
+        struct docker_plan p = plan(0);
+        struct docker_order order;
+
+        facts.has_seccomp = false;
+        assert_int_equal(check(&p, &order), CAY_UNSUPPORTED);
+        p.flags = 0;
+        assert_int_equal(check(&p, &order), CAY_OK);
+        facts.has_seccomp = true;
 }
 
 static const struct cay_json_value *at(const struct cay_json_value *v, const char *a, const char *b)
@@ -81,6 +98,18 @@ static struct cay_json_in *ask(const struct docker_order *order)
         assert_int_equal(cay_json_in_parse(cay_buf_data(&text), text.len, &limits, &doc, &err), 0);
         cay_buf_done(&text);
         return doc;
+}
+
+/* -1: none of that name. */
+static int64_t ulimit(const struct cay_json_value *host, const char *name)
+{
+        const struct cay_json_value *list = at(host, "Ulimits", NULL);
+        int64_t most = -1;
+
+        for (size_t i = 0; i < cay_json_value_count(list); i++)
+                if (strcmp(cay_json_value_text(at(cay_json_value_at(list, i), "Name", NULL)), name) == 0)
+                        cay_json_value_i64(at(cay_json_value_at(list, i), "Hard", NULL), &most);
+        return most;
 }
 
 static void a_command(void **state)
@@ -124,7 +153,11 @@ static void a_command(void **state)
         assert_non_null(strstr(word(at(host, "SecurityOpt", NULL), 1), "SCMP_CMP_MASKED_EQ"));
         assert_non_null(at(host, "Tmpfs", "/workspace"));
         assert_true(cay_json_value_i64(at(host, "PidsLimit", NULL), &number) && number == 20);
-        assert_int_equal(cay_json_value_count(at(host, "Ulimits", NULL)), 3);
+        assert_int_equal(cay_json_value_count(at(host, "Ulimits", NULL)), 8);
+        assert_int_equal(ulimit(host, "nofile"), 64);
+        assert_int_equal(ulimit(host, "memlock"), 65536);
+        assert_int_equal(ulimit(host, "sigpending"), 1024);
+        assert_int_equal(ulimit(host, "rtprio"), 0);
         cay_json_in_free(doc);
 }
 
@@ -166,6 +199,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_cannot_be),
+                cmocka_unit_test(a_docker_without_seccomp),
                 cmocka_unit_test(a_command),
                 cmocka_unit_test(workspaces),
         };

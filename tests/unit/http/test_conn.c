@@ -255,6 +255,65 @@ static void a_hang_up_while_paused_is_a_loss(void **state)
         assert_string_equal(story, "fin0 lost104");
 }
 
+/* Unless the owner wants every byte: then the end waits, without a spinning loop, until it has read on. */
+static void a_draining_one_is_read_to_its_end(void **state)
+{
+        static char block[60000];
+
+        for (unsigned i = 0; i < 3; i++) {
+                if (i > 0) {
+                        teardown(state);
+                        assert_int_equal(setup(state), 0);
+                }
+                c.drains = true;
+                cay_conn_pause(&c);
+                assert_int_equal(send(fd, block, sizeof(block), 0), sizeof(block));
+                if (i == 0)
+                        cay_conn_shut(&c); /* both have ended their half */
+                else if (i == 1)
+                        assert_int_equal(cay_conn_write(&c, "unread", 6), 0); /* a reset, when it closes */
+                shutdown(fd, SHUT_WR);
+                if (i > 0) {
+                        close(fd);
+                        rig.fd = -1;
+                }
+                test_rounds(3);
+                if (i == 2) {
+                        assert_int_equal(cay_conn_write(&c, "late", 4), -EPIPE);
+                        test_rounds(3);
+                }
+                assert_string_equal(story, "fin0");
+                assert_null(c.watch.loop);
+                cay_conn_resume(&c);
+                test_rounds(30);
+                assert_int_equal(seen, sizeof(block));
+                assert_int_equal(c.state, CAY_CONN_CLOSED);
+                assert_non_null(strstr(story, i == 1 ? "lost104" : i == 0 ? "eof0 lost0" : "eof0 lost"));
+        }
+}
+
+/* The buffer is full in place of a pause; and its owner closes it, which ends it there and then. */
+static void a_draining_one_that_is_full(void **state)
+{
+        static char block[60000];
+
+        c.drains = true;
+        eats = false;
+        assert_int_equal(send(fd, block, sizeof(block), 0), sizeof(block));
+        close(fd);
+        rig.fd = -1;
+        test_rounds(10);
+        assert_null(strstr(story, "lost"));
+        assert_null(c.watch.loop);
+        cay_conn_took(&c, 5000);
+        test_rounds(3);
+        assert_int_equal(c.in.len, 10000);
+        assert_null(strstr(story, "lost"));
+        cay_conn_finish(&c, false);
+        test_rounds(3);
+        assert_non_null(strstr(story, "lost"));
+}
+
 static void what_was_sent_before_a_hang_up_is_read(void **state)
 {
         static char block[60000];
@@ -396,6 +455,8 @@ int main(void)
                 T(ends_of_the_other_side),
                 T(an_end_while_paused),
                 T(a_hang_up_while_paused_is_a_loss),
+                T(a_draining_one_is_read_to_its_end),
+                T(a_draining_one_that_is_full),
                 T(what_was_sent_before_a_hang_up_is_read),
                 T(a_failed_write_is_told_from_the_loop),
                 T(half_closes_behind_the_queue),
