@@ -61,20 +61,29 @@ static int lift(int top, int at, const char *name)
         return r < 0 ? r : -EEXIST;
 }
 
+/* What is in it, from its beginning, whoever has read it before. */
+static int open_list(int at, DIR **ret)
+{
+        int copy = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+
+        if (copy < 0)
+                return -errno;
+        *ret = fdopendir(copy);
+        r = *ret != NULL ? 0 : -errno;
+        if (r < 0)
+                close(copy);
+        return r;
+}
+
 /* Empties a directory, lifting what is a directory itself; `at` is the top's own for the first pass. */
 static int empty(int top, int at, unsigned *budget)
 {
-        int copy = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
         struct dirent *entry;
-        int r = 0;
+        DIR *dir;
+        int r = open_list(at, &dir);
 
-        if (dir == NULL) {
-                r = -errno;
-                if (copy >= 0)
-                        close(copy);
+        if (r < 0)
                 return r;
-        }
         fchmod(at, 0700);
         while (r == 0 && *budget > 0 && (entry = readdir(dir)) != NULL) {
                 if (is_dots(entry->d_name))
@@ -94,17 +103,12 @@ static int empty(int top, int at, unsigned *budget)
 /* One pass over the top: files go, directories are emptied one level and go. */
 static int pass(int top, unsigned *budget, bool *ret_any)
 {
-        int copy = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
         struct dirent *entry;
-        int r = 0;
+        DIR *dir;
+        int r = open_list(top, &dir);
 
-        if (dir == NULL) {
-                r = -errno;
-                if (copy >= 0)
-                        close(copy);
+        if (r < 0)
                 return r;
-        }
         *ret_any = false;
         while (r == 0 && (entry = readdir(dir)) != NULL) {
                 cay_auto_close int child = -1;
