@@ -12,47 +12,32 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "sys/unix_socket.h"
-#include "wire/docker_message.h"
+#include "unit/docker/fake_docker.h"
+#include "unit/docker/fake_front.h"
 
-#if defined(__x86_64__)
-#define ARCH "amd64"
-#else
-#define ARCH "arm64"
-#endif
-#define WAIT_MS 50000
 #define ID "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 #define SECRET "this stands outside of every folder"
 
-static struct {
-        char folder[40], socket[64], log[64], registry[64];
-        pid_t docker, broker;
-        int link;
-        uint32_t seq;
-} t;
+static struct fake_docker docker;
+static struct fake_front front;
 
-static const struct {
-        const char *request, *answer;
-} answers[] = {
-        { "GET /version", "{\"ApiVersion\":\"1.41\",\"MinAPIVersion\":\"1.12\",\"Arch\":\"" ARCH "\"}" },
-        { "GET /v1.41/info",
+static const struct fake_docker_row answers[] = {
+        FAKE_DOCKER_VERSION,
+        { "GET /v1.41/info", FAKE_DOCKER_OK
           "{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,\"SwapLimit\":true,\"CpuCfsQuota\":true,"
           "\"PidsLimit\":true,\"OSType\":\"linux\",\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
-        { "GET /v1.41/containers/json", "[]" },
-        { "GET /v1.41/networks", "[]" },
-        { "GET /v1.41/images/json", "[]" },
-        { "POST /v1.41/build", "{\"stream\":\"Step 1/1 : FROM x\\n\"}\n{\"aux\":{\"ID\":\"" ID "\"}}\n" },
+        { "GET /v1.41/containers/json", FAKE_DOCKER_OK "[]" },
+        { "GET /v1.41/networks", FAKE_DOCKER_OK "[]" },
+        { "GET /v1.41/images/json", FAKE_DOCKER_OK "[]" },
+        { 0 },
 };
 
 /* A build goes on when the file is no more. */
@@ -60,7 +45,7 @@ static void hold(int fd)
 {
         char path[64];
 
-        snprintf(path, sizeof(path), "%s/hold", t.folder);
+        snprintf(path, sizeof(path), "%s/hold", docker.folder);
         if (access(path, F_OK) != 0)
                 return;
         dprintf(fd, "{\"stream\":\"held\\n\"}\n");
@@ -68,81 +53,18 @@ static void hold(int fd)
                 usleep(10000);
 }
 
-static void answer(int fd, int log)
+static void answer(int fd, const char *bytes, size_t len, int log)
 {
-        static char bytes[1 << 20];
-        const char *end = NULL, *length;
-        size_t len = 0, want;
-        ssize_t n;
-
-        while (!end && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0) {
-                bytes[len += (size_t)n] = '\0';
-                end = strstr(bytes, "\r\n\r\n");
-        }
-        if (!end)
-                return;
-        length = strcasestr(bytes, "content-length: ");
-        want = (size_t)(end + 4 - bytes) + (length && length < end ? strtoul(length + 16, NULL, 10) : 0);
-        while (len < want && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0)
-                bytes[len += (size_t)n] = '\0';
-        if (strncmp(bytes, "GET /v1.41/events", 17) == 0) {
-                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
-                return;
-        }
         if (strncmp(bytes, "GET ", 4) != 0)
                 assert_true(write(log, bytes, len) == (ssize_t)len);
-        for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-                if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
-                        dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
-                        if (bytes[0] == 'P')
-                                hold(fd);
-                        dprintf(fd, "%s", answers[i].answer);
-                        close(fd);
-                        return;
-                }
+        if (strncmp(bytes, "POST /v1.41/build", 17) == 0) {
+                dprintf(fd, "HTTP/1.1 " FAKE_DOCKER_OK);
+                hold(fd);
+                dprintf(fd, "{\"stream\":\"Step 1/1 : FROM x\\n\"}\n{\"aux\":{\"ID\":\"" ID "\"}}\n");
+                close(fd);
+                return;
         }
-        dprintf(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-        close(fd);
-}
-
-static void start_docker(void)
-{
-        struct sockaddr_un name = { .sun_family = AF_UNIX };
-        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-        memcpy(name.sun_path, t.socket, sizeof(t.socket));
-        assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
-        assert_int_equal(listen(listener, 64), 0);
-        t.docker = fork();
-        if (t.docker == 0) {
-                int log = open(t.log, O_WRONLY | O_APPEND | O_CREAT, 0600);
-
-                for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
-                        answer(fd, log);
-                _exit(0);
-        }
-        close(listener);
-}
-
-static void start_broker(void)
-{
-        char path[512], host[80];
-        int socks[2];
-
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
-        snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
-        snprintf(host, sizeof(host), "unix://%s", t.socket);
-        t.broker = fork();
-        if (t.broker == 0) {
-                dup2(open("/dev/null", O_WRONLY), 2);
-                dup2(socks[1], 3);
-                execl(path, path, "--host", host, "--image", "img", "--instance", "unit", "--registry",
-                      t.registry, NULL);
-                _exit(127);
-        }
-        close(socks[1]);
-        t.link = socks[0];
-        t.seq = 0;
+        fake_docker_look_up_take(fd, bytes, answers);
 }
 
 static void put(const char *name, const char *text)
@@ -150,7 +72,7 @@ static void put(const char *name, const char *text)
         char path[128];
         int fd;
 
-        snprintf(path, sizeof(path), "%s/%s", t.folder, name);
+        snprintf(path, sizeof(path), "%s/%s", docker.folder, name);
         fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
         assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
         close(fd);
@@ -160,33 +82,33 @@ static void make_folders(void)
 {
         char path[128];
 
-        snprintf(path, sizeof(path), "%s/reg", t.folder);
+        snprintf(path, sizeof(path), "%s/reg", docker.folder);
         assert_int_equal(mkdir(path, 0755), 0);
-        snprintf(path, sizeof(path), "%s/reg/box", t.folder);
+        snprintf(path, sizeof(path), "%s/reg/box", docker.folder);
         assert_int_equal(mkdir(path, 0755), 0);
         put("secret", SECRET);
         put("reg/registry.yaml",
             "containers:\n  box: {dockerfile: box/Dockerfile}\n  bad: {dockerfile: bad/Dockerfile}\n"
             "  plain: {host: true}\n");
         put("reg/box/Dockerfile", "FROM img\n");
-        snprintf(path, sizeof(path), "%s/reg/bad", t.folder); /* a way out, for whoever follows links */
+        snprintf(path, sizeof(path), "%s/reg/bad", docker.folder); /* a way out, for whoever follows links */
         assert_int_equal(symlink("..", path), 0);
         put("Dockerfile", "FROM img\n");
-        snprintf(path, sizeof(path), "%s/reg/box/link", t.folder);
+        snprintf(path, sizeof(path), "%s/reg/box/link", docker.folder);
         assert_int_equal(symlink("../../secret", path), 0);
 }
 
 static int set_up(void **state)
 {
+        char registry[64];
+        const char *const more[] = { "--registry", registry, NULL };
+
         (void)state;
-        snprintf(t.folder, sizeof(t.folder), "/tmp/docker-build-XXXXXX");
-        assert_non_null(mkdtemp(t.folder));
-        snprintf(t.socket, sizeof(t.socket), "%s/sock", t.folder);
-        snprintf(t.log, sizeof(t.log), "%s/log", t.folder);
-        snprintf(t.registry, sizeof(t.registry), "%s/reg/registry.yaml", t.folder);
+        fake_docker_open(&docker, "build");
+        snprintf(registry, sizeof(registry), "%s/reg/registry.yaml", docker.folder);
         make_folders();
-        start_docker();
-        start_broker();
+        fake_docker_start(&docker, answer);
+        fake_front_start(&front, &docker, more);
         return 0;
 }
 
@@ -195,55 +117,33 @@ static int tear_down(void **state)
         char command[80];
 
         (void)state;
-        close(t.link);
-        kill(t.docker, SIGKILL);
-        waitpid(t.docker, NULL, 0);
-        kill(t.broker, SIGKILL);
-        waitpid(t.broker, NULL, 0);
-        snprintf(command, sizeof(command), "rm -rf %s", t.folder);
+        fake_front_stop(&front);
+        fake_docker_stop(&docker);
+        snprintf(command, sizeof(command), "rm -rf %s", docker.folder);
         return system(command); /* NOLINT: a name of our own */
 }
 
 /* What was asked of the Docker besides questions; bytes of a body are in it. */
 static bool was_asked(const char *text)
 {
-        static char log[1 << 20];
-        int fd = open(t.log, O_RDONLY);
-        ssize_t n = fd >= 0 ? read(fd, log, sizeof(log)) : 0;
-
-        if (fd >= 0)
-                close(fd);
-        return n > 0 && memmem(log, (size_t)n, text, strlen(text)) != NULL;
+        return fake_docker_times(&docker, text) > 0;
 }
 
+/* Each time under a new number. */
 static void say(struct docker_request *req, const int *fds, unsigned count)
 {
-        req->magic = DOCKER_WIRE_MAGIC;
-        req->size = sizeof(*req);
-        req->seq = ++t.seq;
-        assert_int_equal(sys_send_fds(t.link, req, sizeof(*req), fds, count, MSG_NOSIGNAL), sizeof(*req));
+        req->seq = 0;
+        fake_front_say(&front, req, fds, count);
 }
 
 static bool hear(struct docker_answer *a)
 {
-        struct pollfd p = { .fd = t.link, .events = POLLIN };
-
-        do {
-                assert_int_equal(poll(&p, 1, WAIT_MS), 1);
-                if (recv(t.link, a, sizeof(*a), 0) != (ssize_t)sizeof(*a))
-                        return false;
-        } while (a->seq == 0);
-        return true;
+        return fake_front_hear(&front, a);
 }
 
 static void greet(void)
 {
-        struct docker_request req = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
-        struct docker_answer a;
-
-        say(&req, NULL, 0);
-        assert_true(hear(&a));
-        assert_int_equal(a.code, CAY_OK);
+        assert_int_equal(fake_front_greet(&front), CAY_OK);
 }
 
 /* A build; its lines are left in `lines`. */
@@ -394,8 +294,19 @@ static void let_docker_go_on(void)
 {
         char path[64];
 
-        snprintf(path, sizeof(path), "%s/hold", t.folder);
+        snprintf(path, sizeof(path), "%s/hold", docker.folder);
         assert_int_equal(unlink(path), 0);
+}
+
+/* A build that does not go on, and another that joins it. */
+static void two_follow(int *ret_first, int *ret_second)
+{
+        put("hold", "");
+        greet();
+        *ret_first = follow(DOCKER_BUILD_CANCEL);
+        expect_line(*ret_first, "held\n");
+        *ret_second = follow(DOCKER_BUILD_CANCEL);
+        expect_line(*ret_second, "… this build runs already; from its beginning:\n");
 }
 
 static void test_one_that_runs_is_joined(void **state)
@@ -405,16 +316,11 @@ static void test_one_that_runs_is_joined(void **state)
         int first, second, third;
 
         (void)state;
-        put("hold", "");
-        greet();
-        first = follow(DOCKER_BUILD_CANCEL);
-        expect_line(first, "held\n");
-        second = follow(DOCKER_BUILD_CANCEL);
-        expect_line(second, "… this build runs already; from its beginning:\n");
+        two_follow(&first, &second);
         expect_line(second, "held\n");
         third = follow(DOCKER_BUILD_ANEW);
         assert_true(hear(&a));
-        assert_int_equal(a.seq, t.seq);
+        assert_int_equal(a.seq, front.seq);
         assert_int_equal(a.code, CAY_CONFLICT);
         expect_line(third, ""); /* hung up */
         say(&drop, NULL, 0);
@@ -443,12 +349,7 @@ static void test_all_leave(void **state)
         int first, second;
 
         (void)state;
-        put("hold", "");
-        greet();
-        first = follow(DOCKER_BUILD_CANCEL);
-        expect_line(first, "held\n");
-        second = follow(DOCKER_BUILD_CANCEL);
-        expect_line(second, "… this build runs already; from its beginning:\n");
+        two_follow(&first, &second);
         close(first);
         close(second);
         for (unsigned i = 0; i < 2; i++)

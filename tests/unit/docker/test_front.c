@@ -10,69 +10,46 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "sys/unix_socket.h"
-#include "wire/docker_message.h"
+#include "unit/docker/fake_docker.h"
+#include "unit/docker/fake_front.h"
 
-#if defined(__x86_64__)
-#define CAY_TEST_ARCH "amd64"
-#else
-#define CAY_TEST_ARCH "arm64"
-#endif
-#define WAIT_MS 50000
-#define TURNS 2500 /* of 20 ms: as long */
 #define OURS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define THEIRS "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-static struct {
-        char folder[40], socket[64], log[64];
-        pid_t docker, broker;
-        int link;
-        uint32_t seq;
-        unsigned gone;
-} t;
+static struct fake_docker docker;
+static struct fake_front front;
 
 /* The Docker */
 
-static const struct {
-        const char *request; /* what its first line begins with */
-        const char *answer;
-} answers[] = {
-        { "GET /version",
-          "200 OK\r\nContent-Type: application/json\r\n\r\n{\"ApiVersion\":\"1.41\",\"MinAPIVersion\":"
-          "\"1.12\",\"Arch\":\"" CAY_TEST_ARCH "\"}" },
+static const struct fake_docker_row answers[] = {
+        FAKE_DOCKER_VERSION,
         { "GET /v1.41/info",
-          "200 OK\r\nA: b\r\n\r\n{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,"
-          "\"SwapLimit\":true,\"CpuCfsQuota\":true,\"PidsLimit\":true,\"OSType\":\"linux\","
-          "\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
-        { "GET /v1.41/containers/json?",
-          "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"" THEIRS
-          "\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"other\","
+          FAKE_DOCKER_OK "{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,"
+                         "\"SwapLimit\":true,\"CpuCfsQuota\":true,\"PidsLimit\":true,\"OSType\":\"linux\","
+                         "\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
+        { "GET /v1.41/containers/json?", FAKE_DOCKER_OK
+          "[{\"Id\":\"" THEIRS "\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"other\","
           "\"cay.instance\":\"somebody\"}},{\"Id\":\"" THEIRS "\",\"State\":\"running\",\"Labels\":{}},"
           "{\"Id\":\"" OURS
           "\",\"State\":\"running\",\"Labels\":{\"cay.id\":\"mine\",\"cay.instance\":\"unit\","
           "\"cay.keep\":\"no\"}}]" },
-        { "GET /v1.41/networks",
-          "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"eeee\",\"Labels\":{\"cay.id\":\"gone\",\"cay.instance\":"
+        { "GET /v1.41/networks", FAKE_DOCKER_OK
+          "[{\"Id\":\"eeee\",\"Labels\":{\"cay.id\":\"gone\",\"cay.instance\":"
           "\"somebody\"}},{\"Id\":\"../x\",\"Labels\":{\"cay.id\":\"gone\",\"cay.instance\":\"unit\"}}]" },
         { "POST /v1.41/networks/create", "201 Created\r\nA: b\r\n\r\n{\"Id\":\"dddd\"}" },
         { "DELETE /v1.41/networks/dddd", "204 No Content\r\n\r\n" },
         { "POST /v1.41/volumes/create",
           "201 Created\r\nA: b\r\n\r\n{\"Name\":\"cay-x\",\"Driver\":\"local\",\"Labels\":{}}" },
-        { "GET /v1.41/images/img/json", "200 OK\r\nA: b\r\n\r\n{\"Architecture\":\"" CAY_TEST_ARCH "\"}" },
-        { "GET /v1.41/images/alien/json", "200 OK\r\nA: b\r\n\r\n{\"Architecture\":\"s390x\"}" },
+        FAKE_DOCKER_IMAGE,
+        { "GET /v1.41/images/alien/json", FAKE_DOCKER_OK "{\"Architecture\":\"s390x\"}" },
         { "POST /v1.41/containers/create", "201 Created\r\nA: b\r\n\r\n{\"Id\":\"cccc\"}" },
         { "PUT /v1.41/containers/cccc/archive", "200 OK\r\nContent-Length: 0\r\n\r\n" },
         { "POST /v1.41/containers/cccc/start", "204 No Content\r\n\r\n" },
@@ -80,30 +57,25 @@ static const struct {
           "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}" },
         { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
         { "POST /v1.41/containers/" OURS "/pause", "204 No Content\r\n\r\n" },
+        { 0 },
 };
 
 static struct {                     /* what the test has told it, and what waits for that */
         bool holds, is_empty, mute; /* lists are held back; nobody is in them; "mute" was created */
-        int events, list;
+        int list;
         const char *text; /* of the held one */
-} d = { .events = -1, .list = -1 };
+} d = { .list = -1 };
 
 /* A word of the test's own in place of a request; true: it was one. */
 static bool obey(const char *bytes)
 {
-        if (strncmp(bytes, "NUDGE", 5) ==
-            0) { /* the stream of events ends: the program looks at everything anew */
-                if (d.events >= 0)
-                        close(d.events);
-                d.events = -1;
-        } else if (strncmp(bytes, "HOLD", 4) == 0) {
+        if (strncmp(bytes, "HOLD", 4) == 0) {
                 d.holds = true;
         } else if (strncmp(bytes, "EMPTY", 5) == 0) {
                 d.is_empty = true;
         } else if (strncmp(bytes, "RELEASE", 7) == 0) {
                 d.holds = false;
-                dprintf(d.list, "HTTP/1.1 %s", d.text);
-                close(d.list);
+                fake_docker_say_take(d.list, d.text);
         } else {
                 return false;
         }
@@ -113,10 +85,10 @@ static bool obey(const char *bytes)
 /* Lists that are not as ever; creates and thaws that are never answered. True: fd is kept, or closed. */
 static bool answer_oddly(const char *bytes, int fd, int log)
 {
-        static const char nobody[] = "200 OK\r\nA: b\r\n\r\n[]",
-                          half_made[] =
-                                  "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"ffff\",\"State\":\"created\",\"Labels\":{"
-                                  "\"cay.id\":\"mute\",\"cay.instance\":\"unit\",\"cay.keep\":\"yes\"}}]";
+        static const char nobody[] = FAKE_DOCKER_OK "[]",
+                          half_made[] = FAKE_DOCKER_OK
+                          "[{\"Id\":\"ffff\",\"State\":\"created\",\"Labels\":{"
+                          "\"cay.id\":\"mute\",\"cay.instance\":\"unit\",\"cay.keep\":\"yes\"}}]";
         bool is_list = strncmp(bytes, "GET /v1.41/containers/json?", 27) == 0;
 
         if (strstr(bytes, "create?name=cay-mute ")) {
@@ -137,187 +109,65 @@ static bool answer_oddly(const char *bytes, int fd, int log)
                 return true;
         }
         if (is_list && (d.is_empty || d.mute)) {
-                dprintf(fd, "HTTP/1.1 %s", d.mute ? half_made : nobody);
-                close(fd);
+                fake_docker_say_take(fd, d.mute ? half_made : nobody);
                 return true;
         }
         return false;
 }
 
-static void answer(int fd, int log)
+static void answer(int fd, const char *bytes, size_t len, int log)
 {
-        static char bytes[1 << 20];
-        size_t len = 0;
-        const char *end = NULL, *length;
-        ssize_t n;
-
-        while (!end && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0) {
-                bytes[len += (size_t)n] = '\0';
-                end = strstr(bytes, "\r\n\r\n");
-        }
-        if (!end)
-                return;
-        length = strcasestr(bytes, "content-length: ");
-        for (size_t want = (size_t)(end + 4 - bytes) +
-                           (length && length < end ? (size_t)strtoul(length + 16, NULL, 10) : 0);
-             len < want && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0;)
-                bytes[len += (size_t)n] = '\0';
-        if (!strncmp(bytes, "GET /v1.41/events", 17)) { /* nothing happens: it stays open */
-                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
-                d.events = fd;
-                return;
-        }
         if (obey(bytes)) {
                 close(fd);
                 return;
         }
         if (strncmp(bytes, "GET ", 4) != 0)
                 dprintf(log, "%s\n", strncmp(bytes, "PUT", 3) == 0 ? "PUT archive" : bytes);
-        if (answer_oddly(bytes, fd, log))
-                return;
-        for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-                if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
-                        dprintf(fd, "HTTP/1.1 %s", answers[i].answer);
-                        close(fd);
-                        return;
-                }
-        }
-        dprintf(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-        close(fd);
-}
-
-static void be_docker(int listener)
-{
-        int log = open(t.log, O_WRONLY | O_APPEND | O_CREAT, 0600);
-
-        for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
-                answer(fd, log);
-        _exit(0);
-}
-
-static void start_docker(void)
-{
-        struct sockaddr_un name = { .sun_family = AF_UNIX };
-        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-        memcpy(name.sun_path, t.socket, sizeof(t.socket));
-        assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
-        assert_int_equal(listen(listener, 64), 0);
-        t.docker = fork();
-        if (t.docker == 0)
-                be_docker(listener);
-        close(listener);
+        if (!answer_oddly(bytes, fd, log))
+                fake_docker_look_up_take(fd, bytes, answers);
 }
 
 /* The program */
 
-static void start_broker(void)
-{
-        char path[512], host[80];
-        int socks[2];
-
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
-        snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
-        snprintf(host, sizeof(host), "unix://%s", t.socket);
-        t.broker = fork();
-        if (t.broker == 0) {
-                int null = open("/dev/null", O_WRONLY);
-
-                dup2(null, 2);
-                dup2(socks[1], 3);
-                execl(path, path, "--host", host, "--image", "img", "--image", "alien", "--instance", "unit",
-                      "--root", t.folder, NULL);
-                _exit(127);
-        }
-        close(socks[1]);
-        t.link = socks[0];
-        t.seq = t.gone = 0;
-}
-
 static int set_up(void **state)
 {
-        snprintf(t.folder, sizeof(t.folder), "/tmp/docker-front-XXXXXX");
-        assert_non_null(mkdtemp(t.folder));
-        snprintf(t.socket, sizeof(t.socket), "%s/sock", t.folder);
-        snprintf(t.log, sizeof(t.log), "%s/log", t.folder);
-        t.docker = 0;
+        const char *const more[] = { "--image", "alien", "--root", docker.folder, NULL };
+
+        fake_docker_open(&docker, "front");
         if (*state == NULL)
-                start_docker();
-        start_broker();
+                fake_docker_start(&docker, answer);
+        fake_front_start(&front, &docker, more);
         return 0;
 }
 
 static int tear_down(void **state)
 {
-        close(t.link);
-        if (t.docker > 0) {
-                kill(t.docker, SIGKILL);
-                waitpid(t.docker, NULL, 0);
-        }
-        kill(t.broker, SIGKILL);
-        waitpid(t.broker, NULL, 0);
-        unlink(t.socket);
-        unlink(t.log);
-        return rmdir(t.folder);
+        fake_front_stop(&front);
+        return fake_docker_close(&docker);
 }
 
 static const char *log_text(void)
 {
-        static char text[65536];
-        int fd = open(t.log, O_RDONLY);
-        ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-
-        if (fd >= 0)
-                close(fd);
-        text[n > 0 ? n : 0] = '\0';
-        return text;
+        return fake_docker_log(&docker);
 }
 
 static void say(struct docker_request *req, unsigned fds)
 {
         int null = open("/dev/null", O_RDONLY), both[2] = { null, null };
 
-        req->magic = DOCKER_WIRE_MAGIC;
-        req->size = sizeof(*req);
-        if (req->seq == 0)
-                req->seq = ++t.seq;
-        assert_int_equal(sys_send_fds(t.link, req, sizeof(*req), both, fds, MSG_NOSIGNAL), sizeof(*req));
+        fake_front_say(&front, req, both, fds);
         close(null);
-}
-
-/* The next answer; false: the link has ended. */
-static bool hear(struct docker_answer *a)
-{
-        struct pollfd p = { .fd = t.link, .events = POLLIN };
-
-        do {
-                assert_int_equal(poll(&p, 1, WAIT_MS), 1);
-                if (recv(t.link, a, sizeof(*a), 0) != (ssize_t)sizeof(*a))
-                        return false;
-                t.gone += a->type == DOCKER_box_gone;
-        } while (a->seq == 0);
-        return true;
 }
 
 static uint32_t greet(void)
 {
-        struct docker_request req = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
-        struct docker_answer a;
-
-        say(&req, 0);
-        assert_true(hear(&a));
-        return a.code;
+        return fake_front_greet(&front);
 }
 
 static uint32_t ask(struct docker_request *req, unsigned fds)
 {
-        struct docker_answer a;
-
         say(req, fds);
-        assert_true(hear(&a));
-        assert_int_equal(a.type, req->type);
-        assert_int_equal(a.seq, req->seq);
-        return a.code;
+        return fake_front_hear_code(&front, req);
 }
 
 static struct docker_request about(uint32_t type, const char *id)
@@ -335,7 +185,7 @@ static void assert_hung_up(void)
 {
         struct docker_answer a;
 
-        assert_false(hear(&a));
+        assert_false(fake_front_hear(&front, &a));
         assert_null(strstr(log_text(), "create"));
 }
 
@@ -386,7 +236,7 @@ static void too_many_descriptors(void **state)
 static void cut_messages(void **state)
 {
         assert_int_equal(greet(), CAY_OK);
-        assert_int_equal(send(t.link, "GET /containers/json HTTP/1.1\r\n\r\n", 33, MSG_NOSIGNAL), 33);
+        assert_int_equal(send(front.link, "GET /containers/json HTTP/1.1\r\n\r\n", 33, MSG_NOSIGNAL), 33);
         assert_hung_up();
 }
 
@@ -481,38 +331,6 @@ static void networks_are_undone_and_volumes_are_looked_at(void **state)
         assert_int_equal(ask(&req, 1), CAY_INVALID);
 }
 
-static void tell_docker(const char *word)
-{
-        struct sockaddr_un name = { .sun_family = AF_UNIX };
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        char byte;
-
-        memcpy(name.sun_path, t.socket, sizeof(t.socket));
-        assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
-        assert_true(dprintf(fd, "%s\r\n\r\n", word) > 0);
-        assert_int_equal(read(fd, &byte, 1), 0);
-        close(fd);
-}
-
-static unsigned times(const char *word)
-{
-        unsigned n = 0;
-
-        for (const char *at = log_text(); (at = strstr(at, word)); at++)
-                n++;
-        return n;
-}
-
-/* Nudged again and again: the program may be at the end of a round that began before. */
-static void nudge_until(const char *word, unsigned count)
-{
-        for (unsigned i = 0; i < TURNS && times(word) < count; i++) {
-                tell_docker("NUDGE");
-                usleep(20000);
-        }
-        assert_true(times(word) >= count);
-}
-
 static uint32_t freeze(void)
 {
         struct docker_request req = about(DOCKER_box_freeze, "mine");
@@ -526,14 +344,12 @@ static void an_old_list_brings_nobody_back(void **state)
         struct docker_request drop = about(DOCKER_box_drop, "mine");
 
         assert_int_equal(greet(), CAY_OK);
-        tell_docker("HOLD");
-        nudge_until("held\n", 1);
+        fake_docker_tell(&docker, "HOLD");
+        fake_docker_nudge_until(&docker, "held\n", 1);
         assert_int_equal(ask(&drop, 0), CAY_OK);
         assert_int_equal(freeze(), CAY_NOT_FOUND);
-        tell_docker("RELEASE");
-        for (unsigned i = 0; i < TURNS && times("looked\n") == 0; i++)
-                usleep(20000);
-        assert_true(times("looked\n") > 0); /* behind the list */
+        fake_docker_tell(&docker, "RELEASE");
+        fake_docker_wait_for(&docker, "looked\n", 1); /* behind the list */
         assert_int_equal(freeze(), CAY_NOT_FOUND);
 }
 
@@ -542,13 +358,13 @@ static void absence_is_told_once(void **state)
 {
         assert_int_equal(greet(), CAY_OK);
         assert_int_equal(freeze(), CAY_OK);
-        tell_docker("EMPTY");
+        fake_docker_tell(&docker, "EMPTY");
         for (unsigned i = 0; i < TURNS && freeze() != CAY_NOT_FOUND; i++) {
-                tell_docker("NUDGE");
+                fake_docker_tell(&docker, "NUDGE");
                 usleep(20000);
         }
         assert_int_equal(freeze(), CAY_NOT_FOUND);
-        assert_int_equal(t.gone, 1);
+        assert_int_equal(front.gone, 1);
 }
 
 /* Docker made it and its answer was lost: it is found, and goes. */
@@ -559,7 +375,7 @@ static void a_create_without_an_answer_is_undone(void **state)
         assert_int_equal(greet(), CAY_OK);
         req.plan.flags = DOCKER_PLAN_KEEP;
         assert_int_equal(ask(&req, 1), CAY_UNAVAILABLE);
-        nudge_until("DELETE /v1.41/containers/ffff?force=1&v=1 ", 1);
+        fake_docker_nudge_until(&docker, "DELETE /v1.41/containers/ffff?force=1&v=1 ", 1);
 }
 
 /* A front cannot make it keep more requests than this, whatever Docker does meanwhile. */
@@ -574,7 +390,7 @@ static void requests_have_a_number(void **state)
                 one = about(DOCKER_box_stat, "mine");
                 say(&one, 0);
         }
-        assert_true(hear(&a));
+        assert_true(fake_front_hear(&front, &a));
         assert_int_equal(a.seq, one.seq);
         assert_int_equal(a.code, CAY_LIMIT);
 }
@@ -598,7 +414,7 @@ static void it_is_confined(void **state)
         int fd;
 
         assert_int_equal(greet(), CAY_OK);
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)t.broker);
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)front.broker);
         fd = open(path, O_RDONLY);
         n = read(fd, text, sizeof(text) - 1);
         close(fd);
@@ -608,7 +424,7 @@ static void it_is_confined(void **state)
         if (IS_FILTERED)
                 assert_non_null(strstr(text, "Seccomp:\t2\n"));
         if (geteuid() != 0) { /* root may look into anybody */
-                snprintf(path, sizeof(path), "/proc/%d/environ", (int)t.broker);
+                snprintf(path, sizeof(path), "/proc/%d/environ", (int)front.broker);
                 assert_int_equal(open(path, O_RDONLY), -1); /* undumpable */
         }
 }
@@ -619,9 +435,9 @@ static void a_docker_that_is_away_is_told(void **state)
         struct docker_answer a;
 
         say(&req, 0);
-        assert_true(hear(&a));
+        assert_true(fake_front_hear(&front, &a));
         assert_int_equal(a.code, CAY_UNAVAILABLE);
-        assert_non_null(strstr(a.text, t.socket));
+        assert_non_null(strstr(a.text, docker.socket));
 }
 
 int main(void)

@@ -11,57 +11,37 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "box/message.h"
-#include "sys/unix_socket.h"
-#include "wire/docker_message.h"
+#include "unit/docker/fake_docker.h"
+#include "unit/docker/fake_front.h"
 
-#if defined(__x86_64__)
-#define CAY_TEST_ARCH "amd64"
-#else
-#define CAY_TEST_ARCH "arm64"
-#endif
-#define WAIT_MS 50000
-#define TURNS 2500 /* of 20 ms: as long */
-
-static struct {
-        char folder[40], socket[64], log[64];
-        pid_t docker, broker;
-        int link;
-        uint32_t seq;
-        int box; /* our end of the box link */
-        unsigned gone;
-} t;
+static struct fake_docker docker;
+static struct fake_front front;
+static int box; /* our end of the box link */
 
 /* The Docker */
 
-static const struct {
-        const char *request, *answer;
-} answers[] = {
-        { "GET /version",
-          "200 OK\r\nA: "
-          "b\r\n\r\n{\"ApiVersion\":\"1.41\",\"MinAPIVersion\":\"1.12\",\"Arch\":\"" CAY_TEST_ARCH "\"}" },
-        { "GET /v1.41/info",
-          "200 OK\r\nA: b\r\n\r\n{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,\"SwapLimit\":true,"
+static const struct fake_docker_row answers[] = {
+        FAKE_DOCKER_VERSION,
+        { "GET /v1.41/info", FAKE_DOCKER_OK
+          "{\"NCPU\":2,\"MemTotal\":1000000000,\"MemoryLimit\":true,\"SwapLimit\":true,"
           "\"PidsLimit\":true,\"OSType\":\"linux\",\"SecurityOptions\":[\"name=seccomp,profile=default\"],"
           "\"SystemTime\":\"2026-11-16T05:00:00.5Z\"}" },
-        { "GET /v1.41/networks", "200 OK\r\nA: b\r\n\r\n[]" },
-        { "GET /v1.41/images/img/json", "200 OK\r\nA: b\r\n\r\n{\"Architecture\":\"" CAY_TEST_ARCH "\"}" },
+        { "GET /v1.41/networks", FAKE_DOCKER_OK "[]" },
+        FAKE_DOCKER_IMAGE,
         { "POST /v1.41/containers/cccc/kill", "204 No Content\r\n\r\n" },
         { "POST /v1.41/containers/cccc/pause", "204 No Content\r\n\r\n" },
         { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
         { "DELETE /v1.41/networks/dddd", "204 No Content\r\n\r\n" },
+        { 0 },
 };
 
 static struct { /* of the one container */
@@ -70,7 +50,6 @@ static struct { /* of the one container */
         bool exists;
         unsigned kills, thaws, deletes;
 } c = { .streams = -1, .waiter = -1 };
-static int events = -1;
 static bool has_network; /* one of the box's is left */
 
 static void put_frame(int kind, const char *text)
@@ -137,18 +116,12 @@ static void end_container(void)
         c.streams = c.waiter = -1;
 }
 
-static void say_and_close(int fd, const char *text)
-{
-        dprintf(fd, "HTTP/1.1 %s", text);
-        close(fd);
-}
-
 /* One that an earlier program left, to which nobody can speak; and ours, while it is there. */
 static void answer_list(int fd)
 {
-        dprintf(fd, "HTTP/1.1 200 OK\r\nA: "
-                    "b\r\n\r\n[{\"Id\":\"eeee\",\"State\":\"running\",\"Labels\":{\"cay.id\":"
-                    "\"left\",\"cay.instance\":\"unit\",\"cay.keep\":\"no\",\"cay.init\":\"none\"}}");
+        dprintf(fd,
+                "HTTP/1.1 " FAKE_DOCKER_OK "[{\"Id\":\"eeee\",\"State\":\"running\",\"Labels\":{\"cay.id\":"
+                "\"left\",\"cay.instance\":\"unit\",\"cay.keep\":\"no\",\"cay.init\":\"none\"}}");
         if (c.exists)
                 dprintf(fd, ",{\"Id\":\"cccc\",\"State\":\"created\",\"Labels\":{\"cay.id\":\"one\","
                             "\"cay.instance\":\"unit\",\"cay.keep\":\"no\",\"cay.init\":\"none\"}}");
@@ -167,13 +140,13 @@ static bool answer_life(const char *bytes, int fd)
                         close(fd);
                         return true;
                 }
-                say_and_close(fd, existed ? "409 Conflict\r\nContent-Length: 0\r\n\r\n"
-                                          : "201 Created\r\nA: b\r\n\r\n{\"Id\":\"cccc\"}");
+                fake_docker_say_take(fd, existed ? "409 Conflict\r\nContent-Length: 0\r\n\r\n"
+                                                 : "201 Created\r\nA: b\r\n\r\n{\"Id\":\"cccc\"}");
                 return true;
         }
         if (strncmp(bytes, "DELETE /v1.41/containers/cccc", 29) == 0) {
                 if ((says("stuck") || says("clingy")) && c.deletes++ == 0) {
-                        say_and_close(fd, "500 Trouble\r\nContent-Length: 0\r\n\r\n");
+                        fake_docker_say_take(fd, "500 Trouble\r\nContent-Length: 0\r\n\r\n");
                         return true;
                 }
                 c.exists = false;
@@ -181,13 +154,14 @@ static bool answer_life(const char *bytes, int fd)
                 return false;
         }
         if (says("stubborn") && strstr(bytes, "/cccc/unpause ")) {
-                say_and_close(fd, c.thaws++ == 0 ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
-                                                 : "204 No Content\r\n\r\n");
+                fake_docker_say_take(fd, c.thaws++ == 0 ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
+                                                        : "204 No Content\r\n\r\n");
                 return true;
         }
         if (says("stubborn") && strstr(bytes, "/cccc/kill?") && c.kills++ < 3) {
-                say_and_close(fd, c.kills == 1 ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
-                                               : "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is paused\"}");
+                fake_docker_say_take(fd, c.kills == 1
+                                                 ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
+                                                 : "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is paused\"}");
                 return true;
         }
         if (strstr(bytes, "kill?signal=9 "))
@@ -205,15 +179,14 @@ static bool answer_container(const char *bytes, int fd, int log)
         }
         if (strstr(bytes, "/cccc/start ")) {
                 if (says("absent") || says("stuck")) {
-                        say_and_close(fd,
-                                      says("stuck")
-                                              ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
-                                              : "400 Bad\r\nA: b\r\n\r\n{\"message\":\"exec: \\\"absent\\\": "
-                                                "executable file not found in $PATH\"}");
+                        fake_docker_say_take(
+                                fd, says("stuck")
+                                            ? "500 Trouble\r\nContent-Length: 0\r\n\r\n"
+                                            : "400 Bad\r\nA: b\r\n\r\n{\"message\":\"exec: \\\"absent\\\": "
+                                              "executable file not found in $PATH\"}");
                         return true;
                 }
-                dprintf(fd, "HTTP/1.1 204 No Content\r\n\r\n");
-                close(fd);
+                fake_docker_say_take(fd, "204 No Content\r\n\r\n");
                 if (says("broken"))
                         assert_int_equal(write(c.streams, "no frame at all", 15), 15);
                 else if (says("torn"))
@@ -229,13 +202,13 @@ static bool answer_container(const char *bytes, int fd, int log)
         }
         if (strstr(bytes, "/cccc/wait ")) {
                 c.waiter = fd;
-                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
+                dprintf(fd, "HTTP/1.1 " FAKE_DOCKER_OK);
                 if (!is_endless())
                         end_container();
                 return true;
         }
         if (strncmp(bytes, "GET ", 4) == 0 && strstr(bytes, "/cccc/json ")) {
-                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n{\"State\":{\"ExitCode\":%d,\"OOMKilled\":%s}}",
+                dprintf(fd, "HTTP/1.1 " FAKE_DOCKER_OK "{\"State\":{\"ExitCode\":%d,\"OOMKilled\":%s}}",
                         says("oom") || is_endless() ? 137 : 3, says("oom") ? "true" : "false");
                 close(fd);
                 return true;
@@ -243,36 +216,14 @@ static bool answer_container(const char *bytes, int fd, int log)
         return false;
 }
 
-static void answer(int fd, int log)
+static void answer(int fd, const char *bytes, size_t len, int log)
 {
-        static char bytes[1 << 20];
-        size_t len = 0;
-        const char *end = NULL, *length, *words;
-        ssize_t n;
+        const char *words = strstr(bytes, "\"Entrypoint\":");
 
-        while (!end && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0) {
-                bytes[len += (size_t)n] = '\0';
-                end = strstr(bytes, "\r\n\r\n");
-        }
-        if (!end)
-                return;
-        length = strcasestr(bytes, "content-length: ");
-        for (size_t want = (size_t)(end + 4 - bytes) +
-                           (length && length < end ? (size_t)strtoul(length + 16, NULL, 10) : 0);
-             len < want && (n = read(fd, bytes + len, sizeof(bytes) - 1 - len)) > 0;)
-                bytes[len += (size_t)n] = '\0';
-        if (!strncmp(bytes, "GET /v1.41/events",
-                     17)) { /* nothing happens: it stays open, until somebody nudges */
-                dprintf(fd, "HTTP/1.1 200 OK\r\nA: b\r\n\r\n");
-                if (events >= 0)
-                        close(events);
-                events = fd;
-                return;
-        }
         if (has_network && !strncmp(bytes, "GET /v1.41/networks", 19)) {
                 dprintf(log, "looked\n");
-                say_and_close(fd, "200 OK\r\nA: b\r\n\r\n[{\"Id\":\"dddd\",\"Labels\":{\"cay.id\":\"one\","
-                                  "\"cay.instance\":\"unit\"}}]");
+                fake_docker_say_take(fd, FAKE_DOCKER_OK "[{\"Id\":\"dddd\",\"Labels\":{\"cay.id\":\"one\","
+                                                        "\"cay.instance\":\"unit\"}}]");
                 return;
         }
         if (!strncmp(bytes, "NETWORK", 7)) {
@@ -280,103 +231,28 @@ static void answer(int fd, int log)
                 close(fd);
                 return;
         }
-        if (!strncmp(bytes, "NUDGE", 5)) {
-                if (events >= 0)
-                        close(events);
-                events = -1;
-                close(fd);
-                return;
-        }
         if (!strncmp(bytes, "GET /v1.41/containers/json", 26)) {
                 answer_list(fd);
                 return;
         }
-        words = strstr(bytes, "\"Entrypoint\":");
         if (words)
                 snprintf(c.words, sizeof(c.words), "%.*s", (int)(strchr(words, ']') - words), words);
         if (strncmp(bytes, "GET ", 4) != 0) /* all but the filter, which is long */
                 dprintf(log, "%.3000s\n", bytes);
-        if (answer_life(bytes, fd) || answer_container(bytes, fd, log))
-                return;
-        for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-                if (strncmp(bytes, answers[i].request, strlen(answers[i].request)) == 0) {
-                        dprintf(fd, "HTTP/1.1 %s", answers[i].answer);
-                        close(fd);
-                        return;
-                }
-        }
-        dprintf(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-        close(fd);
-}
-
-static void start_docker(void)
-{
-        struct sockaddr_un name = { .sun_family = AF_UNIX };
-        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), log;
-
-        memcpy(name.sun_path, t.socket, sizeof(t.socket));
-        assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
-        assert_int_equal(listen(listener, 64), 0);
-        t.docker = fork();
-        if (t.docker == 0) {
-                log = open(t.log, O_WRONLY | O_APPEND | O_CREAT, 0600);
-                signal(SIGCHLD, SIG_IGN);
-                for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
-                        answer(fd, log);
-                _exit(0);
-        }
-        close(listener);
+        if (!answer_life(bytes, fd) && !answer_container(bytes, fd, log))
+                fake_docker_look_up_take(fd, bytes, answers);
 }
 
 /* The program */
 
-static void start_broker(void)
-{
-        char path[512], host[80];
-        int socks[2];
-
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
-        snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
-        snprintf(host, sizeof(host), "unix://%s", t.socket);
-        t.broker = fork();
-        if (t.broker == 0) {
-                dup2(open("/dev/null", O_WRONLY), 2);
-                dup2(socks[1], 3);
-                execl(path, path, "--host", host, "--image", "img", "--instance", "unit", NULL);
-                _exit(127);
-        }
-        close(socks[1]);
-        t.link = socks[0];
-}
-
 static const char *log_text(void)
 {
-        static char text[262144];
-        int fd = open(t.log, O_RDONLY);
-        ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-
-        if (fd >= 0)
-                close(fd);
-        text[n > 0 ? n : 0] = '\0';
-        return text;
+        return fake_docker_log(&docker);
 }
 
 static uint32_t ask(struct docker_request *req, int fd)
 {
-        struct pollfd p = { .fd = t.link, .events = POLLIN };
-        struct docker_answer a;
-
-        req->magic = DOCKER_WIRE_MAGIC;
-        req->size = sizeof(*req);
-        req->seq = ++t.seq;
-        assert_int_equal(sys_send_fds(t.link, req, sizeof(*req), &fd, fd >= 0 ? 1 : 0, MSG_NOSIGNAL),
-                         sizeof(*req));
-        do {
-                assert_int_equal(poll(&p, 1, WAIT_MS), 1);
-                assert_int_equal(recv(t.link, &a, sizeof(a), 0), sizeof(a));
-                t.gone += a.type == DOCKER_box_gone;
-        } while (a.seq != t.seq);
-        return a.code;
+        return fake_front_ask(&front, req, &fd, fd >= 0 ? 1 : 0);
 }
 
 /* A fresh stream to the box. */
@@ -386,8 +262,8 @@ static uint32_t join(uint32_t type)
         int ends[2];
         uint32_t code;
 
-        if (t.box >= 0)
-                close(t.box);
+        if (box >= 0)
+                close(box);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
         if (type == DOCKER_box_make) {
                 snprintf(req.plan.id, sizeof(req.plan.id), "one");
@@ -399,37 +275,27 @@ static uint32_t join(uint32_t type)
         }
         code = ask(&req, ends[1]);
         close(ends[1]);
-        t.box = ends[0];
+        box = ends[0];
         return code;
 }
 
 static int set_up(void **state)
 {
-        struct docker_request hello = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
+        const char *const more[] = { NULL };
 
-        snprintf(t.folder, sizeof(t.folder), "/tmp/docker-once-XXXXXX");
-        assert_non_null(mkdtemp(t.folder));
-        snprintf(t.socket, sizeof(t.socket), "%s/sock", t.folder);
-        snprintf(t.log, sizeof(t.log), "%s/log", t.folder);
-        t.seq = t.gone = 0;
-        t.box = -1;
-        start_docker();
-        start_broker();
-        assert_int_equal(ask(&hello, -1), CAY_OK);
+        box = -1;
+        fake_docker_open(&docker, "once");
+        fake_docker_start(&docker, answer);
+        fake_front_start(&front, &docker, more);
+        assert_int_equal(fake_front_greet(&front), CAY_OK);
         return (int)join(DOCKER_box_make);
 }
 
 static int tear_down(void **state)
 {
-        close(t.box);
-        close(t.link);
-        kill(t.docker, SIGKILL);
-        waitpid(t.docker, NULL, 0);
-        kill(t.broker, SIGKILL);
-        waitpid(t.broker, NULL, 0);
-        unlink(t.socket);
-        unlink(t.log);
-        return rmdir(t.folder);
+        close(box);
+        fake_front_stop(&front);
+        return fake_docker_close(&docker);
 }
 
 /* Frames */
@@ -447,7 +313,7 @@ static void say(unsigned type, uint32_t channel, unsigned stream, uint64_t seq, 
         cay_frame_encode(&f, bytes);
         if (len > 0)
                 memcpy(bytes + CAY_FRAME_HEADER, payload, len);
-        assert_int_equal(send(t.box, bytes, CAY_FRAME_HEADER + len, MSG_NOSIGNAL), CAY_FRAME_HEADER + len);
+        assert_int_equal(send(box, bytes, CAY_FRAME_HEADER + len, MSG_NOSIGNAL), CAY_FRAME_HEADER + len);
 }
 
 static void say_hello(int byte)
@@ -476,12 +342,12 @@ static void say_open(uint32_t channel, const char *word, unsigned flags)
 
 static bool read_all(void *to, size_t len)
 {
-        struct pollfd p = { .fd = t.box, .events = POLLIN };
+        struct pollfd p = { .fd = box, .events = POLLIN };
         ssize_t n;
 
         for (size_t at = 0; at < len; at += (size_t)n) {
                 assert_int_equal(poll(&p, 1, WAIT_MS), 1);
-                n = read(t.box, (char *)to + at, len - at);
+                n = read(box, (char *)to + at, len - at);
                 if (n <= 0)
                         return false;
         }
@@ -687,7 +553,7 @@ static void breaches(void **state)
         say_hello(8); /* another's secret */
         assert_ended();
         assert_int_equal(join(DOCKER_box_link), CAY_OK);
-        assert_int_equal(send(t.box, noise, sizeof(noise), MSG_NOSIGNAL), sizeof(noise));
+        assert_int_equal(send(box, noise, sizeof(noise), MSG_NOSIGNAL), sizeof(noise));
         assert_ended();
         for (unsigned i = 0; i < 6; i++) {
                 assert_int_equal(join(DOCKER_box_link), CAY_OK);
@@ -750,23 +616,7 @@ static void a_stream_that_breaks_off(void **state)
         say_open(1, "torn", 0);
         assert_ended();
         assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND);
-        assert_int_equal(t.gone, 1);
-}
-
-static unsigned times(const char *word)
-{
-        unsigned n = 0;
-
-        for (const char *at = log_text(); (at = strstr(at, word)); at++)
-                n++;
-        return n;
-}
-
-static void wait_for(const char *word, unsigned count)
-{
-        for (unsigned i = 0; i < TURNS && times(word) < count; i++)
-                usleep(20000);
-        assert_true(times(word) >= count);
+        assert_int_equal(front.gone, 1);
 }
 
 /* Docker has written all and hung up long before the front reads: no byte is lost. */
@@ -779,7 +629,7 @@ static void a_tail_that_waits(void **state)
         greet();
         say_open(1, "flood", CAY_BOX_STDIN);
         say(CAY_FRAME_EOF, 1, CAY_STREAM_IN, 0, NULL, 0);
-        wait_for("flooded\n", 1);
+        fake_docker_wait_for(&docker, "flooded\n", 1);
         for (unsigned i = 0; i < 4; i++) /* its loop has turned since */
                 ask_about(DOCKER_box_stat);
         while (f.type != CAY_FRAME_END) {
@@ -809,33 +659,14 @@ static void a_kill_is_tried_until_it_is_done(void **state)
             (size_t)cay_box_kill_encode(CAY_KILLED_WALL_TIME, why, sizeof(why)));
         end = hear_end(1, NULL, NULL);
         assert_int_equal(end.exec.killed, CAY_KILLED_CPU_TIME);
-        wait_for("/cccc/kill?signal=9 ", 4);
-        wait_for("/cccc/unpause ", 2);
-}
-
-static void tell_docker(const char *word)
-{
-        struct sockaddr_un name = { .sun_family = AF_UNIX };
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        char byte;
-
-        memcpy(name.sun_path, t.socket, sizeof(t.socket));
-        assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
-        assert_true(dprintf(fd, "%s\r\n\r\n", word) > 0);
-        assert_int_equal(read(fd, &byte, 1), 0);
-        close(fd);
-}
-
-/* Docker's stream of events ends: the program looks at everything anew. */
-static void nudge(void)
-{
-        tell_docker("NUDGE");
+        fake_docker_wait_for(&docker, "/cccc/kill?signal=9 ", 4);
+        fake_docker_wait_for(&docker, "/cccc/unpause ", 2);
 }
 
 static void nudge_until_it_is_gone(void)
 {
         for (unsigned i = 0; i < TURNS; i++) {
-                nudge();
+                fake_docker_tell(&docker, "NUDGE");
                 if (ask_about(DOCKER_box_freeze) == CAY_NOT_FOUND)
                         return;
                 usleep(20000);
@@ -849,8 +680,8 @@ static void a_container_that_stays_is_removed_later(void **state)
         say_open(1, "stuck", 0);
         assert_int_equal(hear_end(1, NULL, NULL).code, CAY_INTERNAL); /* not started, and not removed */
         nudge_until_it_is_gone();
-        wait_for("DELETE /v1.41/containers/cccc", 2);
-        assert_int_equal(t.gone, 1);
+        fake_docker_wait_for(&docker, "DELETE /v1.41/containers/cccc", 2);
+        assert_int_equal(front.gone, 1);
 }
 
 static void a_drop_that_failed_is_done_later(void **state)
@@ -863,7 +694,7 @@ static void a_drop_that_failed_is_done_later(void **state)
         assert_int_equal(f.type, CAY_FRAME_OPENED);
         assert_int_equal(ask_about(DOCKER_box_drop), CAY_INTERNAL);
         nudge_until_it_is_gone();
-        wait_for("DELETE /v1.41/containers/cccc", 2);
+        fake_docker_wait_for(&docker, "DELETE /v1.41/containers/cccc", 2);
 }
 
 /* Docker made it and its answer was lost: it is in nobody's way. */
@@ -882,30 +713,26 @@ static void a_create_without_an_answer(void **state)
                         break;
                 assert_int_equal(end.code, CAY_EXISTS); /* until Docker was looked at */
                 say(CAY_FRAME_CLOSE, i, 0, 0, NULL, 0);
-                nudge();
+                fake_docker_tell(&docker, "NUDGE");
                 usleep(20000);
         }
         assert_int_equal(end.code, CAY_OK);
         assert_int_equal(end.exec.exit_code, 3);
-        assert_int_equal(t.gone, 0);
+        assert_int_equal(front.gone, 0);
 }
 
 /* A network that could not be removed is no reason to take the box away; it goes with it. */
 static void a_network_that_is_left(void **state)
 {
         greet();
-        tell_docker("NETWORK");
-        for (unsigned i = 0; i < TURNS && times("looked\n") < 3; i++) {
-                nudge();
-                usleep(20000);
-        }
-        assert_true(times("looked\n") >= 3);
+        fake_docker_tell(&docker, "NETWORK");
+        fake_docker_nudge_until(&docker, "looked\n", 3);
         assert_int_equal(ask_about(DOCKER_box_freeze), CAY_CONFLICT); /* there, and without a command */
         say_open(1, "/program", 0);
         assert_int_equal(hear_end(1, NULL, NULL).exec.exit_code, 3);
         assert_int_equal(ask_about(DOCKER_box_drop), CAY_OK);
         assert_non_null(strstr(log_text(), "DELETE /v1.41/networks/dddd "));
-        assert_int_equal(t.gone, 0);
+        assert_int_equal(front.gone, 0);
 }
 
 int main(void)
