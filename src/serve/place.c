@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "sys/fd.h"
@@ -14,6 +15,8 @@
 #define LAYERS "layers"
 /* Who may connect is decided by the folder that the socket is in; who is calling is said by the kernel. */
 #define SOCKET_MODE 0666
+#define FELL_TRIES 150
+#define FELL_NAP_MS 20
 
 static int open_folder(struct cay_place *p, const char *path, struct cay_error *err)
 {
@@ -36,7 +39,8 @@ static int open_folder(struct cay_place *p, const char *path, struct cay_error *
         return 0;
 }
 
-static int lock_folder(struct cay_place *p, const char *path, struct cay_error *err)
+/* ret_fell: whoever had it last did not stop by itself (a stop empties the file). */
+static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, struct cay_error *err)
 {
         char text[24] = "";
         int n;
@@ -49,11 +53,13 @@ static int lock_folder(struct cay_place *p, const char *path, struct cay_error *
                         return cay_fail_sys(err, CAY_INTERNAL, -errno, "lock '%.120s'", path);
                 sys_read_fd(p->lock_fd, text, sizeof(text));
                 text[strcspn(text, "\n")] = '\0';
+                p->lock_fd = (close(p->lock_fd), -1);
                 return cay_fail(err, CAY_CONFLICT,
                                 "another cay serve (pid %.20s) has '%.100s': --data gives this one a folder "
                                 "of its own",
                                 text, path);
         }
+        *ret_fell = sys_read_fd(p->lock_fd, text, sizeof(text)) > 0;
         n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
         if (ftruncate(p->lock_fd, 0) < 0 || pwrite(p->lock_fd, text, (size_t)n, 0) != n)
                 return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
@@ -81,7 +87,7 @@ static int open_layers(struct cay_place *p, struct cay_error *err)
         return 0;
 }
 
-static int open_sockets(struct cay_place *p, const struct cay_config *c, struct cay_error *err)
+static int open_unix(struct cay_place *p, const struct cay_config *c, struct cay_error *err)
 {
         int n = c->socket[0] ? snprintf(p->unix_path, sizeof(p->unix_path), "%s", c->socket)
                              : snprintf(p->unix_path, sizeof(p->unix_path), "%s/cay.sock", c->data);
@@ -97,12 +103,37 @@ static int open_sockets(struct cay_place *p, const struct cay_config *c, struct 
                 p->unix_path[0] = '\0';
                 return -1;
         }
-        n = cay_listen_tcp(c->host, (uint16_t)c->port, p->tcp_fds, err);
+        return 0;
+}
+
+static int open_tcp(struct cay_place *p, const struct cay_config *c, struct cay_error *err)
+{
+        int n = cay_listen_tcp(c->host, (uint16_t)c->port, p->tcp_fds, err);
+
         if (n < 0)
                 return -1;
         p->tcp_count = (unsigned)n;
         p->port = cay_listen_port(p->tcp_fds[0]);
         return 0;
+}
+
+/*
+ * The processes of a daemon that was killed end with it, but a moment later, and its sockets with them: the folder's lock can
+ * be ours already while they still listen. After a clean stop nobody waits for a stranger.
+ */
+static int open_sockets(struct cay_place *p, const struct cay_config *c, bool fell, struct cay_error *err)
+{
+        for (unsigned tries = fell ? FELL_TRIES : 1; tries > 0; tries--) {
+                const struct timespec nap = { .tv_nsec = FELL_NAP_MS * 1000000L };
+
+                if ((p->unix_fd >= 0 || open_unix(p, c, err) == 0) && open_tcp(p, c, err) == 0)
+                        return 0;
+                if (err->code != CAY_EXISTS)
+                        return -1;
+                if (tries > 1)
+                        nanosleep(&nap, NULL);
+        }
+        return -1;
 }
 
 /* For the warden, which resolves what clients name below them. One that is not there is told and left out. */
@@ -121,9 +152,11 @@ static void open_roots(struct cay_place *p, const struct cay_config *c)
 
 int cay_place_open(struct cay_place *p, const struct cay_config *config, struct cay_error *err)
 {
+        bool fell = false;
+
         p->data_fd = p->lock_fd = p->unix_fd = p->layers_fd = -1;
-        if (open_folder(p, config->data, err) < 0 || lock_folder(p, config->data, err) < 0 ||
-            open_layers(p, err) < 0 || open_sockets(p, config, err) < 0)
+        if (open_folder(p, config->data, err) < 0 || lock_folder(p, config->data, &fell, err) < 0 ||
+            open_layers(p, err) < 0 || open_sockets(p, config, fell, err) < 0)
                 return -1;
         open_roots(p, config);
         return 0;
@@ -140,6 +173,9 @@ void cay_place_close(struct cay_place *p)
                         close(p->root_fds[i]);
         if (p->unix_path[0])
                 unlink(p->unix_path);
+        if (p->lock_fd >= 0 && ftruncate(p->lock_fd, 0) < 0)
+                cay_log_warn("the lock keeps our pid: the next start will wait for sockets in use",
+                             "errno=%d", errno);
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)
                 if (fds[i] >= 0)
                         close(fds[i]);

@@ -42,12 +42,15 @@ def children(pid):
 
 
 def is_alive(pid):
-    """One that waits only for the machine's process 1 to take note of its end is not."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
-            return f.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    """Any thread of it: the first one can be over while another still has its files open. A process that waits only for the
+    machine's process 1 to take note of its end is not alive."""
+    with contextlib.suppress(OSError):
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8", errors="replace") as f:
+                    if f.read().rpartition(")")[2].split()[0] != "Z":
+                        return True
+    return False
 
 
 class Answer:

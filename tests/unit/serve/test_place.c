@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A daemon's folder is its own: made closed to others, locked, and its sockets go with it. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -129,6 +132,81 @@ static void test_refused(void **state)
         (void)state;
 }
 
+static int listen_in_data(void)
+{
+        char path[80];
+        struct cay_error err = { 0 };
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/cay.sock", data);
+        fd = cay_listen_unix(path, 0600, &err);
+        assert_true(fd >= 0);
+        return fd;
+}
+
+/* A front that is still ending: it listens until somebody has looked whether it does. */
+static pid_t end_after_a_look(int listener)
+{
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                struct pollfd look = { .fd = listener, .events = POLLIN };
+
+                _exit(poll(&look, 1, 30000) == 1 ? 0 : 1);
+        }
+        close(listener);
+        return pid;
+}
+
+static void test_after_a_kill_its_sockets_are_waited_for(void **state)
+{
+        cay_auto_config struct cay_config c = { 0 };
+        struct cay_place killed = { 0 }, p = { 0 };
+        struct cay_error err = { 0 };
+        int status;
+        pid_t pid;
+
+        load(&c, "");
+        assert_int_equal(cay_place_open(&killed, &c, &err), 0);
+        close(killed.unix_fd);
+        close(killed.lock_fd); /* as a kill does: the file keeps its pid */
+        pid = end_after_a_look(listen_in_data());
+        killed.lock_fd = killed.unix_fd = -1;
+        assert_int_equal(cay_place_open(&p, &c, &err), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        killed.unix_path[0] = '\0';
+        cay_place_close(&killed);
+        cay_place_close(&p);
+        (void)state;
+}
+
+static void test_after_a_stop_strangers_are_not_waited_for(void **state)
+{
+        cay_auto_config struct cay_config c = { 0 };
+        struct cay_place p = { 0 };
+        struct cay_error err = { 0 };
+        char path[80];
+        int fd, looks = 0;
+
+        load(&c, "");
+        assert_int_equal(cay_place_open(&p, &c, &err), 0);
+        cay_place_close(&p);
+        fd = listen_in_data();
+        p = (struct cay_place){ 0 };
+        assert_int_equal(cay_place_open(&p, &c, &err), -1);
+        assert_int_equal(err.code, CAY_EXISTS);
+        for (int look; (look = accept(fd, NULL, NULL)) >= 0; looks++)
+                close(look);
+        assert_int_equal(looks, 1);
+        cay_place_close(&p);
+        snprintf(path, sizeof(path), "%s/cay.sock", data);
+        assert_int_equal(unlink(path), 0); /* the stranger's was left alone */
+        close(fd);
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -136,6 +214,10 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_locked, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_opened_folder_is_closed, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_after_a_kill_its_sockets_are_waited_for, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_after_a_stop_strangers_are_not_waited_for, set_up,
+                                                tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
