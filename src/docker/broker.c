@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Front and keeper: one message after the other, every one checked by its row before it is looked at. */
+/* What cay-docker hears and says: a front's requests on their way to tasks, and answers. */
 #include "docker/broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -16,11 +15,8 @@
 #include "docker/once.h"
 #include "json/json_in.h"
 #include "sys/fd.h"
-#include "sys/unix_socket.h"
-#include "wire/message.h"
 
 #define INIT_MAX (8u * 1024 * 1024)
-#define ANSWER_WAIT_MS 5000
 #define CLOSE_MS 20000 /* for what is left when the front goes and nobody keeps us */
 
 struct docker_box *docker_box_find(struct docker_broker *b, const char *id)
@@ -60,42 +56,9 @@ void docker_box_remove(struct docker_broker *b, struct docker_box *box)
 
 /* Saying */
 
-static void let_front_go(struct docker_broker *b)
-{
-        int fd = b->front.fd;
-
-        if (!b->front.loop)
-                return;
-        cay_watch_remove(&b->front);
-        close(fd);
-        b->front_serial++;
-        b->hello_seq = 0;
-        if (b->options.keep)
-                return;
-        b->closing = true;
-        docker_broker_idle(b);
-}
-
-/*
- * A front never waits in a send, so it reads on, and many answers at once are waited for. One that does not read for so long has
- * ended, like every slow reader that cannot be held back.
- */
-static int send_answer(int fd, const struct docker_answer *a)
-{
-        struct pollfd p = { .fd = fd, .events = POLLOUT };
-        ssize_t n = sys_send_fds(fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-        if (n == -EAGAIN && poll(&p, 1, ANSWER_WAIT_MS) > 0)
-                n = sys_send_fds(fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
-        return n < 0 ? (int)n : 0;
-}
-
 void docker_broker_answer(struct docker_broker *b, struct docker_answer *a)
 {
-        a->magic = DOCKER_WIRE_MAGIC;
-        a->size = sizeof(*a);
-        if (b->front.loop && send_answer(b->front.fd, a) < 0)
-                shutdown(b->front.fd, SHUT_RDWR);
+        helper_ears_say(&b->ears, a);
 }
 
 void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
@@ -104,7 +67,7 @@ void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
 
         box->live = false;
         cay_str_copy(a.box.id, sizeof(a.box.id), box->id);
-        if (b->state == DOCKER_READY)
+        if (b->ears.state == DOCKER_READY)
                 docker_broker_answer(b, &a);
 }
 
@@ -118,7 +81,7 @@ void docker_broker_told_daemon(struct docker_broker *b)
                 cay_log_warn("Docker is away", "error=%s", b->sync.why.msg);
         else
                 cay_log_info("Docker is there", "host=%s api=1.%u", b->options.host_text, b->api.minor);
-        if (b->state == DOCKER_READY)
+        if (b->ears.state == DOCKER_READY)
                 docker_broker_answer(b, &a);
 }
 
@@ -138,7 +101,7 @@ static void answer_hello(struct docker_broker *b)
                 a.code = CAY_UNAVAILABLE;
                 cay_str_copy(a.text, sizeof(a.text), b->sync.why.msg);
         }
-        b->state = DOCKER_READY;
+        b->ears.state = DOCKER_READY;
         docker_broker_answer(b, &a);
         if (b->sync.away && b->options.keep)
                 docker_broker_told_daemon(b);
@@ -193,12 +156,15 @@ static void answer_list(struct docker_broker *b, const struct docker_request *re
         docker_broker_answer(b, &a);
 }
 
-static void hear(struct docker_broker *b, const struct docker_request *req, int fd)
+static int hear_take(struct helper_ears *e, const void *request, int fd)
 {
+        struct docker_broker *b = cay_container_of(e, struct docker_broker, ears);
+        const struct docker_request *req = request;
+
         if (req->type == DOCKER_hello) {
                 if (req->hello.version != DOCKER_WIRE_VERSION) {
-                        let_front_go(b);
-                        return;
+                        helper_ears_let_front_go(e);
+                        return 0;
                 }
                 b->hello_seq = req->seq;
                 if (b->sync.settled)
@@ -211,57 +177,35 @@ static void hear(struct docker_broker *b, const struct docker_request *req, int 
         } else {
                 docker_task_begin_take(b, req, fd);
         }
+        return 0;
 }
 
-static void on_front(struct cay_watch *w, uint32_t events)
+static int check(const void *request, int64_t len, unsigned fds, unsigned state)
 {
-        struct docker_broker *b = cay_container_of(w, struct docker_broker, front);
-        static struct docker_request req;
-        int fds[SYS_FDS_MAX];
-        unsigned count = 0;
-        ssize_t n = sys_recv_fds(w->fd, &req, sizeof(req), fds, &count, MSG_DONTWAIT);
-
-        if (n == -EAGAIN || n == -EINTR)
-                return;
-        if (n <= 0 || docker_request_check(&req, n, count, b->state) < 0) {
-                if (n > 0)
-                        cay_log_error("the front said what it may not: hung up", "type=%s state=%u",
-                                      docker_request_name(req.type), b->state);
-                sys_close_fds(fds, n >= 0 ? count : 0);
-                let_front_go(b);
-                return;
-        }
-        hear(b, &req, count == 1 ? fds[0] : -1);
-        explicit_bzero(&req, sizeof(req));
+        return docker_request_check(request, len, fds, state);
 }
 
-static int take_front(struct docker_broker *b, int fd)
+static void on_front_end(struct helper_ears *e)
 {
-        let_front_go(b);
-        b->state = DOCKER_FRESH;
-        return cay_watch_add(b->loop, &b->front, fd, EPOLLIN, on_front);
+        struct docker_broker *b = cay_container_of(e, struct docker_broker, ears);
+
+        b->hello_seq = 0;
+        if (b->options.keep)
+                return;
+        b->closing = true;
+        docker_broker_idle(b);
 }
 
-static void on_keeper(struct cay_watch *w, uint32_t events)
-{
-        struct docker_broker *b = cay_container_of(w, struct docker_broker, keeper);
-        struct wire_keeper say = { 0 };
-        int fds[SYS_FDS_MAX];
-        unsigned count = 0;
-        ssize_t n = sys_recv_fds(w->fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
-
-        if (n == -EAGAIN || n == -EINTR)
-                return;
-        if (n == (ssize_t)sizeof(say) && say.magic == WIRE_MAGIC && say.type == WIRE_KEEPER_FRONT &&
-            count == 1) {
-                if (take_front(b, fds[0]) < 0)
-                        close(fds[0]);
-                return;
-        }
-        sys_close_fds(fds, n >= 0 ? count : 0);
-        if (n <= 0)
-                cay_loop_stop(b->loop); /* containers live on: the next one finds them */
-}
+static const struct helper_ears_kind front = {
+        .magic = DOCKER_WIRE_MAGIC,
+        .request_size = sizeof(struct docker_request),
+        .answer_size = sizeof(struct docker_answer),
+        .fresh = DOCKER_FRESH,
+        .check = check,
+        .name = docker_request_name,
+        .hear_take = hear_take,
+        .on_front_end = on_front_end,
+};
 
 /* Start */
 
@@ -317,11 +261,14 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         if (read_init(b, err) < 0 || docker_api_init(&b->api, b->loop, &b->options, err) < 0)
                 return -1;
+        b->ears.kind = &front;
+        b->ears.loop = b->loop;
+        b->ears.request = &b->request;
         fcntl(DOCKER_FRONT_FD, F_SETFD, FD_CLOEXEC);
-        r = take_front(b, DOCKER_FRONT_FD);
-        if (r == 0 && b->options.keep) {
+        r = helper_ears_open_front(&b->ears, DOCKER_FRONT_FD);
+        if (r == 0 && b->options.keep) { /* containers live on after the keeper: the next one finds them */
                 fcntl(DOCKER_KEEPER_FD, F_SETFD, FD_CLOEXEC);
-                r = cay_watch_add(b->loop, &b->keeper, DOCKER_KEEPER_FD, EPOLLIN, on_keeper);
+                r = helper_ears_open_keeper(&b->ears, DOCKER_KEEPER_FD);
         }
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
 }

@@ -15,6 +15,7 @@
 #include "docker/build.h"
 #include "docker/order.h"
 #include "docker/relay.h"
+#include "helper/ears.h"
 #include "loop/loop.h"
 #include "wire/docker_message.h"
 
@@ -72,10 +73,9 @@ struct docker_broker {
         struct docker_images images;
         struct cay_buf init; /* cay-init's bytes */
 
-        struct cay_watch front, keeper;
-        unsigned front_serial; /* tasks of fronts before are not answered */
-        unsigned state;        /* enum docker_state */
-        uint32_t hello_seq;    /* waits for the first sync; 0: none */
+        struct helper_ears ears;       /* tasks of fronts before are not answered */
+        struct docker_request request; /* the one that is heard now */
+        uint32_t hello_seq;            /* waits for the first sync; 0: none */
         bool closing;
 };
 

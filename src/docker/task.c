@@ -86,7 +86,7 @@ void docker_task_finish(struct docker_task *t)
         t->answer.sys = t->why.sys;
         cay_str_copy(t->answer.box.id, sizeof(t->answer.box.id), id);
         cay_str_copy(t->answer.text, sizeof(t->answer.text), t->why.msg);
-        if (t->req.seq != 0 && t->front_serial == b->front_serial)
+        if (t->req.seq != 0 && t->front_serial == b->ears.serial)
                 docker_broker_answer(b, &t->answer);
         if (t->req.type == DOCKER_TASK_RUN && t->box && t->box->once)
                 docker_once_started(t->box->once, &t->why);
@@ -289,7 +289,7 @@ void docker_task_begin_take(struct docker_broker *b, const struct docker_request
         }
         b->task_count++;
         t->broker = b;
-        t->front_serial = b->front_serial;
+        t->front_serial = b->ears.serial;
         t->req = *req;
         if (req->type == DOCKER_box_make)
                 t->req.plan.id[CAY_NAME_MAX] = '\0'; /* it is compared before it is checked */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Front and keeper: one message after the other, every one checked by its row before it is looked at. */
+/* What cay-process hears and says: a front's requests become calls of the engine. */
 #include "process/broker.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -15,23 +13,19 @@
 #include "engine/link/boxes.h"
 #include "engine/process/process.h"
 #include "engine/process/scratch.h"
+#include "helper/ears.h"
 #include "loop/loop.h"
 #include "sys/caps.h"
 #include "sys/fd.h"
-#include "sys/unix_socket.h"
-#include "wire/message.h"
 #include "wire/process_message.h"
-
-#define ANSWER_WAIT_MS 5000
 
 _Static_assert(PROCESS_BOXES_MAX == ENGINE_BOXES_MAX, "fronts have room for all of them");
 
 struct broker {
         struct cay_loop *loop;
         struct cay_engine *engine;
-        struct cay_watch front, keeper;
-        unsigned front_serial; /* calls of fronts before are not answered */
-        unsigned state;        /* enum process_state */
+        struct helper_ears ears;        /* calls of fronts before are not answered */
+        struct process_request request; /* the one that is heard now */
 };
 
 struct call { /* one request under way; freed when it is answered */
@@ -43,34 +37,6 @@ struct call { /* one request under way; freed when it is answered */
 };
 
 /* Saying */
-
-static void let_front_go(struct broker *b)
-{
-        int fd = b->front.fd;
-
-        if (!b->front.loop)
-                return;
-        cay_watch_remove(&b->front);
-        close(fd);
-        b->front_serial++;
-}
-
-/* A front never waits in a send, so it reads on. One that does not read for so long has ended. */
-static void say(struct broker *b, struct process_answer *a)
-{
-        struct pollfd p = { .fd = b->front.fd, .events = POLLOUT };
-        ssize_t n;
-
-        a->magic = PROCESS_WIRE_MAGIC;
-        a->size = sizeof(*a);
-        if (!b->front.loop)
-                return;
-        n = sys_send_fds(p.fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n == -EAGAIN && poll(&p, 1, ANSWER_WAIT_MS) > 0)
-                n = sys_send_fds(p.fd, a, sizeof(*a), NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0)
-                shutdown(p.fd, SHUT_RDWR); /* the loop sees its end */
-}
 
 static void put_error(struct process_answer *a, const struct cay_error *err)
 {
@@ -85,8 +51,8 @@ static void on_gone(void *ctx, const char *id)
         struct process_answer a = { .type = PROCESS_box_gone };
 
         cay_str_copy(a.box.id, sizeof(a.box.id), id);
-        if (b->state == PROCESS_READY)
-                say(b, &a);
+        if (b->ears.state == PROCESS_READY)
+                helper_ears_say(&b->ears, &a);
 }
 
 static void on_done(struct cay_job *job)
@@ -104,8 +70,8 @@ static void on_done(struct cay_job *job)
                 a.box.pids = c->box.stats.pids;
                 a.box.cpu_us = c->box.stats.cpu_us;
         }
-        if (c->front_serial == c->broker->front_serial)
-                say(c->broker, &a);
+        if (c->front_serial == c->broker->ears.serial)
+                helper_ears_say(&c->broker->ears, &a);
         explicit_bzero(c, sizeof(*c));
         free(c);
 }
@@ -122,11 +88,11 @@ static void answer_hello(struct broker *b, const struct process_request *req)
                          PROCESS_WIRE_VERSION, req->hello.version);
                 put_error(&a, &err);
         } else {
-                b->state = PROCESS_READY;
+                b->ears.state = PROCESS_READY;
         }
         a.hello.version = PROCESS_WIRE_VERSION;
         a.hello.can_hold = engine_limits_to_wire(b->engine->ops->can_hold(b->engine));
-        say(b, &a);
+        helper_ears_say(&b->ears, &a);
 }
 
 static void answer_list(struct broker *b, const struct process_request *req)
@@ -137,7 +103,7 @@ static void answer_list(struct broker *b, const struct process_request *req)
         a.list.live = id != NULL;
         if (id)
                 cay_str_copy(a.list.id, sizeof(a.list.id), id);
-        say(b, &a);
+        helper_ears_say(&b->ears, &a);
 }
 
 static bool is_stream(int fd)
@@ -188,7 +154,7 @@ static int begin(struct broker *b, const struct process_request *req, int link)
         *c = (struct call){ .broker = b,
                             .type = req->type,
                             .seq = req->seq,
-                            .front_serial = b->front_serial,
+                            .front_serial = b->ears.serial,
                             .box.link_fd = -1 };
         cay_job_init(&c->job, on_done);
         cay_str_copy(c->box.id, sizeof(c->box.id), id);
@@ -203,8 +169,12 @@ static int begin(struct broker *b, const struct process_request *req, int link)
         return 0;
 }
 
-static int hear(struct broker *b, const struct process_request *req, int link)
+static int hear_take(struct helper_ears *e, const void *request, int fd)
 {
+        struct broker *b = cay_container_of(e, struct broker, ears);
+        const struct process_request *req = request;
+        cay_auto_close int link = fd;
+
         if (req->type == PROCESS_hello) {
                 answer_hello(b, req);
                 return 0;
@@ -218,58 +188,20 @@ static int hear(struct broker *b, const struct process_request *req, int link)
         return begin(b, req, link);
 }
 
-static void on_front(struct cay_watch *w, uint32_t events)
+static int check(const void *request, int64_t len, unsigned fds, unsigned state)
 {
-        struct broker *b = cay_container_of(w, struct broker, front);
-        struct process_request req;
-        int fds[SYS_FDS_MAX];
-        unsigned count = 0;
-        ssize_t n = sys_recv_fds(w->fd, &req, sizeof(req), fds, &count, MSG_DONTWAIT);
-        int r;
-
-        (void)events;
-        if (n == -EAGAIN || n == -EINTR)
-                return;
-        r = n <= 0 ? -EPIPE : process_request_check(&req, n, count, b->state);
-        if (r == 0)
-                r = hear(b, &req, count == 1 ? fds[0] : -1);
-        if (r < 0 && n > 0)
-                cay_log_error("the front said what it may not: hung up", "type=%s state=%u",
-                              n == (ssize_t)sizeof(req) ? process_request_name(req.type) : "?", b->state);
-        sys_close_fds(fds, n >= 0 ? count : 0);
-        explicit_bzero(&req, sizeof(req));
-        if (r < 0)
-                let_front_go(b);
+        return process_request_check(request, len, fds, state);
 }
 
-static int take_front(struct broker *b, int fd)
-{
-        let_front_go(b);
-        b->state = PROCESS_FRESH;
-        return cay_watch_add(b->loop, &b->front, fd, EPOLLIN, on_front);
-}
-
-static void on_keeper(struct cay_watch *w, uint32_t events)
-{
-        struct broker *b = cay_container_of(w, struct broker, keeper);
-        struct wire_keeper told = { 0 };
-        int fds[SYS_FDS_MAX];
-        unsigned count = 0;
-        ssize_t n = sys_recv_fds(w->fd, &told, sizeof(told), fds, &count, MSG_DONTWAIT);
-
-        (void)events;
-        if (n == -EAGAIN || n == -EINTR)
-                return;
-        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_FRONT &&
-            count == 1) {
-                if (take_front(b, fds[0]) < 0)
-                        close(fds[0]);
-                return;
-        }
-        sys_close_fds(fds, n >= 0 ? count : 0);
-        if (n <= 0)
-                cay_loop_stop(b->loop);
-}
+static const struct helper_ears_kind front = {
+        .magic = PROCESS_WIRE_MAGIC,
+        .request_size = sizeof(struct process_request),
+        .answer_size = sizeof(struct process_answer),
+        .fresh = PROCESS_FRESH,
+        .check = check,
+        .name = process_request_name,
+        .hear_take = hear_take,
+};
 
 /* Start and end */
 
@@ -284,9 +216,10 @@ static int set_up(struct broker *b, const struct process_options *o, struct cay_
         if (cay_process_open(&env, o->ids_at, &b->engine, err) < 0)
                 return -1;
         b->engine->ops->on_gone(b->engine, on_gone, b);
-        r = cay_watch_add(b->loop, &b->keeper, o->keeper, EPOLLIN, on_keeper);
+        b->ears = (struct helper_ears){ .kind = &front, .loop = b->loop, .request = &b->request };
+        r = helper_ears_open_keeper(&b->ears, o->keeper);
         if (r == 0)
-                r = take_front(b, o->front);
+                r = helper_ears_open_front(&b->ears, o->front);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
 }
 
@@ -300,8 +233,7 @@ int process_broker_run(const struct process_options *o)
                 cay_loop_run(b.loop);
         else
                 cay_log_error("cay-process cannot start", "error=%s", err.msg);
-        let_front_go(&b);
-        cay_watch_remove(&b.keeper);
+        helper_ears_close(&b.ears);
         if (b.engine && b.engine->ops->close(b.engine) < 0)
                 r = -1;
         if (b.loop)

@@ -23,14 +23,16 @@ static int make_sockets(int link[2], int keep[2], const char *who, struct cay_er
 int cay_helper_start(struct cay_helper *h, const struct cay_spawn *s, struct cay_error *err)
 {
         struct cay_spawn with = *s;
-        int link[2], keep[2], fds[2];
+        int link[2], keep[2], fds[CAY_SPAWN_FDS_MAX];
 
         if (make_sockets(link, keep, s->program, err) < 0)
                 return -1;
         fds[0] = link[1];
         fds[1] = keep[1];
+        for (unsigned i = 0; i < s->fd_count && 2 + i < CAY_COUNT(fds); i++)
+                fds[2 + i] = s->fds[i];
         with.fds = fds;
-        with.fd_count = CAY_COUNT(fds);
+        with.fd_count = 2 + s->fd_count;
         h->pid = cay_spawn(&with, err);
         h->since_ms = cay_clock_ms();
         close(link[1]);

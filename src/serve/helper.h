@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A helper of the keeper that speaks with one front after the other (cay-docker, cay-process): it finds its end of the first front's link
+ * A helper of the keeper that speaks with one front after the other (cay-warden, cay-docker, cay-process): it finds its end of the first front's link
  * as descriptor 3 and the keeper's socket as 4, over which it gets the next one's. The end of that socket is what tells it to end.
  */
 #pragma once
@@ -22,7 +22,7 @@ struct cay_helper {
                 .sock = -1, .link = -1                                                                       \
         }
 
-/* s: program, words and mask; its descriptors are set here. */
+/* s: program, words and mask; its descriptors come behind those two. */
 int cay_helper_start(struct cay_helper *h, const struct cay_spawn *s, struct cay_error *err);
 /* A link for the next front: the one it was born with, or a fresh one. */
 int cay_helper_link(struct cay_helper *h, const char *who, int *ret, struct cay_error *err);

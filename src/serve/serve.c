@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper of a daemon. */
+/* The keeper of a daemon: what it starts when, and whose end leads to what. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -18,8 +17,6 @@
 #include "serve/spawn.h"
 #include "serve/tell.h"
 #include "sys/fd.h"
-#include "sys/unix_socket.h"
-#include "wire/message.h"
 #include "wire/process_message.h"
 
 #define WARDEN_GRACE_MS 30000
@@ -57,218 +54,7 @@ static int seal_config(struct keeper *k, struct cay_error *err)
         return 0;
 }
 
-/* The warden */
-
-static int say_with(struct keeper *k, uint32_t type, uint32_t nr, int fd)
-{
-        const struct wire_keeper say = { .magic = WIRE_MAGIC, .size = sizeof(say), .type = type, .nr = nr };
-
-        return (int)sys_send_fds(k->warden_sock, &say, sizeof(say), &fd, 1, MSG_NOSIGNAL);
-}
-
-/* What it has to know of clients' folders: from us, since the front is not to be believed. It hears this before it hears a front. */
-static int introduce(struct keeper *k, struct cay_error *err)
-{
-        int r = say_with(k, WIRE_KEEPER_DOOR, 0, k->place.unix_fd);
-
-        for (unsigned i = 0; i < k->place.root_count && r >= 0; i++)
-                if (k->place.root_fds[i] >= 0)
-                        r = say_with(k, WIRE_KEEPER_ROOT, i, k->place.root_fds[i]);
-        if (r >= 0 && cay_registry_keep_folder(&k->registry) >= 0)
-                r = say_with(k, WIRE_KEEPER_REGISTRY, 0, cay_registry_keep_folder(&k->registry));
-        if (r >= 0)
-                r = cay_upgrade_watch(k);
-        return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "instruct the warden") : 0;
-}
-
-static int start_warden(struct keeper *k, struct cay_error *err)
-{
-        char *argv[] = { (char *)"cay-warden", (char *)"keep", NULL };
-        int link[2], keep[2], fds[3];
-        struct cay_spawn s = { .dir = k->options->program_dir,
-                               .program = "cay-warden",
-                               .argv = argv,
-                               .fds = fds,
-                               .fd_count = CAY_COUNT(fds),
-                               .mask = &k->signals.before };
-
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the warden's link");
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keep) < 0) {
-                close(link[0]);
-                close(link[1]);
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the warden's socket");
-        }
-        fds[0] = link[1];
-        fds[1] = keep[1];
-        fds[2] = k->place.layers_fd;
-        k->warden = cay_spawn(&s, err);
-        k->warden_since_ms = cay_clock_ms();
-        close(link[1]);
-        close(keep[1]);
-        k->link = link[0];
-        k->warden_sock = keep[0];
-        if (k->warden < 0) {
-                k->warden = 0;
-                return -1;
-        }
-        return introduce(k, err);
-}
-
-static void let_warden_go(struct keeper *k)
-{
-        if (k->link >= 0)
-                close(cay_take_fd(k->link));
-        cay_watch_remove(&k->warden_watch);
-        if (k->warden_sock >= 0)
-                close(cay_take_fd(k->warden_sock));
-}
-
-/* A link for the next front: the one the warden was born with, or a fresh one; where native does not run, what stands in its place. */
-static int make_link(struct keeper *k, int *ret, struct cay_error *err)
-{
-        int link[2], n;
-
-        if (!k->plan.rows[CAY_KEEP_NATIVE].runs) {
-                *ret = sys_open_at(AT_FDCWD, "/dev/null", O_RDONLY, 0);
-                return *ret < 0 ? cay_fail_sys(err, CAY_INTERNAL, *ret, "open /dev/null") : 0;
-        }
-        if (k->link >= 0) {
-                *ret = cay_take_fd(k->link);
-                return 0;
-        }
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the warden's link");
-        n = say_with(k, WIRE_KEEPER_FRONT, 0, link[1]);
-        close(link[1]);
-        if (n < 0) {
-                close(link[0]);
-                return cay_fail_sys(err, CAY_UNAVAILABLE, n, "hand the link to the warden");
-        }
-        *ret = link[0];
-        return 0;
-}
-
-/* The front */
-
-static void on_front_says(struct cay_watch *w, uint32_t events)
-{
-        struct keeper *k = cay_container_of(w, struct keeper, front_watch);
-        struct cay_hand_ready ready = { 0 };
-        struct cay_hand_verdict verdict;
-        struct cay_hand_listen listen;
-        ssize_t n = recv(w->fd, &ready, sizeof(ready), MSG_DONTWAIT);
-
-        (void)events;
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return;
-        memcpy(&verdict, &ready, sizeof(verdict));
-        if (n == (ssize_t)sizeof(verdict) && verdict.magic == CAY_HAND_MAGIC &&
-            verdict.size == sizeof(verdict)) {
-                cay_registry_keep_on_verdict(&k->registry, &verdict);
-                return;
-        }
-        memcpy(&listen, &ready, sizeof(listen));
-        if (n == (ssize_t)sizeof(listen) && listen.magic == CAY_HAND_MAGIC && listen.size == sizeof(listen)) {
-                cay_ports_keep_on_ask(&k->ports, w->fd, &listen);
-                return;
-        }
-        if (n != (ssize_t)sizeof(ready) || ready.magic != CAY_HAND_MAGIC || ready.size != sizeof(ready)) {
-                cay_watch_remove(w); /* its end comes as a signal */
-                return;
-        }
-        ready.token[sizeof(ready.token) - 1] = '\0';
-        ready.login[sizeof(ready.login) - 1] = '\0';
-        if (!k->was_ready) {
-                cay_tell_people(k->options->config, &k->place, &ready);
-                cay_tell_systemd("READY=1");
-        } else {
-                cay_log_info("the front is back", "adopted=%u lost=%u", ready.adopted, ready.lost);
-        }
-        k->was_ready = true;
-        cay_ports_keep_sweep(&k->ports);
-        explicit_bzero(&ready, sizeof(ready));
-}
-
-static void add_engines(struct keeper *k, char **argv)
-{
-        for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++) {
-                struct cay_keep_row *row = &k->plan.rows[i];
-
-                *argv++ = (char *)(uintptr_t)cay_keep_engine_name((enum cay_keep_engine)i);
-                *argv++ = (char *)(uintptr_t)(row->runs ? CAY_HAND_RUNS : CAY_HAND_RUNS_NOT);
-                *argv++ = row->why;
-        }
-        *argv = NULL;
-}
-
-/* links: to helpers, behind the sockets; those that are there. */
-static int spawn_front(struct keeper *k, int link, const int links[2], int sock, struct cay_error *err)
-{
-        char count[4];
-        char *argv[3 + 3 * CAY_KEEP_ENGINES + 1] = { (char *)"cay-front", (char *)"serve", count };
-        int fds[CAY_SPAWN_FDS_MAX] = { link, k->config_fd, k->place.data_fd, sock, k->place.unix_fd };
-        struct cay_spawn s = { .dir = k->options->program_dir,
-                               .program = "cay-front",
-                               .argv = argv,
-                               .fds = fds,
-                               .fd_count = 5 + k->place.tcp_count,
-                               .mask = &k->signals.before };
-
-        snprintf(count, sizeof(count), "%u", k->place.tcp_count);
-        add_engines(k, argv + 3);
-        for (unsigned i = 0; i < k->place.tcp_count; i++)
-                fds[5 + i] = k->place.tcp_fds[i];
-        for (unsigned i = 0; i < 2; i++)
-                if (links[i] >= 0)
-                        fds[s.fd_count++] = links[i];
-        k->front = cay_spawn(&s, err);
-        if (k->front < 0) {
-                k->front = 0;
-                return -1;
-        }
-        k->front_since_ms = cay_clock_ms();
-        return 0;
-}
-
-static int try_front(struct keeper *k, struct cay_error *err)
-{
-        cay_auto_close int docker_link = -1, process_link = -1;
-        int socks[2], link = -1, r;
-
-        if (k->docker.pid > 0 && cay_helper_link(&k->docker, "cay-docker", &docker_link, err) < 0)
-                return -1;
-        if (k->process.pid > 0 && cay_helper_link(&k->process, "cay-process", &process_link, err) < 0)
-                return -1;
-        if (make_link(k, &link, err) < 0)
-                return -1;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
-                close(link);
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the front's socket");
-        }
-        cay_registry_keep_before_front(&k->registry);
-        cay_ports_keep_before_front(&k->ports);
-        r = cay_registry_keep_send(&k->registry, socks[0]);
-        r = r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "hand the registry over")
-                  : spawn_front(k, link, (const int[2]){ docker_link, process_link }, socks[1], err);
-        close(link);
-        close(socks[1]);
-        if (r == 0)
-                r = cay_watch_add(k->loop, &k->front_watch, socks[0], EPOLLIN, on_front_says);
-        else
-                close(socks[0]);
-        return r;
-}
-
-static void let_front_go(struct keeper *k)
-{
-        int fd = k->front_watch.fd;
-
-        cay_watch_remove(&k->front_watch);
-        if (fd > 0)
-                close(fd);
-        k->front_watch.fd = -1;
-}
+/* Starts */
 
 static void on_pause_over(struct cay_timer *t)
 {
@@ -307,10 +93,8 @@ static int start_process(struct keeper *k, struct cay_error *err)
 /* What engines need, and is not there (any more). */
 static int start_helpers(struct keeper *k, struct cay_error *err)
 {
-        if (k->warden == 0 && k->plan.rows[CAY_KEEP_NATIVE].runs && start_warden(k, err) < 0) {
-                let_warden_go(k);
+        if (k->warden.pid == 0 && k->plan.rows[CAY_KEEP_NATIVE].runs && cay_warden_keep_start(k, err) < 0)
                 return -1;
-        }
         if (k->docker.pid == 0 && k->plan.rows[CAY_KEEP_DOCKER].runs &&
             cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir, &k->signals.before,
                                   err) < 0)
@@ -330,7 +114,7 @@ void cay_keeper_start_front(struct keeper *k)
                 give_up(k, &err);
                 return;
         }
-        if (try_front(k, &err) < 0) {
+        if (cay_front_keep_start(k, &err) < 0) {
                 cay_log_error("the front does not start", "error=%s", err.msg);
                 plan_front(k);
         }
@@ -341,7 +125,8 @@ void cay_keeper_start_front(struct keeper *k)
 static void kill_now(struct cay_timer *t)
 {
         struct keeper *k = cay_container_of(t, struct keeper, timer);
-        const pid_t helpers[] = { k->warden, k->docker.pid, k->process.pid }, fronts[] = { k->front, 0, 0 };
+        const pid_t helpers[] = { k->warden.pid, k->docker.pid, k->process.pid },
+                    fronts[] = { k->front, 0, 0 };
         const pid_t *pids = k->step == CAY_STOPPING_FRONT ? fronts : helpers;
 
         k->failed = true;
@@ -358,12 +143,13 @@ static void step_on(struct keeper *k)
 {
         if (k->step == CAY_STOPPING_FRONT && k->front == 0) {
                 k->step = CAY_STOPPING_WARDEN;
-                let_warden_go(k); /* which is how it is told */
+                cay_warden_keep_let_go(k); /* which is how it is told */
                 cay_helper_close(&k->docker);
                 cay_helper_close(&k->process);
                 cay_timer_set(k->loop, &k->timer, WARDEN_GRACE_MS, kill_now);
         }
-        if (k->step == CAY_STOPPING_WARDEN && k->warden == 0 && k->docker.pid == 0 && k->process.pid == 0) {
+        if (k->step == CAY_STOPPING_WARDEN && k->warden.pid == 0 && k->docker.pid == 0 &&
+            k->process.pid == 0) {
                 k->step = CAY_STOPPED;
                 cay_timer_clear(&k->timer);
                 cay_loop_stop(k->loop);
@@ -388,7 +174,7 @@ static void on_front_end(struct keeper *k, int status)
         struct cay_error err = { 0 };
 
         k->front = 0;
-        let_front_go(k);
+        cay_front_keep_let_go(k);
         if (k->step != CAY_SERVING)
                 return;
         if (k->upgrade == CAY_UPGRADE_FRONT) {
@@ -419,6 +205,19 @@ static void on_notes_taken(struct cay_timer *t)
                 kill(k->front, SIGTERM);
 }
 
+/* A helper ended while we serve: said, and counted. True: its engine is given up. */
+static bool note_fall(struct keeper *k, enum cay_keep_engine engine, const struct cay_helper *h,
+                      const char *what, int status)
+{
+        bool given_up = cay_keep_fell(&k->plan, engine, cay_clock_ms() - h->since_ms, k->was_ready);
+        char event[128];
+
+        snprintf(event, sizeof(event), "%s%s", what, given_up ? "" : ": starting another");
+        cay_log_error(event, "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        return given_up;
+}
+
 static void on_warden_end(struct keeper *k, int status)
 {
         bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -426,19 +225,15 @@ static void on_warden_end(struct keeper *k, int status)
         bool is_between = k->upgrade == CAY_UPGRADE_WARDEN; /* there is no front whose end would lead on */
         bool given_up;
 
-        k->warden = 0;
-        let_warden_go(k);
+        k->warden.pid = 0;
+        cay_warden_keep_let_go(k);
         cay_upgrade_cancel(k);
         if (k->step != CAY_SERVING) {
                 k->failed = k->failed || !clean;
                 return;
         }
-        given_up =
-                cay_keep_fell(&k->plan, CAY_KEEP_NATIVE, cay_clock_ms() - k->warden_since_ms, k->was_ready);
-        cay_log_error(given_up ? "the warden ended, and every sandbox of native with it"
-                               : "the warden ended, and every sandbox of native with it: starting another",
-                      "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        given_up = note_fall(k, CAY_KEEP_NATIVE, &k->warden,
+                             "the warden ended, and every sandbox of native with it", status);
         if (given_up && !k->was_ready)
                 return;   /* the front, which is on its way, sees for itself that there is none */
         if (k->front > 0) /* its link is to the old one; what it learns from that is written down first */
@@ -456,11 +251,7 @@ static void on_docker_end(struct keeper *k, int status)
         cay_helper_close(&k->docker);
         if (k->step != CAY_SERVING)
                 return;
-        given_up =
-                cay_keep_fell(&k->plan, CAY_KEEP_DOCKER, cay_clock_ms() - k->docker.since_ms, k->was_ready);
-        cay_log_error(given_up ? "cay-docker ended" : "cay-docker ended: starting another",
-                      "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        given_up = note_fall(k, CAY_KEEP_DOCKER, &k->docker, "cay-docker ended", status);
         if (k->front > 0 && !(given_up && !k->was_ready))
                 kill(k->front, SIGTERM);
 }
@@ -475,12 +266,8 @@ static void on_process_end(struct keeper *k, int status)
                 k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
                 return;
         }
-        given_up =
-                cay_keep_fell(&k->plan, CAY_KEEP_PROCESS, cay_clock_ms() - k->process.since_ms, k->was_ready);
-        cay_log_error(given_up ? "cay-process ended, and every sandbox of process with it"
-                               : "cay-process ended, and every sandbox of process with it: starting another",
-                      "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        given_up = note_fall(k, CAY_KEEP_PROCESS, &k->process,
+                             "cay-process ended, and every sandbox of process with it", status);
         if (k->front > 0 && !(given_up && !k->was_ready)) /* as with the warden */
                 cay_timer_set(k->loop, &k->timer, NOTES_MS, on_notes_taken);
 }
@@ -493,7 +280,7 @@ static void reap(struct keeper *k)
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
                 if (pid == k->front)
                         on_front_end(k, status);
-                else if (pid == k->warden)
+                else if (pid == k->warden.pid)
                         on_warden_end(k, status);
                 else if (pid == k->docker.pid)
                         on_docker_end(k, status);
@@ -528,8 +315,8 @@ static void reload(struct keeper *k)
         else if (cay_registry_keep_read(&k->registry, path, &err) < 0)
                 cay_log_error("the registry is not reloaded: the old one stays in force", "error=%s",
                               err.msg);
-        else if (k->warden_sock >= 0)
-                r = say_with(k, WIRE_KEEPER_REGISTRY, 0, cay_registry_keep_folder(&k->registry));
+        else if (k->warden.sock >= 0)
+                r = cay_warden_keep_tell_registry(k);
         if (r >= 0 && err.code == CAY_OK && path[0] && k->front > 0 && k->front_watch.fd > 0)
                 r = cay_registry_keep_send(&k->registry, k->front_watch.fd);
         if (r < 0)
@@ -566,15 +353,15 @@ static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *e
                 return -1;
         k->place = state.place;
         k->config_fd = state.config_fd;
-        k->warden = state.warden;
-        k->warden_sock = state.warden_sock;
+        k->warden.pid = state.warden;
+        k->warden.sock = state.warden_sock;
         k->was_ready = state.flags & CAY_KEPT_READY;
         if (state.flags & CAY_KEPT_ENGINES)
                 cay_keep_apply_mask(&k->plan, state.flags >> CAY_KEPT_ENGINES_AT);
         if (!k->plan.rows[CAY_KEEP_NATIVE].runs &&
-            k->warden > 0) { /* older keepers had one whatever the engine was */
-                k->warden = 0;
-                let_warden_go(k);
+            k->warden.pid > 0) { /* older keepers had one whatever the engine was */
+                k->warden.pid = 0;
+                cay_warden_keep_let_go(k);
         }
         k->registry.good = (struct cay_registry_text){ state.registry_fd, state.registry_folder };
         k->process.pid = state.process_pid;
@@ -611,7 +398,7 @@ static int run(struct keeper *k, struct cay_error *err)
         if (r == 0 && is_resumed) {
                 k->signals.before =
                         before; /* signals were blocked over the exec, and those that came are still there */
-                r = k->warden_sock >= 0 ? cay_upgrade_watch(k) : 0;
+                r = k->warden.sock >= 0 ? cay_upgrade_watch(k) : 0;
         }
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "watch signals");
@@ -634,19 +421,18 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
         struct keeper k = {
                 .options = options,
                 .config_fd = -1,
-                .warden_sock = -1,
-                .link = -1,
                 .front_watch.fd = -1,
                 .registry = CAY_REGISTRY_KEEP_NONE,
+                .warden = CAY_HELPER_NONE,
                 .docker = CAY_HELPER_NONE,
                 .process = CAY_HELPER_NONE,
         };
         int r = run(&k, err);
 
-        let_warden_go(&k);
+        cay_warden_keep_let_go(&k);
         cay_helper_close(&k.docker);
         cay_helper_close(&k.process);
-        let_front_go(&k);
+        cay_front_keep_let_go(&k);
         if (k.config_fd >= 0)
                 close(k.config_fd);
         cay_registry_keep_done(&k.registry);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What serve.c and upgrade.c share: the keeper itself. */
+/* What serve.c, front_keep.c, warden_keep.c and upgrade.c share: the keeper itself. */
 #pragma once
 
 #include "loop/signal.h"
@@ -33,13 +33,8 @@ struct keeper {
 
         struct cay_keep_plan plan; /* which engines run */
 
-        pid_t warden; /* 0: none */
-        uint64_t warden_since_ms;
-        int warden_sock;               /* our end of the keeper's socket; owned */
-        struct cay_watch warden_watch; /* of it */
-        int link;                      /* for the first front of this warden; -1: handed on */
-
-        struct cay_helper docker, process; /* where those engines run */
+        struct cay_helper warden, docker, process; /* where their engines run */
+        struct cay_watch warden_watch;             /* of what it answers over the keeper's socket */
 
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */
@@ -58,6 +53,18 @@ struct keeper {
 
 /* serve.c */
 void cay_keeper_start_front(struct keeper *k); /* at once */
+
+/* front_keep.c */
+int cay_front_keep_start(struct keeper *k, struct cay_error *err); /* with links to all helpers there are */
+void cay_front_keep_let_go(struct keeper *k);                      /* our end of its socket; fine twice */
+
+/* warden_keep.c */
+int cay_warden_keep_start(struct keeper *k, struct cay_error *err);
+void cay_warden_keep_let_go(struct keeper *k); /* which is how it is told to end; fine twice */
+int cay_warden_keep_tell_registry(
+        struct keeper *k); /* the folder that is in force now; 0 or more, or -errno */
+/* A link for the next front; where native does not run, what stands in its place. */
+int cay_warden_keep_link(struct keeper *k, int *ret, struct cay_error *err);
 
 /* upgrade.c. Told by a signal: all three programs are replaced by those that lie where they were started from. */
 void cay_upgrade_begin(struct keeper *k);

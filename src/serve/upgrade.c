@@ -36,8 +36,8 @@ static struct cay_keeper_state make_state(const struct keeper *k)
         struct cay_keeper_state state = { .place = k->place,
                                           .before = k->signals.before,
                                           .config_fd = k->config_fd,
-                                          .warden = (int32_t)k->warden,
-                                          .warden_sock = k->warden_sock,
+                                          .warden = (int32_t)k->warden.pid,
+                                          .warden_sock = k->warden.sock,
                                           .flags = (k->was_ready ? CAY_KEPT_READY : 0) | CAY_KEPT_ENGINES |
                                                    cay_keep_mask(&k->plan) << CAY_KEPT_ENGINES_AT,
                                           .registry_fd = k->registry.good.fd,
@@ -63,7 +63,7 @@ static int tell_warden(struct keeper *k, uint32_t type)
 {
         const struct wire_keeper say = { .magic = WIRE_MAGIC, .size = sizeof(say), .type = type };
 
-        return k->warden_sock < 0 ? -EPIPE : (int)sys_send_fds(k->warden_sock, &say, sizeof(say), NULL, 0, 0);
+        return k->warden.sock < 0 ? -EPIPE : (int)sys_send_fds(k->warden.sock, &say, sizeof(say), NULL, 0, 0);
 }
 
 static void on_no_answer(struct cay_timer *t)
@@ -124,8 +124,8 @@ static void end_front(struct keeper *k)
 
 void cay_upgrade_on_front_end(struct keeper *k)
 {
-        if (k->link >= 0)
-                close(cay_take_fd(k->link)); /* to a warden that is about to be another */
+        if (k->warden.link >= 0)
+                close(cay_take_fd(k->warden.link)); /* to a warden that is about to be another */
         if (!has_warden(k)) {
                 end(k);
                 return;
@@ -145,7 +145,7 @@ static void end(struct keeper *k)
         struct cay_error err = { 0 };
 
         if (has_warden(k))
-                cay_log_info("the warden is upgraded", "pid=%d", (int)k->warden);
+                cay_log_info("the warden is upgraded", "pid=%d", (int)k->warden.pid);
         cay_upgrade_cancel(k);
         cay_resume_exec(k->options->argv, &state, &err);
         cay_log_error("the keeper stays the old one", "error=%s", err.msg);
@@ -183,7 +183,7 @@ static void on_warden_says(struct cay_watch *w, uint32_t events)
 
 int cay_upgrade_watch(struct keeper *k)
 {
-        return cay_watch_add(k->loop, &k->warden_watch, k->warden_sock, EPOLLIN, on_warden_says);
+        return cay_watch_add(k->loop, &k->warden_watch, k->warden.sock, EPOLLIN, on_warden_says);
 }
 
 void cay_upgrade_cancel(struct keeper *k)

@@ -24,10 +24,6 @@
  *   in the store   no                          lost: daemon_lost (it was never started, or its end was seen and not kept)
  *   nowhere        yes                         ended: nobody was told of it
  */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-
 #include "base/clock.h"
 #include "base/str.h"
 #include "service/service_priv.h"
@@ -314,221 +310,7 @@ static void set_aside(struct cay_sandbox *sb)
         cay_log_warn("sandbox waits for its engine", "id=%s engine=%s", sb->id, sb->engine->name);
 }
 
-/* The store */
-
-struct loading {
-        struct cay_service *service;
-        struct cay_error err;
-};
-
-static bool load_sandbox(void *ctx, const void *record)
-{
-        struct loading *l = ctx;
-        struct cay_error err = { 0 };
-        struct cay_sandbox *sb;
-
-        if (cay_record_read_sandbox(l->service, record, &sb, &err) < 0) {
-                cay_log_error("record not understood, left in the store", "error=%s", err.msg);
-                l->service->report.unreadable++;
-                return true;
-        }
-        if (cay_table_add(l->service, sb) < 0) {
-                cay_sandbox_free(sb);
-                cay_fail(&l->err, CAY_LIMIT, "the store holds more than %u sandboxes", CAY_SERVICE_KNOWN_MAX);
-                return false;
-        }
-        return true;
-}
-
-static bool load_exec(void *ctx, const void *record)
-{
-        const struct cay_store_exec *r = record;
-        struct loading *l = ctx;
-        struct cay_sandbox *sb = cay_table_find(l->service, r->sandbox);
-        struct cay_error err = { 0 };
-        struct cay_exec *x;
-
-        if (sb == NULL)
-                return true;
-        if (cay_record_read_exec(l->service, sb, r, &x, &err) < 0) {
-                cay_log_error("record not understood, left in the store", "error=%s", err.msg);
-                l->service->report.unreadable++;
-                return true;
-        }
-        cay_exec_list_add(sb, x);
-        if (x->state != CAY_EXEC_ENDED) {
-                x->counted = true;
-                sb->running++;
-        }
-        return true;
-}
-
-static int load(struct cay_service *s, struct cay_error *err)
-{
-        struct loading l = { .service = s };
-
-        if (s->store->ops->load(s->store, CAY_STORE_SANDBOX, load_sandbox, &l, err) < 0 ||
-            s->store->ops->load(s->store, CAY_STORE_EXEC, load_exec, &l, err) < 0)
-                return cay_wrap(err, "read the store");
-        if (l.err.code != CAY_OK) {
-                *err = l.err;
-                return -1;
-        }
-        return 0;
-}
-
-static bool is_known_spool(struct cay_service *s, const char *name)
-{
-        const char *dot = strchr(name, '.');
-        const struct cay_sandbox *sb;
-        char id[CAY_NAME_MAX + 1];
-
-        if (dot == NULL || (size_t)(dot - name) > CAY_NAME_MAX)
-                return false;
-        memcpy(id, name, (size_t)(dot - name));
-        id[dot - name] = '\0';
-        sb = cay_table_find(s, id);
-        for (const struct cay_exec *x = sb != NULL ? sb->execs : NULL; x != NULL; x = x->next)
-                if (strcmp(x->id, dot + 1) == 0)
-                        return true;
-        return false;
-}
-
-/* Spools without a record: of commands that were never stored, or whose sandbox was dropped. */
-static void sweep_spools(struct cay_service *s)
-{
-        int fd = openat(s->env.spool_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-        struct dirent *d;
-
-        if (dir == NULL) {
-                if (fd >= 0)
-                        close(fd);
-                cay_log_warn("spools not swept, ignoring");
-                return;
-        }
-        while ((d = readdir(dir)) != NULL)
-                if (d->d_name[0] != '.' && !is_known_spool(s, d->d_name))
-                        unlinkat(s->env.spool_dir, d->d_name, 0);
-        closedir(dir);
-}
-
-/* The engine */
-
-struct unowned {
-        struct cay_service *service;
-        struct cay_engine_row *row;    /* whose they are */
-        char (*ids)[CAY_NAME_MAX + 1]; /* owned */
-        unsigned count, cap;
-};
-
-static void add_unowned(struct unowned *u, const char *id)
-{
-        if (cay_table_find(u->service, id) == NULL && u->service->report.unreadable > 0) {
-                cay_log_warn("box left alone: it may belong to a record that was not understood", "id=%s",
-                             id);
-                return;
-        }
-        if (u->count == u->cap) {
-                unsigned cap = u->cap > 0 ? 2 * u->cap : 16;
-                void *ids = reallocarray(u->ids, cap, sizeof(*u->ids));
-
-                if (ids == NULL)
-                        return; /* the next start finds it again */
-                u->ids = ids;
-                u->cap = cap;
-        }
-        if (cay_str_copy(u->ids[u->count], sizeof(*u->ids), id))
-                u->count++;
-}
-
-/* An engine says what it has, and nothing about what others have. */
-static struct cay_sandbox *find_own(const struct unowned *u, const char *id)
-{
-        struct cay_sandbox *sb = cay_table_find(u->service, id);
-
-        return sb != NULL && sb->engine == u->row ? sb : NULL;
-}
-
-static void on_box(void *ctx, const char *id)
-{
-        struct unowned *u = ctx;
-        const struct cay_sandbox *sb = find_own(u, id);
-
-        if (sb == NULL || !sb->has_box)
-                add_unowned(u, id);
-}
-
-static void remove_unowned(struct cay_engine_row *row)
-{
-        struct unowned u = { .service = row->service, .row = row };
-
-        if (row->engine->ops->list != NULL)
-                row->engine->ops->list(row->engine, on_box, &u);
-        for (unsigned i = 0; i < u.count; i++) { /* not while the engine walks its list */
-                const struct cay_sandbox *sb = find_own(&u, u.ids[i]);
-
-                row->service->report.removed++;
-                cay_log_info("box without a record removed", "id=%s engine=%s", u.ids[i], row->name);
-                cay_errand_remove_box(row, u.ids[i], sb != NULL && sb->kept);
-        }
-        free(u.ids);
-}
-
-/* Files */
-
-static void on_layer(void *ctx, const char *id)
-{
-        struct unowned *u = ctx;
-        struct cay_sandbox *sb = find_own(u, id);
-
-        if (sb != NULL && sb->kept)
-                sb->layer_seen = true;
-        else if (sb == NULL || !sb->has_box)
-                add_unowned(u, id);
-}
-
-static void lose_layers(struct cay_engine_row *row)
-{
-        struct cay_service *s = row->service;
-
-        for (unsigned i = 0; i < s->count; i++) {
-                struct cay_sandbox *sb = s->sorted[i];
-
-                if (sb->engine != row || !sb->kept || sb->layer_seen || sb->has_box)
-                        continue;
-                s->report.layers_lost++;
-                sb->kept = false;
-                cay_sandbox_fail(sb, CAY_CAUSE_SANDBOX_GONE,
-                                 "the files that it left are gone; a start makes it anew, with none");
-        }
-}
-
-/* What the engine keeps for a start, beside what the store knows of. */
-static void sort_layers(struct cay_engine_row *row)
-{
-        struct cay_service *s = row->service;
-        struct unowned u = { .service = s, .row = row };
-        struct cay_error err = { 0 };
-
-        if (!(row->engine->caps & CAY_ENGINE_CAN_KEEP))
-                return;
-        if (row->engine->ops->list_kept(row->engine, on_layer, &u, &err) < 0) {
-                cay_log_warn("kept files not looked at, ignoring", "engine=%s error=%s", row->name, err.msg);
-                free(u.ids);
-                return;
-        }
-        if (s->env.keeps_unowned && u.count > 0)
-                cay_log_warn("files without a sandbox are left: the database was damaged",
-                             "count=%u first=%s", u.count, u.ids[0]);
-        for (unsigned i = 0; i < u.count && !s->env.keeps_unowned; i++) {
-                s->report.layers_removed++;
-                cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
-                cay_errand_remove_box(row, u.ids[i], false);
-        }
-        free(u.ids);
-        lose_layers(row);
-}
+/* The walk over all of them */
 
 /* A sandbox at rest whose commands were not all noted as ended: a stop was under way. */
 static void end_left_over(struct cay_sandbox *sb)
@@ -578,14 +360,14 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
 {
         struct cay_errand *e;
 
-        if (load(s, err) < 0)
+        if (cay_adopt_load(s, err) < 0)
                 return -1;
-        sweep_spools(s);
+        cay_adopt_sweep_spools(s);
         for (unsigned i = 0; i < s->engine_count; i++) {
                 if (s->engines[i].engine == NULL)
                         continue;
-                remove_unowned(&s->engines[i]);
-                sort_layers(&s->engines[i]);
+                cay_adopt_remove_unowned(&s->engines[i]);
+                cay_adopt_sort_layers(&s->engines[i]);
         }
         s->adopting++; /* this walk: there may be nothing else, and on_ready is told from the loop */
         for (unsigned i = 0; i < s->count; i++) {

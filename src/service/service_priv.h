@@ -8,7 +8,7 @@
  *   event.c          the journal                         sandbox_change.c   pause, resume, extend, stats
  *   record.c         objects ↔ records of the store      link.c             the box link: lost, back, pinged
  *   tick.c           deadlines                           exec*.c            commands: start, output, input, end
- *   adopt.c          start-up                            channel.c          files and ports
+ *   adopt*.c         start-up                            channel.c          files and ports
  *   engines.c        the engines there are              meters.c           counts and times, of all and of each owner
  *
  * Ownership. The service owns sandboxes and errands; a sandbox owns its box client and its execs' place in its list; an exec lives
@@ -433,6 +433,14 @@ void cay_link_on_gone(void *ctx, const char *id); /* the word of an engine: ctx 
 int cay_adopt_begin(struct cay_service *s, struct cay_error *err);
 void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w);
 void cay_adopt_done(struct cay_sandbox *sb); /* one story of the start is over */
+
+/* adopt_load.c */
+int cay_adopt_load(struct cay_service *s, struct cay_error *err); /* records become sandboxes and commands */
+void cay_adopt_sweep_spools(struct cay_service *s);               /* of commands that have no record */
+
+/* adopt_unowned.c. Of one engine that is there, when records are loaded. */
+void cay_adopt_remove_unowned(struct cay_engine_row *row); /* boxes */
+void cay_adopt_sort_layers(struct cay_engine_row *row);    /* kept files: seen, removed, or lost */
 
 /* tick.c */
 void cay_tick_by(struct cay_service *s, uint64_t in_ms); /* tick within this */

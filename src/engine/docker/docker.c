@@ -1,62 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The docker engine: port_engine over cay-docker. Every call is one request; answers finish jobs. */
+/* The docker engine: port_engine over cay-docker. What it is asked for, and what its answers mean. */
 #include "engine/docker/docker.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/str.h"
 #include "engine/docker/docker_image.h"
-#include "engine/link/box_call.h"
-#include "engine/link/boxes.h"
-#include "engine/link/link.h"
-#include "loop/loop.h"
+#include "engine/link/linked.h"
 #include "wire/docker_message.h"
 
-#define HELLO_WAIT_MS 20000
-
-/* Where Docker is, and the image of a run; nothing else of the caller's environment. */
-static const char *const variables[] = { "DOCKER_HOST=", "DOCKER_TLS_VERIFY=", "DOCKER_CERT_PATH=",
-                                         "CAY_DOCKER_IMAGE=", NULL };
-
-static const struct engine_link_kind broker = {
-        .program = "cay-docker",
-        .who = "cay-docker",
-        .variables = variables,
-        .magic = DOCKER_WIRE_MAGIC,
-        .request_size = sizeof(struct docker_request),
-        .answer_size = sizeof(struct docker_answer),
-        .fd = DOCKER_FRONT_FD,
-        .close_ms = 30000,
-};
-
-static_assert(offsetof(struct docker_answer, text) == offsetof(struct engine_link_answer, text) &&
-                      sizeof(struct docker_answer) <= ENGINE_LINK_ANSWER_MAX &&
-                      DOCKER_TEXT == ENGINE_LINK_TEXT,
-              "as every link's answers begin");
-static_assert(DOCKER_LIMIT_MEMORY == (int)ENGINE_LIMIT_MEMORY &&
-                      DOCKER_LIMIT_SWAP == (int)ENGINE_LIMIT_SWAP &&
-                      DOCKER_LIMIT_CPUS == (int)ENGINE_LIMIT_CPUS &&
-                      DOCKER_LIMIT_PIDS == (int)ENGINE_LIMIT_PIDS &&
-                      DOCKER_LIMIT_DISK == (int)ENGINE_LIMIT_DISK &&
-                      DOCKER_LIMIT_INODES == (int)ENGINE_LIMIT_INODES,
-              "as every link calls them");
+ENGINE_LINKED_FITS(struct docker_request, struct docker_answer, DOCKER);
 
 struct cay_engine_docker {
-        struct cay_engine engine;
-        struct cay_loop *loop;
-        struct engine_link link;
-        struct engine_call hello;
-        bool greeted, away;
-        struct cay_error refused, away_why;
-        unsigned can_hold; /* wire bits */
-        struct engine_boxes boxes;
+        struct engine_linked linked; /* first */
+        bool away;
+        struct cay_error away_why;
 };
 
 static struct cay_engine_docker *self(struct cay_engine *e)
 {
-        return cay_container_of(e, struct cay_engine_docker, engine);
+        return cay_container_of(engine_linked_of(e), struct cay_engine_docker, linked);
 }
 
 static const struct docker_answer *whole(const struct engine_link_answer *a)
@@ -64,143 +27,23 @@ static const struct docker_answer *whole(const struct engine_link_answer *a)
         return (const void *)a;
 }
 
-static void on_hello(struct engine_call *call, const struct engine_link_answer *a)
-{
-        struct cay_engine_docker *e = cay_container_of(call, struct cay_engine_docker, hello);
+/* Answers */
 
-        e->greeted = true;
-        if (!a) {
-                cay_fail(&e->refused, CAY_UNAVAILABLE, "cay-docker ended before it answered");
+static void on_unasked(struct engine_linked *l, const struct engine_link_answer *a)
+{
+        struct cay_engine_docker *e = cay_container_of(l, struct cay_engine_docker, linked);
+
+        if (a->type != DOCKER_daemon)
                 return;
-        }
-        engine_link_read_error(&e->link, a, &e->refused);
-        if (a->code == CAY_OK)
-                e->can_hold = whole(a)->hello.can_hold;
+        e->away = whole(a)->daemon.away;
+        if (!e->away)
+                l->can_hold = whole(a)->daemon.can_hold; /* of the one that is there now */
+        cay_fail(&e->away_why, CAY_UNAVAILABLE, "%s", a->text);
 }
 
-static void on_unasked(struct engine_link *l, const struct engine_link_answer *a)
+static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
 {
-        struct cay_engine_docker *e = cay_container_of(l, struct cay_engine_docker, link);
-        char id[CAY_NAME_MAX + 1];
-
-        if (a->type == DOCKER_daemon) {
-                e->away = whole(a)->daemon.away;
-                if (!e->away)
-                        e->can_hold = whole(a)->daemon.can_hold; /* of the one that is there now */
-                cay_fail(&e->away_why, CAY_UNAVAILABLE, "%s", a->text);
-        } else if (a->type == DOCKER_box_gone) {
-                snprintf(id, sizeof(id), "%.*s", CAY_NAME_MAX, whole(a)->box.id);
-                if (engine_boxes_find(&e->boxes, id))
-                        engine_boxes_tell_gone(&e->boxes, id);
-        }
-}
-
-/* Containers live on without cay-docker: a keeper starts the next one, which finds them. Without a keeper nobody reaches them again. */
-static void on_lost(struct engine_link *l)
-{
-        if (l->pid != 0)
-                engine_boxes_lose_all(&cay_container_of(l, struct cay_engine_docker, link)->boxes);
-}
-
-static struct cay_engine_docker *make(const struct cay_engine_env *env, struct cay_error *err)
-{
-        struct cay_engine_docker *e = calloc(1, sizeof(*e));
-
-        if (!e) {
-                cay_fail(err, CAY_INTERNAL, "no memory for the docker engine");
-                return NULL;
-        }
-        e->engine.ops = &cay_engine_docker_ops;
-        e->engine.caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE | CAY_ENGINE_CAN_ONCE;
-        e->loop = env->loop;
-        e->link = (struct engine_link){ .kind = &broker, .on_unasked = on_unasked, .on_lost = on_lost };
-        e->hello.on_answer = on_hello;
-        return e;
-}
-
-/* What fronts before us made: asked for one by one, at start-up. */
-static int learn_boxes(struct cay_engine_docker *e, struct cay_error *err)
-{
-        struct engine_ask_now now = { 0 };
-        struct docker_answer a = { 0 };
-
-        for (unsigned i = 0; i < ENGINE_BOXES_MAX; i++) {
-                struct docker_request req = { .type = DOCKER_box_list, .list.from = a.list.next };
-
-                if (engine_link_ask_now(&e->link, &now, &req, HELLO_WAIT_MS, err) < 0)
-                        return cay_wrap(err, "ask for the sandboxes there are");
-                a = *whole(&now.answer);
-                a.list.id[CAY_NAME_MAX] = '\0';
-                if (a.list.id[0] == '\0')
-                        break;
-                engine_boxes_note(&e->boxes, a.list.id, a.list.live, a.list.kept);
-        }
-        return 0;
-}
-
-/* Closes and frees the engine where it fails. */
-static int greet(struct cay_engine_docker *e, struct cay_engine **ret, struct cay_error *err)
-{
-        struct docker_request hello = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
-
-        engine_link_ask(&e->link, &e->hello, &hello, NULL, 0);
-        engine_link_await(&e->link, &e->hello, HELLO_WAIT_MS);
-        if (!e->greeted)
-                cay_fail(&e->refused, CAY_TIMEOUT, "cay-docker does not answer");
-        if (e->refused.code == CAY_OK && learn_boxes(e, &e->refused) == 0) {
-                *ret = &e->engine;
-                return 0;
-        }
-        *err = e->refused;
-        engine_link_close(&e->link);
-        free(e);
-        return -1;
-}
-
-static int docker_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
-{
-        struct cay_engine_docker *e = make(env, err);
-
-        if (!e)
-                return -1;
-        if (engine_link_open(&e->link, env->loop, env->program_dir, err) == 0)
-                return greet(e, ret, err);
-        free(e);
-        return -1;
-}
-
-int cay_engine_docker_open_link_take(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
-                                     struct cay_error *err)
-{
-        struct cay_engine_docker *e = make(env, err);
-
-        if (!e) {
-                close(sock);
-                return -1;
-        }
-        if (engine_link_open_take(&e->link, env->loop, sock, err) == 0)
-                return greet(e, ret, err);
-        free(e);
-        return -1;
-}
-
-static int docker_close(struct cay_engine *engine)
-{
-        bool live;
-        int r;
-
-        if (!engine)
-                return 0;
-        live = engine_boxes_has_live(&self(engine)->boxes);
-        r = engine_link_close(&self(engine)->link);
-        free(self(engine));
-        return r == -ECHILD ? -(int)live
-                            : r; /* how it ended is not known, but whether there was work left is */
-}
-
-static unsigned docker_can_hold(struct cay_engine *engine)
-{
-        return engine_limits_from_wire(self(engine)->can_hold) | engine_limits_by_init();
+        engine_boxes_note(&e->boxes, id, whole(a)->list.live, whole(a)->list.kept);
 }
 
 static void take_stats(struct cay_engine_box *box, const struct docker_stats *s)
@@ -222,50 +65,84 @@ static void take_ports(struct cay_engine_box *box, const struct docker_answer *a
                                                         .host = a->box.ports[i].host };
 }
 
-static void on_answer(struct engine_call *call, const struct engine_link_answer *a)
+static void on_answer(struct engine_linked_call *c, const struct engine_link_answer *a, enum cay_code code)
 {
-        struct engine_box_call *c = cay_container_of(call, struct engine_box_call, call);
-        struct cay_engine_docker *e = c->engine;
-        bool links = c->type == DOCKER_box_make || c->type == DOCKER_box_link;
-        struct engine_boxes *boxes = &e->boxes;
+        struct engine_boxes *boxes = &c->engine->boxes;
         struct engine_known *known = c->box ? engine_boxes_find(boxes, c->box->id) : NULL;
-        struct cay_error err = { 0 };
 
-        engine_link_read_error(&e->link, a, &err);
-        if (err.code == CAY_OK && links) {
+        if (a && (c->type == DOCKER_box_make || c->type == DOCKER_box_link)) {
                 c->box->skipped = engine_limits_from_wire(whole(a)->box.skipped);
                 c->box->kept = whole(a)->box.kept;
                 take_ports(c->box, whole(a));
                 engine_boxes_note(boxes, c->box->id, true, c->box->kept);
-        } else if (err.code == CAY_OK && c->box) {
+        } else if (a && c->box) {
                 take_stats(c->box, &whole(a)->box.stats);
         }
-        if (err.code == CAY_OK && c->type == DOCKER_box_stop && known && known->kept)
+        if (a && c->type == DOCKER_box_stop && known && known->kept)
                 known->live = false;
-        else if (c->box && (c->type == DOCKER_box_drop || (c->type == DOCKER_box_stop && err.code == CAY_OK)))
+        else if (c->box && (c->type == DOCKER_box_drop || (a && c->type == DOCKER_box_stop)))
                 engine_boxes_forget(boxes, c->box->id);
-        if (links && err.code != CAY_OK && c->box->link_fd >= 0)
-                close(cay_take_fd(c->box->link_fd));
-        engine_box_call_end(c, &err);
 }
 
-static void finish(struct cay_engine_docker *e, struct cay_job *job, const struct cay_error *err)
+/* Opening */
+
+/* Where Docker is, and the image of a run; nothing else of the caller's environment. */
+static const char *const variables[] = { "DOCKER_HOST=", "DOCKER_TLS_VERIFY=", "DOCKER_CERT_PATH=",
+                                         "CAY_DOCKER_IMAGE=", NULL };
+
+static const struct engine_linked_kind kind = {
+        .link = { .program = "cay-docker",
+                  .who = "cay-docker",
+                  .variables = variables,
+                  .magic = DOCKER_WIRE_MAGIC,
+                  .request_size = sizeof(struct docker_request),
+                  .answer_size = sizeof(struct docker_answer),
+                  .fd = DOCKER_FRONT_FD,
+                  .close_ms = 30000 },
+        .ops = &cay_engine_docker_ops,
+        .size = sizeof(struct cay_engine_docker),
+        .caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE | CAY_ENGINE_CAN_ONCE,
+        .answer_ms = 20000,
+        .outlives = true,
+        .box_make = DOCKER_box_make,
+        .box_link = DOCKER_box_link,
+        .box_list = DOCKER_box_list,
+        .box_freeze = DOCKER_box_freeze,
+        .box_thaw = DOCKER_box_thaw,
+        .box_stat = DOCKER_box_stat,
+        .box_stop = DOCKER_box_stop,
+        .box_drop = DOCKER_box_drop,
+        .box_gone = DOCKER_box_gone,
+        .on_unasked = on_unasked,
+        .on_listed = on_listed,
+        .on_answer = on_answer,
+};
+
+static int docker_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
 {
-        cay_job_finish(cay_loop_jobs(e->loop), job, err);
+        struct docker_request hello = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
+        struct engine_linked *e = engine_linked_new(&kind, env, err);
+
+        if (!e)
+                return -1;
+        if (engine_link_open(&e->link, env->loop, env->program_dir, err) == 0)
+                return engine_linked_greet(e, &hello, ret, err);
+        free(e);
+        return -1;
 }
 
-static void ask(struct cay_engine_docker *e, struct docker_request *req, struct cay_engine_box *box,
-                struct cay_job *job, int fd)
+int cay_engine_docker_open_link_take(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
+                                     struct cay_error *err)
 {
-        const struct engine_box_call what = {
-                .call.on_answer = on_answer, .loop = e->loop, .engine = e, .box = box, .job = job
-        };
+        struct docker_request hello = { .type = DOCKER_hello, .hello.version = DOCKER_WIRE_VERSION };
 
-        engine_box_ask(&e->link, &what, req, &fd, fd >= 0 ? 1 : 0);
+        return engine_linked_open_take(&kind, env, sock, &hello, ret, err);
 }
+
+/* Making */
 
 /* What this engine cannot give is refused before anything is made. */
-static int check(struct cay_engine_docker *e, const struct cay_spec *spec, struct cay_error *err)
+static int check(struct engine_linked *e, const struct cay_spec *spec, struct cay_error *err)
 {
         const struct engine_known *k;
 
@@ -364,7 +241,7 @@ static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct c
 static void docker_create(struct cay_engine *engine, const struct cay_spec *spec, struct cay_engine_box *box,
                           struct cay_job *job)
 {
-        struct cay_engine_docker *e = self(engine);
+        struct engine_linked *e = engine_linked_of(engine);
         struct docker_request req = { .type = DOCKER_box_make };
         struct cay_error err = { 0 };
         int theirs = -1;
@@ -373,68 +250,21 @@ static void docker_create(struct cay_engine *engine, const struct cay_spec *spec
         cay_str_copy(box->id, sizeof(box->id), spec->id);
         if (check(e, spec, &err) < 0 || put_plan(spec, &req.plan, &err) < 0 ||
             engine_box_make_secret(box, &err) < 0 || engine_box_open_link(box, &theirs, &err) < 0) {
-                finish(e, job, &err);
+                engine_linked_finish(e, job, &err);
                 return;
         }
         memcpy(req.plan.secret, box->secret, sizeof(req.plan.secret));
-        ask(e, &req, box, job, theirs);
+        engine_linked_ask(e, &req, box, job, &theirs, 1);
         close(theirs);
         explicit_bzero(&req, sizeof(req));
 }
 
-static void docker_relink(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
-{
-        struct docker_request req = { .type = DOCKER_box_link };
-        struct cay_error err = { 0 };
-        int theirs = -1;
-
-        cay_str_copy(req.box.id, sizeof(req.box.id), box->id);
-        if (engine_box_open_link(box, &theirs, &err) < 0) {
-                finish(self(engine), job, &err);
-                return;
-        }
-        ask(self(engine), &req, box, job, theirs);
-        close(theirs);
-}
-
-static void ask_about(struct cay_engine *engine, uint32_t type, const char *id, struct cay_engine_box *box,
-                      struct cay_job *job)
-{
-        struct docker_request req = { .type = type };
-
-        cay_str_copy(req.box.id, sizeof(req.box.id), id);
-        ask(self(engine), &req, box, job, -1);
-}
-
-static void docker_freeze(struct cay_engine *engine, const char *id, struct cay_job *job)
-{
-        ask_about(engine, DOCKER_box_freeze, id, NULL, job);
-}
-
-static void docker_thaw(struct cay_engine *engine, const char *id, struct cay_job *job)
-{
-        ask_about(engine, DOCKER_box_thaw, id, NULL, job);
-}
-
-static void docker_stats(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
-{
-        ask_about(engine, DOCKER_box_stat, box->id, box, job);
-}
-
-static void docker_destroy(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
-{
-        ask_about(engine, DOCKER_box_drop, box->id, box, job);
-}
-
-static void docker_stop(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
-{
-        ask_about(engine, DOCKER_box_stop, box->id, box, job);
-}
+/* The rest of the port */
 
 static int docker_list_kept(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx,
                             struct cay_error *err)
 {
-        const struct engine_boxes *b = &self(engine)->boxes;
+        const struct engine_boxes *b = &engine_linked_of(engine)->boxes;
 
         if (self(engine)->away) { /* it may have some that nobody knows of */
                 *err = self(engine)->away_why;
@@ -446,20 +276,9 @@ static int docker_list_kept(struct cay_engine *engine, void (*each)(void *ctx, c
         return 0;
 }
 
-static void docker_on_gone(struct cay_engine *engine, void (*gone)(void *ctx, const char *id), void *ctx)
-{
-        self(engine)->boxes.gone = gone;
-        self(engine)->boxes.gone_ctx = ctx;
-}
-
-static void docker_list(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx)
-{
-        engine_boxes_each_live(&self(engine)->boxes, each, ctx);
-}
-
 static void docker_build(struct cay_engine *engine, struct cay_build *b, struct cay_job *job)
 {
-        docker_image_build(&self(engine)->link, self(engine)->loop, b, job);
+        docker_image_build(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, b, job);
 }
 
 static void docker_build_ears(struct cay_engine *engine, struct cay_build *b, enum cay_build_ears ears)
@@ -469,53 +288,46 @@ static void docker_build_ears(struct cay_engine *engine, struct cay_build *b, en
 
 static void docker_images(struct cay_engine *engine, struct cay_images *ret, struct cay_job *job)
 {
-        docker_image_list(&self(engine)->link, self(engine)->loop, ret, job);
+        docker_image_list(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, ret, job);
 }
 
 static void docker_remove_image(struct cay_engine *engine, const char *template_name, struct cay_image *ret,
                                 struct cay_job *job)
 {
-        docker_image_remove(&self(engine)->link, self(engine)->loop, template_name, ret, job);
+        docker_image_remove(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, template_name,
+                            ret, job);
 }
 
 static int docker_health(struct cay_engine *engine, struct cay_error *err)
 {
-        struct cay_engine_docker *e = self(engine);
-
-        if (e->link.sock < 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "cay-docker is gone");
-        if (e->away) {
-                *err = e->away_why;
+        if (engine_linked_health(engine, err) < 0)
                 return -1;
-        }
-        return 0;
-}
-
-static void docker_trace(struct cay_engine *engine,
-                         void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx)
-{
+        if (!self(engine)->away)
+                return 0;
+        *err = self(engine)->away_why;
+        return -1;
 }
 
 const struct cay_engine_ops cay_engine_docker_ops = {
         .name = "docker",
         .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_COUNTS,
         .open = docker_open,
-        .close = docker_close,
-        .can_hold = docker_can_hold,
+        .close = engine_linked_close,
+        .can_hold = engine_linked_can_hold,
         .create = docker_create,
-        .relink = docker_relink,
-        .freeze = docker_freeze,
-        .thaw = docker_thaw,
-        .stats = docker_stats,
-        .stop = docker_stop,
+        .relink = engine_linked_relink,
+        .freeze = engine_linked_freeze,
+        .thaw = engine_linked_thaw,
+        .stats = engine_linked_stats,
+        .stop = engine_linked_stop,
         .list_kept = docker_list_kept,
-        .destroy = docker_destroy,
-        .on_gone = docker_on_gone,
-        .list = docker_list,
+        .destroy = engine_linked_destroy,
+        .on_gone = engine_linked_on_gone,
+        .list = engine_linked_list,
         .build = docker_build,
         .build_ears = docker_build_ears,
         .images = docker_images,
         .image_remove = docker_remove_image,
         .health = docker_health,
-        .trace = docker_trace,
+        .trace = engine_linked_trace,
 };

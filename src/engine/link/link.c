@@ -408,8 +408,11 @@ void engine_link_await(struct engine_link *l, struct engine_call *call, int ms)
         while (l->sock >= 0 && call->seq != 0) {
                 struct pollfd p = { .fd = l->sock, .events = l->kept ? POLLIN | POLLOUT : POLLIN };
                 uint64_t now = cay_clock_ms();
+                int n = poll(&p, 1, now < until ? (int)(until - now) : 0); /* one look more, at the end */
 
-                if (now >= until || poll(&p, 1, (int)(until - now)) <= 0)
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
                         return;
                 if (p.revents & POLLOUT)
                         send_kept(l);

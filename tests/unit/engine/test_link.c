@@ -127,11 +127,11 @@ static void answers_find_who_asked(void **state)
         say(second, "second");
         say(0, "news");
         say(99, "to nobody");
-        engine_link_await(&t.link, &two, 1000);
+        engine_link_await(&t.link, &two, 60000);
         assert_string_equal(t.word, "second");
         assert_int_equal(t.answered, 1);
         say(first, "first");
-        engine_link_await(&t.link, &one, 1000);
+        engine_link_await(&t.link, &one, 60000);
         assert_string_equal(t.word, "first");
         assert_int_equal(t.unasked, 1);
         assert_int_equal(t.lost, 0);
@@ -277,7 +277,7 @@ static void asked_and_awaited(void **state)
         say(hear().head.seq, "too late"); /* the call was on a stack */
         say(2, "in time");
         err = (struct cay_error){ 0 };
-        assert_int_equal(engine_link_ask_now(&t.link, &now, &req, 1000, &err), 0);
+        assert_int_equal(engine_link_ask_now(&t.link, &now, &req, 60000, &err), 0);
         assert_string_equal(((struct answer *)(void *)&now.answer)->word, "in time");
 }
 

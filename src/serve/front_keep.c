@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A front's start: what it is handed (hand_over.h), and what it says back over its socket. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/hand_over.h"
+#include "serve/serve_priv.h"
+#include "serve/spawn.h"
+#include "serve/tell.h"
+
+static void on_front_says(struct cay_watch *w, uint32_t events)
+{
+        struct keeper *k = cay_container_of(w, struct keeper, front_watch);
+        struct cay_hand_ready ready = { 0 };
+        struct cay_hand_verdict verdict;
+        struct cay_hand_listen listen;
+        ssize_t n = recv(w->fd, &ready, sizeof(ready), MSG_DONTWAIT);
+
+        (void)events;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        memcpy(&verdict, &ready, sizeof(verdict));
+        if (n == (ssize_t)sizeof(verdict) && verdict.magic == CAY_HAND_MAGIC &&
+            verdict.size == sizeof(verdict)) {
+                cay_registry_keep_on_verdict(&k->registry, &verdict);
+                return;
+        }
+        memcpy(&listen, &ready, sizeof(listen));
+        if (n == (ssize_t)sizeof(listen) && listen.magic == CAY_HAND_MAGIC && listen.size == sizeof(listen)) {
+                cay_ports_keep_on_ask(&k->ports, w->fd, &listen);
+                return;
+        }
+        if (n != (ssize_t)sizeof(ready) || ready.magic != CAY_HAND_MAGIC || ready.size != sizeof(ready)) {
+                cay_watch_remove(w); /* its end comes as a signal */
+                return;
+        }
+        ready.token[sizeof(ready.token) - 1] = '\0';
+        ready.login[sizeof(ready.login) - 1] = '\0';
+        if (!k->was_ready) {
+                cay_tell_people(k->options->config, &k->place, &ready);
+                cay_tell_systemd("READY=1");
+        } else {
+                cay_log_info("the front is back", "adopted=%u lost=%u", ready.adopted, ready.lost);
+        }
+        k->was_ready = true;
+        cay_ports_keep_sweep(&k->ports);
+        explicit_bzero(&ready, sizeof(ready));
+}
+
+static void add_engines(struct keeper *k, char **argv)
+{
+        for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++) {
+                struct cay_keep_row *row = &k->plan.rows[i];
+
+                *argv++ = (char *)(uintptr_t)cay_keep_engine_name((enum cay_keep_engine)i);
+                *argv++ = (char *)(uintptr_t)(row->runs ? CAY_HAND_RUNS : CAY_HAND_RUNS_NOT);
+                *argv++ = row->why;
+        }
+        *argv = NULL;
+}
+
+/* links: to helpers, behind the sockets; those that are there. */
+static int spawn_front(struct keeper *k, int link, const int links[2], int sock, struct cay_error *err)
+{
+        char count[4];
+        char *argv[3 + 3 * CAY_KEEP_ENGINES + 1] = { (char *)"cay-front", (char *)"serve", count };
+        int fds[CAY_SPAWN_FDS_MAX] = { link, k->config_fd, k->place.data_fd, sock, k->place.unix_fd };
+        struct cay_spawn s = { .dir = k->options->program_dir,
+                               .program = "cay-front",
+                               .argv = argv,
+                               .fds = fds,
+                               .fd_count = 5 + k->place.tcp_count,
+                               .mask = &k->signals.before };
+
+        snprintf(count, sizeof(count), "%u", k->place.tcp_count);
+        add_engines(k, argv + 3);
+        for (unsigned i = 0; i < k->place.tcp_count; i++)
+                fds[5 + i] = k->place.tcp_fds[i];
+        for (unsigned i = 0; i < 2; i++)
+                if (links[i] >= 0)
+                        fds[s.fd_count++] = links[i];
+        k->front = cay_spawn(&s, err);
+        if (k->front < 0) {
+                k->front = 0;
+                return -1;
+        }
+        k->front_since_ms = cay_clock_ms();
+        return 0;
+}
+
+int cay_front_keep_start(struct keeper *k, struct cay_error *err)
+{
+        cay_auto_close int docker_link = -1, process_link = -1;
+        int socks[2], link = -1, r;
+
+        if (k->docker.pid > 0 && cay_helper_link(&k->docker, "cay-docker", &docker_link, err) < 0)
+                return -1;
+        if (k->process.pid > 0 && cay_helper_link(&k->process, "cay-process", &process_link, err) < 0)
+                return -1;
+        if (cay_warden_keep_link(k, &link, err) < 0)
+                return -1;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
+                close(link);
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the front's socket");
+        }
+        cay_registry_keep_before_front(&k->registry);
+        cay_ports_keep_before_front(&k->ports);
+        r = cay_registry_keep_send(&k->registry, socks[0]);
+        r = r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "hand the registry over")
+                  : spawn_front(k, link, (const int[2]){ docker_link, process_link }, socks[1], err);
+        close(link);
+        close(socks[1]);
+        if (r == 0)
+                r = cay_watch_add(k->loop, &k->front_watch, socks[0], EPOLLIN, on_front_says);
+        else
+                close(socks[0]);
+        return r;
+}
+
+void cay_front_keep_let_go(struct keeper *k)
+{
+        int fd = k->front_watch.fd;
+
+        cay_watch_remove(&k->front_watch);
+        if (fd > 0)
+                close(fd);
+        k->front_watch.fd = -1;
+}
