@@ -6,7 +6,8 @@
  * break together when Docker goes; then what came is not known to be all, so the command is lost, whatever Docker says
  * afterwards. SIGKILL for the first process of a container ends everything in it. Processor time is asked for at the earliest
  * moment at which it could be used up, as far as Docker's figures can keep up. That a process was killed for memory Docker learns by a way of its
- * own, sometimes later than the end: where the end looks like it, Docker is asked a few times more.
+ * own, sometimes later than the end: where the end looks like it, Docker is asked a few times more. One that somebody else removes has no end to
+ * be told, whether Docker is still at it when it is asked, or has done it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -424,6 +425,13 @@ static void on_look_again(struct cay_timer *t)
         look(cay_container_of(t, struct docker_once, again));
 }
 
+static bool is_being_removed(const struct cay_json_value *state)
+{
+        const char *status = cay_json_value_text(cay_json_value_find(state, "Status"));
+
+        return status && (strcmp(status, "removing") == 0 || strcmp(status, "dead") == 0);
+}
+
 /* It was killed, and not by us. */
 static bool may_be_oom(const struct docker_once *o, int64_t code)
 {
@@ -445,6 +453,10 @@ static void on_inspected(struct docker_call *c)
                 return;
         }
         state = cay_json_value_find(cay_json_in_root(doc), "State");
+        if (is_being_removed(state)) {
+                lose(o, "the container was removed");
+                return;
+        }
         if (!cay_json_value_i64(cay_json_value_find(state, "ExitCode"), &code) || code < 0) {
                 lose(o, "Docker tells no exit code");
                 return;

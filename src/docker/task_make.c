@@ -258,10 +258,13 @@ void docker_task_on_exec(struct docker_task *t)
         }
 }
 
-/* An answer in place of a stream: it may have ended since the exec was made, which Docker then calls a failure of its own. */
+/*
+ * An answer in place of a stream: it may have ended since the exec was made, which Docker then calls a failure of its own, or does not know
+ * of that exec any more.
+ */
 void docker_task_on_no_stream(struct docker_task *t)
 {
-        if (t->call.status == 409 ||
+        if (t->call.status == 404 || t->call.status == 409 ||
             (t->call.status == 500 && strstr(cay_buf_data(&t->call.body), "is not running")))
                 give_up_ended(t);
         else

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_containers import BUILD, IMAGE, INSIDE, SOURCE, call, import_image, outside  # noqa: E402
 
 NAME = "cay-serve-inside"
-TRIES = 300
+TRIES = 600
 
 
 def recipe():
@@ -51,7 +51,7 @@ class ServeInside(unittest.TestCase):
         ran = self.ask(token, "POST", f"/api/sandboxes/{box['sandbox_id']}/execute", {"command": "id -u; echo hi from inside"})
         self.assertEqual((ran["exit_code"], ran["stdout"]), (0, "1001\nhi from inside\n"), ran)
         self.assertEqual(self.ask(token, "DELETE", f"/api/sandboxes/{box['sandbox_id']}")["status"], "destroyed")
-        self.assertEqual(call("docker", "stop", NAME).returncode, 0)
+        self.assertEqual(call("docker", "stop", "--time", "60", NAME).returncode, 0)  # as long as it needs, before Docker kills it
         ended = call("docker", "inspect", "-f", "{{.State.ExitCode}}", NAME, text=True).stdout.strip()
         self.assertEqual(ended, "0", call("docker", "logs", NAME, text=True).stdout)
 

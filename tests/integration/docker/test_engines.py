@@ -12,10 +12,10 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serve"))
 import ws_client  # noqa: E402
 from daemon import CAY, Daemon, wait_for  # noqa: E402
+from real_docker import AWAY, FOLDER, comes_back, containers, docker, dockerd, engines, try_run, with_docker  # noqa: E402
 from registry_file import Registry  # noqa: E402
 
 IMAGE = "cay-test:latest"
-FOLDER = os.path.dirname(os.environ["DOCKER_HOST"].removeprefix("unix://"))
 FLAGS = ("--docker-host", os.environ["DOCKER_HOST"], "--docker-images", IMAGE)
 REGISTRY = f"""containers:
   plain:
@@ -34,27 +34,6 @@ REGISTRY = f"""containers:
 """
 
 
-def docker(*words):
-    return subprocess.run(["docker", *words], check=True, capture_output=True, text=True, timeout=120).stdout
-
-
-def containers():
-    return docker("ps", "-aq", "--filter", "label=cay.id").split()
-
-
-def dockerd():
-    """Its pid as seen from here; it lives in namespaces of its own."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                words = f.read().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"dockerd") and (FOLDER + "/data").encode() in words:
-            return int(pid)
-    return None
-
-
 def ask_port(port):
     """What answers on the loopback of Docker's own network."""
     got = subprocess.run(["nsenter", "-t", str(dockerd()), "-n", "busybox", "nc", "-w", "2", "127.0.0.1", str(port)], input="",
@@ -62,27 +41,15 @@ def ask_port(port):
     return got.stdout
 
 
-def try_run(d, box, command):
-    try:
-        a = d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": command})
-    except OSError:
-        return None
-    return a.json["stdout"] if a.status == 200 else None
-
-
 def ready(d):
     try:
         return d.ask("GET", "/api/health/ready").status == 200
-    except OSError:
+    except AWAY:
         return False
 
 
 def status(d, box):
     return d.must(200, "GET", f"/api/sandboxes/{box}")
-
-
-def engines(d):
-    return {e["name"]: e for e in d.must(200, "GET", "/api/engines", unix=True, token=False)["engines"]}  # root: reasons in full
 
 
 @contextlib.contextmanager
@@ -104,7 +71,7 @@ class Two(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.registry = Registry(REGISTRY)
-        cls.d = Daemon("--engine", "auto", *FLAGS, "--registry", cls.registry.path).start()
+        cls.d = with_docker(Daemon("--engine", "auto", *FLAGS, "--registry", cls.registry.path).start())
 
     @classmethod
     def tearDownClass(cls):
@@ -205,7 +172,7 @@ class Two(unittest.TestCase):
         wait_for("another", lambda: d.child("cay-front") != front)
         wait_for("the sandbox", lambda: try_run(d, ids[0], "cat /data/f") == "shared\n")
         self.assertEqual([p["host"] for p in status(d, ids[0])["ports"]], a)
-        self.assertEqual(ask_port(a[0]), "hello\n")
+        wait_for("an answer as before", lambda: ask_port(a[0]) == "hello\n")
         got = d.must(200, "POST", f"/api/sandboxes/{ids[0]}/stop")
         self.assertEqual([p["host"] for p in got["ports"]], [None, None])
         got = d.must(200, "POST", f"/api/sandboxes/{ids[0]}/start")
@@ -267,20 +234,19 @@ class Two(unittest.TestCase):
     def test_docker_away(self):
         d = self.d
         boxes, _ = self.both()
-        again, first = os.path.join(FOLDER, "again"), dockerd()
-        open(again, "w", encoding="utf-8").close()
-        os.kill(first, signal.SIGKILL)
-        second = wait_for("the next dockerd", lambda: dockerd() not in (None, first) and dockerd())
-        os.kill(second, signal.SIGSTOP)  # before it listens, and for as long as we look
-        try:
-            wait_for("the word of it", lambda: not engines(d)["docker"]["up"])
-            ready = d.must(200, "GET", "/api/health/ready")
-            self.assertEqual((ready["engine_up"], ready["engines_down"]), (True, ["docker"]))
-            self.assertEqual(d.run(boxes[0], "cat f")["stdout"], "native\n")
-            d.make()
-        finally:
-            os.kill(second, signal.SIGCONT)
-            os.unlink(again)
+        with comes_back():
+            first = dockerd()
+            os.kill(first, signal.SIGKILL)
+            second = wait_for("the next dockerd", lambda: dockerd() not in (None, first) and dockerd())
+            os.kill(second, signal.SIGSTOP)  # before it listens, and for as long as we look
+            try:
+                wait_for("the word of it", lambda: not engines(d)["docker"]["up"])
+                ready = d.must(200, "GET", "/api/health/ready")
+                self.assertEqual((ready["engine_up"], ready["engines_down"]), (True, ["docker"]))
+                self.assertEqual(d.run(boxes[0], "cat f")["stdout"], "native\n")
+                d.make()
+            finally:
+                os.kill(second, signal.SIGCONT)
         wait_for("Docker again", lambda: engines(d)["docker"]["up"])
         wait_for("its sandbox", lambda: try_run(d, boxes[1], "cat f") == "docker\n")
 
@@ -288,7 +254,7 @@ class Two(unittest.TestCase):
 class Alone(unittest.TestCase):
     def test_one_goes_and_comes_back(self):
         with Daemon("--engine", "auto", *FLAGS) as d:
-            box = d.make(engine="docker")
+            box = with_docker(d).make(engine="docker")
             d.run(box, "echo kept > f")
             d.stop()
             d.flags = ("--engine", "native")
@@ -303,8 +269,8 @@ class Alone(unittest.TestCase):
             d.stop()
             d.flags = ("--engine", "docker", *FLAGS)
             d.start()
-            self.assertEqual(list(engines(d)), ["native", "docker", "process"])
-            self.assertEqual(d.run(box, "cat f")["stdout"], "kept\n")
+            self.assertEqual(list(engines(with_docker(d))), ["native", "docker", "process"])
+            wait_for("its sandbox", lambda: try_run(d, box, "cat f") == "kept\n")
             d.must(200, "DELETE", f"/api/sandboxes/{box}")
         self.assertEqual(containers(), [])
 
@@ -317,7 +283,7 @@ class Alone(unittest.TestCase):
     def test_a_helper_that_keeps_falling(self):
         """It is given up while the other engine works; an upgrade tries it again, and its sandbox is back."""
         with Daemon("--engine", "auto", *FLAGS) as d:
-            boxes = [d.make(), d.make(engine="docker")]
+            boxes = [d.make(), with_docker(d).make(engine="docker")]
             for i in range(3):
                 pid, front = d.child("cay-docker"), d.child("cay-front")
                 os.kill(pid, signal.SIGKILL)
@@ -340,7 +306,7 @@ class Alone(unittest.TestCase):
             self.assertEqual([(e["available"], e["default"]) for e in engines(d).values()],
                              [(False, False), (True, True), (False, False)])
             self.assertIn("max_user_namespaces", engines(d)["native"]["why"])
-            box = d.make()
+            box = with_docker(d).make()
             self.assertEqual((status(d, box)["engine"], d.run(box, "id -u")["stdout"]), ("docker", "1001\n"))
             front = d.child("cay-front")
             d.process.send_signal(signal.SIGUSR2)  # there is no warden to be asked

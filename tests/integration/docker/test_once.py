@@ -16,10 +16,10 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serve"))
 from daemon import Daemon, wait_for  # noqa: E402
+from real_docker import AWAY, comes_back, container_of, containers, docker, dockerd, with_docker  # noqa: E402
 from registry_file import Registry  # noqa: E402
 
 IMAGE, FULL = "cay-once:latest", "cay-test:latest"
-FOLDER = os.path.dirname(os.environ["DOCKER_HOST"].removeprefix("unix://"))
 REGISTRY = f"""containers:
   bare:
     image: {IMAGE}
@@ -34,25 +34,6 @@ REGISTRY = f"""containers:
     engine: native
     init: none
 """
-
-
-def docker(*words, **more):
-    return subprocess.run(["docker", *words], check=True, capture_output=True, text=True, timeout=120, **more).stdout
-
-
-def containers():
-    return docker("ps", "-aq", "--filter", "label=cay.id").split()
-
-
-def dockerd():
-    """Its pid as seen from here; it lives in namespaces of its own."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                words = f.read().split(b"\0")
-            if words[0].endswith(b"dockerd") and (FOLDER + "/data").encode() in words:
-                return int(pid)
-    return None
 
 
 def make_image():
@@ -78,8 +59,8 @@ class Once(unittest.TestCase):
         cls.root = tempfile.mkdtemp(prefix="cay-once-")
         os.chmod(cls.root, 0o755)
         cls.registry = Registry(REGISTRY)
-        cls.d = Daemon("--engine", "auto", "--docker-host", os.environ["DOCKER_HOST"], "--docker-images", f"{FULL},{IMAGE}",
-                       "--registry", cls.registry.path, "--workspace-roots", cls.root).start()
+        cls.d = with_docker(Daemon("--engine", "auto", "--docker-host", os.environ["DOCKER_HOST"], "--docker-images", f"{FULL},{IMAGE}",
+                                   "--registry", cls.registry.path, "--workspace-roots", cls.root).start())
 
     @classmethod
     def tearDownClass(cls):
@@ -107,11 +88,12 @@ class Once(unittest.TestCase):
         path = self.folder(tempfile.mktemp(dir=""))
         box = self.d.make(template="bare", workspace={"path": path, "mode": "rw"}, **more)
         run = self.d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": sh(line), "background": True})["exec_id"]
+        container_of(box)
         return box, run, path
 
     def result(self, box, run):
         def ended():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(*AWAY):
                 a = self.d.ask("GET", f"/api/sandboxes/{box}/execs/{run}")
                 return a.status == 200 and a.json["status"] not in ("running", "starting") and a.json
         return wait_for("the end", ended)
@@ -174,7 +156,7 @@ class Once(unittest.TestCase):
         """The same as of a container with an init; what is different is named here."""
         box, run, path = self.begin("while [ ! -e go ]; do /busybox sleep 0.05; done")
         other = self.d.make(engine="docker", read_only=True, template="online", network="none")
-        one, two = (json.loads(docker("inspect", docker("ps", "-q", "--filter", f"label=cay.id={b}").strip()))[0] for b in (box, other))
+        one, two = (json.loads(docker("inspect", container_of(b)))[0] for b in (box, other))
         a, b = one["HostConfig"], two["HostConfig"]
         self.assertEqual((a["CapDrop"], a["NetworkMode"], a["ReadonlyRootfs"], one["Config"]["User"]), (["ALL"], "none", True, "1001:1001"))
         self.assertIn("no-new-privileges", a["SecurityOpt"])
@@ -257,19 +239,15 @@ class Once(unittest.TestCase):
 
     def test_docker_killed(self):
         box, run, _ = self.begin("/busybox sleep 1000")
-        again, first = os.path.join(FOLDER, "again"), dockerd()
-        open(again, "w", encoding="utf-8").close()
-        os.kill(first, signal.SIGKILL)
-        self.assertIn(self.result(box, run)["cause"], ("sandbox_gone", "engine_lost"))
-        wait_for("Docker again", lambda: dockerd() not in (None, first))
-        os.unlink(again)
-        wait_for("an answer", lambda: subprocess.run(["docker", "version"], capture_output=True, check=False, timeout=60).returncode == 0)
+        with comes_back():
+            os.kill(dockerd(), signal.SIGKILL)
+            self.assertIn(self.result(box, run)["cause"], ("sandbox_gone", "engine_lost"))
         wait_for("no container", lambda: not containers())
-        wait_for("the engine", lambda: self.d.must(200, "GET", "/api/engines")["engines"][1]["up"])
+        with_docker(self.d)
 
     def test_removed_behind_our_back(self):
         box, run, _ = self.begin("/busybox sleep 1000")
-        docker("rm", "-f", docker("ps", "-q", "--filter", f"label=cay.id={box}").strip())
+        docker("rm", "-f", container_of(box))
         self.assertEqual(self.result(box, run)["cause"], "sandbox_gone")
 
     def test_figures_of_a_network(self):

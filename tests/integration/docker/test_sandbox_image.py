@@ -14,6 +14,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "serve"))
 from daemon import CAY, Daemon  # noqa: E402
+from real_docker import with_docker  # noqa: E402
 
 BASE = "cay-base:12"
 IMAGES = os.path.join(HERE, "..", "..", "..", "images")
@@ -50,7 +51,8 @@ class SandboxImage(unittest.TestCase):
         text = text.replace("network_mode: bridge #", "network_mode: none #").replace("# args:", "args:").replace("ubuntu:22.04", BASE)
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
-        cls.d = Daemon("--engine", "docker", "--docker-host", os.environ["DOCKER_HOST"], "--docker-images", BASE, "--registry", path).start()
+        cls.d = with_docker(Daemon("--engine", "docker", "--docker-host", os.environ["DOCKER_HOST"], "--docker-images", BASE,
+                                   "--registry", path).start())
 
     @classmethod
     def tearDownClass(cls):

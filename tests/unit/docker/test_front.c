@@ -57,11 +57,14 @@ static const struct fake_docker_row answers[] = {
           "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}" },
         { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
         { "POST /v1.41/containers/" OURS "/pause", "204 No Content\r\n\r\n" },
+        { "POST /v1.41/exec/abab/start",
+          "404 Not Found\r\nA: b\r\n\r\n{\"message\":\"No such exec instance\"}" },
         { 0 },
 };
 
 static struct {                     /* what the test has told it, and what waits for that */
         bool holds, is_empty, mute; /* lists are held back; nobody is in them; "mute" was created */
+        bool brief;                 /* so was "brief", which ends between two questions */
         int list;
         const char *text; /* of the held one */
 } d = { .list = -1 };
@@ -94,6 +97,12 @@ static bool answer_oddly(const char *bytes, int fd, int log)
         if (strstr(bytes, "create?name=cay-mute ")) {
                 d.mute = true;
                 close(fd);
+                return true;
+        }
+        if (strstr(bytes, "create?name=cay-brief "))
+                d.brief = true;
+        if (d.brief && strstr(bytes, "/cccc/exec ")) {
+                fake_docker_say_take(fd, "201 Created\r\nA: b\r\n\r\n{\"Id\":\"abab\"}");
                 return true;
         }
         if (strncmp(bytes, "DELETE /v1.41/containers/ffff", 29) == 0)
@@ -302,6 +311,17 @@ static void what_fails_half_way_is_undone(void **state)
         assert_int_equal(ask(&req, 0), CAY_NOT_FOUND);
 }
 
+/* Its init ended after the exec was made: the same as one that ended before. */
+static void what_ends_half_way_is_undone(void **state)
+{
+        struct docker_request req = about(DOCKER_box_make, "brief");
+
+        assert_int_equal(greet(), CAY_OK);
+        assert_int_equal(ask(&req, 1), CAY_UNAVAILABLE);
+        assert_non_null(strstr(log_text(), "POST /v1.41/exec/abab/start "));
+        assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc?force=1&v=1 "));
+}
+
 /* Its network goes with it; a volume that is there and another's is not touched, and no container is made. */
 static void networks_are_undone_and_volumes_are_looked_at(void **state)
 {
@@ -454,6 +474,7 @@ int main(void)
                 TEST(only_ours_can_be_named),
                 TEST(hostile_plans_reach_nobody),
                 TEST(what_fails_half_way_is_undone),
+                TEST(what_ends_half_way_is_undone),
                 TEST(networks_are_undone_and_volumes_are_looked_at),
                 TEST(an_old_list_brings_nobody_back),
                 TEST(absence_is_told_once),

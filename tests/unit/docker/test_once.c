@@ -208,8 +208,11 @@ static bool answer_container(const char *bytes, int fd, int log)
                 return true;
         }
         if (strncmp(bytes, "GET ", 4) == 0 && strstr(bytes, "/cccc/json ")) {
-                dprintf(fd, "HTTP/1.1 " FAKE_DOCKER_OK "{\"State\":{\"ExitCode\":%d,\"OOMKilled\":%s}}",
-                        says("oom") || is_endless() ? 137 : 3, says("oom") ? "true" : "false");
+                dprintf(fd,
+                        "HTTP/1.1 " FAKE_DOCKER_OK
+                        "{\"State\":{\"Status\":\"%s\",\"ExitCode\":%d,\"OOMKilled\":%s}}",
+                        says("taken") ? "removing" : "exited", says("oom") || is_endless() ? 137 : 3,
+                        says("oom") ? "true" : "false");
                 close(fd);
                 return true;
         }
@@ -619,6 +622,16 @@ static void a_stream_that_breaks_off(void **state)
         assert_int_equal(front.gone, 1);
 }
 
+/* Somebody else removes it, and Docker is at it when it tells of the end: that was not the command's own. */
+static void a_container_that_is_taken_away(void **state)
+{
+        greet();
+        say_open(1, "taken", 0);
+        assert_ended();
+        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND);
+        assert_int_equal(front.gone, 1);
+}
+
 /* Docker has written all and hung up long before the front reads: no byte is lost. */
 static void a_tail_that_waits(void **state)
 {
@@ -748,6 +761,7 @@ int main(void)
                 TEST(breaches),
                 TEST(a_docker_that_lies),
                 TEST(a_stream_that_breaks_off),
+                TEST(a_container_that_is_taken_away),
                 TEST(a_tail_that_waits),
                 TEST(a_kill_is_tried_until_it_is_done),
                 TEST(a_container_that_stays_is_removed_later),
