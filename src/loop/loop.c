@@ -277,14 +277,16 @@ int cay_loop_round(struct cay_loop *loop, int max_wait_ms)
 
         assert(!loop->in_round);
         n = epoll_wait(loop->epoll_fd, loop->batch, BATCH, wait_ms(loop, max_wait_ms));
+        if (n < 0 && errno == EINTR) /* stopped for a while, it may be: what came meanwhile counts */
+                n = epoll_wait(loop->epoll_fd, loop->batch, BATCH, 0);
         if (n < 0 && errno != EINTR)
                 return -errno;
         loop->in_round = true;
         loop->batch_at = 0;
         loop->batch_count = n < 0 ? 0 : n;
-        run_timers(loop);
         run_watches(loop);
         loop->batch_at = loop->batch_count = 0;
+        run_timers(loop);
         cay_job_queue_drain(&loop->jobs);
         run_deferred(loop);
         loop->in_round = false;

@@ -10,7 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "loop/loop.h"
@@ -230,16 +233,15 @@ static void test_timer_order(void **state)
 {
         struct alarm a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
 
-        /* Seconds apart, so that a busy machine cannot change the order; then all are brought near together. */
-        arm(&a, 4000);
-        arm(&b, 2000);
-        arm(&c, 3000);
+        /* Minutes apart, so that a busy machine cannot change the order; then all are due, in the same order. */
+        arm(&a, 400000);
+        arm(&b, 200000);
+        arm(&c, 300000);
         rounds(1);
         assert_string_equal(trail, "");
-        a.timer.due_ms -= 4000;
-        b.timer.due_ms -= 4000;
-        c.timer.due_ms -= 4000;
-        sleep_ms(1);
+        b.timer.due_ms = 1;
+        c.timer.due_ms = 2;
+        a.timer.due_ms = 3;
         rounds(1);
         assert_string_equal(trail, "bca");
         rounds(2);
@@ -473,7 +475,65 @@ static void test_order_of_a_round(void **state)
         arm(&a, 0);
         sleep_ms(2);
         rounds(1);
-        assert_string_equal(trail, "twxx"); /* timer, watch, job, deferred */
+        assert_string_equal(trail, "wtxx"); /* watch, timer, job, deferred */
+        close(s.fd);
+}
+
+static struct alarm patience;
+
+static void answer(struct cay_watch *w, uint32_t events)
+{
+        step('w');
+        cay_watch_remove(w);
+        cay_timer_clear(&patience.timer);
+}
+
+/* Who looks late finds an answer and the end of the wait for it: the answer counts. */
+static void test_answer_before_its_deadline(void **state)
+{
+        struct source s;
+
+        ready(&s, 's');
+        s.watch.on_event = answer;
+        patience = (struct alarm){ .name = 't' };
+        arm(&patience, 0);
+        sleep_ms(2);
+        rounds(2);
+        assert_string_equal(trail, "w");
+        close(s.fd);
+}
+
+static int answer_fd;
+
+/* While the loop sleeps, or just before it: the answer comes and the wait is over. */
+static void on_interrupt(int signo)
+{
+        uint64_t one = 1;
+
+        patience.timer.due_ms = 0;
+        if (write(answer_fd, &one, sizeof(one)) < 0)
+                _exit(1);
+}
+
+static void test_answer_after_an_interruption(void **state)
+{
+        const struct itimerval soon = { .it_value.tv_usec = 20000 };
+        struct sigaction now = { .sa_handler = on_interrupt }, before;
+        struct source s;
+        uint64_t v;
+
+        ready(&s, 's');
+        assert_int_equal(read(s.fd, &v, sizeof(v)), sizeof(v));
+        s.watch.on_event = answer;
+        answer_fd = s.fd;
+        patience = (struct alarm){ .name = 't' };
+        arm(&patience, 60000);
+        assert_int_equal(sigaction(SIGALRM, &now, &before), 0);
+        assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+        assert_int_equal(cay_loop_round(loop, -1), 0);
+        rounds(1);
+        assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+        assert_string_equal(trail, "w");
         close(s.fd);
 }
 
@@ -554,6 +614,8 @@ int main(void)
                 T(test_timer_heap_against_chance),
                 T(test_jobs_do_not_wait),
                 T(test_order_of_a_round),
+                T(test_answer_before_its_deadline),
+                T(test_answer_after_an_interruption),
                 T(test_deferred),
                 T(test_free_runs_what_is_deferred),
                 T(test_run_and_stop),
