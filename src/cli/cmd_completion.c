@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/verb.h"
 
-#define WAIT_MS 1000 /* a shell that waits for words is no fun */
+#define WAIT_MS 5000 /* for a daemon that is busy; one that is not there is known at once */
 
 static void print_help(FILE *out)
 {

@@ -29,6 +29,7 @@
 #define HEAD_MAX (16u * 1024)
 #define HEAD_MS 10000
 #define START_MS 20000u
+#define STARTING_STEP_MS 50u
 #define STOP_MS 10000u
 #define LAST_MS 3000 /* for what is still to be said when our input has ended */
 #define TREE_DEPTH 16u
@@ -223,10 +224,14 @@ static int refused(const char *head, struct cay_error *err)
                 return cay_fail(err, CAY_DENIED, "the daemon wants a token: --token-file, or CAY_TOKEN");
         if (status == 404)
                 return cay_fail(err, CAY_NOT_FOUND, "the daemon has no such sandbox (or is too old for MCP)");
+        if (status == 503) {
+                cay_fail(err, CAY_UNAVAILABLE, "the daemon is not ready, or has too many clients: try again");
+                return -EAGAIN;
+        }
         return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not speak MCP here (HTTP status %u)", status);
 }
 
-/* Byte by byte: what follows the head is messages. */
+/* Byte by byte: what follows the head is messages. -EAGAIN: not now. */
 static int await_upgrade(int fd, struct cay_error *err)
 {
         char head[HEAD_MAX];
@@ -244,6 +249,29 @@ static int await_upgrade(int fd, struct cay_error *err)
                         return strncmp(head, "HTTP/1.1 101", 12) == 0 ? 0 : refused(head, err);
         }
         return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is too long");
+}
+
+/* A daemon answers before it is ready to work: then nothing was done, and the same is asked again. */
+static int open_lines(const struct cay_reach *reach, const char *sandbox, int *fd, pid_t *helper,
+                      struct cay_error *err)
+{
+        uint64_t until = cay_clock_ms() + START_MS;
+
+        for (;;) {
+                struct cay_error failed = { 0 };
+                int r = ask_upgrade(*fd, reach, sandbox, &failed);
+
+                if (r == 0)
+                        r = await_upgrade(*fd, &failed);
+                if (r != -EAGAIN || told_to_stop || cay_clock_ms() > until) {
+                        *err = failed;
+                        return r;
+                }
+                cay_connect_close(fd, helper);
+                pause_ms(STARTING_STEP_MS);
+                if (cay_connect(&reach->client, fd, helper, err) < 0)
+                        return -1;
+        }
 }
 
 /* Lines both ways */
@@ -297,9 +325,7 @@ static int serve(const struct mcp_args *a, struct cay_reach *reach, struct daemo
                 r = start_daemon(d, reach, &fd, err);
         }
         if (r == 0)
-                r = ask_upgrade(fd, reach, a->sandbox, err);
-        if (r == 0)
-                r = await_upgrade(fd, err);
+                r = open_lines(reach, a->sandbox, &fd, &helper, err);
         if (r == 0)
                 relay(fd);
         cay_connect_close(&fd, &helper);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -16,8 +17,6 @@
 
 #define LINE_MAX_BYTES (4u * 1024 * 1024)
 #define CONTROL_MS 10000
-#define RETRY_MS 250
-#define RETRIES_MAX 120u
 
 /* The end */
 
@@ -76,8 +75,8 @@ void cay_session_print_end(const struct cay_session *s)
 
 /* Small calls in between; what goes wrong with them is no reason to end. */
 
-static void control(struct session *t, const char *op, const char *name, const char *value, const char *more,
-                    const char *more_value)
+static int control(struct session *t, const char *op, const char *name, const char *value, const char *more,
+                   const char *more_value)
 {
         cay_auto_values struct cay_values v;
         cay_auto_answer struct cay_reach_answer answer = { 0 };
@@ -88,8 +87,15 @@ static void control(struct session *t, const char *op, const char *name, const c
             cay_values_set(&v, "exec", t->s->exec_id, &ignored) < 0 ||
             (name != NULL && cay_values_set(&v, name, value, &ignored) < 0) ||
             (more != NULL && cay_values_set(&v, more, more_value, &ignored) < 0))
-                return;
-        cay_reach_call(t->s->reach, &v, -1, CONTROL_MS, &answer, &ignored);
+                return -1;
+        return cay_reach_call(t->s->reach, &v, -1, CONTROL_MS, &answer, &ignored);
+}
+
+static unsigned number_of(const struct cay_values *v, const char *name)
+{
+        const char *text = cay_values_get(v, name);
+
+        return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
 static void tell_size(struct session *t)
@@ -97,29 +103,41 @@ static void tell_size(struct session *t)
         char rows_text[12], cols_text[12];
         unsigned rows, cols;
 
-        if (!t->s->is_terminal || t->s->exec_id[0] == '\0' || !cay_tty_size(STDIN_FILENO, &rows, &cols))
+        if (!t->s->is_terminal || t->s->exec_id[0] == '\0' || !cay_tty_size(STDIN_FILENO, &rows, &cols) ||
+            (rows == t->rows && cols == t->cols))
                 return;
         snprintf(rows_text, sizeof(rows_text), "%u", rows);
         snprintf(cols_text, sizeof(cols_text), "%u", cols);
-        control(t, "exec_resize", "rows", rows_text, "cols", cols_text);
+        if (control(t, "exec_resize", "rows", rows_text, "cols", cols_text) < 0)
+                return;
+        t->rows = rows;
+        t->cols = cols;
 }
 
 /* The first goes to the command, who insists ends it. */
+static void tell_signal(struct session *t)
+{
+        char number[12];
+
+        snprintf(number, sizeof(number), "%d", t->asked);
+        if (t->signals < 3)
+                control(t, "exec_signal", "signal", number, NULL, NULL);
+        else
+                control(t, "exec_kill", NULL, NULL, NULL, NULL);
+}
+
 static void on_signal(struct cay_signal *sig, int signo, int pid)
 {
         struct session *t = cay_container_of(sig, struct session, signal);
-        char number[12];
 
         if (signo == SIGWINCH) {
                 tell_size(t);
                 return;
         }
         t->asked = signo;
-        snprintf(number, sizeof(number), "%d", signo);
-        if (++t->signals < 3)
-                control(t, "exec_signal", "signal", number, NULL, NULL);
-        else
-                control(t, "exec_kill", NULL, NULL, NULL, NULL);
+        t->signals++;
+        if (t->s->exec_id[0] != '\0') /* else when it has one */
+                tell_signal(t);
 }
 
 /* Output */
@@ -213,8 +231,9 @@ static void on_started(struct session *t, struct cay_json_view event)
         if (t->started)
                 return;
         t->started = true;
-        if (t->s->exec != NULL)
-                tell_size(t); /* it may have been another terminal before */
+        tell_size(t); /* it may have been another terminal before, or have had another size */
+        if (t->s->exec == NULL && t->signals > 0) /* who was in a hurry */
+                tell_signal(t);
         if (t->s->wants_input)
                 cay_session_input_begin(t);
 }
@@ -283,7 +302,7 @@ static void lose(struct session *t, int r)
         cay_watch_remove(&t->watch);
         cay_conn_close(&t->out);
         cay_conn_init(&t->out);
-        if (!t->started || t->retries == RETRIES_MAX || r == -EBADMSG) {
+        if (!t->started || t->retries == SESSION_RETRIES_MAX || r == -EBADMSG) {
                 cay_fail(&err, CAY_UNAVAILABLE,
                          r == -EBADMSG ? "the daemon's answer makes no sense"
                                        : "the connection to the daemon is lost");
@@ -292,7 +311,7 @@ static void lose(struct session *t, int r)
         }
         cay_buf_clear(&t->line);
         t->retries++;
-        cay_timer_set(t->loop, &t->timer, RETRY_MS, on_retry);
+        cay_timer_set(t->loop, &t->timer, SESSION_RETRY_MS, on_retry);
 }
 
 static void pump(struct session *t)
@@ -456,6 +475,8 @@ int cay_session_run(struct cay_session *s, struct cay_error *err)
         cay_buf_init(&t->line, LINE_MAX_BYTES);
         if (s->exec != NULL)
                 snprintf(s->exec_id, sizeof(s->exec_id), "%s", s->exec);
+        t->rows = number_of(s->begins, "rows");
+        t->cols = number_of(s->begins, "cols");
         r = run(t, err);
         done(t);
         return r;

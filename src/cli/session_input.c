@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Standard input on its way to a command: a piece, its answer, the next. */
+/*
+ * Standard input on its way to a command: a piece, its answer, the next. A daemon may be restarted meanwhile: what nobody has
+ * taken is sent again for a while. Whether a piece was taken whose answer does not come, nobody knows: keys are not
+ * repeated and those after it are given; a stream with a hole in it is not gone on with.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,11 +16,13 @@
 #define REQUEST_MAX (CAY_CONN_PIECE + 64u * 1024)
 
 static void wait_for_input(struct session *t);
+static void send_piece(struct session *t, size_t len);
 
 static void stop(struct session *t)
 {
         cay_watch_remove(&t->in.stdin_watch);
         cay_watch_remove(&t->in.conn_watch);
+        cay_timer_clear(&t->in.timer);
         t->in.state = SESSION_INPUT_OVER;
 }
 
@@ -27,12 +33,67 @@ void cay_session_input_done(struct session *t)
         cay_buf_done(&t->in.out);
 }
 
+static void leave(struct session *t)
+{
+        stop(t);
+        t->s->left = true;
+        cay_loop_stop(t->loop);
+}
+
+static void hang_up(struct session_input *in)
+{
+        cay_watch_remove(&in->conn_watch);
+        cay_conn_close(&in->conn);
+        cay_conn_init(&in->conn);
+}
+
 /* Nothing more can be given: the command's to live with. It ends as it ends. */
 static void give_up(struct session *t)
 {
         stop(t);
-        cay_conn_close(&t->in.conn);
-        cay_conn_init(&t->in.conn);
+        hang_up(&t->in);
+        if (t->in.leaves)
+                leave(t);
+}
+
+/* The connection is gone, and with it the answer to what was sent. */
+static void lose(struct session *t)
+{
+        if (!t->s->is_terminal || t->in.eof || t->in.leaves) {
+                give_up(t);
+                return;
+        }
+        hang_up(&t->in);
+        t->in.retries = 0;
+        wait_for_input(t);
+}
+
+static void on_time(struct cay_timer *timer)
+{
+        struct session *t = cay_container_of(timer, struct session, in.timer);
+
+        send_piece(t, t->in.len);
+}
+
+/* Nobody has taken the piece. */
+static void try_again(struct session *t)
+{
+        struct session_input *in = &t->in;
+
+        hang_up(in);
+        in->state = SESSION_INPUT_AGAIN;
+        if (in->leaves || ++in->retries > SESSION_RETRIES_MAX ||
+            cay_timer_set(t->loop, &in->timer, SESSION_RETRY_MS, on_time) < 0)
+                give_up(t);
+}
+
+/* Refused by a daemon, or for a sandbox, that is not ready; the text of the answer has the request's place. */
+static bool was_not_taken(const struct session_input *in)
+{
+        static const char word[] = "try again";
+
+        return in->conn.answer.status == 503 &&
+               memmem(cay_buf_data(&in->out), in->out.len, word, strlen(word)) != NULL;
 }
 
 static void on_answer(struct session *t)
@@ -46,20 +107,26 @@ static void on_answer(struct session *t)
 
                 if (r == -EAGAIN)
                         return;
-                if (r < 0 || (r == 0 && in->conn.answer.status / 100 != 2)) {
-                        give_up(t);
+                if (r < 0) {
+                        lose(t);
                         return;
                 }
                 if (r == 0)
                         break;
+                cay_buf_put(&in->out, bytes, len); /* more than fits is no refusal of ours */
+        }
+        if (in->conn.answer.status / 100 != 2) {
+                was_not_taken(in) ? try_again(t) : give_up(t);
+                return;
         }
         cay_watch_remove(&in->conn_watch);
         in->answered_ms = cay_clock_ms();
-        if (in->conn.answer.closes) {
-                cay_conn_close(&in->conn);
-                cay_conn_init(&in->conn);
-        }
-        if (in->eof)
+        in->retries = 0;
+        if (in->conn.answer.closes)
+                hang_up(in);
+        if (in->leaves)
+                leave(t);
+        else if (in->eof)
                 stop(t);
         else
                 wait_for_input(t);
@@ -74,7 +141,7 @@ static void on_conn(struct cay_watch *w, uint32_t events)
         if (in->state == SESSION_INPUT_SENDING && !(events & EPOLLIN)) {
                 n = send(in->conn.fd, cay_buf_data(&in->out), in->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
                 if (n < 0 && errno != EAGAIN && errno != EINTR) {
-                        give_up(t);
+                        lose(t);
                         return;
                 }
                 if (n > 0)
@@ -85,7 +152,9 @@ static void on_conn(struct cay_watch *w, uint32_t events)
                 cay_watch_set(w, EPOLLIN);
                 return;
         }
-        in->state = SESSION_INPUT_ANSWER; /* answered while still being sent: a refusal */
+        if (in->state == SESSION_INPUT_SENDING) /* answered while still being sent: a refusal */
+                cay_buf_clear(&in->out);
+        in->state = SESSION_INPUT_ANSWER;
         on_answer(t);
 }
 
@@ -113,18 +182,29 @@ static int format(struct session *t, size_t len, struct cay_error *err)
         return 0;
 }
 
+/* Nothing is to be read from a connection that waits for a request, unless the other end closed it. */
+static bool is_good(const struct session_input *in)
+{
+        char byte;
+
+        return cay_clock_ms() - in->answered_ms <= REUSE_MS &&
+               recv(in->conn.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 static void send_piece(struct session *t, size_t len)
 {
         struct session_input *in = &t->in;
         struct cay_error err = { 0 };
 
-        if (in->conn.fd >= 0 && cay_clock_ms() - in->answered_ms > REUSE_MS) {
-                cay_conn_close(&in->conn);
-                cay_conn_init(&in->conn);
-        }
-        if (format(t, len, &err) < 0 ||
-            (in->conn.fd < 0 && cay_conn_open(&in->conn, &t->s->reach->client, &err) < 0)) {
+        in->len = len;
+        if (in->conn.fd >= 0 && !is_good(in))
+                hang_up(in);
+        if (format(t, len, &err) < 0) {
                 give_up(t);
+                return;
+        }
+        if (in->conn.fd < 0 && cay_conn_open(&in->conn, &t->s->reach->client, &err) < 0) {
+                try_again(t);
                 return;
         }
         cay_answer_done(&in->conn.answer);
@@ -135,15 +215,14 @@ static void send_piece(struct session *t, size_t len)
                 give_up(t);
 }
 
-/* Two Ctrl-] in a row leave; one alone is given on with the key after it. The bytes that go out, or -1: leave. */
-static ssize_t filter_keys(struct session_input *in, const char *keys, size_t len)
+/* Two Ctrl-] in a row leave; one alone is given on with the key after it. How many bytes go out. */
+static size_t filter_keys(struct session_input *in, const char *keys, size_t len)
 {
         size_t n = 0;
 
-        for (size_t i = 0; i < len; i++) {
-                if (keys[i] == LEAVE && in->held)
-                        return -1;
+        for (size_t i = 0; i < len && !in->leaves; i++) {
                 if (keys[i] == LEAVE) {
+                        in->leaves = in->held;
                         in->held = true;
                         continue;
                 }
@@ -152,28 +231,27 @@ static ssize_t filter_keys(struct session_input *in, const char *keys, size_t le
                 in->held = false;
                 in->bytes[n++] = keys[i];
         }
-        return (ssize_t)n;
+        return n;
 }
 
 static void read_keys(struct session *t)
 {
         char keys[CAY_CONN_PIECE / 2];
         ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
+        size_t len;
 
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
                 wait_for_input(t);
                 return;
         }
         t->in.eof = n <= 0;
-        n = n > 0 ? filter_keys(&t->in, keys, (size_t)n) : 0;
-        if (n < 0) {
-                t->s->left = true;
-                cay_loop_stop(t->loop);
-        } else if (n == 0 && !t->in.eof) {
+        len = n > 0 ? filter_keys(&t->in, keys, (size_t)n) : 0;
+        if (len > 0 || t->in.eof)
+                send_piece(t, len);
+        else if (t->in.leaves)
+                leave(t);
+        else
                 wait_for_input(t);
-        } else {
-                send_piece(t, (size_t)n);
-        }
 }
 
 static void read_bytes(struct session *t)

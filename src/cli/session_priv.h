@@ -6,11 +6,15 @@
 #include "cli/sink.h"
 #include "loop/signal.h"
 
+#define SESSION_RETRY_MS 250
+#define SESSION_RETRIES_MAX 120u
+
 enum session_input_state {
         SESSION_INPUT_OFF,
         SESSION_INPUT_WAITING, /* for standard input */
         SESSION_INPUT_SENDING,
         SESSION_INPUT_ANSWER, /* awaited */
+        SESSION_INPUT_AGAIN,  /* a little later: nobody took the piece */
         SESSION_INPUT_OVER,
 };
 
@@ -18,11 +22,15 @@ struct session_input {
         enum session_input_state state;
         struct cay_conn conn;
         struct cay_watch stdin_watch, conn_watch;
+        struct cay_timer timer; /* for a piece that is sent again */
         struct cay_deferred again;
-        struct cay_buf out;   /* the request under way */
+        struct cay_buf out;   /* the request under way; when it is sent, its answer */
         uint64_t answered_ms; /* when the connection was last good */
         bool eof, held;       /* held: a Ctrl-] that may be the first of two */
+        bool leaves;          /* the second came: what was typed before it is given yet */
         bool queued;          /* `again` is */
+        unsigned retries;     /* of this piece */
+        size_t len;           /* the piece under way */
         char bytes[CAY_CONN_PIECE];
 };
 
@@ -38,7 +46,8 @@ struct session {
         struct cay_buf line;
         uint64_t cursor;
         unsigned retries, signals;
-        int asked; /* the last signal that we were sent */
+        int asked;           /* the last signal that we were sent */
+        unsigned rows, cols; /* the size that the command's terminal was last given; 0: not known */
         bool started, is_over, broken;
         struct cay_error failure;
         struct session_input in;

@@ -164,6 +164,8 @@ static int receive(int fd, struct cay_buf *answer, struct cay_error *err)
 
                 if (n == 0)
                         return 0;
+                if (n < 0 && room && errno == EINTR) /* stopped, and continued, while it waited */
+                        continue;
                 if (n < 0)
                         return cay_fail(err, CAY_UNAVAILABLE, "the daemon did not answer");
                 cay_buf_added(answer, (size_t)n);

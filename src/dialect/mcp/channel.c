@@ -326,6 +326,11 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
                 cay_mcp_refuse(req, fault->status, CAY_RPC_NO_REQUEST, fault->text);
                 return;
         }
+        /* `cay mcp` asks again; of the agent behind it nobody can expect that. */
+        if (is_lines && !cay_service_is_ready(m->world->service)) {
+                cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "the daemon is starting: try again in a moment");
+                return;
+        }
         ch = count(m) < CHANNELS_MAX ? calloc(1, sizeof(*ch)) : NULL;
         if (!ch) {
                 cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "there are too many connections");

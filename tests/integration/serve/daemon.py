@@ -41,6 +41,11 @@ def children(pid):
     return found
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
 def is_alive(pid):
     """Any thread of it: the first one can be over while another still has its files open. A process that waits only for the
     machine's process 1 to take note of its end is not alive."""
@@ -158,6 +163,17 @@ class Daemon:
     def child(self, name):
         return wait_for(name, lambda: next((p for p, comm in children(self.process.pid) if comm == name), None))
 
+    def cut_power(self):
+        """All three end at once, and none learns of another's end: nothing is closed, nothing is written down."""
+        keeper, front, warden = self.process.pid, self.child("cay-front"), self.child("cay-warden")
+        os.kill(keeper, signal.SIGSTOP)  # or it would start the next front
+        wait_for("the keeper to stand still", lambda: state_of(keeper) == "T")
+        for pid in (front, warden, keeper):  # the front before the warden, of whose end it would make a note
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(PATIENCE_S)
+        wait_for("their end", lambda: not any(map(is_alive, (front, warden))))
+
     def make_token(self, *flags):
         return subprocess.run([CAY, "token", "--data", os.path.join(self.folder, "data"), *flags], check=True,
                               capture_output=True, text=True, timeout=PATIENCE_S).stdout.strip()
@@ -194,6 +210,18 @@ class Daemon:
 
     def make(self, **fields):
         return self.must(201, "POST", "/api/sandboxes", fields)["sandbox_id"]
+
+    def start_again(self, box):
+        """After something was killed: 503 is the answer while there is no engine, or the kernel still writes the box's files out."""
+        def started():
+            try:
+                a = self.ask("POST", f"/api/sandboxes/{box}/start")
+            except OSError:
+                return False  # the front is replaced
+            assert a.status in (200, 503), a
+            return a.status == 200
+
+        wait_for("a start", started)
 
     def run(self, box, command, **fields):
         return self.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": command, **fields})

@@ -25,7 +25,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, is_alive, wait_for  # noqa: E402
 
 SOURCE = os.environ.get("CAY_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 LEAVE = b"\x1d\x1d"  # Ctrl-] twice
@@ -256,21 +256,84 @@ def test_shell(d):
     cay(d, "rm", box)
 
 
+def whole_request(connection):
+    """(head, JSON) of a request that has a length."""
+    got = b""
+    while True:
+        head, blank, body = got.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        if blank and length and len(body) >= int(length.group(1)):
+            return head, json.loads(body)
+        more = connection.recv(65536)
+        assert more, got
+        got += more
+
+
+def test_resized_while_it_starts(d):
+    """The size that counts is the one that the terminal has when the command is there, not the one that its start was asked with."""
+    folder = tempfile.mkdtemp(prefix="cay-resize-")
+    with socket.socket(socket.AF_UNIX) as listener:  # a daemon that starts nothing before it has seen the first size
+        listener.settimeout(PATIENCE_S)
+        listener.bind(os.path.join(folder, "cay.sock"))
+        listener.listen()
+        t = Terminal(d, "shell", "--data", folder, "box", "sh", rows=31, cols=101)
+        with listener.accept()[0] as stream:
+            _, asked = whole_request(stream)
+            assert (asked["rows"], asked["cols"]) == (31, 101), asked
+            t.resize(40, 120)
+            stream.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n{"event":"started","exec_id":"one"}\n')
+            with listener.accept()[0] as c:
+                head, asked = whole_request(c)
+                assert b"/box/execs/one/resize " in head and (asked["rows"], asked["cols"]) == (40, 120), (head, asked)
+                c.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+            stream.sendall(b'{"event":"exited","exit_code":4,"cause":"exited"}\n')
+        assert t.end() == 4
+    shutil.rmtree(folder)
+
+
+def test_interrupted_while_it_starts(d):
+    """Who is in a hurry is not overheard: the signal goes to the command as soon as there is one."""
+    folder = tempfile.mkdtemp(prefix="cay-hurry-")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.settimeout(PATIENCE_S)
+        listener.bind(os.path.join(folder, "cay.sock"))
+        listener.listen()
+        p = subprocess.Popen([CAY, "exec", "--data", folder, "box", "sh"], stdin=subprocess.DEVNULL, env=environment(d))
+
+        def takes_signals():  # blocked: it reads them
+            with open(f"/proc/{p.pid}/status", encoding="utf-8") as f:
+                return int(re.search(r"SigBlk:\s*(\w+)", f.read()).group(1), 16) & 1 << signal.SIGINT - 1
+
+        with listener.accept()[0] as stream:
+            whole_request(stream)
+            stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n")
+            wait_for("it to take signals", takes_signals)
+            p.send_signal(signal.SIGINT)
+            stream.sendall(b'{"event":"started","exec_id":"one"}\n')
+            with listener.accept()[0] as c:
+                head, asked = whole_request(c)
+                assert b"/box/execs/one/signal " in head and str(asked["signal"]) == str(int(signal.SIGINT)), (head, asked)
+                c.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+            stream.sendall(b'{"event":"exited","exit_code":4,"cause":"exited"}\n')
+        assert p.wait(PATIENCE_S) == 4
+    shutil.rmtree(folder)
+
+
 def test_leave_and_attach(d):
     box = cay(d, "create").strip()
     t = Terminal(d, "exec", "-t", box, "sh", "-c", "PS1='> ' exec sh")
     t.expect(rb"> ")
     t.type(b"X=kept\r")
     t.expect(rb"> ")
-    t.type(LEAVE)
-    exec_id = t.expect(rb"cay attach (\S+) (\S+)").group(2).decode()
+    t.type(b"Y=also\r" + LEAVE)  # in one go: what was typed before it is still given
+    exec_id = t.expect(rb"cay attach (\S+) (\S+)\r\n").group(2).decode()
     assert t.end() == 0
     assert cay_json(d, "get", box)["execs_running"] == 1
     t = Terminal(d, "attach", box, exec_id)
     t.type(b"\r")
     t.expect(rb"> ")
-    t.type(b"echo is $X\r")
-    t.expect(rb"is kept")
+    t.type(b"echo is $X $Y\r")
+    t.expect(rb"is kept also")
     t.type(b"exit 3\r")
     assert t.end() == 3
     t = Terminal(d, "ls")  # colours on a terminal
@@ -365,15 +428,17 @@ def test_progress(d):
             info.size = 1 << 20
             tar.addfile(info, io.BytesIO(bytes(info.size)))
     near, far = pty.openpty()
-    p = subprocess.Popen([CAY, "cp", "-", f"{box}:/tmp"], stdin=subprocess.PIPE, stderr=far, env=environment(d))
+    p = subprocess.Popen([CAY, "cp", "-", f"{box}:/tmp"], bufsize=0, stdin=subprocess.PIPE, stderr=far, env=environment(d))
     os.close(far)
-    p.stdin.write(packed.getvalue()[:1 << 20])
-    p.stdin.flush()
-    time.sleep(0.7)  # nothing is shown of what is done in half a second
-    p.stdin.write(packed.getvalue()[1 << 20:])
-    p.stdin.close()
+    sent, seen = 0, b""
+    while not seen and sent < 1 << 20:  # nothing is shown of what is done in half a second: little by little, until it is
+        sent += p.stdin.write(packed.getvalue()[sent:sent + 1024])
+        if select.select([near], [], [], 0.05)[0]:
+            seen = os.read(near, 65536)
+    with p.stdin:
+        while sent < len(packed.getvalue()):
+            sent += p.stdin.write(packed.getvalue()[sent:])
     assert p.wait(PATIENCE_S) == 0
-    seen = b""
     with contextlib.suppress(OSError):
         while True:
             seen += os.read(near, 65536)
@@ -640,7 +705,7 @@ def test_settings(d):
 
 
 def test_bench(d):
-    got = json.loads(cay(d, "bench", "--json", "--rounds", "2", "--at-once", "3"))
+    got = json.loads(cay(d, "bench", "--json", "--rounds", "2", "--at-once", "3", "--time", "10m"))
     rows = {r["name"]: r for r in got["rows"]}
     for name in ("spawn", "run", "life", "create", "first_exec", "destroy", "exec", "file_in", "file_out", "at_once"):
         assert rows[name]["count"] == 2 and 0 < rows[name]["p50_us"] <= rows[name]["p90_us"] <= rows[name]["p99_us"], got
@@ -654,7 +719,7 @@ def test_bench(d):
     out = cay(d, "bench", "--rounds", "1", env={"CAY_DATA": "/nowhere"})
     assert "cay run" in out and "daemon:" not in out and "no daemon answers" in d.said and "cay serve" in d.said, (out, d.said)
     cay(d, "bench", "--data", "/nowhere", expect=125)  # one that was named has to be there
-    p = subprocess.Popen([CAY, "bench", "--rounds", "1000", "--time", "60s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(d))
+    p = subprocess.Popen([CAY, "bench", "--rounds", "1000", "--time", "10m"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(d))
     wait_for("its sandboxes", lambda: len(cay_json(d, "ls", "--label", "made-by=cay-bench")["sandboxes"]) > 3)
     p.send_signal(signal.SIGINT)
     out, said = p.communicate(timeout=PATIENCE_S)
@@ -665,7 +730,7 @@ def test_bench(d):
     with open(os.path.join(folder, "docker"), "w", encoding="utf-8") as f:
         f.write(f'#!/bin/sh\necho "$@" >>{folder}/said\n')
     os.chmod(os.path.join(folder, "docker"), 0o755)
-    got = json.loads(cay(d, "bench", "--json", "--rounds", "2", "--docker-image", "an/image", "--at-once", "1",
+    got = json.loads(cay(d, "bench", "--json", "--rounds", "2", "--docker-image", "an/image", "--at-once", "1", "--time", "10m",
                          env={"PATH": folder + ":" + os.environ["PATH"]}))
     assert [r["count"] for r in got["rows"] if r["name"] == "docker"] == [2] and "docker" not in got["left_out"], got
     with open(os.path.join(folder, "said"), encoding="utf-8") as f:
@@ -710,13 +775,30 @@ def test_daemon_restarted_under_exec(d):
     """The front is killed in the middle of an exec: the session goes on at its cursor and nothing is lost."""
     box = cay(d, "create").strip()
     p = subprocess.Popen([CAY, "exec", box, "sh", "-c", "i=0; while [ $i -lt 400 ]; do echo $i; i=$((i+1)); sleep 0.005; done; exit 6"],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(d))
-    first = [p.stdout.readline() for _ in range(20)]
+                         bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(d))
+    first = [p.stdout.readline() for _ in range(20)]  # no more than that: communicate() knows nothing of what a buffer has read ahead
     os.kill(d.child("cay-front"), signal.SIGKILL)
     rest, said = p.communicate(timeout=PATIENCE_S)
     assert b"".join(first) + rest == b"".join(b"%d\n" % i for i in range(400)), (len(rest), said)
     assert p.returncode == 6, (p.returncode, said)
     wait_for("the daemon", lambda: subprocess.run([CAY, "ls"], env=environment(d), capture_output=True, timeout=PATIENCE_S).returncode == 0)
+    cay(d, "rm", box)
+
+
+def test_daemon_restarted_under_shell(d):
+    """What is typed goes to the next front, over another connection."""
+    box = cay(d, "create").strip()
+    t = Terminal(d, "shell", box, "sh", "-c", "PS1='> ' exec sh")
+    t.expect(rb"> ")
+    t.type(b"echo fir''st\r")
+    t.expect(rb"first\r\n> ")
+    front = d.child("cay-front")
+    os.kill(front, signal.SIGKILL)
+    wait_for("the front's end", lambda: not is_alive(front))
+    t.type(b"echo sec''ond\r")
+    t.expect(rb"second\r\n> ")
+    t.type(b"exit 8\r")
+    assert t.end() == 8
     cay(d, "rm", box)
 
 
@@ -772,6 +854,28 @@ def test_completion_zsh(d):
     t.type(b"\x15exit 0\r")
     assert t.end() == 0
     shutil.rmtree(folder)
+
+
+def test_token_stopped_and_continued(_):
+    """Control-Z and fg while it waits for the daemon's answer: it waits on."""
+    def state(pid):
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rpartition(") ")[2][0]
+
+    body = b'{"link":"http://127.0.0.1/#login=word"}'
+    with tempfile.TemporaryDirectory(prefix="cay-token-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.join(folder, "cay.sock"))
+        listener.listen(1)
+        with subprocess.Popen([CAY, "token", "--login", "--data", folder], stdout=subprocess.PIPE, text=True) as p:
+            with listener.accept()[0] as c:
+                whole_request(c)
+                wait_for("the wait for an answer", lambda: state(p.pid) == "S")
+                p.send_signal(signal.SIGSTOP)
+                wait_for("a stop", lambda: state(p.pid) == "T")
+                p.send_signal(signal.SIGCONT)
+                wait_for("the same wait, or the end", lambda: state(p.pid) in "SZ")
+                c.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            assert p.communicate(timeout=PATIENCE_S)[0] == "http://127.0.0.1/#login=word\n" and p.returncode == 0, p
 
 
 def test_little_to_put_right_at_the_start(_):
