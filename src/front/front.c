@@ -23,6 +23,7 @@
 
 #define TCP_MAX 8u
 #define LAST_ROUNDS 100 /* of the loop, while what was under way ends */
+#define SETTLE_MS 5     /* between looks whether what was learned is stored */
 
 static const char all_fields[] = "X-Content-Type-Options: nosniff\r\n"
                                  "Referrer-Policy: no-referrer\r\n";
@@ -76,11 +77,25 @@ static const char *make_error(struct cay_http_server *s, const struct cay_http_f
         return cay_rest_fault(fault, body);
 }
 
+static void leave(struct front *f);
+
+static void on_settle_time(struct cay_timer *t)
+{
+        leave(cay_container_of(t, struct front, settle_timer));
+}
+
+/* A warden that fell takes its boxes along, and us: that it was the warden is stored before. stop_timer ends this, too. */
+static void leave(struct front *f)
+{
+        if (cay_service_is_settled(f->service))
+                cay_loop_stop(f->loop);
+        else
+                cay_timer_set(f->loop, &f->settle_timer, SETTLE_MS, on_settle_time);
+}
+
 static void on_idle(struct cay_http_server *s)
 {
-        struct front *f = cay_http_server_user(s);
-
-        cay_loop_stop(f->loop);
+        leave(cay_http_server_user(s));
 }
 
 static const struct cay_http_server_ops http_ops = {
@@ -374,6 +389,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
 static void close_all(struct front *f)
 {
         cay_timer_clear(&f->stop_timer);
+        cay_timer_clear(&f->settle_timer);
         cay_timer_clear(&f->key_timer);
         cay_http_server_free(f->http);
         if (f->ports)

@@ -45,7 +45,7 @@ struct front {
         struct cay_op_world world;
         struct cay_op_use use;
         struct cay_front_templates templates;
-        struct cay_timer stop_timer, key_timer;
+        struct cay_timer stop_timer, settle_timer, key_timer;
         struct cay_store_commit key_commit;
         bool key_busy, stopping;
 };

@@ -5,8 +5,9 @@
  * Theory of operation. A piece is in the spool before it is acknowledged, and acknowledged only while the spool has room for all that may
  * still come. The slowest watcher that holds is the wall; when it lags a whole spool behind, acknowledgements stop, init's ring fills,
  * the command's write blocks. Of a command that outlived its front, and of one in the background whose last watcher that holds
- * has left, nothing is let go until one that holds is back, or CAY_SERVICE_AWAIT_MS have passed. A piece that the disk does not take (it is full) waits in memory, at most one window of each
- * stream, with the same effect on the command, and is tried again.
+ * has left, nothing is let go until one that holds is back, or CAY_SERVICE_AWAIT_MS have passed. A piece that the spool does not take
+ * (the disk is full; or the spool is, since fronts that came one after the other granted a window each while nobody read) waits in
+ * memory, at most one window of each stream, with the same effect on the command, and is tried again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -241,7 +242,9 @@ int cay_exec_watcher_read(struct cay_exec_watcher *w, void *buf, size_t size, st
         *ret = (struct cay_exec_piece){ .stream = stream + 1, .cursor = w->at, .len = (size_t)n };
         w->at = place.at;
         w->run = place.run;
-        if (w->holds && x->held)
+        if (w->holds && x->pending.len > 0)
+                cay_exec_flush_pending(x);
+        else if (w->holds && x->held)
                 cay_exec_release(x);
         return 1;
 }

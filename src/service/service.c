@@ -85,6 +85,14 @@ bool cay_service_is_ready(const struct cay_service *s)
         return s->ready;
 }
 
+bool cay_service_is_settled(const struct cay_service *s)
+{
+        for (unsigned i = 0; i < s->count; i++)
+                if (s->sorted[i]->story == CAY_STORY_GONE || s->sorted[i]->gone_timer.loop != NULL)
+                        return false;
+        return true;
+}
+
 const struct cay_service_report *cay_service_report(const struct cay_service *s)
 {
         return &s->report;

@@ -131,6 +131,8 @@ struct cay_service_report { /* what the start met, for the log; every sandbox of
 int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct cay_service *s, void *ctx),
                      void *ctx, struct cay_service **ret, struct cay_error *err);
 bool cay_service_is_ready(const struct cay_service *s);
+/* Nothing that was learned of a box's end is still to be stored: who frees it before that leaves the next one to guess the cause. */
+bool cay_service_is_settled(const struct cay_service *s);
 const struct cay_service_report *cay_service_report(const struct cay_service *s);
 /*
  * Lets go of everything and leaves the boxes alone: the next service adopts them. Accepts NULL. Calls under way are finished as

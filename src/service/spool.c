@@ -282,21 +282,46 @@ static void commit(struct cay_spool *sp, const struct cay_spool *next)
         *sp = *next;
 }
 
-int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t wall)
+static bool begins_run(const struct cay_spool *sp, unsigned stream)
+{
+        return sp->run_first == sp->run_end || sp->stream != stream;
+}
+
+static bool is_full(const struct cay_spool *sp, unsigned stream, size_t len)
+{
+        return sp->end + len - sp->oldest > data_cap(sp) ||
+               (begins_run(sp, stream) && sp->run_end - sp->run_first >= runs_cap(sp));
+}
+
+/* Full to the brim: what the wall has given up since the last put goes by itself, before anything is written over it. */
+static int make_room(struct cay_spool *sp, uint64_t wall)
 {
         struct cay_spool next = *sp;
+        int r = let_go(sp, &next, wall);
+
+        if (r == 0)
+                commit(sp, &next);
+        return r;
+}
+
+int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t wall)
+{
+        struct cay_spool next;
         int r = 0;
 
         assert(stream < CAY_SPOOL_STREAMS && len <= CAY_SPOOL_PIECE_MAX);
         if (len == 0)
                 return 0;
-        if (sp->end + len - sp->oldest > data_cap(sp) || sp->end > CURSOR_MAX - len)
+        if (is_full(sp, stream, len))
+                r = make_room(sp, wall);
+        if (r < 0)
+                return r;
+        if (is_full(sp, stream, len) || sp->end > CURSOR_MAX - len)
                 return -ENOBUFS;
-        if (sp->run_first == sp->run_end || sp->stream != stream) {
+        next = *sp;
+        if (begins_run(sp, stream)) {
                 uint64_t word = sp->end << RUN_STREAM_BITS | stream;
 
-                if (sp->run_end - sp->run_first >= runs_cap(sp))
-                        return -ENOBUFS;
                 r = write_at(sp->fd, &word, sizeof(word), run_offset(sp, sp->run_end));
                 if (sp->run_end - sp->run_first == 1)
                         next.second = sp->end;

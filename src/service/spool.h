@@ -12,7 +12,8 @@
  *
  * Room. `keep` bytes and CAY_SPOOL_RUNS_KEEP runs stay readable; older ones go, but never past the wall, which is the position of the
  * slowest reader that must not lose anything. A writer that is not held back (cay_spool_has_room) may always put one window of each
- * stream more, in pieces as small as they like: the rings are that much larger than what is kept. It must not put beyond.
+ * stream more, in pieces as small as they like: the rings are that much larger than what is kept. It must not put beyond, or
+ * is refused until the wall has moved.
  * No byte that is valid is ever overwritten before the header has let go of it, for the same reason.
  *
  * Rejected: one file per stream (the order between them is what people read); records in line with the bytes (a cursor that a client
@@ -62,7 +63,7 @@ void cay_spool_close(struct cay_spool *sp); /* fine when closed */
 
 /*
  * Bytes of a stream (0 out, 1 err) at the end. wall: the lowest cursor that must stay (UINT64_MAX: none). 0: written and valid.
- * -ENOSPC, -EIO…: nothing was put. -ENOBUFS: the writer did not hold back.
+ * -ENOSPC, -EIO…: nothing was put. -ENOBUFS: the writer did not hold back, and the wall is where it was.
  */
 int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t wall);
 /* May the writer be let on: with one window of each stream still to come nothing before the wall is lost. */

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Files that outlive their box, and time that stands still. test_keep.py [NAME…] runs some of the tests."""
-import contextlib
 import os
 import signal
 import stat
@@ -9,7 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import PATIENCE_S, Daemon, is_alive, wait_for  # noqa: E402
+from daemon import Daemon, wait_for  # noqa: E402
 
 WRITE = ("echo work > /workspace/f; echo home > ~/h; mkdir -p /tmp/d && echo tmp > /tmp/d/t; ln -s /etc/passwd /workspace/l; "
          "echo shm > /dev/shm/s")
@@ -31,6 +30,20 @@ def state(d, box):
 
 def change(d, box, verb, status=200):
     return d.must(status, "POST", f"/api/sandboxes/{box}/{verb}")
+
+
+def lose_warden(d, box):
+    """Kills it; what is said of a box of its own, when that is known to be gone."""
+    os.kill(d.child("cay-warden"), signal.SIGKILL)
+
+    def lost():
+        try:
+            s = state(d, box)
+        except (OSError, AssertionError):
+            return None  # the front is replaced too
+        return s if s["status"] == "error" and not s["busy_with"] else None
+
+    return wait_for("the loss", lost)
 
 
 def remove(d, box):
@@ -115,17 +128,12 @@ def test_daemon_restarts(d):
         assert s["status"] == "error" and s["cause"] == "sandbox_gone" and s["kept"] is True, s
         change(d, box, "start")
     assert layers(d) == sorted(b + ".img" for b in (stopped, ran, killed))
-    pids = [d.child("cay-front"), d.child("cay-warden"), d.process.pid]
     d.run(killed, "echo more > /workspace/more")
-    for pid in reversed(pids):
-        with contextlib.suppress(ProcessLookupError):  # the first takes the others along
-            os.kill(pid, signal.SIGKILL)
-    d.process.wait(PATIENCE_S)
-    wait_for("their end", lambda: not any(map(is_alive, pids)))
+    d.cut_power()
     d.start()
     for box in (stopped, ran, killed):
         assert state(d, box)["kept"] is True, state(d, box)
-        change(d, box, "start")
+        d.start_again(box)
         check_read(d, box)
     assert d.run(killed, "cat /workspace/more")["stdout"] == "more\n"
     for box in (stopped, ran, killed):
@@ -135,24 +143,8 @@ def test_daemon_restarts(d):
 def test_the_warden_killed(d):
     box = d.make()
     d.run(box, WRITE)
-    os.kill(d.child("cay-warden"), signal.SIGKILL)
-
-    def lost():
-        try:
-            s = state(d, box)
-        except (OSError, AssertionError):
-            return None  # the front is replaced too
-        return s if s["status"] == "error" and not s["busy_with"] else None
-
-    assert wait_for("the loss", lost)["kept"] is True
-
-    def started():
-        try:
-            return d.ask("POST", f"/api/sandboxes/{box}/start").status == 200
-        except OSError:
-            return False
-
-    wait_for("a start", started)
+    assert lose_warden(d, box)["kept"] is True
+    d.start_again(box)
     check_read(d, box)
     remove(d, box)
 
@@ -223,19 +215,10 @@ def test_interrupted_writing_is_mended(d):
                "while :; do mkdir -p a && echo x > a/b && mv a c && rm -r c; head -c 100k /dev/zero > z; done"})
         time.sleep(0.3)
         d.run(box, "echo fine > /workspace/f; sync")
-        os.kill(d.child("cay-warden"), signal.SIGKILL)
-        wait_for("a start", lambda: "fine" in try_read(d, box))
+        lose_warden(d, box)
+        d.start_again(box)
+        assert d.run(box, ["cat", "/workspace/f"])["stdout"] == "fine\n"
         remove(d, box)
-
-
-def try_read(d, box):
-    try:
-        if d.ask("POST", f"/api/sandboxes/{box}/start").status not in (200, 409):
-            return ""
-        a = d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": ["cat", "/workspace/f"]})
-        return a.json.get("stdout", "") if a.status == 200 else ""
-    except (OSError, ValueError):
-        return ""
 
 
 def test_memory_hint(d):

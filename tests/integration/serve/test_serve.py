@@ -672,7 +672,7 @@ def test_warden_killed(d):
 
     new = wait_for("a new sandbox", made)
     assert d.run(new, ["true"])["exit_code"] == 0
-    d.must(200, "POST", f"/api/sandboxes/{box}/start")
+    d.start_again(box)
     assert d.run(box, ["true"])["exit_code"] == 0
     for b in (box, paused, new):
         d.must(200, "DELETE", f"/api/sandboxes/{b}")

@@ -225,14 +225,7 @@ def test_warden_killed(d, place):
     for a in wait_for("the sandboxes' end", lost):
         assert a.json["cause"] == "engine_lost" and a.json["cause_text"], a
     wait_for("another warden", lambda: d.child("cay-warden") != warden)
-
-    def started():
-        try:
-            return d.ask("POST", f"/api/sandboxes/{box}/start").status == 200
-        except OSError:
-            return False
-
-    wait_for("a start", started)
+    d.start_again(box)
     assert d.run(box, ["true"])["exit_code"] == 0
     upgrade(d, place)
     for b in (box, paused):

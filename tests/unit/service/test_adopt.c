@@ -184,6 +184,37 @@ static void a_stream_over_restarts(void **state)
         assert_int_equal(look_exec(t, id, x).exit_code, 0);
 }
 
+/* Nobody reads, and each service grants a window of its own: the spool is full to the brim, and not for good. */
+static void a_spool_that_restarts_filled(void **state)
+{
+        struct test *t = *state;
+        const uint64_t total = 6000000;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct watcher w = { .lazy = true };
+        uint64_t end;
+
+        t->env.spool_bytes = 1u << 20;
+        restart(t);
+        create(t, id);
+        fake_plan.script.never_end = false;
+        exec(t, id, x, "count", "6000000", NULL);
+        assert_int_equal(watch(t, id, x, 0, true, &w), CAY_OK); /* and holds it, however long this takes */
+        settle(t);
+        watcher_done(&w);
+        for (unsigned i = 0; i < 20; i++) {
+                restart(t);
+                settle(t);
+        }
+        end = look_exec(t, id, x).output_end;
+        assert_true(end > t->env.spool_bytes + CAY_SPOOL_STREAMS * CAY_BOX_WINDOW && end < total);
+        assert_int_equal(watch(t, id, x, 0, true, &w), CAY_OK);
+        wait_for(t, w.over);
+        assert_int_equal(w.overtaken, 0);
+        check_pattern(&w, 0, total);
+        watcher_done(&w);
+        assert_int_equal(look_exec(t, id, x).exit_code, 0);
+}
+
 static void what_happened_before_is_nobodys(void **state)
 {
         struct test *t = *state;
@@ -459,6 +490,7 @@ int main(void)
                 TEST(commands_go_on),
                 TEST(input_that_was_ended_stays_ended),
                 TEST(a_stream_over_restarts),
+                TEST(a_spool_that_restarts_filled),
                 TEST(what_happened_before_is_nobodys),
                 TEST(an_end_that_came_meanwhile),
                 TEST(boxes_that_went_are_lost),

@@ -189,6 +189,11 @@ static void refuses_a_writer_that_goes_on(void **state)
                 r = put_piece(&t->sp, 4000, 0);
         assert_int_equal(r, -ENOBUFS);
         check(&t->sp, 0, 4000);
+        /* Not for good: when the reader has gone on, so may the writer. */
+        assert_int_equal(put_piece(&t->sp, 4000, 0), -ENOBUFS);
+        put_until(&t->sp, t->sp.end + 3 * KEEP, 4000, t->sp.end);
+        check(&t->sp, t->sp.oldest, 4000);
+        check_counts(&t->sp);
 }
 
 /* Streams that alternate byte by byte: runs are what is short then. */
@@ -220,6 +225,10 @@ static void runs_give_way_too(void **state)
                 assert_int_equal(byte, (uint8_t)i);
                 assert_int_equal(stream, i & 1);
         }
+        while (cay_spool_put(&t->sp, t->sp.end & 1, &byte, 1, wall) == 0)
+                ;
+        assert_int_equal(cay_spool_put(&t->sp, t->sp.end & 1, &byte, 1, wall), -ENOBUFS);
+        assert_int_equal(cay_spool_put(&t->sp, t->sp.end & 1, &byte, 1, t->sp.end), 0);
 }
 
 static void goes_on_after_reopening(void **state)
