@@ -309,7 +309,7 @@ static void run_task(struct cay_mcp_call *c)
         c->state = s;
         c->free_state = free_slow;
         cay_timer_set(c->mcp->world->loop, &s->timer,
-                      (uint64_t)(seconds >= 0 && seconds < SECONDS_MAX ? seconds : 0) * 1000, on_slow);
+                      (uint64_t)(seconds >= 0 && seconds <= SECONDS_MAX ? seconds : 0) * 1000, on_slow);
 }
 
 static void run(struct cay_mcp_call *c)

@@ -183,8 +183,9 @@ static void handle_session(struct cay_mcp *m, struct cay_http_request *req, cons
                 get_stream(s, req);
                 return;
         }
-        cay_mcp_session_end(s);
+        /* Said first: who sees its stream end without knowing why takes it up again. */
         cay_http_response_send(req, 200, NULL, NULL, 0);
+        cay_mcp_session_end(s);
 }
 
 void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,

@@ -27,7 +27,7 @@ struct cay_mcp_watch {
         struct follow *follow;
         struct cay_event_watch events;
         struct cay_timer soon, again;
-        bool was_lost; /* it was not followed for a while: things may have happened */
+        bool was_lost; /* it is not followed yet, or was not for a while: things may have happened */
         bool is_final; /* nothing will change any more */
         char uri[];
 };
@@ -250,6 +250,7 @@ struct cay_mcp_watch *cay_mcp_watch_new(struct cay_mcp_ear *e, const char *uri)
         if (!w)
                 return NULL;
         w->ear = e;
+        w->was_lost = true; /* what happens before the first look at a file is told with it */
         memcpy(w->uri, uri, len + 1);
         cay_mcp_uri_read(uri, &w->where);
         if (cay_mcp_uri_is_seen(&w->where, e->sandbox))

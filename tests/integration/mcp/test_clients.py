@@ -5,6 +5,7 @@ tool. test_clients.py [NAME…] runs some. Without npm or its packages: 77, skip
 import base64
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -58,13 +59,15 @@ AS_IS = {
                    "http-header-validation"],
 }
 
+# Three lines, each when the one before was told; HEARD is a file's name, of each call's own.
+PACED = "for i in 1 2 3; do echo $i; until [ -e HEARD.$i ]; do sleep 0.05; done; done"
 # What the tool asks for by a name of its own becomes a call of a real tool, resource or prompt. Answers are as the daemon gives them.
 ASK_FIRST = ("sandbox_create", {"template": "careful"})
 TOOLS = {
     "test_simple_text": ("run_command", {"command": "echo simple text"}),
     "test_image_content": ("read_file", {"sandbox_id": "conformance", "path": "/tmp/image.png"}),
-    "test_tool_with_logging": ("run_command", {"command": "for i in 1 2 3; do echo $i; sleep 0.2; done"}),
-    "test_tool_with_progress": ("run_command", {"command": "for i in 1 2 3 4; do echo $i; sleep 0.2; done"}),
+    "test_tool_with_logging": ("run_command", {"sandbox_id": "conformance", "command": PACED}),
+    "test_tool_with_progress": ("run_command", {"sandbox_id": "conformance", "command": PACED}),
     "test_logging_tool": ("run_command", {"command": "echo logged", "sandbox_id": "conformance"}),
     "test_error_handling": ("run_command", {"command": "true", "sandbox_id": "nosuch"}),
     "test_elicitation": ASK_FIRST,
@@ -89,7 +92,7 @@ def fetch():
     if done is None or done.returncode != 0 or not shutil.which("node"):
         print("skipped: node or the packages of package-lock.json are not there")
         sys.exit(77)
-    for name in ("client.mjs", "old_node.mjs"):
+    for name in ("client.mjs", "old_node.mjs", "patience.mjs"):
         shutil.copy(os.path.join(HERE, name), CLIENTS)
 
 
@@ -161,7 +164,7 @@ class Proxy:
     (kind: "names"; "canned": but for what fixtures have; "nothing")."""
 
     def __init__(self, d, kind):
-        self.d, self.kind = d, kind
+        self.d, self.kind, self.calls = d, kind, itertools.count()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -181,11 +184,11 @@ class Proxy:
             fields = [line.split(b":", 1) for line in lines[1:]]
             length = next((int(v) for k, v in fields if k.lower() == b"content-length"), 0)
             body = source.read(length)
-            name = None
+            name, heard = None, f"/tmp/{self.kind}.{next(self.calls)}"
             if body.startswith(b"{") and self.kind != "nothing":
                 message = json.loads(body)
                 name = translate(message, self.kind == "canned")
-                body = json.dumps(message).encode()
+                body = json.dumps(message).replace("HEARD", heard).encode()
             kept = [k + b":" + v for k, v in fields if k.lower() not in (b"connection", b"content-length", b"mcp-name") or
                     (k.lower() == b"mcp-name" and not name)]
             if name and any(k.lower() == b"mcp-name" for k, _ in fields):
@@ -195,8 +198,17 @@ class Proxy:
             with socket.create_connection(("127.0.0.1", self.d.port)) as server:
                 server.sendall(b"\r\n".join(head) + body)
                 threading.Thread(target=self.watch, args=(client, server), daemon=True).start()
-                while piece := server.recv(65536):
-                    client.sendall(piece)
+                self.relay(server, client, heard if PACED.replace("HEARD", heard).encode() in body else None)
+
+    def relay(self, server, client, heard):
+        """The answer; a command that waits for it is shown each line that was told of."""
+        told, lines = b"", 0
+        while piece := server.recv(65536):
+            client.sendall(piece)
+            told += piece
+            while heard and lines < len(re.findall(rb"notifications/(?:message|progress)\"", told)):
+                lines += 1
+                self.d.must(200, "PUT", f"/api/sandboxes/conformance/files?path={heard}.{lines}", b"")
 
     def watch(self, client, server):
         """The client's leaving is told."""
@@ -224,8 +236,8 @@ def conformance(d, kind, wanted):
     proxy = Proxy(d, kind)
 
     def run(revision):
-        done = node(d, "--import", "./old_node.mjs", main_file, "server", "--url", f"http://127.0.0.1:{proxy.port}/mcp",
-                    "--requirements", revision)
+        done = node(d, "--import", "./old_node.mjs", "--import", "./patience.mjs", main_file, "server", "--url",
+                    f"http://127.0.0.1:{proxy.port}/mcp", "--requirements", revision)
         summary = done.stdout[done.stdout.index("=== SUMMARY ==="):]
         found = {name: (int(good), int(bad)) for name, good, bad in re.findall(r"^. (\S+): ([0-9]+) passed, ([0-9]+) failed$", summary, re.M)}
         known = {*required(CONFORMANCE, revision), *CANNED_MORE[revision], *MORE[revision], *LEFT_OUT[revision]}

@@ -6,6 +6,7 @@ import os
 import select
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -142,9 +143,13 @@ def boxes(d):
     return d.must(200, "GET", "/api/sandboxes")["sandboxes"]
 
 
+def start_lines(words, **more):
+    """A program that is told and tells lines. Nothing of them is read ahead: what there is to read, select sees."""
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **more)
+
+
 def talk(process, message):
     process.stdin.write((json.dumps(message) + "\n").encode())
-    process.stdin.flush()
 
     def read():
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)

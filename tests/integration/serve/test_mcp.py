@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ws_client  # noqa: E402
-from daemon import CAY, PATIENCE_S, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, children, state_of, wait_for  # noqa: E402
 from mcp_session import (BOTH, LEGACY, MODERN, REGISTRY, Session, Stream, boxes, events, hear, modern, request, run,  # noqa: E402
-                         run_count, talk, write_registry)
+                         run_count, start_lines, talk, write_registry)
 
 
 def test_legacy(d):
@@ -442,7 +441,7 @@ def test_many(d):
 
 def test_stdio(d):
     data = os.path.join(d.folder, "data")
-    with subprocess.Popen([CAY, "mcp", "--data", data], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+    with start_lines([CAY, "mcp", "--data", data]) as p:
         assert talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))["result"]["serverInfo"]["name"] == "cay"
         p.stdin.write(b"\r\n\nnot json\n")
         assert talk(p, request("ping", id=2))["error"]["code"] == -32700
@@ -452,10 +451,10 @@ def test_stdio(d):
         # Words before the end of input are still answered.
         p.stdin.write((json.dumps(request("ping", id=9)) + "\n").encode())
         p.stdin.close()
-        assert json.loads(p.stdout.read().splitlines()[-1])["id"] == 9
+        assert 9 in [json.loads(line).get("id") for line in p.stdout.read().splitlines()]
         assert p.wait(PATIENCE_S) == 0
     box = d.make()
-    with subprocess.Popen([CAY, "mcp", "--data", data, "--sandbox", box], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+    with start_lines([CAY, "mcp", "--data", data, "--sandbox", box]) as p:
         talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))
         assert talk(p, request("tools/call", {"name": "sandbox_info"}, 2))["result"]["structuredContent"]["sandbox_id"] == box
         p.stdin.close()
@@ -470,6 +469,29 @@ def test_stdio(d):
     assert p.returncode == 0 and json.loads(p.stdout)["result"] == {}, p
 
 
+def test_starting(d):
+    """A front that answers and is not ready, as it waits for a box: `cay mcp` waits with it, its agent is told nothing of that."""
+    box, front = d.make(), d.child("cay-front")
+    init = next(pid for pid, name in children(d.child("cay-warden")) if name == "cay-init")
+    os.kill(init, signal.SIGSTOP)
+    try:
+        wait_for("the box to stand still", lambda: state_of(init) == "T")
+        os.kill(front, signal.SIGKILL)
+        wait_for("another front", lambda: d.child("cay-front") != front)
+        assert d.ask("GET", "/api/health/live").status == 200
+        assert d.ask("GET", "/mcp", headers={"Connection": "Upgrade", "Upgrade": "mcp-lines"}).status == 503
+        p = start_lines([CAY, "mcp", "--data", os.path.join(d.folder, "data")])
+    finally:
+        os.kill(init, signal.SIGCONT)
+    with p:
+        talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))
+        r = talk(p, request("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo there"}}, 2))
+        assert r["result"]["structuredContent"]["stdout"] == "there\n", r
+        p.stdin.close()
+        assert p.wait(PATIENCE_S) == 0
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_changes(d):
     """Resources that are watched, and lists: the session's own stream, and the modern era's listen."""
     s = Session(d)
@@ -481,17 +503,19 @@ def test_changes(d):
     for u in (uri, f"sandbox://{box}/files/tmp/later/b.txt", f"sandbox://{box}/info", "template://careful/SYSTEM.md", "zzz://a"):
         assert s.must("resources/subscribe", {"uri": u}) == {}
     assert s.ask("resources/subscribe", {})["error"]["code"] == -32602
-    command = "for i in 1 2 3 4 5 6 7 8 9; do echo $i > /tmp/watched.txt; echo x > /tmp/other; sleep 0.1; done"
-    s.good("run_command", sandbox_id=box, command=command)
+    own.await_("notifications/resources/updated", uri=uri)  # it is watched from here on; what was before is not known
+    s.good("run_command", sandbox_id=box, command="echo 1 > /tmp/watched.txt; echo x > /tmp/other")
     own.await_("notifications/resources/updated", uri=uri)
     s.good("run_command", sandbox_id=box, command="mkdir /tmp/later; echo x > /tmp/later/b.txt")  # its folder comes later
     own.await_("notifications/resources/updated", uri=f"sandbox://{box}/files/tmp/later/b.txt")
     # Output of a command that runs.
     h = s.good("run_command", sandbox_id=box, command="echo a; read x; echo b", background=True)["exec_id"]
     out = f"sandbox://{box}/exec/{h}/stdout"
+    wait_for("its first line", lambda: s.good("exec_poll", sandbox_id=box, exec_id=h, wait_s=0)["stdout"] == "a\n")
     s.must("resources/subscribe", {"uri": out})
     s.good("exec_input", sandbox_id=box, exec_id=h, text="\n")
     own.await_("notifications/resources/updated", uri=out)
+    assert not s.good("exec_poll", sandbox_id=box, exec_id=h)["running"]
     assert s.must("resources/read", {"uri": out})["contents"][0]["text"] == "a\nb\n"
     # A new registry; and with listen, each message names its subscription.
     ids = {"notifications": {"promptsListChanged": True, "toolsListChanged": True, "resourceSubscriptions": [uri]},
@@ -501,6 +525,7 @@ def test_changes(d):
     ack = listen.await_("notifications/subscriptions/acknowledged")["params"]
     assert ack["notifications"] == {"promptsListChanged": True, "resourceSubscriptions": [uri]}, ack
     assert ack["_meta"] == {"io.modelcontextprotocol/subscriptionId": "L1"}
+    listen.await_("notifications/resources/updated", uri=uri)
     write_registry(d, REGISTRY + "  second:\n    description: another\n    host: true\n")
     own.await_("notifications/prompts/list_changed")
     own.await_("notifications/resources/updated", uri="template://careful/SYSTEM.md")
@@ -509,13 +534,20 @@ def test_changes(d):
     own.await_("notifications/prompts/list_changed")
     s.good("run_command", sandbox_id=box, command="echo more > /tmp/watched.txt")
     listen.await_("notifications/resources/updated", uri=uri)
-    # Nothing is told of what is no longer watched: a resource that changes afterwards is told first.
     own.await_("notifications/resources/updated", uri=uri)
+
+    def hear_all(name):
+        """What is on its way: a file that is watched from now on is told behind it."""
+        assert s.must("resources/subscribe", {"uri": f"sandbox://{box}/files/tmp/{name}"}) == {}
+        own.await_("notifications/resources/updated", uri=f"sandbox://{box}/files/tmp/{name}")
+
+    # Nothing is told of what is no longer watched.
     assert s.must("resources/unsubscribe", {"uri": uri}) == {}
-    time.sleep(0.3)  # what was on its way
+    hear_all("first")
     own.told.clear()
     s.good("run_command", sandbox_id=box, command="echo end > /tmp/watched.txt; echo y > /tmp/later/b.txt")
     own.await_("notifications/resources/updated", uri=f"sandbox://{box}/files/tmp/later/b.txt")
+    hear_all("second")
     assert not [m for m in own.told if m["params"].get("uri") == uri], own.told
     for i in range(64):
         m = s.ask("resources/subscribe", {"uri": f"zzz://{i}"})
@@ -529,18 +561,20 @@ def test_changes(d):
 
 def test_alone():
     """Without a daemon: one is started, and nothing of it stays."""
-    before = set(os.listdir("/tmp"))
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CAY_", "SANDBOX_")) or k.startswith("CAY_TEST_")}
     empty = tempfile.mkdtemp(prefix="cay-none-")
-    with subprocess.Popen([CAY, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**env, "CAY_DATA": empty}) as p:
+    with start_lines([CAY, "mcp"], env={**env, "CAY_DATA": empty}) as p:
         assert talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))["result"]["serverInfo"]["name"] == "cay"
         r = talk(p, request("tools/call", {"name": "run_code", "arguments": {"code": "print('alone')"}}, 2))
         assert r["result"]["structuredContent"]["stdout"] == "alone\n", r
+        with open(f"/proc/{children(p.pid)[0][0]}/cmdline", encoding="utf-8") as f:
+            words = f.read().split("\0")
+        folder = os.path.dirname(words[words.index("--data") + 1])
+        assert os.path.isdir(folder), words
         p.stdin.close()
         assert p.wait(PATIENCE_S) == 0
     os.rmdir(empty)
-    left = {n for n in set(os.listdir("/tmp")) - before if n.startswith("cay-mcp-")}
-    assert not left, left
+    assert not os.path.exists(folder), folder
 
 
 def leave_open(d):
@@ -557,7 +591,7 @@ def leave_open(d):
 
 
 TESTS = [test_legacy, test_transport, test_malformed, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
-         test_many, test_stdio, test_changes, test_published]
+         test_many, test_stdio, test_starting, test_changes, test_published]
 run(TESTS, leave_open)
 if not sys.argv[1:] or "alone" in sys.argv[1:]:
     test_alone()

@@ -6,14 +6,18 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import time
 import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, PATIENCE_S, wait_for  # noqa: E402
-from mcp_session import LEGACY, Session, boxes, events, modern, request, run, run_count, talk  # noqa: E402
+from mcp_session import LEGACY, Session, boxes, events, modern, request, run, run_count, start_lines, talk  # noqa: E402
+
+
+def until(path):
+    """For a command: waits until the file is there."""
+    return f"until [ -e {path} ]; do sleep 0.05; done"
 
 
 def test_commands(d):
@@ -43,8 +47,12 @@ def test_commands(d):
     assert p["stdout"] == "first\ngot line\n" and p["exit_code"] == 0 and not p["running"], p
     assert s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], offset=6)["stdout"] == "got line\n"
     # Longer than the client waits.
-    h = s.good("run_command", sandbox_id=box, command="echo a; sleep 2; echo b", wait_s=1)
-    assert h["running"] and h["stdout"] == "a\n" and h["next_offset"] == 2
+    h = s.good("run_command", sandbox_id=box, command=f"echo a; {until('/tmp/go')}; echo b", wait_s=1)
+    assert h["running"] and h["next_offset"] == len(h["stdout"]), h
+    wait_for("its first line", lambda: s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], wait_s=0)["stdout"] == "a\n")
+    h = s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], wait_s=1)
+    assert h["running"] and h["stdout"] == "a\n" and h["next_offset"] == 2, h
+    s.good("write_file", sandbox_id=box, path="/tmp/go", content="")
     p = s.good("exec_poll", sandbox_id=box, exec_id=h["exec_id"], offset=h["next_offset"], wait_s=30)
     assert p["stdout"] == "b\n" and p["exit_code"] == 0
     h = s.good("run_command", sandbox_id=box, command="sleep 600", background=True)
@@ -129,6 +137,7 @@ def test_output(d):
     content = s.must("resources/read", {"uri": uri})["contents"][0]
     assert base64.b64decode(content["blob"]) == b"a\xffb\0c\xc3"
     runs = s.good("run_command", sandbox_id=box, command="echo so far; sleep 600", background=True)["exec_id"]
+    wait_for("its line", lambda: s.good("exec_poll", sandbox_id=box, exec_id=runs, wait_s=0)["stdout"])
     content = s.must("resources/read", {"uri": f"sandbox://{box}/exec/{runs}/stdout"})["contents"][0]
     assert content["text"] == "so far\n", content
     s.end()
@@ -186,12 +195,19 @@ def test_files(d):
 def test_progress(d):
     s = Session(d)
     box = s.good("sandbox_create")["sandbox_id"]
-    told = s.all("tools/call", {"name": "run_command", "arguments": {
-        "sandbox_id": box, "command": "for i in 1 2 3; do echo line $i; sleep 0.3; done"}}, {"progressToken": "p1"})
-    progress = [m["params"] for m in told if m.get("method") == "notifications/progress"]
-    assert len(progress) >= 2 and all(p["progressToken"] == "p1" for p in progress), told
+    # Each line comes when the one before was told.
+    r, c = s.begin("tools/call", {"name": "run_command", "arguments": {
+        "sandbox_id": box, "command": f"for i in 1 2 3; do echo line $i; {until('/tmp/heard$i')}; done"}}, {"progressToken": "p1"})
+    told, progress = [], []
+    for _, m in events(r):
+        told += [m] if m else []
+        if m and m.get("method") == "notifications/progress":
+            progress.append(m["params"])
+            s.good("write_file", sandbox_id=box, path=f"/tmp/heard{len(progress)}", content="")
+    c.close()
+    assert len(progress) == 3 and all(p["progressToken"] == "p1" for p in progress), told
     values = [p["progress"] for p in progress]
-    assert values == sorted(set(values)) and "line 1" in progress[0]["message"]
+    assert values == sorted(set(values)) and all(f"line {i + 1}" in p["message"] for i, p in enumerate(progress)), told
     assert "result" in told[-1] and told[-1]["result"]["structuredContent"]["exit_code"] == 0
     s.must("logging/setLevel", {"level": "info"})
     told = s.all("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo x; echo y >&2"}})
@@ -246,10 +262,11 @@ def test_tasks(d):
     can = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
     _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo quick"}}, capabilities=can)
     assert found[-1]["result"]["resultType"] == "complete" and found[-1]["result"]["structuredContent"]["stdout"] == "quick\n"
-    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "sleep 3.5; echo slow"}},
-                      capabilities=can)
+    slow = {"sandbox_id": box, "command": f"{until('/tmp/go')}; echo slow"}
+    _, found = modern(d, "tools/call", {"name": "run_command", "arguments": slow}, capabilities=can)
     t = found[-1]["result"]
     assert t["resultType"] == "task" and t["status"] == "working" and t["ttlMs"] > 0 and "ttl" not in t, t
+    d.must(200, "PUT", f"/api/sandboxes/{box}/files?path=/tmp/go", b"")
 
     def task(method, **params):
         return modern(d, f"tasks/{method}", {"taskId": t["taskId"], **params}, headers={"Mcp-Name": t["taskId"]}, capabilities=can)[1][-1]
@@ -441,7 +458,7 @@ def test_setups(d):
         else:
             commands.add(tuple(s["command"] if isinstance(s["command"], list) else [s["command"], *s["args"]]))
     assert commands == {("cay", "mcp")}
-    with subprocess.Popen(list(*commands), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as p:
+    with start_lines(list(*commands), env=env) as p:
         talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))
         assert len(talk(p, request("tools/list", {}, 2))["result"]["tools"]) > 15
         p.stdin.close()
