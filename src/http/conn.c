@@ -23,6 +23,7 @@ enum {
         CHUNK_MIN = 4 * 1024,
         CHUNK_MAX = 64 * 1024,
         ROUND_BYTES = 512 * 1024,
+        LINGER_IDLE_MS = 3000,
 };
 
 static void on_event(struct cay_watch *w, uint32_t events);
@@ -111,6 +112,16 @@ void cay_conn_note_stall(struct cay_conn *c)
         }
         now_ms = cay_clock_ms();
         c->stalled_ms = now_ms + c->stall_ms;
+        cay_conn_arm(c, now_ms);
+}
+
+/* Something came that is thrown away: who sends is given time to come to reading, but not for ever. */
+void cay_conn_note_linger(struct cay_conn *c)
+{
+        uint64_t now_ms = cay_clock_ms();
+
+        c->deadline_ms =
+                now_ms + LINGER_IDLE_MS < c->linger_end_ms ? now_ms + LINGER_IDLE_MS : c->linger_end_ms;
         cay_conn_arm(c, now_ms);
 }
 
@@ -290,6 +301,7 @@ static void discard_round(struct cay_conn *c)
                         lose(c, 0);
                         return;
                 }
+                cay_conn_note_linger(c);
                 bytes += (size_t)n;
         }
 }

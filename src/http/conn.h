@@ -13,8 +13,8 @@
  * move for `stall_ms` is on_lost. Where `drains` is set, what was sent before a hang-up is told first, however late the owner
  * reads it: only what is complete, or broken off, is on_lost then, and a write that nobody takes any more just fails.
  * cay_conn_finish() flushes, says our own end, and (where asked for) reads and throws
- * away for a moment what the other side still sends: closing at once would reset the connection and take the last answer
- * from the other side's hands.
+ * away what the other side still sends, while it does and for a while: closing at once would reset the connection and take
+ * the last answer from the other side's hands.
  *
  * Memory: after cay_conn_close() and inside or after on_lost nothing is told any more; the owner frees itself by
  * cay_loop_defer, never inside a callback.
@@ -80,6 +80,7 @@ struct cay_conn {
         unsigned corked;
         size_t chunk;
         uint64_t deadline_ms, stalled_ms; /* 0: none */
+        uint64_t linger_end_ms;
 };
 
 /*

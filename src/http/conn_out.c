@@ -9,7 +9,7 @@
 
 enum {
         DIRECT_MIN = 8 * 1024, /* smaller writes are collected while corked */
-        LINGER_MS = 2000,
+        LINGER_MS = 30 * 1000, /* in all, for a client that goes on sending */
         PARTS_MAX = 4,
 };
 
@@ -39,8 +39,8 @@ static void finish_step(struct cay_conn *c)
                 cay_conn_kick(c);
                 return;
         }
-        c->deadline_ms = cay_clock_ms() + LINGER_MS;
-        cay_conn_arm(c, c->deadline_ms - LINGER_MS);
+        c->linger_end_ms = cay_clock_ms() + LINGER_MS;
+        cay_conn_note_linger(c);
         cay_conn_update_watch(c);
 }
 

@@ -129,10 +129,10 @@ class Curl(unittest.TestCase):
         self.assertEqual(out.split()[0], b"3145728")
 
     def test_expect(self):
-        """curl waits for leave to send what is larger than a mebibyte."""
+        """curl waits for leave to send what is larger than a mebibyte (by itself a second at most, and then it gets none)."""
         body = b"x" * (2 << 20)
         out = curl("-v", "--stderr", "-", "--data-binary", "@-", "-H", "Expect: 100-continue", "-o", "/dev/null",
-                   rig.url + "/sink", data=body)
+                   "--expect100-timeout", str(WAIT_S), rig.url + "/sink", data=body)
         self.assertIn(b"100 Continue", out)
 
     def test_echo(self):

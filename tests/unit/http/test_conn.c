@@ -396,9 +396,26 @@ static void lingers(void **state)
 static void does_not_linger_for_ever(void **state)
 {
         cay_conn_finish(&c, true);
+        test_pass(2999);
+        assert_string_equal(story, "");
+        test_pass(2);
+        assert_string_equal(story, "lost0");
+}
+
+/* Who still sends is heard out, so that the answer is not lost with a reset; but not for ever. */
+static void lingers_while_something_comes(void **state)
+{
+        cay_conn_finish(&c, true);
+        for (unsigned i = 0; i < 14; i++) {
+                test_pass(2000);
+                send(fd, "more", 4, 0);
+                test_rounds(1);
+                assert_string_equal(story, "");
+        }
         test_pass(1999);
         assert_string_equal(story, "");
         send(fd, "more", 4, 0);
+        test_rounds(1);
         test_pass(2);
         assert_string_equal(story, "lost0");
 }
@@ -463,6 +480,7 @@ int main(void)
                 T(finishes),
                 T(lingers),
                 T(does_not_linger_for_ever),
+                T(lingers_while_something_comes),
                 T(a_stalled_writer_is_lost),
                 T(deadlines_can_be_put_off),
         };
