@@ -200,6 +200,15 @@ static void say_what_else(const struct cay_run_options *o, struct cay_error *err
                          why.msg);
 }
 
+/* Gone with the box before it could say that it has made it: as if it had gone a moment later. */
+static void gone_unanswered(struct cay_run *run, const struct cay_error *err)
+{
+        run->result.ready_ns = run->result.exec_ns;
+        run->result.cleanup = *err;
+        cay_run_lost(run);
+        destroyed(run);
+}
+
 static void on_created(struct cay_job *job)
 {
         struct cay_run *run = shell_done(job);
@@ -208,6 +217,10 @@ static void on_created(struct cay_job *job)
         if (run == NULL)
                 return;
         cay_timer_clear(&run->step_timer);
+        if (job->err.code == CAY_UNAVAILABLE && run->result.started && run->failure.code == CAY_OK) {
+                gone_unanswered(run, &job->err);
+                return;
+        }
         if (job->err.code != CAY_OK) {
                 /* What the engine says comes before what was made of a link that led nowhere. */
                 run->failure = job->err;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,20 @@ static unsigned parse_cpus(const char *text, uint16_t ret[SYS_CGROUP_CPUS])
         return count;
 }
 
+/* Those that we may run on ourselves: a box gets no others, since the kernel keeps what a process was told, and its children. */
+static unsigned keep_own(uint16_t cpus[SYS_CGROUP_CPUS], unsigned count)
+{
+        unsigned kept = 0;
+        cpu_set_t own;
+
+        if (sched_getaffinity(0, sizeof(own), &own) < 0)
+                return count; /* more processors than we can tell apart */
+        for (unsigned i = 0; i < count; i++)
+                if (cpus[i] < CPU_SETSIZE && CPU_ISSET(cpus[i], &own))
+                        cpus[kept++] = cpus[i];
+        return kept > 0 ? kept : count;
+}
+
 /* The processors there are, and how many of them a limit needs. */
 static unsigned choose_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli,
                             uint16_t cpus[SYS_CGROUP_CPUS], unsigned *ret_count)
@@ -187,7 +202,7 @@ static unsigned choose_cpus(const struct sys_cgroup_host *host, uint32_t cpu_mil
 
         *ret_count = 0;
         if (host->ops && host->ops->list_cpus(host, text, sizeof(text)) > 0)
-                *ret_count = parse_cpus(text, cpus);
+                *ret_count = keep_own(cpus, parse_cpus(text, cpus));
         want = cpu_milli ? (cpu_milli + 999) / 1000 : *ret_count;
         return want < *ret_count ? want : *ret_count;
 }

@@ -15,7 +15,9 @@
 #include "sys/fd.h"
 #include "sys/test_no.h"
 
-#define KILL_ROUNDS 250 /* of 2 ms */
+#define KILL_ROUNDS 250   /* of 2 ms */
+#define REMOVE_ROUNDS 500 /* of 1 ms: somebody has waited for the processes themselves */
+#define FOUND_ROUNDS 5000 /* of 1 ms: nobody has, and the last may have a file system to write out */
 
 static void pause_ms(long ms)
 {
@@ -83,16 +85,21 @@ int sys_cgroup_kill_node(int dir)
         return r < 0 ? kill_listed(dir) : 0;
 }
 
+static int remove_now(int parent, const char *name)
+{
+        return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
 int sys_cgroup_remove_node(int parent, const char *name)
 {
-        for (int tries = 0; tries < 500; tries++) {
-                if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-                        return 0;
-                if (errno != EBUSY)
-                        return -errno;
-                pause_ms(1);
+        int r = -EBUSY;
+
+        for (int tries = 0; tries < REMOVE_ROUNDS && r == -EBUSY; tries++) {
+                r = remove_now(parent, name);
+                if (r == -EBUSY)
+                        pause_ms(1);
         }
-        return -EBUSY;
+        return r;
 }
 
 static void remove_child(void *ctx, int dirfd, const char *name, unsigned type)
@@ -107,15 +114,28 @@ int sys_cgroup_remove_children(int dir)
         return sys_dir_each(dir, remove_child, NULL);
 }
 
+static void remove_child_now(void *ctx, int dirfd, const char *name, unsigned type)
+{
+        (void)ctx;
+        if (type == DT_DIR)
+                remove_now(dirfd, name);
+}
+
 int sys_cgroup_remove_at(int dirfd, const char *path)
 {
         cay_auto_close int dir = sys_open_at(dirfd, path, O_RDONLY | O_DIRECTORY, 0);
+        int r = -EBUSY;
 
         if (dir == -ENOENT)
                 return 0;
         if (dir < 0)
                 return dir;
         sys_cgroup_kill_node(dir);
-        sys_cgroup_remove_children(dir);
-        return sys_cgroup_remove_node(dirfd, path);
+        for (int tries = 0; tries < FOUND_ROUNDS && r == -EBUSY; tries++) {
+                sys_dir_each(dir, remove_child_now, NULL);
+                r = remove_now(dirfd, path);
+                if (r == -EBUSY)
+                        pause_ms(1);
+        }
+        return r;
 }

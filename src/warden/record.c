@@ -217,6 +217,7 @@ static bool unmake(int fd, const struct sys_cgroup_host *host)
 {
         static struct content c;
         bool all = true;
+        int r = 0;
 
         if (pread(fd, &c, sizeof(c), 0) != (ssize_t)sizeof(c) || c.magic != MAGIC || c.size != sizeof(c))
                 return true; /* empty or cut: nothing had been made yet */
@@ -225,9 +226,10 @@ static bool unmake(int fd, const struct sys_cgroup_host *host)
         c.unmounted[sizeof(c.unmounted) - 1] = 0;
         if (is_anothers(fd, &c))
                 return true;
-        for (int i = SYS_CGROUP_PARTS - 1; i >= 0; i--) { /* cgroup2 first: it kills */
-                if (c.cgroups[i][0] && sys_cgroup_remove_at(AT_FDCWD, c.cgroups[i]) < 0)
-                        all = false;
+        /* cgroup2 first: it kills. What does not die is in the other nodes too, and waited for once. */
+        for (int i = SYS_CGROUP_PARTS - 1; i >= 0 && r != -EBUSY; i--) {
+                r = c.cgroups[i][0] ? sys_cgroup_remove_at(AT_FDCWD, c.cgroups[i]) : 0;
+                all = all && r == 0;
         }
         if (c.unmounted[0] && host->parent[SYS_CGROUP_2] >= 0 &&
             sys_cgroup_remove_at(host->parent[SYS_CGROUP_2], c.unmounted) < 0)

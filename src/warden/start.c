@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -14,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "sys/caps.h"
 #include "sys/fd.h"
 #include "sys/loopdev.h"
@@ -21,6 +23,8 @@
 #include "sys/unix_socket.h"
 #include "warden/upgrade.h"
 #include "warden/warden.h"
+
+#define LEAVE_MS 2000
 
 static bool has_admin(void)
 {
@@ -192,12 +196,30 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
         return 0;
 }
 
+/* What was sent meanwhile is read before we go: closing on unread bytes would take the answer back. */
+static void read_the_rest(const struct warden *w)
+{
+        struct pollfd p = { .fd = w->front, .events = POLLIN };
+        uint64_t until_ms = cay_clock_ms() + LEAVE_MS, now;
+
+        while ((now = cay_clock_ms()) < until_ms) {
+                struct wire_request req;
+                int fds[SYS_FDS_MAX], ready = poll(&p, 1, (int)(until_ms - now));
+                unsigned count = 0;
+
+                if (ready < 0 && errno == EINTR)
+                        continue;
+                if (ready <= 0 || sys_recv_fds(w->front, &req, sizeof(req), fds, &count, MSG_DONTWAIT) <= 0)
+                        return;
+                sys_close_fds(fds, count);
+        }
+}
+
 /* The front is told why there is nothing to be had, in answer to its first request. */
 int warden_refuse(struct warden *w, const struct cay_error *err)
 {
         struct wire_request req;
         struct wire_answer a = { .type = WIRE_hello, .code = err->code, .sys = err->sys };
-        const struct timeval patience = { .tv_sec = 2 };
         int fds[SYS_FDS_MAX];
         unsigned count = 0;
 
@@ -208,9 +230,6 @@ int warden_refuse(struct warden *w, const struct cay_error *err)
         snprintf(a.text, sizeof(a.text), "%s", err->msg);
         w->epoll = -1;
         warden_answer(w, &a);
-        /* What was sent meanwhile is read before we go: closing on unread bytes would take the answer back. */
-        setsockopt(w->front, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-        while (sys_recv_fds(w->front, &req, sizeof(req), fds, &count, 0) > 0)
-                sys_close_fds(fds, count);
+        read_the_rest(w);
         return 1;
 }

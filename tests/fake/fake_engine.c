@@ -207,7 +207,14 @@ static void finish_create(struct box *b)
 
 static void on_created(struct cay_timer *t)
 {
-        finish_create(cay_container_of(t, struct box, timer));
+        struct box *b = cay_container_of(t, struct box, timer);
+
+        if (!fake_plan.create_breaks) {
+                finish_create(b);
+                return;
+        }
+        finish(b->engine, cay_take(b->job), CAY_UNAVAILABLE, "gone");
+        box_free(b);
 }
 
 static enum cay_code refuse(struct fake_engine *fe, const struct cay_spec *spec, const char **ret_why)

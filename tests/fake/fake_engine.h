@@ -11,6 +11,7 @@ struct fake_plan {
                 freeze_fails;             /* CAY_OK: they do not */
         unsigned create_ms, destroy_ms;   /* how long they take */
         bool create_hangs, destroy_hangs; /* never answered, until close */
+        bool create_breaks;               /* after create_ms the engine is gone, and the box with it */
         bool late_link;                   /* the link is there when create is finished, not before */
         unsigned cannot_hold;             /* limits (mask) */
         struct cay_engine_stats stats;    /* as of stats and destroy */

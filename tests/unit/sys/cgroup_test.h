@@ -71,7 +71,7 @@ static inline void wait_for_procs(int dir)
 {
         char text[32];
 
-        for (int i = 0; i < 1000; i++) {
+        for (int i = 0; i < 10000; i++) {
                 if (sys_read_file(dir, "cgroup.procs", text, sizeof(text)) > 0)
                         return;
                 nap_ms(2);
@@ -95,7 +95,7 @@ static inline pid_t put_sleeper(int dir)
 
 static inline bool ends(pid_t pid)
 {
-        for (int i = 0; i < 1000; i++) {
+        for (int i = 0; i < 10000; i++) {
                 if (waitpid(pid, NULL, WNOHANG) == pid)
                         return true;
                 nap_ms(2);

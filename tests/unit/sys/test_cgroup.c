@@ -46,7 +46,7 @@ static void test_freeze_and_kill_frozen(void **state)
         begin_box(&cg);
         pid = put_sleeper(cg.dir[SYS_CGROUP_2]);
         assert_int_equal(sys_cgroup_freeze(&cg, true), 0);
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 10000; i++) {
                 assert_true(sys_read_file(cg.dir[SYS_CGROUP_2], "cgroup.events", text, sizeof(text)) > 0);
                 if (sys_keyed_u64(text, "frozen") == 1)
                         break;
@@ -95,7 +95,7 @@ static void kill_by_list(void)
                 for (;;)
                         pause();
         }
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 10000; i++) {
                 char procs[256];
                 ssize_t n = sys_read_file(cg.dir[SYS_CGROUP_2], "cgroup.procs", procs, sizeof(procs));
                 unsigned lines = 0;

@@ -85,7 +85,7 @@ static pid_t put_sleeper(struct sys_cgroup *cg, bool v1_too)
                 for (;;)
                         pause();
         }
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 10000; i++) {
                 struct sys_cgroup_stats s;
                 char text[32];
 
@@ -101,7 +101,7 @@ static pid_t put_sleeper(struct sys_cgroup *cg, bool v1_too)
 
 static bool ends(pid_t pid)
 {
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 10000; i++) {
                 if (waitpid(pid, NULL, WNOHANG) == pid)
                         return true;
                 nap_ms(2);
@@ -360,7 +360,7 @@ static void test_freeze_and_kill_frozen(void **state)
         assert_int_equal(sys_cgroup_limit(&host, &cg, &l, &what), 0);
         pid = put_sleeper(&cg, true);
         assert_int_equal(sys_cgroup_freeze(&cg, true), 0);
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 10000; i++) {
                 assert_true(sys_read_file(cg.dir[SYS_CGROUP_2], "cgroup.events", text, sizeof(text)) > 0);
                 if (sys_keyed_u64(text, "frozen") == 1)
                         break;

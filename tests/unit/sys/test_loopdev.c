@@ -30,7 +30,7 @@ static unsigned loops(void)
 
 static bool loops_become(unsigned want)
 {
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 10000; i++) {
                 if (loops() == want)
                         return true;
                 nap_ms(4);
