@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened in a sandbox: its commands with their ends, its events; and what runs in it now, with the ports that are open.
-import { h, button, iconButton } from './dom.js';
+import { h, button, iconButton, setChildren } from './dom.js';
 import * as api from './api.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
@@ -24,6 +24,8 @@ function sayCommand(x) {
 
 class Activity extends HTMLElement {
   off = new AbortController();
+  rows = new Map(); // exec_id -> {as: how it was drawn, el}
+  reads = 0;
 
   connectedCallback() {
     this.sandbox = this.getAttribute('sandbox');
@@ -41,21 +43,31 @@ class Activity extends HTMLElement {
     this.timer = setTimeout(() => this.#read(), 400);
   }
 
+  /** Only what was asked for last is drawn: an answer that comes late is older than what is there. */
   async #read() {
+    this.reads += 1;
+    const mine = this.reads;
     try {
       const [{ execs }, { events }] = await Promise.all([
         api.get(api.path('sandboxes', this.sandbox, 'execs')),
         api.get(`${api.path('sandboxes', this.sandbox, 'events')}?newest_first=true&limit=50`)]);
+      if (mine !== this.reads) return;
       this.#drawExecs(execs.reverse());
       this.events.replaceChildren(...events.map((e) => h('li', {}, h('time', { class: 'quiet num', datetime: e.at }, format.clock(e.at)), h('b', {}, e.kind.replaceAll('_', ' ')),
         h('span', { class: 'quiet' }, Object.entries(e.detail || {}).map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(' · ')))));
-    } catch (e) { fail(e); }
+    } catch (e) { if (!this.off.signal.aborted) fail(e); }
   }
 
+  /** A command that is as it was keeps its row. */
   #drawExecs(execs) {
-    const open = new Map([...this.execs.querySelectorAll('details[open]')].map((d) => [d.dataset.id, d.querySelector('pre')]));
-    this.execs.replaceChildren(...execs.map((x) => this.#exec(x, open.get(x.exec_id))));
-    if (execs.length === 0) this.execs.append(h('li', { class: 'empty' }, 'No command has run yet.'));
+    const rows = new Map();
+    for (const x of execs) {
+      const was = this.rows.get(x.exec_id);
+      const as = JSON.stringify(x);
+      rows.set(x.exec_id, was?.as === as ? was : { as, el: this.#exec(x, was?.el.querySelector('details[open] > pre')) });
+    }
+    this.rows = rows;
+    setChildren(this.execs, rows.size ? [...rows.values()].map((r) => r.el) : [h('li', { class: 'empty' }, 'No command has run yet.')]);
   }
 
   #exec(x, shown) {
@@ -78,13 +90,14 @@ class Activity extends HTMLElement {
     let text = '';
     try {
       const answer = await api.ask('GET', `${api.path('sandboxes', this.sandbox, 'execs', x.exec_id, 'output')}?raw=true&from=${from}`, { signal: stop.signal });
-      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      const reader = answer.body.getReader();
+      const decoder = new TextDecoder();
       let count = 0;
       while (count < x.output_end - from) { // a command that goes on is shown as far as it was
         const { value, done } = await reader.read();
         if (done) break;
-        text += value;
-        count += new TextEncoder().encode(value).length;
+        text += decoder.decode(value, { stream: true });
+        count += value.length;
       }
       stop.abort();
     } catch (e) {
@@ -109,6 +122,8 @@ class Processes extends HTMLElement {
   disconnectedCallback() { clearInterval(this.timer); }
 
   async #read() {
+    if (this.reading) return; // one question at a time: no answer is followed by an older one
+    this.reading = true;
     try {
       const { processes } = await api.get(api.path('sandboxes', this.sandbox, 'processes'));
       const { ports } = await api.get(api.path('sandboxes', this.sandbox, 'ports'));
@@ -121,6 +136,7 @@ class Processes extends HTMLElement {
     } catch (e) {
       this.rows.replaceChildren(h('tr', {}, h('td', { colspan: 4 }, api.words(e))));
     }
+    this.reading = false;
   }
 
   /** The tab is opened by the click, before the link is there: browsers stop those that come later. */

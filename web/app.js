@@ -45,6 +45,7 @@ class App extends HTMLElement {
     // '#…' is where in the page one is: the link that skips the head must not change it.
     document.querySelector('.skip').addEventListener('click', (e) => { e.preventDefault(); document.getElementById('main')?.focus(); });
     addEventListener('keydown', (e) => this.#onKey(e));
+    addEventListener('pointerdown', () => { this.g = false; });
     api.events.addEventListener('signed-out', () => this.#leave());
     api.events.addEventListener('down', () => this.#setBanner(true));
     api.events.addEventListener('up', () => this.#setBanner(false));
@@ -153,13 +154,13 @@ class App extends HTMLElement {
     if (wasElsewhere && !el.contains(document.activeElement)) this.main.focus({ preventScroll: true });
   }
 
-  /** g then a letter goes to a view; / to the filter; ? says so. Never while somebody types. */
+  /** g then a letter goes to a view, however long it takes; / to the filter; ? says so. Never while somebody types. */
   #onKey(e) {
     if (!this.#who || e.ctrlKey || e.metaKey || e.altKey || e.target.closest('input,textarea,select,dialog,.xterm,[contenteditable]')) return;
-    const wasG = this.g && e.timeStamp - this.g < 1500;
-    this.g = 0;
-    if (e.key === 'g') this.g = e.timeStamp;
-    else if (wasG) {
+    const wasG = this.g;
+    this.g = e.key === 'g';
+    if (this.g) return;
+    if (wasG) {
       const found = Object.entries(VIEWS).find(([, v]) => v.key === e.key);
       if (found) location.hash = `#/${found[0]}`;
     } else if (e.key === '/') {

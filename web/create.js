@@ -40,10 +40,18 @@ async function askFor(wanted) {
   });
 }
 
+let isAsked = false;
+/** One question, however often the button is pressed before it is there. */
+async function askOnce(wanted) {
+  if (isAsked) return null;
+  isAsked = true;
+  try { return await askFor(wanted); } finally { isAsked = false; }
+}
+
 /** Resolves with the sandbox, or null. */
 export async function createSandbox(template = '') {
   try {
-    const given = await askFor(template);
+    const given = await askOnce(template);
     if (!given) return null;
     const box = await postConfirmed('/api/sandboxes', Object.fromEntries(Object.entries(given).filter(([, v]) => v)));
     if (!box) return null;

@@ -66,6 +66,17 @@ export function iconButton(label, picture, props = {}) {
   return h('button', { type: 'button', 'aria-label': label, title: label, ...props, class: `bare-button ${props.class || ''}` }, icon(picture));
 }
 
+/** The children of `list`, in this order. Those that stay are not taken out: a click that has begun on one goes on. */
+export function setChildren(list, wanted) {
+  const keep = new Set(wanted);
+  for (const el of [...list.children]) if (!keep.has(el)) el.remove();
+  let at = list.firstElementChild;
+  for (const el of wanted) {
+    if (el === at) at = at.nextElementSibling;
+    else list.insertBefore(el, at);
+  }
+}
+
 /** Only what changed is written: hundreds of rows are asked this every second. */
 export function setText(el, text) {
   if (el.textContent !== text) el.textContent = text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a sandbox: look, drop to upload, download, edit small texts.
-import { h, button, iconButton, icon } from './dom.js';
+import { h, button, iconButton, icon, setChildren } from './dom.js';
 import * as api from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import * as format from './format.js';
@@ -11,6 +11,9 @@ const join = (dir, name) => `${dir === '/' ? '' : dir}/${name}`;
 const parent = (dir) => dir.replace(/\/[^/]*$/, '') || '/';
 
 class Files extends HTMLElement {
+  rows = new Map(); // path -> {as: how it was drawn, el}
+  shows = 0;
+
   connectedCallback() {
     this.sandbox = this.getAttribute('sandbox');
     this.base = api.path('sandboxes', this.sandbox, 'files');
@@ -24,28 +27,52 @@ class Files extends HTMLElement {
     for (const kind of ['dragenter', 'dragover']) this.addEventListener(kind, (e) => { e.preventDefault(); this.classList.add('dropping'); });
     this.addEventListener('dragleave', (e) => { if (!this.contains(e.relatedTarget)) this.classList.remove('dropping'); });
     this.addEventListener('drop', (e) => { e.preventDefault(); this.classList.remove('dropping'); this.#upload(e.dataTransfer.files); });
-    this.show('/workspace');
+    this.first = this.show('/workspace');
   }
 
   #url(file, more = '') { return `${this.base}?path=${encodeURIComponent(file)}${more}`; }
 
+  /** Only the folder that was asked for last is shown, however late the others answer. */
   async show(dir) {
+    this.shows += 1;
+    const mine = this.shows;
     let answer;
     try {
       answer = await api.get(`${this.base}/list?path=${encodeURIComponent(dir)}`);
+      if (mine !== this.shows) return;
     } catch (e) {
-      if (dir === '/workspace' && e.status === 404) this.show('/');
+      if (mine !== this.shows) return;
+      if (dir === '/workspace' && e.status === 404) await this.show('/');
       else if (!this.folder) this.list.replaceChildren(h('li', { class: 'empty' }, api.words(e)));
       else fail(e);
       return;
     }
+    if (this.folder !== dir) this.#enter(dir);
+    const entries = answer.entries.sort((a, b) => (b.type === 'folder' || b.type === 'directory') - (a.type === 'folder' || a.type === 'directory') || a.name.localeCompare(b.name));
+    const items = this.#draw(entries);
+    if (dir !== '/') items.unshift(this.above ??= this.#up());
+    if (entries.length === 0) items.push(h('li', { class: 'empty' }, icon('folder'), h('p', {}, 'Nothing in here yet.')));
+    if (answer.more) items.push(h('li', { class: 'quiet' }, 'There are more than are shown.'));
+    setChildren(this.list, items);
+  }
+
+  #enter(dir) {
     this.folder = dir;
     const parts = dir.split('/').filter(Boolean);
     this.crumbs.replaceChildren(h('button', { type: 'button', onclick: () => this.show('/') }, '/'), ...parts.map((p, i) => h('button', { type: 'button', onclick: () => this.show(`/${parts.slice(0, i + 1).join('/')}`) }, p)));
-    const entries = answer.entries.sort((a, b) => (b.type === 'folder' || b.type === 'directory') - (a.type === 'folder' || a.type === 'directory') || a.name.localeCompare(b.name));
-    this.list.replaceChildren(...(dir === '/' ? [] : [this.#up()]), ...entries.map((e) => this.#row(e)));
-    if (entries.length === 0) this.list.append(h('li', { class: 'empty' }, icon('folder'), h('p', {}, 'Nothing in here yet.')));
-    if (answer.more) this.list.append(h('li', { class: 'quiet' }, 'There are more than are shown.'));
+  }
+
+  /** A file that is as it was keeps its row. */
+  #draw(entries) {
+    const rows = new Map();
+    for (const e of entries) {
+      const file = join(this.folder, e.name);
+      const was = this.rows.get(file);
+      const as = JSON.stringify(e);
+      rows.set(file, was?.as === as ? was : { as, el: this.#row(e) });
+    }
+    this.rows = rows;
+    return [...rows.values()].map((r) => r.el);
   }
 
   #up() {
@@ -78,13 +105,15 @@ class Files extends HTMLElement {
   async #upload(files) {
     const all = [...files];
     this.pick.value = '';
+    await this.first;
+    const folder = this.folder || '/'; // this one, whatever is looked at meanwhile
     for (const f of all) {
       try {
-        await api.ask('PUT', this.#url(join(this.folder, f.name)), { bytes: f });
-        note(`${f.name} is in ${this.folder}.`, { kind: 'good' });
+        await api.ask('PUT', this.#url(join(folder, f.name)), { bytes: f });
+        note(`${f.name} is in ${folder}.`, { kind: 'good' });
       } catch (e) { fail(e); }
     }
-    this.show(this.folder);
+    this.show(this.folder || '/');
   }
 
   async #mkdir() {

@@ -7,6 +7,7 @@ import { get, path, stream } from './api.js';
 const PAGE = 500;
 const SOON_MS = 150;
 const CALM_MS = 1000;
+const AWAY_MS = 5000;
 const SAMPLES = 60;
 
 async function readAll(signal) {
@@ -31,6 +32,7 @@ export class Live extends EventTarget {
   #readAt = 0;
   #seq = 0;
   #last = Promise.resolve(); // the read that was asked for last
+  #asked = new Map(); // id -> the sample that is asked for
 
   start() {
     if (this.#stop) return;
@@ -49,13 +51,13 @@ export class Live extends EventTarget {
     this.#seq = 0;
   }
 
-  refresh() {
+  refresh(least = SOON_MS) {
     if (this.#timer || !this.#stop) return;
-    const wait = Math.max(SOON_MS, CALM_MS - (performance.now() - this.#readAt));
+    const wait = Math.max(least, CALM_MS - (performance.now() - this.#readAt));
     this.#timer = setTimeout(() => {
       this.#timer = 0;
-      // One that was refused (too many requests) is asked again; where there is no daemon, #follow comes back.
-      this.#read().catch((e) => { if (e.status && e.status !== 401) this.refresh(); });
+      // One that was refused (too many requests) or broke off is asked again; where there is no daemon, #follow is quicker.
+      this.#read().catch((e) => { if (e.status !== 401) this.refresh(e.status ? SOON_MS : AWAY_MS); });
     }, wait);
   }
 
@@ -80,6 +82,8 @@ export class Live extends EventTarget {
     for (let tries = 0; !signal.aborted; tries++) {
       try {
         this.#seq ||= (await get('/api/events?newest_first=true&limit=1', { signal })).events[0]?.seq || 0;
+        clearTimeout(this.#timer);
+        this.#timer = 0;
         await this.#read();
         tries = 0;
         await stream('GET', `/api/events?follow=true&after=${this.#seq}`, undefined, (e) => this.#hear(e), signal);
@@ -96,14 +100,19 @@ export class Live extends EventTarget {
     this.refresh();
   }
 
-  /** What one uses now; kept for the small curves. */
-  async sample(id) {
+  /** What one uses now; kept for the small curves. One question at a time: an answer is never followed by an older one. */
+  sample(id) {
+    if (!this.#asked.has(id)) this.#asked.set(id, this.#sampleNow(id).finally(() => this.#asked.delete(id)));
+    return this.#asked.get(id);
+  }
+
+  async #sampleNow(id) {
     const s = await get(path('sandboxes', id, 'stats'));
     const list = this.history.get(id) || [];
     const last = list.at(-1);
     const at = performance.now();
     // Counters only grow; after a start they begin again.
-    const rate = (name) => (last && s[name] > last.stats[name] ? ((s[name] - last.stats[name]) * 1000) / (at - last.at) : 0);
+    const rate = (name) => (last && s[name] > last.stats[name] ? ((s[name] - last.stats[name]) * 1000) / Math.max(1, at - last.at) : 0);
     list.push({
       at, wall: Date.now() / 1000, cpu: rate('cpu_us') / 1e6, memory: s.memory_bytes, pids: s.pids,
       rx: rate('rx_bytes'), tx: rate('tx_bytes'), loopback: rate('loopback_bytes'), stats: s,

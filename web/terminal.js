@@ -11,6 +11,8 @@ const HIGH = 1 << 20; // bytes not drawn yet, from which the daemon is told to w
 const LOW = 1 << 18;
 /** A login shell where there is bash, else whatever sh is. */
 export const SHELL = 'command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l';
+/** It is not there (any more), or not for us; too many requests, or no answer at all, say nothing of it. */
+const isRefused = (e) => e.status >= 400 && e.status < 500 && e.status !== 429;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -69,17 +71,20 @@ class Requests {
         const { value, done } = await reader.read();
         if (done) break;
         on.bytes(value);
-        while (this.held) await new Promise((r) => { setTimeout(r, 20); });
+        while (this.held && !this.stop.signal.aborted) await new Promise((r) => { setTimeout(r, 20); });
       }
       const exec = await api.get(this.base);
+      if (exec.status !== 'ended') throw new Error('the output broke off');
       on.close(1000, exec.exit_code === null ? `signal ${exec.signal}` : `exit ${exec.exit_code}`);
     } catch (e) {
-      if (!this.stop.signal.aborted) on.close(e.status >= 400 && e.status < 500 ? 1008 : 1006, api.words(e));
+      if (!this.stop.signal.aborted) on.close(isRefused(e) ? 1008 : 1006, api.words(e));
     }
   }
 
-  input(text) { this.queue = this.queue.then(() => api.ask('POST', `${this.base}/input`, { bytes: encoder.encode(text) })).catch(() => {}); }
-  resize({ rows, columns }) { api.post(`${this.base}/resize`, { rows, cols: columns }).catch(() => {}); }
+  /** One after the other, as on a socket: keys stay in their order, and the last size is the one that stays. */
+  #next(send) { this.queue = this.queue.then(send).catch(() => {}); }
+  input(text) { this.#next(() => api.ask('POST', `${this.base}/input`, { bytes: encoder.encode(text) })); }
+  resize({ rows, columns }) { this.#next(() => api.post(`${this.base}/resize`, { rows, cols: columns })); }
   hold(is) { this.held = is; }
   close() { this.stop.abort(); }
 }
@@ -89,7 +94,7 @@ class CayTerminal extends HTMLElement {
     this.sandbox = this.getAttribute('sandbox');
     this.key = `cay-terminal-${this.sandbox}`;
     this.status = h('span', { class: 'quiet', role: 'status' });
-    this.again = button('New shell', { onclick: () => this.start(true), hidden: true });
+    this.again = button('New shell', { onclick: () => this.start(), hidden: true });
     this.place = h('div', { class: 'term-place' });
     this.append(h('div', { class: 'term-bar' }, this.status, h('span', { class: 'grow' }), this.again, h('span', { class: 'term-leave' }, h('kbd', {}, 'Shift'), ' ', h('kbd', {}, 'F6'), ' leaves')), this.place);
     this.term = new Terminal({
@@ -114,7 +119,7 @@ class CayTerminal extends HTMLElement {
     this.onDark = () => { this.term.options.theme = theme(); };
     this.dark.addEventListener('change', this.onDark);
     this.#fit();
-    this.start(false);
+    this.start();
   }
 
   disconnectedCallback() {
@@ -133,12 +138,12 @@ class CayTerminal extends HTMLElement {
   #say(text) { this.status.textContent = text; }
 
   /** The shell of this tab, if it still runs; else a new one. */
-  async start(fresh) {
+  async start() {
     this.again.hidden = true;
     this.#say('Starting a shell…');
     try {
       this.first = 0;
-      this.exec = fresh ? null : await this.#known();
+      this.exec = await this.#known();
       if (!this.exec) {
         const made = await api.post(api.path('sandboxes', this.sandbox, 'execute'), {
           command: SHELL, tty: true, open_stdin: true, background: true,
@@ -166,7 +171,10 @@ class CayTerminal extends HTMLElement {
       const exec = await api.get(api.path('sandboxes', this.sandbox, 'execs', id));
       this.first = exec.output_first; // what is kept no longer is not drawn again
       return exec.status === 'ended' ? null : id;
-    } catch { return null; }
+    } catch (e) {
+      if (isRefused(e)) return null;
+      throw e;
+    }
   }
 
   #connect() {
@@ -216,7 +224,7 @@ class CayTerminal extends HTMLElement {
       const exec = await api.get(api.path('sandboxes', this.sandbox, 'execs', this.exec));
       this.cursor = Math.max(this.cursor, exec.output_first);
     } catch (e) {
-      if (e.status >= 400 && e.status < 500) this.#onClose(1008, api.words(e));
+      if (isRefused(e)) this.#onClose(1008, api.words(e));
       else this.#onClose(1006, '');
       return;
     }

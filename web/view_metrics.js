@@ -68,11 +68,15 @@ class Metrics extends HTMLElement {
   #plots() { return [...this.latencies.map((l) => l.plot), this.rate]; }
 
   async #tick() {
-    if (document.hidden) return;
+    if (document.hidden || this.asking) return; // one question at a time: no answer is followed by an older one
+    this.asking = true;
     let m;
     try {
       m = await get('/api/metrics');
-    } catch (e) { setText(this.problem, words(e)); return; }
+    } catch (e) {
+      setText(this.problem, words(e));
+      return;
+    } finally { this.asking = false; }
     if (!this.isConnected) return;
     setText(this.problem, '');
     setText(this.since, m.daemon ? `Running since ${new Date(m.daemon.started_at).toLocaleString()}` : 'Your own sandboxes and commands');
@@ -83,7 +87,7 @@ class Metrics extends HTMLElement {
 
   #drawRate(started) {
     this.kept = [...this.kept.slice(1 - KEPT), { at: Date.now() / 1000, started }];
-    const steps = this.kept.slice(1).map((k, i) => ({ at: k.at, value: Math.max(0, k.started - this.kept[i].started) / (k.at - this.kept[i].at) }));
+    const steps = this.kept.slice(1).map((k, i) => ({ at: k.at, value: Math.max(0, k.started - this.kept[i].started) / Math.max(0.001, k.at - this.kept[i].at) }));
     this.rate.set(steps.map((s) => s.at), [steps.map((s) => s.value)]);
   }
 }

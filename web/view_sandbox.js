@@ -39,12 +39,15 @@ class Sandbox extends HTMLElement {
       this.cause, this.tabs, h('div', { class: 'split' }, this.term, this.pane));
     live.addEventListener('change', () => this.#update(live.boxes.get(this.id_)), { signal: this.off.signal });
     try {
-      this.#update(await get(path('sandboxes', this.id_)));
+      const box = await get(path('sandboxes', this.id_));
+      if (this.off.signal.aborted) return;
+      if (!this.box) this.#update(box); // else the list was quicker, and may know better
     } catch (e) {
+      if (this.box) return;
+      this.off.abort();
       this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, 'This sandbox is not there'), h('p', {}, words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'To the sandboxes'))));
       return;
     }
-    this.onPlace();
     this.timer = setInterval(() => this.#facts(), 5000);
   }
 
@@ -61,10 +64,11 @@ class Sandbox extends HTMLElement {
         setText(this.state, 'gone');
         this.state.className = 'state error';
         this.term.replaceChildren();
+        this.drawn = '';
       }
       return;
     }
-    const was = this.box?.status;
+    const isFirst = !this.box;
     this.box = box;
     setText(this.heading, format.title(box));
     document.title = `${format.title(box)} · Cay`;
@@ -74,7 +78,9 @@ class Sandbox extends HTMLElement {
     this.actions.setState(box);
     this.cause.hidden = !box.cause;
     if (box.cause) showCause(this.cause, box);
-    if (was !== box.status) this.#terminal();
+    if (this.drawn !== box.status) this.#terminal();
+    this.drawn = box.status;
+    if (isFirst) this.onPlace();
   }
 
   /** There is a terminal while there is a box. */
@@ -93,6 +99,7 @@ class Sandbox extends HTMLElement {
   #go(name) { location.hash = `#/sandbox/${encodeURIComponent(this.id_)}?pane=${name}`; }
 
   onPlace() {
+    if (!this.box) return; // when it is known
     const query = new URLSearchParams(location.hash.split('?')[1] || '');
     const narrow = matchMedia('(max-width: 900px)').matches;
     const name = PANES.some(([n]) => n === query.get('pane')) ? query.get('pane') : narrow ? 'terminal' : 'files';

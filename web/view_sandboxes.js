@@ -8,6 +8,7 @@ import * as format from './format.js';
 
 const STATES = ['ready', 'busy', 'creating', 'paused', 'stopped', 'error'];
 const SAMPLE_MS = 2000;
+const FRESH_MAX = 25; // rows that are made between two frames: hundreds at once would hold the page
 const AT_ONCE = 3; // a browser has six connections to a server, and others need some
 const COLUMNS = ['Name', 'State', 'Template', 'Age', 'Processor', 'Memory', 'Actions'];
 
@@ -53,6 +54,7 @@ class Sandboxes extends HTMLElement {
     this.off.abort();
     this.watch.disconnect();
     clearInterval(this.timer);
+    cancelAnimationFrame(this.frame);
   }
 
   onPlace({ query }) {
@@ -107,9 +109,15 @@ class Sandboxes extends HTMLElement {
     if (live.loaded) for (const el of this.list.querySelectorAll('.loading')) el.remove();
     this.#dropRows(new Set(shown.map((b) => b.sandbox_id)));
     let at = this.list.firstElementChild;
+    let fresh = 0;
     for (const box of shown) {
       let row = this.rows.get(box.sandbox_id);
       if (!row) {
+        fresh += 1;
+        if (fresh > FRESH_MAX) {
+          this.#drawOn();
+          break;
+        }
         row = new Row(box.sandbox_id);
         this.rows.set(box.sandbox_id, row);
         this.watch.observe(row.el);
@@ -126,6 +134,12 @@ class Sandboxes extends HTMLElement {
       this.rows.get(this.wanted).name.focus();
       this.wanted = '';
     }
+  }
+
+  /** With the rest, when what is there has been seen. */
+  #drawOn() {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.#draw());
   }
 
   /** A row that goes hands the focus on: to the one behind it, or to the button that makes one. */

@@ -25,6 +25,8 @@ export function firstBlock(text) {
 }
 
 class Try extends HTMLElement {
+  off = new AbortController();
+
   connectedCallback() {
     this.log = h('div', { class: 'chat', 'aria-label': 'Conversation' },
       h('div', { class: 'empty' }, icon('chat'), h('h2', {}, 'Paste a message with a code block'), h('p', {}, 'The daemon decides whether it asks for running, says why, and runs it in a fresh sandbox that is gone afterwards.'),
@@ -36,7 +38,7 @@ class Try extends HTMLElement {
     this.text.focus();
   }
 
-  disconnectedCallback() { this.stop?.abort(); }
+  disconnectedCallback() { this.off.abort(); }
 
   #say(cls, ...what) {
     const el = h('div', { class: `turn ${cls}` }, what);
@@ -82,14 +84,14 @@ class Try extends HTMLElement {
     const out = new Output();
     const head = h('p', { class: 'quiet', role: 'status' }, 'Making a sandbox…');
     const end = h('p', { class: 'verdict', role: 'status' });
-    const stop = button('Stop', { class: 'danger', onclick: () => this.stop?.abort() }, 'stop');
+    const halt = new AbortController();
+    const stop = button('Stop', { class: 'danger', onclick: () => halt.abort() }, 'stop');
     this.#say('cay run', head, out.el, end, stop);
     const body = { code: code.text, stream: true };
     if (code.language) body.language = code.language;
     if (said?.template) body.template = said.template.name;
-    this.stop = new AbortController();
     try {
-      const done = await postConfirmed('/api/run', body, (b) => api.stream('POST', '/api/run', b, (e) => this.#event(e, head, out, end), this.stop.signal).then(() => true));
+      const done = await postConfirmed('/api/run', body, (b) => api.stream('POST', '/api/run', b, (e) => this.#event(e, head, out, end), AbortSignal.any([halt.signal, this.off.signal])).then(() => true));
       if (!done) end.textContent = 'Not run: it was not confirmed.';
     } catch (e) {
       end.replaceChildren(h('span', { class: 'state error' }, 'not run'), ` ${e.name === 'AbortError' ? 'Stopped: its sandbox is destroyed.' : api.words(e)}`);

@@ -14,12 +14,13 @@ const WIDE = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
 
 export async function openBrowser() {
-  return chromium.launch({ executablePath: process.env.CAY_PAGE_BROWSER || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'] });
+  return chromium.launch({ executablePath: process.env.CAY_PAGE_BROWSER || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'], timeout: WAIT });
 }
 
 /** A tab of its own person. What the page must never do is noted: errors, refused by its policy, requests to elsewhere. */
 export async function openTab(browser) {
-  const context = await browser.newContext({ viewport: WIDE, acceptDownloads: true });
+  // Nothing moves by itself: colours are what they are, not on their way there.
+  const context = await browser.newContext({ viewport: WIDE, acceptDownloads: true, reducedMotion: 'reduce' });
   const tab = await context.newPage();
   tab.faults = [];
   tab.on('pageerror', (e) => tab.faults.push(`error: ${e.message}`));
@@ -82,7 +83,7 @@ export async function look(tab, name, { phone = true } = {}) {
   if (phone) {
     await tab.setViewportSize(PHONE);
     await picture(tab, `${name}_phone`);
-    check(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} is no wider than a phone`);
+    await until(`${name} to be no wider than a phone`, () => tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
     await tab.setViewportSize(WIDE);
   }
   await tab.emulateMedia({ colorScheme: 'light' });
@@ -99,6 +100,14 @@ export function screen(tab) {
     return lines.join('\n');
   });
 }
+
+/** The shell has said that it is there, and keys go to it. */
+export async function shellIsReady(tab) {
+  await tab.waitForSelector('cay-terminal[data-state=connected]');
+  await until('a prompt', async () => /[$#] *$/.test((await screen(tab)).trimEnd()));
+}
+
+export const terminalHasFocus = (tab) => until('the terminal to have the focus', () => tab.evaluate(() => document.activeElement.matches('cay-terminal textarea')));
 
 /** Somebody with a tab, and what they do again and again. help: see steps.mjs. */
 export class Person {
@@ -125,13 +134,12 @@ export class Person {
 
   async open(box, pane = '') {
     await this.go(`sandbox/${box}${pane ? `?pane=${pane}` : ''}`);
-    await this.tab.waitForSelector('cay-sandbox .state:not(:empty)');
+    await this.tab.waitForSelector(`cay-sandbox[sandbox="${box}"] .state:not(:empty)`);
   }
 
   async terminal(box, pane) {
     await this.open(box, pane);
-    await this.tab.waitForSelector('cay-terminal[data-state=connected]');
-    await until('a prompt', async () => /[$#] *$/.test((await screen(this.tab)).trimEnd()));
+    await shellIsReady(this.tab);
   }
 
   async shell(text, wanted) {

@@ -15,7 +15,9 @@ async function builds(tab) {
   await good.locator('.build > .state.ready:has-text("built")').waitFor();
   await good.locator('header .state.ready:has-text("available")').waitFor();
   check(await good.locator('button:has-text("New sandbox")').isEnabled(), 'a sandbox of what was built');
-  const text = await good.locator('.build .output').textContent();
+  const output = good.locator('.build .output:has-text("Successfully built")'); // its last words: it is drawn once per frame
+  await output.waitFor();
+  const text = await output.textContent();
   // eslint-disable-next-line no-control-regex
   check(/\nred and green, 100%\n/.test(text) && !/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(text), `text alone: ${JSON.stringify(text)}`);
 }

@@ -4,6 +4,7 @@ import { check, forgetLongest, longest, look, screen, until } from './page.mjs';
 
 const LONG_MS = 1000; // nothing may hold the page's thread, or its frames, for longer
 const TRIES = 3; // what the page does itself comes back each time; what the machine does beside it does not
+const MOST = 8; // with those in which the machine itself stood still, which say nothing
 const MANY = 'many'; // the owner of two hundred
 const COUNT = 200;
 let many = [];
@@ -13,14 +14,25 @@ export async function makeMany(help) {
   many = await help('make', { owner: MANY, count: COUNT, fields: { own_user_only: true, project_name: 'many' } });
 }
 
+/** How long this program, which only waits, was held: that is the machine, not the page. */
+function watchMachine() {
+  let last = performance.now();
+  let held = 0;
+  const timer = setInterval(() => { const now = performance.now(); held = Math.max(held, now - last); last = now; }, 20);
+  return () => { clearInterval(timer); return held; };
+}
+
 async function smoothly(tab, what, act) {
+  let clear = 0;
   for (let i = 1; ; i++) {
     await forgetLongest(tab);
+    const machine = watchMachine();
     await act(i);
     const { task, frame } = await longest(tab);
+    clear += machine() < LONG_MS / 2;
     console.log(`  ${what}: longest task ${Math.round(task)} ms, longest frame ${Math.round(frame)} ms`);
     if (task < LONG_MS && frame < LONG_MS) return;
-    check(i < TRIES, `nothing held the page for ${LONG_MS} ms with ${what} (task ${task}, frame ${frame})`);
+    check(clear < TRIES && i < MOST, `nothing held the page for ${LONG_MS} ms with ${what} (task ${task}, frame ${frame})`);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Without a mouse: everything that can be pressed is reached by Tab, nothing holds the focus, and the whole path goes by keys alone.
-import { BASE, check, checkFaults, openTab, screen, until } from './page.mjs';
+import { BASE, check, checkFaults, openTab, screen, shellIsReady, terminalHasFocus, until } from './page.mjs';
 
 const focused = (tab) => tab.evaluate(() => { const e = document.activeElement; return { tag: e.localName, text: (e.getAttribute('aria-label') || e.textContent || '').trim(), seen: e.matches(':focus-visible') }; });
 
@@ -21,7 +21,7 @@ export async function tab_reaches_everything(p) {
   const { tab } = p;
   const box = await p.box({ name: 'keys' });
   await p.go('sandboxes');
-  await tab.waitForSelector('.box:has-text("keys") [data-verb=destroy]');
+  await tab.waitForSelector('.box:has-text("keys") .state.ready'); // from now on nothing comes or goes by itself
   const count = await tab.evaluate(() => {
     document.activeElement.blur();
     const all = [...document.querySelectorAll('a[href], button, input, select')].filter((e) => e.checkVisibility() && e.tabIndex >= 0);
@@ -48,14 +48,15 @@ export async function the_whole_path_by_keys(p) {
   await tab.keyboard.press('?');
   await tab.waitForSelector('dialog:has-text("out of the terminal")');
   await tab.keyboard.press('Escape');
+  await tab.locator('dialog').waitFor({ state: 'detached' });
   await tab.keyboard.press('n');
   await tab.waitForSelector('dialog[open]');
   await walkTo(tab, 'the name', ({ tag }) => tag === 'input');
   await tab.keyboard.type('by-keys\n');
   await until('the new row to have the focus', async () => (await focused(tab)).text === 'by-keys');
   await tab.keyboard.press('Enter');
-  await tab.waitForSelector('cay-terminal[data-state=connected]');
-  await until('the terminal to have the focus', async () => (await focused(tab)).tag === 'textarea');
+  await shellIsReady(tab);
+  await terminalHasFocus(tab);
   await tab.keyboard.type('echo by-$((2*21))\n');
   await until('its output', async () => (await screen(tab)).includes('by-42'));
   await tab.keyboard.press('Tab'); // the shell's

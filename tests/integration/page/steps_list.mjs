@@ -2,7 +2,7 @@
 // The list of sandboxes: making, finding, changing, ending.
 import { check, look, until } from './page.mjs';
 
-const GROWS = 'python3 -c "import time\nx = []\nwhile True:\n    x.append(bytearray(3000000)); time.sleep(0.2); sum(range(2000000))"';
+const GROWS = 'python3 -c "import time\nx = []\nwhile True:\n    len(x) < 30 and x.append(bytearray(3000000)); time.sleep(0.2); sum(range(2000000))"';
 
 export async function create_filter_destroy(p) {
   const { tab } = p;
@@ -62,6 +62,7 @@ export async function confirmation(p) {
   await create();
   await look(tab, 'confirm');
   await tab.keyboard.press('Escape');
+  await tab.locator('dialog').waitFor({ state: 'detached' });
   check((await tab.locator('.box:has-text("careful")').count()) === 0, `nothing was made for ${p.owner} without a word`);
   await create();
   await tab.click('dialog button:has-text("Allow")');

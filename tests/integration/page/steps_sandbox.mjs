@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandbox: its terminal (by the page, and by ttyd's own client), files, commands, processes, ports and curves.
 import fs from 'node:fs';
-import { BASE, check, look, npm, until } from './page.mjs';
+import { BASE, check, look, npm, shellIsReady, terminalHasFocus, until } from './page.mjs';
 
 export async function terminal_types_colours_resizes(p) {
   const { tab } = p;
@@ -14,7 +14,7 @@ export async function terminal_types_colours_resizes(p) {
     return found.length === 2 && found;
   });
   check(colours[1] === 'rgb(10, 200, 30)' && colours[0] !== colours[1], `each in its colour (${colours})`);
-  await p.shell('mkdir -p src; for i in 1 2 3; do echo "print($i * 14)" > try$i.py; done; python3 try3.py; ls --color=always -l /', /workspace/);
+  await p.shell('mkdir -p src; for i in 1 2 3; do echo "print($i * 14)" > try$i.py; done; python3 try3.py; ls --color=always -l /; echo all-""made', /^all-made/m);
   await tab.click('button[aria-label="Read again"]');
   await tab.waitForSelector('.files li:has-text("try3.py")');
   await look(tab, 'sandbox', { phone: false });
@@ -29,12 +29,12 @@ export async function terminal_types_colours_resizes(p) {
   }
   await tab.setViewportSize({ width: 1280, height: 800 });
   await p.go(`sandbox/${box}?pane=terminal`);
-  await p.shell('clear; printf "A phone will do.\\n"; ls --color=always', /try3/);
+  await p.shell('clear; printf "A phone will do.\\n"; ls --color=always; echo all-""shown', /^all-shown/m);
   await look(tab, 'terminal');
   // The same shell after the page was loaded again.
-  await p.shell('MINE=kept', /MINE/);
+  await p.shell('MINE=kept; echo is-$MINE', /^is-kept/m);
   await tab.reload();
-  await tab.waitForSelector('cay-terminal[data-state=connected]');
+  await shellIsReady(tab);
   await p.shell('echo $MINE$MINE', /keptkept/);
   await p.destroy(box);
 }
@@ -89,8 +89,7 @@ export async function files_upload_download_edit(p) {
   await tab.click('.files button:text("hello.py")');
   await tab.fill('dialog textarea', 'print("changed")\n');
   await look(tab, 'edit');
-  await tab.click('dialog button[type=submit]');
-  await tab.waitForSelector('.note:has-text("saved")');
+  await Promise.all([tab.waitForSelector('.note:has-text("saved")'), tab.click('dialog button[type=submit]')]); // it goes by itself: waited for from before
   check((await p.help('run', { box, command: 'python3 hello.py' })).stdout === 'changed\n', 'the edited text is there');
   await tab.click('button[aria-label="Remove dropped.bin"]');
   await tab.click('dialog button[type=submit]');
@@ -128,5 +127,56 @@ export async function activity_processes_ports_charts(p) {
   await tab.click('dialog button[type=submit]');
   await tab.waitForSelector('.terminal .empty:has-text("It is stopped")');
   await look(tab, 'stopped');
+  await p.destroy(box);
+}
+
+/** Holds the answer to the next request to such an address until it is told to let it through; resolves when the page has it. */
+async function holdNext(tab, address) {
+  let open;
+  const gate = new Promise((r) => { open = r; });
+  let seen;
+  const asked = new Promise((r) => { seen = r; });
+  await tab.route(address, async (route) => {
+    const answer = await route.fetch();
+    seen();
+    await gate;
+    await route.fulfill({ response: answer });
+  }, { times: 1 });
+  return { asked, letGo: () => Promise.all([tab.waitForEvent('requestfinished', (r) => address.test(r.url())), open()]) };
+}
+
+/** What comes late is older than what is there: it changes nothing. And what stays as it was is not drawn anew under somebody's pointer. */
+export async function late_answers_change_nothing(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'late-test' });
+  await p.help('run', { box, command: 'mkdir -p inside; touch inside/deep; exit 4' });
+  // The list is quicker than the sandbox itself: its terminal is there, and stays when the other answer comes.
+  await p.go('sandboxes');
+  await tab.waitForSelector('.box:has-text("late-test") .state.ready');
+  const itself = await holdNext(tab, new RegExp(`/api/sandboxes/${box}$`));
+  await p.go(`sandbox/${box}`);
+  await itself.asked;
+  await p.help('run', { box, command: 'true' }); // the list hears of it
+  await shellIsReady(tab);
+  await terminalHasFocus(tab);
+  await tab.evaluate(() => { document.querySelector('cay-terminal').mark = true; });
+  await itself.letGo();
+  check(await tab.evaluate(() => document.querySelector('cay-terminal').mark && document.activeElement.matches('cay-terminal textarea')), 'the terminal stays, and so does the focus');
+  // A folder that answers after the next one was asked for.
+  await tab.waitForSelector('.files button:text("inside")');
+  const workspace = await holdNext(tab, /files\/list\?path=%2Fworkspace$/);
+  await tab.click('button[aria-label="Read again"]');
+  await workspace.asked;
+  await tab.click('.files button:text("inside")');
+  await tab.waitForSelector('.files li:has-text("deep")');
+  await workspace.letGo();
+  check(await tab.locator('.files li:has-text("deep")').isVisible(), 'the folder that was asked for last is shown');
+  // A command that is as it was keeps its row when others come.
+  await p.go(`sandbox/${box}?pane=activity`);
+  const row = tab.locator('.execs li:has-text("exit 4")');
+  await row.evaluate((el) => { el.mark = true; });
+  await p.help('run', { box, command: 'exit 5' });
+  await tab.waitForSelector('.execs li:has-text("exit 5")');
+  check(await row.evaluate((el) => el.mark), 'a row that did not change is the same');
   await p.destroy(box);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Getting in, and out again.
-import { BASE, check, checkFaults, look, openTab, screen, until } from './page.mjs';
+import { BASE, check, checkFaults, look, openTab, screen, shellIsReady, terminalHasFocus, until } from './page.mjs';
 
 export async function sign_in_by_link({ tab, owner }) {
   check(!(await tab.evaluate(() => location.href)).includes('login='), 'the login is out of the address');
@@ -23,7 +23,8 @@ export async function sign_in_by_token(p) {
   await t.waitForSelector('#who');
   const box = await p.box();
   await t.evaluate((b) => { location.hash = `#/sandbox/${b}`; }, box);
-  await t.waitForSelector('cay-terminal[data-state=connected]');
+  await shellIsReady(t);
+  await terminalHasFocus(t);
   await t.keyboard.type('echo $((40+2))x\n');
   await until('output by requests', async () => (await screen(t)).includes('42x'));
   await t.click('#sign-out');
