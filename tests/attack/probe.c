@@ -89,6 +89,11 @@ bool probe_is_filtered(void)
         return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
 }
 
+bool probe_is_watched(void)
+{
+        return getenv("CAY_ATTACK_WATCHED") != NULL;
+}
+
 bool probe_was_killed(int status, int signal)
 {
         return WIFSIGNALED(status) && WTERMSIG(status) == signal;

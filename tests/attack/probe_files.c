@@ -233,14 +233,15 @@ static int set_id_program(char **argv)
                 execl("/usr/bin/su", "su", "-c", "sleep 1", (char *)NULL);
                 _exit(99);
         }
-        for (int i = 0; i < 50; i++) {
+        for (int i = 0; i < 2000 && uid == euid; i++) { /* until it waits for a password, or has ended */
                 probe_nap_ms(10);
                 snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
                 probe_read(path, status, sizeof(status));
                 line = strstr(status, "\nUid:");
                 if (!line || sscanf(line, "\nUid: %d %d", &uid, &euid) != 2)
                         break;
-                if (uid != euid)
+                if (strstr(status, "\nState:\tZ") ||
+                    (strncmp(status, "Name:\tsu\n", 9) == 0 && strstr(status, "\nState:\tS")))
                         break;
         }
         kill(pid, SIGKILL);

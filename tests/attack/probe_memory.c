@@ -30,13 +30,25 @@ static int hog_ends(size_t had, size_t limit)
         return had > limit + limit / 2 ? HOG_LATE : HOG_REFUSED;
 }
 
+/* Where the limit is watched, more than it may be had for a moment: it must not be kept. */
+static void await_watcher(void)
+{
+        if (probe_is_watched())
+                probe_nap_ms(20000);
+}
+
 static int judge(const char *what, long limit_mib, int (*hog)(size_t limit))
 {
         pid_t pid = fork();
         int status;
 
-        if (pid == 0)
-                _exit(hog((size_t)limit_mib * MIB));
+        if (pid == 0) {
+                int end = hog((size_t)limit_mib * MIB);
+
+                if (end == HOG_GOAL)
+                        await_watcher();
+                _exit(end);
+        }
         if (pid < 0 || waitpid(pid, &status, 0) != pid)
                 return broke("no child: %s", strerror(errno));
         if (probe_was_killed(status, SIGKILL))
@@ -136,24 +148,33 @@ static int hog_sysv(size_t limit)
         return HOG_GOAL;
 }
 
-/* Sixteen at once: the limit is the box's, not a process's. */
+/* Sixteen at once: the limit is the box's, not a process's. Each keeps what it has until all have it, or are killed. */
 static int hog_processes(size_t limit)
 {
+        int status, killed = 0, ready[2], go[2];
         pid_t pids[16];
-        int status, killed = 0;
+        char byte = 0;
 
+        if (pipe(ready) < 0 || pipe(go) < 0)
+                return HOG_LACKS;
         for (int i = 0; i < 16; i++) {
                 pids[i] = fork();
                 if (pids[i] == 0) {
                         char *p = mmap(NULL, TIMES * limit / 16, PROT_READ | PROT_WRITE,
                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+                        close(go[1]);
                         if (p != MAP_FAILED)
                                 touch(p, TIMES * limit / 16);
-                        probe_nap_ms(1500);
-                        _exit(0);
+                        close(ready[1]);
+                        _exit(read(go[0], &byte, 1) != 0);
                 }
         }
+        close(ready[1]);
+        while (read(ready[0], &byte, 1) > 0) /* its end: nobody is on the way any more */
+                ;
+        await_watcher();
+        close(go[1]);
         for (int i = 0; i < 16; i++) {
                 if (pids[i] > 0 && waitpid(pids[i], &status, 0) == pids[i] &&
                     probe_was_killed(status, SIGKILL))
@@ -238,6 +259,7 @@ static int mem_bomb(char **argv)
         long limit = probe_number(argv, 1, 64);
 
         hog_anon((size_t)limit * MIB);
+        await_watcher();
         return broke("anonymous memory: more than the limit of %ld MiB", limit);
 }
 

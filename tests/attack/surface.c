@@ -41,8 +41,8 @@ static void call_once(long nr, long v, volatile int *ret_verdict)
         _exit(0);
 }
 
-/* It has not come to its call, or to its end: the machine had something else to do. */
-static bool is_runnable(pid_t pid)
+/* Else it has not come to its call, or to its end: the machine had something else to do. */
+static bool is_asleep(pid_t pid)
 {
         char path[32], text[256], *end;
         ssize_t n = -1;
@@ -56,20 +56,34 @@ static bool is_runnable(pid_t pid)
         }
         text[n > 0 ? n : 0] = '\0';
         end = strrchr(text, ')');
-        return end != NULL && strncmp(end, ") R", 3) == 0;
+        return end != NULL && strncmp(end, ") S", 3) == 0;
 }
 
-/* Waits for the child; kills it when its time is over. Returns the wait status, or -1 if it had to be killed. */
+/*
+ * Init speaks for the filter, may be late itself, and who waits for it sleeps too. It answers in the order in which it is asked: with
+ * this answer it has given those before it. (Where there is no filter, the kernel says no.)
+ */
+static void await_init(void)
+{
+        syscall(SYS_keyctl, -1L, 0L, 0L, 0L, 0L);
+}
+
+/* Waits for the child; kills it when it sleeps in its call. Returns the wait status, or -1 if it had to be killed. */
 static int wait_briefly(pid_t pid)
 {
         struct timespec nap = { 0, 200000 };
-        int status = 0, was_late = 0, more = 2000;
+        int status = 0, was_late = 0, more = 2000, asked = 0;
 
         for (int left = SLEEPERS_MS * 5;; left--) {
                 pid_t r;
 
-                if (left == 0 && more > 0 && is_runnable(pid)) {
-                        left = 5;
+                if (left == 0 && more > 0) {
+                        bool asleep = is_asleep(pid);
+
+                        if (asleep && asked < 2)
+                                await_init();
+                        left = asleep && asked == 2 ? 0 : 5;
+                        asked = asleep ? asked + 1 : 0;
                         more--;
                 }
                 if (left == 0) {

@@ -57,6 +57,10 @@ static struct attack_result run(const struct attack *row, const char *off)
                 words[n++] = "--test-off";
                 words[n++] = off;
         }
+        if (attack_user()) {
+                words[n++] = "--env";
+                words[n++] = "CAY_ATTACK_WATCHED=1";
+        }
         if (row->place == PLACE_LAYER) {
                 snprintf(script, sizeof(script), "cat >probe && chmod +x probe && exec ./probe %s",
                          row->probe);

@@ -133,13 +133,13 @@ static void a_background_process_is_still_answered(void **state)
         struct box b;
 
         start_and_run(&b, &r, 0,
-                      "(sleep 0.3; " SYSCALL
+                      "(until test -e /tmp/go; do sleep 0.02; done; " SYSCALL
                       "c.syscall(321, 0, 0, 0); print(ctypes.get_errno())' > /tmp/answer) & true");
         assert_int_equal(r.end.exec.left > 0, 1);
         run_free(&r);
         run_sh(&b, &r, NULL,
-               "for i in $(seq 100); do test -s /tmp/answer && break; sleep 0.05; done; cat /tmp/answer");
-        run_wait(&r, 8000);
+               "touch /tmp/go; until test -s /tmp/answer; do sleep 0.02; done; cat /tmp/answer");
+        run_wait(&r, 10000);
         assert_string_equal(cay_buf_data(&r.out), "1\n");
         stop(&b, &r);
 }

@@ -30,6 +30,7 @@ static void on_data(struct cay_box_channel *ch, enum cay_stream stream, const vo
         if (cay_output_put(&f->output, stream, bytes, len) < len)
                 rig.fault = "more came than the windows allow, or a watcher that sleeps holds the ring";
         f->received += len;
+        f->came[stream] += len;
         if (f->received >= f->drop_at) {
                 f->drop_at = UINT64_MAX;
                 rig_cut(&rig, CUT_DROP);

@@ -18,7 +18,7 @@ struct flow {
         struct cay_output_watcher reader;  /* strict: hashes everything */
         struct cay_output_watcher sleeper; /* stalled: reads when all is over */
         struct link_cut_check out, err;
-        uint64_t received;
+        uint64_t received, came[CAY_STREAM_COUNT];
         uint64_t drop_at;       /* the front drops the stream inside on_data, when so much has come */
         uint64_t to_send, sent; /* of IN */
         bool opened, ended, is_reader_held;

@@ -11,6 +11,8 @@
 
 #include "integration/link_cut/growth.h"
 
+#define SETTLE_ROUNDS 2000u /* of ten milliseconds */
+
 /*
  * How much a process may grow from before the command to any later time. The front: a ring and the buffers of a stream.
  * Init: a ring for each of IN, OUT and ERR (256 KiB each, as the window) and the buffers of a stream (as much again).
@@ -46,11 +48,23 @@ void growth_look(const struct rig *r, struct growth *g, bool is_middle)
         g->is_late |= is_middle;
 }
 
-static void growth_check(const struct rig *r, const struct growth *g, unsigned i)
+/* What a process still has to close (it answers first) is waited for. */
+static struct usage last_usage(struct rig *r, unsigned i, unsigned fds)
+{
+        struct usage u = rig_usage(r, i);
+
+        for (unsigned n = 0; n < SETTLE_ROUNDS && u.fds != fds; n++) {
+                rig_round(r);
+                u = rig_usage(r, i);
+        }
+        return u;
+}
+
+static void growth_check(struct rig *r, const struct growth *g, unsigned i)
 {
         uint64_t bound = rig_is_sanitized() ? bounds[i].growth_sanitized_kb : bounds[i].growth_kb;
         uint64_t highest = g->early_kb[i] > g->late_kb[i] ? g->early_kb[i] : g->late_kb[i];
-        struct usage last = rig_usage(r, i);
+        struct usage last = last_usage(r, i, g->first[i].fds);
 
         print_message("%s: %llu KiB before, %llu in the middle, %llu after; at most %llu, then %llu\n",
                       bounds[i].name, (unsigned long long)g->first[i].memory_kb,
@@ -64,7 +78,7 @@ static void growth_check(const struct rig *r, const struct growth *g, unsigned i
                 fail_msg("%s had %u descriptors and has %u", bounds[i].name, g->first[i].fds, last.fds);
 }
 
-void growth_end(const struct rig *r, struct growth *g)
+void growth_end(struct rig *r, struct growth *g)
 {
         growth_look(r, g, false);
         for (unsigned i = 0; i < PROCESS_COUNT; i++)

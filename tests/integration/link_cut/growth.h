@@ -13,5 +13,4 @@ struct growth {
 
 void growth_begin(const struct rig *r, struct growth *g);
 void growth_look(const struct rig *r, struct growth *g, bool is_middle);
-void growth_end(const struct rig *r,
-                struct growth *g); /* fails the test if anything grew, descriptors included */
+void growth_end(struct rig *r, struct growth *g); /* fails the test if anything grew, descriptors included */

@@ -15,11 +15,14 @@ struct relay {                       /* starts out zeroed */
         struct {
                 uint8_t bytes[16384];
                 size_t at, len;
-                uint64_t left; /* bytes that still go through; with the last one the wire breaks */
+                uint64_t left;      /* bytes that still go through; with the last one the wire breaks */
+                bool is_read_first; /* and not before they have been read at the other end */
         } ways[2];
 };
 
 /* Takes init's stream, returns the front's end of the wire; -errno. Limits: see relay_limit. */
 int relay_open_take(struct relay *r, struct cay_loop *loop, int fd, uint64_t to_init, uint64_t to_front);
-void relay_limit(struct relay *r, enum relay_way way, uint64_t left); /* 0: breaks when the next byte comes */
-void relay_break(struct relay *r);                                    /* fine when it is broken */
+/* 0: breaks when the next byte comes. What went through has been read there before it breaks. */
+void relay_limit(struct relay *r, enum relay_way way, uint64_t left);
+bool relay_await_read(int fd); /* waits until the other end of a stream has read all; false: it does not */
+void relay_break(struct relay *r); /* fine when it is broken */

@@ -39,8 +39,8 @@ struct rig {
         int lost_reason;
         const char *
                 fault; /* found in a callback, where a test can't fail: the loop would stay inside its round */
-        unsigned welcomes;
-        struct cay_box_welcome welcome; /* the last one */
+        unsigned welcomes, welcomes_before; /* before: when the stream was attached */
+        struct cay_box_welcome welcome;     /* the last one */
         pid_t pids[PROCESS_COUNT];
         uint64_t until_ms; /* every test's deadline */
 };
@@ -55,7 +55,9 @@ void rig_wait(struct rig *r, const bool *flag);
 
 void rig_cut(struct rig *r, enum cut how); /* afterwards there may be no stream: rig_mend */
 void rig_mend(struct rig *r);              /* asks the engine for a stream if there is none */
-void rig_settle(struct rig *r); /* a fresh stream with nothing in between, and nothing under way on it */
+void rig_settle(struct rig *r); /* a fresh stream with nothing in between, and init has greeted on it */
+void rig_await_welcome(struct rig *r); /* of the stream that is attached now, if it was attached just now */
+void rig_await_read(struct rig *r);    /* init has read all that was said */
 void rig_through_wire(struct rig *r, uint64_t to_init,
                       uint64_t to_front); /* the link goes on through the wire */
 void rig_restart_front(struct rig *r);    /* all that the front knew is gone but the box's secret */

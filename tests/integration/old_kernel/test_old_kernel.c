@@ -144,7 +144,7 @@ static void limits(void **state)
 
         assert_status(&r, 137);
         assert_part(r.out, "\"cause\":{\"name\":\"memory\"");
-        r = CAY("--json", "--pids", "8", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 5 & done; wait");
+        r = CAY("--json", "--pids", "8", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 50 & done; wait");
         assert_part(r.out, "\"pids\"");
         assert_true(r.status != 0);
         r = CAY("--json", "--disk", "1m", "sh", "-c", "head -c 2000000 /dev/zero > f");

@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon  # noqa: E402
 
-CAY = os.path.join(os.environ["CAY_BUILD_DIR"], "cay")
 SHELL = "```bash\necho $((6 * 7))\n```"
 
 
@@ -52,7 +51,7 @@ def test_bounds(d):
 
 def test_cli(d):
     done = subprocess.run([CAY, "api", "intent_detect", "--data", os.path.join(d.folder, "data"), "--message", "¿Funciona?\n" + SHELL], check=True,
-                          capture_output=True, text=True, encoding="utf-8", timeout=30)
+                          capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE_S)
     got = json.loads(done.stdout)
     assert got["decision"] == "run" and got["speech"] == "es", got
 

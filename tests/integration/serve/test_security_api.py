@@ -605,7 +605,10 @@ def test_slowloris(_):
                 closed = True
                 break
             if select.select([drip], [], [], 0.02)[0]:
-                got = drip.recv(4096)
+                try:
+                    got = drip.recv(4096)
+                except ConnectionError:  # closed before it had seen the last byte
+                    got = b""
                 closed = got == b"" or b" 408 " in got
                 break
         assert closed
@@ -718,7 +721,10 @@ def test_body_size(d):
         s.sendall(request(d, "POST", "/api/sandboxes", "Transfer-Encoding: chunked", close=False))
         piece, sent = b"10000\r\n" + b"x" * 65536 + b"\r\n", 0
         while sent < 1 << 30 and not select.select([s], [], [], 0)[0]:
-            s.sendall(piece)
+            try:
+                s.sendall(piece)
+            except ConnectionError:  # it has answered and waits no longer
+                break
             sent += 65536
         assert sent < 256 << 20 and statuses(s.recv(4096)) == [413], sent
     with Daemon("--max-body", "1m", "--rate-limit", "0") as small:
@@ -960,12 +966,18 @@ def test_log_injection(_):
         for pid in everyone:
             everyone += [kid for kid, _ in children(pid)]
         assert len(everyone) >= 3, everyone
+        looked = 0
         for pid in everyone:
             for name in ("cmdline", "environ"):
-                with open(f"/proc/{pid}/{name}", "rb") as f:
-                    text = f.read()
+                try:
+                    with open(f"/proc/{pid}/{name}", "rb") as f:
+                        text = f.read()
+                except (FileNotFoundError, ProcessLookupError):  # a worker of a sandbox that has done its work
+                    continue
+                looked += name == "cmdline" and text != b""
                 for what, secret in secrets.items():
                     assert secret.encode() not in text, (pid, name, what)
+        assert looked >= 3, (looked, everyone)
         assert "PATH=" not in d.run(box, "cat /proc/1/environ 2>/dev/null; env")["stdout"].replace("PATH=/usr", "")
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
         log = d.log()

@@ -217,8 +217,7 @@ def test_reload():
         assert names(d) == ["b"]
         # The next front gets the one that was good, whatever the file is now.
         write(r.path, "containers: [")
-        os.kill(front, signal.SIGKILL)
-        wait_for("another front", lambda: d.child("cay-front") != front)
+        kill_front(d)
         assert names(d) == ["b"]
         assert d.run(box, "cat /workspace/file")["stdout"] == "kept\n"
         reload(d, r, "containers:\n  e: {host: true}\n")

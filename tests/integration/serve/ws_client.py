@@ -56,8 +56,8 @@ class WebSocket:
         self.fields = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:])}
         if status != 101:
             length = int(self.fields.get("content-length", 0))
-            while len(self.kept) < length:
-                self.kept += self.sock.recv(65536)
+            while len(self.kept) < length and (more := self.sock.recv(65536)):
+                self.kept += more
             self.sock.close()
             raise Refused(status, self.kept)
         digest = hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
