@@ -200,13 +200,18 @@ static void say_what_else(const struct cay_run_options *o, struct cay_error *err
                          why.msg);
 }
 
-/* Gone with the box before it could say that it has made it: as if it had gone a moment later. */
-static void gone_unanswered(struct cay_run *run, const struct cay_error *err)
+/*
+ * Gone with the box before it could say that it has made it: as if it had gone a moment later. Last words may be in the link,
+ * and destroying is what tells whether it was the box or the engine that went.
+ */
+static void gone_unanswered(struct cay_run *run)
 {
         run->result.ready_ns = run->result.exec_ns;
-        run->result.cleanup = *err;
-        cay_run_lost(run);
-        destroyed(run);
+        run->step = CAY_RUN_RUNNING;
+        if (run->leaving)
+                destroy(run);
+        else
+                cay_timer_set(run->loop, &run->gone_timer, GONE_GRACE_MS, on_gone_late);
 }
 
 static void on_created(struct cay_job *job)
@@ -218,7 +223,7 @@ static void on_created(struct cay_job *job)
                 return;
         cay_timer_clear(&run->step_timer);
         if (job->err.code == CAY_UNAVAILABLE && run->result.started && run->failure.code == CAY_OK) {
-                gone_unanswered(run, &job->err);
+                gone_unanswered(run);
                 return;
         }
         if (job->err.code != CAY_OK) {

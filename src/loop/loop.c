@@ -286,6 +286,7 @@ int cay_loop_round(struct cay_loop *loop, int max_wait_ms)
         loop->batch_count = n < 0 ? 0 : n;
         run_watches(loop);
         loop->batch_at = loop->batch_count = 0;
+        cay_job_queue_drain(&loop->jobs); /* answers, before their deadlines */
         run_timers(loop);
         cay_job_queue_drain(&loop->jobs);
         run_deferred(loop);

@@ -3,11 +3,11 @@
  * The event loop: level-triggered epoll, timers in a heap, a job queue, deferred release. One per process, one thread.
  * A watch or timer is embedded in its owner, which is found by cay_container_of; nothing here allocates per event.
  *
- * Theory of operation. Each round: ready descriptors, then due timers, then jobs, then what was deferred. Descriptors come
- * first because a process that got no time for a while finds both an answer and the end of the wait for it: what came
- * counts, and clears the timer. A watch that is removed inside a callback gets no more events, also not those already
- * fetched in the same round: removal marks the fetched slot dead. Owners free themselves through cay_loop_defer, at the
- * end of the round.
+ * Theory of operation. Each round: ready descriptors and the jobs that they finished, then due timers and the jobs that these
+ * finished, then what was deferred. Descriptors come first because a process that got no time for a while finds both an
+ * answer and the end of the wait for it: what came counts, and clears the timer. A watch that is removed inside a callback
+ * gets no more events, also not those already fetched in the same round: removal marks the fetched slot dead. Owners free
+ * themselves through cay_loop_defer, at the end of the round.
  */
 #pragma once
 

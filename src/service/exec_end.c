@@ -250,8 +250,7 @@ void cay_exec_check_flush(struct cay_exec *x)
                 return;
         if (x->pending.len > 0 && cay_clock_ms() < x->flush_until_ms)
                 return;
-        x->cut_bytes += x->pending.len;
-        cay_buf_clear(&x->pending);
+        x->cut_bytes += cay_exec_drop_pending(x);
         x->waits_flush = false;
         after_end(x);
 }
@@ -304,6 +303,16 @@ void cay_exec_on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
         cay_loop_defer(x->service->loop, &x->after_end);
 }
 
+/* What still waited for room in the spool went with the process that had it. */
+static void note_missing(struct cay_exec *x, const struct cay_box_exec_end *e)
+{
+        uint64_t printed = e->out_bytes + e->err_bytes;
+        uint64_t known = e->cut_bytes + x->spool.got[0] + x->spool.got[1];
+
+        if (printed > known)
+                x->cut_bytes += printed - known;
+}
+
 void cay_exec_end_known(struct cay_exec *x, const struct cay_box_end *end)
 {
         struct cay_error err = { 0 };
@@ -311,6 +320,8 @@ void cay_exec_end_known(struct cay_exec *x, const struct cay_box_end *end)
         if (note_end(x, end, &err) < 0) {
                 cay_exec_end_without(x, CAY_CAUSE_DAEMON_LOST, err.msg);
         } else {
+                if (end->code == CAY_OK)
+                        note_missing(x, &end->exec);
                 x->ending = true;
                 judge(x);
         }
@@ -344,7 +355,7 @@ void cay_exec_end_without(struct cay_exec *x, enum cay_cause as, const char *tex
         judge(x);
         if (text != NULL && x->cause == as)
                 snprintf(x->cause_text, sizeof(x->cause_text), "%s", text);
-        if (x->call != NULL && !x->stored) {
+        if (x->call != NULL && !x->stored && !x->opened) { /* else it ran, and is told when it is stored */
                 cay_fail(&err, CAY_CONFLICT, "the command was not started: %s",
                          text != NULL ? text : "the sandbox is gone");
                 cay_service_fail_job(x->service, &cay_take(x->call)->job, &err);

@@ -15,7 +15,10 @@
 #include "base/clock.h"
 #include "service/service_priv.h"
 
-/* What a watcher has taken may lie in buffers of this process, and is lost with it: so much (1 MiB of 8) stays behind each. */
+/*
+ * What a watcher has taken may lie in buffers of this process, and is lost with it: so much (1 MiB of 8) stays behind each. It never holds
+ * a command: where streams alternate in pieces so short that the spool is full of runs, only as many of these stay as are kept.
+ */
 #define BEHIND_PART 8
 
 struct pending_head {
@@ -24,7 +27,8 @@ struct pending_head {
 
 static uint64_t wall(const struct cay_exec *x)
 {
-        uint64_t behind = x->spool.keep / BEHIND_PART;
+        bool is_short = x->spool.run_end - x->spool.run_first > CAY_SPOOL_RUNS_KEEP;
+        uint64_t behind = is_short ? 0 : x->spool.keep / BEHIND_PART;
         uint64_t least = x->fresh ? 0 : x->awaited ? x->awaited_from : UINT64_MAX;
 
         for (const struct cay_exec_watcher *w = x->watchers; w != NULL; w = w->next) {
@@ -102,8 +106,23 @@ void cay_exec_flush_pending(struct cay_exec *x)
                 if (r == 0)
                         cay_buf_drop(&x->pending, sizeof(head) + head.len);
         }
+        if (r == -ENOBUFS) /* it is a reader that is waited for, not the disk */
+                x->flush_until_ms = cay_clock_ms() + CAY_SERVICE_FLUSH_MS;
         cay_exec_release(x);
         cay_exec_notify(x);
+}
+
+uint64_t cay_exec_drop_pending(struct cay_exec *x)
+{
+        struct pending_head head;
+        uint64_t dropped = 0;
+
+        while (x->pending.len > sizeof(head)) {
+                memcpy(&head, cay_buf_data(&x->pending), sizeof(head));
+                cay_buf_drop(&x->pending, sizeof(head) + head.len);
+                dropped += head.len;
+        }
+        return dropped;
 }
 
 /* Telling */
@@ -161,8 +180,10 @@ int cay_exec_open_spool(struct cay_exec *x, struct cay_error *err)
 
 void cay_exec_close_spool(struct cay_exec *x)
 {
-        if (x->state == CAY_EXEC_ENDED && x->watchers == NULL)
-                cay_spool_close(&x->spool);
+        if (x->state != CAY_EXEC_ENDED || x->watchers != NULL)
+                return;
+        cay_spool_close(&x->spool);
+        cay_buf_done(&x->pending); /* of one that ended with its sandbox: nobody will take it any more */
 }
 
 static int check_cursor(const struct cay_exec *x, uint64_t *from, struct cay_error *err)

@@ -87,6 +87,7 @@ static void on_start_stored(struct cay_errand *e, const struct cay_error *err)
         if (x->state == CAY_EXEC_ENDED) { /* its sandbox went meanwhile */
                 x->dirty = true;
                 cay_tick_by(x->service, 0);
+                cay_exec_maybe_answer(x);
                 return;
         }
         x->counted = true;

@@ -482,6 +482,7 @@ void cay_exec_put_ended(struct cay_errand *e, struct cay_store_batch *b, struct 
 void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len);
 void cay_exec_release(struct cay_exec *x); /* acknowledges what may be */
 void cay_exec_flush_pending(struct cay_exec *x);
+uint64_t cay_exec_drop_pending(struct cay_exec *x); /* how many bytes of output those were */
 void cay_exec_notify(struct cay_exec *x);
 int cay_exec_open_spool(struct cay_exec *x, struct cay_error *err);
 void cay_exec_close_spool(struct cay_exec *x);

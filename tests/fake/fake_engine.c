@@ -39,6 +39,8 @@ struct fake_engine {
         void *gone_ctx;
 };
 
+static struct fake_engine *latest; /* borrowed; NULL: none, or closed */
+
 void fake_plan_reset(void)
 {
         fake_plan = (struct fake_plan){ .script.end.last_denied = -1 };
@@ -143,6 +145,7 @@ static int fake_open(const struct cay_engine_env *env, struct cay_engine **ret, 
         fe->engine.caps = (fake_plan.can_keep ? CAY_ENGINE_CAN_KEEP : 0) |
                           (fake_plan.can_bridge ? CAY_ENGINE_CAN_BRIDGE : 0);
         fe->loop = env->loop;
+        latest = fe;
         *ret = &fe->engine;
         return 0;
 }
@@ -161,8 +164,22 @@ static int fake_close(struct cay_engine *e)
                         finish(fe, b->job, CAY_UNAVAILABLE, "closed");
                 box_free(b);
         }
+        if (latest == fe)
+                latest = NULL;
         free(fe);
         return 0;
+}
+
+void fake_engine_break(void)
+{
+        for (struct box *b = latest->boxes, *next; b != NULL; b = next) {
+                next = b->next;
+                if (b->made || b->job == NULL)
+                        continue;
+                finish(latest, cay_take(b->job), CAY_UNAVAILABLE, "gone");
+                box_free(b);
+        }
+        fake_plan.destroy_fails = CAY_UNAVAILABLE; /* nobody is there to be asked */
 }
 
 static unsigned fake_can_hold(struct cay_engine *e)
@@ -209,12 +226,7 @@ static void on_created(struct cay_timer *t)
 {
         struct box *b = cay_container_of(t, struct box, timer);
 
-        if (!fake_plan.create_breaks) {
-                finish_create(b);
-                return;
-        }
-        finish(b->engine, cay_take(b->job), CAY_UNAVAILABLE, "gone");
-        box_free(b);
+        finish_create(b);
 }
 
 static enum cay_code refuse(struct fake_engine *fe, const struct cay_spec *spec, const char **ret_why)
@@ -399,7 +411,7 @@ static void unmake(struct cay_engine *e, struct cay_engine_box *box, struct cay_
         struct box *b = find(fe, box->id);
 
         if (b == NULL) {
-                finish(fe, job, CAY_OK, NULL);
+                finish(fe, job, fake_plan.destroy_fails, "destroy");
                 return;
         }
         if (b->job != NULL) {

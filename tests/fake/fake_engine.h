@@ -11,7 +11,6 @@ struct fake_plan {
                 freeze_fails;             /* CAY_OK: they do not */
         unsigned create_ms, destroy_ms;   /* how long they take */
         bool create_hangs, destroy_hangs; /* never answered, until close */
-        bool create_breaks;               /* after create_ms the engine is gone, and the box with it */
         bool late_link;                   /* the link is there when create is finished, not before */
         unsigned cannot_hold;             /* limits (mask) */
         struct cay_engine_stats stats;    /* as of stats and destroy */
@@ -35,6 +34,7 @@ struct fake_seen {
 extern struct fake_seen fake_seen;
 
 void fake_plan_reset(void);
+void fake_engine_break(void); /* the engine opened last goes, and each box that it still makes */
 void fake_engine_cut_link(struct cay_engine *e, const char *id); /* the stream is lost, the box lives */
 void fake_engine_vanish(struct cay_engine *e, const char *id,
                         bool told); /* the box goes by itself; told: on_gone says so */

@@ -9,7 +9,7 @@
 
 #define CHANNELS 16
 
-enum work { NOTHING, COUNT, CAT, WAIT };
+enum work { NOTHING, COUNT, ALTERNATE, CAT, WAIT };
 
 struct channel {
         bool used, ended, told;
@@ -145,6 +145,10 @@ static void tell_end(struct fake_init *init, struct channel *c)
                 c->end.exec.exit_code = -1;
                 c->end.exec.signal = 0;
         }
+        if (c->kind == CAY_BOX_EXEC && c->end.code == CAY_OK) {
+                c->end.exec.out_bytes = c->out[CAY_STREAM_OUT].written + c->end.exec.cut_bytes;
+                c->end.exec.err_bytes = c->out[CAY_STREAM_ERR].written;
+        }
         len = cay_box_end_encode(&c->end, payload, sizeof(payload));
         if (len >= 0 && cay_peer_send(&init->peer, CAY_FRAME_END, c->number, 0, 0, payload, (size_t)len) == 0)
                 c->told = true;
@@ -179,8 +183,37 @@ static size_t produce(struct channel *c, enum cay_stream stream, const void *byt
         return put;
 }
 
+static bool is_unsent(struct channel *c)
+{
+        const uint8_t *bytes;
+        uint64_t offset;
+
+        for (unsigned i = CAY_STREAM_OUT; i < CAY_STREAM_COUNT; i++) {
+                flush(c->init, c, i);
+                if (cay_sender_next(&c->out[i], 1, &bytes, &offset) > 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Each byte in a frame of its own, as long as windows and link take them. */
+static void alternate(struct channel *c)
+{
+        while (c->counted < c->to_count && c->attached && !c->init->cutting) {
+                enum cay_stream stream = c->counted % 2 == 0 ? CAY_STREAM_OUT : CAY_STREAM_ERR;
+                uint8_t byte = fake_pattern(c->counted);
+
+                if (is_unsent(c) || produce(c, stream, &byte, 1) == 0)
+                        return;
+                c->counted++;
+                flush(c->init, c, stream);
+        }
+}
+
 static void work(struct channel *c)
 {
+        if (c->work == ALTERNATE)
+                alternate(c);
         if (c->text_at < c->text_len) {
                 c->text_at += produce(c, c->text_stream, c->text + c->text_at, c->text_len - c->text_at);
                 if (c->text_at < c->text_len)
@@ -199,7 +232,7 @@ static void work(struct channel *c)
                 if (put < len)
                         return;
         }
-        if (c->work == NOTHING || (c->work == COUNT && c->counted == c->to_count) ||
+        if (c->work == NOTHING || ((c->work == COUNT || c->work == ALTERNATE) && c->counted == c->to_count) ||
             (c->work == CAT && c->in.eof))
                 c->ended = true;
 }
@@ -281,8 +314,8 @@ static void start(struct channel *c, const struct cay_box_exec *e)
                 c->work = CAT;
         } else if (strcmp(word, "wait") == 0) {
                 c->work = WAIT;
-        } else if (strcmp(word, "count") == 0) {
-                c->work = COUNT;
+        } else if (strcmp(word, "count") == 0 || strcmp(word, "alternate") == 0) {
+                c->work = word[0] == 'c' ? COUNT : ALTERNATE;
                 c->to_count = strtoull(line, NULL, 10);
         } else if (strcmp(word, "pwd") == 0) {
                 say(c, CAY_STREAM_OUT, e->cwd.ptr, e->cwd.len);

@@ -3,7 +3,7 @@
  * The other end of a box link, played in the same process: understands a handful of commands, and can be told to misbehave.
  *
  * Commands: "exit N", "echo TEXT" (to OUT), "warn TEXT" (to ERR), "cat" (IN to OUT), "wait" (for a signal), "count N"
- * (N bytes of a known pattern), "env NAME", "pwd", "whoami" (uid and gid). Anything else is not found.
+ * (N bytes of a known pattern), "alternate N" (the same, each byte to the other stream), "env NAME", "pwd", "whoami" (uid and gid). Anything else is not found.
  * When a one-shot exec has ended, on_exit is called, as an init would exit.
  */
 #pragma once

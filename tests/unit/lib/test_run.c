@@ -27,6 +27,7 @@ struct subject {
         bool done;
         unsigned started;
         size_t take_most; /* per call; 0: nothing is taken, SIZE_MAX: all */
+        bool breaks;      /* with the first output the engine goes */
         int refuse_start;
 };
 
@@ -47,6 +48,10 @@ static size_t on_output(void *ctx, int stream, const void *bytes, size_t len)
 {
         struct subject *s = ctx;
 
+        if (s->breaks) {
+                s->breaks = false;
+                fake_engine_break();
+        }
         if (len > s->take_most)
                 len = s->take_most;
         assert_int_equal(cay_buf_put(&s->out[stream - 1], bytes, len), 0);
@@ -503,13 +508,30 @@ static void an_engine_that_goes_before_it_answers(void **state)
         struct subject *s = *state;
         struct cay_run_options o = options(COMMAND("echo", "up"));
 
-        fake_plan.create_ms = 200;
-        fake_plan.create_breaks = true;
+        fake_plan.create_hangs = true;
         fake_plan.script.vanish = true;
-        run(s, &o);
+        begin(s, &o);
+        settle(s);
+        assert_false(s->done);
+        fake_engine_break();
+        finish(s);
         assert_cause(s, CAY_CAUSE_ENGINE_LOST, 125);
         assert_string_equal(cay_buf_data(&s->out[0]), "up\n");
         assert_true(s->result.started);
+}
+
+/* More frames than one round reads are in the link when the engine goes: they are read to the end. */
+static void last_words_outlive_an_engine_that_did_not_answer(void **state)
+{
+        struct subject *s = *state;
+        struct cay_run_options o = options(COMMAND("alternate", "1500"));
+
+        fake_plan.create_hangs = true;
+        fake_plan.script.never_end = true;
+        s->breaks = true;
+        run(s, &o);
+        assert_cause(s, CAY_CAUSE_ENGINE_LOST, 125);
+        assert_int_equal(s->out[0].len + s->out[1].len, 1500);
 }
 
 static void an_engine_that_goes_before_anything_ran(void **state)
@@ -517,10 +539,12 @@ static void an_engine_that_goes_before_anything_ran(void **state)
         struct subject *s = *state;
         struct cay_run_options o = options(COMMAND("echo", "up"));
 
-        fake_plan.create_ms = 1;
-        fake_plan.create_breaks = true;
+        fake_plan.create_hangs = true;
         fake_plan.script.never_open = true;
-        run(s, &o);
+        begin(s, &o);
+        settle(s);
+        fake_engine_break();
+        finish(s);
         assert_int_equal(s->err.code, CAY_UNAVAILABLE);
         assert_false(s->result.started);
 }
@@ -1144,6 +1168,7 @@ int main(void)
                 TEST(a_box_that_goes_by_itself),
                 TEST(an_engine_that_goes),
                 TEST(an_engine_that_goes_before_it_answers),
+                TEST(last_words_outlive_an_engine_that_did_not_answer),
                 TEST(an_engine_that_goes_before_anything_ran),
                 TEST(a_clean_up_that_fails_is_told),
                 TEST(a_slow_destroy_is_waited_for),

@@ -440,17 +440,16 @@ static void on_deferred(struct cay_deferred *d)
 
 static void test_jobs_do_not_wait(void **state)
 {
-        struct work w = { .name = 'j', .again = 2 };
+        struct work w = { .name = 'j', .again = 3 };
 
         cay_job_init(&w.job, on_done);
         cay_job_finish(cay_loop_jobs(loop), &w.job, NULL);
         assert_int_equal(cay_loop_round(loop, -1), 0); /* would hang if it waited */
-        assert_string_equal(trail, "j");
-        assert_int_equal(cay_loop_round(loop, -1), 0); /* a job from a job: the next round, at once */
-        assert_int_equal(cay_loop_round(loop, -1), 0);
-        assert_string_equal(trail, "jjj");
+        assert_string_equal(trail, "jj"); /* a job from a job: the next drain, and a round has two */
+        assert_int_equal(cay_loop_round(loop, -1), 0); /* the rest: the next round, at once */
+        assert_string_equal(trail, "jjjj");
         rounds(1);
-        assert_string_equal(trail, "jjj");
+        assert_string_equal(trail, "jjjj");
 }
 
 static struct work from_watch;
@@ -475,8 +474,27 @@ static void test_order_of_a_round(void **state)
         arm(&a, 0);
         sleep_ms(2);
         rounds(1);
-        assert_string_equal(trail, "wtxx"); /* watch, timer, job, deferred */
+        assert_string_equal(trail, "wxtx"); /* watch, job, timer, deferred */
         close(s.fd);
+}
+
+static void finish_on_time(struct cay_timer *t)
+{
+        step('t');
+        cay_loop_defer(loop, &from_watch.deferred);
+        cay_job_finish(cay_loop_jobs(loop), &from_watch.job, NULL);
+}
+
+static void test_a_job_of_a_timer_is_told_in_its_round(void **state)
+{
+        struct cay_timer t = { 0 };
+
+        from_watch = (struct work){ .name = 'x', .deferred.run = on_deferred };
+        cay_job_init(&from_watch.job, on_done);
+        assert_int_equal(cay_timer_set(loop, &t, 0, finish_on_time), 0);
+        sleep_ms(2);
+        rounds(1);
+        assert_string_equal(trail, "txx"); /* timer, job, deferred */
 }
 
 static struct alarm patience;
@@ -500,6 +518,37 @@ static void test_answer_before_its_deadline(void **state)
         sleep_ms(2);
         rounds(2);
         assert_string_equal(trail, "w");
+        close(s.fd);
+}
+
+static struct cay_job asked;
+
+static void on_told(struct cay_job *job)
+{
+        step('j');
+        cay_timer_clear(&patience.timer);
+}
+
+static void answer_by_job(struct cay_watch *w, uint32_t events)
+{
+        step('w');
+        cay_watch_remove(w);
+        cay_job_finish(cay_loop_jobs(loop), &asked, NULL);
+}
+
+/* The same where the answer is a job, as every engine's is. */
+static void test_answer_by_job_before_its_deadline(void **state)
+{
+        struct source s;
+
+        ready(&s, 's');
+        s.watch.on_event = answer_by_job;
+        cay_job_init(&asked, on_told);
+        patience = (struct alarm){ .name = 't' };
+        arm(&patience, 0);
+        sleep_ms(2);
+        rounds(2);
+        assert_string_equal(trail, "wj");
         close(s.fd);
 }
 
@@ -614,7 +663,9 @@ int main(void)
                 T(test_timer_heap_against_chance),
                 T(test_jobs_do_not_wait),
                 T(test_order_of_a_round),
+                T(test_a_job_of_a_timer_is_told_in_its_round),
                 T(test_answer_before_its_deadline),
+                T(test_answer_by_job_before_its_deadline),
                 T(test_answer_after_an_interruption),
                 T(test_deferred),
                 T(test_free_runs_what_is_deferred),

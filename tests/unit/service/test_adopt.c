@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "service/spool.h"
+#include "service/service_priv.h"
 
 static const struct cay_service_report *report(struct test *t)
 {
@@ -213,6 +213,70 @@ static void a_spool_that_restarts_filled(void **state)
         check_pattern(&w, 0, total);
         watcher_done(&w);
         assert_int_equal(look_exec(t, id, x).exit_code, 0);
+}
+
+/* A command that has ended, the spool full to the brim, and the last of its output still to be taken. */
+static uint64_t end_at_the_brim(struct test *t, char id[CAY_NAME_MAX + 1], char x[CAY_NAME_MAX + 1],
+                                struct watcher *w)
+{
+        char count[24];
+        uint64_t total;
+
+        t->env.spool_bytes = 1u << 20;
+        total = t->env.spool_bytes + CAY_SPOOL_STREAMS * CAY_BOX_WINDOW + CAY_SPOOL_PIECE_MAX + 100000;
+        snprintf(count, sizeof(count), "%llu", (unsigned long long)total);
+        restart(t);
+        create(t, id);
+        fake_plan.script.never_end = false;
+        exec(t, id, x, "count", count, NULL);
+        w->lazy = true;
+        for (unsigned i = 0; i < 20; i++) { /* each grants a window of its own */
+                assert_int_equal(watch(t, id, x, 0, true, w), CAY_OK);
+                settle(t);
+                if (w->w.exec->waits_flush)
+                        return total;
+                watcher_done(w);
+                w->lazy = true;
+                restart(t);
+        }
+        fail_msg("the end did not come");
+        return 0;
+}
+
+/* However long the reader pauses: only a full disk has a deadline. */
+static void an_end_waits_for_the_reader(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct watcher w = { 0 };
+        uint64_t total = end_at_the_brim(t, id, x, &w);
+
+        w.w.exec->flush_until_ms = 1; /* long past */
+        cay_service_tick(t->service);
+        settle(t);
+        assert_true(w.w.exec->waits_flush);
+        w.lazy = false;
+        watcher_read(&w);
+        wait_for(t, w.over);
+        check_pattern(&w, 0, total);
+        watcher_done(&w);
+        assert_int_equal(look_exec(t, id, x).exit_code, 0);
+        assert_int_equal(look_exec(t, id, x).cut_bytes, 0);
+}
+
+static void what_the_spool_had_no_room_for_is_told(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct watcher w = { 0 };
+        uint64_t total = end_at_the_brim(t, id, x, &w);
+        struct cay_exec_view view;
+
+        watcher_done(&w);
+        restart(t);
+        view = wait_end(t, id, x);
+        assert_true(view.cut_bytes > 0);
+        assert_int_equal(view.output_end + view.cut_bytes, total);
 }
 
 static void what_happened_before_is_nobodys(void **state)
@@ -491,6 +555,8 @@ int main(void)
                 TEST(input_that_was_ended_stays_ended),
                 TEST(a_stream_over_restarts),
                 TEST(a_spool_that_restarts_filled),
+                TEST(an_end_waits_for_the_reader),
+                TEST(what_the_spool_had_no_room_for_is_told),
                 TEST(what_happened_before_is_nobodys),
                 TEST(an_end_that_came_meanwhile),
                 TEST(boxes_that_went_are_lost),

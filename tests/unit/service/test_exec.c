@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "service/spool.h"
+
 #define SPOOL_KEEP 100000
 
 static int setup_small(void **state)
@@ -378,6 +380,27 @@ static void a_slow_watcher_holds_the_command(void **state)
         watcher_done(&w);
 }
 
+/* More short runs than are kept lie in the stretch that stays behind a watcher out of courtesy: it does not hold for that. */
+static void streams_that_alternate_in_tiny_pieces(void **state)
+{
+        struct test *t = *state;
+        const size_t total = 3 * CAY_SPOOL_RUNS_KEEP;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1], count[16];
+        struct watcher w = { 0 };
+
+        t->env.spool_bytes = 8 * total;
+        restart(t);
+        create(t, id);
+        snprintf(count, sizeof(count), "%zu", total);
+        exec(t, id, x, "alternate", count, NULL);
+        assert_int_equal(watch(t, id, x, 0, true, &w), CAY_OK);
+        wait_for(t, w.over);
+        assert_int_equal(w.overtaken, 0);
+        assert_int_equal(w.out, total / 2);
+        check_pattern(&w, 0, total);
+        watcher_done(&w);
+}
+
 /* A connection that breaks is no farewell: what was not read is there for whoever comes back soon. */
 static void a_watcher_that_left_can_come_back(void **state)
 {
@@ -724,6 +747,7 @@ int main(void)
                 TEST(kills_and_their_causes),
                 TEST(deadlines_are_held_from_outside),
                 SMALL(a_slow_watcher_holds_the_command),
+                TEST(streams_that_alternate_in_tiny_pieces),
                 SMALL(a_watcher_that_left_can_come_back),
                 SMALL(without_a_watcher_the_oldest_goes),
                 SMALL(a_watcher_that_does_not_hold_is_overtaken),

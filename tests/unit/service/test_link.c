@@ -71,6 +71,7 @@ static void an_error_is_told_once(void **state)
         unsigned before;
 
         create(t, id);
+        settle(t); /* nothing of it is still under way */
         fake_plan.script.mute = true;
         before = fake_store_count(t->store, CAY_STORE_EVENT);
         for (unsigned i = 0; i < 8; i++) {

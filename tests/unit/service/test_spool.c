@@ -325,15 +325,68 @@ static void a_failed_put_changes_nothing(void **state)
         check_counts(&t->sp);
 }
 
+static void limit_files(rlim_t bytes)
+{
+        struct rlimit limit;
+
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = bytes;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/*
+ * Full to the brim a put says what it lets go of before it writes over that: one that ends in between, a few bytes in, leaves a file
+ * whose every byte is right.
+ */
+static void a_put_that_ends_halfway_spoils_nothing(void **state)
+{
+        struct test *t = *state;
+        struct rlimit old;
+        uint64_t cap, end;
+        off_t ring;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        cap = t->sp.keep + t->sp.slack + CAY_SPOOL_PIECE_MAX;
+        put_until(&t->sp, 2 * cap, 500, NONE);
+        ring = lseek(t->sp.fd, 0, SEEK_END) - (off_t)cap; /* it is all of the file's end by now */
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        signal(SIGXFSZ, SIG_IGN);
+        for (unsigned i = 0; i < 5; i++) {
+                uint64_t wall = t->sp.oldest;
+
+                for (size_t max = 500; max > 0; max /= 500)
+                        while (put_piece(&t->sp, max, wall) == 0)
+                                ;
+                end = t->sp.end;
+                assert_int_equal(end - t->sp.oldest, cap);
+                limit_files((rlim_t)(ring + (off_t)(end % cap)) + 7);
+                assert_int_equal(put_piece(&t->sp, 100, end), -EFBIG);
+                limit_files(old.rlim_cur);
+                cay_spool_close(&t->sp); /* all that a writer which is killed there leaves */
+                assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+                assert_int_equal(t->sp.end, end);
+                assert_true(t->sp.oldest > wall);
+                check(&t->sp, t->sp.oldest, 4000);
+        }
+        check_counts(&t->sp);
+}
+
 static _Noreturn void write_until_killed(int dir)
 {
         struct cay_spool sp = CAY_SPOOL_CLOSED;
+        uint64_t wall;
 
         if (cay_spool_open(&sp, dir, "s") < 0)
                 _exit(1);
-        for (unsigned i = 0;; i++)
-                if (put_piece(&sp, 1 + i * 7919 % 5000, NONE) < 0)
+        wall = sp.oldest;
+        for (unsigned i = 0;; i++) {
+                int r = put_piece(&sp, 1 + i * 7919 % 5000, wall);
+
+                if (r == -ENOBUFS)
+                        wall = sp.end; /* full to the brim: the reader goes on */
+                else if (r < 0)
                         _exit(2);
+        }
 }
 
 /* A writer is killed at random points, again and again: each time the file is sound, and the next writer goes on from it. */
@@ -380,6 +433,7 @@ int main(void)
                 TEST(goes_on_after_reopening),
                 TEST(refuses_what_is_no_spool),
                 TEST(a_failed_put_changes_nothing),
+                TEST(a_put_that_ends_halfway_spoils_nothing),
                 TEST(survives_the_death_of_its_writer),
         };
 
