@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-docker's state, shared by the files of this folder: broker.c speaks with front and keeper, task*.c carry one request
- * out, sync.c knows what Docker has. One per process.
+ * cay-docker's state, shared by the files of this folder: broker.c answers the front, which helper/ears hears for it, task*.c
+ * carry one request out, sync.c knows what Docker has. One per process.
  *
  * Theory of operation. Docker's socket is root on that machine, so this program holds it and the front does not. A front's request
  * is a task: a short chain of API calls, each awaited in turn; tasks of one box run one after the other. A box is a container with our

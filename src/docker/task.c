@@ -214,7 +214,7 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
         case DOCKER_box_link:
                 *ret = DOCKER_STEP_EXEC;
                 if (!t->box->live)
-                        return cay_fail(&t->why, CAY_UNAVAILABLE, "box '%s' has ended", t->box->id);
+                        return cay_fail(&t->why, CAY_NOT_FOUND, "box '%s' has ended", t->box->id);
                 break;
         case DOCKER_box_freeze:
                 *ret = DOCKER_STEP_FREEZE;

@@ -230,9 +230,11 @@ void docker_task_on_start(struct docker_task *t)
         docker_task_ask(t, t->order.plan.port_count > 0 ? DOCKER_STEP_INSPECT : DOCKER_STEP_EXEC);
 }
 
+/* A new stream may be had later, of a container that is paused; but there is a Docker, so it is not UNAVAILABLE. */
 static void give_up_ended(struct docker_task *t)
 {
-        cay_fail(&t->why, CAY_UNAVAILABLE, "the container does not run%s%s",
+        cay_fail(&t->why, t->req.type == DOCKER_box_link ? CAY_CONFLICT : CAY_UNAVAILABLE,
+                 "the container does not run%s%s",
                  t->req.type == DOCKER_box_make ? ": its cay-init ended at once" : " now",
                  t->order.bind_ino ? " (it does where the workspace was replaced by another folder "
                                      "while it was mounted)"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A front's start: what it is handed (hand_over.h), and what it says back over its socket. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -91,6 +92,20 @@ static int spawn_front(struct keeper *k, int link, const int links[2], int sock,
         return 0;
 }
 
+/* One that cannot be heard is no front: it is ended, and its end, which comes as a signal, leads to the next. */
+static void listen_take(struct keeper *k, int sock)
+{
+        int r = cay_watch_add(k->loop, &k->front_watch, sock, EPOLLIN, on_front_says);
+        struct cay_error err = { 0 };
+
+        if (r == 0)
+                return;
+        cay_fail_sys(&err, CAY_INTERNAL, r, "watch the front's socket");
+        cay_log_error("the front cannot be heard: killed", "error=%s", err.msg);
+        kill(k->front, SIGKILL);
+        close(sock);
+}
+
 int cay_front_keep_start(struct keeper *k, struct cay_error *err)
 {
         cay_auto_close int docker_link = -1, process_link = -1;
@@ -114,7 +129,7 @@ int cay_front_keep_start(struct keeper *k, struct cay_error *err)
         close(link);
         close(socks[1]);
         if (r == 0)
-                r = cay_watch_add(k->loop, &k->front_watch, socks[0], EPOLLIN, on_front_says);
+                listen_take(k, socks[0]);
         else
                 close(socks[0]);
         return r;

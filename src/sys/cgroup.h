@@ -111,5 +111,8 @@ int sys_cgroup_kill_node(int dir); /* the same for any cgroup2 node */
 void sys_cgroup_remove_empty(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 int sys_cgroup_remove(const struct sys_cgroup_host *host,
                       struct sys_cgroup *cg); /* bounded wait for the last task; closes */
-/* Kills what is in a node named by a record and removes it with its children; absent is success. */
-int sys_cgroup_remove_at(int dirfd, const char *path);
+/*
+ * Kills what is in a node named by a record and removes it with its children; absent is success. Until then (cay_clock_ms; 0: not at
+ * all) it waits for what was killed to be gone from it: -EBUSY when that was too short.
+ */
+int sys_cgroup_remove_at(int dirfd, const char *path, uint64_t until_ms);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sys/cgroup_priv.h"
 #include "sys/dir.h"
 #include "sys/fd.h"
@@ -17,7 +18,6 @@
 
 #define KILL_ROUNDS 250   /* of 2 ms */
 #define REMOVE_ROUNDS 500 /* of 1 ms: somebody has waited for the processes themselves */
-#define FOUND_ROUNDS 5000 /* of 1 ms: nobody has, and the last may have a file system to write out */
 
 static void pause_ms(long ms)
 {
@@ -121,21 +121,21 @@ static void remove_child_now(void *ctx, int dirfd, const char *name, unsigned ty
                 remove_now(dirfd, name);
 }
 
-int sys_cgroup_remove_at(int dirfd, const char *path)
+int sys_cgroup_remove_at(int dirfd, const char *path, uint64_t until_ms)
 {
         cay_auto_close int dir = sys_open_at(dirfd, path, O_RDONLY | O_DIRECTORY, 0);
-        int r = -EBUSY;
+        int r;
 
         if (dir == -ENOENT)
                 return 0;
         if (dir < 0)
                 return dir;
         sys_cgroup_kill_node(dir);
-        for (int tries = 0; tries < FOUND_ROUNDS && r == -EBUSY; tries++) {
+        for (;;) {
                 sys_dir_each(dir, remove_child_now, NULL);
                 r = remove_now(dirfd, path);
-                if (r == -EBUSY)
-                        pause_ms(1);
+                if (r != -EBUSY || cay_clock_ms() >= until_ms)
+                        return r;
+                pause_ms(1);
         }
-        return r;
 }

@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sys/dir.h"
 #include "sys/fd.h"
 
 #define RUN_FOLDER "/run/cay"
 #define MAGIC 0x63617972u
+#define SWEEP_MS 5000 /* for all of them: the last process of a box may have a file system to write out */
 
 struct content {
         uint32_t magic, size;
@@ -213,7 +215,7 @@ static bool is_anothers(int fd, const struct content *c)
 }
 
 /* What a locked record names is unmade; false when something stays: then the record must stay too. */
-static bool unmake(int fd, const struct sys_cgroup_host *host)
+static bool unmake(int fd, const struct sys_cgroup_host *host, uint64_t until_ms)
 {
         static struct content c;
         bool all = true;
@@ -228,18 +230,19 @@ static bool unmake(int fd, const struct sys_cgroup_host *host)
                 return true;
         /* cgroup2 first: it kills. What does not die is in the other nodes too, and waited for once. */
         for (int i = SYS_CGROUP_PARTS - 1; i >= 0 && r != -EBUSY; i--) {
-                r = c.cgroups[i][0] ? sys_cgroup_remove_at(AT_FDCWD, c.cgroups[i]) : 0;
+                r = c.cgroups[i][0] ? sys_cgroup_remove_at(AT_FDCWD, c.cgroups[i], until_ms) : 0;
                 all = all && r == 0;
         }
         if (c.unmounted[0] && host->parent[SYS_CGROUP_2] >= 0 &&
-            sys_cgroup_remove_at(host->parent[SYS_CGROUP_2], c.unmounted) < 0)
+            sys_cgroup_remove_at(host->parent[SYS_CGROUP_2], c.unmounted, until_ms) < 0)
                 all = false;
         return all;
 }
 
 struct sweep {
         const struct sys_cgroup_host *host;
-        unsigned count;
+        uint64_t until_ms;
+        unsigned count, stuck;
 };
 
 static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
@@ -254,17 +257,25 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
         rec = lock_named(name, 0);
         if (rec < 0)
                 return; /* somebody alive has it */
-        if (!unmake(rec, s->host))
+        if (!unmake(rec, s->host, s->until_ms)) {
+                s->stuck++;
                 return;
+        }
         unlinkat(folder, name, 0);
         s->count++;
 }
 
+/* Everything is killed before anything is waited for: they end at the same time, and a front that starts waits for all of it. */
 unsigned cay_records_sweep(const struct sys_cgroup_host *host)
 {
+        uint64_t until_ms = cay_clock_ms() + SWEEP_MS;
         struct sweep s = { .host = host };
 
         sys_dir_each(folder, sweep_one, &s);
+        if (s.stuck > 0) {
+                s.until_ms = until_ms;
+                sys_dir_each(folder, sweep_one, &s);
+        }
         return s.count;
 }
 
@@ -296,7 +307,7 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                         continue;
                 if (fd < 0)
                         return cay_fail_sys(err, CAY_INTERNAL, fd, "make record %s in %s", name, folder_path);
-                if (!unmake(fd, host))
+                if (!unmake(fd, host, 0)) /* the boxes that live do not wait for it: there are other slots */
                         continue;
                 memset(&c, 0, sizeof(c));
                 c.magic = MAGIC;

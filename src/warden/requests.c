@@ -99,8 +99,6 @@ static int relink(const struct warden_box *box, int link)
 {
         struct cay_init_relink what = { CAY_INIT_MAGIC, sizeof(what) };
 
-        if (box->state == BOX_DEAD)
-                return -ESRCH;
         return (int)sys_send_fds(box->control, &what, sizeof(what), &link, 1, MSG_DONTWAIT);
 }
 
@@ -137,7 +135,8 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
 
         memcpy(a->box.id, req->box.id, sizeof(a->box.id));
         a->box.id[sizeof(a->box.id) - 1] = 0;
-        if (!box) {
+        /* A new stream to one that is dead: its end may have been told to a front before this one, or to nobody. */
+        if (!box || (box->state == BOX_DEAD && req->type == WIRE_box_link)) {
                 answer_absent(w, req->type, a);
                 return;
         }

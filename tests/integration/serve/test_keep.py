@@ -8,7 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, wait_for  # noqa: E402
+from daemon import Daemon, children, is_alive, state_of, wait_for  # noqa: E402
 
 WRITE = ("echo work > /workspace/f; echo home > ~/h; mkdir -p /tmp/d && echo tmp > /tmp/d/t; ln -s /etc/passwd /workspace/l; "
          "echo shm > /dev/shm/s")
@@ -32,10 +32,8 @@ def change(d, box, verb, status=200):
     return d.must(status, "POST", f"/api/sandboxes/{box}/{verb}")
 
 
-def lose_warden(d, box):
-    """Kills it; what is said of a box of its own, when that is known to be gone."""
-    os.kill(d.child("cay-warden"), signal.SIGKILL)
-
+def wait_lost(d, box):
+    """What is said of a box when it is known to be gone."""
     def lost():
         try:
             s = state(d, box)
@@ -44,6 +42,11 @@ def lose_warden(d, box):
         return s if s["status"] == "error" and not s["busy_with"] else None
 
     return wait_for("the loss", lost)
+
+
+def lose_warden(d, box):
+    os.kill(d.child("cay-warden"), signal.SIGKILL)
+    return wait_lost(d, box)
 
 
 def remove(d, box):
@@ -144,6 +147,27 @@ def test_the_warden_killed(d):
     box = d.make()
     d.run(box, WRITE)
     assert lose_warden(d, box)["kept"] is True
+    d.start_again(box)
+    check_read(d, box)
+    remove(d, box)
+
+
+def test_ended_without_a_front(d):
+    """A box ends while there is no front: the next one does not wait for it."""
+    box, keeper, front = d.make(), d.process.pid, d.child("cay-front")
+    d.run(box, WRITE)
+    init = next(pid for pid, comm in children(d.child("cay-warden")) if comm == "cay-init")
+    os.kill(keeper, signal.SIGSTOP)  # or it would start the next front
+    try:
+        wait_for("the keeper to stand still", lambda: state_of(keeper) == "T")
+        os.kill(front, signal.SIGKILL)
+        wait_for("the front's end", lambda: not is_alive(front))
+        os.kill(init, signal.SIGKILL)
+        wait_for("the warden to have noted it", lambda: not os.path.exists(f"/proc/{init}"))
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    s = wait_lost(d, box)
+    assert s["cause"] == "sandbox_gone" and s["kept"] is True, s
     d.start_again(box)
     check_read(d, box)
     remove(d, box)
@@ -265,7 +289,7 @@ def test_pause_stops_the_clock(d):
     remove(d, box)
 
 
-TESTS = [test_daemon_restarts, test_the_warden_killed, test_damage_is_told, test_files_without_a_sandbox,
+TESTS = [test_daemon_restarts, test_the_warden_killed, test_ended_without_a_front, test_damage_is_told, test_files_without_a_sandbox,
          test_interrupted_writing_is_mended, test_pause_stops_the_clock]
 
 

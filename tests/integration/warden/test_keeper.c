@@ -25,17 +25,24 @@ static unsigned list(char ids[][CAY_NAME_MAX + 1], unsigned max, unsigned *ret_l
         return count;
 }
 
-static void relink(struct rig_box *box)
+static struct wire_answer ask_link(struct rig_box *box)
 {
         struct wire_request req = rig_request(&rig, WIRE_box_link);
+        struct wire_answer a;
         int links[2];
 
         snprintf(req.box.id, sizeof(req.box.id), "%s", box->id);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, links), 0);
-        rig_must(rig_ask(&rig, &req, &links[1], 1));
+        a = rig_ask(&rig, &req, &links[1], 1);
         close(links[1]);
         rig_box_close(box);
         box->link = links[0];
+        return a;
+}
+
+static void relink(struct rig_box *box)
+{
+        rig_must(ask_link(box));
 }
 
 static void test_next_front(void **state)
@@ -88,6 +95,35 @@ static void test_no_front_for_a_while(void **state)
         rig_stop(&rig);
 }
 
+/* What ended while there was no front was told to nobody: for the next one it is not there, but can be dropped. */
+static void test_ends_without_a_front(void **state)
+{
+        int keeper = rig_start_kept(&rig);
+        char ids[4][CAY_NAME_MAX + 1];
+        const struct timespec nap = { .tv_nsec = 5000000 };
+        struct rig_box box;
+        unsigned live = 1;
+
+        rig_must_make(&rig, "brief", &box);
+        close(rig.sock);
+        rig.sock = -1;
+        rig_tell(&box, "exit");
+        rig_next_front(&rig, keeper);
+        for (int i = 0; i < RIG_WAIT_MS / 5 && live > 0; i++) { /* until the warden knows */
+                assert_int_equal(list(ids, 4, &live), 1);
+                nanosleep(&nap, NULL);
+        }
+        assert_int_equal(live, 0);
+        assert_int_equal(ask_link(&box).code, CAY_NOT_FOUND);
+        rig_must(rig_ask_box(&rig, WIRE_box_stat, "brief"));
+        rig_must(rig_ask_box(&rig, WIRE_box_drop, "brief"));
+        assert_int_equal(list(ids, 4, &live), 0);
+        rig_box_close(&box);
+        close(keeper);
+        assert_true(rig_ends(&rig));
+        rig_stop(&rig);
+}
+
 /* A front that breaks the protocol is hung up on; the next one finds everything. */
 static void test_bad_front(void **state)
 {
@@ -127,6 +163,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_next_front, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_no_front_for_a_while, rig_set_up, rig_tear_down),
+                cmocka_unit_test_setup_teardown(test_ends_without_a_front, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_front, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_keeper, rig_set_up, rig_tear_down),
         };

@@ -57,6 +57,7 @@ static const struct fake_docker_row answers[] = {
           "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}" },
         { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
         { "POST /v1.41/containers/" OURS "/pause", "204 No Content\r\n\r\n" },
+        { "POST /v1.41/containers/" OURS "/exec", "201 Created\r\nA: b\r\n\r\n{\"Id\":\"abab\"}" },
         { "POST /v1.41/exec/abab/start",
           "404 Not Found\r\nA: b\r\n\r\n{\"message\":\"No such exec instance\"}" },
         { 0 },
@@ -65,6 +66,7 @@ static const struct fake_docker_row answers[] = {
 static struct {                     /* what the test has told it, and what waits for that */
         bool holds, is_empty, mute; /* lists are held back; nobody is in them; "mute" was created */
         bool brief;                 /* so was "brief", which ends between two questions */
+        bool exited;                /* ours has */
         int list;
         const char *text; /* of the held one */
 } d = { .list = -1 };
@@ -76,6 +78,8 @@ static bool obey(const char *bytes)
                 d.holds = true;
         } else if (strncmp(bytes, "EMPTY", 5) == 0) {
                 d.is_empty = true;
+        } else if (strncmp(bytes, "EXIT", 4) == 0) {
+                d.exited = true;
         } else if (strncmp(bytes, "RELEASE", 7) == 0) {
                 d.holds = false;
                 fake_docker_say_take(d.list, d.text);
@@ -91,7 +95,10 @@ static bool answer_oddly(const char *bytes, int fd, int log)
         static const char nobody[] = FAKE_DOCKER_OK "[]",
                           half_made[] = FAKE_DOCKER_OK
                           "[{\"Id\":\"ffff\",\"State\":\"created\",\"Labels\":{"
-                          "\"cay.id\":\"mute\",\"cay.instance\":\"unit\",\"cay.keep\":\"yes\"}}]";
+                          "\"cay.id\":\"mute\",\"cay.instance\":\"unit\",\"cay.keep\":\"yes\"}}]",
+                          ended[] = FAKE_DOCKER_OK
+                          "[{\"Id\":\"" OURS "\",\"State\":\"exited\",\"Labels\":{"
+                          "\"cay.id\":\"mine\",\"cay.instance\":\"unit\",\"cay.keep\":\"no\"}}]";
         bool is_list = strncmp(bytes, "GET /v1.41/containers/json?", 27) == 0;
 
         if (strstr(bytes, "create?name=cay-mute ")) {
@@ -117,8 +124,12 @@ static bool answer_oddly(const char *bytes, int fd, int log)
                 dprintf(log, "held\n");
                 return true;
         }
-        if (is_list && (d.is_empty || d.mute)) {
-                fake_docker_say_take(fd, d.mute ? half_made : nobody);
+        if (d.exited && strstr(bytes, OURS "/exec ")) {
+                fake_docker_say_take(fd, "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}");
+                return true;
+        }
+        if (is_list && (d.is_empty || d.mute || d.exited)) {
+                fake_docker_say_take(fd, d.mute ? half_made : d.exited ? ended : nobody);
                 return true;
         }
         return false;
@@ -387,6 +398,37 @@ static void absence_is_told_once(void **state)
         assert_int_equal(front.gone, 1);
 }
 
+/*
+ * No stream now is not "no engine now": there may be one later (it may be paused), until it is known that the container has ended. Then
+ * there is no such box to be joined, but still one to be dropped.
+ */
+static void who_cannot_be_joined_is_not_unavailable(void **state)
+{
+        struct docker_request link, drop = about(DOCKER_box_drop, "mine");
+        struct docker_answer a = { 0 };
+
+        assert_int_equal(greet(), CAY_OK);
+        link = about(DOCKER_box_link, "mine");
+        assert_int_equal(ask(&link, 1), CAY_CONFLICT); /* an exec that Docker has forgotten at once */
+        fake_docker_tell(&docker, "EXIT");
+        for (unsigned i = 0; i < TURNS; i++) {
+                link = about(DOCKER_box_link, "mine");
+                say(&link, 1);
+                assert_true(fake_front_hear(&front, &a));
+                if (a.code == CAY_NOT_FOUND)
+                        break; /* the list of that round was read */
+                assert_int_equal(a.code, CAY_CONFLICT);
+                assert_int_equal(front.gone, 0);
+                fake_docker_tell(&docker, "NUDGE");
+                usleep(20000);
+        }
+        assert_int_equal(a.code, CAY_NOT_FOUND);
+        assert_string_equal(a.text, "box 'mine' has ended");
+        assert_int_equal(front.gone, 1);
+        assert_int_equal(ask(&drop, 0), CAY_OK);
+        assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/" OURS "?force=1&v=1 "));
+}
+
 /* Docker made it and its answer was lost: it is found, and goes. */
 static void a_create_without_an_answer_is_undone(void **state)
 {
@@ -478,6 +520,7 @@ int main(void)
                 TEST(networks_are_undone_and_volumes_are_looked_at),
                 TEST(an_old_list_brings_nobody_back),
                 TEST(absence_is_told_once),
+                TEST(who_cannot_be_joined_is_not_unavailable),
                 TEST(a_create_without_an_answer_is_undone),
                 TEST(requests_have_a_number),
                 TEST(it_is_confined),

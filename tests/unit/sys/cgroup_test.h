@@ -7,6 +7,7 @@
 #include <grp.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sys/cgroup_priv.h"
 #include "sys/fd.h"
 
@@ -25,6 +26,11 @@ static inline int set_up(void **state)
         return sys_cgroup_host_open(&host);
 }
 
+static inline uint64_t soon(void)
+{
+        return cay_clock_ms() + 5000;
+}
+
 static inline bool exists(void)
 {
         return host.parent[SYS_CGROUP_2] >= 0 && faccessat(host.parent[SYS_CGROUP_2], name, F_OK, 0) == 0;
@@ -39,7 +45,7 @@ static inline int tear_down(void **state)
                 return 0;
         left = exists();
         if (left)
-                sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name);
+                sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, soon());
         sys_cgroup_host_close(&host);
         return left ? -1 : 0;
 }

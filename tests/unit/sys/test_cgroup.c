@@ -162,12 +162,13 @@ static void remove_at(bool by_list)
         if (killer == 0) {
                 if (by_list)
                         setenv("CAY_TEST_NO", "cgroup.kill", 1);
-                _exit(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name) == 0 ? 0 : 1);
+                _exit(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, soon()) == 0 ? 0 : 1);
         }
         assert_true(ends(pid));
         assert_true(ends(killer));
         assert_false(exists());
-        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name), 0); /* absent is success */
+        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, soon()),
+                         0); /* absent is success */
         close(cg.dir[SYS_CGROUP_2]);
 }
 
@@ -183,6 +184,27 @@ static void test_remove_at_by_list(void **state)
         remove_at(true);
 }
 
+/* Without any time it is tried once: what can go goes, the rest is told. */
+static void test_remove_at_now(void **state)
+{
+        struct sys_cgroup cg;
+        pid_t pid;
+
+        need_node();
+        begin_box(&cg);
+        assert_int_equal(mkdirat(cg.dir[SYS_CGROUP_2], "x1", 0755), 0);
+        assert_int_equal(mkdirat(cg.dir[SYS_CGROUP_2], "x1/y1", 0755),
+                         0); /* one of its kind keeps it for good */
+        pid = put_sleeper(cg.dir[SYS_CGROUP_2]);
+        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, 0), -EBUSY);
+        assert_true(ends(pid));
+        assert_true(exists());
+        assert_int_equal(unlinkat(cg.dir[SYS_CGROUP_2], "x1/y1", AT_REMOVEDIR), 0);
+        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, 0), 0);
+        assert_false(exists());
+        close(cg.dir[SYS_CGROUP_2]);
+}
+
 /* Bounded, and told. */
 static void test_remove_in_use(void **state)
 {
@@ -194,7 +216,7 @@ static void test_remove_in_use(void **state)
         pid = put_sleeper(cg.dir[SYS_CGROUP_2]);
         assert_int_equal(sys_cgroup_remove(&host, &cg), -EBUSY);
         assert_true(exists());
-        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name), 0);
+        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, soon()), 0);
         assert_true(ends(pid));
 }
 
@@ -243,6 +265,7 @@ int main(void)
                 with_host(test_kill_is_immediate),
                 with_host(test_remove_at),
                 with_host(test_remove_at_by_list),
+                with_host(test_remove_at_now),
                 with_host(test_remove_in_use),
                 with_host(test_user_without_delegation),
                 with_host(test_nothing_begun),

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sys/cgroup.h"
 #include "sys/fd.h"
 
@@ -19,6 +20,11 @@ static int set_up(void **state)
                 return 0;
         snprintf(name, sizeof(name), "cay-unit-%d-%u", (int)getpid(), serial++);
         return sys_cgroup_host_open(&host);
+}
+
+static uint64_t soon(void)
+{
+        return cay_clock_ms() + 5000;
 }
 
 static bool exists(enum sys_cgroup_part part)
@@ -40,7 +46,7 @@ static int tear_down(void **state)
 
                 left |= exists(i);
                 if (sys_cgroup_path(&host, i, name, path))
-                        sys_cgroup_remove_at(AT_FDCWD, path);
+                        sys_cgroup_remove_at(AT_FDCWD, path, soon());
         }
         sys_cgroup_host_close(&host);
         return left ? -1 : 0;
@@ -466,17 +472,17 @@ static void test_remove_path_kills(void **state)
                         pid_t killer = fork();
 
                         if (killer == 0)
-                                _exit(sys_cgroup_remove_at(AT_FDCWD, path) == 0 ? 0 : 1);
+                                _exit(sys_cgroup_remove_at(AT_FDCWD, path, soon()) == 0 ? 0 : 1);
                         assert_true(ends(v1));
                         assert_int_equal(waitpid(killer, NULL, 0), killer);
                 } else if (i == SYS_CGROUP_2) {
-                        assert_int_equal(sys_cgroup_remove_at(AT_FDCWD, path), 0);
+                        assert_int_equal(sys_cgroup_remove_at(AT_FDCWD, path, soon()), 0);
                         assert_true(ends(v2));
                 } else {
-                        assert_int_equal(sys_cgroup_remove_at(AT_FDCWD, path), 0);
+                        assert_int_equal(sys_cgroup_remove_at(AT_FDCWD, path, soon()), 0);
                 }
                 assert_false(exists(i));
-                assert_int_equal(sys_cgroup_remove_at(AT_FDCWD, path), 0); /* absent is success */
+                assert_int_equal(sys_cgroup_remove_at(AT_FDCWD, path, soon()), 0); /* absent is success */
         }
         for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                 close(cg.dir[i]);

@@ -339,6 +339,76 @@ static void test_sweep_keeps(void **state)
         in_child(sweep_keeps);
 }
 
+struct stuck_box {
+        char path[SYS_CGROUP_PATH];
+        int dir;
+        pid_t sleeper;
+};
+
+/* A dead run's box with a process in its cgroup2 node, which also has a grandchild and does not go. */
+static void leave_stuck(const struct sys_cgroup_host *host, char letter, struct stuck_box *b)
+{
+        struct cay_record rec = { .fd = -1 };
+        char id[2] = { letter };
+        int ready[2];
+        char byte;
+
+        snprintf(cgroup_name, sizeof(cgroup_name), "cay-unit-record-%d-%c", (int)getpid(), letter);
+        check(sys_cgroup_path(host, SYS_CGROUP_2, cgroup_name, b->path));
+        check(cay_record_make(&rec, id, host, cgroup_name, &err) == 0);
+        check(mkdir(b->path, 0755) == 0);
+        b->dir = open(b->path, O_RDONLY | O_DIRECTORY);
+        check(mkdirat(b->dir, "below", 0755) == 0 && mkdirat(b->dir, "below/deeper", 0755) == 0);
+        close(rec.fd);
+        check(pipe(ready) == 0);
+        b->sleeper = fork();
+        if (b->sleeper == 0) {
+                check(sys_write_file(b->dir, "cgroup.procs", "0") == 0 && write(ready[1], "x", 1) == 1);
+                for (;;)
+                        pause();
+        }
+        check(read(ready[0], &byte, 1) == 1);
+        close(ready[0]);
+        close(ready[1]);
+}
+
+/* The processes of all are killed before any box is waited for: they get stuck together, and are waited for together. */
+static void sweep_together(void)
+{
+        struct sys_cgroup_host host;
+        struct stuck_box boxes[2];
+        pid_t sweeper;
+        int status;
+
+        private_run();
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0 && sys_cgroup_host_open(&host) == 0);
+        if (host.parent[SYS_CGROUP_2] < 0 || !host.path[SYS_CGROUP_2][0])
+                skip_child("no cgroup2 here");
+        for (unsigned i = 0; i < 2; i++)
+                leave_stuck(&host, (char)('a' + i), &boxes[i]);
+        sweeper = fork();
+        if (sweeper == 0)
+                _exit((int)cay_records_sweep(&host));
+        for (unsigned i = 0; i < 2; i++)
+                check(waitpid(boxes[i].sleeper, &status, 0) == boxes[i].sleeper && WIFSIGNALED(status));
+        for (unsigned i = 0; i < 2; i++)
+                check(unlinkat(boxes[i].dir, "below/deeper", AT_REMOVEDIR) == 0);
+        check(waitpid(sweeper, &status, 0) == sweeper && WIFEXITED(status));
+        if (WEXITSTATUS(status) != 2)
+                for (unsigned i = 0; i < 2; i++) {
+                        unlinkat(boxes[i].dir, "below", AT_REMOVEDIR);
+                        rmdir(boxes[i].path);
+                }
+        check(WEXITSTATUS(status) == 2 && count_records() == 0);
+        check(access(boxes[0].path, F_OK) < 0 && access(boxes[1].path, F_OK) < 0);
+}
+
+static void test_sweep_together(void **state)
+{
+        need_root();
+        in_child(sweep_together);
+}
+
 /* Records that were never finished, or are no records, are swept without harm; other files are left alone. */
 static void sweep_odd(void)
 {
@@ -436,13 +506,13 @@ static void test_race(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_make_and_drop),  cmocka_unit_test(test_ranges),
-                cmocka_unit_test(test_foreign_folder), cmocka_unit_test(test_others_ids),
-                cmocka_unit_test(test_users_ids),      cmocka_unit_test(test_odd_lines),
-                cmocka_unit_test(test_many_ranges),    cmocka_unit_test(test_long_file),
-                cmocka_unit_test(test_sweep_dead),     cmocka_unit_test(test_sweep_keeps),
-                cmocka_unit_test(test_sweep_odd),      cmocka_unit_test(test_lock_is_exclusive),
-                cmocka_unit_test(test_race),
+                cmocka_unit_test(test_make_and_drop),     cmocka_unit_test(test_ranges),
+                cmocka_unit_test(test_foreign_folder),    cmocka_unit_test(test_others_ids),
+                cmocka_unit_test(test_users_ids),         cmocka_unit_test(test_odd_lines),
+                cmocka_unit_test(test_many_ranges),       cmocka_unit_test(test_long_file),
+                cmocka_unit_test(test_sweep_dead),        cmocka_unit_test(test_sweep_keeps),
+                cmocka_unit_test(test_sweep_together),    cmocka_unit_test(test_sweep_odd),
+                cmocka_unit_test(test_lock_is_exclusive), cmocka_unit_test(test_race),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
