@@ -251,7 +251,10 @@ static int await_upgrade(int fd, struct cay_error *err)
         return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is too long");
 }
 
-/* A daemon answers before it is ready to work: then nothing was done, and the same is asked again. */
+/*
+ * A daemon answers before it is ready to work, or while it stops and another takes its place: then nothing was done, and
+ * the same is asked again.
+ */
 static int open_lines(const struct cay_reach *reach, const char *sandbox, int *fd, pid_t *helper,
                       struct cay_error *err)
 {
@@ -269,8 +272,12 @@ static int open_lines(const struct cay_reach *reach, const char *sandbox, int *f
                 }
                 cay_connect_close(fd, helper);
                 pause_ms(STARTING_STEP_MS);
-                if (cay_connect(&reach->client, fd, helper, err) < 0)
-                        return -1;
+                while (cay_connect(&reach->client, fd, helper, err) < 0) {
+                        if (told_to_stop || cay_clock_ms() > until)
+                                return -1;
+                        pause_ms(STARTING_STEP_MS);
+                }
+                *err = (struct cay_error){ 0 };
         }
 }
 

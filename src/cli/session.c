@@ -228,10 +228,10 @@ static int take_output(struct session *t, struct cay_json_view event, unsigned s
 static void on_started(struct session *t, struct cay_json_view event)
 {
         cay_json_view_copy(cay_json_view_find(event, "exec_id"), t->s->exec_id, sizeof(t->s->exec_id));
+        tell_size(t); /* another terminal was here before, or it changed while there was nobody to tell */
         if (t->started)
                 return;
         t->started = true;
-        tell_size(t); /* it may have been another terminal before, or have had another size */
         if (t->s->exec == NULL && t->signals > 0) /* who was in a hurry */
                 tell_signal(t);
         if (t->s->wants_input)

@@ -2,7 +2,8 @@
 /*
  * Standard input on its way to a command: a piece, its answer, the next. A daemon may be restarted meanwhile: what nobody has
  * taken is sent again for a while. Whether a piece was taken whose answer does not come, nobody knows: keys are not
- * repeated and those after it are given; a stream with a hole in it is not gone on with.
+ * repeated and those after it are given; a stream with a hole in it is not gone on with. The end has no bytes that could
+ * come twice and is sent again: who has it already says so.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,10 +14,16 @@
 
 #define REUSE_MS 1000u /* a connection idle for longer may be closed by the daemon just as we use it */
 #define LEAVE 0x1d     /* Ctrl-] */
+#define LEAVE_MS 5000u /* for the keys before it: who leaves does not wait for ever */
 #define REQUEST_MAX (CAY_CONN_PIECE + 64u * 1024)
 
 static void wait_for_input(struct session *t);
 static void send_piece(struct session *t, size_t len);
+
+static bool reads_keys(const struct session *t)
+{
+        return t->s->is_terminal && isatty(STDIN_FILENO);
+}
 
 static void stop(struct session *t)
 {
@@ -56,18 +63,6 @@ static void give_up(struct session *t)
                 leave(t);
 }
 
-/* The connection is gone, and with it the answer to what was sent. */
-static void lose(struct session *t)
-{
-        if (!t->s->is_terminal || t->in.eof || t->in.leaves) {
-                give_up(t);
-                return;
-        }
-        hang_up(&t->in);
-        t->in.retries = 0;
-        wait_for_input(t);
-}
-
 static void on_time(struct cay_timer *timer)
 {
         struct session *t = cay_container_of(timer, struct session, in.timer);
@@ -87,12 +82,28 @@ static void try_again(struct session *t)
                 give_up(t);
 }
 
-/* Refused by a daemon, or for a sandbox, that is not ready; the text of the answer has the request's place. */
+/* The connection is gone, and with it the answer to what was sent, if anything was. */
+static void lose(struct session *t)
+{
+        if (!t->in.begun || t->in.eof) {
+                try_again(t);
+                return;
+        }
+        if (!reads_keys(t) || t->in.leaves) {
+                give_up(t);
+                return;
+        }
+        hang_up(&t->in);
+        t->in.retries = 0;
+        wait_for_input(t);
+}
+
+/* Refused by a daemon, or for a sandbox, that is not ready or has too many of us. The answer's text has the request's place. */
 static bool was_not_taken(const struct session_input *in)
 {
         static const char word[] = "try again";
 
-        return in->conn.answer.status == 503 &&
+        return (in->conn.answer.status == 503 || in->conn.answer.status == 429) &&
                memmem(cay_buf_data(&in->out), in->out.len, word, strlen(word)) != NULL;
 }
 
@@ -144,16 +155,20 @@ static void on_conn(struct cay_watch *w, uint32_t events)
                         lose(t);
                         return;
                 }
-                if (n > 0)
+                if (n > 0) {
+                        in->begun = true;
                         cay_buf_drop(&in->out, (size_t)n);
+                }
                 if (in->out.len > 0)
                         return;
                 in->state = SESSION_INPUT_ANSWER;
                 cay_watch_set(w, EPOLLIN);
                 return;
         }
-        if (in->state == SESSION_INPUT_SENDING) /* answered while still being sent: a refusal */
+        if (in->state == SESSION_INPUT_SENDING) { /* answered while still being sent: a refusal */
                 cay_buf_clear(&in->out);
+                cay_watch_set(w, EPOLLIN);
+        }
         in->state = SESSION_INPUT_ANSWER;
         on_answer(t);
 }
@@ -191,12 +206,18 @@ static bool is_good(const struct session_input *in)
                recv(in->conn.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
+static void on_leave_late(struct cay_timer *timer)
+{
+        give_up(cay_container_of(timer, struct session, in.timer));
+}
+
 static void send_piece(struct session *t, size_t len)
 {
         struct session_input *in = &t->in;
         struct cay_error err = { 0 };
 
         in->len = len;
+        in->begun = false;
         if (in->conn.fd >= 0 && !is_good(in))
                 hang_up(in);
         if (format(t, len, &err) < 0) {
@@ -211,7 +232,8 @@ static void send_piece(struct session *t, size_t len)
         cay_answer_init(&in->conn.answer);
         in->conn.at = in->conn.have = 0;
         in->state = SESSION_INPUT_SENDING;
-        if (cay_watch_add(t->loop, &in->conn_watch, in->conn.fd, EPOLLIN | EPOLLOUT, on_conn) < 0)
+        if (cay_watch_add(t->loop, &in->conn_watch, in->conn.fd, EPOLLIN | EPOLLOUT, on_conn) < 0 ||
+            (in->leaves && cay_timer_set(t->loop, &in->timer, LEAVE_MS, on_leave_late) < 0))
                 give_up(t);
 }
 
@@ -268,7 +290,7 @@ static void read_bytes(struct session *t)
 
 static void read_input(struct session *t)
 {
-        if (t->s->is_terminal && isatty(STDIN_FILENO))
+        if (reads_keys(t))
                 read_keys(t);
         else
                 read_bytes(t);

@@ -22,12 +22,13 @@ struct session_input {
         enum session_input_state state;
         struct cay_conn conn;
         struct cay_watch stdin_watch, conn_watch;
-        struct cay_timer timer; /* for a piece that is sent again */
+        struct cay_timer timer; /* for a piece that is sent again, or the last before leaving */
         struct cay_deferred again;
         struct cay_buf out;   /* the request under way; when it is sent, its answer */
         uint64_t answered_ms; /* when the connection was last good */
         bool eof, held;       /* held: a Ctrl-] that may be the first of two */
         bool leaves;          /* the second came: what was typed before it is given yet */
+        bool begun;           /* a byte of the piece is out */
         bool queued;          /* `again` is */
         unsigned retries;     /* of this piece */
         size_t len;           /* the piece under way */

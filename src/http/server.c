@@ -19,6 +19,7 @@ enum {
         ACCEPTS_MAX = 64, /* per round and listener */
         BACK_OFF_MS = 100,
         EXTRA_MAX = 16, /* connections above the limit, for the moment of telling them so */
+        REFUSED_LINGER_MS = 2000,
         LOCAL_MAX =
                 32, /* and for unix sockets: strangers on the network cannot lock out who is on the machine */
 };
@@ -201,7 +202,9 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
 static const struct cay_http_fault *check_limits(struct cay_http_server *s, uint64_t key, bool is_unix)
 {
         static const struct cay_http_fault full = { 503, "too many connections: try again in a moment" };
-        static const struct cay_http_fault peer_full = { 429, "too many connections from this client" };
+        static const struct cay_http_fault peer_full = {
+                429, "too many connections from this client: try again in a moment"
+        };
 
         if (s->config.per_peer > 0 && cay_peers_count(&s->peers, key) >= s->config.per_peer)
                 return &peer_full;
@@ -239,8 +242,10 @@ static int adopt_take(struct cay_http_server *s, int fd, const struct sockaddr_s
         if (r < 0)
                 return r;
         hang_in(s, c);
-        if (fault)
+        if (fault) {
+                c->conn.linger_ms = REFUSED_LINGER_MS;
                 cay_http_conn_refuse(c, fault);
+        }
         c = NULL; /* its own from here on */
         return 0;
 }

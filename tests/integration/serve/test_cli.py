@@ -256,48 +256,92 @@ def test_shell(d):
     cay(d, "rm", box)
 
 
-def whole_request(connection):
-    """(head, JSON) of a request that has a length."""
+@contextlib.contextmanager
+def daemon_by_hand():
+    """A folder to give as --data, and who listens there: what a daemon would answer is said by the test."""
+    folder = tempfile.mkdtemp(prefix="cay-by-hand-")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.settimeout(PATIENCE_S)
+        listener.bind(os.path.join(folder, "cay.sock"))
+        listener.listen()
+        yield folder, listener
+    shutil.rmtree(folder)
+
+
+def raw_request(connection):
+    """(head, body)"""
+    connection.settimeout(PATIENCE_S)
     got = b""
     while True:
         head, blank, body = got.partition(b"\r\n\r\n")
         length = re.search(rb"(?i)content-length: (\d+)", head)
-        if blank and length and len(body) >= int(length.group(1)):
-            return head, json.loads(body)
+        if blank and len(body) >= int(length.group(1) if length else 0):
+            return head, body
         more = connection.recv(65536)
         assert more, got
         got += more
 
 
+def whole_request(connection):
+    head, body = raw_request(connection)
+    return head, json.loads(body)
+
+
+def answer(connection, status=b"200 OK", body=b"{}", fields=b""):
+    connection.sendall(b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s" % (status, len(body), fields, body))
+
+
+def begin_events(stream, *events):
+    stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n" + b"".join(e + b"\n" for e in events))
+
+
+STARTED = b'{"event":"started","exec_id":"one"}'
+ENDED = b'{"event":"exited","exit_code":4,"cause":"exited"}\n'
+
+
 def test_resized_while_it_starts(d):
     """The size that counts is the one that the terminal has when the command is there, not the one that its start was asked with."""
-    folder = tempfile.mkdtemp(prefix="cay-resize-")
-    with socket.socket(socket.AF_UNIX) as listener:  # a daemon that starts nothing before it has seen the first size
-        listener.settimeout(PATIENCE_S)
-        listener.bind(os.path.join(folder, "cay.sock"))
-        listener.listen()
+    with daemon_by_hand() as (folder, listener):  # it starts nothing before it has seen the first size
         t = Terminal(d, "shell", "--data", folder, "box", "sh", rows=31, cols=101)
         with listener.accept()[0] as stream:
             _, asked = whole_request(stream)
             assert (asked["rows"], asked["cols"]) == (31, 101), asked
             t.resize(40, 120)
-            stream.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n{"event":"started","exec_id":"one"}\n')
+            begin_events(stream, STARTED)
             with listener.accept()[0] as c:
                 head, asked = whole_request(c)
                 assert b"/box/execs/one/resize " in head and (asked["rows"], asked["cols"]) == (40, 120), (head, asked)
-                c.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
-            stream.sendall(b'{"event":"exited","exit_code":4,"cause":"exited"}\n')
+                answer(c)
+            stream.sendall(ENDED)
         assert t.end() == 4
-    shutil.rmtree(folder)
+
+
+def test_resized_while_nobody_is_there(d):
+    """A daemon that is restarted hears of the size when it is back."""
+    with daemon_by_hand() as (folder, listener):
+        t = Terminal(d, "shell", "--data", folder, "box", "sh", rows=31, cols=101)
+        with listener.accept()[0] as stream:
+            whole_request(stream)
+            begin_events(stream, STARTED, b'{"event":"stdout","text":"there","next":5}')
+            t.expect(rb"there")
+            t.resize(40, 120)
+            with listener.accept()[0] as c:  # gone before it has answered
+                assert b"/box/execs/one/resize " in whole_request(c)[0]
+        with listener.accept()[0] as stream:
+            head, _ = raw_request(stream)
+            assert b"/box/execs/one/" in head and b"from=5" in head, head
+            begin_events(stream, STARTED)
+            with listener.accept()[0] as c:
+                head, asked = whole_request(c)
+                assert b"/box/execs/one/resize " in head and (asked["rows"], asked["cols"]) == (40, 120), (head, asked)
+                answer(c)
+            stream.sendall(ENDED)
+        assert t.end() == 4
 
 
 def test_interrupted_while_it_starts(d):
     """Who is in a hurry is not overheard: the signal goes to the command as soon as there is one."""
-    folder = tempfile.mkdtemp(prefix="cay-hurry-")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.settimeout(PATIENCE_S)
-        listener.bind(os.path.join(folder, "cay.sock"))
-        listener.listen()
+    with daemon_by_hand() as (folder, listener):
         p = subprocess.Popen([CAY, "exec", "--data", folder, "box", "sh"], stdin=subprocess.DEVNULL, env=environment(d))
 
         def takes_signals():  # blocked: it reads them
@@ -306,17 +350,94 @@ def test_interrupted_while_it_starts(d):
 
         with listener.accept()[0] as stream:
             whole_request(stream)
-            stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n")
+            begin_events(stream)
             wait_for("it to take signals", takes_signals)
             p.send_signal(signal.SIGINT)
-            stream.sendall(b'{"event":"started","exec_id":"one"}\n')
+            stream.sendall(STARTED + b"\n")
             with listener.accept()[0] as c:
                 head, asked = whole_request(c)
                 assert b"/box/execs/one/signal " in head and str(asked["signal"]) == str(int(signal.SIGINT)), (head, asked)
-                c.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
-            stream.sendall(b'{"event":"exited","exit_code":4,"cause":"exited"}\n')
+                answer(c)
+            stream.sendall(ENDED)
         assert p.wait(PATIENCE_S) == 4
-    shutil.rmtree(folder)
+
+
+def take_input(listener, expected, reply=None, **more):
+    """A piece of input on a connection of its own; no reply: the connection ends without an answer."""
+    with listener.accept()[0] as c:
+        head, body = raw_request(c)
+        assert b"/box/execs/one/" in head and (body, b"eof=true" in head) == expected, (head, body)
+        if reply:
+            answer(c, reply, fields=b"Connection: close\r\n", **more)
+
+
+def test_end_of_input_lost(d):
+    """The end of input has nothing in it that could come twice: it is told until somebody says that it is known."""
+    with daemon_by_hand() as (folder, listener):
+        p = subprocess.Popen([CAY, "exec", "--data", folder, "box", "cat"], stdin=subprocess.PIPE, env=environment(d))
+        with listener.accept()[0] as stream:
+            whole_request(stream)
+            begin_events(stream, STARTED)
+            p.stdin.write(b"x")
+            p.stdin.close()
+            take_input(listener, (b"x", False), b"200 OK")
+            take_input(listener, (b"", True))
+            take_input(listener, (b"", True))
+            take_input(listener, (b"", True), b"409 Conflict", body=b'{"error":{"message":"its input was ended before"}}')
+            stream.sendall(ENDED)
+        assert p.wait(PATIENCE_S) == 4
+
+
+def test_keys_not_taken(d):
+    """What nobody can have taken is sent again; what somebody may have taken is not, and the keys after it go on."""
+    busy = b'{"error":{"message":"too many connections from this client: try again in a moment"}}'
+    with daemon_by_hand() as (folder, listener):
+        t = Terminal(d, "shell", "--data", folder, "box", "sh")
+        with listener.accept()[0] as stream:
+            whole_request(stream)
+            begin_events(stream, STARTED, b'{"event":"stdout","text":"there","next":5}')
+            t.expect(rb"there")
+            t.type(b"a")
+            take_input(listener, (b"a", False), b"429 Too Many Requests", body=busy)
+            take_input(listener, (b"a", False), b"503 Service Unavailable", body=busy)
+            with listener.accept()[0] as c:
+                assert raw_request(c)[1] == b"a"
+                t.type(b"b")
+                c.shutdown(socket.SHUT_RD)  # looks well from there, and takes no byte
+                answer(c)
+                take_input(listener, (b"b", False), b"200 OK")
+            t.type(b"c")
+            with listener.accept()[0] as c:
+                assert raw_request(c)[1] == b"c"
+                t.type(b"d")
+            take_input(listener, (b"d", False), b"200 OK")
+            stream.sendall(ENDED)
+        assert t.end() == 4
+
+
+def test_stream_with_a_hole(d):
+    """Input that is no keyboard's is not gone on with when a part of it may be lost, whatever the command has for a terminal."""
+    with daemon_by_hand() as (folder, listener):
+        p = subprocess.Popen([CAY, "attach", "--data", folder, "box", "one"], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=environment(d))
+        with listener.accept()[0] as c:
+            raw_request(c)
+            answer(c, body=b'{"execs":[{"exec_id":"one","status":"running","tty":true,"output_first":0,"output_end":0}]}')
+        with listener.accept()[0] as stream:
+            raw_request(stream)
+            begin_events(stream, STARTED)
+            p.stdin.write(b"first")
+            with listener.accept()[0] as c:
+                assert raw_request(c)[1] == b"first"
+                p.stdin.write(b"second")
+            for i in range(3):  # it has gone round since, with all that there was to see
+                stream.sendall(b'{"event":"stdout","text":"%d","next":%d}\n' % (i, i + 1))
+                assert p.stdout.read(1) == b"%d" % i
+            stream.sendall(ENDED)
+            p.stdin.close()
+            assert p.wait(PATIENCE_S) == 4
+        p.stdout.close()
+        assert not select.select([listener], [], [], 0)[0], "it went on"
 
 
 def test_leave_and_attach(d):

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -492,6 +493,57 @@ def test_starting(d):
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_asked_again(_):
+    """A daemon that is not ready, then one that stops, then none, then another."""
+    folder = tempfile.mkdtemp(prefix="cay-mcp-by-hand-")
+    path = os.path.join(folder, "cay.sock")
+
+    def listen():
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(PATIENCE_S)
+        s.bind(path)
+        s.listen()
+        return s
+
+    def take(s):
+        c = s.accept()[0]
+        c.settimeout(PATIENCE_S)
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            piece = c.recv(1)
+            assert piece, head
+            head += piece
+        assert b"\r\nUpgrade: mcp-lines\r\n" in head, head
+        return c
+
+    def sleeps():
+        assert p.poll() is None, "it gave up"
+        with open(f"/proc/{p.pid}/status", encoding="utf-8") as f:
+            return int(next(line for line in f if line.startswith("voluntary_ctxt_switches")).split()[1])
+
+    refusal = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
+    with listen() as s:
+        p = start_lines([CAY, "mcp", "--data", folder])
+        with take(s) as c:
+            c.sendall(refusal)
+        c = take(s)
+        os.unlink(path)
+    with c:
+        c.sendall(refusal)
+    before = sleeps()
+    wait_for("some tries in vain", lambda: sleeps() > before + 5)
+    with p, listen() as s, take(s) as c:
+        c.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: mcp-lines\r\n\r\n")
+        p.stdin.write(b"one line\n")
+        c.sendall(b"back: " + c.recv(100))
+        assert p.stdout.readline() == b"back: one line\n"
+        p.stdin.close()
+        assert c.recv(1) == b""
+        c.close()
+        assert p.wait(PATIENCE_S) == 0
+    shutil.rmtree(folder)
+
+
 def test_changes(d):
     """Resources that are watched, and lists: the session's own stream, and the modern era's listen."""
     s = Session(d)
@@ -591,7 +643,7 @@ def leave_open(d):
 
 
 TESTS = [test_legacy, test_transport, test_malformed, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
-         test_many, test_stdio, test_starting, test_changes, test_published]
+         test_many, test_stdio, test_starting, test_asked_again, test_changes, test_published]
 run(TESTS, leave_open)
 if not sys.argv[1:] or "alone" in sys.argv[1:]:
     test_alone()
