@@ -64,6 +64,7 @@ struct cay_conn {
         bool drains;   /* the owner sets it, while open: a hang-up waits for the last byte to be read */
         int passed_fd; /* owned; -1: none */
         uint32_t stall_ms;
+        uint32_t linger_ms; /* the owner sets it: the most in all; 0: 30 s */
 
         /* below: private to conn.c */
         struct cay_watch watch;

@@ -39,7 +39,8 @@ static void finish_step(struct cay_conn *c)
                 cay_conn_kick(c);
                 return;
         }
-        c->linger_end_ms = cay_clock_ms() + LINGER_MS;
+        c->read_wants_out = false; /* from here on bytes are thrown away as they come, below TLS */
+        c->linger_end_ms = cay_clock_ms() + (c->linger_ms ? c->linger_ms : LINGER_MS);
         cay_conn_note_linger(c);
         cay_conn_update_watch(c);
 }

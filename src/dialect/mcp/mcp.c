@@ -183,9 +183,12 @@ static void handle_session(struct cay_mcp *m, struct cay_http_request *req, cons
                 get_stream(s, req);
                 return;
         }
-        /* Said first: who sees its stream end without knowing why takes it up again. */
+        /*
+         * Said first: who sees its stream end without knowing why takes it up again. The answer leaves when this connection's turn
+         * is over.
+         */
         cay_http_response_send(req, 200, NULL, NULL, 0);
-        cay_mcp_session_end(s);
+        cay_mcp_session_end_soon(s);
 }
 
 void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,

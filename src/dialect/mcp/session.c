@@ -87,7 +87,8 @@ static void free_stream(struct cay_mcp_stream **at)
         free(stream);
 }
 
-void cay_mcp_session_end(struct cay_mcp_session *s)
+/* From here on nobody finds it. */
+static void unlink_session(struct cay_mcp_session *s)
 {
         struct cay_mcp *m = s->party.mcp;
 
@@ -98,6 +99,10 @@ void cay_mcp_session_end(struct cay_mcp_session *s)
                 }
         }
         m->session_count--;
+}
+
+static void close_down(struct cay_mcp_session *s)
+{
         cay_log_debug("a session of MCP ends", "owner=%s made=%u", s->party.caller.owner,
                       s->party.made_count);
         cay_mcp_ear_close(&s->ear);
@@ -106,6 +111,25 @@ void cay_mcp_session_end(struct cay_mcp_session *s)
         while (s->streams)
                 free_stream(&s->streams);
         free(s);
+}
+
+void cay_mcp_session_end(struct cay_mcp_session *s)
+{
+        unlink_session(s);
+        close_down(s);
+}
+
+/* The daemon does not end in between: it stops in a watch's turn, and after that comes this. */
+static void on_gone(struct cay_deferred *d)
+{
+        close_down(cay_container_of(d, struct cay_mcp_session, gone));
+}
+
+void cay_mcp_session_end_soon(struct cay_mcp_session *s)
+{
+        unlink_session(s);
+        s->gone.run = on_gone;
+        cay_loop_defer(s->party.mcp->world->loop, &s->gone);
 }
 
 /* Newest come first: of those that ended a few are kept. */

@@ -18,6 +18,7 @@ struct cay_mcp_session {
         unsigned next_stream;
         struct cay_mcp_stream own;      /* number 0: for what belongs to no request */
         struct cay_mcp_stream *streams; /* of requests, on the heap */
+        struct cay_deferred gone;       /* ended, but for its streams */
 };
 
 struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_visitor *v,
@@ -26,6 +27,8 @@ struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_
 struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, const struct cay_visitor *v,
                                              const struct cay_mcp_place *place);
 void cay_mcp_session_end(struct cay_mcp_session *s);
+/* The same, but its streams end with the loop's round, behind what is being written now. Nobody finds it any more. */
+void cay_mcp_session_end_soon(struct cay_mcp_session *s);
 /* A stream for one of its requests; NULL: no memory. */
 struct cay_mcp_stream *cay_mcp_session_stream(struct cay_mcp_session *s);
 struct cay_mcp_stream *cay_mcp_session_find_stream(struct cay_mcp_session *s, unsigned nr);

@@ -420,6 +420,34 @@ static void lingers_while_something_comes(void **state)
         assert_string_equal(story, "lost0");
 }
 
+static void lingers_as_long_as_the_owner_says(void **state)
+{
+        c.linger_ms = 2000;
+        cay_conn_finish(&c, true);
+        test_pass(1000);
+        send(fd, "more", 4, 0);
+        test_rounds(1);
+        test_pass(999);
+        send(fd, "more", 4, 0);
+        test_rounds(1);
+        assert_string_equal(story, "");
+        test_pass(2);
+        assert_string_equal(story, "lost0");
+}
+
+/* What TLS wanted last is of no interest any more: a socket can be written to all the time, and the loop would spin. */
+static void lingering_waits_for_input_alone(void **state)
+{
+        c.read_wants_out = true;
+        cay_conn_finish(&c, true);
+        test_rounds(1);
+        assert_int_equal(c.state, CAY_CONN_LINGERING);
+        assert_int_equal(c.watch.events, EPOLLIN);
+        shutdown(fd, SHUT_WR);
+        test_rounds(2);
+        assert_string_equal(story, "lost0");
+}
+
 static void a_stalled_writer_is_lost(void **state)
 {
         static char block[500000];
@@ -481,6 +509,8 @@ int main(void)
                 T(lingers),
                 T(does_not_linger_for_ever),
                 T(lingers_while_something_comes),
+                T(lingers_as_long_as_the_owner_says),
+                T(lingering_waits_for_input_alone),
                 T(a_stalled_writer_is_lost),
                 T(deadlines_can_be_put_off),
         };

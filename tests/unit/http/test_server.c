@@ -230,6 +230,30 @@ static void one_too_many_is_told(void **state)
         cay_http_response_send(held[1], 200, NULL, "", 0);
 }
 
+/* There are only a few places for those who are refused. */
+static void who_is_refused_leaves_soon(void **state)
+{
+        struct cay_http_request *held;
+        struct cay_error err;
+
+        rig.config.connections = 1;
+        restart();
+        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        clients[0] = connect_tcp(cay_http_server_port(rig.server, 0));
+        held = busy(clients[0]);
+        clients[1] = connect_tcp(cay_http_server_port(rig.server, 0));
+        use(clients[1], hello, "try again");
+        assert_int_equal(test_status(), 503);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(cay_http_server_count(rig.server), 2);
+                assert_int_equal(send(clients[1], "more", 4, MSG_NOSIGNAL), 4);
+                test_pass(1000);
+        }
+        test_pass(1);
+        assert_int_equal(cay_http_server_count(rig.server), 1);
+        cay_http_response_send(held, 200, NULL, "", 0);
+}
+
 /* Whoever fills the network's door does not close the one for who is on the machine. */
 static void a_unix_socket_stays_open(void **state)
 {
@@ -355,6 +379,7 @@ int main(void)
                 T(takes_a_listening_socket),
                 T(the_longest_idle_makes_room),
                 T(one_too_many_is_told),
+                T(who_is_refused_leaves_soon),
                 T(a_unix_socket_stays_open),
                 T(one_too_many_of_a_peer_is_told),
                 T(without_descriptors_it_waits),
