@@ -12,6 +12,9 @@ export class ApiError extends Error {
   }
 }
 
+/** It is not there (any more), or not for us; too many requests, or no answer at all, say nothing of it. */
+export const isRefused = (e) => e.status >= 400 && e.status < 500 && e.status !== 429;
+
 export const events = new EventTarget(); // 'signed-out'; 'up' and 'down': whether the daemon answers
 let token = '';
 let isUp = true;

@@ -160,9 +160,9 @@ class App extends HTMLElement {
     const wasG = this.g;
     this.g = e.key === 'g';
     if (this.g) return;
-    if (wasG) {
-      const found = Object.entries(VIEWS).find(([, v]) => v.key === e.key);
-      if (found) location.hash = `#/${found[0]}`;
+    const found = wasG && Object.entries(VIEWS).find(([, v]) => v.key === e.key);
+    if (found) {
+      location.hash = `#/${found[0]}`;
     } else if (e.key === '/') {
       const field = this.querySelector('input[type=search]');
       if (field) { e.preventDefault(); field.focus(); }

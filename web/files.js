@@ -22,14 +22,16 @@ class Files extends HTMLElement {
     this.pick = h('input', { type: 'file', multiple: true, hidden: true, onchange: () => this.#upload(this.pick.files) });
     this.append(h('div', { class: 'bar small' }, this.crumbs, h('span', { class: 'grow' }),
       button('Upload', { onclick: () => this.pick.click() }, 'up'), button('New folder', { onclick: () => this.#mkdir() }, 'folder'),
-      iconButton('Read again', 'refresh', { onclick: () => this.show(this.folder) }), this.pick), this.list,
+      iconButton('Read again', 'refresh', { onclick: () => this.show(this.#here()) }), this.pick), this.list,
     h('p', { class: 'quiet drop-hint' }, 'Drop files here to upload them into this folder.'));
     for (const kind of ['dragenter', 'dragover']) this.addEventListener(kind, (e) => { e.preventDefault(); this.classList.add('dropping'); });
     this.addEventListener('dragleave', (e) => { if (!this.contains(e.relatedTarget)) this.classList.remove('dropping'); });
     this.addEventListener('drop', (e) => { e.preventDefault(); this.classList.remove('dropping'); this.#upload(e.dataTransfer.files); });
-    this.first = this.show('/workspace');
+    this.first = this.show(this.#here());
   }
 
+  /** Where to begin, until a folder is shown. */
+  #here() { return this.folder || '/workspace'; }
   #url(file, more = '') { return `${this.base}?path=${encodeURIComponent(file)}${more}`; }
 
   /** Only the folder that was asked for last is shown, however late the others answer. */
@@ -106,32 +108,39 @@ class Files extends HTMLElement {
     const all = [...files];
     this.pick.value = '';
     await this.first;
-    const folder = this.folder || '/'; // this one, whatever is looked at meanwhile
+    const folder = this.#here(); // this one, whatever is looked at meanwhile
     for (const f of all) {
       try {
         await api.ask('PUT', this.#url(join(folder, f.name)), { bytes: f });
         note(`${f.name} is in ${folder}.`, { kind: 'good' });
       } catch (e) { fail(e); }
     }
-    this.show(this.folder || '/');
+    this.show(this.#here());
   }
 
   async #mkdir() {
     const given = await ask({ title: 'New folder', yes: 'Make it', fields: [h('label', { for: 'folder' }, 'Name'), h('input', { id: 'folder', name: 'folder', required: true, autofocus: true })] });
     if (!given) return;
-    await api.post(`${this.base}/mkdir`, { path: join(this.folder, given.folder) }).catch(fail);
-    this.show(this.folder);
+    await api.post(`${this.base}/mkdir`, { path: join(this.#here(), given.folder) }).catch(fail);
+    this.show(this.#here());
   }
 
   async #remove(file, isDir) {
     const yes = await ask({ title: `Remove ${file}?`, text: isDir ? 'The folder and everything in it go. This cannot be undone.' : 'This cannot be undone.', yes: 'Remove', danger: true });
     if (!yes) return;
     await api.call('DELETE', this.#url(file, isDir ? '&recursive=true' : '')).catch(fail);
-    this.show(this.folder);
+    this.show(this.#here());
   }
 
+  /** One at a time, until it is saved: what a second click would read is older than that. */
   async #edit(file, e) {
     if (e.size > EDIT_MAX || (e.type !== 'file' && e.type !== 'regular')) { this.#download(file, e.name); return; }
+    if (this.editing) return;
+    this.editing = true;
+    try { await this.#editText(file, e); } finally { this.editing = false; }
+  }
+
+  async #editText(file, e) {
     let text;
     try {
       const bytes = await (await api.ask('GET', this.#url(file))).arrayBuffer();
@@ -147,7 +156,7 @@ class Files extends HTMLElement {
       await api.ask('PUT', this.#url(file), { bytes: given.text.replaceAll('\r\n', '\n') });
       note(`${file} is saved.`, { kind: 'good' });
     } catch (problem) { fail(problem); }
-    this.show(this.folder);
+    this.show(this.#here());
   }
 }
 customElements.define('cay-files', Files);

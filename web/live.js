@@ -29,6 +29,7 @@ export class Live extends EventTarget {
   loaded = false;
   #stop = null;
   #timer = 0;
+  #due = 0; // when it goes off
   #readAt = 0;
   #seq = 0;
   #last = Promise.resolve(); // the read that was asked for last
@@ -51,14 +52,19 @@ export class Live extends EventTarget {
     this.#seq = 0;
   }
 
+  /** Whoever is in more of a hurry than the one who waits already goes before. */
   refresh(least = SOON_MS) {
-    if (this.#timer || !this.#stop) return;
-    const wait = Math.max(least, CALM_MS - (performance.now() - this.#readAt));
+    if (!this.#stop) return;
+    const now = performance.now();
+    const due = Math.max(now + least, this.#readAt + CALM_MS);
+    if (this.#timer && this.#due <= due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
     this.#timer = setTimeout(() => {
       this.#timer = 0;
       // One that was refused (too many requests) or broke off is asked again; where there is no daemon, #follow is quicker.
       this.#read().catch((e) => { if (e.status !== 401) this.refresh(e.status ? SOON_MS : AWAY_MS); });
-    }, wait);
+    }, due - now);
   }
 
   #read() {

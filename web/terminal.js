@@ -11,8 +11,6 @@ const HIGH = 1 << 20; // bytes not drawn yet, from which the daemon is told to w
 const LOW = 1 << 18;
 /** A login shell where there is bash, else whatever sh is. */
 export const SHELL = 'command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l';
-/** It is not there (any more), or not for us; too many requests, or no answer at all, say nothing of it. */
-const isRefused = (e) => e.status >= 400 && e.status < 500 && e.status !== 429;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -77,7 +75,7 @@ class Requests {
       if (exec.status !== 'ended') throw new Error('the output broke off');
       on.close(1000, exec.exit_code === null ? `signal ${exec.signal}` : `exit ${exec.exit_code}`);
     } catch (e) {
-      if (!this.stop.signal.aborted) on.close(isRefused(e) ? 1008 : 1006, api.words(e));
+      if (!this.stop.signal.aborted) on.close(api.isRefused(e) ? 1008 : 1006, api.words(e));
     }
   }
 
@@ -172,7 +170,7 @@ class CayTerminal extends HTMLElement {
       this.first = exec.output_first; // what is kept no longer is not drawn again
       return exec.status === 'ended' ? null : id;
     } catch (e) {
-      if (isRefused(e)) return null;
+      if (api.isRefused(e)) return null;
       throw e;
     }
   }
@@ -224,7 +222,7 @@ class CayTerminal extends HTMLElement {
       const exec = await api.get(api.path('sandboxes', this.sandbox, 'execs', this.exec));
       this.cursor = Math.max(this.cursor, exec.output_first);
     } catch (e) {
-      if (isRefused(e)) this.#onClose(1008, api.words(e));
+      if (api.isRefused(e)) this.#onClose(1008, api.words(e));
       else this.#onClose(1006, '');
       return;
     }

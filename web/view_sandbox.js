@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandbox: the terminal on one side, everything else about it in panes on the other. Which pane is open is in the address.
 import { h, icon, setText } from './dom.js';
-import { get, path, words } from './api.js';
+import { get, isRefused, path, words } from './api.js';
 import { actionButtons, showCause } from './actions.js';
 import { live } from './live.js';
 import * as format from './format.js';
@@ -22,7 +22,7 @@ const PANES = [
 class Sandbox extends HTMLElement {
   off = new AbortController();
 
-  async connectedCallback() {
+  connectedCallback() {
     this.id_ = this.getAttribute('sandbox');
     this.heading = h('h1', {}, '…');
     this.state = h('span', { class: 'state' });
@@ -38,17 +38,30 @@ class Sandbox extends HTMLElement {
     this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the sandboxes', title: 'Back to the sandboxes' }, icon('back')), this.heading, this.state, this.facts, h('span', { class: 'grow' }), this.actions),
       this.cause, this.tabs, h('div', { class: 'split' }, this.term, this.pane));
     live.addEventListener('change', () => this.#update(live.boxes.get(this.id_)), { signal: this.off.signal });
+    this.#ask();
+  }
+
+  /** No answer (too many requests, no daemon) is no word about it: the list, which goes on asking, comes next; what that lacks is asked for again. */
+  async #ask() {
+    this.unknown = false;
     try {
       const box = await get(path('sandboxes', this.id_));
       if (this.off.signal.aborted) return;
       if (!this.box) this.#update(box); // else the list was quicker, and may know better
     } catch (e) {
-      if (this.box) return;
-      this.off.abort();
-      this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, 'This sandbox is not there'), h('p', {}, words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'To the sandboxes'))));
-      return;
+      if (this.box || this.off.signal.aborted) return;
+      if (isRefused(e)) {
+        this.#showMissing(e);
+        return;
+      }
+      this.unknown = true;
+      live.refresh();
     }
-    this.timer = setInterval(() => this.#facts(), 5000);
+  }
+
+  #showMissing(e) {
+    this.off.abort();
+    this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, 'This sandbox is not there'), h('p', {}, words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'To the sandboxes'))));
   }
 
   disconnectedCallback() { this.off.abort(); clearInterval(this.timer); }
@@ -66,6 +79,7 @@ class Sandbox extends HTMLElement {
         this.term.replaceChildren();
         this.drawn = '';
       }
+      if (this.unknown && !this.box) this.#ask();
       return;
     }
     const isFirst = !this.box;
@@ -80,7 +94,9 @@ class Sandbox extends HTMLElement {
     if (box.cause) showCause(this.cause, box);
     if (this.drawn !== box.status) this.#terminal();
     this.drawn = box.status;
-    if (isFirst) this.onPlace();
+    if (!isFirst) return;
+    this.timer = setInterval(() => this.#facts(), 5000);
+    this.onPlace();
   }
 
   /** There is a terminal while there is a box. */

@@ -130,8 +130,24 @@ export async function activity_processes_ports_charts(p) {
   await p.destroy(box);
 }
 
-/** Holds the answer to the next request to such an address until it is told to let it through; resolves when the page has it. */
+/** The page notes what it has read to its end (window.heard): the network's word that it was sent comes before that. */
+function noteHeard() {
+  if (window.heard) return;
+  window.heard = [];
+  for (const kind of ['text', 'arrayBuffer']) {
+    const read = Response.prototype[kind];
+    Response.prototype[kind] = async function heard() {
+      const all = await read.call(this);
+      window.heard.push(this.url);
+      return all;
+    };
+  }
+}
+
+/** Holds the answer to the next request to such an address until it is told to let it through; resolves when the page has read it. */
 async function holdNext(tab, address) {
+  await tab.evaluate(noteHeard);
+  const heard = async () => (await tab.evaluate(() => window.heard)).filter((url) => address.test(url)).length;
   let open;
   const gate = new Promise((r) => { open = r; });
   let seen;
@@ -142,8 +158,16 @@ async function holdNext(tab, address) {
     await gate;
     await route.fulfill({ response: answer });
   }, { times: 1 });
-  return { asked, letGo: () => Promise.all([tab.waitForEvent('requestfinished', (r) => address.test(r.url())), open()]) };
+  const letGo = async () => {
+    const before = await heard();
+    open();
+    await until(`the page to have read ${address}`, async () => (await heard()) > before);
+  };
+  return { asked, letGo };
 }
+
+/** The next request to such an address is answered so by somebody between the page and the daemon. */
+const refuseNext = (tab, address, status) => tab.route(address, (route) => route.fulfill({ status, json: { error: { code: 'busy', message: 'too much at once' } } }), { times: 1 });
 
 /** What comes late is older than what is there: it changes nothing. And what stays as it was is not drawn anew under somebody's pointer. */
 export async function late_answers_change_nothing(p) {
@@ -179,4 +203,80 @@ export async function late_answers_change_nothing(p) {
   await tab.waitForSelector('.execs li:has-text("exit 5")');
   check(await row.evaluate((el) => el.mark), 'a row that did not change is the same');
   await p.destroy(box);
+}
+
+/** Whoever is quicker than the first folder's answer, or has none, is where it would have begun; a second click opens nothing twice. */
+export async function files_before_the_first_answer(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'eager-test' });
+  await p.help('run', { box, command: 'echo before > text' });
+  const first = /files\/list\?path=%2Fworkspace$/;
+  await p.open(box, 'about');
+  const held = await holdNext(tab, first);
+  await tab.click('#tab-files');
+  await held.asked;
+  await tab.click('button[aria-label="Read again"]');
+  await tab.waitForSelector('.files li:has-text("text")');
+  await held.letGo();
+  await tab.click('#tab-about');
+  await refuseNext(tab, first, 503);
+  await tab.click('#tab-files');
+  await tab.waitForSelector('.files .empty:has-text("too much at once")');
+  await tab.click('button:has-text("New folder")');
+  await tab.fill('dialog input[name=folder]', 'made');
+  await tab.click('dialog button[type=submit]');
+  await tab.waitForSelector('.files li:has-text("made")');
+  const text = /files\?path=%2Fworkspace%2Ftext$/;
+  let asked = 0;
+  tab.on('request', (r) => { asked += r.method() === 'GET' && text.test(r.url()); });
+  const read = await holdNext(tab, text);
+  await tab.click('.files button:text("text")');
+  await read.asked;
+  await tab.click('.files button:text("text")');
+  await read.letGo();
+  check(asked === 1 && (await tab.locator('dialog').count()) === 1, `one dialog of one text (asked for ${asked} times)`);
+  await tab.fill('dialog textarea', 'after\n');
+  await Promise.all([tab.waitForSelector('.note:has-text("saved")'), tab.click('dialog button[type=submit]')]);
+  await tab.click('.files button:text("text")');
+  check((await tab.inputValue('dialog textarea')) === 'after\n', 'it opens again, as it was saved');
+  await tab.keyboard.press('Escape');
+  await p.destroy(box);
+}
+
+/** No answer is no word about a sandbox: what it is comes with the next one. */
+export async function a_refusal_that_passes(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'busy-test' });
+  await p.go('sandboxes');
+  await tab.waitForSelector('.box:has-text("busy-test") .state.ready'); // from now on nothing happens that the list would hear of
+  await refuseNext(tab, new RegExp(`/api/sandboxes/${box}$`), 503);
+  await p.terminal(box);
+  check(await tab.evaluate(() => document.querySelector('cay-sandbox').timer > 0), 'its age goes on');
+  await refuseNext(tab, /\/api\/sandboxes\/sb-none$/, 429);
+  await p.go('sandbox/sb-none');
+  await tab.waitForSelector('h1:has-text("This sandbox is not there")');
+  await p.destroy(box);
+}
+
+/** A list that broke off is read again in a while; what happens before that is not made to wait for it. Here the while never ends. */
+export async function news_do_not_wait_for_a_broken_list(p) {
+  const { tab } = p;
+  await p.go('sandboxes');
+  await tab.waitForSelector('#create');
+  await tab.evaluate(() => {
+    const real = window.setTimeout;
+    window.waiting = 0;
+    window.setTimeout = (run, ms, ...more) => {
+      if (ms < 4000 || ms > 5000) return real(run, ms, ...more);
+      window.waiting += 1;
+      return real(() => {}, 2 ** 30);
+    };
+  });
+  await tab.route(/\/api\/sandboxes\?newest_first/, (route) => route.abort(), { times: 1 });
+  const boxes = [await p.box({ name: 'unheard' })];
+  await until('the list to be broken off', () => tab.evaluate(() => window.waiting > 0));
+  boxes.push(await p.box({ name: 'news' }));
+  await tab.waitForSelector('.box:has-text("news")');
+  await tab.reload();
+  await p.destroy(...boxes);
 }
