@@ -316,16 +316,20 @@ static double read_clock(clockid_t clock)
         return clock_gettime(clock, &now) == 0 ? seconds(&now) : 0;
 }
 
-/* Processor time of both for each second that goes by, from here on for at least half a second. */
+/*
+ * Processor time of both for each second that goes by, from here on for at least half a second. The time that goes by is around the
+ * time that is used: where this is held up in between, the share is less than it was, never more.
+ */
 static double share_of(clockid_t child)
 {
-        double from = read_clock(CLOCK_MONOTONIC), wall,
-               used = read_clock(CLOCK_PROCESS_CPUTIME_ID) + read_clock(child);
+        double from = read_clock(CLOCK_MONOTONIC),
+               used = read_clock(CLOCK_PROCESS_CPUTIME_ID) + read_clock(child), now, wall;
 
-        do
+        do {
+                now = read_clock(CLOCK_PROCESS_CPUTIME_ID) + read_clock(child);
                 wall = read_clock(CLOCK_MONOTONIC) - from;
-        while (wall < 0.5);
-        return (read_clock(CLOCK_PROCESS_CPUTIME_ID) + read_clock(child) - used) / wall;
+        } while (wall < 0.5);
+        return (now - used) / wall;
 }
 
 /*

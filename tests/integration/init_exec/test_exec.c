@@ -285,15 +285,31 @@ static void time_out_ends_daemons_too(void **state)
         box_stop(&b);
 }
 
+static void wait_stopped(struct box *b, long pid)
+{
+        char script[96];
+        struct run r;
+
+        snprintf(script, sizeof(script), "until grep -q '^State:.T' /proc/%ld/status; do sleep 0.01; done",
+                 pid);
+        run_sh(b, &r, NULL, script);
+        run_wait(&r, 5000);
+        assert_int_equal(r.end.exec.exit_code, 0);
+        run_free(&r);
+}
+
 static void kill_ends_stopped_ones_too(void **state)
 {
+        const char *said;
         struct run r;
         struct box b;
 
         box_start(&b, way);
-        run_sh(&b, &r, NULL, DAEMON "echo ready; while :; do kill -STOP $$; done");
+        run_sh(&b, &r, NULL, DAEMON "echo \"pid $$.\"; echo ready; while :; do kill -STOP $$; done");
         run_wait_out(&r, "ready", 5000);
-        usleep(50000);
+        said = strstr(cay_buf_data(&r.out), "pid ");
+        assert_non_null(said);
+        wait_stopped(&b, strtol(said + 4, NULL, 10));
         cay_box_channel_kill(&r.channel, CAY_KILLED_ASKED);
         run_wait(&r, 5000);
         assert_int_equal(r.end.exec.killed, CAY_KILLED_ASKED);
@@ -395,19 +411,22 @@ static void the_output_limit_cuts(void **state)
 static void processor_time_is_limited_and_told(void **state)
 {
         struct cay_box_open open = run_default();
-        uint64_t begun, most;
+        unsigned tries = 0;
         struct run r;
         struct box b;
+        uint64_t cpu;
 
         box_start(&b, way);
-        begun = now_ms();
         open.exec.cpu_ms = 300;
-        run_sh(&b, &r, &open, "(while :; do :; done) & while :; do :; done");
-        run_wait(&r, 10000);
-        assert_int_equal(r.end.exec.killed, CAY_KILLED_CPU_TIME);
-        most = (now_ms() - begun + 10) * 1000 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-        assert_in_range(r.end.exec.cpu_us, 250000, most);
-        run_free(&r);
+        do { /* where the machine holds init up, and not what it watches, that one gets more */
+                run_sh(&b, &r, &open, "(while :; do :; done) & while :; do :; done");
+                run_wait(&r, 10000);
+                assert_int_equal(r.end.exec.killed, CAY_KILLED_CPU_TIME);
+                cpu = r.end.exec.cpu_us;
+                assert_true(cpu >= 250000);
+                run_free(&r);
+        } while (cpu >= 2000000 && ++tries < 5);
+        assert_true(cpu < 2000000);
         box_stop(&b);
 }
 
