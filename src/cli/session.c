@@ -373,7 +373,7 @@ static void on_retry(struct cay_timer *timer)
                 pump(t);
                 return;
         }
-        if (err.code == CAY_UNAVAILABLE || err.code == CAY_TIMEOUT)
+        if (err.code == CAY_UNAVAILABLE || err.code == CAY_TIMEOUT || err.code == CAY_LIMIT)
                 lose(t, -ECONNRESET);
         else
                 fail_session(t, &err);

@@ -82,6 +82,18 @@ static void try_again(struct session *t)
                 give_up(t);
 }
 
+/* Keys behind it are given all the same, and Ctrl-] is read; a stream with a hole in it is not gone on with. */
+static void drop_piece(struct session *t)
+{
+        if (!reads_keys(t) || t->in.eof || t->in.leaves) {
+                give_up(t);
+                return;
+        }
+        hang_up(&t->in);
+        t->in.retries = 0;
+        wait_for_input(t);
+}
+
 /* The connection is gone, and with it the answer to what was sent, if anything was. */
 static void lose(struct session *t)
 {
@@ -89,13 +101,7 @@ static void lose(struct session *t)
                 try_again(t);
                 return;
         }
-        if (!reads_keys(t) || t->in.leaves) {
-                give_up(t);
-                return;
-        }
-        hang_up(&t->in);
-        t->in.retries = 0;
-        wait_for_input(t);
+        drop_piece(t);
 }
 
 /* Refused by a daemon, or for a sandbox, that is not ready or has too many of us. The answer's text has the request's place. */
@@ -127,7 +133,7 @@ static void on_answer(struct session *t)
                 cay_buf_put(&in->out, bytes, len); /* more than fits is no refusal of ours */
         }
         if (in->conn.answer.status / 100 != 2) {
-                was_not_taken(in) ? try_again(t) : give_up(t);
+                was_not_taken(in) ? try_again(t) : drop_piece(t); /* one that is paused takes none */
                 return;
         }
         cay_watch_remove(&in->conn_watch);

@@ -269,7 +269,7 @@ static unsigned check_rate(struct cay_gate *g, struct cay_http_request *req, con
                 return 0;
         snprintf(seconds, sizeof(seconds), "%" PRIu64, (wait_ms + 999) / 1000);
         cay_http_response_add(req, "Retry-After", seconds);
-        cay_fail(err, CAY_LIMIT, "more than %" PRIu64 " requests in a minute: wait %s s",
+        cay_fail(err, CAY_LIMIT, "more than %" PRIu64 " requests in a minute: try again in %s s",
                  g->env.config->rate_limit, seconds);
         return 429;
 }

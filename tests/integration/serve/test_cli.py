@@ -923,6 +923,21 @@ def test_daemon_restarted_under_shell(d):
     cay(d, "rm", box)
 
 
+def test_keys_while_paused(d):
+    """What nobody takes is lost; what is typed behind it is not."""
+    box = cay(d, "create").strip()
+    t = Terminal(d, "shell", box, "sh", "-c", "PS1='> ' exec sh")
+    t.expect(rb"> ")
+    cay(d, "pause", box)
+    t.type(b" ")
+    cay(d, "resume", box)
+    t.type(b"echo al''ive\r")
+    t.expect(rb"alive\r\n> ")
+    t.type(b"exit 3\r")
+    assert t.end() == 3
+    cay(d, "rm", box)
+
+
 COMPLETE = """
 . {script}
 complete_line() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cay; printf '%s\\n' "${{COMPREPLY[@]}}"; echo .; }}
