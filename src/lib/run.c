@@ -171,9 +171,23 @@ void cay_run_lost(struct cay_run *run)
         cay_run_leave(run);
 }
 
+static void on_gone_late(struct cay_timer *t);
+
+static void await_last_words(struct cay_run *run)
+{
+        run->gone_received = run->received;
+        cay_timer_set(run->loop, &run->gone_timer, GONE_GRACE_MS, on_gone_late);
+}
+
+/* After a standstill a round has read its share only: as long as words come they are heard. */
 static void on_gone_late(struct cay_timer *t)
 {
-        cay_run_lost(cay_container_of(t, struct cay_run, gone_timer));
+        struct cay_run *run = cay_container_of(t, struct cay_run, gone_timer);
+
+        if (run->received != run->gone_received)
+                await_last_words(run);
+        else
+                cay_run_lost(run);
 }
 
 static void on_gone(void *ctx, const char *id)
@@ -181,7 +195,7 @@ static void on_gone(void *ctx, const char *id)
         struct cay_run *run = ctx;
 
         if (!run->leaving && run->step < CAY_RUN_DESTROYING && strcmp(id, run->result.id) == 0)
-                cay_timer_set(run->loop, &run->gone_timer, GONE_GRACE_MS, on_gone_late);
+                await_last_words(run);
 }
 
 static bool is_auto(const struct cay_run_options *o)
@@ -211,7 +225,7 @@ static void gone_unanswered(struct cay_run *run)
         if (run->leaving)
                 destroy(run);
         else
-                cay_timer_set(run->loop, &run->gone_timer, GONE_GRACE_MS, on_gone_late);
+                await_last_words(run);
 }
 
 static void on_created(struct cay_job *job)

@@ -64,13 +64,14 @@ struct cay_run {
         struct cay_run_input input;
         struct cay_run_stream streams[2]; /* OUT, ERR */
 
-        bool ended;         /* END came */
-        bool leaving;       /* the box is to be destroyed as soon as it can be */
-        bool changes_whole; /* the change set is in changes_fd */
-        bool draining;      /* output is acknowledged at once, so that the end comes through */
-        bool drop_output;   /* nobody wants it any more */
-        uint64_t received;  /* output bytes of both streams */
-        int asked;          /* signal that ended the run; 0: none */
+        bool ended;             /* END came */
+        bool leaving;           /* the box is to be destroyed as soon as it can be */
+        bool changes_whole;     /* the change set is in changes_fd */
+        bool draining;          /* output is acknowledged at once, so that the end comes through */
+        bool drop_output;       /* nobody wants it any more */
+        uint64_t received;      /* output bytes of both streams */
+        uint64_t gone_received; /* as that was when the end was last waited for */
+        int asked;              /* signal that ended the run; 0: none */
         struct cay_cause_facts facts;
         struct cay_box_facts end; /* what init said; `facts` points into it */
         struct cay_run_result result;

@@ -246,7 +246,7 @@ static void on_after_end(struct cay_deferred *d)
 
 void cay_exec_check_flush(struct cay_exec *x)
 {
-        if (!x->waits_flush)
+        if (!x->waits_flush || x->judged) /* judged: its end was told without the rest of its output */
                 return;
         if (x->pending.len > 0 && cay_clock_ms() < x->flush_until_ms)
                 return;

@@ -180,10 +180,19 @@ int cay_exec_open_spool(struct cay_exec *x, struct cay_error *err)
 
 void cay_exec_close_spool(struct cay_exec *x)
 {
+        uint64_t dropped;
+
         if (x->state != CAY_EXEC_ENDED || x->watchers != NULL)
                 return;
         cay_spool_close(&x->spool);
-        cay_buf_done(&x->pending); /* of one that ended with its sandbox: nobody will take it any more */
+        dropped = cay_exec_drop_pending(
+                x); /* of one that ended with its sandbox: nobody will take it any more */
+        cay_buf_done(&x->pending);
+        if (dropped == 0)
+                return;
+        x->cut_bytes += dropped;
+        x->dirty = true;
+        cay_tick_by(x->service, 0);
 }
 
 static int check_cursor(const struct cay_exec *x, uint64_t *from, struct cay_error *err)

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "service/spool.h"
+#include "service/service_priv.h"
 
 #define SPOOL_KEEP 100000
 
@@ -380,6 +380,29 @@ static void a_slow_watcher_holds_the_command(void **state)
         watcher_done(&w);
 }
 
+/* It ran, whatever became of its sandbox before it was stored. */
+static void an_end_before_the_start_is_stored(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "wait", NULL };
+        struct cay_exec_new what = { .argv = argv };
+        char id[CAY_NAME_MAX + 1];
+        struct exec_call c;
+
+        create(t, id);
+        settle(t);
+        t->store->hold = true;
+        exec_begin(t, id, &what, &c);
+        settle(t); /* opened, not stored */
+        fake_engine_vanish(t->engine, id, true);
+        settle(t);
+        assert_false(c.done);
+        fake_store_let_go(t->store);
+        wait_for(t, c.done);
+        assert_int_equal(c.call.job.err.code, CAY_OK);
+        assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_SANDBOX_GONE);
+}
+
 /* More short runs than are kept lie in the stretch that stays behind a watcher out of courtesy: it does not hold for that. */
 static void streams_that_alternate_in_tiny_pieces(void **state)
 {
@@ -398,6 +421,8 @@ static void streams_that_alternate_in_tiny_pieces(void **state)
         assert_int_equal(w.overtaken, 0);
         assert_int_equal(w.out, total / 2);
         check_pattern(&w, 0, total);
+        assert_false(
+                w.w.exec->held); /* windows are larger than all of this: it would stop when they are used up */
         watcher_done(&w);
 }
 
@@ -747,6 +772,7 @@ int main(void)
                 TEST(kills_and_their_causes),
                 TEST(deadlines_are_held_from_outside),
                 SMALL(a_slow_watcher_holds_the_command),
+                TEST(an_end_before_the_start_is_stored),
                 TEST(streams_that_alternate_in_tiny_pieces),
                 SMALL(a_watcher_that_left_can_come_back),
                 SMALL(without_a_watcher_the_oldest_goes),

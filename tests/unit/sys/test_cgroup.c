@@ -200,7 +200,7 @@ static void test_remove_at_now(void **state)
         assert_true(ends(pid));
         assert_true(exists());
         assert_int_equal(unlinkat(cg.dir[SYS_CGROUP_2], "x1/y1", AT_REMOVEDIR), 0);
-        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, 0), 0);
+        assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, soon()), 0);
         assert_false(exists());
         close(cg.dir[SYS_CGROUP_2]);
 }

@@ -367,9 +367,9 @@ static void leave_stuck(const struct sys_cgroup_host *host, char letter, struct 
                 for (;;)
                         pause();
         }
+        close(ready[1]);
         check(read(ready[0], &byte, 1) == 1);
         close(ready[0]);
-        close(ready[1]);
 }
 
 /* The processes of all are killed before any box is waited for: they get stuck together, and are waited for together. */
