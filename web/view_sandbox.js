@@ -29,6 +29,7 @@ class Sandbox extends HTMLElement {
     this.facts = h('span', { class: 'quiet' });
     this.cause = h('p', { class: 'cause', hidden: true, role: 'status' });
     this.actions = actionButtons(() => this.box, { named: true, done: (verb) => { if (verb === 'destroy') location.hash = '#/sandboxes'; } });
+    this.actions.hidden = true; // until it is known what they would act on
     this.tabs = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panes' }, PANES.map(([name, label]) => h('button', {
       type: 'button', role: 'tab', id: `tab-${name}`, 'data-pane': name, 'aria-controls': 'pane', onclick: () => this.#go(name),
     }, label)));
@@ -90,6 +91,7 @@ class Sandbox extends HTMLElement {
     this.state.className = `state ${box.status}`;
     this.#facts();
     this.actions.setState(box);
+    this.actions.hidden = false;
     this.cause.hidden = !box.cause;
     if (box.cause) showCause(this.cause, box);
     if (this.drawn !== box.status) this.#terminal();

@@ -236,7 +236,8 @@ export async function files_before_the_first_answer(p) {
   await read.letGo();
   check(asked === 1 && (await tab.locator('dialog').count()) === 1, `one dialog of one text (asked for ${asked} times)`);
   await tab.fill('dialog textarea', 'after\n');
-  await Promise.all([tab.waitForSelector('.note:has-text("saved")'), tab.click('dialog button[type=submit]')]);
+  await Promise.all([tab.waitForSelector('.note:has-text("/workspace/text is saved")'), tab.click('dialog button[type=submit]')]);
+  await tab.waitForSelector('.files li:has-text("text"):has-text("6 B")'); // its row is the new one: nothing is drawn anew under the click
   await tab.click('.files button:text("text")');
   check((await tab.inputValue('dialog textarea')) === 'after\n', 'it opens again, as it was saved');
   await tab.keyboard.press('Escape');
@@ -262,19 +263,22 @@ export async function a_refusal_that_passes(p) {
 export async function news_do_not_wait_for_a_broken_list(p) {
   const { tab } = p;
   await p.go('sandboxes');
-  await tab.waitForSelector('#create');
+  const boxes = [await p.box({ name: 'known' })];
+  await tab.waitForSelector('.box:has-text("known")'); // the list was read: from here on only events ask for it
   await tab.evaluate(() => {
     const real = window.setTimeout;
     window.waiting = 0;
     window.setTimeout = (run, ms, ...more) => {
-      if (ms < 4000 || ms > 5000) return real(run, ms, ...more);
+      if (ms < 4500 || ms > 5500) return real(run, ms, ...more); // a sum of clocks: not to the last bit
       window.waiting += 1;
       return real(() => {}, 2 ** 30);
     };
   });
-  await tab.route(/\/api\/sandboxes\?newest_first/, (route) => route.abort(), { times: 1 });
-  const boxes = [await p.box({ name: 'unheard' })];
+  const list = /\/api\/sandboxes\?newest_first/;
+  await tab.route(list, (route) => route.abort()); // each, until one has nobody waiting behind it
+  boxes.push(await p.box({ name: 'unheard' }));
   await until('the list to be broken off', () => tab.evaluate(() => window.waiting > 0));
+  await tab.unroute(list);
   boxes.push(await p.box({ name: 'news' }));
   await tab.waitForSelector('.box:has-text("news")');
   await tab.reload();
