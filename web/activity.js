@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened in a sandbox: its commands with their ends, its events; and what runs in it now, with the ports that are open.
-import { h, button, iconButton, setChildren } from './dom.js';
+import { h, button, iconButton, keepRows, setChildren } from './dom.js';
 import * as api from './api.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
@@ -24,7 +24,7 @@ function sayCommand(x) {
 
 class Activity extends HTMLElement {
   off = new AbortController();
-  rows = new Map(); // exec_id -> {as: how it was drawn, el}
+  rows = new Map(); // by exec_id, see keepRows
   reads = 0;
 
   connectedCallback() {
@@ -60,14 +60,8 @@ class Activity extends HTMLElement {
 
   /** A command that is as it was keeps its row. */
   #drawExecs(execs) {
-    const rows = new Map();
-    for (const x of execs) {
-      const was = this.rows.get(x.exec_id);
-      const as = JSON.stringify(x);
-      rows.set(x.exec_id, was?.as === as ? was : { as, el: this.#exec(x, was?.el.querySelector('details[open] > pre')) });
-    }
-    this.rows = rows;
-    setChildren(this.execs, rows.size ? [...rows.values()].map((r) => r.el) : [h('li', { class: 'empty' }, 'No command has run yet.')]);
+    this.rows = keepRows(this.rows, execs, (x) => x.exec_id, (x, was) => this.#exec(x, was?.querySelector('details[open] > pre')));
+    setChildren(this.execs, this.rows.size ? [...this.rows.values()].map((r) => r.el) : [h('li', { class: 'empty' }, 'No command has run yet.')]);
   }
 
   #exec(x, shown) {

@@ -66,6 +66,16 @@ export function iconButton(label, picture, props = {}) {
   return h('button', { type: 'button', 'aria-label': label, title: label, ...props, class: `bare-button ${props.class || ''}` }, icon(picture));
 }
 
+/** key -> {as: how it was drawn, el} of each item; one that is as it was in `rows` keeps its element. `draw` is given the one before. */
+export function keepRows(rows, items, keyOf, draw) {
+  return new Map(items.map((item) => {
+    const key = keyOf(item);
+    const was = rows.get(key);
+    const as = JSON.stringify(item);
+    return [key, was?.as === as ? was : { as, el: draw(item, was?.el) }];
+  }));
+}
+
 /** The children of `list`, in this order. Those that stay are not taken out: a click that has begun on one goes on. */
 export function setChildren(list, wanted) {
   const keep = new Set(wanted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a sandbox: look, drop to upload, download, edit small texts.
-import { h, button, iconButton, icon, setChildren } from './dom.js';
+import { h, button, iconButton, icon, keepRows, setChildren } from './dom.js';
 import * as api from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import * as format from './format.js';
@@ -11,7 +11,7 @@ const join = (dir, name) => `${dir === '/' ? '' : dir}/${name}`;
 const parent = (dir) => dir.replace(/\/[^/]*$/, '') || '/';
 
 class Files extends HTMLElement {
-  rows = new Map(); // path -> {as: how it was drawn, el}
+  rows = new Map(); // by path, see keepRows
   shows = 0;
 
   connectedCallback() {
@@ -66,15 +66,8 @@ class Files extends HTMLElement {
 
   /** A file that is as it was keeps its row. */
   #draw(entries) {
-    const rows = new Map();
-    for (const e of entries) {
-      const file = join(this.folder, e.name);
-      const was = this.rows.get(file);
-      const as = JSON.stringify(e);
-      rows.set(file, was?.as === as ? was : { as, el: this.#row(e) });
-    }
-    this.rows = rows;
-    return [...rows.values()].map((r) => r.el);
+    this.rows = keepRows(this.rows, entries, (e) => join(this.folder, e.name), (e) => this.#row(e));
+    return [...this.rows.values()].map((r) => r.el);
   }
 
   #up() {

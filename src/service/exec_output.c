@@ -92,6 +92,14 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
         cay_exec_notify(x);
 }
 
+static bool next_pending(const struct cay_exec *x, struct pending_head *ret)
+{
+        if (x->pending.len <= sizeof(*ret))
+                return false;
+        memcpy(ret, cay_buf_data(&x->pending), sizeof(*ret));
+        return true;
+}
+
 void cay_exec_flush_pending(struct cay_exec *x)
 {
         struct pending_head head;
@@ -99,8 +107,7 @@ void cay_exec_flush_pending(struct cay_exec *x)
 
         if (x->spool.fd < 0)
                 return;
-        while (r == 0 && x->pending.len > sizeof(head)) {
-                memcpy(&head, cay_buf_data(&x->pending), sizeof(head));
+        while (r == 0 && next_pending(x, &head)) {
                 r = cay_spool_put(&x->spool, head.stream, cay_buf_data(&x->pending) + sizeof(head), head.len,
                                   wall(x));
                 if (r == 0)
@@ -117,8 +124,7 @@ uint64_t cay_exec_drop_pending(struct cay_exec *x)
         struct pending_head head;
         uint64_t dropped = 0;
 
-        while (x->pending.len > sizeof(head)) {
-                memcpy(&head, cay_buf_data(&x->pending), sizeof(head));
+        while (next_pending(x, &head)) {
                 cay_buf_drop(&x->pending, sizeof(head) + head.len);
                 dropped += head.len;
         }
@@ -185,8 +191,8 @@ void cay_exec_close_spool(struct cay_exec *x)
         if (x->state != CAY_EXEC_ENDED || x->watchers != NULL)
                 return;
         cay_spool_close(&x->spool);
-        dropped = cay_exec_drop_pending(
-                x); /* of one that ended with its sandbox: nobody will take it any more */
+        /* Of one that ended with its sandbox: nobody will take it any more. */
+        dropped = cay_exec_drop_pending(x);
         cay_buf_done(&x->pending);
         if (dropped == 0)
                 return;

@@ -264,8 +264,10 @@ def daemon_by_hand():
         listener.settimeout(PATIENCE_S)
         listener.bind(os.path.join(folder, "cay.sock"))
         listener.listen()
-        yield folder, listener
-    shutil.rmtree(folder)
+        try:
+            yield folder, listener
+        finally:
+            shutil.rmtree(folder)
 
 
 def raw_request(connection):
@@ -299,6 +301,13 @@ STARTED = b'{"event":"started","exec_id":"one"}'
 ENDED = b'{"event":"exited","exit_code":4,"cause":"exited"}\n'
 
 
+def take_size(listener, rows, cols):
+    with listener.accept()[0] as c:
+        head, asked = whole_request(c)
+        assert b"/box/execs/one/resize " in head and (asked["rows"], asked["cols"]) == (rows, cols), (head, asked)
+        answer(c)
+
+
 def test_resized_while_it_starts(d):
     """The size that counts is the one that the terminal has when the command is there, not the one that its start was asked with."""
     with daemon_by_hand() as (folder, listener):  # it starts nothing before it has seen the first size
@@ -308,10 +317,7 @@ def test_resized_while_it_starts(d):
             assert (asked["rows"], asked["cols"]) == (31, 101), asked
             t.resize(40, 120)
             begin_events(stream, STARTED)
-            with listener.accept()[0] as c:
-                head, asked = whole_request(c)
-                assert b"/box/execs/one/resize " in head and (asked["rows"], asked["cols"]) == (40, 120), (head, asked)
-                answer(c)
+            take_size(listener, 40, 120)
             stream.sendall(ENDED)
         assert t.end() == 4
 
@@ -331,10 +337,7 @@ def test_resized_while_nobody_is_there(d):
             head, _ = raw_request(stream)
             assert b"/box/execs/one/" in head and b"from=5" in head, head
             begin_events(stream, STARTED)
-            with listener.accept()[0] as c:
-                head, asked = whole_request(c)
-                assert b"/box/execs/one/resize " in head and (asked["rows"], asked["cols"]) == (40, 120), (head, asked)
-                answer(c)
+            take_size(listener, 40, 120)
             stream.sendall(ENDED)
         assert t.end() == 4
 
