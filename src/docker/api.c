@@ -106,6 +106,8 @@ static struct cay_duplex *open_duplex(struct docker_api *api, int *ret_error)
                 }
         }
         d = docker_socket_open_take(api->loop, fd, tls);
+        if (d)
+                docker_socket_drain(d); /* an answer may come, and the end, before all of a body was taken */
         return d;
 }
 

@@ -145,7 +145,7 @@ void docker_once_fail(struct docker_once *o, const struct cay_error *why)
         struct cay_box_end end = {
                 .kind = CAY_BOX_EXEC,
                 .code = (uint8_t)why->code,
-                .sys = why->sys < 0 ? -why->sys : why->sys,
+                .sys = why->sys,
                 .msg = { .ptr = why->msg, .len = (uint32_t)strnlen(why->msg, sizeof(why->msg)) },
                 .exec = { .exit_code = -1, .last_denied = -1 },
         };

@@ -149,7 +149,7 @@ static int begin_make(struct docker_task *t, enum docker_step *ret)
         }
         if (!t->box && goes_on) {
                 cay_fail(&t->why, CAY_CONFLICT, "box '%s' has left nothing to go on with", t->order.plan.id);
-                t->why.sys = -ENOENT;
+                t->why.sys = ENOENT;
                 return -1;
         }
         if (!t->box)

@@ -279,7 +279,6 @@ void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, str
         int r;
 
         if (t->step == DOCKER_STEP_JOIN) {
-                docker_socket_drain(duplex);
                 docker_once_join_take(t->box->once, duplex, rest);
                 docker_task_ask(t, DOCKER_STEP_START);
                 return;

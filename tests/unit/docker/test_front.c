@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -317,6 +318,7 @@ static void what_fails_half_way_is_undone(void **state)
         assert_non_null(strstr(text, "POST /v1.41/containers/create?name=cay-fresh "));
         assert_non_null(strstr(text, "\"CapDrop\":[\"ALL\"]"));
         assert_non_null(strstr(text, "\"NetworkMode\":\"none\""));
+        assert_non_null(strstr(text, "POST /v1.41/containers/cccc/exec ")); /* so far it went */
         assert_non_null(strstr(text, "DELETE /v1.41/containers/cccc?force=1&v=1 "));
         req = about(DOCKER_box_stat, "fresh");
         assert_int_equal(ask(&req, 0), CAY_NOT_FOUND);
@@ -331,6 +333,21 @@ static void what_ends_half_way_is_undone(void **state)
         assert_int_equal(ask(&req, 1), CAY_UNAVAILABLE);
         assert_non_null(strstr(log_text(), "POST /v1.41/exec/abab/start "));
         assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc?force=1&v=1 "));
+}
+
+/* The service forgets what it thought to be kept by that number, which is errno's own. */
+static void what_was_removed_cannot_go_on(void **state)
+{
+        struct docker_request req = about(DOCKER_box_make, "gone");
+        struct docker_answer a;
+
+        assert_int_equal(greet(), CAY_OK);
+        req.plan.flags = DOCKER_PLAN_GO_ON | DOCKER_PLAN_KEEP;
+        say(&req, 1);
+        assert_true(fake_front_hear(&front, &a));
+        assert_int_equal(a.code, CAY_CONFLICT);
+        assert_int_equal(a.sys, ENOENT);
+        assert_string_equal(log_text(), "");
 }
 
 /* Its network goes with it; a volume that is there and another's is not touched, and no container is made. */
@@ -517,6 +534,7 @@ int main(void)
                 TEST(hostile_plans_reach_nobody),
                 TEST(what_fails_half_way_is_undone),
                 TEST(what_ends_half_way_is_undone),
+                TEST(what_was_removed_cannot_go_on),
                 TEST(networks_are_undone_and_volumes_are_looked_at),
                 TEST(an_old_list_brings_nobody_back),
                 TEST(absence_is_told_once),
