@@ -21,6 +21,21 @@ bool cay_path_is_inside(const char *path)
         }
 }
 
+bool cay_path_is_plain(const char *path)
+{
+        if (!cay_path_is_inside(path))
+                return false;
+        for (;;) {
+                size_t len = strcspn(path, "/");
+
+                if (len == 1 && path[0] == '.')
+                        return false;
+                if (path[len] == '\0')
+                        return true;
+                path += len + 1;
+        }
+}
+
 bool cay_path_is_name(const char *name)
 {
         size_t len = strlen(name);

@@ -38,7 +38,7 @@ static int check_ports(const struct docker_plan *p, struct cay_error *err)
         return 0;
 }
 
-/* Below one of these nothing may be put: they are ours, or the kernel's. */
+/* Below one of these nothing may be put: they are ours, or the kernel's. Of plain paths: Docker takes "/./etc" for "/etc". */
 static bool is_taken(const char *target)
 {
         static const char *const taken[] = { "/.cay", "/proc", "/sys", "/dev", "/etc" };
@@ -57,7 +57,7 @@ static int check_volume(const struct docker_plan *p, const struct docker_volume 
         if (!has_ending(v->name, sizeof(v->name)) || !cay_id_is_valid(v->name))
                 return cay_fail(err, CAY_INVALID, "a volume's name is one of a-z, 0-9 and '-'");
         if (!has_ending(v->target, sizeof(v->target)) || v->target[0] != '/' ||
-            !cay_path_is_inside(v->target + 1) || is_taken(v->target) ||
+            !cay_path_is_plain(v->target + 1) || is_taken(v->target) ||
             !cay_utf8_valid(v->target, strlen(v->target)))
                 return cay_fail(err, CAY_INVALID,
                                 "volume '%s': its place is an absolute path, outside of /proc, /sys, /dev, "

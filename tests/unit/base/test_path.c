@@ -24,6 +24,17 @@ static void test_is_inside(void **state)
                 assert_false(cay_path_is_inside(bad[i]));
 }
 
+static void test_is_plain(void **state)
+{
+        static const char *const good[] = { "a", "a/b", "..a", "a..", "...", ".a", "a./b" };
+        static const char *const bad[] = { "", ".", "./a", "a/.", "a/./b", "a/..", "/a", "a//b" };
+
+        for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+                assert_true(cay_path_is_plain(good[i]));
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                assert_false(cay_path_is_plain(bad[i]));
+}
+
 static void test_is_name(void **state)
 {
         assert_true(cay_path_is_name("a"));
@@ -49,6 +60,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_is_inside),
+                cmocka_unit_test(test_is_plain),
                 cmocka_unit_test(test_is_name),
                 cmocka_unit_test(test_base),
         };

@@ -175,9 +175,10 @@ static void put_volume(const char *name, const char *target)
 static void hostile_volumes(void **state)
 {
         static const char *const names[] = { "", "../x", "/etc", "a/b", "A", "a:b", "-" };
-        static const char *const targets[] = { "",      "data",     "/",         "/../etc",
-                                               "/.cay", "/.cay/in", "/proc/1",   "/sys",
-                                               "/dev",  "/a//b",    "/etc/cron", "/a/../.cay/x" };
+        static const char *const targets[] = { "",       "data",     "/",         "/../etc",
+                                               "/.cay",  "/.cay/in", "/proc/1",   "/sys",
+                                               "/dev",   "/a//b",    "/etc/cron", "/a/../.cay/x",
+                                               "/./etc", "/./.cay",  "/a/.",      "/." };
 
         for (unsigned i = 0; i < CAY_COUNT(names); i++) {
                 put_volume(names[i], "/data");
