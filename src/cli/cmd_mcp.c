@@ -29,9 +29,10 @@
 #define HEAD_MAX (16u * 1024)
 #define HEAD_MS 10000
 #define START_MS 20000u
+#define BROKEN_TRIES 50u /* of a daemon that breaks off, as one that dies or is replaced does */
 #define STARTING_STEP_MS 50u
 #define STOP_MS 10000u
-#define LAST_MS 3000 /* for what is still to be said when our input has ended */
+#define LAST_MS 30000 /* for what is still to be said when our input has ended, from one word to the next */
 #define TREE_DEPTH 16u
 
 struct mcp_args {
@@ -212,7 +213,9 @@ static int ask_upgrade(int fd, const struct cay_reach *reach, const char *sandbo
         if (r == 0)
                 r = say(fd, cay_buf_data(&out), out.len);
         explicit_bzero(cay_buf_data(&out), out.len);
-        return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "speak to the daemon") : 0;
+        if (r < 0)
+                cay_fail_sys(err, CAY_UNAVAILABLE, r, "speak to the daemon");
+        return r == -EPIPE ? -ECONNRESET : r;
 }
 
 static int refused(const char *head, struct cay_error *err)
@@ -228,10 +231,12 @@ static int refused(const char *head, struct cay_error *err)
                 cay_fail(err, CAY_UNAVAILABLE, "the daemon is not ready, or has too many clients: try again");
                 return -EAGAIN;
         }
+        if (status == 429)
+                return cay_fail(err, CAY_LIMIT, "you have asked the daemon too often: try again in a minute");
         return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not speak MCP here (HTTP status %u)", status);
 }
 
-/* Byte by byte: what follows the head is messages. -EAGAIN: not now. */
+/* Byte by byte: what follows the head is messages. -EAGAIN: not now; -ECONNRESET: it broke off. */
 static int await_upgrade(int fd, struct cay_error *err)
 {
         char head[HEAD_MAX];
@@ -242,6 +247,10 @@ static int await_upgrade(int fd, struct cay_error *err)
                 int r = poll(&p, 1, HEAD_MS);
                 ssize_t n = r > 0 ? read(fd, head + len, 1) : r;
 
+                if (r > 0 && (n == 0 || (n < 0 && errno == ECONNRESET))) {
+                        cay_fail(err, CAY_UNAVAILABLE, "the daemon ended the connection without an answer");
+                        return -ECONNRESET;
+                }
                 if (n <= 0)
                         return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not answer");
                 head[++len] = '\0';
@@ -252,13 +261,14 @@ static int await_upgrade(int fd, struct cay_error *err)
 }
 
 /*
- * A daemon answers before it is ready to work, or while it stops and another takes its place: then nothing was done, and
- * the same is asked again.
+ * A daemon answers before it is ready to work, or while it stops and another takes its place, or it dies over the question: then nothing
+ * was done, and the same is asked again.
  */
 static int open_lines(const struct cay_reach *reach, const char *sandbox, int *fd, pid_t *helper,
                       struct cay_error *err)
 {
         uint64_t until = cay_clock_ms() + START_MS;
+        unsigned broken = 0;
 
         for (;;) {
                 struct cay_error failed = { 0 };
@@ -266,6 +276,8 @@ static int open_lines(const struct cay_reach *reach, const char *sandbox, int *f
 
                 if (r == 0)
                         r = await_upgrade(*fd, &failed);
+                if (r == -ECONNRESET && ++broken < BROKEN_TRIES)
+                        r = -EAGAIN;
                 if (r != -EAGAIN || told_to_stop || cay_clock_ms() > until) {
                         *err = failed;
                         return r;

@@ -20,6 +20,7 @@
 #define ERROR_MAX (64u * 1024)
 #define KNOCK_MS 300u      /* for a daemon that does not listen yet */
 #define STARTING_MS 10000u /* for one that listens, and says that it is not ready */
+#define BROKEN_TRIES 20u   /* of one that breaks off before it answers, as one that dies does */
 #define STARTING_STEP_MS 100u
 #define SAY_AFTER_MS 1000u
 
@@ -250,10 +251,17 @@ static bool is_starting(const struct cay_reach *r, const struct cay_error *err)
         return r->status == 503 && strstr(err->msg, "try again") != NULL;
 }
 
+/* It broke off, and what was only asked may be asked again. */
+static bool is_broken_off(const struct cay_reach *r, const struct cay_values *v, const struct cay_error *err)
+{
+        return r->status == 0 && err->sys == ECONNRESET && strcmp(v->op->method, "GET") == 0;
+}
+
 int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd, int wait_ms,
                     struct cay_error *err)
 {
         uint64_t begun_ms = cay_clock_ms(), took_ms = 0;
+        unsigned broken = 0;
         bool said = false;
 
         for (;;) {
@@ -262,7 +270,8 @@ int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_va
                 if (cay_reach_send(r, c, v, fd, &failed) == 0 && cay_reach_await(r, c, wait_ms, &failed) == 0)
                         return 0;
                 took_ms = cay_clock_ms() - begun_ms;
-                if (!is_starting(r, &failed) || took_ms >= STARTING_MS) {
+                if (!(is_starting(r, &failed) && took_ms < STARTING_MS) &&
+                    !(is_broken_off(r, v, &failed) && ++broken < BROKEN_TRIES)) {
                         *err = failed;
                         return -1;
                 }

@@ -69,7 +69,10 @@ static int lost(int r, const char *what, struct cay_error *err)
         return cay_fail_sys(err, CAY_UNAVAILABLE, r, "%s", what);
 }
 
-/* All bytes, unless an answer comes first (1). A descriptor goes with the first of them. */
+/*
+ * All bytes, unless an answer comes first, or the other side takes no more of what was begun: then it has said why, or the answer's reader
+ * finds that it did not (1). A descriptor goes with the first of them.
+ */
 static int send_all(struct cay_conn *c, const char *bytes, size_t len, int fd, struct cay_error *err)
 {
         while (len > 0) {
@@ -88,8 +91,13 @@ static int send_all(struct cay_conn *c, const char *bytes, size_t len, int fd, s
                         n = -errno;
                 if (n == -EAGAIN || n == -EINTR)
                         continue;
+                if (c->begun && (n == -EPIPE || n == -ECONNRESET)) {
+                        c->answered_early = true;
+                        return 1;
+                }
                 if (n < 0)
                         return lost((int)n, "send the request", err);
+                c->begun = true;
                 fd = -1;
                 bytes += n;
                 len -= (size_t)n;
@@ -106,7 +114,7 @@ int cay_conn_send(struct cay_conn *c, const struct cay_client *client, const str
         cay_answer_done(&c->answer);
         cay_answer_init(&c->answer);
         c->at = c->have = 0;
-        c->answered_early = false;
+        c->answered_early = c->begun = false;
         c->is_chunked = req->type != NULL && req->length == CAY_REQUEST_CHUNKED;
         cay_buf_init(&head, HEAD_MAX);
         if (cay_conn_format(client, req, &head) < 0)
@@ -182,9 +190,11 @@ static int step(struct cay_conn *c, const char **ret, size_t *ret_len, int wait_
         if (r == -EBADMSG)
                 return cay_fail(err, CAY_UNAVAILABLE,
                                 "what answers there does not speak HTTP as a daemon does");
-        if (r == -ECONNRESET)
-                return cay_fail(err, CAY_UNAVAILABLE,
-                                "the daemon ended the connection before its answer did");
+        if (r == -ECONNRESET) {
+                cay_fail(err, CAY_UNAVAILABLE, "the daemon ended the connection before its answer did");
+                err->sys = ECONNRESET;
+                return -1;
+        }
         return r < 0 ? lost(r, "read the answer", err) : r;
 }
 

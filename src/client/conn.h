@@ -27,7 +27,7 @@ struct cay_client { /* how the daemon is reached, and as whom */
 struct cay_conn {
         int fd;       /* -1: not open */
         pid_t helper; /* that speaks TLS; 0: none */
-        bool is_chunked, answered_early;
+        bool is_chunked, begun, answered_early;
         struct cay_answer answer;
         size_t at, have; /* of in */
         char in[CAY_CONN_PIECE];

@@ -801,7 +801,7 @@ def test_starting(d):
     def serve():
         for status, body in ((b"503 x", refusal), (b"503 x", refusal), (b"200 OK", answer)):
             with listener.accept()[0] as c:
-                asked.append(c.recv(65536))
+                asked.append(raw_request(c))
                 c.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
     thread = threading.Thread(target=serve)
@@ -817,6 +817,25 @@ def test_starting(d):
     cay(d, "ls", "--data", folder, expect=125)  # nobody listens any more
     assert "no daemon answers" in d.said, d.said
     shutil.rmtree(folder)
+
+
+def test_broken_off(d):
+    """A daemon that dies before it has answered: what was only asked is asked again, what was to be done is not."""
+    with daemon_by_hand() as (folder, listener):
+        p = subprocess.Popen([CAY, "ls", "--json", "--data", folder], stdout=subprocess.PIPE, env=environment(d))
+        for half in (b"", b"HTTP/1.1 20"):
+            with listener.accept()[0] as c:
+                raw_request(c)
+                c.sendall(half)
+        with listener.accept()[0] as c:
+            raw_request(c)
+            answer(c, body=b'{"sandboxes":[],"next":null}')
+        assert p.communicate(timeout=PATIENCE_S)[0].strip() == b'{"sandboxes":[],"next":null}' and p.returncode == 0
+        p = subprocess.Popen([CAY, "rm", "--data", folder, "box"], stderr=subprocess.PIPE, env=environment(d))
+        with listener.accept()[0] as c:
+            assert raw_request(c)[0].startswith(b"DELETE ")
+        assert b"ended the connection" in p.communicate(timeout=PATIENCE_S)[1] and p.returncode == 125
+        assert not select.select([listener], [], [], 0)[0], "it was asked again"
 
 
 def test_settings(d):

@@ -268,7 +268,7 @@ def test_ports(d):
             w.send(b"0echo in a t''erminal\n")
             seen = b""
             while b"in a terminal" not in seen:
-                seen += w.read()[1]
+                seen += w.read()[1].removeprefix(b"0")  # the kind of each frame: output
         p, h = at(17681, "/")
         a = d.ask("GET", p, headers=h)
         assert a.status == 302 and a.headers["Location"].endswith(f"/#/sandbox/{box}"), a
@@ -470,21 +470,40 @@ def test_stdio(d):
     assert p.returncode == 0 and json.loads(p.stdout)["result"] == {}, p
 
 
+def test_piped(d):
+    """Who says it all at once and no more hears every answer, also one that takes longer than a moment."""
+    box = d.make()
+    call = {"name": "run_command", "arguments": {"sandbox_id": box, "command": "sleep 2.5; echo late"}}
+    lines = [request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}), request("tools/call", call, 2)]
+    p = subprocess.run([CAY, "mcp", "--data", os.path.join(d.folder, "data")], input="".join(json.dumps(m) + "\n" for m in lines).encode(),
+                       capture_output=True, timeout=PATIENCE_S)
+    heard = {m["id"]: m for m in map(json.loads, p.stdout.splitlines()) if "id" in m}
+    assert p.returncode == 0 and heard[2]["result"]["structuredContent"]["stdout"] == "late\n", p
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_starting(d):
     """A front that answers and is not ready, as it waits for a box: `cay mcp` waits with it, its agent is told nothing of that."""
-    box, front = d.make(), d.child("cay-front")
+    box = d.make()
     init = next(pid for pid, name in children(d.child("cay-warden")) if name == "cay-init")
-    os.kill(init, signal.SIGSTOP)
-    try:
-        wait_for("the box to stand still", lambda: state_of(init) == "T")
+
+    def waits():
+        """A front waits for ten seconds: whoever asks later than that asks the next one."""
+        front = d.child("cay-front")
         os.kill(front, signal.SIGKILL)
         wait_for("another front", lambda: d.child("cay-front") != front)
         assert d.ask("GET", "/api/health/live").status == 200
-        assert d.ask("GET", "/mcp", headers={"Connection": "Upgrade", "Upgrade": "mcp-lines"}).status == 503
+        return d.ask("GET", "/mcp", headers={"Connection": "Upgrade", "Upgrade": "mcp-lines"}).status == 503
+
+    os.kill(init, signal.SIGSTOP)
+    try:
+        wait_for("the box to stand still", lambda: state_of(init) == "T")
+        wait_for("a front that is not ready", waits)
         p = start_lines([CAY, "mcp", "--data", os.path.join(d.folder, "data")])
     finally:
         os.kill(init, signal.SIGCONT)
     with p:
+        wait_for("the box", lambda: (a := d.ask("GET", f"/api/sandboxes/{box}")).status == 200 and a.json["status"] == "ready")
         talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))
         r = talk(p, request("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo there"}}, 2))
         assert r["result"]["structuredContent"]["stdout"] == "there\n", r
@@ -494,7 +513,7 @@ def test_starting(d):
 
 
 def test_asked_again(_):
-    """A daemon that is not ready, then one that stops, then none, then another."""
+    """A daemon that is not ready, one that dies, one that stops, then none, then another."""
     folder = tempfile.mkdtemp(prefix="cay-mcp-by-hand-")
     path = os.path.join(folder, "cay.sock")
 
@@ -526,6 +545,9 @@ def test_asked_again(_):
         p = start_lines([CAY, "mcp", "--data", folder])
         with take(s) as c:
             c.sendall(refusal)
+        take(s).close()  # it dies over the question, and over the answer
+        with take(s) as c:
+            c.sendall(refusal[:10])
         c = take(s)
         os.unlink(path)
     with c:
@@ -643,7 +665,7 @@ def leave_open(d):
 
 
 TESTS = [test_legacy, test_transport, test_malformed, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
-         test_many, test_stdio, test_starting, test_asked_again, test_changes, test_published]
+         test_many, test_stdio, test_piped, test_starting, test_asked_again, test_changes, test_published]
 run(TESTS, leave_open)
 if not sys.argv[1:] or "alone" in sys.argv[1:]:
     test_alone()

@@ -121,6 +121,43 @@ static void an_early_answer_ends_the_sending(void **state)
         close_ends(&e);
 }
 
+/* The server takes no more of a body; its answer is still on the way. */
+static void an_answer_behind_a_refusal_is_read(void **state)
+{
+        const struct cay_request req = { .method = "PUT",
+                                         .target = "/",
+                                         .type = "application/octet-stream",
+                                         .length = CAY_REQUEST_CHUNKED,
+                                         .fd = -1 };
+        struct cay_error err = { 0 };
+        struct ends e;
+
+        open_ends(&e);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        shutdown(e.server, SHUT_RD);
+        assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
+        say(&e, "HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n");
+        assert_int_equal(cay_conn_write_end(&e.conn, &err), 0);
+        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), 0);
+        assert_int_equal(e.conn.answer.status, 413);
+        close_ends(&e);
+
+        open_ends(&e);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        shutdown(e.server, SHUT_RDWR);
+        assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
+        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), -1);
+        assert_int_equal(err.code, CAY_UNAVAILABLE);
+        assert_int_equal(err.sys, ECONNRESET);
+        close_ends(&e);
+
+        open_ends(&e); /* nobody can have taken anything of it */
+        shutdown(e.server, SHUT_RD);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), -1);
+        assert_int_equal(err.sys, EPIPE);
+        close_ends(&e);
+}
+
 static void a_descriptor_goes_along(void **state)
 {
         struct cay_request req = { .method = "GET", .target = "/" };
@@ -197,6 +234,7 @@ int main(void)
                 cmocka_unit_test(asks_and_is_answered),
                 cmocka_unit_test(bodies_go_in_chunks),
                 cmocka_unit_test(an_early_answer_ends_the_sending),
+                cmocka_unit_test(an_answer_behind_a_refusal_is_read),
                 cmocka_unit_test(a_descriptor_goes_along),
                 cmocka_unit_test(what_goes_wrong_is_said),
                 cmocka_unit_test(nobody_is_there),
