@@ -492,6 +492,11 @@ size_t cay_box_channel_write(struct cay_box_channel *ch, const void *bytes, size
         return put;
 }
 
+uint64_t cay_box_channel_in_written(const struct cay_box_channel *ch)
+{
+        return ch->in.written;
+}
+
 void cay_box_channel_write_eof(struct cay_box_channel *ch)
 {
         if (!ch->client)

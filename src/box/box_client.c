@@ -257,6 +257,11 @@ bool cay_box_client_is_attached(const struct cay_box_client *c)
         return cay_peer_is_open(&c->peer);
 }
 
+bool cay_box_client_has_unread(const struct cay_box_client *c)
+{
+        return cay_peer_has_unread(&c->peer);
+}
+
 int cay_box_client_attach_take(struct cay_box_client *c, int fd)
 {
         struct cay_box_hello hello = { .version = CAY_BOX_VERSION };

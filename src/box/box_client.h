@@ -84,6 +84,8 @@ void cay_box_client_refuse(struct cay_box_client *c,
 int cay_box_client_ping(struct cay_box_client *c, uint64_t token);
 
 bool cay_box_client_is_attached(const struct cay_box_client *c);
+/* What init said, or that it is gone, lies in the stream and is handled by the next rounds of the loop. */
+bool cay_box_client_has_unread(const struct cay_box_client *c);
 
 /*
  * Opens a channel; works while no stream is attached, too (sent on attach). 0 or -ENOMEM, -EMSGSIZE (does not fit a
@@ -109,7 +111,9 @@ bool cay_box_channel_is_open(const struct cay_box_channel *ch);
 void cay_box_channel_ack(struct cay_box_channel *ch, enum cay_stream stream,
                          size_t len); /* len more bytes consumed */
 size_t cay_box_channel_write(struct cay_box_channel *ch, const void *bytes, size_t len); /* what IN took */
-void cay_box_channel_write_eof(struct cay_box_channel *ch);
+/* All that IN has taken; of an adopted channel, once it is opened: what init has got, and what we wrote since. */
+uint64_t cay_box_channel_in_written(const struct cay_box_channel *ch);
+void cay_box_channel_write_eof(struct cay_box_channel *ch); /* saying it again does no harm */
 /*
  * Asked while no stream is attached, these are sent on attach. A kill is sent again on every new stream until the end; a
  * signal that was on its way when the stream was lost may be lost with it. 0, -EINVAL, -ENOTCONN when closed.

@@ -24,6 +24,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -40,6 +41,7 @@ enum {
         OUT_KEEP = 16 * 1024,   /* larger empty buffers are given back */
         ROUND_FRAMES = 16,
         ROUND_BYTES = 1024 * 1024,
+        LAST_ROUNDS = 256, /* more than a socket holds, were it one byte each */
 };
 
 bool cay_peer_is_open(const struct cay_peer *p)
@@ -50,6 +52,13 @@ bool cay_peer_is_open(const struct cay_peer *p)
 bool cay_peer_is_flushed(const struct cay_peer *p)
 {
         return p->out.len == 0;
+}
+
+bool cay_peer_has_unread(const struct cay_peer *p)
+{
+        struct pollfd ask = { .fd = p->fd, .events = POLLIN };
+
+        return cay_peer_is_open(p) && poll(&ask, 1, 0) > 0;
 }
 
 static bool can_send(const struct cay_peer *p)
@@ -328,6 +337,17 @@ static int read_round(struct cay_peer *p)
         if (r != -ESHUTDOWN)
                 lose(p, r);
         return 0;
+}
+
+void cay_peer_read_out(struct cay_peer *p)
+{
+        for (unsigned i = 0; i < LAST_ROUNDS && cay_peer_has_unread(p); i++) {
+                p->corked++;
+                if (!read_round(p))
+                        return;
+                p->corked--;
+                flush(p);
+        }
 }
 
 static void on_event(struct cay_watch *w, uint32_t events)

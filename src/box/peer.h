@@ -44,6 +44,13 @@ bool cay_peer_has_room(const struct cay_peer *p);
 int cay_peer_send(struct cay_peer *p, unsigned type, uint32_t channel, unsigned stream, uint64_t seq,
                   const void *payload, size_t len);
 bool cay_peer_is_flushed(const struct cay_peer *p);
+/* Bytes, or its end, lie in the stream and have not been read yet: on_frame or on_lost follow, from the loop. */
+bool cay_peer_has_unread(const struct cay_peer *p);
+/*
+ * Handles all that lies in the stream now, as rounds of the loop would; on_frame and on_lost are called from inside, so not to be used
+ * in one of them. For an owner who is about to close a peer whose other end has gone: what was said before that counts.
+ */
+void cay_peer_read_out(struct cay_peer *p);
 /* Between the two small frames are collected and leave in one write. Inside on_frame that is so by itself. */
 void cay_peer_cork(struct cay_peer *p);
 void cay_peer_uncork(struct cay_peer *p);

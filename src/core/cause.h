@@ -25,7 +25,7 @@ enum cay_cause {
 struct cay_cause_facts {
         int exit_code;               /* -1: none */
         int signal;                  /* 0: none */
-        enum cay_cause killed_by_us; /* WALL_TIME, CPU_TIME, OUTPUT, SYSCALL, KILLED, or NONE */
+        enum cay_cause killed_by_us; /* WALL_TIME, CPU_TIME, OUTPUT, SYSCALL, KILLED, DAEMON_LOST, or NONE */
         enum cay_cause lost;     /* SANDBOX_GONE, ENGINE_LOST, DAEMON_LOST: no end was reported; else NONE */
         const char *not_started; /* why the program could not be started, NULL: it was; borrowed */
         uint64_t oom_kills, memory_peak, memory_limit; /* during the exec */

@@ -209,8 +209,10 @@ void cay_link_init(struct cay_init *init)
         init->peer.on_lost = on_lost;
 }
 
+/* A front that has gone may have said things that nobody has read yet: they count, and come before what the next one says. */
 int cay_link_take(struct cay_init *init, int fd)
 {
+        cay_peer_read_out(&init->peer);
         drop(init);
         cay_timer_clear(&init->relink_timer);
         return cay_peer_open_take(init->loop, &init->peer, fd, CAY_SIDE_FRONT);

@@ -184,7 +184,8 @@ static void on_gone_late(struct cay_timer *t)
 {
         struct cay_run *run = cay_container_of(t, struct cay_run, gone_timer);
 
-        if (run->received != run->gone_received)
+        if (run->received != run->gone_received ||
+            (run->client != NULL && cay_box_client_has_unread(run->client)))
                 await_last_words(run);
         else
                 cay_run_lost(run);

@@ -23,6 +23,8 @@
  *   in the store   no, its end is in the spool ended with that
  *   in the store   no                          lost: daemon_lost (it was never started, or its end was seen and not kept)
  *   nowhere        yes                         ended: nobody was told of it
+ *
+ * One that goes on has all of its input that was taken, or is ended (exec_input.c).
  */
 #include "base/clock.h"
 #include "base/str.h"
@@ -84,6 +86,12 @@ static bool is_welcome(const struct cay_box_welcome *w, uint32_t number)
         return false;
 }
 
+static void on_resumed(struct cay_box_channel *ch, uint32_t pid)
+{
+        cay_exec_channel_events.on_opened(ch, pid);
+        cay_exec_resume_input(cay_container_of(ch, struct cay_exec, ch));
+}
+
 static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct cay_box_welcome *w)
 {
         struct cay_box_adoption from = { .number = x->channel_number,
@@ -105,7 +113,9 @@ static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct 
         from.out_got = x->spool.got[0];
         from.err_got = x->spool.got[1];
         x->in_closed = cay_spool_is_in_closed(&x->spool);
+        x->in_unsure = true;
         x->ch = cay_exec_channel_events;
+        x->ch.on_opened = on_resumed;
         if (cay_box_channel_adopt(sb->client, &x->ch, &from) < 0) {
                 lose_exec(x, "the daemon could not go on with it");
                 return;

@@ -16,6 +16,7 @@
 
 #define QUICK_US 20000            /* nobody fills SMALL_BYTES in less */
 #define SMALL_BYTES (64ull << 20) /* of memory */
+#define INPUT_LOST "part of its input was lost with the daemon: ended"
 
 static void fill_limits(struct cay_exec *x)
 {
@@ -50,7 +51,8 @@ static void judge(struct cay_exec *x)
         x->cause = verdict.cause;
         x->hints = verdict.hints;
         x->memory_peak = x->facts.facts.memory_peak;
-        snprintf(x->cause_text, sizeof(x->cause_text), "%s", verdict.text);
+        snprintf(x->cause_text, sizeof(x->cause_text), "%s",
+                 x->in_lost && x->cause == CAY_CAUSE_DAEMON_LOST ? INPUT_LOST : verdict.text);
         x->ended_wall_ms = cay_service_wall(x->service);
         if (x->spool.fd >= 0) {
                 x->out_bytes = x->spool.got[0];
@@ -261,6 +263,8 @@ static int note_end(struct cay_exec *x, const struct cay_box_end *end, struct ca
                 return cay_fail(err, CAY_INTERNAL, "the sandbox's init told an end that cannot be");
         if (cay_box_end_facts(end, x->argv[0], &x->facts, err) < 0)
                 return -1;
+        if (x->in_lost && x->facts.facts.killed_by_us == CAY_CAUSE_KILLED)
+                x->facts.facts.killed_by_us = CAY_CAUSE_DAEMON_LOST;
         if (end->code == CAY_OK) {
                 x->wall_us = end->exec.wall_us;
                 x->cpu_us = end->exec.cpu_us > 0 ? end->exec.cpu_us : end->exec.user_us + end->exec.sys_us;

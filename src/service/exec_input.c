@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes into a command: bytes, one piece after the other, at the pace at which they are taken; signals; the terminal's size. */
+/*
+ * What goes into a command: bytes, one piece after the other, at the pace at which they are taken; signals; the terminal's size.
+ *
+ * Theory of operation. A piece is answered when the link has taken it, which is before the box has. So the spool says how much was
+ * taken and whether that was all, and a front that adopts the command compares it with what the box says it has got. All there: it goes
+ * on, and says again that the input is over, which the front before may have noted and not said. Less: the rest went with the front
+ * before. The command would take a part for the whole, or wait for the rest for ever; it is ended instead, and told why.
+ */
 #include "base/clock.h"
 #include "service/service_priv.h"
 
@@ -23,12 +30,14 @@ static void pump(struct cay_exec *x)
 {
         static const struct cay_error fine = { 0 };
 
-        while (x->inputs != NULL && cay_box_channel_is_open(&x->ch)) {
+        while (x->inputs != NULL && !x->in_unsure && cay_box_channel_is_open(&x->ch)) {
                 struct cay_exec_input *in = x->inputs;
 
-                if (in->done < in->len)
+                if (in->done < in->len) {
                         in->done += cay_box_channel_write(&x->ch, (const char *)in->bytes + in->done,
                                                           in->len - in->done);
+                        cay_spool_set_in_taken(&x->spool, cay_box_channel_in_written(&x->ch));
+                }
                 if (in->done < in->len)
                         return; /* on_room goes on */
                 if (in->eof) {
@@ -148,16 +157,46 @@ int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, c
         return 0;
 }
 
+static void kill_as(struct cay_exec *x, enum cay_cause as)
+{
+        cay_box_channel_kill(&x->ch, CAY_KILLED_ASKED);
+        if (x->force_at_ms == 0) {
+                x->force_at_ms = cay_clock_ms() + CAY_SERVICE_KILL_MS;
+                x->force_as = as;
+                cay_tick_by(x->service, CAY_SERVICE_KILL_MS);
+        }
+}
+
+/* One that has ended already is not touched by the kill: its end follows, and is told as it is. */
+static void lose_input(struct cay_exec *x)
+{
+        struct cay_error err = { 0 };
+
+        x->in_lost = x->in_closed = true;
+        cay_fail(&err, CAY_CONFLICT, "exec '%s': part of its input was lost with the daemon", x->id);
+        cay_log_warn("input lost", "exec=%s taken=%llu arrived=%llu", x->id,
+                     (unsigned long long)cay_spool_get_in_taken(&x->spool),
+                     (unsigned long long)cay_box_channel_in_written(&x->ch));
+        cay_exec_end_inputs(x, &err);
+        kill_as(x, CAY_CAUSE_DAEMON_LOST);
+}
+
+void cay_exec_resume_input(struct cay_exec *x)
+{
+        x->in_unsure = false;
+        if (cay_box_channel_in_written(&x->ch) < cay_spool_get_in_taken(&x->spool))
+                lose_input(x);
+        else if (x->in_closed)
+                cay_box_channel_write_eof(&x->ch);
+        else
+                pump(x);
+}
+
 static int kill_running(struct cay_exec *x, struct cay_sandbox *sb, struct cay_error *err)
 {
         if (check_running(x, sb, err) < 0)
                 return -1;
-        cay_box_channel_kill(&x->ch, CAY_KILLED_ASKED);
-        if (x->force_at_ms == 0) {
-                x->force_at_ms = cay_clock_ms() + CAY_SERVICE_KILL_MS;
-                x->force_as = CAY_CAUSE_KILLED;
-                cay_tick_by(sb->service, CAY_SERVICE_KILL_MS);
-        }
+        kill_as(x, CAY_CAUSE_KILLED);
         cay_sandbox_use(sb);
         return 0;
 }

@@ -16,10 +16,11 @@
 #include "service/service_priv.h"
 
 /*
- * What a watcher has taken may lie in buffers of this process, and is lost with it: so much (1 MiB of 8) stays behind each. It never holds
- * a command: where streams alternate in pieces so short that the spool is full of runs, only as many of these stay as are kept.
+ * What a watcher has taken may lie in buffers of this process or of its connection (a kernel's to a slow client hold 2.6 MB), and is lost
+ * with them: so much (4 MiB of 8) stays behind each. It never holds a command: where streams alternate in pieces so short that
+ * the spool is full of runs, only as many of these stay as are kept.
  */
-#define BEHIND_PART 8
+#define BEHIND_PART 2
 
 struct pending_head {
         uint32_t stream, len;

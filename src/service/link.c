@@ -16,6 +16,7 @@
 #define RETRY_MOST_MS 10000
 #define SHORT_LIFE_MS 1000
 #define SHORT_WAIT_MS 10u
+#define GONE_LOOKS 60 /* of CAY_SERVICE_GONE_MS each: so long the last words of a box are listened to */
 
 static void relink(struct cay_sandbox *sb);
 
@@ -203,7 +204,7 @@ void cay_link_close(struct cay_sandbox *sb)
         cay_timer_clear(&sb->adopt_timer);
         cay_box_client_free(cay_take(sb->client));
         sb->link_lost = sb->unresponsive = sb->ping_out = sb->engine_was_down = false;
-        sb->misses = sb->relink_tries = sb->short_lives = 0;
+        sb->misses = sb->relink_tries = sb->short_lives = sb->gone_looks = 0;
         sb->lost_at_ms = 0;
 }
 
@@ -244,9 +245,20 @@ void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
                 cay_box_client_ping(sb->client, now_ms); /* asked again: the answer may come to any of them */
 }
 
+/*
+ * After a standstill of ours the time is over before the link has been read, and a round reads its share only: the end of a
+ * command may lie behind that. A link that never falls silent is not waited for for ever.
+ */
 static void on_gone_late(struct cay_timer *t)
 {
-        ended(cay_container_of(t, struct cay_sandbox, gone_timer));
+        struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, gone_timer);
+
+        if (sb->client == NULL || !cay_box_client_has_unread(sb->client) || sb->gone_looks >= GONE_LOOKS) {
+                ended(sb);
+                return;
+        }
+        sb->gone_looks++;
+        cay_timer_set(sb->service->loop, &sb->gone_timer, CAY_SERVICE_GONE_MS, on_gone_late);
 }
 
 void cay_link_on_gone(void *ctx, const char *id)

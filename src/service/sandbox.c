@@ -65,6 +65,8 @@ void cay_sandbox_free(struct cay_sandbox *sb)
 
 void cay_sandbox_move(struct cay_sandbox *sb, enum cay_state to)
 {
+        bool rested = sb->state == CAY_STATE_ERROR || sb->state == CAY_STATE_STOPPED;
+
         if (sb->state == to)
                 return;
         assert(cay_state_can_move(sb->state, to));
@@ -74,7 +76,8 @@ void cay_sandbox_move(struct cay_sandbox *sb, enum cay_state to)
         if (to == CAY_STATE_STOPPED)
                 cay_sandbox_unpublish(sb);
         sb->changed_wall_ms = cay_service_wall(sb->service);
-        if (to != CAY_STATE_ERROR && to != CAY_STATE_STOPPED)
+        /* Not from READY to BUSY or back: one that goes has its cause already while the last commands of it end. */
+        if (rested && to != CAY_STATE_ERROR && to != CAY_STATE_STOPPED)
                 cay_sandbox_set_cause(sb, CAY_CAUSE_NONE, "");
 }
 

@@ -34,7 +34,7 @@
 #define CAY_SERVICE_MAKE_MS 30000    /* the engine makes a box within this */
 #define CAY_SERVICE_UNMAKE_MS 30000  /* and unmakes one */
 #define CAY_SERVICE_ENGINE_MS 10000  /* and does anything else */
-#define CAY_SERVICE_STATS_MS 2000    /* how long the verdict on a command waits for figures */
+#define CAY_SERVICE_STATS_MS 10000   /* how long the verdict on a command waits for figures */
 #define CAY_SERVICE_START_MS 30000   /* a command starts within this */
 #define CAY_SERVICE_WELCOME_MS 10000 /* an adopted box answers within this */
 #define CAY_SERVICE_GONE_MS                                                                                  \
@@ -182,6 +182,7 @@ struct cay_sandbox {
         bool engine_was_down; /* while it was lost */
         bool awaits_greeting; /* a resume waits for WELCOME */
         unsigned misses, relink_tries, short_lives;
+        unsigned gone_looks; /* so often there were words left to read of a box that is gone */
         uint64_t ping_at_ms, lost_at_ms, linked_at_ms; /* monotonic */
         struct cay_timer relink_timer, gone_timer, adopt_timer;
 
@@ -230,6 +231,8 @@ struct cay_exec {
         bool held;               /* acknowledgements are withheld */
         bool abandoned;          /* nobody wants it, and it could not be told yet */
         bool in_closed;
+        bool in_unsure; /* adopted, and init has not said yet how much of the input it has */
+        bool in_lost;   /* not all that was taken of it: ended for that */
         bool output_gone;
         uint32_t channel_number, pid;
         uint64_t started_wall_ms, ended_wall_ms;
@@ -491,6 +494,7 @@ void cay_exec_drop_watchers(struct cay_exec *x);
 /* exec_input.c */
 void cay_exec_on_room(struct cay_box_channel *ch);
 void cay_exec_end_inputs(struct cay_exec *x, const struct cay_error *err);
+void cay_exec_resume_input(struct cay_exec *x);   /* how much of it init has is known now */
 void cay_exec_kill_abandoned(struct cay_exec *x); /* now, or it stays abandoned and a tick comes back to it */
 
 /* claim.c */

@@ -27,6 +27,7 @@ struct cay_spool_header {
         uint32_t in_closed;
         uint32_t end_len; /* 0: `end` is not there, or not whole */
         uint8_t end[CAY_SPOOL_END_MAX];
+        uint64_t in_taken; /* 0 also in the files of fronts that did not count */
 };
 _Static_assert(sizeof(struct cay_spool_header) <= HEADER_BYTES, "one page");
 
@@ -136,7 +137,9 @@ int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t k
         if (made.fd < 0)
                 return -errno;
         /* The page must be there before it is mapped: a hole on a full disk is a signal when it is touched. */
-        r = -posix_fallocate(made.fd, 0, HEADER_BYTES);
+        do
+                r = -posix_fallocate(made.fd, 0, HEADER_BYTES);
+        while (r == -EINTR); /* in memory (tmpfs) any signal cuts it short */
         if (r == 0)
                 r = map(&made);
         if (r < 0) {
@@ -430,6 +433,16 @@ size_t cay_spool_get_end(const struct cay_spool *sp, const void **ret)
 {
         *ret = sp->head->end;
         return sp->head->end_len;
+}
+
+void cay_spool_set_in_taken(struct cay_spool *sp, uint64_t bytes)
+{
+        __atomic_store_n(&sp->head->in_taken, bytes, __ATOMIC_RELEASE);
+}
+
+uint64_t cay_spool_get_in_taken(const struct cay_spool *sp)
+{
+        return sp->head->in_taken;
 }
 
 void cay_spool_set_in_closed(struct cay_spool *sp)

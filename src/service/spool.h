@@ -80,6 +80,9 @@ ssize_t cay_spool_read(struct cay_spool *sp, struct cay_spool_place *place, void
 int cay_spool_set_end(struct cay_spool *sp, const void *bytes, size_t len);
 /* Length, 0 while there is none; points into the mapping. */
 size_t cay_spool_get_end(const struct cay_spool *sp, const void **ret);
+/* How much input was taken for the command, by all fronts together: what the box has not got of it is lost with its front. */
+void cay_spool_set_in_taken(struct cay_spool *sp, uint64_t bytes);
+uint64_t cay_spool_get_in_taken(const struct cay_spool *sp);
 /* The command's input was ended: a later front must not send more. */
 void cay_spool_set_in_closed(struct cay_spool *sp);
 bool cay_spool_is_in_closed(const struct cay_spool *sp);

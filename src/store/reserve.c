@@ -3,6 +3,7 @@
 
 #include "store/reserve.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,10 +25,15 @@ void cay_reserve_close(struct cay_reserve *r)
 
 void cay_reserve_take(struct cay_reserve *r, uint64_t mono_ms)
 {
+        int e;
+
         if (r->is_held || r->fd < 0 || (r->tried_ms > 0 && mono_ms - r->tried_ms < AGAIN_MS))
                 return;
         r->tried_ms = mono_ms > 0 ? mono_ms : 1;
-        r->is_held = posix_fallocate(r->fd, 0, CAY_RESERVE_BYTES) == 0;
+        do
+                e = posix_fallocate(r->fd, 0, CAY_RESERVE_BYTES);
+        while (e == EINTR); /* in memory (tmpfs) any signal cuts it short */
+        r->is_held = e == 0;
         if (!r->is_held && ftruncate(r->fd, 0) < 0)
                 return; /* nothing that would help */
 }

@@ -10,7 +10,7 @@ struct fake_plan {
         enum cay_code open_fails, create_fails, destroy_fails, relink_fails,
                 freeze_fails;             /* CAY_OK: they do not */
         unsigned create_ms, destroy_ms;   /* how long they take */
-        bool create_hangs, destroy_hangs; /* never answered, until close */
+        bool create_hangs, destroy_hangs; /* never answered, until close; a create: or fake_engine_go_on */
         bool late_link;                   /* the link is there when create is finished, not before */
         unsigned cannot_hold;             /* limits (mask) */
         struct cay_engine_stats stats;    /* as of stats and destroy */
@@ -35,6 +35,7 @@ extern struct fake_seen fake_seen;
 
 void fake_plan_reset(void);
 void fake_engine_break(void); /* the engine opened last goes, and each box that it still makes */
+void fake_engine_go_on(struct cay_engine *e, const char *id);    /* a create that hangs is finished */
 void fake_engine_cut_link(struct cay_engine *e, const char *id); /* the stream is lost, the box lives */
 void fake_engine_vanish(struct cay_engine *e, const char *id,
                         bool told); /* the box goes by itself; told: on_gone says so */

@@ -14,6 +14,7 @@ enum work { NOTHING, COUNT, ALTERNATE, CAT, WAIT };
 struct channel {
         bool used, ended, told;
         bool attached; /* introduced on this stream */
+        bool blank;    /* counts zeros */
         uint32_t number;
         uint16_t kind;
         enum work work;
@@ -220,14 +221,15 @@ static void work(struct channel *c)
                         return;
         }
         while (c->work == COUNT && c->counted < c->to_count && !c->ended) {
+                static const uint8_t zeros[65536];
                 uint8_t piece[1024];
-                size_t len = sizeof(piece), put;
+                size_t len = c->blank ? sizeof(zeros) : sizeof(piece), put;
 
                 if (len > c->to_count - c->counted)
                         len = (size_t)(c->to_count - c->counted);
-                for (size_t i = 0; i < len; i++)
+                for (size_t i = 0; !c->blank && i < len; i++)
                         piece[i] = fake_pattern(c->counted + i);
-                put = produce(c, CAY_STREAM_OUT, piece, len);
+                put = produce(c, CAY_STREAM_OUT, c->blank ? zeros : piece, len);
                 c->counted += put;
                 if (put < len)
                         return;
@@ -395,6 +397,7 @@ static int on_open(struct fake_init *init, const struct cay_frame *f, const uint
                 c->end.msg = (struct cay_view){ "no such luck\n", s->changes.code != 0 ? 13 : 0 };
                 c->work = s->changes.stall ? WAIT : COUNT;
                 c->to_count = s->changes.bytes;
+                c->blank = s->changes.blank;
                 c->end.file.bytes = s->changes.bytes + s->changes.lie_bytes;
                 c->end.file.entries = s->changes.entries;
                 c->end.file.stat.size = s->changes.left_out;

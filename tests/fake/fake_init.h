@@ -30,6 +30,7 @@ struct fake_script {
         struct {
                 unsigned code;              /* CHANGES is refused with this enum cay_code; 0: it is not */
                 uint64_t bytes;             /* of the known pattern */
+                bool blank;                 /* zeros instead, which cost nothing */
                 uint64_t entries, left_out; /* as END tells */
                 uint64_t lie_bytes;         /* END tells so many more than were sent */
                 bool vanish, stall;         /* the stream ends in place of END; nothing comes at all */

@@ -145,6 +145,109 @@ static void input_that_was_ended_stays_ended(void **state)
         assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_KILLED);
 }
 
+/* Taken, and gone with this service: the box has not seen it. */
+static void lose_input(struct test *t, const char *id, const char *x, struct cay_exec_input *in)
+{
+        cay_job_init(&in->job, NULL);
+        fake_plan.script.mute = true;
+        cay_service_exec_input(t->service, &me, id, x, in);
+        assert_null(in->exec);
+        assert_int_equal(in->job.err.code, CAY_OK);
+        settle(t);
+        service_close(t);
+        fake_plan.script.mute = false;
+}
+
+static void the_end_of_input_is_said_again(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_exec_input in = { .bytes = "abc", .len = 3 }, end = { .bytes = "", .eof = true };
+
+        create(t, id);
+        exec(t, id, x, "cat", NULL);
+        cay_job_init(&in.job, NULL);
+        cay_service_exec_input(t->service, &me, id, x, &in);
+        wait_for(t, look_exec(t, id, x).output_end == 3);
+        lose_input(t, id, x, &end);
+        service_open(t);
+        assert_int_equal(wait_end(t, id, x).exit_code, 0);
+        assert_int_equal(look_exec(t, id, x).cause, CAY_CAUSE_EXITED);
+        assert_int_equal(look_exec(t, id, x).output_end, 3);
+}
+
+/* It has got all of it, and its end, and is told that again. */
+static void the_end_of_input_may_be_said_twice(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_exec_input in = { .bytes = "abc", .len = 3, .eof = true };
+        struct cay_error err = { 0 };
+        struct cay_service_health health;
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        cay_job_init(&in.job, NULL);
+        cay_service_exec_input(t->service, &me, id, x, &in);
+        settle(t);
+        for (unsigned i = 0; i < 3; i++) {
+                restart(t);
+                settle(t);
+                cay_service_health(t->service, &health);
+                assert_int_equal(health.relinks, 0); /* a breach would have cost the link */
+        }
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, x, SIGTERM, &err), 0);
+        assert_int_equal(wait_end(t, id, x).signal, SIGTERM);
+}
+
+static void lost_input_ends_its_command(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_exec_input in = { .bytes = "abc", .len = 3 }, more = { .bytes = "def", .len = 3 };
+        struct cay_exec_view view;
+
+        for (unsigned i = 0; i < 2; i++) { /* with and without the end of it */
+                more.eof = i > 0;
+                create(t, id);
+                exec(t, id, x, "cat", NULL);
+                cay_job_init(&in.job, NULL);
+                cay_service_exec_input(t->service, &me, id, x, &in);
+                wait_for(t, look_exec(t, id, x).output_end == 3);
+                lose_input(t, id, x, &more);
+                fake_plan.script.never_end = true; /* what follows comes before its end */
+                service_open(t);
+                wait_for(t, cay_table_find(t->service, id)->execs->in_lost);
+                cay_job_init(&in.job, NULL);
+                cay_service_exec_input(t->service, &me, id, x, &in);
+                settle(t);
+                assert_int_equal(in.job.err.code, CAY_CONFLICT);
+                fake_plan.script.never_end = false;
+                fake_engine_cut_link(t->engine, id); /* the kill is said again */
+                view = wait_end(t, id, x);
+                assert_int_equal(view.cause, CAY_CAUSE_DAEMON_LOST);
+                assert_non_null(strstr(view.cause_text, "input was lost"));
+                assert_int_equal(view.output_end, 3); /* what it had printed stays */
+        }
+}
+
+/* Input that nobody would have read. */
+static void an_end_counts_more_than_lost_input(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        struct cay_exec_input in = { .bytes = "abc", .len = 3, .eof = true };
+
+        create(t, id);
+        fake_plan.script.never_end = true;
+        exec(t, id, x, "exit", "7", NULL);
+        lose_input(t, id, x, &in);
+        fake_plan.script.never_end = false;
+        service_open(t);
+        assert_int_equal(wait_end(t, id, x).exit_code, 7);
+        assert_int_equal(look_exec(t, id, x).cause, CAY_CAUSE_EXITED);
+}
+
 /* A large stream, with a service that goes again and again; the reader comes back with its cursor. */
 static void a_stream_over_restarts(void **state)
 {
@@ -553,6 +656,10 @@ int main(void)
                 TEST(sandboxes_are_as_they_were),
                 TEST(commands_go_on),
                 TEST(input_that_was_ended_stays_ended),
+                TEST(the_end_of_input_is_said_again),
+                TEST(the_end_of_input_may_be_said_twice),
+                TEST(lost_input_ends_its_command),
+                TEST(an_end_counts_more_than_lost_input),
                 TEST(a_stream_over_restarts),
                 TEST(a_spool_that_restarts_filled),
                 TEST(an_end_waits_for_the_reader),

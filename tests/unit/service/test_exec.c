@@ -561,6 +561,8 @@ static void the_first_watcher_misses_nothing(void **state)
                 cay_loop_round(t->loop, 1);
         fake_store_let_go(t->store);
         wait_for(t, c.done);
+        /* How soon that is depends on the machine. */
+        cay_table_find(t->service, id)->execs->fresh_until_ms = UINT64_MAX;
         for (unsigned i = 0; i < 10; i++)
                 cay_loop_round(t->loop, 1);
         assert_int_equal(watch(t, id, c.call.id, 0, true, &w), CAY_OK);

@@ -316,7 +316,7 @@ static void say(struct front *f, const char *fmt, ...)
         do {                                                                                                 \
                 unsigned rounds_ = 0;                                                                        \
                 while (!(cond)) {                                                                            \
-                        must(rounds_++ < 3000);                                                              \
+                        must(rounds_++ < ROUNDS);                                                            \
                         must(cay_loop_round((f)->t.loop, 10) == 0);                                          \
                 }                                                                                            \
         } while (0)
@@ -526,7 +526,7 @@ static void run_front(struct keeper *k, const char *dir, const char *kill_at, un
         assert_int_equal(cay_watch_add(k->loop, &k->watch, k->socket, EPOLLIN, on_question), 0);
         k->told_len = 0;
         for (unsigned rounds = 0; waitpid(pid, ret_status, WNOHANG) == 0; rounds++) {
-                if (rounds > ROUNDS) {
+                if (rounds > 5 * ROUNDS) { /* of at most 2 ms */
                         kill(pid, SIGKILL);
                         waitpid(pid, ret_status, 0);
                         fail_msg("a front hangs (killed at %s)", kill_at != NULL ? kill_at : "-");

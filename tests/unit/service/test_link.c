@@ -3,8 +3,10 @@
 #include "unit/service/service_test.h"
 
 #include <signal.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "box/box_client_priv.h"
 #include "service/service_priv.h"
 
 static int setup_quick(void **state)
@@ -70,6 +72,7 @@ static void an_error_is_told_once(void **state)
         char id[CAY_NAME_MAX + 1];
         unsigned before;
 
+        stop_pings(t); /* an answer on its way would be a recovery */
         create(t, id);
         settle(t); /* nothing of it is still under way */
         fake_plan.script.mute = true;
@@ -185,6 +188,54 @@ static void an_end_is_settled_when_it_is_stored(void **state)
         assert_string_equal(look(t, id).cause_text, "the sandbox's init ended");
 }
 
+static int unread(const struct cay_sandbox *sb)
+{
+        int bytes = 0;
+
+        assert_non_null(sb->client);
+        assert_int_equal(ioctl(sb->client->peer.watch.fd, FIONREAD, &bytes), 0);
+        return bytes;
+}
+
+/*
+ * The grace for its last words passes while we stand still: the round that finds it over reads only its share of them, and the end
+ * of the command lies behind that.
+ */
+static void last_words_are_heard_after_a_standstill(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "alternate", "600", NULL }; /* bytes, each in a frame of its own */
+        struct cay_exec_new what = { .argv = argv };
+        char id[CAY_NAME_MAX + 1];
+        struct cay_exec_view view;
+        struct cay_sandbox *sb;
+        struct exec_call c;
+        int all, round = 0;
+
+        create(t, id);
+        settle(t);
+        sb = cay_table_find(t->service, id);
+        exec_begin(t, id, &what, &c);
+        wait_for(t, unread(sb) > 600 * ((int)CAY_FRAME_HEADER + 1)); /* it writes all of it at once */
+        all = unread(sb);
+        fake_engine_vanish(t->engine, id, true);
+        assert_non_null(sb->gone_timer.loop);
+        cay_timer_set(t->loop, &sb->gone_timer, 0, sb->gone_timer.on_time);
+        while (cay_clock_ms() < sb->gone_timer.due_ms && round++ < ROUNDS)
+                usleep(1000);
+        assert_int_equal(unread(sb), all);
+        assert_int_equal(cay_loop_round(t->loop, 0), 0);
+        assert_true(unread(sb) > 0 && unread(sb) < all); /* else this shows nothing */
+        wait_for(t, c.done);
+        assert_int_equal(c.call.job.err.code, CAY_OK);
+        view = wait_end(t, id, c.call.id);
+        assert_int_equal(view.cause, CAY_CAUSE_EXITED);
+        assert_int_equal(view.exit_code, 0);
+        assert_int_equal(view.output_end, 600);
+        wait_for(t, look(t, id).state == CAY_STATE_ERROR);
+        assert_int_equal(look(t, id).cause, CAY_CAUSE_SANDBOX_GONE);
+}
+
 static void a_box_in_error_can_be_stopped_started_destroyed(void **state)
 {
         struct test *t = *state;
@@ -227,6 +278,7 @@ int main(void)
                 TEST(a_box_that_breaks_every_stream),
                 TEST(memory_took_the_init),
                 TEST(an_end_is_settled_when_it_is_stored),
+                cmocka_unit_test_setup_teardown(last_words_are_heard_after_a_standstill, setup, teardown),
                 TEST(a_box_in_error_can_be_stopped_started_destroyed),
         };
 

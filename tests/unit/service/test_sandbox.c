@@ -140,6 +140,7 @@ static void the_engine_refuses(void **state)
         struct cay_service_health health;
         struct call c;
 
+        stop_pings(t); /* an answer to one says that the engine is up */
         what.claim = "once";
         fake_plan.create_fails = CAY_UNSUPPORTED;
         assert_int_equal(try_create(t, &what, &c), CAY_UNSUPPORTED);
@@ -294,7 +295,7 @@ static void a_second_story_is_refused(void **state)
 
         create(t, id);
         assert_int_equal(change(t, stop, id), CAY_OK);
-        fake_plan.create_ms = 30;
+        fake_plan.create_hangs = true;
         call_init(&a);
         call_init(&b);
         cay_service_start(t->service, &me, id, NULL, &a.call);
@@ -302,6 +303,7 @@ static void a_second_story_is_refused(void **state)
         assert_int_equal(call_join(t, &b), CAY_CONFLICT);
         assert_string_equal(look(t, id).busy_with, "start");
         assert_int_equal(change(t, stop, id), CAY_CONFLICT);
+        fake_engine_go_on(t->engine, id);
         assert_int_equal(call_wait(t, &a), CAY_OK);
         assert_int_equal(fake_engine_boxes(), 1);
 }

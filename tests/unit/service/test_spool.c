@@ -246,12 +246,15 @@ static void goes_on_after_reopening(void **state)
         assert_int_equal(cay_spool_set_end(&t->sp, "", CAY_SPOOL_END_MAX + 1), -EMSGSIZE);
         assert_false(cay_spool_is_in_closed(&t->sp));
         cay_spool_set_in_closed(&t->sp);
+        assert_int_equal(cay_spool_get_in_taken(&t->sp), 0);
+        cay_spool_set_in_taken(&t->sp, 7ull << 40);
         assert_int_equal(cay_spool_open(&again, t->fd, "s"), 0);
         assert_int_equal(again.end, t->sp.end);
         assert_int_equal(again.oldest, t->sp.oldest);
         assert_int_equal(cay_spool_get_end(&again, &end), 4);
         assert_memory_equal(end, "done", 4);
         assert_true(cay_spool_is_in_closed(&again));
+        assert_true(cay_spool_get_in_taken(&again) == 7ull << 40);
         check(&again, again.oldest, 100);
         put_until(&again, again.end + 2 * KEEP, 900, NONE);
         check(&again, again.oldest, 100);
