@@ -9,8 +9,8 @@
  * command back. The command has ended when Docker says so and its streams are complete; then one look at the container tells how.
  *
  * Life: IDLE (no command yet, or one that could not be started), STARTING, RUNNING, ENDED (END is known and kept until the front
- * closes the channel). LOST: Docker went while it ran and its output with it, or somebody removed the container; then the box is told as
- * gone. The link may break and come anew in each of them, as with an init. Everything else that a front may ask of an
+ * closes the channel). LOST: Docker went while it started or ran and its output with it, or somebody removed the container; then the
+ * box is told as gone. The link may break and come anew in each of them, as with an init. Everything else that a front may ask of an
  * init is answered with a refusal, and nothing is kept of it.
  */
 #pragma once
@@ -91,6 +91,9 @@ void docker_once_fail(struct docker_once *o, const struct cay_error *why); /* it
 void docker_once_start(struct docker_once *o); /* the command is in order.exec: asks for a task */
 void docker_once_join_take(struct docker_once *o, struct cay_duplex *docker,
                            const struct cay_buf *rest); /* the container's streams */
+/* Whether something of it may be lost, by the answer to its start; then it is cut, and the box gone. */
+bool docker_once_is_cut(const struct docker_once *o, const struct docker_call *start);
+void docker_once_cut(struct docker_once *o);
 void docker_once_started(struct docker_once *o,
                          const struct cay_error *why); /* the task's end; CAY_OK: it runs */
 void docker_once_take_output(struct docker_once *o);   /* there may be room */

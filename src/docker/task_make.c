@@ -211,6 +211,11 @@ void docker_task_on_inspect(struct docker_task *t)
 
 void docker_task_on_start(struct docker_task *t)
 {
+        if (t->order.exec && docker_once_is_cut(t->box->once, &t->call)) {
+                docker_once_cut(t->box->once);
+                docker_task_finish(t);
+                return;
+        }
         if (t->call.status == 500 && lacks_port(t)) {
                 t->order.any_port = true;
                 docker_task_ask(t, DOCKER_STEP_AGAIN);

@@ -34,7 +34,7 @@ _Noreturn static void be_broker(int link, const char *socket, const char *const 
         snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
         snprintf(host, sizeof(host), "unix://%s", socket);
         dup2(open("/dev/null", O_WRONLY), 2);
-        dup2(link, 3);
+        dup2(fcntl(link, F_DUPFD_CLOEXEC, 4), 3); /* also where it is 3 already: the copy outlives the exec */
         execv(path, (char *const *)argv);
         _exit(127);
 }

@@ -61,6 +61,7 @@ static int set_up(void **state)
         t.fd = open(t.folder, O_PATH | O_DIRECTORY);
         assert_int_equal(mkdirat(t.fd, "box", 0755), 0);
         assert_int_equal(mkdirat(t.fd, "box/sub", 0755), 0);
+        assert_int_equal(fchmodat(t.fd, "box/sub", 0755, 0), 0); /* whatever our mask is */
         put("box/Dockerfile", "FROM x\n", 0644);
         put("box/Other", "FROM y\n", 0644);
         put("box/sub/tool", "#!/bin/sh\n", 0755);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -48,7 +49,7 @@ static struct { /* of the one container */
         int streams, waiter;
         char words[4096];
         bool exists;
-        unsigned kills, thaws, deletes;
+        unsigned kills, thaws, deletes, starts;
 } c = { .streams = -1, .waiter = -1 };
 static bool has_network; /* one of the box's is left */
 
@@ -102,7 +103,7 @@ static bool says(const char *word)
 
 static bool is_endless(void)
 {
-        return says("endless") || says("broken") || says("stubborn") || says("clingy");
+        return says("endless") || says("broken") || says("stubborn") || says("clingy") || says("restart");
 }
 
 static void end_container(void)
@@ -178,6 +179,16 @@ static bool answer_container(const char *bytes, int fd, int log)
                 return true;
         }
         if (strstr(bytes, "/cccc/start ")) {
+                if (says("restart")) { /* it runs, and Docker does not tell before it has been away */
+                        if (c.starts++ == 0) {
+                                close(c.streams);
+                                c.streams = -1;
+                                close(fd);
+                        } else {
+                                fake_docker_say_take(fd, "304 Not Modified\r\n\r\n");
+                        }
+                        return true;
+                }
                 if (says("absent") || says("stuck")) {
                         fake_docker_say_take(
                                 fd, says("stuck")
@@ -203,6 +214,8 @@ static bool answer_container(const char *bytes, int fd, int log)
         if (strstr(bytes, "/cccc/wait ")) {
                 c.waiter = fd;
                 dprintf(fd, "HTTP/1.1 " FAKE_DOCKER_OK);
+                if (says("flood"))
+                        wait(NULL); /* there is one child, for which nobody waits: until it is gone */
                 if (!is_endless())
                         end_container();
                 return true;
@@ -622,6 +635,18 @@ static void a_stream_that_breaks_off(void **state)
         assert_int_equal(front.gone, 1);
 }
 
+/* Docker goes between the command's beginning and the word of it: what it says from then on nobody hears. */
+static void a_docker_that_goes_at_the_start(void **state)
+{
+        greet();
+        say_open(1, "restart", 0);
+        assert_ended();
+        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND);
+        assert_int_equal(front.gone, 1);
+        assert_int_equal(fake_docker_times(&docker, "/cccc/start "), 2);
+        assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc"));
+}
+
 /* Somebody else removes it, and Docker is at it when it tells of the end: that was not the command's own. */
 static void a_container_that_is_taken_away(void **state)
 {
@@ -761,6 +786,7 @@ int main(void)
                 TEST(breaches),
                 TEST(a_docker_that_lies),
                 TEST(a_stream_that_breaks_off),
+                TEST(a_docker_that_goes_at_the_start),
                 TEST(a_container_that_is_taken_away),
                 TEST(a_tail_that_waits),
                 TEST(a_kill_is_tried_until_it_is_done),

@@ -88,6 +88,7 @@ static void variables(void **state)
         char *words[] = { "cay-docker", NULL };
         struct docker_options o, other;
 
+        unsetenv("DOCKER_TLS_VERIFY"); /* of whoever runs this */
         setenv("DOCKER_HOST", "tcp://h:5", 1);
         setenv("DOCKER_CERT_PATH", "/certs", 1);
         setenv("CAY_DOCKER_IMAGE", "img", 1);
