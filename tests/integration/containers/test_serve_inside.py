@@ -56,7 +56,7 @@ class ServeInside(unittest.TestCase):
         self.assertEqual(ended, "0", call("docker", "logs", NAME, text=True).stdout)
 
     def ask(self, token, method, path, body=None):
-        done = subprocess.run(["docker", "exec", NAME, "curl", "-sS", "--max-time", "30", "-X", method, "-H", f"Authorization: Bearer {token}",
+        done = subprocess.run(["docker", "exec", NAME, "curl", "-sS", "--max-time", "100", "-X", method, "-H", f"Authorization: Bearer {token}",
                                *(["-d", json.dumps(body)] if body is not None else []), f"http://localhost:8888{path}"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120)
         try:

@@ -28,13 +28,16 @@ def container_of(box):
 
 def dockerd():
     """Its pid as seen from here; it lives in namespaces of its own."""
+    found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             with open(f"/proc/{pid}/cmdline", "rb") as f:
                 words = f.read().split(b"\0")
             if words[0].endswith(b"dockerd") and (FOLDER + "/data").encode() in words:
-                return int(pid)
-    return None
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                    found[int(pid)] = int(f.read().rpartition(")")[2].split()[1])
+    # What it starts has its words too, for a moment.
+    return next((pid for pid, parent in found.items() if parent not in found), None)
 
 
 def answers():
