@@ -444,6 +444,8 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
                 if (ch->group.keeper == pid) {
                         cay_spawn_listen(ch); /* while it is known: what it said may still wait */
                         ch->group.keeper = 0;
+                        /* What it had waited for is in its own, also who went after the command itself. */
+                        ch->group.reaped_us = micros(&used->ru_utime) + micros(&used->ru_stime);
                         if (!ch->exited) /* killed by the code: the exec has lost its witness */
                                 cay_channel_exited(ch, SIGKILL, 0, 0);
                         cay_channel_step(ch);
@@ -453,6 +455,11 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
                         cay_channel_exited(ch, status, micros(&used->ru_utime), micros(&used->ru_stime));
                         return true; /* stepped when all that died now is reaped */
                 }
+        }
+        /* Left by a keeper that was ended with everything else: of whom, where there is one command, is no question. */
+        for (struct cay_channel *ch = init->channels; ch; ch = ch->next) {
+                if (ch->one_shot)
+                        ch->group.reaped_us += micros(&used->ru_utime) + micros(&used->ru_stime);
         }
         return false;
 }

@@ -28,7 +28,7 @@
 #include "init/files_watch_tree.h"
 
 #define FOLDERS_MAX 8192u
-#define PAIR_WAIT_MS 20
+#define PAIR_WAIT_MS 200
 #define ROUNDS_MAX 100u /* looks at a tree that changes all the time */
 #define MASK                                                                                                 \
         (IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO |      \

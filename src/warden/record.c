@@ -17,7 +17,7 @@
 
 #define RUN_FOLDER "/run/cay"
 #define MAGIC 0x63617972u
-#define SWEEP_MS 5000 /* for all of them: the last process of a box may have a file system to write out */
+#define FOLDER_TRIES 16u
 
 struct content {
         uint32_t magic, size;
@@ -105,16 +105,21 @@ static void choose_folder(void)
                 snprintf(folder_path, sizeof(folder_path), "/tmp/.cay-%u", uid);
 }
 
+/* One in /tmp goes with the end of another warden of ours, at any moment in which it is empty: then it is made again. */
 static int open_folder(struct cay_error *err)
 {
         struct stat st;
 
-        if (mkdir(folder_path, 0700) < 0 && errno != EEXIST)
-                return cay_fail_sys(
-                        err, CAY_INTERNAL, -errno,
-                        "make run folder %s (a read-only container needs a writable /tmp: --tmpfs /tmp)",
-                        folder_path);
-        folder = sys_open_at(AT_FDCWD, folder_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        folder = -ENOENT;
+        for (unsigned i = 0; i < FOLDER_TRIES && folder == -ENOENT; i++) {
+                if (mkdir(folder_path, 0700) < 0 && errno != EEXIST)
+                        return cay_fail_sys(
+                                err, CAY_INTERNAL, -errno,
+                                "make run folder %s (a read-only container needs a writable /tmp: "
+                                "--tmpfs /tmp)",
+                                folder_path);
+                folder = sys_open_at(AT_FDCWD, folder_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        }
         if (folder < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, folder, "open run folder %s", folder_path);
         if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022))
@@ -266,9 +271,9 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
 }
 
 /* Everything is killed before anything is waited for: they end at the same time, and a front that starts waits for all of it. */
-unsigned cay_records_sweep(const struct sys_cgroup_host *host)
+unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms)
 {
-        uint64_t until_ms = cay_clock_ms() + SWEEP_MS;
+        uint64_t until_ms = cay_clock_ms() + wait_ms;
         struct sweep s = { .host = host };
 
         sys_dir_each(folder, sweep_one, &s);
@@ -297,7 +302,7 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                         continue;
                 slot_name(slot, name);
                 fd = lock_named(name, O_CREAT);
-                if (fd == -ENOENT) { /* the folder went with somebody else's end */
+                for (unsigned n = 0; n < FOLDER_TRIES && fd == -ENOENT; n++) { /* see open_folder */
                         close(folder);
                         if (open_folder(err) < 0)
                                 return -1;

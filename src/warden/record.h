@@ -31,8 +31,8 @@ struct cay_record {
 int cay_records_open(unsigned slots, bool hosts_ids, struct cay_error *err);
 /* The warden ends: a folder in /tmp that is empty goes too. */
 void cay_records_close(void);
-/* Unmakes what dead runs left, and waits a bounded time for all of it; returns how many records were swept. */
-unsigned cay_records_sweep(const struct sys_cgroup_host *host);
+/* Unmakes what dead runs left, and waits at most so long for all of it together; returns how many records were swept. */
+unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms);
 /* Takes a free slot and writes down what will be made for a box. */
 int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host,
                     const char *cgroup_name, struct cay_error *err);

@@ -25,6 +25,7 @@
 #include "warden/warden.h"
 
 #define LEAVE_MS 2000
+#define SWEEP_MS 5000 /* the last process of a box may have a file system to write out */
 
 static bool has_admin(void)
 {
@@ -187,7 +188,7 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
                 return -1;
         see_what_can_be_held(w);
         cay_step_reached(w->steps, CAY_STEP_warden_up);
-        cay_records_sweep(&w->cgroups);
+        cay_records_sweep(&w->cgroups, SWEEP_MS);
         cay_step_reached(w->steps, CAY_STEP_swept);
         if (w->front >= 0)
                 warden_watch(w, w->front, WATCH_FRONT, NULL);

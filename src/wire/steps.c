@@ -72,9 +72,7 @@ static _Noreturn void killer(int orders, int finished)
 {
         int32_t pid;
 
-        for (int fd = 0; fd < 3; fd++)
-                close(fd);
-        for (int fd = 3; fd < 1024; fd++)
+        for (int fd = 0; fd < 1024; fd++)
                 if (fd != orders && fd != finished)
                         close(fd);
         if (read(orders, &pid, sizeof(pid)) == (ssize_t)sizeof(pid)) {

@@ -151,6 +151,8 @@ void attack_setup(void)
         if (getenv("CAY_TEST_AS"))
                 be_ordinary(getenv("CAY_TEST_AS"));
         signal(SIGPIPE, SIG_IGN);
+        /* Ignored in the background of a shell: cay leaves such a signal alone. */
+        signal(SIGINT, SIG_DFL);
 }
 
 void attack_teardown(void)

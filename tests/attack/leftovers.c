@@ -36,6 +36,8 @@ static const struct {
         { "record: /run/cay/lock", "the lock by which wardens take turns at the records" },
         { "record: /run/cay/image*", "pre-formatted images of the writable layer, kept for the next box" },
         { "mount: proc /proc/sys/fs/binfmt_misc*", "automounted by whoever looks first, not by us" },
+        { "mount: tmpfs /run/user/*", "comes and goes with people's sessions" },
+        { "mount: tmpfs /run/credentials/*", "comes and goes with services of systemd's" },
 };
 
 static bool is_ignored(const char *line)
@@ -288,7 +290,7 @@ static bool may_vanish(const char *line)
         for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
                 if (strncmp(line, kinds[i], strlen(kinds[i])) == 0)
                         return true;
-        return false;
+        return strncmp(line, "loop: ", 6) == 0 && strstr(line, " of /var/tmp/#"); /* a layer of a box */
 }
 
 static unsigned differences(const struct cay_leftovers *before, const struct cay_leftovers *after, bool tell)

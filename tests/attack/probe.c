@@ -94,6 +94,11 @@ bool probe_is_watched(void)
         return getenv("CAY_ATTACK_WATCHED") != NULL;
 }
 
+bool probe_is_open(void)
+{
+        return getenv("CAY_ATTACK_OPEN") != NULL;
+}
+
 bool probe_was_killed(int status, int signal)
 {
         return WIFSIGNALED(status) && WTERMSIG(status) == signal;

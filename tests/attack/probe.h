@@ -40,6 +40,7 @@ bool probe_is_filtered(void);                              /* a seccomp filter i
 size_t probe_read(const char *path, char *buf,
                   size_t size); /* NUL-terminated; 0 bytes when it can't be read */
 bool probe_is_watched(void);    /* limits may be held by watching: between two looks there can be more */
+bool probe_is_open(void);       /* layers are off: the attack should succeed */
 bool probe_was_killed(int status, int signal);
 void probe_nap_ms(long ms);
 

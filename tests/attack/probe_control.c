@@ -130,7 +130,7 @@ static int ctl_signals(char **argv)
         struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
         union sigval value = { .sival_int = 7 };
         struct itimerval soon = { .it_value = { 0, 1000 } };
-        sigset_t set;
+        sigset_t set, none;
         siginfo_t info;
         timer_t timer;
         struct itimerspec when = { .it_value = { 0, 1000000 } };
@@ -138,13 +138,15 @@ static int ctl_signals(char **argv)
         NEEDS(sigaltstack(&alt, NULL) == 0 && sigaction(SIGUSR1, &act, NULL) == 0 &&
               sigaction(SIGALRM, &act, NULL) == 0);
         NEEDS(raise(SIGUSR1) == 0 && caught == SIGUSR1);
-        NEEDS(setitimer(ITIMER_REAL, &soon, NULL) == 0);
-        pause();
-        NEEDS(caught == SIGALRM);
+        sigemptyset(&none);
         sigemptyset(&set);
         sigaddset(&set, SIGUSR2);
         sigaddset(&set, SIGALRM);
+        /* First, or the alarm could come before anybody waits for it. */
         NEEDS(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+        NEEDS(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+        sigsuspend(&none);
+        NEEDS(caught == SIGALRM);
         NEEDS(sigqueue(getpid(), SIGUSR2, value) == 0);
         NEEDS(sigwaitinfo(&set, &info) == SIGUSR2 && info.si_value.sival_int == 7);
         NEEDS(timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0 && timer_settime(timer, 0, &when, NULL) == 0);

@@ -105,7 +105,10 @@ static int sock_others(char **argv)
         return held("no socket of any other family");
 }
 
-static int dial(const struct sockaddr *addr, socklen_t len)
+#define HERE_MS 30000 /* somebody of this machine answers, when the machine gets to it */
+#define AWAY_MS 1000  /* that nobody has answered by then says enough */
+
+static int dial(const struct sockaddr *addr, socklen_t len, int wait_ms)
 {
         int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err = 0;
         socklen_t size = sizeof(err);
@@ -116,7 +119,7 @@ static int dial(const struct sockaddr *addr, socklen_t len)
         if (connect(fd, addr, len) < 0) {
                 if (errno != EINPROGRESS) {
                         err = errno;
-                } else if (poll(&p, 1, 1000) != 1) {
+                } else if (poll(&p, 1, wait_ms) != 1) {
                         err = ETIMEDOUT;
                 } else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0) {
                         err = errno;
@@ -135,7 +138,7 @@ static int host_abstract(char **argv)
 
         snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "%s", name);
         r = dial((struct sockaddr *)&un,
-                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name)));
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name)), HERE_MS);
         return r == 0 ? broke("reached the host's abstract socket")
                       : held("abstract socket: %s", strerror(-r));
 }
@@ -146,32 +149,33 @@ static int host_path_socket(char **argv)
         int r;
 
         snprintf(un.sun_path, sizeof(un.sun_path), "%s", probe_text(argv, 1));
-        r = dial((struct sockaddr *)&un, sizeof(un));
+        r = dial((struct sockaddr *)&un, sizeof(un), HERE_MS);
         return r == 0 ? broke("reached the host's socket %s", un.sun_path)
                       : held("path socket: %s", strerror(-r));
 }
 
-static int tcp(const char *address, int port)
+static int tcp(const char *address, int port, int wait_ms)
 {
         struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 
         inet_pton(AF_INET, address, &in.sin_addr);
-        return dial((struct sockaddr *)&in, sizeof(in));
+        return dial((struct sockaddr *)&in, sizeof(in), wait_ms);
 }
 
 /* host_loopback PORT: where the host listens on 127.0.0.1. */
 static int host_loopback(char **argv)
 {
-        int r = tcp("127.0.0.1", (int)probe_number(argv, 1, 0));
+        int r = tcp("127.0.0.1", (int)probe_number(argv, 1, 0), HERE_MS);
 
         return r == 0 ? broke("reached the host's loopback") : held("loopback: %s", strerror(-r));
 }
 
 static int metadata_address(char **argv)
 {
-        int r = tcp("169.254.169.254", 80);
+        int r = tcp("169.254.169.254", 80, AWAY_MS);
 
-        if (r == 0 || r == -ECONNREFUSED || r == -ETIMEDOUT)
+        /* Whatever answer there is, or none: without a way out of here it would be ENETUNREACH. */
+        if (r == 0 || r == -ECONNREFUSED || r == -ETIMEDOUT || r == -EHOSTUNREACH)
                 return broke("packets went to the metadata address: %s", strerror(-r));
         return held("metadata address: %s", strerror(-r));
 }

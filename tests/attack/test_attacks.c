@@ -56,6 +56,8 @@ static struct attack_result run(const struct attack *row, const char *off)
         if (off) {
                 words[n++] = "--test-off";
                 words[n++] = off;
+                words[n++] = "--env";
+                words[n++] = "CAY_ATTACK_OPEN=1";
         }
         if (attack_user()) {
                 words[n++] = "--env";

@@ -613,7 +613,7 @@ static void test_client_killed(void **state)
         kill(c.pid, SIGKILL);
         r = attack_finish(&c, 5000);
         attack_result_free(&r);
-        assert_true(is_gone("sleeps 61", 2000));
+        assert_true(is_gone("sleeps 61", 10000));
         next_start_sweeps();
 }
 
@@ -661,7 +661,7 @@ static void test_warden_killed(void **state)
         if (strcmp(r.cause, "engine_lost") && strcmp(r.cause, "sandbox_gone") && !strstr(r.json, "\"error\""))
                 fail_msg("cause '%s'", r.cause);
         attack_result_free(&r);
-        assert_true(is_gone("sleeps 62", 2000));
+        assert_true(is_gone("sleeps 62", 10000));
         next_start_sweeps();
 }
 
@@ -679,7 +679,7 @@ static void test_init_killed(void **state)
         if (!WIFEXITED(r.status) || strcmp(r.cause, "sandbox_gone") != 0)
                 fail_msg("status %#x, cause '%s': %s", (unsigned)r.status, r.cause, r.json);
         attack_result_free(&r);
-        assert_true(is_gone("sleeps 63", 2000));
+        assert_true(is_gone("sleeps 63", 10000));
 }
 
 static void test_interrupted(void **state)
@@ -707,7 +707,7 @@ static void test_reader_gone(void **state)
                  "100 text | head -c 10 >/dev/null; exit \\${PIPESTATUS[0]}\"",
                  attack_build_dir(), attack_probe_dir());
         assert_int_equal(WEXITSTATUS(system(command)), 128 + SIGPIPE);
-        assert_true(is_gone("flood 100", 2000));
+        assert_true(is_gone("flood 100", 10000));
 }
 
 /* --- Images that fight back --- */

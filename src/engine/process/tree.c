@@ -152,11 +152,11 @@ out:
         return r;
 }
 
-int cay_tree_end_orphans(bool (*is_known)(void *ctx, pid_t pid), void *ctx, unsigned *ret_alive)
+int cay_tree_end_orphans(bool (*is_known)(void *ctx, pid_t pid), void *ctx, unsigned *ret_left)
 {
         struct snapshot s = { 0 };
         pid_t self = getpid(), session = getsid(0);
-        unsigned alive = 0;
+        unsigned left = 0;
         int r = take(&s);
 
         for (unsigned i = 0; r == 0 && i < s.count; i++) {
@@ -165,12 +165,12 @@ int cay_tree_end_orphans(bool (*is_known)(void *ctx, pid_t pid), void *ctx, unsi
                 if (e->parent != self || e->session == session || is_known(ctx, e->pid))
                         continue;
                 if (lives(e) && kill(e->pid, SIGKILL) == 0)
-                        alive++; /* its own children come to us when it is gone */
-                else
-                        waitpid(e->pid, NULL, WNOHANG);
+                        left++; /* its own children come to us when it is gone */
+                else if (waitpid(e->pid, NULL, WNOHANG) == e->pid)
+                        left++; /* and did, perhaps after they were looked at */
         }
         free(s.list);
         if (r == 0)
-                *ret_alive = alive;
+                *ret_left = left;
         return r;
 }

@@ -20,5 +20,5 @@ struct cay_tree_sum {
 
 /* Sends signo (0: none) to everything below root that lives and adds it up. 0 or -errno. */
 int cay_tree_signal(pid_t root, int signo, struct cay_tree_sum *ret);
-/* Kills and reaps orphans left to this process; `is_known` names children that are none. Adds up those still alive. */
-int cay_tree_end_orphans(bool (*is_known)(void *ctx, pid_t pid), void *ctx, unsigned *ret_alive);
+/* Kills and reaps orphans left to this process; `is_known` names children that are none. ret_left 0: there was none of them any more. */
+int cay_tree_end_orphans(bool (*is_known)(void *ctx, pid_t pid), void *ctx, unsigned *ret_left);

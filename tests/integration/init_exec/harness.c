@@ -325,7 +325,7 @@ int box_wait_gone(struct box *b, int max_ms)
 
 static void remove_cgroup(struct box *b)
 {
-        uint64_t until = now_ms() + test_patience(3000);
+        uint64_t until = now_ms() + test_patience(10000);
 
         if (b->cgroup < 0)
                 return;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "integration/init_exec/harness.h"
+#include "patience.h"
 
 static enum box_way way;
 
@@ -127,7 +128,7 @@ static void input_reaches_the_command(void **state)
         struct cay_box_open open = run_default();
         char block[1000];
         size_t sent = 0, total = 3000000;
-        uint64_t until = now_ms() + 20000;
+        uint64_t until = now_ms() + test_patience(20000);
         struct run r;
         struct box b;
 
@@ -430,6 +431,25 @@ static void processor_time_is_limited_and_told(void **state)
         box_stop(&b);
 }
 
+/* Also of those who went after the command itself: here the END comes behind all of them. */
+static void processor_time_of_all_is_told(void **state)
+{
+        struct cay_box_open open = run_default();
+        struct run r;
+        struct box b;
+
+        box_start(&b, way);
+        open.exec.flags = CAY_BOX_ONE_SHOT;
+        open.exec.cpu_ms = 300;
+        run_sh(&b, &r, &open, "(while :; do :; done) & while :; do :; done");
+        run_wait(&r, 10000);
+        assert_int_equal(r.end.exec.killed, CAY_KILLED_CPU_TIME);
+        assert_true(r.end.exec.cpu_us >= 250000);
+        assert_int_equal(box_wait_gone(&b, 5000), 0);
+        run_free(&r);
+        box_stop(&b);
+}
+
 static void limits_of_files_hold(void **state)
 {
         struct cay_box_open open = run_default();
@@ -472,8 +492,9 @@ static void scripts_without_a_first_line_run(void **state)
         run_sh(&b, &r, NULL,
                "d=$(mktemp -d); cd $d; printf 'echo script $1\\n' > s; printf '#!/no/interpreter\\n' > t; "
                "chmod +x s t; "
-               "env ./s arg; echo $d; sleep 100");
-        run_wait_out(&r, "script arg\n/", 5000);
+               "env ./s arg; echo $d; echo made; sleep 100");
+        run_wait_out(&r, "\nmade\n", 5000);
+        assert_non_null(strstr(cay_buf_data(&r.out), "script arg\n/"));
         {
                 char path[300];
                 const char *at = strstr(cay_buf_data(&r.out), "/");
@@ -621,7 +642,7 @@ static void many_execs_at_once(void **state)
                 cmocka_unit_test(closing_a_running_exec_kills_it), cmocka_unit_test(the_output_limit_ends),  \
                 cmocka_unit_test(the_output_limit_cuts),                                                     \
                 cmocka_unit_test(processor_time_is_limited_and_told),                                        \
-                cmocka_unit_test(limits_of_files_hold),                                                      \
+                cmocka_unit_test(processor_time_of_all_is_told), cmocka_unit_test(limits_of_files_hold),     \
                 cmocka_unit_test(standard_error_can_be_opened_again),                                        \
                 cmocka_unit_test(scripts_without_a_first_line_run),                                          \
                 cmocka_unit_test(one_shot_ends_everything),                                                  \

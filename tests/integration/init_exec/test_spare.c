@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "integration/init_exec/harness.h"
+#include "patience.h"
 #include "sys/fd.h"
 
-#define TRIES 200
 #define NODE "sed -n 's|^0::.*/||p' /proc/self/cgroup; "
 #define FACTS                                                                                                \
         "id -u; id -g; id -G; grep -E '^(Cap|NoNewPrivs|Seccomp:|Sig[BI]|Groups)' /proc/self/status; "       \
@@ -50,6 +50,7 @@ static void run_plain(struct box *b, struct run *r, const char *script)
 /* After it there is one, and it waits. */
 static pid_t await_spare(struct box *b)
 {
+        uint64_t until = now_ms() + test_patience(10000);
         pid_t pid = 0;
         struct run r;
 
@@ -57,7 +58,7 @@ static pid_t await_spare(struct box *b)
                 run_plain(b, &r, "true");
                 run_free(&r);
         }
-        for (int i = 0; i < TRIES && pid == 0; i++) {
+        while (pid == 0 && now_ms() < until) {
                 box_round(b, 10);
                 pid = find_spare(b);
         }

@@ -169,7 +169,7 @@ static void large_output_is_whole(void **state)
         struct run r;
 
         run_need_root();
-        r = CAY("--output-limit", "32m", "/bin/sh", "-c",
+        r = CAY("--output-limit", "32m", "--timeout", "1h", "/bin/sh", "-c",
                 "i=0; while [ $i -lt 20 ]; do head -c 1000000 /dev/zero | tr '\\0' x; i=$((i+1)); done");
         assert_status(&r, 0);
         assert_int_equal(r.out_len, 20000000);
@@ -832,6 +832,8 @@ int main(void)
                 TEST(without_root_it_works),
         };
 
-        signal(SIGHUP, SIG_DFL); /* under nohup it is ignored, and cay leaves such a signal alone */
+        /* Ignored under nohup, or in the background of a shell: cay leaves such a signal alone. */
+        signal(SIGHUP, SIG_DFL);
+        signal(SIGINT, SIG_DFL);
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@
 
 #define MAGIC 0x11223344u
 #define MANY 1000u
+#define WAIT_MS 60000 /* at most, for anything */
 
 struct request {
         struct engine_link_request head;
@@ -45,7 +46,7 @@ static struct engine_link_kind kind = {
         .request_size = sizeof(struct request),
         .answer_size = sizeof(struct answer),
         .fd = 3,
-        .close_ms = 5000,
+        .close_ms = WAIT_MS,
 };
 
 static struct {
@@ -341,7 +342,7 @@ static void helpers_are_waited_for(void **state)
         assert_int_equal(open_helper("exec sleep 1000", &code), 0);
         assert_int_equal(engine_link_close(&t.link), -1);
         cay_loop_free(t.loop);
-        kind.close_ms = 5000;
+        kind.close_ms = WAIT_MS;
         /* Somebody else in this program has waited for it. */
         assert_int_equal(open_helper("exit 0", &code), 0);
         assert_int_equal(waitpid(t.link.pid, NULL, 0), t.link.pid);

@@ -14,26 +14,65 @@ struct side { /* the front's ends of a worker's pipes */
         struct cay_worker_result *res;
 };
 
-/* A port that is ours, on which nobody listens yet. */
-static int bind_on(int family, uint16_t *ret_port)
-{
-        struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-        struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        socklen_t len = family == AF_INET ? sizeof(v4) : sizeof(v6);
-        void *address = family == AF_INET ? (void *)&v4 : (void *)&v6;
+enum { V4, V6 };
 
-        if (fd < 0 || bind(fd, address, len) < 0 || getsockname(fd, address, &len) < 0)
+/* Port 0: one that is free. */
+static int bind_to(int which, uint16_t port)
+{
+        struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+                                   .sin6_port = htons(port),
+                                   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+        struct sockaddr_in v4 = { .sin_family = AF_INET,
+                                  .sin_port = htons(port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int fd = socket(which == V4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        if (fd >= 0 &&
+            bind(fd, which == V4 ? (void *)&v4 : (void *)&v6, which == V4 ? sizeof(v4) : sizeof(v6)) < 0) {
+                int error = errno;
+
+                close(fd);
+                errno = error;
                 return -1;
-        *ret_port = ntohs(family == AF_INET ? v4.sin_port : v6.sin6_port);
+        }
         return fd;
 }
 
-static int listen_on(int family, uint16_t *ret_port)
+static uint16_t port_of(int fd)
 {
-        int fd = bind_on(family, ret_port);
+        struct sockaddr_in v4 = { 0 };
+        socklen_t len = sizeof(v4);
 
-        return fd < 0 || listen(fd, 8) < 0 ? -1 : fd;
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&v4, &len), 0);
+        return ntohs(v4.sin_port);
+}
+
+/*
+ * A port that is ours in both families, on which nobody listens yet: whoever had the other one would be spoken to. Without IPv6
+ * ret[V6] is -1.
+ */
+static uint16_t bind_both(int ret[2])
+{
+        for (unsigned i = 0; i < 1000; i++) {
+                ret[V4] = bind_to(V4, 0);
+                assert_true(ret[V4] >= 0);
+                ret[V6] = bind_to(V6, port_of(ret[V4]));
+                if (ret[V6] >= 0 || errno != EADDRINUSE)
+                        return port_of(ret[V4]);
+                close(ret[V4]);
+        }
+        fail_msg("no port is free");
+        return 0;
+}
+
+static int listen_on_v4(uint16_t *ret_port)
+{
+        int fd = bind_to(V4, 0);
+
+        assert_true(fd >= 0);
+        assert_int_equal(listen(fd, 8), 0);
+        *ret_port = port_of(fd);
+        return fd;
 }
 
 /* A worker in a child, as cay-init runs it. */
@@ -56,7 +95,7 @@ static struct side start(uint16_t port)
                 close(in[1]);
                 close(out[0]);
                 signal(SIGPIPE, SIG_IGN);
-                alarm(60);
+                alarm(250);
                 cay_connect_port(&req, s.res);
                 _exit(0);
         }
@@ -92,27 +131,28 @@ static bool readable(int fd, int ms)
 
 static int accept_one(int listener)
 {
-        assert_true(readable(listener, 10000));
+        assert_true(readable(listener, 60000));
         return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 }
 
 static void bytes_go_both_ways(void **state)
 {
-        static const int families[] = { AF_INET, AF_INET6 };
         char got[16] = "";
 
         (void)state;
-        for (size_t i = 0; i < CAY_COUNT(families); i++) {
-                uint16_t port;
-                int listener = listen_on(families[i], &port), peer;
+        for (int i = V4; i <= V6; i++) {
+                int fds[2], peer;
+                uint16_t port = bind_both(fds);
                 struct side s;
 
-                if (listener < 0 && families[i] == AF_INET6) {
+                if (fds[i] < 0) {
                         print_message("no IPv6 here: ::1 is not tried\n");
+                        close(fds[V4]);
                         continue;
                 }
+                assert_int_equal(listen(fds[i], 8), 0);
                 s = start(port);
-                peer = accept_one(listener);
+                peer = accept_one(fds[i]);
                 assert_int_equal(write(s.in, "ping", 4), 4);
                 assert_int_equal(cay_files_read_full(peer, got, 4), 4);
                 assert_memory_equal(got, "ping", 4);
@@ -121,7 +161,9 @@ static void bytes_go_both_ways(void **state)
                 assert_memory_equal(got, "pong", 4);
                 close(peer);
                 assert_int_equal(read(s.out, got, 1), 0);
-                close(listener);
+                for (int k = V4; k <= V6; k++)
+                        if (fds[k] >= 0)
+                                close(fds[k]);
                 assert_int_equal(finish(&s), CAY_OK);
         }
 }
@@ -130,7 +172,7 @@ static void half_closes_are_passed_on(void **state)
 {
         char got[16] = "";
         uint16_t port;
-        int listener = listen_on(AF_INET, &port), peer;
+        int listener = listen_on_v4(&port), peer;
         struct side s = start(port);
 
         (void)state;
@@ -161,22 +203,22 @@ static void half_closes_are_passed_on(void **state)
 
 static void nobody_listens(void **state)
 {
-        uint16_t port;
-        int held = bind_on(AF_INET, &port); /* or somebody else could get it meanwhile */
+        int held[2]; /* or somebody else could get it meanwhile */
+        uint16_t port = bind_both(held);
         char expected[64];
         siginfo_t ended;
         struct side s;
 
         (void)state;
-        assert_true(held >= 0);
         s = start(port);
-        while (readable(s.out, 10000) && read(s.out, expected, 1) > 0)
-                ;
+        assert_int_equal(read(s.out, expected, 1), 0);
         snprintf(expected, sizeof(expected), "nothing listens on port %u inside the sandbox", port);
         assert_int_equal(waitid(P_PID, (id_t)s.pid, &ended, WEXITED | WNOWAIT), 0);
         assert_string_equal(s.res->msg, expected);
         assert_int_equal(finish(&s), CAY_UNAVAILABLE);
-        close(held);
+        close(held[V4]);
+        if (held[V6] >= 0)
+                close(held[V6]);
         s = start(0);
         assert_int_equal(finish(&s), CAY_INVALID);
 }
@@ -187,7 +229,7 @@ static void one_direction_does_not_stop_the_other(void **state)
         static char flood[1 << 20];
         char got[4] = "";
         uint16_t port;
-        int listener = listen_on(AF_INET, &port), peer;
+        int listener = listen_on_v4(&port), peer;
         struct side s = start(port);
         uint64_t sent = 0, seen = 0;
         ssize_t n;
@@ -223,7 +265,7 @@ static void much_data_arrives_whole(void **state)
         enum { TOTAL = 64 << 20 };
         static char block[1 << 16];
         uint16_t port;
-        int listener = listen_on(AF_INET, &port), peer;
+        int listener = listen_on_v4(&port), peer;
         struct side s = start(port);
         uint64_t seen = 0, sum = 0, expected = 0;
         pid_t pid;
@@ -273,7 +315,7 @@ static void resets_end_it(void **state)
 {
         struct linger hard = { .l_onoff = 1, .l_linger = 0 };
         uint16_t port;
-        int listener = listen_on(AF_INET, &port), peer;
+        int listener = listen_on_v4(&port), peer;
         struct side s = start(port);
         char got;
 

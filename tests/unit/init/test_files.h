@@ -45,6 +45,7 @@ __attribute__((unused)) static int scratch_setup(void **state)
         const char *tmp = getenv("TMPDIR");
 
         (void)state;
+        umask(022); /* whatever the caller has, or the test before set */
         if (!tmp || !*tmp)
                 tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
         snprintf(scratch.path, sizeof(scratch.path), "%s/cay-files.XXXXXX", tmp);

@@ -59,7 +59,7 @@ static void only_regular_files_are_read_or_written(void **state)
         cay_auto_close int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         (void)state;
-        alarm(20); /* a hang is a failure */
+        alarm(100); /* a hang is a failure */
         assert_int_equal(mkfifo("fifo", 0666), 0);
         assert_int_equal(symlink("fifo", "fifo-link"), 0);
         assert_int_equal(bind(sock, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -89,7 +89,7 @@ static void a_fifo_that_is_swapped_in_hangs_nothing(void **state)
         if (pid == 0)
                 for (;;)
                         syscall(SYS_renameat2, AT_FDCWD, "f", AT_FDCWD, "p", 2u /* exchange */);
-        alarm(50);
+        alarm(250);
         for (unsigned i = 0; i < 3000; i++) {
                 run(&r, cay_file_read, "f", NULL);
                 run(&r, cay_file_write, "f", NULL);

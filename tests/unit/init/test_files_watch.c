@@ -312,6 +312,22 @@ static void an_overflow_is_told(void **state)
         leave();
 }
 
+/* A new file, again where all was watched anew meanwhile: that is found then, and not told. */
+static void make_until_told(const char *name)
+{
+        char line[128];
+
+        snprintf(line, sizeof(line), "rm -f top/%s && touch top/%s", name, name);
+        shell(line);
+        for (;;) {
+                assert_true(next());
+                if (w.last.kind == CAY_NOTICE_CREATED && strcmp(w.name, name) == 0)
+                        return;
+                if (w.last.kind == CAY_NOTICE_OVERFLOW)
+                        shell(line);
+        }
+}
+
 /* Folders that are made, filled, moved and removed all the time: what is there in the end was told, or OVERFLOW was. */
 static void a_wild_tree_is_kept_up_with(void **state)
 {
@@ -326,15 +342,14 @@ static void a_wild_tree_is_kept_up_with(void **state)
               "mkdir -p top/last/one; touch top/last/one/end");
         while (!told) {
                 assert_true(next());
-                told = w.last.kind == CAY_NOTICE_CREATED && strcmp(w.name, "last/one/end") == 0;
+                told = w.last.kind == CAY_NOTICE_OVERFLOW ||
+                       (w.last.kind == CAY_NOTICE_CREATED && strcmp(w.name, "last/one/end") == 0);
         }
         for (unsigned i = 3; i <= 60; i += 3) {
-                char name[64], line[128];
+                char name[32];
 
                 snprintf(name, sizeof(name), "a%u/c/g", i);
-                snprintf(line, sizeof(line), "touch top/a%u/c/g", i);
-                shell(line);
-                expect(CAY_NOTICE_CREATED, name);
+                make_until_told(name);
         }
         leave();
 }

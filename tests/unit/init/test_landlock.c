@@ -39,19 +39,25 @@ static bool can_open(const char *path, int flags)
 
 static void inside(int fd)
 {
+        char file[32], link_to_it[48], folder[48], in_folder[64]; /* our own: another copy of this may run */
+
+        snprintf(file, sizeof(file), "/tmp/cay-landlock-%d", (int)getpid());
+        snprintf(link_to_it, sizeof(link_to_it), "%s.l", file);
+        snprintf(folder, sizeof(folder), "%s.d", file);
+        snprintf(in_folder, sizeof(in_folder), "%s/f", folder);
         CHECK("no_new_privs", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
         CHECK("enter", cay_landlock_enter(fd) == 0);
         CHECK("read /etc", can_open("/etc/passwd", O_RDONLY));
         CHECK("read /proc", can_open("/proc/self/status", O_RDONLY));
         CHECK("write /dev/null", can_open("/dev/null", O_WRONLY));
-        CHECK("make a file", can_open("/tmp/cay-landlock", O_CREAT | O_WRONLY));
-        CHECK("make a directory", mkdir("/tmp/cay-landlock.d", 0700) == 0);
-        CHECK("rename between directories", rename("/tmp/cay-landlock", "/tmp/cay-landlock.d/f") == 0);
-        CHECK("link between directories", link("/tmp/cay-landlock.d/f", "/tmp/cay-landlock.l") == 0);
-        CHECK("truncate", truncate("/tmp/cay-landlock.l", 0) == 0);
-        unlink("/tmp/cay-landlock.l");
-        unlink("/tmp/cay-landlock.d/f");
-        rmdir("/tmp/cay-landlock.d");
+        CHECK("make a file", can_open(file, O_CREAT | O_WRONLY));
+        CHECK("make a directory", mkdir(folder, 0700) == 0);
+        CHECK("rename between directories", rename(file, in_folder) == 0);
+        CHECK("link between directories", link(in_folder, link_to_it) == 0);
+        CHECK("truncate", truncate(link_to_it, 0) == 0);
+        unlink(link_to_it);
+        unlink(in_folder);
+        rmdir(folder);
         CHECK("no write to /proc", !can_open("/proc/self/comm", O_WRONLY) && errno == EACCES);
         CHECK("no write to /proc/sys", !can_open("/proc/sys/kernel/hostname", O_WRONLY) && errno == EACCES);
         CHECK("nothing new in /dev", !can_open("/dev/cay-landlock", O_CREAT | O_WRONLY) && errno == EACCES);

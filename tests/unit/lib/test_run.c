@@ -1097,6 +1097,7 @@ static void more_changes_than_there_can_be(void **state)
         struct cay_run_options o = cow_options(COMMAND("exit", "0"), fd);
 
         fake_plan.script.changes.bytes = 1ull << 40;
+        fake_plan.script.changes.blank = true;
         o.spec.limits.disk_bytes = 64 << 10;
         o.spec.limits.inodes = 16;
         run(s, &o);

@@ -68,7 +68,8 @@ static int start(unsigned pids)
                 setsid();
                 close(link[0]);
                 close(keep[0]);
-                close(STDERR_FILENO); /* its words about breaches are meant for a log */
+                /* Its words about breaches are meant for a log. */
+                dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
                 _exit(process_broker_run(&o));
         }
         close(link[1]);

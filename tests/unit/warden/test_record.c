@@ -11,6 +11,7 @@
 #include "warden/record.h"
 
 #define RUN "/run/cay"
+#define WAIT_MS 60000 /* at most, for what has to come */
 
 static struct cay_error err;
 static struct sys_cgroup_host none; /* a host without cgroups: records that name nothing */
@@ -62,7 +63,7 @@ static void make_and_drop(void)
         check(a.slot < CAY_RECORD_SLOTS && b.slot < CAY_RECORD_SLOTS);
         check(fcntl(a.fd, F_GETFD) == FD_CLOEXEC);
         check(count_records() == 2);
-        check(cay_records_sweep(&none) == 0); /* both are alive */
+        check(cay_records_sweep(&none, WAIT_MS) == 0); /* both are alive */
         check(count_records() == 2);
         cay_record_drop(&a);
         check(a.fd == -1 && count_records() == 1);
@@ -273,7 +274,7 @@ static void sweep_dead(void)
                         pause();
         }
         check(read(ready[0], &byte, 1) == 1);
-        check(cay_records_sweep(&host) == 0 && count_records() == 1 &&
+        check(cay_records_sweep(&host, WAIT_MS) == 0 && count_records() == 1 &&
               node_is_there(&host, SYS_CGROUP_2)); /* it lives */
         sleeper = fork();
         if (sleeper == 0) {
@@ -290,12 +291,12 @@ static void sweep_dead(void)
         check(read(ready[0], &byte, 1) == 1);
         kill(run, SIGKILL);
         waitpid(run, NULL, 0);
-        check(cay_records_sweep(&host) == 1);
+        check(cay_records_sweep(&host, WAIT_MS) == 1);
         check(waitpid(sleeper, &status, 0) == sleeper && WIFSIGNALED(status));
         check(count_records() == 0);
         for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                 check(!node_is_there(&host, i));
-        check(cay_records_sweep(&host) == 0);
+        check(cay_records_sweep(&host, WAIT_MS) == 0);
 }
 
 static void test_sweep_dead(void **state)
@@ -323,14 +324,14 @@ static void sweep_keeps(void)
         /* A box's node has children, but no grandchildren: with one it does not go. */
         check(mkdir(path, 0755) == 0 && mkdir(below, 0755) == 0 && mkdir(deeper, 0755) == 0);
         close(rec.fd);
-        if (cay_records_sweep(&host) != 0 || count_records() != 1) {
+        if (cay_records_sweep(&host, 0) != 0 || count_records() != 1) {
                 rmdir(deeper);
                 rmdir(below);
                 rmdir(path);
                 check(!"the record is gone and the node is not");
         }
         check(rmdir(deeper) == 0);
-        check(cay_records_sweep(&host) == 1 && count_records() == 0 && access(path, F_OK) < 0);
+        check(cay_records_sweep(&host, WAIT_MS) == 1 && count_records() == 0 && access(path, F_OK) < 0);
 }
 
 static void test_sweep_keeps(void **state)
@@ -388,7 +389,7 @@ static void sweep_together(void)
                 leave_stuck(&host, (char)('a' + i), &boxes[i]);
         sweeper = fork();
         if (sweeper == 0)
-                _exit((int)cay_records_sweep(&host));
+                _exit((int)cay_records_sweep(&host, WAIT_MS));
         for (unsigned i = 0; i < 2; i++)
                 check(waitpid(boxes[i].sleeper, &status, 0) == boxes[i].sleeper && WIFSIGNALED(status));
         for (unsigned i = 0; i < 2; i++)
@@ -422,7 +423,7 @@ static void sweep_odd(void)
         check(sys_make_file(AT_FDCWD, RUN "/box-3", 0600, junk, sizeof(junk)) == 0);
         check(sys_make_file(AT_FDCWD, RUN "/note", 0600, "x", 1) == 0);
         check(symlink("/etc/passwd", RUN "/box-4") == 0);
-        check(cay_records_sweep(&none) == 3);
+        check(cay_records_sweep(&none, WAIT_MS) == 3);
         check(access(RUN "/note", F_OK) == 0);
         check(access("/etc/passwd", F_OK) == 0);
         check(access(RUN "/box-1", F_OK) < 0 && access(RUN "/box-3", F_OK) < 0);
@@ -479,7 +480,7 @@ static void race(void)
                                 check(cay_record_make(&r, "x", &none, "cay-x", &err) == 0);
                                 check(__sync_fetch_and_add(&held[r.slot], 1) == 0);
                                 if (k % 16 == 0)
-                                        cay_records_sweep(&none);
+                                        cay_records_sweep(&none, WAIT_MS);
                                 check(__sync_fetch_and_sub(&held[r.slot], 1) == 1);
                                 if (i < 4 && k == 100 + i) /* a crash: the record stays for others to sweep */
                                         _exit(0);
@@ -493,7 +494,7 @@ static void race(void)
 
                 check(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
         }
-        cay_records_sweep(&none);
+        cay_records_sweep(&none, WAIT_MS);
         check(count_records() == 0);
 }
 
