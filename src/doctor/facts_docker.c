@@ -16,7 +16,6 @@
 #include "sys/confine.h"
 #include "sys/fd.h"
 
-#define DEADLINE_MS 2000
 #define ANSWER_MAX 65536
 
 static int connect_unix(const char *path)
@@ -124,7 +123,7 @@ static enum cay_docker_state state_of(int r)
         }
 }
 
-void cay_doctor_collect_docker(const char *docker_host, struct cay_doctor_facts *f)
+void cay_doctor_collect_docker(const char *docker_host, unsigned deadline_ms, struct cay_doctor_facts *f)
 {
         struct cay_docker *d = &f->docker;
         struct cay_docker_address a;
@@ -140,7 +139,7 @@ void cay_doctor_collect_docker(const char *docker_host, struct cay_doctor_facts 
                 d->state = CAY_DOCKER_UNKNOWN;
                 return;
         }
-        r = cay_doctor_probe(probe_docker, &a, d, sizeof(*d), DEADLINE_MS);
+        r = cay_doctor_probe(probe_docker, &a, d, sizeof(*d), deadline_ms);
         if (r < 0) {
                 d->state = state_of(r);
                 d->sys = r;

@@ -27,7 +27,7 @@ static void answer(cay_doctor_probe_fn *fn, const void *arg, void *ret, size_t s
         _exit(0);
 }
 
-/* Whole or nothing; 0, or -errno. */
+/* Whole or nothing; 0, or -errno. Who looks late finds an answer and the end of the wait for it: the answer counts. */
 static int read_until(int fd, void *to, size_t size, uint64_t end_ns)
 {
         char *at = to;
@@ -35,10 +35,13 @@ static int read_until(int fd, void *to, size_t size, uint64_t end_ns)
         while (size > 0) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
                 uint64_t now = cay_clock_ns();
+                int ready = poll(&p, 1, now < end_ns ? (int)((end_ns - now) / 1000000) + 1 : 0);
                 ssize_t n;
 
-                if (now >= end_ns || poll(&p, 1, (int)((end_ns - now) / 1000000) + 1) == 0)
+                if (ready == 0)
                         return -ETIMEDOUT;
+                if (ready < 0 && errno == EINTR)
+                        continue;
                 n = read(fd, at, size);
                 if (n < 0 && errno == EINTR)
                         continue;

@@ -17,6 +17,7 @@ enum {
         KEEPALIVE_S = 60,          /* of silence before the first probe … */
         KEEPALIVE_INTERVAL_S = 15, /* … then as often as this */
         KEEPALIVE_PROBES = 4,
+        CHOICES = 16, /* of ports, where any will do */
 };
 
 uint16_t cay_listen_port(int fd)
@@ -120,7 +121,12 @@ int cay_listen_tcp(const char *host, uint16_t port, int fds[CAY_LISTEN_MAX], str
 
         if (r != 0)
                 return cay_fail(err, CAY_INVALID, "listen address '%s': %s", host, gai_strerror(r));
-        r = listen_all(list, host, port, fds, err);
+        /* The kernel's choice for the first address may be taken at the next one: then it chooses again. */
+        for (unsigned i = 0; i < CHOICES; i++) {
+                r = listen_all(list, host, port, fds, err);
+                if (r > 0 || port != 0 || err->code != CAY_EXISTS)
+                        break;
+        }
         freeaddrinfo(list);
         return r;
 }

@@ -214,6 +214,8 @@ static int attach(int file, char *ret_path, size_t size)
                         return -errno;
                 snprintf(ret_path, size, "/dev/loop%d", nr);
                 dev = sys_open_at(AT_FDCWD, ret_path, O_RDWR, 0);
+                if (dev == -ENXIO) /* taken, and being let go of */
+                        continue;
                 if (dev < 0)
                         return dev;
                 r = configure(dev, file);

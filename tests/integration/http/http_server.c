@@ -305,6 +305,8 @@ int main(int argc, char **argv)
         cay_http_config_init(&config);
         config.ops = &ops;
         config.all_fields = "X-Content-Type-Options: nosniff\r\n";
+        /* Deadlines are tested elsewhere; here a client may stand still for as long as it is waited for. */
+        config.head_ms = config.body_ms = config.idle_ms = config.stall_ms = 60 * 1000;
         memset(&signals, 0, sizeof(signals));
         loop = cay_loop_new();
         router = cay_router_new(routes, CAY_COUNT(routes), &err);

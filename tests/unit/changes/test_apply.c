@@ -447,7 +447,7 @@ static void readers_see_old_or_new(void **state)
         assert_int_equal(pipe(ready), 0);
         pid = fork();
         if (pid == 0) {
-                alarm(50);
+                alarm(250);
                 for (bool first = true;; first = false) {
                         ssize_t n = sys_read_file(AT_FDCWD, "f/x", seen, sizeof(seen));
 

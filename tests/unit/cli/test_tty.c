@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -78,6 +79,9 @@ static void comes_back_after(int signo)
         assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
         pid = fork();
         if (pid == 0) {
+                const struct rlimit no_core = { 0 };
+
+                setrlimit(RLIMIT_CORE, &no_core);
                 if (!cay_tty_raw(slave) || !is_raw(slave))
                         _exit(99);
                 if (signo != 0)

@@ -79,7 +79,7 @@ static void test_child(void **state)
         assert_true(pid >= 0);
         if (pid == 0)
                 _exit(0);
-        for (int i = 0; i < 100 && count == 0; i++)
+        for (int i = 0; i < 600 && count == 0; i++)
                 assert_int_equal(cay_loop_round(loop, 100), 0);
         assert_int_equal(count, 1);
         assert_int_equal(seen[0], SIGCHLD);

@@ -28,7 +28,7 @@ static inline int set_up(void **state)
 
 static inline uint64_t soon(void)
 {
-        return cay_clock_ms() + 5000;
+        return cay_clock_ms() + 60000;
 }
 
 static inline bool exists(void)
@@ -107,6 +107,20 @@ static inline bool ends(pid_t pid)
                 nap_ms(2);
         }
         return false;
+}
+
+/* What was killed, and is nobody's child here, is gone from the node. */
+static inline void wait_for_none(int dir)
+{
+        char text[256];
+
+        for (int i = 0; i < 10000; i++) {
+                assert_true(sys_read_file(dir, "cgroup.events", text, sizeof(text)) > 0);
+                if (sys_keyed_u64(text, "populated") == 0)
+                        return;
+                nap_ms(2);
+        }
+        fail_msg("the processes did not end");
 }
 
 /* Else this program has nothing to test here. */

@@ -202,6 +202,7 @@ static void test_stats(void **state)
                 assert_int_equal(s.memory_peak_bytes, 0);
         assert_true(s.cpu_us > 1000);
         assert_int_equal(sys_cgroup_kill(&cg), 0);
+        wait_for_none(cg.dir[SYS_CGROUP_2]);
         assert_int_equal(sys_cgroup_remove(&host, &cg), 0);
 }
 

@@ -233,15 +233,6 @@ static void covered(void)
         check_nothing(&own);
 }
 
-static void remove_tree(int parent, const char *node)
-{
-        cay_auto_close int dir = sys_open_at(parent, node, O_RDONLY | O_DIRECTORY, 0);
-
-        sys_cgroup_kill_node(dir);
-        sys_cgroup_remove_children(dir);
-        assert_int_equal(sys_cgroup_remove_node(parent, node), 0);
-}
-
 static void in_branch(void (*run)(void))
 {
         int status;
@@ -255,7 +246,7 @@ static void in_branch(void (*run)(void))
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         if (exists())
-                remove_tree(host.parent[SYS_CGROUP_2], name);
+                assert_int_equal(sys_cgroup_remove_at(host.parent[SYS_CGROUP_2], name, soon()), 0);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
                 fail_msg("the child ended with status 0x%x", (unsigned)status);
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "sys/fd.h"
 #include "tools/old_kernel.h"
 
@@ -162,6 +163,7 @@ static void raced(void)
 {
         pid_t parent = getpid(), pid;
         unsigned inside = 0, refused = 0;
+        uint64_t end;
 
         check(mkdirat(fix.dir, "out", 0755) == 0 &&
               sys_make_file(fix.dir, "out/file", 0644, "OUTSIDE", 7) == 0);
@@ -176,7 +178,8 @@ static void raced(void)
                         rename_swap("box/d", "box/l");
                 _exit(0);
         }
-        for (int i = 0; i < 20000 && (i < 2000 || inside == 0 || refused == 0); i++) {
+        end = cay_clock_ms() + 60000; /* the other may not be running yet, or stand still for a while */
+        for (int i = 0; i < 2000 || ((inside == 0 || refused == 0) && cay_clock_ms() < end); i++) {
                 cay_auto_close int box = sys_open_at(fix.dir, "box", O_PATH | O_DIRECTORY, 0);
                 cay_auto_close int fd = sys_open_beneath(box, "d/file", O_RDONLY, 0);
                 char text[16];

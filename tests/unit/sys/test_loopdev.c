@@ -11,18 +11,32 @@
 #include "sys/mounts.h"
 #include "tools/old_kernel.h"
 
-#define FOLDER "/var/tmp"
+/* Of our own: others make layers too. On a disk: not every kernel has unnamed files, or loop devices, on a tmpfs. */
+static char folder[] = "/var/tmp/cay-unit-XXXXXX";
 
-/* Loop devices that stand on an unnamed file of FOLDER. */
+static int group_set_up(void **state)
+{
+        return mkdtemp(folder) ? 0 : -1;
+}
+
+static int group_tear_down(void **state)
+{
+        return rmdir(folder);
+}
+
+/* Loop devices that stand on an unnamed file of the folder. */
 static unsigned loops(void)
 {
         unsigned count = 0;
+        char word[64];
+
+        snprintf(word, sizeof(word), "%s/#", folder);
 
         for (int i = 0; i < 256; i++) {
                 char path[64], text[512];
 
                 snprintf(path, sizeof(path), "/sys/block/loop%d/loop/backing_file", i);
-                if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) > 0 && strstr(text, FOLDER "/#"))
+                if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) > 0 && strstr(text, word))
                         count++;
         }
         return count;
@@ -56,7 +70,7 @@ static void test_size(void **state)
         int fd, file;
 
         need_images();
-        fd = sys_layer_image_mount(FOLDER, 16 << 20, 500, SYS_MOUNT_SAFE);
+        fd = sys_layer_image_mount(folder, 16 << 20, 500, SYS_MOUNT_SAFE);
         assert_true(fd >= 0);
         assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
         assert_int_equal(fstatvfs(fd, &st), 0);
@@ -79,7 +93,7 @@ static void test_inodes(void **state)
         int fd;
 
         need_images();
-        fd = sys_layer_image_mount(FOLDER, 16 << 20, 500, SYS_MOUNT_SAFE);
+        fd = sys_layer_image_mount(folder, 16 << 20, 500, SYS_MOUNT_SAFE);
         assert_true(fd >= 0);
         for (; made < 5000; made++) {
                 char name[16];
@@ -101,7 +115,7 @@ static void test_inodes_by_default(void **state)
         int fd;
 
         need_images();
-        fd = sys_layer_image_mount(FOLDER, 64 << 20, 0, SYS_MOUNT_SAFE);
+        fd = sys_layer_image_mount(folder, 64 << 20, 0, SYS_MOUNT_SAFE);
         assert_true(fd >= 0);
         assert_int_equal(fstatvfs(fd, &st), 0);
         assert_true(st.f_ffree > 1000);
@@ -117,7 +131,7 @@ static void test_small(void **state)
 
         need_images();
         for (unsigned i = 0; i < CAY_COUNT(sizes); i++) {
-                int fd = sys_layer_image_mount(FOLDER, sizes[i], 32, SYS_MOUNT_SAFE);
+                int fd = sys_layer_image_mount(folder, sizes[i], 32, SYS_MOUNT_SAFE);
                 struct statvfs st;
 
                 assert_true(fd >= 0);
@@ -137,7 +151,7 @@ static void any_number(void)
                 for (int i = 3; i < 32; i++)
                         check(i == null || dup3(null, i, O_CLOEXEC) == i);
                 close(hole);
-                fd = sys_layer_image_mount(FOLDER, 1 << 20, 32, SYS_MOUNT_SAFE);
+                fd = sys_layer_image_mount(folder, 1 << 20, 32, SYS_MOUNT_SAFE);
                 if (fd < 0) {
                         fprintf(stderr, "with descriptor %d free: %s\n", hole, strerror(-fd));
                         _exit(1);
@@ -167,7 +181,7 @@ static void test_killed(void **state)
         assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
         pid = fork();
         if (pid == 0) {
-                check(sys_layer_image_mount(FOLDER, 4 << 20, 100, SYS_MOUNT_SAFE) >= 0);
+                check(sys_layer_image_mount(folder, 4 << 20, 100, SYS_MOUNT_SAFE) >= 0);
                 check(write(pipes[1], "x", 1) == 1);
                 for (;;)
                         pause();
@@ -188,18 +202,18 @@ static void placed(void)
         int fd;
 
         enter_mount_namespace();
-        fd = sys_layer_image_place(FOLDER, 4 << 20, 100, SYS_MOUNT_SAFE, AT_FDCWD, "/mnt");
+        fd = sys_layer_image_place(folder, 4 << 20, 100, SYS_MOUNT_SAFE, AT_FDCWD, "/mnt");
         check(fd >= 0);
         check(sys_make_file(fd, "x", 0644, "y", 1) == 0 && access("/mnt/x", F_OK) == 0);
         check(fstatvfs(fd, &st) == 0 && (st.f_flag & (ST_NOSUID | ST_NODEV)) == (ST_NOSUID | ST_NODEV));
-        check(sys_layer_image_place(FOLDER, 4 << 20, 100, 0, AT_FDCWD, "/no/such/place") == -ENOENT);
+        check(sys_layer_image_place(folder, 4 << 20, 100, 0, AT_FDCWD, "/no/such/place") == -ENOENT);
 }
 
 static void placed_by_old_kernel(void)
 {
         check(old_kernel_block("mount_api,loop_configure,pidfd") == 0);
         check(old_kernel_lacks("mount_api,pidfd"));
-        check(sys_layer_image_mount(FOLDER, 4 << 20, 100, SYS_MOUNT_SAFE) == -ENOSYS);
+        check(sys_layer_image_mount(folder, 4 << 20, 100, SYS_MOUNT_SAFE) == -ENOSYS);
         placed();
 }
 
@@ -224,16 +238,17 @@ static void test_placed(void **state)
 /* The state of a file of which a mount is there on the disk, as a power cut would leave it; and of one that was let go. */
 static void test_unclean(void **state)
 {
-        char path[] = FOLDER "/cay-unclean-XXXXXX";
+        char path[64];
         cay_auto_close int file = -1, copy = -1;
         bool is_unclean = false;
         int mount;
 
         need_images();
+        snprintf(path, sizeof(path), "%s/unclean-XXXXXX", folder);
         file = mkstemp(path);
         assert_true(file >= 0);
         unlink(path);
-        copy = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        copy = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         assert_true(copy >= 0);
         assert_true(sys_layer_image_is_unclean(file)); /* nothing is in it */
         assert_int_equal(sys_layer_image_format(file, 16 << 20, 100, true), 0);
@@ -282,5 +297,5 @@ int main(void)
                 cmocka_unit_test(test_refused),
         };
 
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
 }

@@ -13,7 +13,8 @@
 
 static bool is_at_root(const char *path)
 {
-        char text[65536], word[64];
+        static char text[1 << 20];
+        char word[64];
 
         snprintf(word, sizeof(word), " %s ", path);
         check(sys_read_file(AT_FDCWD, "/proc/self/mountinfo", text, sizeof(text)) > 0);
