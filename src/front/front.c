@@ -93,9 +93,12 @@ static void leave(struct front *f)
                 cay_timer_set(f->loop, &f->settle_timer, SETTLE_MS, on_settle_time);
 }
 
+/* What came together with the order to leave is read first: that the warden fell, it may be, which led to the order. */
 static void on_idle(struct cay_http_server *s)
 {
-        leave(cay_http_server_user(s));
+        struct front *f = cay_http_server_user(s);
+
+        cay_timer_set(f->loop, &f->settle_timer, SETTLE_MS, on_settle_time);
 }
 
 static const struct cay_http_server_ops http_ops = {

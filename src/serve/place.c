@@ -15,7 +15,7 @@
 #define LAYERS "layers"
 /* Who may connect is decided by the folder that the socket is in; who is calling is said by the kernel. */
 #define SOCKET_MODE 0666
-#define FELL_TRIES 150
+#define FELL_TRIES 1000 /* a busy machine takes its time to end processes */
 #define FELL_NAP_MS 20
 
 static int open_folder(struct cay_place *p, const char *path, struct cay_error *err)

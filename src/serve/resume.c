@@ -20,7 +20,7 @@
 #define MAGIC 0x6361796bu
 #define VERSION                                                                                              \
         1u /* of struct cay_keeper_state and what is in it: one more whenever a field changes its meaning or place */
-#define CHECK_MS 5000
+#define CHECK_MS 20000
 #define ARGS_MAX 256u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 

@@ -43,6 +43,7 @@ static void test_systemd(void **state)
         char name[64];
 
         snprintf(name, sizeof(name), "/tmp/cay-test-tell-%d", (int)getpid());
+        unlink(name); /* of one that was killed and had this number before */
         hear(name, false);
         unlink(name);
         snprintf(name, sizeof(name), "@cay-test-tell-%d", (int)getpid());
