@@ -27,11 +27,11 @@
 
 #define PIECE (64u * 1024)
 #define HEAD_MAX (16u * 1024)
-#define HEAD_MS 10000
+#define HEAD_MS 30000
 #define START_MS 20000u
 #define BROKEN_TRIES 50u /* of a daemon that breaks off, as one that dies or is replaced does */
 #define STARTING_STEP_MS 50u
-#define STOP_MS 10000u
+#define STOP_MS 30000u
 #define LAST_MS 30000 /* for what is still to be said when our input has ended, from one word to the next */
 #define TREE_DEPTH 16u
 

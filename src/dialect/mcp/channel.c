@@ -14,7 +14,7 @@
 
 #define PING_MS 25000u
 #define CHANNELS_MAX 1024u
-#define LAST_MS 20000u /* behind the end of their words; stock clients that do not wait so long end us by a signal */
+#define LAST_MS 20000u /* behind the end of their words; stock clients wait less and send a signal */
 #define OUT_MAX (64u * 1024 * 1024)
 #define UNREAD_MAX (1024u * 1024)
 #define LINES "mcp-lines"

@@ -5,6 +5,7 @@ tool. test_clients.py [NAME…] runs some. Without npm or its packages: 77, skip
 import base64
 import concurrent.futures
 import contextlib
+import glob
 import itertools
 import json
 import os
@@ -228,6 +229,15 @@ def required(program, revision):
     return re.findall(r"- (\S+)", block)
 
 
+def problems(folder):
+    """What the tool has noted of checks that did not hold."""
+    found = []
+    for path in glob.glob(os.path.join(folder, "**", "checks.json"), recursive=True):
+        with open(path, encoding="utf-8") as f:
+            found += [(c["id"], c.get("errorMessage")) for c in json.load(f) if c["status"] == "FAILURE"]
+    return found
+
+
 def conformance(d, kind, wanted):
     """Everything that the tool has for each revision, one process for each. Those that are wanted ({revision: names}) have to pass, and to
     check something."""
@@ -236,14 +246,16 @@ def conformance(d, kind, wanted):
     proxy = Proxy(d, kind)
 
     def run(revision):
-        done = node(d, "--import", "./old_node.mjs", "--import", "./patience.mjs", main_file, "server", "--url",
-                    f"http://127.0.0.1:{proxy.port}/mcp", "--requirements", revision)
+        with tempfile.TemporaryDirectory(prefix="cay-mcp-checks-") as folder:
+            done = node(d, "--import", "./old_node.mjs", "--import", "./patience.mjs", main_file, "server", "--url",
+                        f"http://127.0.0.1:{proxy.port}/mcp", "--requirements", revision, "--output-dir", folder)
+            why = problems(folder)
         summary = done.stdout[done.stdout.index("=== SUMMARY ==="):]
         found = {name: (int(good), int(bad)) for name, good, bad in re.findall(r"^. (\S+): ([0-9]+) passed, ([0-9]+) failed$", summary, re.M)}
         known = {*required(CONFORMANCE, revision), *CANNED_MORE[revision], *MORE[revision], *LEFT_OUT[revision]}
         assert set(found) == known, set(found) ^ known
         failed = {n: found[n] for n in wanted[revision] if found[n][0] == 0 or found[n][1] > 0}
-        assert not failed, (revision, failed, done.stdout[-6000:], done.stderr[-2000:])
+        assert not failed, (revision, failed, why, done.stderr[-2000:])
 
     try:
         with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:

@@ -16,18 +16,18 @@ export async function create_filter_destroy(p) {
   await look(tab, 'create');
   await tab.locator('dialog input[name=name]').press('Enter');
   await tab.waitForSelector('.box:has-text("first-one") .state.ready');
-  const boxes = [await p.box({ name: 'build-linux' }), await p.box({ name: 'docs' })];
+  const boxes = [await p.box({ name: 'build-linux' }), await p.box({ name: 'the-docs' })]; // no id has a dash in it
   await p.help('start', { box: boxes[0], command: GROWS });
-  await tab.waitForSelector('.box:has-text("docs")');
-  await tab.fill('input[type=search]', 'build');
+  await tab.waitForSelector('.box:has-text("the-docs")');
+  await tab.fill('input[type=search]', 'build-');
   await until('one row', async () => (await tab.locator('.box').count()) === 1);
-  check((await tab.evaluate(() => location.hash)).includes('q=build'), 'the filter is in the address');
+  check((await tab.evaluate(() => location.hash)).includes('q=build-'), 'the filter is in the address');
   await tab.reload();
   await tab.waitForSelector('.box:has-text("build-linux")');
-  check((await tab.inputValue('input[type=search]')) === 'build', 'the filter comes back with the address');
+  check((await tab.inputValue('input[type=search]')) === 'build-', 'the filter comes back with the address');
   check((await tab.locator('.box').count()) === 1, 'and holds');
   await p.go('sandboxes');
-  const row = tab.locator('.box:has-text("docs")');
+  const row = tab.locator('.box:has-text("the-docs")');
   await row.locator('[data-verb=pause]').click();
   await row.locator('.state.paused').waitFor();
   await row.locator('[data-verb=resume]').click();
@@ -41,10 +41,10 @@ export async function create_filter_destroy(p) {
   await tab.click('.filters [data-state=""]');
   await tab.waitForSelector('.box:has-text("build-linux") .spark:not([hidden])');
   await look(tab, 'sandboxes');
-  for (const name of ['first-one', 'docs', 'build-linux']) {
+  for (const name of ['first-one', 'the-docs', 'build-linux']) {
     await tab.locator(`.box:has-text("${name}") [data-verb=destroy]`).click();
     await tab.waitForSelector(`dialog:has-text("Destroy ${name}?"):has-text("cannot be undone")`);
-    if (name === 'docs') await look(tab, 'destroy');
+    if (name === 'the-docs') await look(tab, 'destroy');
     await tab.click('dialog button[type=submit]');
     await tab.locator(`.box:has-text("${name}")`).waitFor({ state: 'detached' });
   }

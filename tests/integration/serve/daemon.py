@@ -216,7 +216,7 @@ class Daemon:
         def started():
             try:
                 a = self.ask("POST", f"/api/sandboxes/{box}/start")
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 return False  # the front is replaced
             assert a.status in (200, 503), a
             return a.status == 200

@@ -200,6 +200,7 @@ REGISTRY = "containers:\n  careful:\n    description: asks first\n    host: true
 def run(tests, leave=None):
     """Those that the command line names, or all, on one daemon. leave: what is under way when it stops."""
     chosen = [t for t in tests if not sys.argv[1:] or t.__name__ in sys.argv[1:] or t.__name__[5:] in sys.argv[1:]]
+    os.umask(0o022)  # others look into what is made here
     folder = tempfile.mkdtemp(prefix="cay-mcp-registry-")
     os.chmod(folder, 0o755)
     try:

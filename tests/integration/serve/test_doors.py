@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Ways in: one-time logins and cookies, what `cay serve` prints, TLS, names, settings. test_doors.py [NAME…] runs some."""
+import contextlib
 import json
 import os
 import re
@@ -382,13 +383,21 @@ def test_ctrl_c(_):
         shutil.rmtree(folder)
 
 
+def take_port():
+    """One of those that are given: no outgoing connection takes it while it is free for a moment."""
+    s = socket.socket()
+    for port in range(19000, 19999):
+        with contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return s, port
+    raise AssertionError("no port is free")
+
+
 def test_make_run(_):
     """What `make run` does after its build: the first port if it is free, else another; a folder of its own."""
     script = os.path.join(ROOT, "scripts", "run_daemon")
     folder = tempfile.mkdtemp(prefix="cay-make-run-")
-    taken = socket.socket()
-    taken.bind(("127.0.0.1", 0))
-    port = taken.getsockname()[1]
+    taken, port = take_port()
     env = {k: v for k, v in os.environ.items() if k not in ("PORT", "HOST") and not k.startswith(("CAY_", "SANDBOX_"))}
     try:
         for busy in (True, False):

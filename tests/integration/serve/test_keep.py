@@ -261,7 +261,7 @@ MEANWHILE = [test_stop_and_start, test_what_root_did_survives, test_kinds, test_
 
 def test_pause_stops_the_clock(d):
     """A command's time limit stands still while its sandbox is paused, also when the front is killed meanwhile."""
-    limit_s, box = 4, d.make()
+    limit_s, box = 8, d.make()
     one = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "while ! test -e go; do sleep 0.05; done; echo done",
                                                                 "timeout": limit_s, "background": True})["exec_id"]
     one = f"/api/sandboxes/{box}/execs/{one}"

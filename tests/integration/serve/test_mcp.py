@@ -490,14 +490,13 @@ def test_starting(d):
     def waits():
         """A front waits for ten seconds: whoever asks later than that asks the next one."""
         front = d.child("cay-front")
+        wait_for("the box to stand still", lambda: os.kill(init, signal.SIGSTOP) or state_of(init) == "T")
         os.kill(front, signal.SIGKILL)
         wait_for("another front", lambda: d.child("cay-front") != front)
         assert d.ask("GET", "/api/health/live").status == 200
         return d.ask("GET", "/mcp", headers={"Connection": "Upgrade", "Upgrade": "mcp-lines"}).status == 503
 
-    os.kill(init, signal.SIGSTOP)
     try:
-        wait_for("the box to stand still", lambda: state_of(init) == "T")
         wait_for("a front that is not ready", waits)
         p = start_lines([CAY, "mcp", "--data", os.path.join(d.folder, "data")])
     finally:

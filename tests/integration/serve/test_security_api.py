@@ -543,7 +543,7 @@ def test_ws_frames(d):
 # HTTP
 
 def test_smuggling(d):
-    hidden = b"GET /api/hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    hidden = b"GET /api/hidden-one HTTP/1.1\r\nHost: localhost\r\n\r\n"
     chunk = b"0\r\n\r\n"
     forms = {
         "both lengths": (["Content-Length: 6", "Transfer-Encoding: chunked"], chunk + b"X"),
@@ -579,7 +579,17 @@ def test_smuggling(d):
         assert set(error) == {"code", "message", "field", "request_id"} and error["request_id"], (name, got)
     # the proxy writes requests anew: what it passes on is framed by us
     nothing_made(d)
-    assert b"hidden" not in d.log().encode()
+    assert "hidden-one" not in d.log()
+
+
+def has_none(d):
+    """There is no sandbox. Whoever was held up on the way, for longer than heads may take here, asks again."""
+    try:
+        a = d.ask("GET", "/api/sandboxes")
+    except ConnectionError:
+        return False
+    assert a.status == 408 or (a.status == 200 and a.json["sandboxes"] == []), a
+    return a.status == 200
 
 
 def test_slowloris(_):
@@ -594,7 +604,7 @@ def test_slowloris(_):
             s = socket.create_connection(("127.0.0.1", d.port), PATIENCE_S)
             s.sendall(body)
             socks.append(s)
-        assert d.must(200, "GET", "/api/sandboxes")["sandboxes"] == []  # others are served meanwhile
+        wait_for("others to be served meanwhile", lambda: has_none(d))
         # one that drips: each byte in time, the whole too late
         drip = socket.create_connection(("127.0.0.1", d.port), PATIENCE_S)
         closed = False
@@ -623,11 +633,11 @@ def test_slowloris(_):
                 pass
             assert got == b"" or statuses(got) == [408], got
             s.close()
-        nothing_made(d)
+        wait_for("others to be served afterwards", lambda: has_none(d))
 
 
 def test_idle_connections(_):
-    with Daemon("--idle-timeout", "1500ms", "--header-timeout", "1500ms", "--max-connections-client", "20", "--rate-limit", "0") as d:
+    with Daemon("--idle-timeout", "1500ms", "--rate-limit", "0") as d:
         # after an answer, silence: closed
         c = d.connect()
         c.request("GET", "/api/health/live")
@@ -635,7 +645,7 @@ def test_idle_connections(_):
         c.sock.settimeout(PATIENCE_S)
         assert c.sock.recv(1) == b""
         c.close()
-    with Daemon("--max-connections-client", "20", "--rate-limit", "0") as d:
+    with Daemon("--max-connections-client", "20", "--header-timeout", "5m", "--rate-limit", "0") as d:
         socks = [socket.create_connection(("127.0.0.1", d.port), PATIENCE_S) for _ in range(20)]
         wait_for("all of them", lambda: refused_outright(d))
         assert d.must(200, "GET", "/api/health/ready", token=None, unix=True)["status"] == "ok"  # other doors stay open
@@ -666,12 +676,19 @@ def rss_kib(d):
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
 
 
+def post(d, status, path, fields):
+    """Head and body at a stroke: nobody is late with the body."""
+    body = json.dumps(fields).encode()
+    got = raw(d, request(d, "POST", path, f"Content-Length: {len(body)}", "Content-Type: application/json", body=body))
+    assert statuses(got) == [status], got
+    return json.loads(got.split(b"\r\n\r\n", 1)[1])
+
+
 def test_sse_exhaustion(_):
     """Streams that nobody reads hold connections and little else; there is a limit, and others are served."""
     with Daemon("--max-connections-client", "60", "--rate-limit", "0", "--body-timeout", "1s") as d:
-        box = d.make()
-        back = d.must(202, "POST", f"/api/sandboxes/{box}/execute",
-                      {"command": "yes | head -c 30000000; sleep 1000", "background": True})
+        box = post(d, 201, "/api/sandboxes", {})["sandbox_id"]
+        back = post(d, 202, f"/api/sandboxes/{box}/execute", {"command": "yes | head -c 30000000; sleep 1000", "background": True})
         path = f"/api/sandboxes/{box}/execs/{back['exec_id']}/output"
         before = rss_kib(d)
         socks = []
@@ -906,11 +923,11 @@ def test_proxy_port(d):
     for port in (d.port, 22):
         assert d.ask("GET", f"{ports}/{port}/api/health/live").status == 502, port
     got = raw(d, request(d, "GET", f"{ports}/8080/x", "Cookie: a=b; cay_session_1=c", "Proxy-Authorization: Bearer x", "X-Forwarded-For: 6.6.6.6",
-                         "Forwarded: for=6.6.6.6", "X-Forwarded-Host: evil", "X-Kept: yes", "TE: trailers", "Keep-Alive: 5",
+                         "Forwarded: for=6.6.6.6", "X-Forwarded-Host: evil.example", "X-Kept: yes", "TE: trailers", "Keep-Alive: 5",
                          "Proxy-Connection: x", "X-Hop: secret"))
     head, _, passed = got.partition(b"\r\n\r\n")
     passed = passed.lower()
-    for word in (b"authorization", b"cookie", d.token.lower().encode(), b"6.6.6.6", b"evil", b"trailers", b"keep-alive", b"proxy-connection"):
+    for word in (b"authorization", b"cookie", d.token.lower().encode(), b"6.6.6.6", b"evil.example", b"trailers", b"keep-alive", b"proxy-connection"):
         assert word not in passed, (word, passed)
     assert b"x-kept: yes" in passed and b"host: localhost:8080" in passed, passed
     lines = {line.split(b":")[0].lower() for line in head.split(b"\r\n")[1:]}

@@ -392,6 +392,7 @@ def test_check_verb():
 
 
 def main():
+    os.umask(0o022)  # others look into what is made here
     wanted = sys.argv[1:]
     for name, run in list(globals().items()):
         if name.startswith("test_") and (not wanted or name in wanted):

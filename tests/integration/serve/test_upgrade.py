@@ -238,7 +238,7 @@ def main():
     install(place)
     daemon.CAY = f"{place}/cay"
     try:
-        with Daemon("--stop-timeout", "1s") as d:
+        with Daemon("--rate-limit", "0") as d:
             for test in (test_twice, test_refused, test_clients_wait, test_warden_killed):
                 if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]:
                     print(test.__name__, flush=True)
