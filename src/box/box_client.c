@@ -262,6 +262,14 @@ bool cay_box_client_has_unread(const struct cay_box_client *c)
         return cay_peer_has_unread(&c->peer);
 }
 
+bool cay_box_client_is_flushed(const struct cay_box_client *c)
+{
+        for (const struct cay_box_channel *ch = c->channels; ch; ch = ch->next)
+                if (ch->in.sent < ch->in.written || (ch->in.eof && !ch->in.eof_sent))
+                        return false;
+        return cay_peer_is_flushed(&c->peer);
+}
+
 int cay_box_client_attach_take(struct cay_box_client *c, int fd)
 {
         struct cay_box_hello hello = { .version = CAY_BOX_VERSION };

@@ -87,6 +87,8 @@ bool cay_box_client_is_attached(const struct cay_box_client *c);
 /* What init said, or that it is gone, lies in the stream and is handled by the next rounds of the loop. */
 bool cay_box_client_has_unread(const struct cay_box_client *c);
 
+bool cay_box_client_is_flushed(const struct cay_box_client *c); /* what its channels took of IN has left us */
+
 /*
  * Opens a channel; works while no stream is attached, too (sent on attach). 0 or -ENOMEM, -EMSGSIZE (does not fit a
  * frame), -EINVAL (a field out of range), -ENOSPC (CAY_BOX_CHANNELS_MAX open).

@@ -276,7 +276,7 @@ static int open_lines(const struct cay_reach *reach, const char *sandbox, int *f
 
                 if (r == 0)
                         r = await_upgrade(*fd, &failed);
-                if (r == -ECONNRESET && ++broken < BROKEN_TRIES)
+                if (r == -ECONNRESET && reach->client.url.kind != CAY_URL_HTTPS && ++broken < BROKEN_TRIES)
                         r = -EAGAIN;
                 if (r != -EAGAIN || told_to_stop || cay_clock_ms() > until) {
                         *err = failed;

@@ -251,10 +251,11 @@ static bool is_starting(const struct cay_reach *r, const struct cay_error *err)
         return r->status == 503 && strstr(err->msg, "try again") != NULL;
 }
 
-/* It broke off, and what was only asked may be asked again. */
+/* It broke off, and what was only asked may be asked again. Who speaks TLS for us has said what was wrong, and would each time. */
 static bool is_broken_off(const struct cay_reach *r, const struct cay_values *v, const struct cay_error *err)
 {
-        return r->status == 0 && err->sys == ECONNRESET && strcmp(v->op->method, "GET") == 0;
+        return r->status == 0 && (err->sys == ECONNRESET || err->sys == EPIPE) &&
+               r->client.url.kind != CAY_URL_HTTPS && strcmp(v->op->method, "GET") == 0;
 }
 
 int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd, int wait_ms,

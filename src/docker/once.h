@@ -91,9 +91,7 @@ void docker_once_fail(struct docker_once *o, const struct cay_error *why); /* it
 void docker_once_start(struct docker_once *o); /* the command is in order.exec: asks for a task */
 void docker_once_join_take(struct docker_once *o, struct cay_duplex *docker,
                            const struct cay_buf *rest); /* the container's streams */
-/* Whether something of it may be lost, by the answer to its start; then it is cut, and the box gone. */
-bool docker_once_is_cut(const struct docker_once *o, const struct docker_call *start);
-void docker_once_cut(struct docker_once *o);
+void docker_once_cut(struct docker_once *o); /* something of it may be lost: the box is gone */
 void docker_once_started(struct docker_once *o,
                          const struct cay_error *why); /* the task's end; CAY_OK: it runs */
 void docker_once_take_output(struct docker_once *o);   /* there may be room */
@@ -103,6 +101,8 @@ void docker_once_signal(struct docker_once *o, int signo);
 void docker_once_stop(struct docker_once *o); /* nothing more is heard of the container */
 
 /* once_explain.c */
+/* Whether something of it may be lost, by the answer to its start. */
+bool docker_once_is_cut(const struct docker_once *o, const struct docker_call *start);
 /* Why a container was not made (is_made: not started), where that is the command's own fault; else err stays as it is. */
 void docker_once_explain(const struct docker_once *o, const struct docker_call *call, bool is_made,
                          struct cay_error *err);

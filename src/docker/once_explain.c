@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Docker's words for why a command was not started, as the answers that an init would give. */
+/* What Docker says of a start: why there was none, as an init would answer, and whether it came too late to count. */
 #include <errno.h>
 
 #include "docker/once.h"
@@ -45,4 +45,14 @@ void docker_once_explain(const struct docker_once *o, const struct docker_call *
                 cay_fail(err, CAY_LIMIT, "the arguments of '%.*s' are too long", len, name.ptr);
                 err->sys = E2BIG;
         }
+}
+
+/*
+ * Docker was asked to start it, and did not answer, or only when it was asked again: it may have begun to run, and its streams, which broke
+ * meanwhile, do not come anew. (They end before the answer also where it was over at once: then one question was enough.)
+ */
+bool docker_once_is_cut(const struct docker_once *o, const struct docker_call *start)
+{
+        return start->status == 0 ||
+               (start->tries > 1 && !o->docker && (start->status == 204 || start->status == 304));
 }

@@ -475,8 +475,14 @@ static void on_lost(struct cay_peer *p, int reason)
         drop_stream(of_peer(p));
 }
 
+/* As an init does it: what the front before said last counts. It may have been its end. */
 int docker_once_link_take(struct docker_once *o, int fd)
 {
+        cay_peer_read_out(&o->peer);
+        if (o->state == DOCKER_ONCE_LOST) {
+                close(fd);
+                return -ENOENT;
+        }
         drop_stream(o);
         return cay_peer_open_take(o->broker->loop, &o->peer, fd, CAY_SIDE_FRONT);
 }

@@ -74,16 +74,6 @@ static void lose(struct docker_once *o, const char *why)
         docker_task_begin_drop(o->broker, o->box);
 }
 
-/*
- * Docker was asked to start it, and did not answer, or only when it was asked again: it may have begun to run, and its streams, which broke
- * meanwhile, do not come anew. (They end before the answer also where it was over at once: then one question was enough.)
- */
-bool docker_once_is_cut(const struct docker_once *o, const struct docker_call *start)
-{
-        return start->status == 0 ||
-               (start->tries > 1 && !o->docker && (start->status == 204 || start->status == 304));
-}
-
 void docker_once_cut(struct docker_once *o)
 {
         lose(o, "Docker went while it started");

@@ -162,6 +162,8 @@ int docker_relay_open_take(struct docker_relays *all, struct cay_loop *loop, int
         struct docker_relay *r = calloc(1, sizeof(*r));
         struct cay_duplex *front = docker_socket_open_take(loop, front_fd, NULL);
 
+        if (front)
+                docker_socket_drain(front); /* one that died has said things before */
         if (!r || !front) {
                 free(r);
                 if (front)

@@ -17,6 +17,7 @@
 #define SOCKET_MODE 0666
 #define FELL_TRIES 1000 /* a busy machine takes its time to end processes */
 #define FELL_NAP_MS 20
+#define SAY_AFTER 50 /* tries */
 
 static int open_folder(struct cay_place *p, const char *path, struct cay_error *err)
 {
@@ -130,6 +131,9 @@ static int open_sockets(struct cay_place *p, const struct cay_config *c, bool fe
                         return 0;
                 if (err->code != CAY_EXISTS)
                         return -1;
+                if (tries == FELL_TRIES - SAY_AFTER)
+                        cay_log_warn("waiting for the sockets of a daemon that was killed", "error=%s",
+                                     err->msg);
                 if (tries > 1)
                         nanosleep(&nap, NULL);
         }

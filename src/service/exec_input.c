@@ -5,7 +5,8 @@
  * Theory of operation. A piece is answered when the link has taken it, which is before the box has. So the spool says how much was
  * taken and whether that was all, and a front that adopts the command compares it with what the box says it has got. All there: it goes
  * on, and says again that the input is over, which the front before may have noted and not said. Less: the rest went with the front
- * before. The command would take a part for the whole, or wait for the rest for ever; it is ended instead, and told why.
+ * before. The command would take a part for the whole, or wait for the rest for ever; it is ended instead, and told why. Not so at a
+ * terminal: keys that had no effect are typed again.
  */
 #include "base/clock.h"
 #include "service/service_priv.h"
@@ -167,7 +168,7 @@ static void kill_as(struct cay_exec *x, enum cay_cause as)
         }
 }
 
-/* One that has ended already is not touched by the kill: its end follows, and is told as it is. */
+/* One that has ended already is told as it ended; what it has left running goes. */
 static void lose_input(struct cay_exec *x)
 {
         struct cay_error err = { 0 };
@@ -184,7 +185,7 @@ static void lose_input(struct cay_exec *x)
 void cay_exec_resume_input(struct cay_exec *x)
 {
         x->in_unsure = false;
-        if (cay_box_channel_in_written(&x->ch) < cay_spool_get_in_taken(&x->spool))
+        if (!x->tty && cay_box_channel_in_written(&x->ch) < cay_spool_get_in_taken(&x->spool))
                 lose_input(x);
         else if (x->in_closed)
                 cay_box_channel_write_eof(&x->ch);

@@ -85,11 +85,21 @@ bool cay_service_is_ready(const struct cay_service *s)
         return s->ready;
 }
 
+/* Input that was taken is on its way to a box that has only to read it. */
+static bool is_sending(const struct cay_sandbox *sb)
+{
+        return sb->client != NULL && cay_box_client_is_attached(sb->client) &&
+               sb->state != CAY_STATE_PAUSED && !sb->unresponsive && !cay_box_client_is_flushed(sb->client);
+}
+
 bool cay_service_is_settled(const struct cay_service *s)
 {
-        for (unsigned i = 0; i < s->count; i++)
-                if (s->sorted[i]->story == CAY_STORY_GONE || s->sorted[i]->gone_timer.loop != NULL)
+        for (unsigned i = 0; i < s->count; i++) {
+                const struct cay_sandbox *sb = s->sorted[i];
+
+                if (sb->story == CAY_STORY_GONE || sb->gone_timer.loop != NULL || is_sending(sb))
                         return false;
+        }
         return true;
 }
 

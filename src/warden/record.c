@@ -105,12 +105,22 @@ static void choose_folder(void)
                 snprintf(folder_path, sizeof(folder_path), "/tmp/.cay-%u", uid);
 }
 
-/* One in /tmp goes with the end of another warden of ours, at any moment in which it is empty: then it is made again. */
+static void let_folder_go(void)
+{
+        if (folder >= 0)
+                close(folder);
+        folder = -ENOENT;
+}
+
+/*
+ * One in /tmp goes with the end of another warden of ours, at any moment in which it is empty: then it is made again. Somebody else
+ * may be first at that: nothing is ever looked up in his.
+ */
 static int open_folder(struct cay_error *err)
 {
         struct stat st;
 
-        folder = -ENOENT;
+        let_folder_go();
         for (unsigned i = 0; i < FOLDER_TRIES && folder == -ENOENT; i++) {
                 if (mkdir(folder_path, 0700) < 0 && errno != EEXIST)
                         return cay_fail_sys(
@@ -122,10 +132,12 @@ static int open_folder(struct cay_error *err)
         }
         if (folder < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, folder, "open run folder %s", folder_path);
-        if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022))
+        if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022)) {
+                let_folder_go();
                 return cay_fail(err, CAY_DENIED,
                                 "run folder %s must belong to uid %u and be writable by nobody else",
                                 folder_path, geteuid());
+        }
         return 0;
 }
 
@@ -301,9 +313,8 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                 if (!slot_is_ours(slot))
                         continue;
                 slot_name(slot, name);
-                fd = lock_named(name, O_CREAT);
+                fd = folder < 0 ? -ENOENT : lock_named(name, O_CREAT);
                 for (unsigned n = 0; n < FOLDER_TRIES && fd == -ENOENT; n++) { /* see open_folder */
-                        close(folder);
                         if (open_folder(err) < 0)
                                 return -1;
                         fd = lock_named(name, O_CREAT);

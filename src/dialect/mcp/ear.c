@@ -84,7 +84,7 @@ static void on_boxes(struct cay_event_watch *w)
 
 /* The registry */
 
-/* When it was loaded, and where it lies: spread, so that what differs in both never comes to the same. */
+/* When it was loaded, and where it lies: spread, so that what differs in both hardly ever comes to the same. */
 static uint64_t registry_now(const struct cay_mcp *m)
 {
         const struct cay_templates *t = m->world->templates;

@@ -357,8 +357,8 @@ class Load(unittest.TestCase):
         good = 0
         for _ in range(50):
             with rig.connect() as s:
-                s.sendall(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n")
                 longest, before = 0, time.monotonic()
+                s.sendall(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n")
                 try:
                     for _ in range(64):
                         s.sendall(bytes(65536))

@@ -30,7 +30,7 @@ static void test_good_plan(void **state)
         struct timespec before, after;
 
         rig_start(&rig, NULL);
-        clock_gettime(CLOCK_REALTIME, &before);
+        clock_gettime(CLOCK_REALTIME_COARSE, &before);
         rig_must_make(&rig, "good", &box);
         clock_gettime(CLOCK_REALTIME, &after);
         assert_int_equal(box.skipped, 0);

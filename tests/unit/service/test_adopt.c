@@ -231,6 +231,28 @@ static void lost_input_ends_its_command(void **state)
         }
 }
 
+/* At a terminal they are typed again: its shell is not ended for them. */
+static void lost_keys_are_lost(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "cat", NULL };
+        struct cay_exec_new what = { .argv = argv, .has_stdin = true, .tty = true };
+        struct cay_exec_input keys = { .bytes = "abc", .len = 3 }, again = { .bytes = "de", .len = 2 };
+        char id[CAY_NAME_MAX + 1];
+        struct exec_call c;
+
+        create(t, id);
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
+        lose_input(t, id, c.call.id, &keys);
+        service_open(t);
+        wait_for(t, !cay_table_find(t->service, id)->execs->in_unsure);
+        again.eof = true;
+        cay_job_init(&again.job, NULL);
+        cay_service_exec_input(t->service, &me, id, c.call.id, &again);
+        assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_EXITED);
+        assert_int_equal(look_exec(t, id, c.call.id).output_end, 2);
+}
+
 /* Input that nobody would have read. */
 static void an_end_counts_more_than_lost_input(void **state)
 {
@@ -659,6 +681,7 @@ int main(void)
                 TEST(the_end_of_input_is_said_again),
                 TEST(the_end_of_input_may_be_said_twice),
                 TEST(lost_input_ends_its_command),
+                TEST(lost_keys_are_lost),
                 TEST(an_end_counts_more_than_lost_input),
                 TEST(a_stream_over_restarts),
                 TEST(a_spool_that_restarts_filled),

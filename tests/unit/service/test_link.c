@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "box/box_client_priv.h"
@@ -188,6 +189,32 @@ static void an_end_is_settled_when_it_is_stored(void **state)
         assert_string_equal(look(t, id).cause_text, "the sandbox's init ended");
 }
 
+/* What was answered as taken, and does not fit into the link at once. */
+static void input_is_settled_when_it_is_sent(void **state)
+{
+        static char much[100000];
+        struct test *t = *state;
+        struct cay_exec_input in = { .bytes = much, .len = sizeof(much), .eof = true };
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        int little = 4096;
+
+        create(t, id);
+        exec(t, id, x, "cat", NULL);
+        settle(t);
+        assert_int_equal(setsockopt(cay_table_find(t->service, id)->client->peer.fd, SOL_SOCKET, SO_SNDBUF,
+                                    &little, sizeof(little)),
+                         0);
+        cay_job_init(&in.job, NULL);
+        cay_service_exec_input(t->service, &me, id, x, &in);
+        assert_null(in.exec);
+        assert_int_equal(in.job.err.code, CAY_OK);
+        assert_false(cay_service_is_settled(t->service));
+        wait_for(t, cay_service_is_settled(t->service));
+        restart(t);
+        assert_int_equal(wait_end(t, id, x).exit_code, 0);
+        assert_int_equal(look_exec(t, id, x).output_end, sizeof(much));
+}
+
 static int unread(const struct cay_sandbox *sb)
 {
         int bytes = 0;
@@ -212,6 +239,7 @@ static void last_words_are_heard_after_a_standstill(void **state)
         struct exec_call c;
         int all, round = 0;
 
+        stop_pings(t);
         create(t, id);
         settle(t);
         sb = cay_table_find(t->service, id);
@@ -278,6 +306,7 @@ int main(void)
                 TEST(a_box_that_breaks_every_stream),
                 TEST(memory_took_the_init),
                 TEST(an_end_is_settled_when_it_is_stored),
+                TEST(input_is_settled_when_it_is_sent),
                 cmocka_unit_test_setup_teardown(last_words_are_heard_after_a_standstill, setup, teardown),
                 TEST(a_box_in_error_can_be_stopped_started_destroyed),
         };

@@ -87,17 +87,24 @@ static void test_ranges(void **state)
         assert_int_equal(CAY_RECORD_FIRST_ID % CAY_RECORD_IDS, 0);
 }
 
+/* Refused, and not only the first time. */
 static void foreign_folder(void)
 {
+        struct cay_record a = { .fd = -1 };
+
         private_run();
         check(mkdir(RUN, 0777) == 0 && chmod(RUN, 0777) == 0);
         check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1 && err.code == CAY_DENIED);
+        check(cay_record_make(&a, "one", &none, "cay-one", &err) == -1 && err.code == CAY_DENIED);
+        check(count_records() == 0);
         check(chmod(RUN, 0755) == 0 && chown(RUN, 1000, 0) == 0);
         check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1 && err.code == CAY_DENIED);
         check(rmdir(RUN) == 0 && symlink("/tmp", RUN) == 0);
         check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1);
         check(unlink(RUN) == 0 && sys_make_file(AT_FDCWD, RUN, 0600, "", 0) == 0);
         check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == -1);
+        check(unlink(RUN) == 0 && cay_record_make(&a, "one", &none, "cay-one", &err) == 0); /* made anew */
+        cay_record_drop(&a);
 }
 
 static void test_foreign_folder(void **state)
