@@ -91,7 +91,7 @@ void docker_once_fail(struct docker_once *o, const struct cay_error *why); /* it
 void docker_once_start(struct docker_once *o); /* the command is in order.exec: asks for a task */
 void docker_once_join_take(struct docker_once *o, struct cay_duplex *docker,
                            const struct cay_buf *rest); /* the container's streams */
-void docker_once_cut(struct docker_once *o); /* something of it may be lost: the box is gone */
+void docker_once_cut(struct docker_once *o);            /* something of it may be lost: the box is gone */
 void docker_once_started(struct docker_once *o,
                          const struct cay_error *why); /* the task's end; CAY_OK: it runs */
 void docker_once_take_output(struct docker_once *o);   /* there may be room */
