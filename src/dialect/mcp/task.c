@@ -134,17 +134,47 @@ static size_t queued(struct cay_mcp_link *l)
 
 static const struct cay_mcp_link_ops link_ops = { .note = note, .answer = answer, .queued = queued };
 
+/* Forgetting */
+
+static void forget(struct cay_mcp_task **at)
+{
+        struct cay_mcp_task *t = *at;
+
+        *at = t->next;
+        cay_mcp_party_end(&t->party);
+        cay_mcp_task_drop_asks(t);
+        cay_mcp_task_wake(t);
+        cay_buf_done(&t->outcome);
+        free(t);
+}
+
+/* Of what one owner has too many, what ended and is the oldest goes before its time. */
+static bool make_room(struct cay_mcp *m, const char *owner)
+{
+        struct cay_mcp_task **oldest = NULL; /* the newest is the first */
+        unsigned count = 0, own = 0;
+
+        for (struct cay_mcp_task **at = &m->tasks; *at; at = &(*at)->next, count++) {
+                if (strcmp((*at)->party.caller.owner, owner) != 0)
+                        continue;
+                own++;
+                if (cay_mcp_task_is_over(*at))
+                        oldest = at;
+        }
+        if (count < TASKS_MAX && own < TASKS_MAX_OWNER)
+                return true;
+        if (oldest)
+                forget(oldest);
+        return oldest;
+}
+
 /* Making one */
 
 static struct cay_mcp_task *make(struct cay_mcp_call *c, uint64_t ttl_ms)
 {
         struct cay_mcp *m = c->mcp;
-        unsigned count = 0, own = 0;
-        struct cay_mcp_task *t;
+        struct cay_mcp_task *t = make_room(m, c->caller.owner) ? calloc(1, sizeof(*t)) : NULL;
 
-        for (t = m->tasks; t; t = t->next, count++)
-                own += strcmp(t->party.caller.owner, c->caller.owner) == 0;
-        t = count < TASKS_MAX && own < TASKS_MAX_OWNER ? calloc(1, sizeof(*t)) : NULL;
         if (!t || !cay_mcp_make_id(t->id)) {
                 free(t);
                 return NULL;
@@ -233,20 +263,6 @@ bool cay_mcp_task_take(struct cay_mcp_call *c)
                 return true;
         cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "there are too many tasks: wait for some to end");
         return false;
-}
-
-/* Forgetting */
-
-static void forget(struct cay_mcp_task **at)
-{
-        struct cay_mcp_task *t = *at;
-
-        *at = t->next;
-        cay_mcp_party_end(&t->party);
-        cay_mcp_task_drop_asks(t);
-        cay_mcp_task_wake(t);
-        cay_buf_done(&t->outcome);
-        free(t);
 }
 
 void cay_mcp_tasks_sweep(struct cay_mcp *m)

@@ -253,6 +253,11 @@ def test_tasks(d):
     assert other.ask("tasks/get", {"taskId": t["taskId"]})["error"]["code"] == -32602
     assert other.must("tasks/list")["tasks"] == []
     other.end()
+    # More than are kept: what has ended goes before its time, oldest first, and what works does not.
+    many = [begin("x", sandbox_id="nosuch")["taskId"] for _ in range(130)]
+    assert s.ask("tasks/get", {"taskId": many[0]})["error"]["code"] == -32602
+    assert s.must("tasks/result", {"taskId": many[-1]})["isError"]
+    assert s.must("tasks/get", {"taskId": t["taskId"]})["status"] == "working"
     s.must("tasks/cancel", {"taskId": t["taskId"]})
     for params, code in (({"name": "read_file", "task": {}}, -32601), ({"name": "run_command", "task": 5}, -32602)):
         assert s.ask("tools/call", params)["error"]["code"] == code
