@@ -104,10 +104,14 @@ static void on_eof(struct cay_duplex_user *u)
 
 static void on_lost(struct cay_duplex_user *u, int why)
 {
-        struct cay_splice_side *side = cay_container_of(u, struct cay_splice_side, user);
+        struct cay_splice_side *side = cay_container_of(u, struct cay_splice_side, user), *to = other(side);
+        size_t untaken = to->said.len;
 
         side->duplex = NULL; /* gone by itself */
-        cay_buf_done(&other(side)->said);
+        cay_buf_done(&to->said);
+        if (to->duplex && untaken > 0)
+                cay_duplex_consumed(to->duplex,
+                                    untaken); /* nobody takes it; it reads on, or its end is never heard */
         pass_ends(side);
 }
 

@@ -104,6 +104,21 @@ static void last_words_are_passed_on(void **state)
         assert_true(right.closed);
 }
 
+/* Both have words that the other does not take: what nobody will take is paid for, so that the one that is left is read to its end. */
+static void what_is_said_to_nobody_is_paid_for(void **state)
+{
+        left.room = right.room = 0;
+        fake_duplex_say(&left, "xy", 2);
+        fake_duplex_say(&right, "z", 1);
+        right.duplex.user->ops->on_lost(right.duplex.user, -ECONNRESET);
+        assert_int_equal(left.owed, 0);
+        assert_int_equal(ends, 0);
+        fake_duplex_say(&left, "more", 4);
+        assert_int_equal(left.owed, 0);
+        left.duplex.user->ops->on_lost(left.duplex.user, 0);
+        assert_int_equal(ends, 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -113,6 +128,7 @@ int main(void)
                 T(ends_each_way_by_itself),
                 T(a_lost_side_ends_both),
                 T(last_words_are_passed_on),
+                T(what_is_said_to_nobody_is_paid_for),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
