@@ -6,7 +6,7 @@
  * taken and whether that was all, and a front that adopts the command compares it with what the box says it has got. All there: it goes
  * on, and says again that the input is over, which the front before may have noted and not said. Less: the rest went with the front
  * before. The command would take a part for the whole, or wait for the rest for ever; it is ended instead, and told why. Not so at a
- * terminal: keys that had no effect are typed again.
+ * terminal whose input goes on: keys that had no effect are typed again.
  */
 #include "base/clock.h"
 #include "service/service_priv.h"
@@ -185,7 +185,8 @@ static void lose_input(struct cay_exec *x)
 void cay_exec_resume_input(struct cay_exec *x)
 {
         x->in_unsure = false;
-        if (!x->tty && cay_box_channel_in_written(&x->ch) < cay_spool_get_in_taken(&x->spool))
+        if ((!x->tty || x->in_closed) &&
+            cay_box_channel_in_written(&x->ch) < cay_spool_get_in_taken(&x->spool))
                 lose_input(x);
         else if (x->in_closed)
                 cay_box_channel_write_eof(&x->ch);

@@ -251,6 +251,14 @@ static void lost_keys_are_lost(void **state)
         cay_service_exec_input(t->service, &me, id, c.call.id, &again);
         assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_EXITED);
         assert_int_equal(look_exec(t, id, c.call.id).output_end, 2);
+        assert_int_equal(again.job.err.code, CAY_OK);
+
+        create(t, id); /* whose input was ended: nobody could type them again */
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
+        keys.eof = true;
+        lose_input(t, id, c.call.id, &keys);
+        service_open(t);
+        assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_DAEMON_LOST);
 }
 
 /* Input that nobody would have read. */

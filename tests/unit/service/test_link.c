@@ -198,6 +198,7 @@ static void input_is_settled_when_it_is_sent(void **state)
         char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
         int little = 4096;
 
+        stop_pings(t);
         create(t, id);
         exec(t, id, x, "cat", NULL);
         settle(t);
