@@ -52,11 +52,13 @@ class Between:
     def __enter__(self):
         self.listener.bind(self.path)
         self.listener.listen(64)
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.serving = threading.Thread(target=self.serve, daemon=True)
+        self.serving.start()
         return self
 
     def __exit__(self, *_):
         self.listener.shutdown(socket.SHUT_RDWR)
+        self.serving.join()
         self.listener.close()
 
     def serve(self):

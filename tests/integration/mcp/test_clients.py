@@ -168,7 +168,8 @@ class Proxy:
         self.d, self.kind, self.calls = d, kind, itertools.count()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.accepting = threading.Thread(target=self.accept, daemon=True)
+        self.accepting.start()
 
     def accept(self):
         with contextlib.suppress(OSError):
@@ -198,8 +199,15 @@ class Proxy:
                     b"Content-Length: %d" % len(body), b"", b""]
             with socket.create_connection(("127.0.0.1", self.d.port)) as server:
                 server.sendall(b"\r\n".join(head) + body)
-                threading.Thread(target=self.watch, args=(client, server), daemon=True).start()
-                self.relay(server, client, heard if PACED.replace("HEARD", heard).encode() in body else None)
+                watching = threading.Thread(target=self.watch, args=(client, server), daemon=True)
+                watching.start()
+                try:
+                    self.relay(server, client, heard if PACED.replace("HEARD", heard).encode() in body else None)
+                finally:
+                    # After a stop of ours recv and accept begin again with their descriptor's number: nothing is closed below a thread.
+                    with contextlib.suppress(OSError):
+                        client.shutdown(socket.SHUT_RDWR)
+                    watching.join()
 
     def relay(self, server, client, heard):
         """The answer; a command that waits for it is shown each line that was told of."""
@@ -219,6 +227,8 @@ class Proxy:
             server.shutdown(socket.SHUT_RDWR)
 
     def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.accepting.join()
         self.listener.close()
 
 

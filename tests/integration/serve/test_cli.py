@@ -645,7 +645,8 @@ class TlsDoor:
         self.context, self.to = context, port
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.accepting = threading.Thread(target=self.accept, daemon=True)
+        self.accepting.start()
 
     def accept(self):
         while True:
@@ -677,6 +678,8 @@ class TlsDoor:
                         near.setblocking(False)
 
     def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.accepting.join()  # one that was stopped would accept again by the descriptor's number, which is another's then
         self.listener.close()
 
 
