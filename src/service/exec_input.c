@@ -182,6 +182,13 @@ static void lose_input(struct cay_exec *x)
         kill_as(x, CAY_CAUSE_DAEMON_LOST);
 }
 
+/* What is lost of a terminal's keys counts no more. */
+static void go_on(struct cay_exec *x)
+{
+        cay_spool_set_in_taken(&x->spool, cay_box_channel_in_written(&x->ch));
+        pump(x);
+}
+
 void cay_exec_resume_input(struct cay_exec *x)
 {
         x->in_unsure = false;
@@ -191,7 +198,7 @@ void cay_exec_resume_input(struct cay_exec *x)
         else if (x->in_closed)
                 cay_box_channel_write_eof(&x->ch);
         else
-                pump(x);
+                go_on(x);
 }
 
 static int kill_running(struct cay_exec *x, struct cay_sandbox *sb, struct cay_error *err)

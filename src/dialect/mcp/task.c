@@ -148,17 +148,18 @@ static void forget(struct cay_mcp_task **at)
         free(t);
 }
 
-/* Of what one owner has too many, what ended and is the oldest goes before its time. */
+/* Of what one owner has too many, what ended first goes before its time. */
 static bool make_room(struct cay_mcp *m, const char *owner)
 {
-        struct cay_mcp_task **oldest = NULL; /* the newest is the first */
+        struct cay_mcp_task **oldest = NULL;
         unsigned count = 0, own = 0;
 
         for (struct cay_mcp_task **at = &m->tasks; *at; at = &(*at)->next, count++) {
                 if (strcmp((*at)->party.caller.owner, owner) != 0)
                         continue;
                 own++;
-                if (cay_mcp_task_is_over(*at))
+                if (cay_mcp_task_is_over(*at) &&
+                    (!oldest || (*at)->changed_wall_ms <= (*oldest)->changed_wall_ms))
                         oldest = at;
         }
         if (count < TASKS_MAX && own < TASKS_MAX_OWNER)

@@ -238,6 +238,7 @@ static void lost_keys_are_lost(void **state)
         const char *argv[] = { "cat", NULL };
         struct cay_exec_new what = { .argv = argv, .has_stdin = true, .tty = true };
         struct cay_exec_input keys = { .bytes = "abc", .len = 3 }, again = { .bytes = "de", .len = 2 };
+        struct cay_exec_input end = { .bytes = "", .eof = true };
         char id[CAY_NAME_MAX + 1];
         struct exec_call c;
 
@@ -252,6 +253,15 @@ static void lost_keys_are_lost(void **state)
         assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_EXITED);
         assert_int_equal(look_exec(t, id, c.call.id).output_end, 2);
         assert_int_equal(again.job.err.code, CAY_OK);
+
+        create(t, id); /* ended later, by a front that a third one follows */
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
+        lose_input(t, id, c.call.id, &keys);
+        service_open(t);
+        wait_for(t, !cay_table_find(t->service, id)->execs->in_unsure);
+        lose_input(t, id, c.call.id, &end);
+        service_open(t);
+        assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_EXITED);
 
         create(t, id); /* whose input was ended: nobody could type them again */
         assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
