@@ -13,15 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fuzz/must.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "box/box_client.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 enum { CHANNELS = 4, WINDOW = 4096, STREAMS_MAX = 32 };
 
@@ -92,13 +87,13 @@ static void on_data(struct cay_box_channel *ch, enum cay_stream stream, const vo
         struct user *u = cay_container_of(ch, struct user, ch);
         const uint8_t *at = bytes;
 
-        CHECK(!u->ended && !u->eof[stream] && u->opened && len > 0);
-        CHECK(stream == CAY_STREAM_OUT || (stream == CAY_STREAM_ERR && u->kind == CAY_BOX_EXEC));
+        must(!u->ended && !u->eof[stream] && u->opened && len > 0);
+        must(stream == CAY_STREAM_OUT || (stream == CAY_STREAM_ERR && u->kind == CAY_BOX_EXEC));
         for (size_t i = 0; i < len; i++)
-                CHECK(play->raw || at[i] == pattern(stream, u->got[stream] + i));
+                must(play->raw || at[i] == pattern(stream, u->got[stream] + i));
         u->got[stream] += len;
         u->owed[stream] += len;
-        CHECK(u->owed[stream] <= WINDOW);
+        must(u->owed[stream] <= WINDOW);
         act(u);
 }
 
@@ -106,7 +101,7 @@ static void on_opened(struct cay_box_channel *ch, uint32_t pid)
 {
         struct user *u = cay_container_of(ch, struct user, ch);
 
-        CHECK(!u->opened && !u->ended);
+        must(!u->opened && !u->ended);
         u->opened = true;
         act(u);
 }
@@ -115,7 +110,7 @@ static void on_eof(struct cay_box_channel *ch, enum cay_stream stream)
 {
         struct user *u = cay_container_of(ch, struct user, ch);
 
-        CHECK(!u->eof[stream] && !u->ended);
+        must(!u->eof[stream] && !u->ended);
         u->eof[stream] = true;
         act(u);
 }
@@ -129,20 +124,20 @@ static void on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
 {
         struct user *u = cay_container_of(ch, struct user, ch);
 
-        CHECK(!u->ended && end->kind == u->kind && end->code < CAY_CODE_COUNT);
-        CHECK(!cay_box_channel_is_open(ch));
+        must(!u->ended && end->kind == u->kind && end->code < CAY_CODE_COUNT);
+        must(!cay_box_channel_is_open(ch));
         for (int i = CAY_STREAM_OUT; i < CAY_STREAM_COUNT; i++)
-                CHECK(u->got[i] == 0 || u->eof[i]);
+                must(u->got[i] == 0 || u->eof[i]);
         if (end->msg.len > 0)
-                CHECK(!memchr(end->msg.ptr, 0, end->msg.len));
+                must(!memchr(end->msg.ptr, 0, end->msg.len));
         u->ended = true;
         act(u);
 }
 
 static void on_lost(struct cay_box_client *c, int reason)
 {
-        CHECK(reason <= 0);
-        CHECK(!cay_box_client_is_attached(c));
+        must(reason <= 0);
+        must(!cay_box_client_is_attached(c));
 }
 
 static const struct cay_box_client_events events = { .on_lost = on_lost };
@@ -165,7 +160,7 @@ static void open_one(struct user *u, uint8_t how)
                 open.connect.port = 1;
         else if (open.kind != CAY_BOX_EXEC)
                 open.file.path = (struct cay_view){ .ptr = "/x", .len = 2 };
-        CHECK(cay_box_channel_open(play->client, &u->ch, &open, argv, NULL) == 0 || u->ch.client == NULL);
+        must(cay_box_channel_open(play->client, &u->ch, &open, argv, NULL) == 0 || u->ch.client == NULL);
 }
 
 static void attach(void)
@@ -176,9 +171,9 @@ static void attach(void)
                 return;
         if (play->fd >= 0)
                 close(play->fd);
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
+        must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
         play->fd = fds[1];
-        CHECK(cay_box_client_attach_take(play->client, fds[0]) == 0);
+        must(cay_box_client_attach_take(play->client, fds[0]) == 0);
 }
 
 static void say_bytes(const void *bytes, size_t len)
@@ -227,7 +222,7 @@ static void say_end(struct user *u, uint16_t kind)
         uint8_t payload[512];
         int len = cay_box_end_encode(&m, payload, sizeof(payload));
 
-        CHECK(len > 0);
+        must(len > 0);
         say(CAY_FRAME_END, u->ch.number, 0, 0, payload, (size_t)len);
 }
 
@@ -317,7 +312,7 @@ static void from_owner(struct user *u, uint8_t op)
                 u->owed[stream] -= len;
                 break;
         case 3:
-                CHECK(cay_box_channel_write(&u->ch, bytes, len % sizeof(bytes)) <= WINDOW);
+                must(cay_box_channel_write(&u->ch, bytes, len % sizeof(bytes)) <= WINDOW);
                 break;
         case 4:
                 cay_box_channel_write_eof(&u->ch);
@@ -351,11 +346,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (!loop)
                 loop = cay_loop_new();
-        CHECK(loop);
+        must(loop);
         play = &p;
         p.loop = loop;
         p.client = cay_box_client_new(loop, secret, &events, &p);
-        CHECK(p.client);
+        must(p.client);
         for (int i = 0; i < CHANNELS; i++)
                 open_one(&p.users[i], (uint8_t)i);
         attach();
@@ -368,14 +363,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 else
                         from_init(u, op & 31);
                 if (next_u8() & 3)
-                        CHECK(cay_loop_round(loop, 0) == 0);
+                        must(cay_loop_round(loop, 0) == 0);
         }
         for (int i = 0; i < 4 && p.client; i++)
-                CHECK(cay_loop_round(loop, 0) == 0);
+                must(cay_loop_round(loop, 0) == 0);
         cay_box_client_free(p.client);
         if (p.fd >= 0)
                 close(p.fd);
-        CHECK(cay_loop_round(loop, 0) == 0);
+        must(cay_loop_round(loop, 0) == 0);
         play = NULL;
         return 0;
 }

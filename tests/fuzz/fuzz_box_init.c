@@ -8,28 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/must.h"
 #include "box/message.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 static uint8_t again[CAY_FRAME_MAX];
 
 static void same(int len, const uint8_t *payload, size_t payload_len)
 {
-        CHECK(len >= 0 && (size_t)len == payload_len && memcmp(again, payload, payload_len) == 0);
+        must(len >= 0 && (size_t)len == payload_len && memcmp(again, payload, payload_len) == 0);
 }
 
 /* Views must lie in the payload and hold no NUL. */
 static void check_view(struct cay_view v, const uint8_t *payload, size_t len, size_t max)
 {
-        CHECK(v.len <= max);
+        must(v.len <= max);
         if (v.len > 0) {
-                CHECK((const uint8_t *)v.ptr >= payload && (const uint8_t *)v.ptr + v.len <= payload + len);
-                CHECK(!memchr(v.ptr, 0, v.len));
+                must((const uint8_t *)v.ptr >= payload && (const uint8_t *)v.ptr + v.len <= payload + len);
+                must(!memchr(v.ptr, 0, v.len));
         }
 }
 
@@ -39,14 +34,14 @@ static void open_again(const struct cay_box_open *m, const uint8_t *payload, siz
         const char **strings = calloc(count + 2, sizeof(*strings)), **argv = strings, **env;
         struct cay_view left = m->exec.args;
 
-        CHECK(strings);
+        must(strings);
         env = strings + m->exec.argc + 1;
         if (m->kind != CAY_BOX_EXEC) {
                 same(cay_box_open_encode(m, NULL, NULL, again, sizeof(again)), payload, len);
                 free(strings);
                 return;
         }
-        CHECK(m->exec.argc >= 1 && m->exec.argc <= CAY_BOX_ARGS_MAX && m->exec.envc <= CAY_BOX_ARGS_MAX);
+        must(m->exec.argc >= 1 && m->exec.argc <= CAY_BOX_ARGS_MAX && m->exec.envc <= CAY_BOX_ARGS_MAX);
         check_view(m->exec.cwd, payload, len, CAY_BOX_PATH_MAX - 1);
         for (size_t i = 0; i < count; i++) {
                 struct cay_view v = cay_box_next_string(&left);
@@ -54,7 +49,7 @@ static void open_again(const struct cay_box_open *m, const uint8_t *payload, siz
                 check_view(v, payload, len, len);
                 *(i < m->exec.argc ? &argv[i] : &env[i - m->exec.argc]) = strndup(v.ptr, v.len);
         }
-        CHECK(left.len == 0);
+        must(left.len == 0);
         same(cay_box_open_encode(m, argv, env, again, sizeof(again)), payload, len);
         for (size_t i = 0; i < count + 1; i++)
                 free((char *)strings[i]);
@@ -67,8 +62,8 @@ static void on_open(const uint8_t *payload, size_t len)
 
         if (cay_box_open_decode(payload, len, &m) < 0)
                 return;
-        CHECK(m.kind > CAY_BOX_NONE && m.kind < CAY_BOX_KIND_COUNT);
-        CHECK(m.window >= CAY_BOX_WINDOW_MIN && m.window <= CAY_BOX_WINDOW_MAX);
+        must(m.kind > CAY_BOX_NONE && m.kind < CAY_BOX_KIND_COUNT);
+        must(m.window >= CAY_BOX_WINDOW_MIN && m.window <= CAY_BOX_WINDOW_MAX);
         if (m.kind != CAY_BOX_EXEC && m.kind != CAY_BOX_CONNECT) {
                 check_view(m.file.path, payload, len, CAY_BOX_PATH_MAX - 1);
                 check_view(m.file.path2, payload, len, CAY_BOX_PATH_MAX - 1);
@@ -84,7 +79,7 @@ static void on_end(const uint8_t *payload, size_t len)
                 return;
         check_view(m.msg, payload, len, CAY_BOX_MSG_MAX);
         if (m.kind == CAY_BOX_EXEC) {
-                CHECK(m.exec.denied_count <= CAY_BOX_DENIED_MAX);
+                must(m.exec.denied_count <= CAY_BOX_DENIED_MAX);
         } else {
                 check_view(m.file.stat.name, payload, len, CAY_BOX_PATH_MAX - 1);
                 check_view(m.file.stat.target, payload, len, CAY_BOX_PATH_MAX - 1);
@@ -100,10 +95,10 @@ static void on_entries(const uint8_t *bytes, size_t len)
                 int used = cay_box_entry_decode(bytes, len, &m);
 
                 if (used <= 0) {
-                        CHECK(used == 0 || used == -EPROTO);
+                        must(used == 0 || used == -EPROTO);
                         return;
                 }
-                CHECK((size_t)used <= len && used <= (int)CAY_BOX_ENTRY_MAX && m.name.len > 0);
+                must((size_t)used <= len && used <= (int)CAY_BOX_ENTRY_MAX && m.name.len > 0);
                 same(cay_box_entry_encode(&m, again, sizeof(again)), bytes, (size_t)used);
                 bytes += used;
                 len -= (size_t)used;
@@ -157,7 +152,7 @@ static void on_payload(const struct cay_frame *f, const uint8_t *payload)
                 on_entries(payload, len);
                 break;
         default:
-                CHECK(f->type > CAY_FRAME_NONE && f->type < CAY_FRAME_TYPE_COUNT);
+                must(f->type > CAY_FRAME_NONE && f->type < CAY_FRAME_TYPE_COUNT);
         }
 }
 
@@ -178,16 +173,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 if (cay_frame_decode(data, from, &f) < 0)
                         return 0;
-                CHECK(f.len <= CAY_FRAME_MAX);
+                must(f.len <= CAY_FRAME_MAX);
                 cay_frame_encode(&f, header);
-                CHECK(memcmp(header, data, sizeof(header)) == 0);
+                must(memcmp(header, data, sizeof(header)) == 0);
                 data += CAY_FRAME_HEADER;
                 size -= CAY_FRAME_HEADER;
                 if (size < f.len)
                         return 0;
                 /* Of exact size, so that the sanitizer sees one byte too far. */
                 payload = malloc(f.len ? f.len : 1);
-                CHECK(payload);
+                must(payload);
                 memcpy(payload, data, f.len);
                 on_payload(&f, payload);
                 free(payload);

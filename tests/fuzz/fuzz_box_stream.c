@@ -8,14 +8,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "fuzz/must.h"
 #include "box/frame.h"
 #include "box/stream.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 struct input {
         const uint8_t *at, *end;
@@ -70,11 +65,11 @@ static void check(const struct wire *w)
         const struct cay_sender *s = &w->s;
         const struct cay_receiver *r = &w->r;
 
-        CHECK(s->acked <= s->sent && s->sent <= s->written && s->written - s->acked <= s->window);
-        CHECK(r->acked <= w->consumed && w->consumed <= r->got && r->got - r->acked <= r->window);
-        CHECK(s->acked <= r->acked && r->got <= s->written);
-        CHECK(w->seen == r->got);
-        CHECK(s->ring || s->acked == s->written);
+        must(s->acked <= s->sent && s->sent <= s->written && s->written - s->acked <= s->window);
+        must(r->acked <= w->consumed && w->consumed <= r->got && r->got - r->acked <= r->window);
+        must(s->acked <= r->acked && r->got <= s->written);
+        must(w->seen == r->got);
+        must(s->ring || s->acked == s->written);
 }
 
 static void fill(uint8_t *to, uint64_t offset, size_t len)
@@ -96,14 +91,14 @@ static void write_some(struct wire *w, struct input *in)
                 static uint8_t bytes[65536];
 
                 fill(bytes, before, len);
-                CHECK(cay_sender_put(&w->s, bytes, len) == (len < room ? len : room));
+                must(cay_sender_put(&w->s, bytes, len) == (len < room ? len : room));
         } else {
                 size_t total = 0, put = 0;
                 int n = cay_sender_room(&w->s, parts);
 
                 for (int i = 0; i < n; i++)
                         total += parts[i].iov_len;
-                CHECK(total == room && (n > 0) == (room > 0));
+                must(total == room && (n > 0) == (room > 0));
                 for (int i = 0; i < n && put < len; i++) {
                         size_t part = len - put < parts[i].iov_len ? len - put : parts[i].iov_len;
 
@@ -122,18 +117,18 @@ static void send_some(struct wire *w, struct input *in)
         int64_t skip;
         size_t len = cay_sender_next(&w->s, max, &piece, &offset);
 
-        CHECK((len > 0) == (w->s.sent < w->s.written && max > 0) && len <= max);
+        must((len > 0) == (w->s.sent < w->s.written && max > 0) && len <= max);
         if (len == 0)
                 return;
-        CHECK(offset == w->s.sent && offset + len <= w->s.written);
+        must(offset == w->s.sent && offset + len <= w->s.written);
         for (size_t i = 0; i < len; i++)
-                CHECK(piece[i] == pattern(offset + i));
+                must(piece[i] == pattern(offset + i));
         if (offset <= w->r.got) { /* else: lost pieces before it; an honest wire would be cut */
                 uint64_t got = w->r.got;
 
                 skip = cay_receiver_data(&w->r, offset, (uint32_t)len);
-                CHECK(skip >= 0 && skip <= (int64_t)len);
-                CHECK((uint64_t)skip == (got - offset < len ? got - offset : len));
+                must(skip >= 0 && skip <= (int64_t)len);
+                must((uint64_t)skip == (got - offset < len ? got - offset : len));
                 w->seen += len - (size_t)skip;
                 cay_sender_sent(&w->s, len);
         }
@@ -144,8 +139,8 @@ static void cut(struct wire *w, struct input *in)
         uint64_t offset = next_u8(in) & 1 ? w->r.got : next_offset(in, w->s.acked), sent = w->s.sent;
         bool fine = offset >= w->s.acked && offset <= w->s.written;
 
-        CHECK(cay_sender_resume(&w->s, offset) == (fine ? 0 : -ERANGE));
-        CHECK(w->s.sent == (fine ? offset : sent));
+        must(cay_sender_resume(&w->s, offset) == (fine ? 0 : -ERANGE));
+        must(w->s.sent == (fine ? offset : sent));
         if (offset > w->r.got && fine) /* no honest receiver claims that */
                 cay_sender_resume(&w->s, w->r.got);
 }
@@ -157,10 +152,10 @@ static void acknowledge(struct wire *w, struct input *in)
         if (next_u8(in) & 1)
                 offset = w->r.acked;
         if (offset > w->s.sent) {
-                CHECK(cay_sender_ack(&w->s, offset) == -EPROTO && w->s.acked == acked);
+                must(cay_sender_ack(&w->s, offset) == -EPROTO && w->s.acked == acked);
         } else if (offset <= w->r.acked) {
-                CHECK(cay_sender_ack(&w->s, offset) == 0);
-                CHECK(w->s.acked == (offset > acked ? offset : acked));
+                must(cay_sender_ack(&w->s, offset) == 0);
+                must(w->s.acked == (offset > acked ? offset : acked));
         }
 }
 
@@ -171,9 +166,9 @@ static void consume(struct wire *w, struct input *in)
 
         w->consumed += n < left ? n : left;
         if (cay_receiver_consumed(&w->r, w->consumed))
-                CHECK(w->r.acked == w->consumed && w->r.acked > acked);
+                must(w->r.acked == w->consumed && w->r.acked > acked);
         else
-                CHECK(w->r.acked == acked);
+                must(w->r.acked == acked);
 }
 
 /* What no honest sender says. */
@@ -188,20 +183,20 @@ static void attack(struct wire *w, struct input *in)
         int64_t skip = cay_receiver_data(&r, offset, len);
 
         if (fine)
-                CHECK(skip >= 0 && r.got == (end > w->r.got ? end : w->r.got));
+                must(skip >= 0 && r.got == (end > w->r.got ? end : w->r.got));
         else
-                CHECK(skip == -EPROTO && r.got == w->r.got && r.acked == w->r.acked && r.eof == w->r.eof);
+                must(skip == -EPROTO && r.got == w->r.got && r.acked == w->r.acked && r.eof == w->r.eof);
         r = w->r;
         fine = r.eof ? offset == r.length : offset == r.got;
-        CHECK(cay_receiver_eof(&r, offset) == (fine ? 0 : -EPROTO));
+        must(cay_receiver_eof(&r, offset) == (fine ? 0 : -EPROTO));
 }
 
 static void finish(struct wire *w)
 {
         w->s.eof = true;
-        CHECK(cay_sender_is_finished(&w->s) == (w->s.sent == w->s.written));
+        must(cay_sender_is_finished(&w->s) == (w->s.sent == w->s.written));
         if (cay_sender_is_finished(&w->s) && w->r.got == w->s.written)
-                CHECK(cay_receiver_eof(&w->r, w->s.written) == 0);
+                must(cay_receiver_eof(&w->r, w->s.written) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/must.h"
 #include "docker/build_ignore.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -30,12 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         if (!line || docker_ignore_parse(&ig, (const char *)line + 1, size - len - 1, &err) < 0)
                 return 0;
         for (unsigned i = 0; i < ig.count; i++)
-                CHECK(ig.rows[i].pattern[0] != '\0' && ig.rows[i].pattern[0] != '/');
+                must(ig.rows[i].pattern[0] != '\0' && ig.rows[i].pattern[0] != '/');
         first = docker_ignore_has(&ig, path);
-        CHECK(first == docker_ignore_has(&ig, path));
+        must(first == docker_ignore_has(&ig, path));
         if (first && !ig.has_exceptions) {
                 memcpy(path + strlen(path), "/b", 3);
-                CHECK(docker_ignore_has(&ig, path));
+                must(docker_ignore_has(&ig, path));
         }
         docker_ignore_done(&ig);
         return 0;

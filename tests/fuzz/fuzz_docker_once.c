@@ -9,14 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fuzz/must.h"
 #include "docker/once.h"
 #include "docker/task.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 enum { FRONT, DOCKER, DOCKER_END, STARTED, NOT_STARTED, NEW_STREAM, WHO_COUNT };
 
@@ -32,24 +27,24 @@ static struct {
 
 static size_t docker_write(struct cay_duplex *d, const void *bytes, size_t len)
 {
-        CHECK(docker.open);
+        must(docker.open);
         return len < 100 ? len : 100;
 }
 
 static void docker_shut(struct cay_duplex *d)
 {
-        CHECK(docker.open);
+        must(docker.open);
 }
 
 static void docker_consumed(struct cay_duplex *d, size_t len)
 {
-        CHECK(docker.open && len <= docker.owed);
+        must(docker.open && len <= docker.owed);
         docker.owed -= len;
 }
 
 static void docker_close(struct cay_duplex *d)
 {
-        CHECK(docker.open);
+        must(docker.open);
         docker.open = false;
 }
 
@@ -60,12 +55,12 @@ static void open_stream(bool first)
 
         if (front >= 0)
                 close(front);
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+        must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
         front = ends[0];
         if (first)
-                CHECK(docker_once_open_take(&b, box, &order, ends[1]) == 0);
+                must(docker_once_open_take(&b, box, &order, ends[1]) == 0);
         else
-                CHECK(docker_once_link_take(box->once, ends[1]) == 0);
+                must(docker_once_link_take(box->once, ends[1]) == 0);
 }
 
 static void turn(void)
@@ -102,7 +97,7 @@ static void speak(unsigned who, const uint8_t *bytes, size_t len)
 
         switch (who) {
         case FRONT:
-                CHECK(send(front, bytes, len, MSG_NOSIGNAL) <= (ssize_t)len);
+                must(send(front, bytes, len, MSG_NOSIGNAL) <= (ssize_t)len);
                 break;
         case DOCKER:
                 if (!docker.open || len == 0)
@@ -137,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         b.loop = cay_loop_new();
         b.api = (struct docker_api){ .loop = b.loop, .options = &b.options };
         box = docker_box_add(&b, "one");
-        CHECK(b.loop && box);
+        must(b.loop && box);
         memcpy(box->container, "cccc", 5);
         front = -1;
         docker.open = false;
@@ -149,12 +144,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                 speak(bytes[0] % WHO_COUNT, bytes + 2, len);
                 bytes += 2 + len;
                 size -= 2 + len;
-                CHECK(o->held.len <= DOCKER_ONCE_HELD_MAX && o->waiting.len <= CAY_BOX_WINDOW_MAX);
-                CHECK(b.once_bytes == o->reserved && b.once_bytes <= DOCKER_ONCE_ALL_MAX);
+                must(o->held.len <= DOCKER_ONCE_HELD_MAX && o->waiting.len <= CAY_BOX_WINDOW_MAX);
+                must(b.once_bytes == o->reserved && b.once_bytes <= DOCKER_ONCE_ALL_MAX);
         }
         docker_tasks_abort(&b);
         docker_box_remove(&b, box);
-        CHECK(!docker.open && b.once_bytes == 0);
+        must(!docker.open && b.once_bytes == 0);
         cay_loop_round(b.loop, 0);
         cay_loop_free(b.loop);
         close(front);

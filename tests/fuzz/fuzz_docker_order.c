@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/must.h"
 #include "base/json_out.h"
 #include "docker/extras.h"
 #include "docker/order.h"
@@ -19,14 +20,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { HEAD = 4 };
 
 #define ROOT "/usr"
-
-#define must(x)                                                                                              \
-        do {                                                                                                 \
-                if (!(x)) {                                                                                  \
-                        fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x);                      \
-                        abort();                                                                             \
-                }                                                                                            \
-        } while (0)
 
 static const struct docker_options options = { .host_text = "unix:///x",
                                                .instance = "unit",

@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/must.h"
 #include "docker/stream.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 struct sum {
         uint64_t hash[3];
@@ -36,7 +31,7 @@ static struct sum walk(const uint8_t *bytes, size_t size, size_t step)
                                 sum.broken = true;
                                 break;
                         }
-                        CHECK(n > 0 && (size_t)n <= end - at && len <= (size_t)n);
+                        must(n > 0 && (size_t)n <= end - at && len <= (size_t)n);
                         at += (size_t)n;
                         for (size_t i = at - len; i < at; i++)
                                 sum.hash[kind] = (sum.hash[kind] ^ bytes[i]) * 0x100000001b3u;
@@ -55,8 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
         for (size_t step = 1; step < 12; step += 3) {
                 cut = walk(bytes, size, step);
-                CHECK(memcmp(cut.hash, whole.hash, sizeof(cut.hash)) == 0 && cut.bytes == whole.bytes &&
-                      cut.broken == whole.broken && cut.between == whole.between);
+                must(memcmp(cut.hash, whole.hash, sizeof(cut.hash)) == 0 && cut.bytes == whole.bytes &&
+                     cut.broken == whole.broken && cut.between == whole.between);
         }
         return 0;
 }

@@ -6,15 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "fuzz/must.h"
 #include "http/chars.h"
 #include "http/client.h"
 #include "unit/http/fake_duplex.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 struct outcome {
         unsigned status, lines, fault;
@@ -40,7 +35,7 @@ static void on_response(struct cay_http_client *c)
 {
         struct run *r = run_of(c);
 
-        CHECK(!r->o.responded && c->head.status >= 200);
+        must(!r->o.responded && c->head.status >= 200);
         r->o.responded = true;
         r->o.status = c->head.status;
         r->o.lines = c->head.line_count;
@@ -48,7 +43,7 @@ static void on_response(struct cay_http_client *c)
                 const char *name, *value;
 
                 cay_http_client_header_at(c, i, &name, &value);
-                CHECK(cay_http_is_token(name, strlen(name)) && cay_http_is_value(value, strlen(value)));
+                must(cay_http_is_token(name, strlen(name)) && cay_http_is_value(value, strlen(value)));
         }
 }
 
@@ -58,7 +53,7 @@ static size_t on_body(struct cay_http_client *c, const void *bytes, size_t len)
         const uint8_t *at = bytes;
         size_t n = len;
 
-        CHECK(r->o.responded && len > 0);
+        must(r->o.responded && len > 0);
         if (r->takes_little) {
                 n = r->turn++ % 3 == 0 ? 0 : (len + 1) / 2;
                 if (n < len)
@@ -74,7 +69,7 @@ static void on_end(struct cay_http_client *c)
 {
         struct run *r = run_of(c);
 
-        CHECK(r->o.responded && !r->o.ended && !r->o.fault);
+        must(r->o.responded && !r->o.ended && !r->o.fault);
         r->o.ended = true;
 }
 
@@ -92,7 +87,7 @@ static void on_fail(struct cay_http_client *c, const struct cay_http_fault *faul
 {
         struct run *r = run_of(c);
 
-        CHECK(fault->text && !r->o.ended && !r->o.fault);
+        must(fault->text && !r->o.ended && !r->o.fault);
         r->o.fault = fault->status;
 }
 
@@ -111,9 +106,9 @@ static struct outcome run(const uint8_t *data, size_t size, uint8_t choices, siz
         struct cay_loop *loop = cay_loop_new();
         struct run r = { .takes_little = takes_little };
 
-        CHECK(loop);
+        must(loop);
         fake_duplex_init(&r.duplex);
-        CHECK(cay_http_client_begin(&r.client, &r.duplex.duplex, loop, &ask, &ops) == 0);
+        must(cay_http_client_begin(&r.client, &r.duplex.duplex, loop, &ask, &ops) == 0);
         while (size > 0 && r.client.duplex) {
                 size_t n = size < piece ? size : piece;
 
@@ -126,7 +121,7 @@ static struct outcome run(const uint8_t *data, size_t size, uint8_t choices, siz
                 r.duplex.duplex.user->ops->on_eof(r.duplex.duplex.user);
         for (unsigned i = 0; i < 400000 && r.client.duplex; i++)
                 cay_loop_round(loop, 0);
-        CHECK(!r.client.duplex && r.o.ended + r.o.upgraded + (r.o.fault != 0) == 1);
+        must(!r.client.duplex && r.o.ended + r.o.upgraded + (r.o.fault != 0) == 1);
         cay_http_client_abort(&r.client);
         cay_buf_done(&r.duplex.wrote);
         cay_loop_free(loop);
@@ -144,10 +139,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         whole = run(data + 1, size - 1, data[0], size, false);
         bytes = run(data + 1, size - 1, data[0], 1, false);
         little = run(data + 1, size - 1, data[0], 1 + (data[0] >> 2), true);
-        CHECK(whole.status == bytes.status && whole.lines == bytes.lines && whole.fault == bytes.fault);
-        CHECK(whole.ended == bytes.ended && whole.upgraded == bytes.upgraded);
-        CHECK(whole.len == bytes.len && whole.body == bytes.body);
-        CHECK(whole.status == little.status && whole.fault == little.fault && whole.ended == little.ended);
-        CHECK(whole.fault || (whole.len == little.len && whole.body == little.body));
+        must(whole.status == bytes.status && whole.lines == bytes.lines && whole.fault == bytes.fault);
+        must(whole.ended == bytes.ended && whole.upgraded == bytes.upgraded);
+        must(whole.len == bytes.len && whole.body == bytes.body);
+        must(whole.status == little.status && whole.fault == little.fault && whole.ended == little.ended);
+        must(whole.fault || (whole.len == little.len && whole.body == little.body));
         return 0;
 }

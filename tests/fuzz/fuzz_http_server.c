@@ -11,14 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fuzz/must.h"
 #include "http/chars.h"
 #include "http/server.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 enum { SEEN_MAX = 64 };
 
@@ -72,19 +67,18 @@ static const struct cay_http_handler handler = { .on_body = on_body,
 
 static void check(const struct cay_http_request *req)
 {
-        CHECK(req->target.path[0] == '/' || strcmp(req->target.path, "*") == 0);
+        must(req->target.path[0] == '/' || strcmp(req->target.path, "*") == 0);
         for (unsigned i = 0; i < req->target.count; i++) {
-                CHECK(strcmp(req->target.segments[i], "..") != 0 &&
-                      strcmp(req->target.segments[i], ".") != 0);
-                CHECK(req->target.raw[i] > req->target.path && req->target.raw[i][-1] == '/');
+                must(strcmp(req->target.segments[i], "..") != 0 && strcmp(req->target.segments[i], ".") != 0);
+                must(req->target.raw[i] > req->target.path && req->target.raw[i][-1] == '/');
         }
         for (unsigned i = 0; i < req->line_count; i++) {
                 const char *name, *value;
 
                 cay_http_request_header_at(req, i, &name, &value);
-                CHECK(cay_http_is_token(name, strlen(name)) && cay_http_is_value(value, strlen(value)));
+                must(cay_http_is_token(name, strlen(name)) && cay_http_is_value(value, strlen(value)));
         }
-        CHECK(req->minor == 0 || req->host[0]);
+        must(req->minor == 0 || req->host[0]);
 }
 
 static void on_request(struct cay_http_server *s, struct cay_http_request *req)
@@ -105,7 +99,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         }
         req->user = seen;
         req->handler = &handler;
-        CHECK(cay_http_request_read(req, 1 << 20, 0) == 0 || req->body_bytes > 1 << 20);
+        must(cay_http_request_read(req, 1 << 20, 0) == 0 || req->body_bytes > 1 << 20);
         if (req->body_bytes > 1 << 20 && req->body_bytes != CAY_HTTP_NO_LENGTH)
                 cay_http_response_abort(req);
 }
@@ -113,7 +107,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
 static const char *make_error(struct cay_http_server *s, const struct cay_http_fault *fault,
                               struct cay_buf *body)
 {
-        CHECK(fault->text && fault->status >= 400 && fault->status < 600);
+        must(fault->text && fault->status >= 400 && fault->status < 600);
         cay_buf_puts(body, fault->text);
         return "text/plain";
 }
@@ -142,15 +136,15 @@ static void run_ours(const uint8_t *data, size_t size, size_t piece)
 {
         int pair[2];
 
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-        CHECK(cay_http_server_accept_take(server, pair[1], 0) == 0);
+        must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        must(cay_http_server_accept_take(server, pair[1], 0) == 0);
         send_pieces(pair[0], data, size, piece);
         for (unsigned i = 0; i < 8; i++)
                 cay_loop_round(loop, 0);
         close(pair[0]);
         for (unsigned i = 0; i < 100 && cay_http_server_count(server) > 0; i++)
                 cay_loop_round(loop, 0);
-        CHECK(cay_http_server_count(server) == 0);
+        must(cay_http_server_count(server) == 0);
 }
 
 /* Theirs */
@@ -218,14 +212,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         config.ops = &ops;
         loop = cay_loop_new();
         server = cay_http_server_new(loop, &config, NULL, &err);
-        CHECK(loop && server);
+        must(loop && server);
         our_count = their_count = 0;
         run_ours(data + 1, size - 1, pieces[data[0] % CAY_COUNT(pieces)]);
         run_theirs((const char *)data + 1, size - 1);
-        CHECK(our_count <= their_count);
+        must(our_count <= their_count);
         for (unsigned i = 0; i < our_count; i++) {
-                CHECK(strcmp(ours[i].method, theirs[i].method) == 0);
-                CHECK(ours[i].target == theirs[i].target && ours[i].body == theirs[i].body);
+                must(strcmp(ours[i].method, theirs[i].method) == 0);
+                must(ours[i].target == theirs[i].target && ours[i].body == theirs[i].body);
         }
         cay_http_server_free(server);
         cay_loop_free(loop);

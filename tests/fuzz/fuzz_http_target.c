@@ -6,14 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "fuzz/must.h"
 #include "base/utf8.h"
 #include "http/router.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 static const struct cay_route routes[] = {
         { .row = "GET /" },
@@ -34,13 +29,13 @@ static void check_segments(const struct cay_http_target *t)
                 size_t len = strcspn(at, "/");
                 ssize_t n = cay_http_decode(at, len, false, again);
 
-                CHECK(t->raw[i] == at);
-                CHECK(n >= 0 && strcmp(again, t->segments[i]) == 0 && cay_utf8_valid(again, (size_t)n));
-                CHECK(strcmp(again, ".") != 0 && strcmp(again, "..") != 0);
+                must(t->raw[i] == at);
+                must(n >= 0 && strcmp(again, t->segments[i]) == 0 && cay_utf8_valid(again, (size_t)n));
+                must(strcmp(again, ".") != 0 && strcmp(again, "..") != 0);
                 for (ssize_t k = 0; k < n; k++)
-                        CHECK((unsigned char)again[k] >= 0x20 && again[k] != 0x7f);
+                        must((unsigned char)again[k] >= 0x20 && again[k] != 0x7f);
                 at += len;
-                CHECK(i + 1 < t->count || t->cut == (*at == '/'));
+                must(i + 1 < t->count || t->cut == (*at == '/'));
                 at += *at == '/';
         }
 }
@@ -88,12 +83,12 @@ static void check_routes(const struct cay_router *r, const struct cay_http_targe
                 struct cay_route_match match;
                 bool found = cay_router_find(r, m, t, &match);
 
-                CHECK(found == ((allowed & 1u << m) != 0));
-                CHECK(!found || row_matches(match.route->row, t));
+                must(found == ((allowed & 1u << m) != 0));
+                must(!found || row_matches(match.route->row, t));
                 for (unsigned i = 0; i < match.name_count; i++)
-                        CHECK(match.values[i]);
+                        must(match.values[i]);
                 /* When nothing fits, all that would is named; when something does, what is named is true. */
-                CHECK(found ? (match.allowed & ~allowed) == 0 : match.allowed == allowed);
+                must(found ? (match.allowed & ~allowed) == 0 : match.allowed == allowed);
         }
 }
 
@@ -105,8 +100,8 @@ static void check_query(const char *query)
         int r;
 
         while ((r = cay_http_query_next(&q)) > 0)
-                CHECK(strlen(q.name) + strlen(q.value) + 2 <= sizeof(room) &&
-                      cay_utf8_valid(q.value, strlen(q.value)));
+                must(strlen(q.name) + strlen(q.value) + 2 <= sizeof(room) &&
+                     cay_utf8_valid(q.value, strlen(q.value)));
         cay_http_query_get(query, "a", room, sizeof(room), &value);
 }
 
@@ -121,14 +116,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct cay_error err;
         uint16_t port;
 
-        CHECK(text && room);
+        must(text && room);
         if (!router)
                 router = cay_router_new(routes, CAY_COUNT(routes), &err);
-        CHECK(router);
+        must(router);
         memcpy(text, data, size);
         text[size] = '\0';
         if (cay_http_host_split(text, strlen(text), host, &port) == 0)
-                CHECK(host[0] && strlen(host) <= CAY_HTTP_HOST_MAX && !strpbrk(host, "/@ ABC"));
+                must(host[0] && strlen(host) <= CAY_HTTP_HOST_MAX && !strpbrk(host, "/@ ABC"));
         if (size < 4000 && cay_http_target_split(&t, text, room, &fault) == 0) {
                 if (t.count > 0)
                         check_segments(&t);

@@ -5,17 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/must.h"
 #include "wire/process_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(x)                                                                                              \
-        do {                                                                                                 \
-                if (!(x)) {                                                                                  \
-                        fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x);                      \
-                        abort();                                                                             \
-                }                                                                                            \
-        } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fuzz/must.h"
 #include "warden/make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -21,14 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { HEAD = 4, KINDS = 4 };
 
 #define DISK_MAX (1ull << 46) /* 64 TiB: no limit is larger */
-
-#define must(x)                                                                                              \
-        do {                                                                                                 \
-                if (!(x)) {                                                                                  \
-                        fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x);                      \
-                        abort();                                                                             \
-                }                                                                                            \
-        } while (0)
 
 /* A socket, a folder, a file, a device. */
 static const int *kinds(void)

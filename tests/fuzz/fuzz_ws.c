@@ -7,15 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "fuzz/must.h"
 #include "base/utf8.h"
 #include "http/ws.h"
 #include "unit/http/fake_duplex.h"
-
-#define CHECK(cond)                                                                                          \
-        do {                                                                                                 \
-                if (!(cond))                                                                                 \
-                        abort();                                                                             \
-        } while (0)
 
 enum { MESSAGE_MAX = 3000 };
 
@@ -41,9 +36,9 @@ static void send_again(const struct cay_ws_codec *from, enum cay_ws_role role)
         else if (from->len > 0)
                 memcpy(wire + n, from->data, from->len);
         cay_ws_codec_init(&to, role, MESSAGE_MAX);
-        CHECK(cay_ws_codec_read(&to, wire, n + from->len, &used) == CAY_WS_MESSAGE);
-        CHECK(used == n + from->len && to.opcode == from->opcode && to.len == from->len);
-        CHECK(from->len == 0 || memcmp(to.data, from->data, from->len) == 0);
+        must(cay_ws_codec_read(&to, wire, n + from->len, &used) == CAY_WS_MESSAGE);
+        must(used == n + from->len && to.opcode == from->opcode && to.len == from->len);
+        must(from->len == 0 || memcmp(to.data, from->data, from->len) == 0);
         cay_ws_codec_done(&to);
 }
 
@@ -61,20 +56,20 @@ static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, enum ca
                 if (at == have)
                         have = size - have < piece ? size : have + piece;
                 event = cay_ws_codec_read(&c, data + at, have - at, &used);
-                CHECK(used <= have - at);
+                must(used <= have - at);
                 at += used;
                 if (event == CAY_WS_MORE) {
-                        CHECK(at == have);
+                        must(at == have);
                         continue;
                 }
                 if (event == CAY_WS_FAULT) {
-                        CHECK(cay_ws_code_is_valid(c.fault));
+                        must(cay_ws_code_is_valid(c.fault));
                         h = mix(h, &c.fault, sizeof(c.fault));
                         break;
                 }
-                CHECK(c.len <= (event == CAY_WS_MESSAGE ? MESSAGE_MAX : CAY_WS_CONTROL_MAX));
-                CHECK(event != CAY_WS_MESSAGE || c.opcode == CAY_WS_TEXT || c.opcode == CAY_WS_BINARY);
-                CHECK(c.opcode != CAY_WS_TEXT || cay_utf8_valid(c.data, c.len));
+                must(c.len <= (event == CAY_WS_MESSAGE ? MESSAGE_MAX : CAY_WS_CONTROL_MAX));
+                must(event != CAY_WS_MESSAGE || c.opcode == CAY_WS_TEXT || c.opcode == CAY_WS_BINARY);
+                must(c.opcode != CAY_WS_TEXT || cay_utf8_valid(c.data, c.len));
                 h = mix(h, &c.opcode, sizeof(c.opcode));
                 h = mix(h, c.data, c.len);
                 if (event == CAY_WS_MESSAGE)
@@ -97,7 +92,7 @@ static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void 
 {
         struct session *s = cay_container_of(ws, struct session, ws);
 
-        CHECK(!s->closed);
+        must(!s->closed);
         if (s->echoes) {
                 cay_ws_send(ws, kind, bytes, len);
                 return len;
@@ -110,7 +105,7 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
 {
         struct session *s = cay_container_of(ws, struct session, ws);
 
-        CHECK(strlen(reason) <= CAY_WS_REASON_MAX);
+        must(strlen(reason) <= CAY_WS_REASON_MAX);
         s->closed++;
 }
 
@@ -122,7 +117,7 @@ static void run_session(const uint8_t *data, size_t size, uint8_t choices)
         struct session s = { .echoes = choices & 2 };
         size_t piece = 1 + (choices >> 3) * 7;
 
-        CHECK(loop);
+        must(loop);
         fake_duplex_init(&s.duplex);
         cay_ws_open(&s.ws, &s.duplex.duplex, loop, choices & 1 ? CAY_WS_CLIENT : CAY_WS_SERVER, &options,
                     &ops);
@@ -141,12 +136,12 @@ static void run_session(const uint8_t *data, size_t size, uint8_t choices)
                 fake_duplex_give_room(&s.duplex, SIZE_MAX);
         for (unsigned i = 0; i < 5000 && !s.closed && s.duplex.owed > 0; i++)
                 cay_loop_round(loop, 0);
-        CHECK(s.closed || s.duplex.owed == 0);
+        must(s.closed || s.duplex.owed == 0);
         if (!s.closed)
                 s.duplex.duplex.user->ops->on_eof(s.duplex.duplex.user);
         for (unsigned i = 0; i < 5000 && !s.closed; i++)
                 cay_loop_round(loop, 0);
-        CHECK(s.closed == 1 && s.duplex.closed);
+        must(s.closed == 1 && s.duplex.closed);
         cay_buf_done(&s.duplex.wrote);
         cay_loop_free(loop);
 }
@@ -162,8 +157,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         role = data[0] & 1 ? CAY_WS_CLIENT : CAY_WS_SERVER;
         whole = read_all(data + 1, size - 1, size, role);
-        CHECK(whole == read_all(data + 1, size - 1, 1, role));
-        CHECK(whole == read_all(data + 1, size - 1, 1 + (data[0] >> 3), role));
+        must(whole == read_all(data + 1, size - 1, 1, role));
+        must(whole == read_all(data + 1, size - 1, 1 + (data[0] >> 3), role));
         run_session(data + 1, size - 1, data[0]);
         return 0;
 }

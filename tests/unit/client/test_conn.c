@@ -21,6 +21,12 @@ struct ends {
 static const struct cay_client client = { .url = { .kind = CAY_URL_UNIX, .authority = "localhost" },
                                           .token = "t.o" };
 
+static const struct cay_request upload = { .method = "PUT",
+                                           .target = "/",
+                                           .type = "application/octet-stream",
+                                           .length = CAY_REQUEST_CHUNKED,
+                                           .fd = -1 };
+
 static void open_ends(struct ends *e)
 {
         int pair[2];
@@ -80,17 +86,12 @@ static void asks_and_is_answered(void **state)
 
 static void bodies_go_in_chunks(void **state)
 {
-        const struct cay_request req = { .method = "PUT",
-                                         .target = "/",
-                                         .type = "application/octet-stream",
-                                         .length = CAY_REQUEST_CHUNKED,
-                                         .fd = -1 };
         struct cay_error err = { 0 };
         struct ends e;
         char text[4096];
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
         assert_int_equal(cay_conn_write(&e.conn, "0123456789abcdef", 16, &err), 0);
         assert_int_equal(cay_conn_write(&e.conn, "", 0, &err), 0);
         assert_int_equal(cay_conn_write_end(&e.conn, &err), 0);
@@ -102,16 +103,11 @@ static void bodies_go_in_chunks(void **state)
 
 static void an_early_answer_ends_the_sending(void **state)
 {
-        const struct cay_request req = { .method = "PUT",
-                                         .target = "/",
-                                         .type = "application/octet-stream",
-                                         .length = CAY_REQUEST_CHUNKED,
-                                         .fd = -1 };
         struct cay_error err = { 0 };
         struct ends e;
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
         say(&e, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
         assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
         assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
@@ -124,16 +120,11 @@ static void an_early_answer_ends_the_sending(void **state)
 /* The server takes no more of a body; its answer is still on the way. */
 static void an_answer_behind_a_refusal_is_read(void **state)
 {
-        const struct cay_request req = { .method = "PUT",
-                                         .target = "/",
-                                         .type = "application/octet-stream",
-                                         .length = CAY_REQUEST_CHUNKED,
-                                         .fd = -1 };
         struct cay_error err = { 0 };
         struct ends e;
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
         shutdown(e.server, SHUT_RD);
         assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
         say(&e, "HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n");
@@ -143,7 +134,7 @@ static void an_answer_behind_a_refusal_is_read(void **state)
         close_ends(&e);
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
         shutdown(e.server, SHUT_RDWR);
         assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
         assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), -1);
@@ -153,7 +144,7 @@ static void an_answer_behind_a_refusal_is_read(void **state)
 
         open_ends(&e); /* nobody can have taken anything of it */
         shutdown(e.server, SHUT_RD);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), -1);
+        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), -1);
         assert_int_equal(err.sys, EPIPE);
         close_ends(&e);
 }
