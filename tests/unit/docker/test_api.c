@@ -128,6 +128,15 @@ static void let_it_fill(int fd)
                 turn();
 }
 
+/* The next connection, with all that can be said on it before somebody reads. */
+static int meet_full(void)
+{
+        int fd = meet();
+
+        let_it_fill(fd);
+        return fd;
+}
+
 /* fd is empty, so that the call goes on writing, and finds out that nobody will take it. */
 static void refuse(int fd)
 {
@@ -166,8 +175,7 @@ static void an_early_answer_counts(void **state)
         int fd;
 
         begin(false, MUCH);
-        fd = meet();
-        let_it_fill(fd);
+        fd = meet_full();
         answer_take(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}");
         finish();
         assert_int_equal(t.call.status, 404);
@@ -180,8 +188,7 @@ static void an_answer_behind_a_refusal_counts(void **state)
         int fd;
 
         begin(false, MUCH);
-        fd = meet();
-        let_it_fill(fd);
+        fd = meet_full();
         refuse(fd);
         assert_int_equal(t.ends, 0);
         answer_take(fd, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}");
@@ -194,8 +201,7 @@ static void a_refusal_without_an_answer_is_a_failure(void **state)
         int fd;
 
         begin(false, MUCH);
-        fd = meet();
-        let_it_fill(fd);
+        fd = meet_full();
         refuse(fd);
         close(fd);
         finish();
@@ -209,11 +215,9 @@ static void what_may_be_repeated_is_asked_again(void **state)
         int fd;
 
         begin(true, 10);
-        fd = meet();
-        let_it_fill(fd);
+        fd = meet_full();
         close(fd);
-        fd = meet();
-        let_it_fill(fd);
+        fd = meet_full();
         answer_take(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         finish();
         assert_int_equal(t.call.status, 200);
@@ -224,8 +228,7 @@ static void half_an_answer_is_none(void **state)
         int fd;
 
         begin(false, 10);
-        fd = meet();
-        let_it_fill(fd);
+        fd = meet_full();
         answer_take(fd, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}");
         finish();
         assert_int_equal(t.call.status, 0);
@@ -245,8 +248,7 @@ static void who_is_away_is_waited_for(void **state)
         assert_int_equal(t.call.tries, 2);
         assert_int_equal(t.ends, 0);
         listen_again();
-        fd = meet();
-        let_it_fill(fd);
+        fd = meet_full();
         answer_take(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         finish();
         assert_int_equal(t.call.status, 200);
