@@ -24,7 +24,7 @@ endef
 
 .PHONY: all help run demo test check check-style format tidy bench fuzz install uninstall deb clean
 .PHONY: test-images test-vm test-vm-small soak soak-long
-.PHONY: build build-check build-asan build-clang build-deb build-fuzz
+.PHONY: build build-programs build-check build-asan build-clang build-deb build-fuzz
 
 all: build
 
@@ -50,6 +50,12 @@ build:
 	@command -v meson >/dev/null || { echo "meson is missing: scripts/bootstrap installs it"; exit 1; }
 	$(call configure,build,,)
 	@ninja --quiet -C build
+
+# The programs alone, without tests and benches; a terminal is shown how far it is.
+build-programs:
+	$(call configure,build,,)
+	@if [ -t 1 ]; then NINJA_STATUS='build [%f/%t] ' ninja -C build programs; \
+		else echo "build the programs (about a minute the first time)"; ninja --quiet -C build programs; fi
 
 build-check:
 	$(call configure,build/check,,-Dtest_hooks=true --werror)
@@ -78,12 +84,12 @@ comma := ,
 # build/run keeps its data folder. The recipe becomes the daemon: Ctrl-C reaches it alone.
 run:
 	@scripts/bootstrap build
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-programs
 	@exec scripts/run_daemon build
 
 demo:
 	@scripts/bootstrap build
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-programs
 	@scripts/demo build
 
 # What is built while the first tests run (CI adds build-deb and build-clang).
@@ -130,11 +136,11 @@ bench:
 	@echo; build/bench/bench_daemon --runs $(RUNS) --sandboxes $(SANDBOXES) build
 	@echo; scripts/with_dockerd build/bench/bench_docker build || [ $$? -eq 77 ]
 
-# Needs root. `around` compares the machine before and after.
+# Needs root. `run_isolated` compares what the test has before and after.
 soak:
 	@scripts/bootstrap build
 	@$(MAKE) --no-print-directory build
-	@CAY_BUILD_DIR=$(CURDIR)/build build/tests/integration/around \
+	@CAY_BUILD_DIR=$(CURDIR)/build build/tests/isolated/run_isolated \
 		python3 tests/integration/serve/soak.py --seconds $(SOAK_SECONDS)
 
 soak-long:

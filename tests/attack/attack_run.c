@@ -89,6 +89,7 @@ static void stand_in(const char *path, const char *line)
 static void be_ordinary(const char *as)
 {
         static const char *const programs[] = { "cay", "cay-init", "cay-warden" };
+        const char *own = getenv("CAY_TEST_FIRST_ID"); /* of run_isolated: ids that no other test has */
         char from[4300], to[128], line[128];
 
         user = (unsigned)strtoul(as, NULL, 10);
@@ -116,7 +117,7 @@ static void be_ordinary(const char *as)
         }
         snprintf(line, sizeof(line), "ordinary:x:%u:%u::/:/bin/sh\n", user, user);
         stand_in("/etc/passwd", line);
-        snprintf(line, sizeof(line), "ordinary:1879048192:65536\n");
+        snprintf(line, sizeof(line), "ordinary:%s:65536\n", own ? own : "1879048192");
         stand_in("/etc/subuid", line);
         stand_in("/etc/subgid", line);
 }

@@ -19,7 +19,7 @@
 
 #include "attack/attack_run.h"
 #include "attack/attack_table.h"
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 
 #define TESTS_MAX 400
 #define DEADLINE_MS 30000

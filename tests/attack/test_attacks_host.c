@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #include "attack/attack_run.h"
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 #include "patience.h"
 
 #define DEADLINE_MS 30000

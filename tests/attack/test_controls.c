@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "attack/attack_run.h"
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 
 #define TESTS_MAX 100
 #define DEADLINE_MS 90000

@@ -65,7 +65,7 @@ def changes(upper, lower):
             rel = os.path.relpath(path, upper)
             was = os.path.join(lower, rel)
             mode = os.lstat(path).st_mode
-            if DPKG_OWN.match(rel):
+            if DPKG_OWN.match(rel) or rel == "var/lib/cay" and stat.S_ISCHR(mode):  # hidden at the start, if it was there
                 continue
             if stat.S_ISCHR(mode):  # how an overlay says that something was removed
                 found.append(f"gone: /{rel}")

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 #include "base/cleanup.h"
 #include "patience.h"
 #include "wire/steps.h"

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 #include "lib/cay.h"
 
 #define THREADS 4

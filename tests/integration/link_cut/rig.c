@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/engine_table.h"

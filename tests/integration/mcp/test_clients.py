@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "serve"))
 from daemon import BUILD, CAY, Daemon, wait_for  # noqa: E402
 
-CLIENTS = os.path.join(BUILD, "npm", "mcp")  # where scripts/bootstrap puts them
+CLIENTS = os.path.join(os.environ["CAY_SOURCE_DIR"], "build", "npm", "mcp")  # where scripts/bootstrap puts them
 CONFORMANCE = os.path.join(CLIENTS, "node_modules", "@modelcontextprotocol", "conformance")
 NODE_S = 240
 AT_ONCE = 3

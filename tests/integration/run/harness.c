@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 #include "base/banned.h"
 #include "base/buf.h"
 #include "integration/run/harness.h"

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "attack/leftovers.h"
+#include "isolated/leftovers.h"
 #include "sys/fd.h"
 #include "sys/syscalls.h"
 #include "sys/unix_socket.h"

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots of the machine as sorted lines of text, one per thing; comparing them is comparing two lists. */
-#include "leftovers.h"
+#include "isolated/leftovers.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/loop.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "isolated/room.h"
 #include "patience.h"
 
 #define LINES_MAX 16384u
@@ -98,6 +102,12 @@ static bool is_number(const char *s)
         return *s && strspn(s, "0123456789") == strlen(s);
 }
 
+/* The first process of an isolated test (run_isolated.c): everything that it sees is the test's. */
+static bool is_runner(void)
+{
+        return getpid() == 1;
+}
+
 /* Ours: by name, by program, or by a cgroup of ours, since a command in a box may have any name. */
 static bool is_ours(const char *pid, char *ret_comm, size_t size)
 {
@@ -108,7 +118,7 @@ static bool is_ours(const char *pid, char *ret_comm, size_t size)
         snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
         if (!slurp(path, ret_comm, size))
                 return false;
-        if (strcmp(ret_comm, "cay") == 0 || strncmp(ret_comm, "cay-", 4) == 0)
+        if (is_runner() || strcmp(ret_comm, "cay") == 0 || strncmp(ret_comm, "cay-", 4) == 0)
                 return true;
         snprintf(path, sizeof(path), "/proc/%.16s/exe", pid);
         n = readlink(path, exe, sizeof(exe) - 1);
@@ -144,7 +154,7 @@ static void take_processes(struct cay_leftovers *l)
         if (!proc)
                 give_up("/proc");
         while ((e = readdir(proc)))
-                if (is_number(e->d_name) && atol(e->d_name) != getpid() &&
+                if (is_number(e->d_name) && strtol(e->d_name, NULL, 10) != getpid() &&
                     is_ours(e->d_name, comm, sizeof(comm)) && !is_orphaned_zombie(e->d_name))
                         add(l, "process: %s %s", e->d_name, comm);
         closedir(proc);
@@ -227,6 +237,28 @@ static void take_records(struct cay_leftovers *l, const char *dir, unsigned dept
         closedir(d);
 }
 
+/*
+ * Loop devices are the machine's. Those of an isolated test have their file on the test's disk, and only those are looked at then.
+ */
+static bool is_on_test_disk(const char *loop)
+{
+        const char *disk = getenv(ROOM_DISK);
+        char path[PATH_MAX], number[32];
+        struct loop_info64 info;
+        int fd, r;
+
+        if (!disk)
+                return true;
+        snprintf(path, sizeof(path), "/dev/%.32s", loop);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        r = fd < 0 ? -1 : ioctl(fd, LOOP_GET_STATUS64, &info);
+        if (fd >= 0)
+                close(fd);
+        snprintf(number, sizeof(number), "%u:%u", r < 0 ? 0 : major(info.lo_device),
+                 r < 0 ? 0 : minor(info.lo_device));
+        return strcmp(number, disk) == 0;
+}
+
 static void take_loops(struct cay_leftovers *l)
 {
         char path[PATH_MAX], backing[PATH_MAX];
@@ -239,7 +271,7 @@ static void take_loops(struct cay_leftovers *l)
                 if (strncmp(e->d_name, "loop", 4) != 0)
                         continue;
                 snprintf(path, sizeof(path), "/sys/block/%.32s/loop/backing_file", e->d_name);
-                if (slurp(path, backing, sizeof(backing)))
+                if (slurp(path, backing, sizeof(backing)) && is_on_test_disk(e->d_name))
                         add(l, "loop: %s of %s", e->d_name, backing);
         }
         closedir(d);
@@ -264,9 +296,9 @@ struct cay_leftovers *cay_leftovers_take(void)
         take_loops(l);
         take_names(l, "netns", "/run/netns", "");
         take_records(l, "/run/cay", 0);
-        take_names(l, "temporary", "/tmp", "cay");
-        take_names(l, "temporary", "/var/tmp", "cay");
-        take_names(l, "temporary", "/dev/shm", "cay");
+        take_names(l, "temporary", "/tmp", is_runner() ? "" : "cay");
+        take_names(l, "temporary", "/var/tmp", is_runner() ? "" : "cay");
+        take_names(l, "temporary", "/dev/shm", is_runner() ? "" : "cay");
         take_names(l, "temporary", "/var/lib/cay-process", "");
         qsort(l->lines, l->count, sizeof(*l->lines), by_text);
         return l;
