@@ -13,6 +13,7 @@
 
 #define LOCK "lock"
 #define LAYERS "layers"
+#define URL "url"
 /* Who may connect is decided by the folder that the socket is in; who is calling is said by the kernel. */
 #define SOCKET_MODE 0666
 #define FELL_TRIES 1000 /* a busy machine takes its time to end processes */
@@ -154,13 +155,29 @@ static void open_roots(struct cay_place *p, const struct cay_config *c)
         }
 }
 
+/* Scripts read it where the port was not known beforehand (port 0, or another than they were told). */
+static int write_url(const struct cay_place *p, const struct cay_config *c, struct cay_error *err)
+{
+        char url[CAY_CONFIG_URL_MAX + 1];
+        int r;
+
+        cay_config_url(c, p->port, url);
+        snprintf(url + strlen(url), 2, "\n");
+        unlinkat(p->data_fd, URL, 0);
+        r = sys_make_file(p->data_fd, URL, 0600, url, strlen(url));
+        return r < 0 ? cay_fail_sys(err, r == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, r,
+                                    "write the file '" URL "' in the data folder")
+                     : 0;
+}
+
 int cay_place_open(struct cay_place *p, const struct cay_config *config, struct cay_error *err)
 {
         bool fell = false;
 
         p->data_fd = p->lock_fd = p->unix_fd = p->layers_fd = -1;
         if (open_folder(p, config->data, err) < 0 || lock_folder(p, config->data, &fell, err) < 0 ||
-            open_layers(p, err) < 0 || open_sockets(p, config, fell, err) < 0)
+            open_layers(p, err) < 0 || open_sockets(p, config, fell, err) < 0 ||
+            write_url(p, config, err) < 0)
                 return -1;
         open_roots(p, config);
         return 0;
@@ -177,6 +194,8 @@ void cay_place_close(struct cay_place *p)
                         close(p->root_fds[i]);
         if (p->unix_path[0])
                 unlink(p->unix_path);
+        if (p->tcp_count > 0)
+                unlinkat(p->data_fd, URL, 0);
         if (p->lock_fd >= 0 && ftruncate(p->lock_fd, 0) < 0)
                 cay_log_warn("the lock keeps our pid: the next start will wait for sockets in use",
                              "errno=%d", errno);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "serve/place.h"
+#include "sys/fd.h"
 
 static char folder[] = "/tmp/cay-test-place-XXXXXX";
 static char data[64];
@@ -57,10 +58,15 @@ static void test_made_and_closed(void **state)
         cay_auto_config struct cay_config c = { 0 };
         struct cay_place p = { 0 };
         struct cay_error err = { 0 };
+        char path[80], url[64] = "", want[64];
         struct stat st;
 
         load(&c, "");
         assert_int_equal(cay_place_open(&p, &c, &err), 0);
+        snprintf(path, sizeof(path), "%s/url", data);
+        snprintf(want, sizeof(want), "http://127.0.0.1:%u\n", p.port);
+        assert_true(sys_read_file(AT_FDCWD, path, url, sizeof(url)) > 0);
+        assert_string_equal(url, want);
         assert_int_equal(stat(data, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0700);
         assert_true(p.port > 0 && p.tcp_count >= 1);
@@ -68,6 +74,7 @@ static void test_made_and_closed(void **state)
         assert_true(S_ISSOCK(st.st_mode));
         cay_place_close(&p);
         assert_int_equal(access(p.unix_path, F_OK), -1);
+        assert_int_equal(access(path, F_OK), -1);
         (void)state;
 }
 
