@@ -77,26 +77,27 @@ static bool is_there(const char *path)
         return access(path, F_OK) == 0;
 }
 
+static unsigned controllers_of(const char *mount, const char *own, const char *file)
+{
+        char path[2 * GROUP_PATH];
+        cay_auto_close int dir = -1;
+
+        snprintf(path, sizeof(path), "%s%s", mount, own);
+        dir = sys_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+        return dir < 0 ? 0 : sys_cgroup_v2_controllers(dir, file);
+}
+
 /*
- * On cgroup2 with controllers, nodes with limits can't be made below the node that we are in (it has processes): the one
- * where sessions and services are is taken, which gives its controllers on. The nearest that gives memory does.
+ * On cgroup2 with controllers, nodes with limits can't be made below the node that we are in (it has processes). The nearest one
+ * above it that gives memory to its children does, in the end the root.
  */
 static void climb(const char *mount, char own[GROUP_PATH])
 {
-        char path[2 * GROUP_PATH];
-
-        for (;;) {
-                cay_auto_close int dir = -1;
+        if (controllers_of(mount, "", "cgroup.controllers") == 0)
+                return; /* a hybrid: nodes have no limits here, and can be made anywhere */
+        while (own[1] && !(controllers_of(mount, own, "cgroup.subtree_control") & 1u << SYS_CGROUP_MEMORY)) {
                 char *last = strrchr(own, '/');
 
-                snprintf(path, sizeof(path), "%s%s", mount, own);
-                dir = sys_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
-                if (dir >= 0 &&
-                    (sys_cgroup_v2_controllers(dir, "cgroup.controllers") == 0 ||
-                     sys_cgroup_v2_controllers(dir, "cgroup.subtree_control") & 1u << SYS_CGROUP_MEMORY))
-                        return;
-                if (!last || own[1] == 0)
-                        return;
                 last[last == own] = 0;
         }
 }
