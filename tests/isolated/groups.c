@@ -21,8 +21,10 @@
 
 #define PATH_SIZE 4096
 #define REMOVE_ROUNDS 1000 /* of 10 ms */
-#define RUNNER                                                                                               \
-        "runner" /* cgroup2 with controllers: a node with processes of its own can't give them to others */
+#define RUNNER "runner"    /* cgroup2: a node with processes of its own can't give controllers to others */
+/* A test is many processes: as one among others it would starve on a busy machine. Eight times the usual. */
+#define SHARES_V1 "8192"
+#define WEIGHT_V2 "800"
 
 static _Noreturn void give_up(const char *what)
 {
@@ -226,6 +228,8 @@ void test_groups_make(struct test_groups *g, const char *name, uint64_t memory)
                 copy_from_parent(node, "cpuset.mems");
                 write_in(node, "memory.limit_in_bytes", bytes);
                 write_in(node, "memory.max", bytes);
+                write_in(node, "cpu.shares", SHARES_V1);
+                write_in(node, "cpu.weight", WEIGHT_V2);
         }
 }
 

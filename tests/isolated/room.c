@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,16 +108,57 @@ static void raise_loopback(void)
         close(fd);
 }
 
+static int open_kept(const char *path)
+{
+        int fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+        if (path && fd < 0)
+                give_up(path);
+        return fd;
+}
+
+static bool is_for_everybody(const char *path)
+{
+        char part[PATH_MAX];
+        struct stat st;
+
+        snprintf(part, sizeof(part), "%s", path);
+        for (char *end = part + strlen(part); end > part; end = strrchr(part, '/')) {
+                *end = 0;
+                if (part[0] && (stat(part, &st) < 0 || !(st.st_mode & S_IXOTH)))
+                        return false;
+        }
+        return true;
+}
+
+/* Where it was, if it lay in a folder that is the test's own now; elsewhere, if not everybody can reach it. */
+static void show_kept(const char *variable, int fd)
+{
+        char path[PATH_MAX], from[32];
+
+        if (fd < 0)
+                return;
+        snprintf(path, sizeof(path), "%s", getenv(variable));
+        if (access(path, F_OK) == 0 && !is_for_everybody(path)) {
+                snprintf(path, sizeof(path), "/run/tests/%s", variable);
+                setenv(variable, path, 1);
+        }
+        if (access(path, F_OK) < 0) {
+                make_parents(path);
+                snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+                must(mount(from, path, NULL, MS_BIND | MS_REC, NULL), path);
+        }
+        close(fd);
+}
+
 void test_room_enter(const struct test_share *share, const char *const *keep)
 {
         int kept[KEEP_MAX];
         unsigned count = 0;
 
         must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "/");
-        for (; keep[count] && count < KEEP_MAX; count++) {
-                kept[count] = open(keep[count], O_PATH | O_DIRECTORY | O_CLOEXEC);
-                must(kept[count], keep[count]);
-        }
+        for (; keep[count] && count < KEEP_MAX; count++)
+                kept[count] = open_kept(getenv(keep[count]));
         must(mount("none", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL), "/proc");
         mount_disk();
         make_dir("/tmp/tmp", 01777);
@@ -134,17 +176,8 @@ void test_room_enter(const struct test_share *share, const char *const *keep)
         must(mount("none", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755"), "/run");
         must(mount("none", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777"), "/dev/shm");
         must(mount("/tmp/tmp", "/tmp", NULL, MS_BIND, NULL), "/tmp");
-        for (unsigned i = 0; i < count; i++) {
-                char path[PATH_MAX], from[32];
-
-                if (access(keep[i], F_OK) < 0) { /* it lay in a folder that is the test's now */
-                        snprintf(path, sizeof(path), "%s", keep[i]);
-                        make_parents(path);
-                        snprintf(from, sizeof(from), "/proc/self/fd/%d", kept[i]);
-                        must(mount(from, path, NULL, MS_BIND | MS_REC, NULL), path);
-                }
-                close(kept[i]);
-        }
+        for (unsigned i = 0; i < count; i++)
+                show_kept(keep[i], kept[i]);
         raise_loopback();
 }
 

@@ -10,7 +10,11 @@
 
 #define ROOM_DISK "CAY_TEST_DISK" /* environment: device number of the test's disk */
 
-/* In a mount and network namespace that were just made. `keep`: paths that stay as they are, wherever they lie; NULL at the end. */
+/*
+ * In a mount and network namespace that were just made. `keep`: environment variables with folders that stay as they are, wherever they
+ * lie; NULL at the end. A folder that ordinary users can't reach (below /root, say) is shown at another place, and the
+ * variable changed: some tests run programs as an ordinary user.
+ */
 void test_room_enter(const struct test_share *share, const char *const *keep);
 /* An interface and a default route that lead nowhere. */
 void test_room_add_route(void);
