@@ -3,6 +3,7 @@
  * Makes seccomp_filters.h from src/init/seccomp_policy.def at build time: the BPF program and the names of calls.
  * `gen_seccomp` writes the header to stdout; `gen_seccomp --self-test` checks the program against the policy.
  * Built with CAY_GEN_FRONT it does the same for the front: seccomp_front.h from src/front/seccomp_front.def, where what is denied traps.
+ * Built with CAY_GEN_INIT it makes seccomp_init.h, the filter of cay-init itself: src/init/seccomp_init.def added to the commands' policy.
  *
  * Theory of operation
  *
@@ -22,16 +23,20 @@
 #define _GNU_SOURCE
 #endif
 #include <asm/ioctls.h>
+#include <asm/termbits.h>
 #include <asm/unistd.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/fsverity.h>
 #include <linux/memfd.h>
 #include <linux/netlink.h>
+#include <linux/ptrace.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -76,6 +81,14 @@
 #define UPPER "CAY_SECCOMP_FRONT"
 #define LOWER "cay_seccomp_front"
 #define DENIED SECCOMP_RET_TRAP
+#elif defined(CAY_GEN_INIT)
+#define POLICY "../src/init/seccomp_policy.def"
+#define ADDED "../src/init/seccomp_init.def"
+#define MUSTS "seccomp_init_musts.def"
+#define GUARD "CAY_SECCOMP_INIT_H"
+#define UPPER "CAY_SECCOMP_INIT"
+#define LOWER "cay_seccomp_init"
+#define DENIED SECCOMP_RET_USER_NOTIF
 #else
 #define POLICY "../src/init/seccomp_policy.def"
 #define MUSTS "seccomp_musts.def"
@@ -86,19 +99,19 @@
 #endif
 
 #define TESTS_MAX 3
-#define RULES_MAX 12
+#define RULES_MAX 96
 #define BLOCK_MAX BPF_MAXINSNS
 #define ROWS_MAX 700
-#define VALUES_MAX 64
+#define VALUES_MAX 512
 #define SKIPPED_NR 0xffffffffu /* what a tracer writes to skip a call: the kernel does nothing for it */
 #define HIGHEST_NR 600u        /* the self-test walks this far */
 
-enum op { OP_NONE, OP_IS, OP_NOT, OP_HAS };
+enum op { OP_NONE, OP_IS, OP_NOT, OP_HAS, OP_IN };
 
 struct test {
         enum op op;
         unsigned arg;
-        uint32_t mask;
+        uint32_t mask; /* OP_IN: bit n stands for value + n */
         uint32_t value;
 };
 
@@ -132,6 +145,11 @@ struct row {
         {                                                                                                    \
                 OP_HAS, (a), (uint32_t)(m), 0                                                                \
         }
+#define IN(a, from, bits)                                                                                    \
+        {                                                                                                    \
+                OP_IN, (a), (uint32_t)(bits), (uint32_t)(from)                                               \
+        }
+#define AT(v) (1u << ((v)&31))
 #define WHEN(verdict, ...)                                                                                   \
         {                                                                                                    \
                 .then = verdict, .tests = { __VA_ARGS__ }                                                    \
@@ -182,6 +200,22 @@ static const uint32_t beyond =
 #include POLICY
         ;
 
+/* Rules that come before those of the policy's row of the same call. */
+struct added {
+        const char *name;
+        struct rule rules[RULES_MAX];
+};
+
+#define CAY_SC_ALSO(call, why, ...) { #call, { __VA_ARGS__ } },
+static const struct added added[] = {
+#ifdef ADDED
+#include ADDED
+#endif
+        { NULL, { { .then = UNSET } } },
+};
+#undef CAY_SC_ALSO
+
+static struct row plain_rows[ROWS_MAX]; /* sorted, before anything was added */
 static size_t row_count;
 
 static _Noreturn void give_up(const char *what, const char *detail)
@@ -235,6 +269,36 @@ static void rows_prepare(void)
                         give_up("two rows for one number", rows[i].name);
 }
 
+static size_t rules_count(const struct rule *rules)
+{
+        size_t n = 0;
+
+        while (n < RULES_MAX && rules[n].then != UNSET)
+                n++;
+        return n;
+}
+
+/* Where `without` is NULL every addition is made, else all but that one. */
+static void rows_extend(const struct added *without)
+{
+        for (const struct added *more = added; more->name; more++) {
+                size_t count = rules_count(more->rules), i = 0;
+                struct row *row;
+
+                while (i < row_count && strcmp(rows[i].name, more->name) != 0)
+                        i++;
+                if (i == row_count)
+                        give_up("an addition to a call that has no row", more->name);
+                row = &rows[i];
+                if (more == without)
+                        continue;
+                if (count + rules_count(row->rules) >= RULES_MAX)
+                        give_up("too many rules", more->name);
+                memmove(row->rules + count, row->rules, (RULES_MAX - count) * sizeof(row->rules[0]));
+                memcpy(row->rules, more->rules, count * sizeof(row->rules[0]));
+        }
+}
+
 static bool has_rules(const struct row *row)
 {
         return row->rules[0].then != UNSET;
@@ -276,12 +340,26 @@ static void put_load(struct block *b, unsigned arg)
 /* How many instructions a test takes; `loaded` is the argument that register A holds unchanged, or -1. */
 static size_t test_length(const struct test *t, int loaded)
 {
+        if (t->op == OP_IN)
+                return (loaded != (int)t->arg) + (t->value != 0) + 5;
         return (loaded != (int)t->arg) + (t->op != OP_HAS && t->mask != UINT32_MAX) + 1;
 }
 
 static int loaded_after(const struct test *t)
 {
-        return t->op == OP_HAS || t->mask == UINT32_MAX ? (int)t->arg : -1;
+        return t->op == OP_HAS || (t->op != OP_IN && t->mask == UINT32_MAX) ? (int)t->arg : -1;
+}
+
+/* Is A among the 32 numbers from `value` on, and has its bit? Else behind the rule, `left` instructions from here. */
+static void put_in(struct block *b, const struct test *t, size_t left)
+{
+        if (t->value != 0)
+                put(b, BPF_ALU | BPF_SUB | BPF_K, t->value, 0, 0);
+        put(b, BPF_JMP | BPF_JGE | BPF_K, 32, left + 4, 0);
+        put(b, BPF_MISC | BPF_TAX, 0, 0, 0);
+        put(b, BPF_LD | BPF_IMM, 1, 0, 0);
+        put(b, BPF_ALU | BPF_LSH | BPF_X, 0, 0, 0);
+        put(b, BPF_JMP | BPF_JSET | BPF_K, t->mask, 0, left);
 }
 
 /*
@@ -304,9 +382,11 @@ static void put_rule(struct block *b, const struct rule *rule, int *loaded)
                 left -= test_length(t, holds);
                 if (holds != (int)t->arg)
                         put_load(b, t->arg);
-                if (t->op != OP_HAS && t->mask != UINT32_MAX)
+                if ((t->op == OP_IS || t->op == OP_NOT) && t->mask != UINT32_MAX)
                         put(b, BPF_ALU | BPF_AND | BPF_K, t->mask, 0, 0);
-                if (t->op == OP_HAS)
+                if (t->op == OP_IN)
+                        put_in(b, t, left);
+                else if (t->op == OP_HAS)
                         put(b, BPF_JMP | BPF_JSET | BPF_K, t->mask, 0, left);
                 else if (t->op == OP_IS)
                         put(b, BPF_JMP | BPF_JEQ | BPF_K, t->value, 0, left);
@@ -471,7 +551,8 @@ static void share_returns(struct block *b)
         *b = out;
 }
 
-#ifndef CAY_GEN_FRONT
+#if !defined(CAY_GEN_FRONT) && !defined(CAY_GEN_INIT)
+#define WRITES_NAMES 1
 static void names_write(void)
 {
         printf("struct cay_syscall_name {\n        unsigned nr;\n        const char *name;\n};\n\n"
@@ -504,7 +585,7 @@ static void header_write(const struct block *b)
                 printf("        { 0x%02x, %u, %u, 0x%08x },\n", b->code[i].code, b->code[i].jt, b->code[i].jf,
                        b->code[i].k);
         printf("};\n\n");
-#ifndef CAY_GEN_FRONT
+#ifdef WRITES_NAMES
         names_write();
 #endif
         printf("#endif\n");
@@ -527,7 +608,7 @@ static void complain(const char *what, const struct seccomp_data *d, uint32_t go
 
 static uint32_t interpret(const struct block *b, const struct seccomp_data *d)
 {
-        uint32_t a = 0;
+        uint32_t a = 0, x = 0;
 
         for (size_t pc = 0; pc < b->len; pc++) {
                 const struct sock_filter *f = &b->code[pc];
@@ -539,8 +620,22 @@ static uint32_t interpret(const struct block *b, const struct seccomp_data *d)
                                 give_up("self-test", "load outside the data");
                         memcpy(&a, (const char *)d + f->k, 4);
                         continue;
+                case BPF_LD | BPF_IMM:
+                        a = f->k;
+                        continue;
+                case BPF_MISC | BPF_TAX:
+                        x = a;
+                        continue;
                 case BPF_ALU | BPF_AND | BPF_K:
                         a &= f->k;
+                        continue;
+                case BPF_ALU | BPF_SUB | BPF_K:
+                        a -= f->k;
+                        continue;
+                case BPF_ALU | BPF_LSH | BPF_X:
+                        if (x > 31)
+                                give_up("self-test", "shift by more than a word");
+                        a <<= x;
                         continue;
                 case BPF_JMP | BPF_JA:
                         pc += f->k;
@@ -570,37 +665,41 @@ static bool test_holds(const struct test *t, const struct seccomp_data *d)
 
         if (t->op == OP_HAS)
                 return (v & t->mask) != 0;
+        if (t->op == OP_IN)
+                return v >= t->value && v <= t->value + 31 && (t->mask & AT(v - t->value));
         return ((v & t->mask) == t->value) == (t->op == OP_IS);
+}
+
+static uint32_t verdict_of(const struct row *row, const struct seccomp_data *d)
+{
+        uint32_t highest = rows[row_count - 1].nr;
+
+        if (!row)
+                return (uint32_t)d->nr > highest ? beyond : DENIED;
+        for (size_t j = 0; j < RULES_MAX && row->rules[j].then != UNSET; j++) {
+                bool all = true;
+
+                for (size_t k = 0; k < TESTS_MAX && row->rules[j].tests[k].op != OP_NONE; k++)
+                        all = all && test_holds(&row->rules[j].tests[k], d);
+                if (all)
+                        return row->rules[j].then;
+        }
+        return row->otherwise;
 }
 
 /* What the rows say, found by walking them: no order, no search, no code. */
 static uint32_t expected(const struct seccomp_data *d)
 {
-        uint32_t highest = 0;
-
         if (d->arch != OUR_ARCH)
                 return SECCOMP_RET_KILL_PROCESS;
         if ((uint32_t)d->nr == SKIPPED_NR)
                 return SECCOMP_RET_ALLOW;
         if (X32_BIT && ((uint32_t)d->nr & X32_BIT))
                 return SECCOMP_RET_KILL_PROCESS;
-        for (size_t i = 0; i < row_count; i++) {
-                const struct row *row = &rows[i];
-
-                highest = row->nr > highest ? row->nr : highest;
-                if (row->nr != (uint32_t)d->nr)
-                        continue;
-                for (size_t j = 0; j < RULES_MAX && row->rules[j].then != UNSET; j++) {
-                        bool all = true;
-
-                        for (size_t k = 0; k < TESTS_MAX && row->rules[j].tests[k].op != OP_NONE; k++)
-                                all = all && test_holds(&row->rules[j].tests[k], d);
-                        if (all)
-                                return row->rules[j].then;
-                }
-                return row->otherwise;
-        }
-        return (uint32_t)d->nr > highest ? beyond : DENIED;
+        for (size_t i = 0; i < row_count; i++)
+                if (rows[i].nr == (uint32_t)d->nr)
+                        return verdict_of(&rows[i], d);
+        return verdict_of(NULL, d);
 }
 
 struct values {
@@ -632,7 +731,11 @@ static void values_of(const struct row *row, unsigned arg, struct values *ret)
 
                         if (t->arg != arg)
                                 continue;
-                        if (t->op == OP_HAS) {
+                        if (t->op == OP_IN) {
+                                for (uint32_t i = 0; i < 34; i++)
+                                        value_add(ret, (uint32_t)(t->value - 1 + i));
+                                value_add(ret, 0xdead00000000ull | t->value);
+                        } else if (t->op == OP_HAS) {
                                 value_add(ret, t->mask & -t->mask);
                                 value_add(ret, 0xdead00000000ull | t->mask);
                                 value_add(ret, (uint32_t)~t->mask);
@@ -644,6 +747,18 @@ static void values_of(const struct row *row, unsigned arg, struct values *ret)
                         }
                 }
         }
+}
+
+/*
+ * Commands inherit a filter that has additions and put their own on top of it. The stricter answer counts (an errno before a notification), so
+ * it must let pass what theirs lets pass, and must not answer by itself what theirs reports.
+ */
+static void check_inherited(const struct row *row, const struct seccomp_data *d, uint32_t got)
+{
+        uint32_t own = verdict_of(row ? &plain_rows[row - rows] : NULL, d);
+
+        if (got != SECCOMP_RET_ALLOW && got != own)
+                complain(row ? row->name : "no row", d, got, own);
 }
 
 static void compare_all(const struct block *b)
@@ -671,6 +786,8 @@ static void compare_all(const struct block *b)
                         want = expected(&d);
                         if (got != want)
                                 complain(row ? row->name : "no row", &d, got, want);
+                        if (added[0].name)
+                                check_inherited(row, &d, got);
                         checks++;
                         for (arg = 0; arg < 6; arg++) {
                                 if (++at[arg] < values[arg].n)
@@ -684,24 +801,31 @@ static void compare_all(const struct block *b)
 
 #define CAY_MUST_PASS(call, ...) { true, #call, { __VA_ARGS__ } },
 #define CAY_MUST_FAIL(call, ...) { false, #call, { __VA_ARGS__ } },
-static const struct {
+struct must {
         bool passes;
         const char *call;
         uint64_t args[6];
-} musts[] = {
+};
+
+static const struct must musts[] = {
 #include MUSTS
 };
+
+static const struct row *row_named(const char *name)
+{
+        for (size_t i = 0; i < row_count; i++)
+                if (strcmp(rows[i].name, name) == 0)
+                        return &rows[i];
+        return NULL;
+}
 
 static void check_musts(const struct block *b)
 {
         for (size_t i = 0; i < sizeof(musts) / sizeof(musts[0]); i++) {
                 struct seccomp_data d = { .arch = OUR_ARCH };
-                const struct row *row = NULL;
+                const struct row *row = row_named(musts[i].call);
                 uint32_t got;
 
-                for (size_t j = 0; j < row_count; j++)
-                        if (strcmp(rows[j].name, musts[i].call) == 0)
-                                row = &rows[j];
                 if (!row)
                         give_up("self-test: no row", musts[i].call);
                 d.nr = (int)row->nr;
@@ -739,10 +863,46 @@ static void check_foreign(const struct block *b)
                 complain("number of the future", &d, interpret(b, &d), SECCOMP_RET_ERRNO | ENOSYS);
 }
 
+/* What the policy says with all additions but one; NULL: with none. */
+static uint32_t verdict_without(const struct added *without, const struct seccomp_data *d)
+{
+        static struct row saved[ROWS_MAX];
+        uint32_t verdict;
+
+        memcpy(saved, rows, sizeof(rows));
+        memcpy(rows, plain_rows, sizeof(rows));
+        if (without)
+                rows_extend(without);
+        verdict = expected(d);
+        memcpy(rows, saved, sizeof(rows));
+        return verdict;
+}
+
+/* Every addition is needed by something that must pass, and by nothing else: taken away, that is refused. */
+static void check_additions(void)
+{
+        for (const struct added *more = added; more->name; more++) {
+                bool needed = false;
+
+                for (size_t i = 0; i < sizeof(musts) / sizeof(musts[0]); i++) {
+                        struct seccomp_data d = { .arch = OUR_ARCH };
+
+                        if (!musts[i].passes || strcmp(musts[i].call, more->name) != 0)
+                                continue;
+                        d.nr = (int)row_named(more->name)->nr;
+                        memcpy(d.args, musts[i].args, sizeof(d.args));
+                        needed = needed || verdict_without(more, &d) != SECCOMP_RET_ALLOW;
+                }
+                if (!needed)
+                        give_up("self-test: nothing that must pass needs this addition", more->name);
+        }
+}
+
 static int self_test(const struct block *b)
 {
         compare_all(b);
         check_musts(b);
+        check_additions();
         check_foreign(b);
         if (failures)
                 fprintf(stderr, "gen_seccomp: %u comparisons failed\n", failures);
@@ -756,6 +916,8 @@ int main(int argc, char **argv)
         static struct block program;
 
         rows_prepare();
+        memcpy(plain_rows, rows, sizeof(rows));
+        rows_extend(NULL);
         spans_make();
         program_make(&program);
         share_returns(&program);

@@ -3,13 +3,17 @@
 #include "docker/seccomp_args.h"
 
 #include <asm/ioctls.h>
+#include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/fsverity.h>
 #include <linux/memfd.h>
 #include <linux/netlink.h>
+#include <linux/ptrace.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -26,6 +30,8 @@
 #define IS(a, m, v) { DOCKER_SECCOMP_IS, (a), (uint32_t)(m), (uint32_t)(v) }
 #define NOT(a, m, v) { DOCKER_SECCOMP_NOT, (a), (uint32_t)(m), (uint32_t)(v) }
 #define HAS(a, m) { DOCKER_SECCOMP_NOT, (a), (uint32_t)(m), 0 }
+#define IN(a, from, bits) { DOCKER_SECCOMP_IN, (a), (uint32_t)(bits), (uint32_t)(from) }
+#define AT(v) (1u << ((v) & 31))
 #define WHEN(verdict, ...) { (verdict), { __VA_ARGS__ } }
 #define CAY_SC_ALLOW(call)
 #define CAY_SC_ARGS(call, otherwise, why, ...) \
@@ -67,6 +73,32 @@ static void go_on(const struct docker_seccomp_piece *piece, const struct docker_
                 add(rest, piece);
 }
 
+/* First those of the window, then one by one. */
+static void sort_out_window(const struct docker_seccomp_piece *piece, const struct docker_seccomp_test *test,
+                            struct pieces *holds, struct pieces *rest)
+{
+        const struct docker_seccomp_test window[] = {
+                { DOCKER_SECCOMP_IS, test->arg, ~31u, test->value },
+                { .kind = DOCKER_SECCOMP_NO_TEST },
+        };
+        struct docker_seccomp_piece inside;
+        struct pieces in = { .at = &inside };
+        uint32_t looked, bits;
+
+        sort_out(*piece, window, &in, rest);
+        if (in.count == 0)
+                return;
+        looked = inside.mask[test->arg] & 31;
+        bits = inside.value[test->arg] & 31;
+        inside.mask[test->arg] |= 31;
+        for (uint32_t n = 0; n < 32; n++) {
+                if ((n & looked) != bits)
+                        continue;
+                inside.value[test->arg] = test->value | n;
+                go_on(&inside, test, test->mask & AT(n), holds, rest);
+        }
+}
+
 /* Bit by bit: those that differ from the test's value here first are one piece, the others go on to the next bit. */
 static void sort_out(struct docker_seccomp_piece piece, const struct docker_seccomp_test *test,
                      struct pieces *holds, struct pieces *rest)
@@ -76,6 +108,10 @@ static void sort_out(struct docker_seccomp_piece piece, const struct docker_secc
 
         if (test->kind == DOCKER_SECCOMP_NO_TEST) {
                 add(holds, &piece);
+                return;
+        }
+        if (test->kind == DOCKER_SECCOMP_IN) {
+                sort_out_window(&piece, test, holds, rest);
                 return;
         }
         for (uint32_t bit = 1u << 31; bit > 0; bit >>= 1) {

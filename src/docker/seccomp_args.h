@@ -13,9 +13,14 @@
 
 #define DOCKER_SECCOMP_ARGS 6u /* of a system call */
 
-enum docker_seccomp_test_kind { DOCKER_SECCOMP_NO_TEST, DOCKER_SECCOMP_IS, DOCKER_SECCOMP_NOT };
+enum docker_seccomp_test_kind {
+        DOCKER_SECCOMP_NO_TEST,
+        DOCKER_SECCOMP_IS,
+        DOCKER_SECCOMP_NOT,
+        DOCKER_SECCOMP_IN
+};
 
-struct docker_seccomp_test { /* (argument & mask) is value, or is not */
+struct docker_seccomp_test { /* (argument & mask) is value, or is not, or is value + n where the mask has bit n */
         enum docker_seccomp_test_kind kind;
         unsigned arg;
         uint32_t mask, value;
@@ -36,7 +41,7 @@ struct docker_seccomp_piece { /* bits that are looked at, and what they are */
         uint32_t mask[DOCKER_SECCOMP_ARGS], value[DOCKER_SECCOMP_ARGS];
 };
 
-#define DOCKER_SECCOMP_PIECES_MAX 512u
+#define DOCKER_SECCOMP_PIECES_MAX 1024u
 
 extern const struct docker_seccomp_row docker_seccomp_rows[]; /* a name that is NULL ends them */
 

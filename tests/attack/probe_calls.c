@@ -25,7 +25,7 @@
 
 #include "surface.h"
 
-#define SURFACE_ALLOWED 230
+#define SURFACE_ALLOWED 220
 
 static int bpf(char **argv)
 {

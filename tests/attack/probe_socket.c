@@ -86,6 +86,20 @@ static int sock_mptcp(char **argv)
         return family("a multipath TCP socket", AF_INET, SOCK_STREAM, 262);
 }
 
+/* Packets in sequence are SCTP's: asking for them loads its module. */
+static int sock_sequence(char **argv)
+{
+        static const int families[] = { AF_INET, AF_INET6 };
+
+        for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+                int fd = socket(families[i], SOCK_SEQPACKET, 0);
+
+                if (fd >= 0 || errno != EPERM)
+                        return broke("family %d, SOCK_SEQPACKET: %s", families[i], strerror(errno));
+        }
+        return held("no SOCK_SEQPACKET of the internet's families");
+}
+
 /* Everything else there may be, by number. */
 static int sock_others(char **argv)
 {
@@ -281,6 +295,7 @@ const struct probe probes_socket[] = {
         { "sock_raw", sock_raw },
         { "sock_raw6", sock_raw6 },
         { "sock_mptcp", sock_mptcp },
+        { "sock_sequence", sock_sequence },
         { "sock_others", sock_others },
         { "netlink_audit", netlink_audit },
         { "netlink_uevent", netlink_uevent },

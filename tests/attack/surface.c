@@ -34,10 +34,11 @@ static void call_once(long nr, long v, volatile int *ret_verdict)
         }
         errno = 0;
         r = syscall(nr, v, v, v, v, v, v);
-        /* ENODATA: the filter's answer to removexattr; the kernel's, to pointers that lead nowhere, is EFAULT. */
-        *ret_verdict = r == -1 && (errno == ENOSYS || errno == EPERM || errno == EACCES || errno == ENODATA)
-                               ? DENIED
-                               : REACHED;
+        /* EOPNOTSUPP: the filter's answer to setxattr; the kernel's, to pointers that lead nowhere, is EFAULT. */
+        *ret_verdict =
+                r == -1 && (errno == ENOSYS || errno == EPERM || errno == EACCES || errno == EOPNOTSUPP)
+                        ? DENIED
+                        : REACHED;
         _exit(0);
 }
 
