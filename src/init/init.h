@@ -29,6 +29,7 @@ struct cay_init {
         int workers_node;           /* owned: cgroup2 node of the workers; -1: none yet */
         bool is_pid1;
         bool has_session;   /* of our own, without a terminal: commands need none for themselves */
+        bool is_filtered;   /* our own calls, see init_filter.h */
         bool childless;     /* at the last reaping nothing was left to wait for */
         uint32_t uid, gid;  /* our own */
         uint64_t files_max; /* RLIMIT_NOFILE that we were given, for commands that ask for none */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "init/ends.h"
 #include "init/exec.h"
+#include "init/init_filter.h"
 #include "init/spare.h"
 #include "sys/fd.h"
 #include "sys/syscalls.h"
@@ -102,6 +103,7 @@ static pid_t fork_child(struct cay_channel *ch, struct cay_child *c)
                 pid = fork_in_node(c, ch->group.node_fd);
         } else {
                 c->kept = true; /* see group.h */
+                cay_init_filter(init);
                 pid = fork_into(-1);
         }
         if (pid == 0)
@@ -238,6 +240,7 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
                 pid = start_new(ch, &c, &e);
         if (pid < 0)
                 return;
+        cay_init_filter(init);
         init->childless = false;
         cay_watcher_wake(init);
         if (c.kept) {
