@@ -23,11 +23,16 @@ static const char *const truths[] = { "cpuinfo", "meminfo", "stat", "loadavg" };
 static const char *const covered[] = {
         "cmdline",  "config.gz",     "diskstats",   "interrupts", "iomem",      "ioports",     "kallsyms",
         "keys",     "latency_stats", "mdstat",      "modules",    "partitions", "sched_debug", "schedstat",
-        "softirqs", "swaps",         "timer_stats", "vmstat",     "zoneinfo",
+        "softirqs", "swaps",         "timer_stats", "vmstat",     "zoneinfo",   "buddyinfo",   "cgroups",
 };
 
 static const char *const covered_dirs[] = { "acpi", "asound", "bus",  "driver", "dynamic_debug",
-                                            "fs",   "irq",    "scsi", "tty" };
+                                            "fs",   "irq",    "scsi", "tty",    "pressure" };
+
+/* The same below /proc/sys, whose other files are settings: how much of the host's tables everybody together has taken. */
+static const char *const covered_sys[] = { "fs/file-nr",      "fs/inode-nr", "fs/inode-state",
+                                           "fs/dentry-state", "fs/aio-nr",   "kernel/pty/nr" };
+static const char *const covered_sys_dirs[] = { "fs/quota" };
 
 /* Per-namespace settings worth changing: no nested namespaces, pools that one box cannot empty for itself or others. */
 static const struct {
@@ -109,6 +114,22 @@ static void fail_proc(struct isolate *iso, int r)
         isolate_fail(iso, 0, "%s", why);
 }
 
+/* A box is a boot of its own: the host's number would tell which boxes share one. */
+static void cover_sys(struct isolate *iso)
+{
+        char path[48];
+
+        for (unsigned i = 0; i < CAY_COUNT(covered_sys); i++) {
+                snprintf(path, sizeof(path), "sys/%s", covered_sys[i]);
+                cover(iso, "truth/empty", path);
+        }
+        for (unsigned i = 0; i < CAY_COUNT(covered_sys_dirs); i++) {
+                snprintf(path, sizeof(path), "sys/%s", covered_sys_dirs[i]);
+                cover(iso, "truth/void", path);
+        }
+        cover(iso, "truth/boot_id", "sys/kernel/random/boot_id");
+}
+
 void isolate_proc(struct isolate *iso)
 {
         const uint64_t attr = SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC | SYS_MOUNT_RDONLY;
@@ -133,6 +154,7 @@ void isolate_proc(struct isolate *iso)
                         cover(iso, "truth/empty", covered[i]);
                 for (unsigned i = 0; i < CAY_COUNT(covered_dirs); i++)
                         cover(iso, "truth/void", covered_dirs[i]);
+                cover_sys(iso);
         }
 }
 

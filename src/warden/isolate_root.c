@@ -141,7 +141,7 @@ static void mount_layer(struct isolate *iso)
                 }
                 if (plan->inodes && hold) {
                         snprintf(inodes, sizeof(inodes), "nr_inodes=%llu",
-                                 (unsigned long long)plan->inodes + ISOLATE_OWN_INODES + (iso->self ? 8 : 0));
+                                 (unsigned long long)plan->inodes + ISOLATE_OWN_INODES + (iso->self ? 9 : 0));
                         options[count++] = inodes;
                 }
                 iso->layer =

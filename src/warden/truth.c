@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "sys/fd.h"
@@ -105,12 +106,30 @@ static int put_cpuinfo(int dir, uint32_t cpus)
         return 0;
 }
 
+/* A random UUID, as the kernel makes one when it boots. */
+static int put_boot_id(int dir)
+{
+        uint8_t b[16];
+        char text[40];
+
+        if (getrandom(b, sizeof(b), GRND_NONBLOCK) != sizeof(b))
+                return errno ? -errno : -EIO;
+        b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+        b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+        snprintf(text, sizeof(text), "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n",
+                 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+                 b[14], b[15]);
+        return sys_make_file(dir, "boot_id", 0444, text, strlen(text));
+}
+
 int cay_truth_write(struct cay_truth *t, int dir, int with_memory, uint32_t cpus)
 {
         int r = put(dir, "empty", NULL);
 
         if (r == 0 && mkdirat(dir, "void", 0555) < 0)
                 r = -errno;
+        if (r == 0)
+                r = put_boot_id(dir);
         if (r == 0 && with_memory)
                 r = put(dir, "meminfo", &t->meminfo);
         if (r == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that are bound over /proc/{cpuinfo,meminfo,stat,loadavg} of a box, on a small tmpfs of their own. cpuinfo is
- * written here, once; the others are cay-init's to keep.
+ * The files that are bound over /proc/{cpuinfo,meminfo,stat,loadavg,sys/kernel/random/boot_id} of a box, on a small tmpfs of their own.
+ * cpuinfo and boot_id are written here, once; the others are cay-init's to keep.
  */
 #pragma once
 

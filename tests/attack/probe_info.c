@@ -241,6 +241,16 @@ static int masked_files(char **argv)
                                              "/proc/partitions",
                                              "/proc/cmdline",
                                              "/proc/swaps",
+                                             "/proc/buddyinfo",
+                                             "/proc/cgroups",
+                                             "/proc/pressure/cpu",
+                                             "/proc/pressure/memory",
+                                             "/proc/sys/fs/file-nr",
+                                             "/proc/sys/fs/inode-nr",
+                                             "/proc/sys/fs/inode-state",
+                                             "/proc/sys/fs/dentry-state",
+                                             "/proc/sys/fs/aio-nr",
+                                             "/proc/sys/kernel/pty/nr",
                                              "/sys/kernel/notes",
                                              "/sys/kernel/vmcoreinfo",
                                              "/sys/firmware/dmi/tables/DMI",
@@ -263,9 +273,11 @@ static int masked_files(char **argv)
 
 static int masked_folders(char **argv)
 {
-        static const char *const folders[] = { "/proc/acpi",    "/proc/scsi",   "/proc/bus",    "/proc/irq",
-                                               "/proc/fs",      "/proc/asound", "/proc/driver", "/proc/tty",
-                                               "/sys/firmware", "/sys/class",   "/sys/devices" };
+        static const char *const folders[] = { "/proc/acpi",        "/proc/scsi",   "/proc/bus",
+                                               "/proc/irq",         "/proc/fs",     "/proc/asound",
+                                               "/proc/driver",      "/proc/tty",    "/sys/firmware",
+                                               "/sys/class",        "/sys/devices", "/proc/pressure",
+                                               "/proc/sys/fs/quota" };
 
         for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
                 DIR *d = opendir(folders[i]);
@@ -316,6 +328,20 @@ static int shm_name(char **argv)
                                        : held("%s: %s", path, strerror(errno));
 }
 
+/* boot_id TEXT: the host's; ours must be another, and look the same. */
+static int boot_id(char **argv)
+{
+        char text[64];
+
+        if (probe_read("/proc/sys/kernel/random/boot_id", text, sizeof(text)) != 37 || text[8] != '-' ||
+            text[36] != '\n')
+                return broke("boot_id is no UUID: %s", text);
+        text[36] = '\0';
+        if (strcmp(text, probe_text(argv, 1)) == 0)
+                return broke("boot_id is the host's");
+        return held("boot_id %s", text);
+}
+
 static int limits_raised(char **argv)
 {
         char text[64];
@@ -341,6 +367,7 @@ const struct probe probes_info[] = {
         { "mount_paths", mount_paths },
         { "ipc_key", ipc_key },
         { "shm_name", shm_name },
+        { "boot_id", boot_id },
         { "limits_raised", limits_raised },
         { NULL, NULL },
 };

@@ -162,6 +162,18 @@ static void test_host_name(void **state)
         held_by("utsns", NULL, probe);
 }
 
+static void test_boot_id(void **state)
+{
+        char probe[64] = "boot_id ";
+        FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+        assert_non_null(f);
+        assert_non_null(fgets(probe + 8, sizeof(probe) - 8, f));
+        fclose(f);
+        probe[strcspn(probe, "\n")] = '\0';
+        held_by("proc_masks", NULL, probe);
+}
+
 static void test_host_processes(void **state)
 {
         char probe[64];
@@ -795,6 +807,7 @@ int main(void)
                 TEST(test_inherited_descriptors),
                 TEST(test_environment),
                 TEST(test_host_name),
+                TEST(test_boot_id),
                 TEST(test_host_processes),
                 TEST(test_abstract_socket),
                 TEST(test_path_socket),
