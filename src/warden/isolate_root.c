@@ -226,6 +226,31 @@ static void overlay(struct isolate *iso, enum isolate_mount which, const char *n
         close(fd);
 }
 
+/*
+ * A tree of the host's for those who could not write to it anyway: an overlay of it and an empty directory, without anything writable. It
+ * costs half of one with an upper directory, and its inodes are the box's own: a lock on a file, or a watch, reaches nobody else.
+ */
+static void show_apart(struct isolate *iso, enum isolate_mount which, const char *name, int at,
+                       const char *path)
+{
+        char low[32], lower[48];
+        const char *options[] = { lower, "userxattr", NULL };
+        int fd;
+
+        snprintf(low, sizeof(low), "%s-low", name);
+        snprintf(lower, sizeof(lower), "lowerdir=none:%s", low);
+        make_dir(iso, iso->layer, low, 0755, 0);
+        isolate_attach(iso, which, iso->layer, low);
+        fd = sys_mount_place_new("overlay", options, safe_attr(iso) | SYS_MOUNT_RDONLY, at, path);
+        if (fd == -EPERM || fd == -ENODEV || (fd == -EINVAL && iso->self)) {
+                isolate_attach(iso, which, at, path); /* as it is: see can_do_without */
+                return;
+        }
+        if (fd < 0)
+                isolate_fail(iso, fd, "show /%s apart from the host's", name);
+        close(fd);
+}
+
 static void open_root(struct isolate *iso)
 {
         iso->root = sys_open_at(iso->layer, "root", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -279,7 +304,7 @@ static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
 
         make_dir(iso, iso->layer, "etc-all", 0755, 0);
         if (plain)
-                isolate_attach(iso, tree, iso->layer, "etc-all");
+                show_apart(iso, tree, "etc", iso->layer, "etc-all");
         else
                 overlay(iso, tree, "etc", 0, iso->layer, "etc-all");
         for (unsigned i = 0; i < CAY_COUNT(etc_parts); i++) {
@@ -320,6 +345,7 @@ static void show_host(struct isolate *iso)
         unsigned read_only = iso->plan->flags & WIRE_PLAN_READ_ONLY ? SYS_MOUNT_RDONLY : 0;
         bool plain = iso->plan->flags & WIRE_PLAN_HOST_PLAIN;
 
+        make_dir(iso, iso->layer, "none", 0755, 0);
         for (unsigned i = 0; i < CAY_COUNT(host_trees); i++) {
                 const struct host_tree *tree = &host_trees[i];
                 enum isolate_mount which = ISOLATE_HOST0 + i;
@@ -336,7 +362,7 @@ static void show_host(struct isolate *iso)
                 if (tree->kind == HOST_TREE_LAYERED && !plain)
                         overlay(iso, which, tree->path, read_only, iso->root, tree->path);
                 else
-                        isolate_attach(iso, which, iso->root, tree->path);
+                        show_apart(iso, which, tree->path, iso->root, tree->path);
         }
 }
 

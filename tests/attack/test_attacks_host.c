@@ -400,8 +400,7 @@ static void test_pools_are_not_shared(void **state)
 }
 
 /*
- * A lock that one box takes on a file that somebody in it could write must not be felt by another, nor by the host. (Files of the
- * host that nobody in the box can write are shown without a layer; SECURITY.md says what that means for locks.)
+ * A lock that one box takes on a file of the host's must not be felt by another, nor by the host.
  */
 static void locks_are_apart(const char *options, const char *path)
 {
@@ -428,6 +427,21 @@ static void locks_are_apart(const char *options, const char *path)
 static void test_locks_are_apart(void **state)
 {
         locks_are_apart("--user root", "/usr/bin/env");
+}
+
+static void test_locks_are_apart_default_user(void **state)
+{
+        locks_are_apart("", "/usr/bin/env");
+}
+
+static void test_locks_are_apart_default_user_etc(void **state)
+{
+        locks_are_apart("", "/etc/ld.so.cache");
+}
+
+static void test_locks_are_apart_folder(void **state)
+{
+        locks_are_apart("", "/usr/bin");
 }
 
 static void test_locks_are_apart_read_only(void **state)
@@ -821,6 +835,9 @@ int main(void)
                 TEST(test_program_of_init),
                 TEST(test_pools_are_not_shared),
                 TEST(test_locks_are_apart),
+                TEST(test_locks_are_apart_default_user),
+                TEST(test_locks_are_apart_default_user_etc),
+                TEST(test_locks_are_apart_folder),
                 TEST(test_locks_are_apart_read_only),
                 TEST(test_locks_are_apart_etc),
                 TEST(test_storm),
