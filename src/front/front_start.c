@@ -101,17 +101,34 @@ static int open_registry_folder(const char *registry)
         return folder ? sys_open_at(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0) : -1;
 }
 
+static uid_t choose_id(int *ret_lock)
+{
+        uid_t id = geteuid();
+
+        *ret_lock = -1;
+        if (id != 0)
+                return id;
+        id = cay_front_id_take(CAY_FRONT_RUN_FOLDER, CAY_HAND_DATA, CAY_FRONT_STATE, ret_lock);
+        if (*ret_lock < 0)
+                cay_log_warn(
+                        "the front's id cannot be locked: another daemon on this machine may have the same",
+                        "uid=%u folder=%s", (unsigned)id, CAY_FRONT_RUN_FOLDER);
+        return id;
+}
+
 int cay_front_prepare(struct front *f, struct cay_error *err)
 {
         cay_auto_close int registry_fd = open_registry_folder(f->config.registry);
+        uid_t id;
 
         f->own_uid = (unsigned)geteuid();
         if (load_secret(f, err) < 0 || load_tls(f, err) < 0)
                 return -1;
         warm_up();
         raise_files();
-        if (cay_front_state_open(CAY_HAND_DATA, &f->state_fd, err) < 0 ||
-            cay_front_drop(f->state_fd, &f->state_is_root, err) < 0)
+        id = choose_id(&f->id_lock);
+        if (cay_front_state_open(CAY_HAND_DATA, id, &f->state_fd, err) < 0 ||
+            cay_front_drop(f->state_fd, id, &f->state_is_root, err) < 0)
                 return -1;
         close(CAY_HAND_DATA);
         if (cay_front_landlock(f->state_fd, registry_fd, err) < 0)

@@ -110,6 +110,36 @@ def test_denied_call_is_told():
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_ids_of_their_own():
+    """Fronts of two daemons can't signal each other or open each other's files: no two have the same id, in whatever order they start."""
+    def uid(d):
+        ids = set(status_of(d.child("cay-front"))["Uid"].split())
+        assert len(ids) == 1 and ids != {"0"}, ids
+        return ids.pop()
+
+    with Daemon("--rate-limit", "0") as a:
+        with Daemon("--rate-limit", "0") as b:
+            ids = {uid(a), uid(b)}
+            assert len(ids) == 2, ids
+            box = use(b)
+            first = uid(b)
+            b.stop()
+            # as if an earlier version had made it: the folder and all in it are of the id that the other one has
+            state = os.path.join(b.folder, "data", "state")
+            for folder, folders, files in os.walk(state):
+                for name in [".", *folders, *files]:
+                    os.chown(os.path.join(folder, name), int(uid(a)), int(uid(a)))
+            b.start()
+            assert uid(b) != uid(a) and os.stat(state).st_uid == int(uid(b)), (uid(a), uid(b), first)
+            b.must(200, "POST", f"/api/sandboxes/{box}/start")
+            assert b.run(box, ["echo", "alive"])["stdout"] == "alive\n"
+            os.kill(b.child("cay-front"), 9)
+            before = os.stat(state).st_uid
+            wait_for("the next front", lambda: "the front is back" in b.log())
+            assert uid(b) == str(before) and uid(b) != uid(a)
+            b.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_without_landlock():
     with Daemon("--rate-limit", "0", env={"CAY_TEST_NO": "landlock"}) as d:
         if "has no landlock" not in d.log():

@@ -56,7 +56,7 @@ static void the_folder_is_the_fronts(void **state)
         int fd = -1;
 
         for (int times = 0; times < 2; times++) { /* made, then found */
-                assert_int_equal(cay_front_state_open(p->fd, &fd, &err), 0);
+                assert_int_equal(cay_front_state_open(p->fd, CAY_FRONT_ID, &fd, &err), 0);
                 assert_int_equal(fstat(fd, &st), 0);
                 assert_int_equal(st.st_mode & 0777, 0700);
                 assert_int_equal(st.st_uid, geteuid() == 0 ? CAY_FRONT_ID : geteuid());
@@ -71,7 +71,7 @@ static void a_link_is_not_followed(void **state)
         int fd = -1;
 
         assert_int_equal(symlinkat("/tmp", p->fd, "state"), 0);
-        assert_int_equal(cay_front_state_open(p->fd, &fd, &err), -1);
+        assert_int_equal(cay_front_state_open(p->fd, CAY_FRONT_ID, &fd, &err), -1);
         assert_int_equal(fd, -1);
 }
 
@@ -85,7 +85,7 @@ static void a_folder_of_others_is_refused(void **state)
                 skip();
         assert_int_equal(mkdirat(p->fd, "state", 0700), 0);
         assert_int_equal(fchownat(p->fd, "state", 4242, 4242, 0), 0);
-        assert_int_equal(cay_front_state_open(p->fd, &fd, &err), -1);
+        assert_int_equal(cay_front_state_open(p->fd, CAY_FRONT_ID, &fd, &err), -1);
         assert_int_equal(err.code, CAY_DENIED);
         assert_non_null(strstr(err.msg, "4242"));
 }
@@ -103,7 +103,7 @@ static void drop_and_look(int state_fd, bool was_root)
         struct cay_error err = { 0 };
         bool is_root = !was_root;
 
-        CHECK(cay_front_drop(state_fd, &is_root, &err) == 0);
+        CHECK(cay_front_drop(state_fd, CAY_FRONT_ID, &is_root, &err) == 0);
         CHECK(is_root == was_root);
         CHECK(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
         CHECK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
@@ -128,7 +128,7 @@ static void nothing_is_kept(void **state)
         int fd = -1, status;
         pid_t pid;
 
-        assert_int_equal(cay_front_state_open(p->fd, &fd, &err), 0);
+        assert_int_equal(cay_front_state_open(p->fd, CAY_FRONT_ID, &fd, &err), 0);
         pid = fork();
         if (pid == 0)
                 drop_and_look(fd, geteuid() == 0);

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +44,7 @@
 #define IS_SANITIZED 0
 #endif
 
-enum { WENT_ON = 3, NO_WALL = 4 };
+enum { WENT_ON = 3, NO_WALL = 4, REACHED = 6 };
 
 /* What a front that was taken over might try */
 
@@ -169,6 +172,92 @@ static void try_setuid(void)
         (void)!syscall(SYS_setuid, 0);
 }
 
+/* Reaching others without connect(); the sockets are made before the filter is on (open_sockets) */
+
+static int listener = -1, target = -1, pair[2];
+static struct sockaddr_in target_at;
+
+static void try_to_stop_listening(void)
+{
+        shutdown(listener, SHUT_RDWR);
+}
+
+static void try_to_stop_reading(void)
+{
+        shutdown(listener, SHUT_RD);
+}
+
+static void try_fast_open(void)
+{
+        (void)!sendto(listener, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, (struct sockaddr *)&target_at,
+                      sizeof(target_at));
+}
+
+static struct iovec one_byte = { (char *)"x", 1 };
+static struct msghdr to_target = {
+        .msg_name = &target_at, .msg_namelen = sizeof(target_at), .msg_iov = &one_byte, .msg_iovlen = 1
+};
+
+static void try_fast_open_by_message(void)
+{
+        (void)!sendmsg(listener, &to_target, MSG_FASTOPEN | MSG_NOSIGNAL);
+}
+
+static void try_fast_open_by_messages(void)
+{
+        struct mmsghdr many = { .msg_hdr = to_target };
+
+        (void)!sendmmsg(listener, &many, 1, MSG_FASTOPEN | MSG_NOSIGNAL);
+}
+
+static void try_later_fast_open(void)
+{
+        int on = 1;
+
+        setsockopt(listener, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on));
+}
+
+static void try_another_protocol(void)
+{
+        setsockopt(listener, IPPROTO_TCP, TCP_ULP, "tls", 4);
+}
+
+static void try_address(void)
+{
+        struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "/run/x" };
+
+        (void)!sendto(pair[0], "x", 1, MSG_NOSIGNAL, (struct sockaddr *)&at, sizeof(at));
+}
+
+static void try_pair_of_datagrams(void)
+{
+        int fds[2];
+
+        (void)!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds);
+}
+
+static void try_to_own_for_another(void)
+{
+        fcntl(pair[0], F_SETOWN, getppid());
+}
+
+static void try_to_own_for_a_thread(void)
+{
+        struct f_owner_ex to = { .type = F_OWNER_PID, .pid = getppid() };
+
+        fcntl(pair[0], F_SETOWN_EX, &to);
+}
+
+static void try_to_choose_a_signal(void)
+{
+        fcntl(pair[0], F_SETSIG, SIGKILL);
+}
+
+static void try_signals_of_a_socket(void)
+{
+        fcntl(pair[0], F_SETFL, O_ASYNC);
+}
+
 static const struct attempt {
         const char *call; /* as the line must name it */
         void (*run)(void);
@@ -195,6 +284,19 @@ static const struct attempt {
         { "bpf", try_bpf },
         { "io_uring_setup", try_uring },
         { "setuid", try_setuid },
+        { "shutdown", try_to_stop_listening },
+        { "shutdown", try_to_stop_reading },
+        { "sendto", try_fast_open },
+        { "sendmsg", try_fast_open_by_message },
+        { "sendmmsg", try_fast_open_by_messages },
+        { "setsockopt", try_later_fast_open },
+        { "setsockopt", try_another_protocol },
+        { "sendto", try_address },
+        { "socketpair", try_pair_of_datagrams },
+        { "fcntl", try_to_own_for_another },
+        { "fcntl", try_to_own_for_a_thread },
+        { "fcntl", try_to_choose_a_signal },
+        { "fcntl", try_signals_of_a_socket },
 };
 
 /* Runs `child` in a process whose stderr is read; its exit status, or -1 for a signal. */
@@ -234,12 +336,112 @@ static void put_filter_on(void)
         }
 }
 
+static int open_listener(struct sockaddr_in *at)
+{
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        socklen_t len = sizeof(*at);
+
+        *at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        if (fd < 0 || bind(fd, (struct sockaddr *)at, len) < 0 || listen(fd, 8) < 0 ||
+            getsockname(fd, (struct sockaddr *)at, &len) < 0)
+                _exit(NO_WALL);
+        return fd;
+}
+
+/* As a front has them: a listener, a connection; and a stranger, who listens. */
+static void open_sockets(void)
+{
+        struct sockaddr_in at;
+
+        listener = open_listener(&at);
+        target = open_listener(&target_at);
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                _exit(NO_WALL);
+}
+
 static void attempt(const void *arg)
 {
         const struct attempt *a = arg;
 
+        open_sockets();
         put_filter_on();
         a->run();
+}
+
+/* Each way to the stranger works where nothing forbids it: the rows above refuse something. */
+static void reach_the_stranger(const void *arg)
+{
+        const struct attempt *a = arg;
+        struct pollfd heard;
+
+        open_sockets();
+        shutdown(listener, SHUT_RDWR);
+        a->run();
+        heard = (struct pollfd){ .fd = target, .events = POLLIN };
+        if (poll(&heard, 1, 10000) == 1 && accept(target, NULL, NULL) >= 0)
+                _exit(REACHED);
+        fprintf(stderr, "errno %d\n", errno);
+}
+
+/* Landlock's rule for connections does not know these ways on every kernel: without the filter nothing would hold them. */
+static void the_ways_without_connect_are_real(void **state)
+{
+        static const struct attempt ways[] = {
+                { "sendto", try_fast_open },
+                { "sendmsg", try_fast_open_by_message },
+                { "sendmmsg", try_fast_open_by_messages },
+        };
+        int setting = open("/proc/sys/net/ipv4/tcp_fastopen", O_RDONLY | O_CLOEXEC);
+        char value = '0', text[512];
+
+        (void)state;
+        if (setting < 0 || read(setting, &value, 1) != 1 || !((value - '0') & 1))
+                skip(); /* this machine has switched it off */
+        close(setting);
+        for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+                int status = run_child(reach_the_stranger, &ways[i], text, sizeof(text));
+
+                if (status != REACHED)
+                        fail_msg("%s: status %d, said: %s", ways[i].call, status, text);
+        }
+}
+
+/* What a front does with sockets and descriptors all day. */
+static void live_with_sockets(const void *arg)
+{
+        struct iovec iov = { (char *)"x", 1 };
+        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+        int one = 1, fds[2], copy;
+        char byte;
+
+        (void)arg;
+        open_sockets();
+        put_filter_on();
+        copy = fcntl(pair[0], F_DUPFD_CLOEXEC, 3);
+        if (copy < 0 || fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK) < 0 ||
+            fcntl(copy, F_SETFD, FD_CLOEXEC) < 0 || send(copy, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1 ||
+            sendmsg(copy, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) != 1 || recv(pair[1], &byte, 1, 0) != 1 ||
+            shutdown(copy, SHUT_WR) < 0)
+                _exit(1);
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ||
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0 ||
+            setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0 ||
+            shutdown(listener, SHUT_WR) < 0)
+                _exit(2);
+        if (getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &one, &(socklen_t){ sizeof(one) }) < 0 ||
+            one != 1)
+                _exit(5); /* it does not listen any more: there is a way again */
+        _exit(0);
+}
+
+static void ordinary_use_of_sockets_is_allowed(void **state)
+{
+        char text[512];
+        int status = run_child(live_with_sockets, NULL, text, sizeof(text));
+
+        (void)state;
+        if (status != 0)
+                fail_msg("status %d: %s", status, text);
 }
 
 static void denied_calls_end_the_front(void **state)
@@ -425,6 +627,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(denied_calls_end_the_front),
+                cmocka_unit_test(the_ways_without_connect_are_real),
+                cmocka_unit_test(ordinary_use_of_sockets_is_allowed),
                 cmocka_unit_test(the_filter_holds_for_every_thread),
                 cmocka_unit_test(only_the_state_folder_is_in_reach),
 #ifdef CAY_TEST_HOOKS
