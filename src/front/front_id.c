@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "serve/hand_over.h"
 #include "sys/dir.h"
 #include "sys/fd.h"
 
+#define LOCK_TRIES 16u
 #define DEPTH_MAX 8u /* of folders in the state folder; there are two */
 
 static uid_t id_at(unsigned i)
@@ -42,16 +44,21 @@ static int open_run_folder(const char *path)
 /* The lock's descriptor; negative: another front has it, or there is no such id here (the kernel refuses to give it a file). */
 static int lock(int run_fd, uid_t id)
 {
-        cay_auto_close int fd = -1;
         char name[32];
 
-        snprintf(name, sizeof(name), "front-%u", (unsigned)id);
-        fd = sys_open_at(run_fd, name, O_RDONLY | O_CREAT | O_NOFOLLOW, 0600);
-        if (fd < 0)
-                return fd;
-        if (fchown(fd, id, id) < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return -errno;
-        return cay_take_fd(fd);
+        snprintf(name, sizeof(name), CAY_HAND_FRONT_LOCK "%u", (unsigned)id);
+        for (unsigned i = 0; i < LOCK_TRIES; i++) {
+                cay_auto_close int fd = sys_open_at(run_fd, name, O_RDONLY | O_CREAT | O_NOFOLLOW, 0600);
+                struct stat st;
+
+                if (fd < 0)
+                        return fd;
+                if (fchown(fd, id, id) < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0)
+                        return -errno;
+                if (st.st_nlink > 0) /* else a keeper that stops has removed it meanwhile */
+                        return cay_take_fd(fd);
+        }
+        return -EAGAIN;
 }
 
 uid_t cay_front_id_take(const char *run_folder, int data_fd, const char *state_name, int *ret_lock)

@@ -20,7 +20,6 @@
 #define CAY_FRONT_ID_MORE                                                                                    \
         0x78002000u       /* the others, above the ids of boxes and of the process engine's sandboxes */
 #define CAY_FRONT_IDS 64u /* all together */
-#define CAY_FRONT_RUN_FOLDER "/run/cay"
 
 /*
  * Takes an id for the front whose state folder is `state_name` in data_fd (it need not be there). *ret_lock: held by this descriptor; -1 where no

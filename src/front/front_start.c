@@ -108,11 +108,11 @@ static uid_t choose_id(int *ret_lock)
         *ret_lock = -1;
         if (id != 0)
                 return id;
-        id = cay_front_id_take(CAY_FRONT_RUN_FOLDER, CAY_HAND_DATA, CAY_FRONT_STATE, ret_lock);
+        id = cay_front_id_take(CAY_HAND_RUN_FOLDER, CAY_HAND_DATA, CAY_FRONT_STATE, ret_lock);
         if (*ret_lock < 0)
                 cay_log_warn(
                         "the front's id cannot be locked: another daemon on this machine may have the same",
-                        "uid=%u folder=%s", (unsigned)id, CAY_FRONT_RUN_FOLDER);
+                        "uid=%u folder=%s", (unsigned)id, CAY_HAND_RUN_FOLDER);
         return id;
 }
 

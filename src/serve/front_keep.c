@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A front's start: what it is handed (hand_over.h), and what it says back over its socket. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,6 +14,8 @@
 #include "serve/serve_priv.h"
 #include "serve/spawn.h"
 #include "serve/tell.h"
+#include "sys/dir.h"
+#include "sys/fd.h"
 
 static void on_front_says(struct cay_watch *w, uint32_t events)
 {
@@ -133,6 +138,29 @@ int cay_front_keep_start(struct keeper *k, struct cay_error *err)
         else
                 close(socks[0]);
         return r;
+}
+
+static void sweep_lock(void *ctx, int dirfd, const char *name, unsigned type)
+{
+        cay_auto_close int fd = -1;
+
+        (void)ctx;
+        (void)type;
+        if (strncmp(name, CAY_HAND_FRONT_LOCK, strlen(CAY_HAND_FRONT_LOCK)) != 0)
+                return;
+        fd = sys_open_at(dirfd, name, O_RDONLY | O_NOFOLLOW, 0);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) /* no front has it */
+                unlinkat(dirfd, name, 0);
+}
+
+void cay_front_keep_sweep(const char *run_folder)
+{
+        cay_auto_close int fd =
+                geteuid() != 0 ? -1
+                               : sys_open_at(AT_FDCWD, run_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+        if (fd >= 0)
+                sys_dir_each(fd, sweep_lock, NULL);
 }
 
 void cay_front_keep_let_go(struct keeper *k)

@@ -25,6 +25,13 @@ enum {
 #define CAY_HAND_RUNS "runs"
 #define CAY_HAND_RUNS_NOT "no"
 
+/*
+ * A front of root's daemon holds the lock of a file in the machine's run folder, whose name is this and its id (front/front_id.h). The keeper
+ * removes those that nobody holds when it stops: a front can't, it has given up the right.
+ */
+#define CAY_HAND_RUN_FOLDER "/run/cay"
+#define CAY_HAND_FRONT_LOCK "front-"
+
 #define CAY_HAND_MAGIC 0x63617966u
 #define CAY_HAND_DENIED                                                                                      \
         159 /* exit status of a front that was ended by its filter of system calls; it has named the call */

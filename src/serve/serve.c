@@ -433,6 +433,7 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
         cay_helper_close(&k.docker);
         cay_helper_close(&k.process);
         cay_front_keep_let_go(&k);
+        cay_front_keep_sweep(CAY_HAND_RUN_FOLDER);
         if (k.config_fd >= 0)
                 close(k.config_fd);
         cay_registry_keep_done(&k.registry);

@@ -58,6 +58,8 @@ void cay_keeper_start_front(struct keeper *k); /* at once */
 int cay_front_keep_start(struct keeper *k, struct cay_error *err); /* with links to all helpers there are */
 void cay_front_keep_let_go(struct keeper *k);                      /* our end of its socket; fine twice */
 
+void cay_front_keep_sweep(const char *run_folder); /* locks of fronts that are gone (hand_over.h) */
+
 /* warden_keep.c */
 int cay_warden_keep_start(struct keeper *k, struct cay_error *err);
 void cay_warden_keep_let_go(struct keeper *k); /* which is how it is told to end; fine twice */
