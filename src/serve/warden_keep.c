@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include "serve/ceiling.h"
 #include "serve/serve_priv.h"
 #include "serve/spawn.h"
 #include "sys/fd.h"
@@ -21,11 +22,28 @@ int cay_warden_keep_tell_registry(struct keeper *k)
         return tell(k, WIRE_KEEPER_REGISTRY, 0, cay_registry_keep_folder(&k->registry));
 }
 
-/* What it has to know of clients' folders: from us, since the front is not to be believed. It hears this before it hears a front. */
+static int tell_ceiling(struct keeper *k)
+{
+        struct wire_keeper_ceiling say = { .magic = WIRE_MAGIC,
+                                           .size = sizeof(say),
+                                           .type = WIRE_KEEPER_CEILING };
+        struct cay_machine machine;
+
+        cay_machine_look(&machine, k->place.data_fd);
+        cay_ceiling_make(k->options->config, &machine, &say.ceiling);
+        return (int)sys_send_fds(k->warden.sock, &say, sizeof(say), NULL, 0, MSG_NOSIGNAL);
+}
+
+/*
+ * What it has to know of clients' folders and of the operator's maxima: from us, since the front is not to be believed. It hears this before
+ * it hears a front.
+ */
 static int introduce(struct keeper *k, struct cay_error *err)
 {
-        int r = tell(k, WIRE_KEEPER_DOOR, 0, k->place.unix_fd);
+        int r = tell_ceiling(k);
 
+        if (r >= 0)
+                r = tell(k, WIRE_KEEPER_DOOR, 0, k->place.unix_fd);
         for (unsigned i = 0; i < k->place.root_count && r >= 0; i++)
                 if (k->place.root_fds[i] >= 0)
                         r = tell(k, WIRE_KEEPER_ROOT, i, k->place.root_fds[i]);

@@ -47,6 +47,21 @@ static bool take_root(struct warden *w, uint32_t nr, int fd)
         return true;
 }
 
+/* Given once: nobody who comes later can raise it. */
+static bool take_ceiling(struct warden *w, const struct wire_keeper_ceiling *say)
+{
+        const struct wire_ceiling *c = &say->ceiling;
+
+        if (say->magic != WIRE_MAGIC || say->size != sizeof(*say) || say->type != WIRE_KEEPER_CEILING ||
+            w->has_ceiling)
+                return false;
+        if (!c->memory_bytes || !c->cpu_milli || !c->pids || !c->disk_bytes || !c->inodes || !c->boxes)
+                return false;
+        w->ceiling = *c;
+        w->has_ceiling = true;
+        return true;
+}
+
 /* The keeper is our own; that it is looked at all the same costs nothing. false: that was not said by it. */
 static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds, unsigned count)
 {
@@ -84,14 +99,19 @@ static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds
 /* What the keeper says, or its end, and with it everything's. false: it has nothing to say now. */
 static bool on_keeper(struct warden *w)
 {
-        struct wire_keeper say = { 0 };
+        union {
+                struct wire_keeper say;
+                struct wire_keeper_ceiling ceiling;
+        } m = { 0 };
         int fds[SYS_FDS_MAX];
         unsigned count = 0;
-        ssize_t n = sys_recv_fds(w->keeper, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
+        ssize_t n = sys_recv_fds(w->keeper, &m, sizeof(m), fds, &count, MSG_DONTWAIT);
 
         if (n == -EAGAIN || n == -EINTR)
                 return false;
-        if (n == (ssize_t)sizeof(say) && obey(w, &say, fds, count))
+        if (n == (ssize_t)sizeof(m.say) && obey(w, &m.say, fds, count))
+                return true;
+        if (n == (ssize_t)sizeof(m.ceiling) && count == 0 && take_ceiling(w, &m.ceiling))
                 return true;
         sys_close_fds(fds, n < 0 ? 0 : count);
         epoll_ctl(w->epoll, EPOLL_CTL_DEL, w->keeper, NULL);

@@ -18,6 +18,55 @@ static bool is_kind(int fd, mode_t kind)
         return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind;
 }
 
+static unsigned count_boxes(const struct warden *w)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < w->rows; i++)
+                count += w->boxes[i].state == BOX_LIVE || w->boxes[i].state == BOX_MAKING;
+        return count;
+}
+
+/*
+ * The operator's maxima, which the keeper has given. No limit at all is more than any, except where this host cannot hold it: such a limit
+ * is skipped anyway (warden_make_check_limits). The box that is asked for has its row already, and counts.
+ */
+static int check_ceiling(const struct warden *w, const struct wire_plan *p, struct cay_error *err)
+{
+        const struct wire_ceiling *most = &w->ceiling;
+        const struct {
+                const char *word, *key;
+                uint64_t asked, most;
+                unsigned needs; /* 0 is refused where this is held; 0: it may be none */
+        } rows[] = {
+                { "memory", "hard_memory", p->memory_bytes, most->memory_bytes, WIRE_LIMIT_MEMORY },
+                { "swap", "hard_memory", p->swap_bytes, most->memory_bytes, 0 },
+                { "cpus", "hard_cpus", p->cpu_milli, most->cpu_milli, WIRE_LIMIT_CPUS },
+                { "pids", "hard_pids", p->pids, most->pids, WIRE_LIMIT_PIDS },
+                { "disk", "hard_disk", p->disk_bytes, most->disk_bytes, WIRE_LIMIT_DISK },
+                { "inodes", "hard_inodes", p->inodes, most->inodes, WIRE_LIMIT_INODES },
+        };
+
+        if (!w->has_ceiling)
+                return 0;
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                if (rows[i].asked == 0 && rows[i].needs & w->can_hold)
+                        return cay_fail(err, CAY_INVALID, "%s: a sandbox of this daemon must have this limit",
+                                        rows[i].word);
+                if (rows[i].asked > rows[i].most)
+                        return cay_fail(
+                                err, CAY_INVALID,
+                                "%s: %llu is more than any sandbox of this daemon may have (%llu): ask "
+                                "for less, or have %s raised",
+                                rows[i].word, (unsigned long long)rows[i].asked,
+                                (unsigned long long)rows[i].most, rows[i].key);
+        }
+        if (count_boxes(w) > most->boxes)
+                return cay_fail(err, CAY_LIMIT, "%llu sandboxes are alive: no more at once (max_sandboxes)",
+                                (unsigned long long)most->boxes);
+        return 0;
+}
+
 int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count,
                            struct warden_given *ret, struct cay_error *err)
 {
@@ -33,6 +82,8 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
                 return cay_fail(err, CAY_INVALID, "a limit is out of range");
         if ((p->memory_bytes && p->memory_bytes < 4u << 20) || (p->cpu_milli && p->cpu_milli < 10))
                 return cay_fail(err, CAY_INVALID, "a limit is too small: memory from 4 MiB, cpus from 0.01");
+        if (check_ceiling(w, p, err) < 0)
+                return -1;
         ret->link = fds[next++];
         if (p->flags & WIRE_PLAN_ROOTFS)
                 ret->rootfs = next < count ? fds[next++] : -1;

@@ -65,6 +65,8 @@ struct warden {
         int roots[WIRE_ROOTS]; /* folders that clients may name workspaces below; -1: none */
         int registry;          /* folder below which a box's root may lie; -1: none */
         struct warden_door door;
+        bool has_ceiling; /* what follows was said: then plans of more, or without a limit, are refused */
+        struct wire_ceiling ceiling;
         bool is_upgrading;
         unsigned state;     /* enum wire_state */
         unsigned can_hold;  /* enum wire_limit */

@@ -104,6 +104,7 @@ enum wire_keeper_type {
         WIRE_KEEPER_REGISTRY, /* one: folder below which templates have their roots; the last one counts */
         WIRE_KEEPER_CHECK,    /* none: could the program that is there now take over? Answered. */
         WIRE_KEEPER_UPGRADE,  /* none: become it. Answered by the new one, or by the old when it could not. */
+        WIRE_KEEPER_CEILING, /* none, and of another size: struct wire_keeper_ceiling; once, before the first front */
 };
 
 #define WIRE_ROOTS 64u
@@ -112,6 +113,18 @@ struct wire_keeper {
         uint32_t magic, size;
         uint32_t type;
         uint32_t nr;
+};
+
+struct wire_ceiling { /* most that one box may have, whatever a front asks for; each is more than 0 */
+        uint64_t memory_bytes, cpu_milli, pids, disk_bytes, inodes;
+        uint64_t boxes; /* at once */
+};
+
+struct wire_keeper_ceiling {
+        uint32_t magic, size;
+        uint32_t type;
+        uint32_t nr; /* 0 */
+        struct wire_ceiling ceiling;
 };
 
 struct wire_kept { /* answer to CHECK and UPGRADE */

@@ -140,6 +140,21 @@ def test_ids_of_their_own():
             b.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_ceiling():
+    """The operator's maxima are the warden's own: an admin and a default above them get no sandbox, and are told the setting's name."""
+    with Daemon("--rate-limit", "0", "--hard-memory", "256m", "--default-memory", "128m", "--hard-disk", "64m", "--default-disk", "32m",
+                "--max-sandboxes", "2") as d:
+        box = d.make(limits={"memory": "256m", "disk": "64m"})
+        for limits, key in (({"memory": "257m"}, "hard_memory"), ({"disk": "65m"}, "hard_disk")):
+            a = d.ask("POST", "/api/sandboxes", {"limits": limits}, token=None, unix=True)  # root, who is admin
+            assert a.status == 400 and key in a.json["error"]["message"], a
+        other = d.make()
+        assert d.ask("POST", "/api/sandboxes", {}).status == 429
+        for one in (box, other):  # room again at once
+            d.must(200, "DELETE", f"/api/sandboxes/{one}")
+            d.make()
+
+
 def test_without_landlock():
     with Daemon("--rate-limit", "0", env={"CAY_TEST_NO": "landlock"}) as d:
         if "has no landlock" not in d.log():

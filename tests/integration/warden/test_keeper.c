@@ -158,6 +158,99 @@ static void test_bad_keeper(void **state)
         rig_stop(&rig);
 }
 
+/* The operator's maxima: given by the keeper, and held against a front that asks for more, or for no limit at all. */
+
+#define MIB (1ull << 20)
+
+static struct wire_keeper_ceiling ceiling_of_test(void)
+{
+        return (struct wire_keeper_ceiling){
+                .magic = WIRE_MAGIC,
+                .size = sizeof(struct wire_keeper_ceiling),
+                .type = WIRE_KEEPER_CEILING,
+                .ceiling = { .memory_bytes = 256 * MIB,
+                             .cpu_milli = 2000,
+                             .pids = 100,
+                             .disk_bytes = 128 * MIB,
+                             .inodes = 50000,
+                             .boxes = 2 },
+        };
+}
+
+static void say_ceiling(int keeper, const struct wire_keeper_ceiling *say)
+{
+        assert_int_equal(send(keeper, say, sizeof(*say), MSG_NOSIGNAL), sizeof(*say));
+}
+
+static void test_ceiling(void **state)
+{
+        int keeper = rig_start_kept(&rig);
+        const struct wire_keeper_ceiling say = ceiling_of_test();
+        const struct wire_ceiling *most = &say.ceiling;
+        struct wire_plan plan = rig_plan("most");
+        struct rig_box a, b;
+
+        say_ceiling(keeper, &say);
+        plan.memory_bytes = most->memory_bytes;
+        plan.swap_bytes = 0;
+        plan.cpu_milli = (uint32_t)most->cpu_milli;
+        plan.pids = most->pids;
+        plan.disk_bytes = most->disk_bytes;
+        plan.inodes = 4096;
+        rig_must(rig_make(&rig, &plan, -1, -1, &a)); /* what is allowed can be had */
+        for (unsigned i = 0; i < 12; i++) {
+                static const char *const words[] = { "memory", "swap", "cpus", "pids", "disk",   "inodes",
+                                                     "memory", "cpus", "pids", "disk", "inodes", "disk" };
+                struct wire_plan lie = plan;
+
+                snprintf(lie.id, sizeof(lie.id), "lie");
+                lie.may_skip = ~0u;
+                lie.memory_bytes = i == 0 ? most->memory_bytes + 1 : i == 6 ? 0 : lie.memory_bytes;
+                lie.swap_bytes = i == 1 ? most->memory_bytes + 1 : lie.swap_bytes;
+                lie.cpu_milli = i == 2 ? (uint32_t)most->cpu_milli + 1 : i == 7 ? 0 : lie.cpu_milli;
+                lie.pids = i == 3 ? most->pids + 1 : i == 8 ? 0 : lie.pids;
+                lie.disk_bytes = i == 4    ? most->disk_bytes + 1
+                                 : i == 9  ? 0
+                                 : i == 11 ? 14ull << 40
+                                           : lie.disk_bytes;
+                lie.inodes = i == 5 ? most->inodes + 1 : i == 10 ? 0 : lie.inodes;
+                rig_refused(&rig, &lie, -1, -1, CAY_INVALID, words[i]);
+        }
+        rig_must_make(&rig, "second", &b);
+        plan = rig_plan("third");
+        rig_refused(&rig, &plan, -1, -1, CAY_LIMIT, "max_sandboxes");
+        rig_must(rig_ask_box(&rig, WIRE_box_drop, "second"));
+        rig_box_close(&b);
+        rig_must_make(&rig, "fourth", &b);
+        rig_box_close(&a);
+        rig_box_close(&b);
+        close(keeper);
+        assert_true(rig_ends(&rig));
+        rig_stop(&rig);
+}
+
+/* It is said once, and by the keeper: whatever else comes in its place ends the link. */
+static void test_ceiling_once(void **state)
+{
+        for (unsigned i = 0; i < 4; i++) {
+                struct wire_keeper_ceiling say = ceiling_of_test();
+                int keeper = rig_start_kept(&rig);
+
+                if (i == 0)
+                        say_ceiling(keeper, &say); /* and once more below */
+                if (i == 1)
+                        say.ceiling.pids = 0;
+                if (i == 2)
+                        say.type = WIRE_KEEPER_FRONT;
+                if (i == 3)
+                        say.size--;
+                say_ceiling(keeper, &say);
+                assert_true(rig_ends(&rig));
+                close(keeper);
+                rig_stop(&rig);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -166,6 +259,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_ends_without_a_front, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_front, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_bad_keeper, rig_set_up, rig_tear_down),
+                cmocka_unit_test_setup_teardown(test_ceiling, rig_set_up, rig_tear_down),
+                cmocka_unit_test_setup_teardown(test_ceiling_once, rig_set_up, rig_tear_down),
         };
 
         return cmocka_run_group_tests(tests, rig_group_set_up, rig_group_tear_down);
