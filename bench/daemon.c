@@ -63,13 +63,13 @@ static _Noreturn void become_keeper(const char *build, const char *folder, char 
         _exit(127);
 }
 
-/* Port and token out of what `cay serve` prints when it is ready. */
-static int read_words(struct daemon *d, int fd)
+/* Its port, out of what `cay serve` prints when it is ready. */
+static int read_port(struct daemon *d, int fd)
 {
-        static const char at_port[] = "serves http://127.0.0.1:", at_token[] = "\nTOKEN=";
+        static const char at_port[] = "serves http://127.0.0.1:";
         char text[TOLD_MAX + 1] = "";
         size_t len = 0;
-        char *port, *token, *end;
+        char *port;
 
         while (!strstr(text, "/execute\n")) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -83,14 +83,47 @@ static int read_words(struct daemon *d, int fd)
                 text[len] = '\0';
         }
         port = strstr(text, at_port);
-        token = strstr(text, at_token);
-        end = token ? strchr(token + 1, '\n') : NULL;
-        if (!port || !end || (size_t)(end - token) - strlen(at_token) >= sizeof(d->token))
+        if (!port)
                 return complain("its words are not understood");
         d->port = (unsigned)atoi(port + strlen(at_port));
-        token += strlen(at_token);
-        memcpy(d->token, token, (size_t)(end - token));
-        d->token[end - token] = '\0';
+        return 0;
+}
+
+static _Noreturn void become_token_maker(const char *build, const char *folder, int out)
+{
+        char cay[PATH_MAX], data[PATH_MAX];
+        char *argv[] = { "cay", "token", "--data", data, "--lifetime", "24h", NULL };
+        char *env[] = { "PATH=/usr/bin:/bin", NULL };
+
+        snprintf(cay, sizeof(cay), "%s/cay", build);
+        snprintf(data, sizeof(data), "%s/data", folder);
+        dup2(out, STDOUT_FILENO);
+        execve(cay, argv, env);
+        _exit(127);
+}
+
+/* A token, which `cay serve` prints to terminals alone. */
+static int make_token(struct daemon *d, const char *build)
+{
+        int fds[2], status = -1;
+        size_t len = 0;
+        ssize_t n;
+        pid_t pid;
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return complain(strerror(errno));
+        pid = fork();
+        if (pid == 0)
+                become_token_maker(build, d->folder, fds[1]);
+        close(fds[1]);
+        while (len + 1 < sizeof(d->token) &&
+               (n = read(fds[0], d->token + len, sizeof(d->token) - 1 - len)) > 0)
+                len += (size_t)n;
+        close(fds[0]);
+        d->token[len] = '\0';
+        d->token[strcspn(d->token, "\n")] = '\0';
+        if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0 || !d->token[0])
+                return complain("`cay token` does not make a token");
         return 0;
 }
 
@@ -153,8 +186,10 @@ int daemon_start_with(struct daemon *d, const char *build, char *const *more)
         if (d->keeper == 0)
                 become_keeper(build, d->folder, more, fds[1]);
         close(fds[1]);
-        r = d->keeper < 0 ? complain("fork") : read_words(d, fds[0]);
+        r = d->keeper < 0 ? complain("fork") : read_port(d, fds[0]);
         close(fds[0]);
+        if (r == 0)
+                r = make_token(d, build);
         if (r == 0) {
                 find_children(d);
                 if (d->front <= 0)

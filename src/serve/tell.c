@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 /* The front made it and is not trusted: what is not plain does not reach a terminal or a shell. */
 static bool is_plain(const char *secret)
@@ -33,20 +33,6 @@ static void put_word(const char *word)
                 else
                         putchar(*word);
         putchar('\'');
-}
-
-/* systemd names the journal's stream where that is what we print to (sd_journal: "DEVICE:INODE"). */
-static bool is_journal(void)
-{
-        const char *stream = getenv("JOURNAL_STREAM");
-        char here[64];
-        struct stat st;
-
-        if (!stream || fstat(STDOUT_FILENO, &st) < 0)
-                return false;
-        snprintf(here, sizeof(here), "%llu:%llu", (unsigned long long)st.st_dev,
-                 (unsigned long long)st.st_ino);
-        return strcmp(stream, here) == 0;
 }
 
 /* How one types this program: by its name where a shell finds it, else by its path. */
@@ -83,30 +69,38 @@ static void tell_cli(const struct cay_config *c)
         fputs(")\" echo hello\n", stdout);
 }
 
+/* token: NULL where it must not be seen: then the line makes one. */
 static void tell_curl(const struct cay_config *c, const char *url, const char *token)
 {
-        printf("\n# the same over HTTP (the token is good for %llu min; `",
+        printf("\n# the same over HTTP (the token is good for %llu min",
                (unsigned long long)(c->token_lifetime / 60000));
-        put_cay(c, "token");
-        printf("` prints more)\n"
-               "TOKEN=%s\n"
-               "ID=$(curl -sS -H \"Authorization: Bearer $TOKEN\" -d '{}' %s/api/sandboxes |\n"
+        if (token) {
+                fputs("; `", stdout);
+                put_cay(c, "token");
+                printf("` prints more)\nTOKEN=%s\n", token);
+        } else {
+                fputs(")\nTOKEN=$(", stdout);
+                put_cay(c, "token");
+                fputs(")\n", stdout);
+        }
+        printf("ID=$(curl -sS -H \"Authorization: Bearer $TOKEN\" -d '{}' %s/api/sandboxes |\n"
                "     sed -n 's/.*\"sandbox_id\":\"\\([a-z0-9]*\\)\".*/\\1/p')\n"
                "curl -sS -H \"Authorization: Bearer $TOKEN\" -d '{\"command\": \"echo hello from "
                "$(hostname)\"}' "
                "%s/api/sandboxes/$ID/execute\n",
-               token, url, url);
+               url, url);
 }
 
 void cay_tell_people(const struct cay_config *c, const struct cay_place *p,
                      const struct cay_hand_ready *ready)
 {
-        bool is_kept = is_journal(); /* and read by many, for long: no secrets then */
+        bool is_seen = isatty(
+                STDOUT_FILENO); /* else it is kept (a file, a journal, a container's log) and read by many: no secrets */
         char url[CAY_CONFIG_URL_MAX];
 
         cay_config_url(c, p->port, url);
         printf("cay %s serves %s/ (the page; /reference is the API's)\n", CAY_VERSION, url);
-        if (is_kept) {
+        if (!is_seen) {
                 fputs("sign in: `", stdout);
                 put_cay(c, "token --login");
                 fputs("` prints a link\n", stdout);
@@ -117,8 +111,8 @@ void cay_tell_people(const struct cay_config *c, const struct cay_place *p,
         }
         printf("unix socket: %s\n", p->unix_path);
         tell_cli(c);
-        if (!is_kept && is_plain(ready->token))
-                tell_curl(c, url, ready->token);
+        if (!is_seen || is_plain(ready->token))
+                tell_curl(c, url, is_seen ? ready->token : NULL);
         fflush(stdout);
 }
 

@@ -93,15 +93,18 @@ class Daemon:
     def start(self):
         out = open(os.path.join(self.folder, "out"), "wb")
         err = open(os.path.join(self.folder, "err"), "ab")
+        with out, err:
+            process = subprocess.Popen(
+                [CAY, "serve", "--data", os.path.join(self.folder, "data"), "--listen", "127.0.0.1:0", *self.flags],
+                stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=self.environment())
+        return self.adopt(process)
+
+    def environment(self):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CAY_", "SANDBOX_")) or k.startswith("CAY_TEST_")}
         env.pop("PORT", None)
         env.pop("HOST", None)
         env.update(self.env)
-        with out, err:
-            process = subprocess.Popen(
-                [CAY, "serve", "--data", os.path.join(self.folder, "data"), "--listen", "127.0.0.1:0", *self.flags],
-                stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=env)
-        return self.adopt(process)
+        return env
 
     def adopt(self, process):
         """One that was started with its words and its log in this folder's files."""
@@ -116,7 +119,7 @@ class Daemon:
 
         self.told = wait_for("the daemon's words", told)
         self.port = int(self.told.split(f"serves {self.scheme}://{self.host}:")[1].split("/")[0])
-        self.token = self.told.split("TOKEN=")[1].split("\n")[0]
+        self.token = self.make_token()  # what is printed to a file has none
         self.socket = os.path.join(self.folder, "data", "cay.sock")
         return self
 
@@ -175,7 +178,7 @@ class Daemon:
         wait_for("their end", lambda: not any(map(is_alive, (front, warden))))
 
     def make_token(self, *flags):
-        return subprocess.run([CAY, "token", "--data", os.path.join(self.folder, "data"), *flags], check=True,
+        return subprocess.run([CAY, "token", "--data", os.path.join(self.folder, "data"), *flags], check=True, env=self.environment(),
                               capture_output=True, text=True, timeout=PATIENCE_S).stdout.strip()
 
     def connect(self, unix=False):

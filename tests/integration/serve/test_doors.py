@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -42,8 +43,8 @@ def by_cookie(d, method, path, cookie, body=None, **headers):
 
 
 def test_login(d):
-    """The link that is printed at the start signs in, once; what comes is a cookie that scripts and other sites never see."""
-    base, login = LINK.search(d.told).groups()
+    """A link signs in, once; what comes is a cookie that scripts and other sites never see."""
+    base, login = LINK.search(d.make_token("--login", "--scope", "admin")).groups()
     assert base == own(d), base
     a, cookie = sign_in(d, login, Origin=own(d))
     assert a.status == 200 and (a.json["owner"], a.json["scope"]) == ("default", "admin"), a
@@ -262,7 +263,7 @@ def test_tls(_):
             box = d.make()
             assert d.run(box, ["cat"], stdin="x" * 500000)["stdout"] == "x" * 500000
             d.must(200, "DELETE", f"/api/sandboxes/{box}")
-            _, login = LINK.search(d.told).groups()
+            login = new_login(d)
             a, cookie = sign_in(d, login, Origin=f"https://127.0.0.1:{d.port}")
             assert a.status == 200 and "; Secure" in a.headers["Set-Cookie"] and cookie.startswith("__Host-"), a.headers
             assert by_cookie(d, "GET", "/api/whoami", cookie).status == 200
@@ -327,36 +328,36 @@ def test_off_loopback_names(_):
                              (f"127.0.0.2:{d.port}", 200), ("localhost", 200), ("evil.example", 421),
                              ("cay.example.evil.example", 421), ("xbelow.example", 421), ("127.0.0.3", 421)]:
             assert d.ask("GET", "/api/version", headers={"Host": host}).status == status, host
-        base, login = LINK.search(d.told).groups()
-        assert base == f"http://127.0.0.2:{d.port}", base
+        assert f"http://127.0.0.2:{d.port}/" in d.told, d.told
+        login = new_login(d)
         assert sign_in(d, login, Host="cay.example", Origin="http://cay.example")[0].status == 200
 
 
-def test_journal(_):
-    """Where what is printed is kept in systemd's journal, no secret is printed; a wrong name of the stream changes nothing."""
-    folder = tempfile.mkdtemp(prefix="cay-journal-")
-    out = os.path.join(folder, "out")
+def test_secrets_are_for_terminals(_):
+    """The login and the token of the start are shown to a terminal and to nothing else: files and logs are read by many, for long."""
+    with Daemon() as d:
+        assert "#login=" not in d.told and "cay1." not in d.told + d.log() and " token --login --data " in d.told, d.told
+    folder = tempfile.mkdtemp(prefix="cay-terminal-")
+    master, slave = os.openpty()
     try:
-        with open(out, "wb") as f:
-            st = os.fstat(f.fileno())
-            p = subprocess.Popen([CAY, "serve", "--data", folder + "/data", "--listen", "127.0.0.1:0"], stdout=f,
-                                 stderr=subprocess.DEVNULL, env={**os.environ, "JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"})
-
-        def told():
-            with open(out, encoding="utf-8") as f:
-                text = f.read()
-            return text if "unix socket:" in text else None
-
+        with open(os.path.join(folder, "err"), "wb") as err:
+            p = subprocess.Popen([CAY, "serve", "--data", folder + "/data", "--listen", "127.0.0.1:0"], stdout=slave, stderr=err,
+                                 stdin=subprocess.DEVNULL)
+        text = ""
         try:
-            text = wait_for("the daemon's words", told)
+            while "/execute\r\n" not in text and select.select([master], [], [], PATIENCE_S)[0]:
+                text += os.read(master, 4096).decode()
         finally:
             p.terminate()
             assert p.wait(PATIENCE_S) == 0
-        assert "#login=" not in text and "cay1." not in text and " token --login --data " in text, text
+        assert LINK.search(text) and re.search(r"^TOKEN=cay1\.\S+\r$", text, re.M), text
+        with open(os.path.join(folder, "err"), encoding="utf-8") as f:
+            said = f.read()
+        assert "#login=" not in said and "cay1." not in said, said
     finally:
+        os.close(master)
+        os.close(slave)
         shutil.rmtree(folder)
-    with Daemon(env={"JOURNAL_STREAM": "1:1"}) as d:
-        assert LINK.search(d.told) and d.token
 
 
 def test_ctrl_c(_):
@@ -413,7 +414,7 @@ def test_make_run(_):
                 d.adopt(p)
                 assert (d.port != port) == busy, (d.port, port, busy)
                 assert d.must(200, "GET", "/api/whoami")["owner"] == "default"
-                assert sign_in(d, LINK.search(d.told).group(2))[0].status == 200
+                assert sign_in(d, new_login(d))[0].status == 200
                 paste(d)
             finally:
                 os.killpg(p.pid, signal.SIGINT)
@@ -510,7 +511,7 @@ def check_daemon(env, file):
 
 
 SHARED = [test_login, test_cookie, test_who, test_page, test_printed_lines]
-ALONE = [test_tls, test_refused_starts, test_off_loopback_names, test_journal, test_ctrl_c, test_make_run, test_variables]
+ALONE = [test_tls, test_refused_starts, test_off_loopback_names, test_secrets_are_for_terminals, test_ctrl_c, test_make_run, test_variables]
 
 
 def main(names):

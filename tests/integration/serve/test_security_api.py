@@ -969,7 +969,8 @@ def test_log_injection(_):
                 d.must(200, "DELETE", f"/api/sandboxes/{a.json['sandbox_id']}")
         for token in (evil.replace("\n", "").replace("\r", "").replace("\x00", ""), "cay1.x.y"):
             raw(d, request(d, "GET", "/api/sandboxes", "Authorization: Bearer " + token, token=False))
-        session = d.ask("POST", "/api/login", {"login": d.told.split("#login=")[1].split()[0]}, token=None)
+        login = d.make_token("--login").split("#login=")[1]
+        session = d.ask("POST", "/api/login", {"login": login}, token=None)
         cookie = session.headers["Set-Cookie"].split(";")[0].split("=", 1)[1]
         key = json.loads(d.make_token("--key", "--owner", "robot"))["key"]
         d.must(200, "GET", "/api/sandboxes", token=key)
@@ -979,7 +980,7 @@ def test_log_injection(_):
         d.ask("GET", "/api/sandboxes", token=wrong)
         d.ask("GET", f"/api/sandboxes?token={admin}", token=None)
         secrets = {"token": d.token, "mac": d.token.split(".")[2], "secret": SECRET, "cookie": cookie, "key": key, "admin": admin,
-                   "wrong": wrong.split(".")[2], "login": d.told.split("#login=")[1].split()[0]}
+                   "wrong": wrong.split(".")[2], "login": login}
         # neither in the arguments nor in the environment of any of the daemon's processes
         everyone = [d.process.pid]
         for pid in everyone:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people are told, and READY by hand, to a path and to an abstract name. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -65,20 +65,24 @@ static void test_nobody_listens(void **state)
         (void)state;
 }
 
-/* What cay_tell_people prints; the caller's to free. */
-static char *told(const struct cay_config *c, const char *token, const char *login, bool journal)
+/* What cay_tell_people prints, to a terminal or to a file; the caller's to free. */
+static char *told(const struct cay_config *c, const char *token, const char *login, bool terminal)
 {
         struct cay_place place = { .port = 8123, .unix_path = "/x/cay.sock" };
         struct cay_hand_ready ready = { 0 };
-        int out = memfd_create("told", MFD_CLOEXEC), kept;
-        char *text = calloc(1, 8192), stream[64];
-        struct stat st;
+        int master = terminal ? posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC) : -1, out, kept;
+        char *text = calloc(1, 8192);
+        size_t len = 0;
+        ssize_t n;
 
         assert_non_null(text);
-        assert_int_equal(fstat(out, &st), 0);
-        snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
-                 (unsigned long long)st.st_ino + !journal);
-        setenv("JOURNAL_STREAM", stream, 1);
+        if (terminal) {
+                assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+                out = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+        } else {
+                out = memfd_create("told", MFD_CLOEXEC);
+        }
+        assert_true(out >= 0);
         snprintf(ready.token, sizeof(ready.token), "%s", token);
         snprintf(ready.login, sizeof(ready.login), "%s", login);
         fflush(stdout);
@@ -87,9 +91,17 @@ static char *told(const struct cay_config *c, const char *token, const char *log
         cay_tell_people(c, &place, &ready);
         assert_int_equal(dup2(kept, STDOUT_FILENO), STDOUT_FILENO);
         close(kept);
-        assert_true(pread(out, text, 8191, 0) > 0);
-        close(out);
-        unsetenv("JOURNAL_STREAM");
+        if (terminal) {
+                close(out); /* the end of it, for the reader */
+                while ((n = read(master, text + len, 8191 - len)) > 0)
+                        len += (size_t)n;
+                close(master);
+                for (char *at = text; (at = strchr(at, '\r'));) /* what a terminal adds */
+                        memmove(at, at + 1, strlen(at));
+        } else {
+                assert_true(pread(out, text, 8191, 0) > 0);
+                close(out);
+        }
         return text;
 }
 
@@ -109,7 +121,7 @@ static void test_people(void **state)
         char *text;
 
         load(&plain, NULL);
-        text = told(&plain, "cay1.abc.DEF-_", "login-secret", false);
+        text = told(&plain, "cay1.abc.DEF-_", "login-secret", true);
         assert_non_null(strstr(text, "serves http://127.0.0.1:8123/ "));
         assert_non_null(strstr(text, "http://127.0.0.1:8123/#login=login-secret "));
         assert_non_null(strstr(text, "\nTOKEN=cay1.abc.DEF-_\n"));
@@ -117,7 +129,7 @@ static void test_people(void **state)
         free(text);
         /* A folder's name goes to a shell as it is. */
         load(&odd, "/a b/$(x)/it's");
-        text = told(&odd, "cay1.abc.DEF", "l", false);
+        text = told(&odd, "cay1.abc.DEF", "l", true);
         assert_non_null(strstr(text, " --data '/a b/$(x)/it'\\''s'"));
         free(text);
         (void)state;
@@ -132,7 +144,7 @@ static void test_hostile_front(void **state)
 
         load(&c, NULL);
         for (unsigned i = 0; i < CAY_COUNT(bad); i++) {
-                char *text = told(&c, bad[i], bad[i], false);
+                char *text = told(&c, bad[i], bad[i], true);
 
                 assert_null(strstr(text, "TOKEN="));
                 assert_null(strstr(text, "#login="));
@@ -142,16 +154,19 @@ static void test_hostile_front(void **state)
         (void)state;
 }
 
-static void test_journal_gets_no_secrets(void **state)
+/* Whatever is no terminal is kept, and read by others: a file, a pipe to a log, a container's log, the journal. */
+static void test_files_get_no_secrets(void **state)
 {
         cay_auto_config struct cay_config c = { 0 };
         char *text;
 
-        load(&c, NULL);
-        text = told(&c, "cay1.abc.DEF", "login-secret", true);
+        load(&c, "/x");
+        text = told(&c, "cay1.abc.DEF", "login-secret", false);
         assert_null(strstr(text, "cay1."));
         assert_null(strstr(text, "login-secret"));
-        assert_non_null(strstr(text, " token --login"));
+        assert_non_null(strstr(text, " token --login --data /x` prints a link\n"));
+        assert_non_null(strstr(text, "\nTOKEN=$("));
+        assert_non_null(strstr(text, " token --data /x)\n"));
         free(text);
         (void)state;
 }
@@ -163,7 +178,7 @@ int main(void)
                 cmocka_unit_test(test_nobody_listens),
                 cmocka_unit_test(test_people),
                 cmocka_unit_test(test_hostile_front),
-                cmocka_unit_test(test_journal_gets_no_secrets),
+                cmocka_unit_test(test_files_get_no_secrets),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
