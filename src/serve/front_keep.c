@@ -51,7 +51,7 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
         } else {
                 cay_log_info("the front is back", "adopted=%u lost=%u", ready.adopted, ready.lost);
         }
-        k->was_ready = true;
+        k->was_ready = k->front_served = true;
         cay_ports_keep_sweep(&k->ports);
         explicit_bzero(&ready, sizeof(ready));
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -21,10 +22,11 @@
 
 #define WARDEN_GRACE_MS 30000
 #define PAUSE_FIRST_MS 100
-#define PAUSE_MAX_MS 10000
-#define STEADY_MS 60000  /* a front that lived so long starts from the first pause again */
-#define NOTES_MS 300     /* for a front to store which sandboxes ended with the warden */
-#define FAILURES_MAX 12u /* in a row: then it is given up */
+#define PAUSE_SERVED_MS 1000 /* at most, after a front that served: clients wait meanwhile */
+#define SERVED_FAILURES 4u   /* as many as lead to that pause */
+#define PAUSE_MAX_MS 10000   /* at most, after one that did not get that far */
+#define STEADY_MS 60000      /* a front that served so long starts from the first pause again */
+#define NOTES_MS 300         /* for a front to store which sandboxes ended with the warden */
 
 static void stop(struct keeper *k);
 
@@ -61,21 +63,20 @@ static void on_pause_over(struct cay_timer *t)
         cay_keeper_start_front(cay_container_of(t, struct keeper, timer));
 }
 
-/* The next front: at once the first time, then after pauses that grow while they keep failing. */
+/*
+ * The next front: at once the first time, then after pauses that grow while they keep failing. There is no number of failures at which we would
+ * stop: that would end the sandboxes, which have no part in it.
+ */
 static void plan_front(struct keeper *k)
 {
+        uint64_t most = k->front_served ? PAUSE_SERVED_MS : PAUSE_MAX_MS;
         uint64_t pause = k->failures == 0 ? 0 : PAUSE_FIRST_MS;
-        struct cay_error err = { 0 };
 
-        for (unsigned i = 1; i < k->failures && pause < PAUSE_MAX_MS; i++)
+        for (unsigned i = 1; i < k->failures && pause < most; i++)
                 pause *= 2;
-        if (++k->failures > FAILURES_MAX) {
-                cay_fail(&err, CAY_UNAVAILABLE, "the front or the warden failed %u times in a row",
-                         FAILURES_MAX);
-                give_up(k, &err);
-                return;
-        }
-        cay_timer_set(k->loop, &k->timer, pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS, on_pause_over);
+        if (k->failures < UINT_MAX)
+                k->failures++;
+        cay_timer_set(k->loop, &k->timer, pause < most ? pause : most, on_pause_over);
 }
 
 /* cay-process: its boxes end with it, and it with us. */
@@ -110,8 +111,15 @@ void cay_keeper_start_front(struct keeper *k)
 
         if (k->step != CAY_SERVING)
                 return;
+        k->front_served = false;
         if (start_helpers(k, &err) < 0) {
-                give_up(k, &err);
+                if (!k->was_ready) {
+                        give_up(k, &err);
+                        return;
+                }
+                cay_log_error("a program that an engine needs does not start: trying again", "error=%s",
+                              err.msg);
+                plan_front(k);
                 return;
         }
         if (cay_front_keep_start(k, &err) < 0) {
@@ -189,11 +197,15 @@ static void on_front_end(struct keeper *k, int status)
         if (WIFEXITED(status) && WEXITSTATUS(status) == CAY_HAND_DENIED)
                 cay_log_error(
                         "the front called what its filter forbids (the line above names it) and was ended");
-        cay_log_warn("the front ended: starting another", "status=%d signal=%d",
-                     WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+        cay_log_warn(k->front_served
+                             ? "the front ended: starting another"
+                             : "the front ended before it was ready: sandboxes go on, another is tried",
+                     "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        if (cay_clock_ms() - k->front_since_ms >= STEADY_MS)
+        if (k->front_served && cay_clock_ms() - k->front_since_ms >= STEADY_MS)
                 k->failures = 0;
+        else if (k->front_served && k->failures > SERVED_FAILURES)
+                k->failures = SERVED_FAILURES;
         plan_front(k);
 }
 

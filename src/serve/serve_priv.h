@@ -39,6 +39,7 @@ struct keeper {
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */
         uint64_t front_since_ms;
+        bool front_served; /* it said that it answers requests */
         unsigned failures; /* of fronts or wardens, in a row */
 
         enum cay_upgrade upgrade;

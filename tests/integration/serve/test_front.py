@@ -140,6 +140,36 @@ def test_ids_of_their_own():
             b.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_deaths_end_no_sandbox():
+    """However often fronts die, served or not, the keeper goes on and so do the sandboxes."""
+    def back(count):
+        return lambda: d.log().count("the front is back") == count
+
+    with Daemon("--rate-limit", "0") as d:
+        box = d.make()
+        long = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["sleep", "1000"], "background": True})["exec_id"]
+        keeper = d.process.pid
+        for i in range(15):  # fronts that served
+            os.kill(d.child("cay-front"), 9)
+            wait_for("the next front", back(i + 1))
+        assert d.run(box, ["echo", "alive"])["stdout"] == "alive\n"
+        d.check_log()
+        d.check_log = lambda: None  # the next ones are meant to fail
+        # fronts that do not get so far: their state is not readable for a while
+        state, away = os.path.join(d.folder, "data", "state"), os.path.join(d.folder, "data", "away")
+        os.rename(state, away)
+        with open(state, "wb"):
+            pass
+        os.kill(d.child("cay-front"), 9)
+        wait_for("fronts that fail", lambda: d.log().count("the front ended before it was ready") >= 2)
+        os.unlink(state)
+        os.rename(away, state)
+        wait_for("the next front", back(16))
+        assert d.process.pid == keeper and d.process.poll() is None
+        assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{long}")["status"] == "running"
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_ceiling():
     """The operator's maxima are the warden's own: an admin and a default above them get no sandbox, and are told the setting's name."""
     with Daemon("--rate-limit", "0", "--hard-memory", "256m", "--default-memory", "128m", "--hard-disk", "64m", "--default-disk", "32m",
