@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "docker/confine.h"
+#include "docker/measure.h"
 #include "docker/once.h"
 #include "json/json_in.h"
 #include "sys/fd.h"
@@ -48,6 +49,7 @@ void docker_box_remove(struct docker_broker *b, struct docker_box *box)
                 *at = box->next;
                 b->box_count--;
                 b->sync.removed = true;
+                docker_measure_let_go(b, box, "went");
                 docker_once_free(box->once);
                 free(box);
                 return;
@@ -174,6 +176,8 @@ static int hear_take(struct helper_ears *e, const void *request, int fd)
         } else if (req->type == DOCKER_image_build || req->type == DOCKER_image_list ||
                    req->type == DOCKER_image_drop) {
                 docker_images_hear_take(b, req, fd);
+        } else if (req->type == DOCKER_box_stat) {
+                docker_measure_ask(b, req);
         } else {
                 docker_task_begin_take(b, req, fd);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cay-docker's state, shared by the files of this folder: broker.c answers the front, which helper/ears hears for it, task*.c
- * carry one request out, sync.c knows what Docker has. One per process.
+ * carry one request out, measure.c asks for figures beside them, sync.c knows what Docker has. One per process.
  *
  * Theory of operation. Docker's socket is root on that machine, so this program holds it and the front does not. A front's request
  * is a task: a short chain of API calls, each awaited in turn; tasks of one box run one after the other. A box is a container with our
@@ -25,6 +25,7 @@
 
 struct docker_task;
 struct docker_once;
+struct docker_measure;
 
 struct docker_box {
         struct docker_box *next;
@@ -42,6 +43,7 @@ struct docker_box {
         uint64_t oom_kills;
         struct docker_once
                 *once; /* owned: it has no init (once.h); NULL: it has, or is none of ours to speak to */
+        struct docker_measure *measure; /* owned: its figures are asked for; NULL: they are not */
 };
 
 struct docker_sync {

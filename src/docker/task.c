@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
+#include "docker/measure.h"
 #include "docker/once.h"
 
 const char *docker_task_id(const struct docker_task *t)
@@ -192,11 +193,11 @@ static int begin_once(struct docker_task *t)
                                      "join the box link");
                 return -1;
         }
-        if (t->req.type != DOCKER_box_stat && o->state != DOCKER_ONCE_RUNNING)
+        if (o->state != DOCKER_ONCE_RUNNING || t->box->container[0] == '\0')
                 return cay_fail(
                         &t->why, CAY_CONFLICT,
                         "this sandbox has no init (init: none): it can be frozen while its command runs");
-        return t->box->container[0] == '\0' ? -1 : 0; /* nothing to be measured */
+        return 0;
 }
 
 static int begin_other(struct docker_task *t, enum docker_step *ret)
@@ -217,15 +218,16 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
                         return cay_fail(&t->why, CAY_NOT_FOUND, "box '%s' has ended", t->box->id);
                 break;
         case DOCKER_box_freeze:
+                docker_measure_let_go(t->broker, t->box, "was frozen");
                 *ret = DOCKER_STEP_FREEZE;
                 break;
         case DOCKER_box_thaw:
                 *ret = DOCKER_STEP_THAW;
                 break;
-        case DOCKER_box_stop:
-        case DOCKER_box_drop:
+        default: /* box_stop, box_drop */
                 /* Docker's figures come once a second, so nobody waits for a last look: init has told each command's. */
                 t->box->ending = true;
+                docker_measure_let_go(t->broker, t->box, "was stopped");
                 if (t->box->once)
                         docker_once_stop(t->box->once);
                 t->answer.box.stats.oom_kills = t->box->oom_kills;
@@ -236,9 +238,6 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
                 *ret = t->box->container[0] == '\0'                     ? DOCKER_STEP_UNNET
                        : t->req.type == DOCKER_box_stop && t->box->kept ? DOCKER_STEP_STOP
                                                                         : DOCKER_STEP_REMOVE;
-                break;
-        default:
-                *ret = DOCKER_STEP_STATS;
                 break;
         }
         return 0;

@@ -25,7 +25,6 @@ enum docker_step {
         DOCKER_STEP_EXEC,
         DOCKER_STEP_ATTACH,
         DOCKER_STEP_JOIN, /* the streams of a container without init, before its start */
-        DOCKER_STEP_STATS,
         DOCKER_STEP_UNPAUSE,
         DOCKER_STEP_STOP,
         DOCKER_STEP_REMOVE,
@@ -86,7 +85,6 @@ void docker_task_on_no_stream(struct docker_task *t);
 void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, struct cay_buf *rest);
 
 /* task_end.c: answers about one that is there, and on the way to its end */
-void docker_task_on_stats(struct docker_task *t);
 void docker_task_on_changed(struct docker_task *t, const char *what);
 void docker_task_on_stop(struct docker_task *t);
 void docker_task_on_remove(struct docker_task *t); /* also for UNDO */

@@ -72,9 +72,6 @@ static void on_answer(struct docker_call *c)
         case DOCKER_STEP_ATTACH:
                 docker_task_on_no_stream(t);
                 return;
-        case DOCKER_STEP_STATS:
-                docker_task_on_stats(t);
-                return;
         case DOCKER_STEP_UNPAUSE:
                 docker_task_ask(t, DOCKER_STEP_STOP);
                 return;
@@ -143,7 +140,6 @@ static void put_path(const struct docker_task *t, char *path, size_t size)
                 [DOCKER_STEP_INSPECT] = "/containers/%s/json",
                 [DOCKER_STEP_EXEC] = "/containers/%s/exec",
                 [DOCKER_STEP_JOIN] = "/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1",
-                [DOCKER_STEP_STATS] = "/containers/%s/stats?stream=false&one-shot=true",
                 [DOCKER_STEP_UNPAUSE] = "/containers/%s/unpause",
                 [DOCKER_STEP_STOP] = "/containers/%s/stop?t=0",
                 [DOCKER_STEP_REMOVE] = "/containers/%s?force=1&v=1",
@@ -188,7 +184,6 @@ static enum cay_http_method method_of(enum docker_step step)
         case DOCKER_STEP_FIND:
         case DOCKER_STEP_IMAGE:
         case DOCKER_STEP_INSPECT:
-        case DOCKER_STEP_STATS:
                 return CAY_HTTP_GET;
         case DOCKER_STEP_ARCHIVE:
                 return CAY_HTTP_PUT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Docker's answers mean for a box that is there: its figures, stopped, frozen, removed, its network too. */
+/* What Docker's answers mean for a box that is there: stopped, frozen, removed, its network too. */
 #include "base/log.h"
 #include "docker/task.h"
 
@@ -7,55 +7,6 @@ enum {
         REMOVE_TRIES = 40, /* while Docker says that it is being removed already */
         REMOVE_PAUSE_MS = 100,
 };
-
-static uint64_t number(const struct cay_json_value *object, const char *name)
-{
-        int64_t value = 0;
-
-        return cay_json_value_i64(cay_json_value_find(object, name), &value) && value > 0 ? (uint64_t)value
-                                                                                          : 0;
-}
-
-/* One row per network; its loopback is not among them. */
-static bool add_network(void *ctx, const char *name, const struct cay_json_value *network)
-{
-        struct docker_stats *s = ctx;
-
-        s->rx_bytes += number(network, "rx_bytes");
-        s->tx_bytes += number(network, "tx_bytes");
-        return true;
-}
-
-static void read_stats(struct docker_task *t)
-{
-        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        const struct cay_json_value *root = docker_task_parse(t, &doc),
-                                    *memory = cay_json_value_find(root, "memory_stats");
-        struct docker_stats *s = &t->answer.box.stats;
-
-        if (!root)
-                return;
-        *s = (struct docker_stats){
-                .memory_bytes = number(memory, "usage"),
-                .memory_peak_bytes = number(memory, "max_usage"),
-                .oom_kills = t->box->oom_kills,
-                .pids = number(cay_json_value_find(root, "pids_stats"), "current"),
-                .cpu_us = number(cay_json_value_find(cay_json_value_find(root, "cpu_stats"), "cpu_usage"),
-                                 "total_usage") /
-                          1000,
-        };
-        cay_json_value_each(cay_json_value_find(root, "networks"), add_network, s);
-}
-
-void docker_task_on_stats(struct docker_task *t)
-{
-        if (t->call.status != 200) {
-                docker_task_fail(t, "measure the container");
-                return;
-        }
-        read_stats(t);
-        docker_task_finish(t);
-}
 
 void docker_task_on_stop(struct docker_task *t)
 {

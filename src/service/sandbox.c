@@ -159,6 +159,11 @@ static void join(struct cay_sandbox *sb, struct cay_service_call *c)
         sb->calls = c;
 }
 
+bool cay_sandbox_is_ending(const struct cay_sandbox *sb)
+{
+        return sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY || sb->story == CAY_STORY_GONE;
+}
+
 void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_service_call *c)
 {
         assert(sb->story == CAY_STORY_NONE);
@@ -168,6 +173,8 @@ void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_
         join(sb, c);
         if (c != NULL)
                 cay_str_copy(c->id, sizeof(c->id), sb->id);
+        if (story == CAY_STORY_PAUSE || cay_sandbox_is_ending(sb))
+                cay_sandbox_let_figures_go(sb);
 }
 
 void cay_sandbox_answer(struct cay_service *s, struct cay_service_call **calls, const struct cay_error *err)

@@ -247,6 +247,7 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
                 fail_call(s, c, &err);
                 return;
         }
+        c->next = NULL;
         cay_str_copy(c->id, sizeof(c->id), sb->id);
         e = cay_errand_new(s, sb, NULL, on_extended);
         e->call = c;
@@ -279,36 +280,64 @@ void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_st
         }
 }
 
+static void answer_figures(struct cay_errand *e, const struct cay_error *err)
+{
+        while (e->call != NULL) {
+                struct cay_service_stats *c = cay_container_of(e->call, struct cay_service_stats, call);
+
+                e->call = c->call.next;
+                c->call.next = NULL;
+                c->stats = e->box.stats;
+                cay_service_fail_job(e->service, &c->call.job, err);
+        }
+}
+
 static void on_figures(struct cay_errand *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
-        struct cay_service_stats *c = cay_take(e->stats);
 
-        if (sb != NULL && err->code == CAY_OK) {
+        if (sb != NULL && sb->figures == e)
+                sb->figures = NULL;
+        if (sb != NULL && err->code == CAY_OK)
                 cay_sandbox_note_figures(sb, &e->box.stats);
-        }
-        if (c == NULL)
-                return;
-        c->stats = e->box.stats;
-        cay_service_fail_job(e->service, &c->call.job, err);
+        answer_figures(e, err);
 }
 
+/* An engine may take a second for it: whoever asks meanwhile (c; NULL: we) waits for the same answer. */
 static void ask_figures(struct cay_sandbox *sb, struct cay_service_stats *c)
 {
-        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_figures);
+        bool is_asked = sb->figures != NULL;
         struct cay_engine *engine;
         struct cay_job *job;
 
-        e->stats = c;
+        if (!is_asked)
+                sb->figures = cay_errand_new(sb->service, sb, NULL, on_figures);
+        if (c != NULL) {
+                c->call.next = sb->figures->call;
+                sb->figures->call = &c->call;
+        }
+        if (is_asked)
+                return;
         sb->figures_old = false;
-        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        engine = cay_errand_ask(sb->figures, CAY_SERVICE_ENGINE_MS, &job);
         if (engine != NULL)
-                engine->ops->stats(engine, &e->box, job);
+                engine->ops->stats(engine, &sb->figures->box, job);
+}
+
+void cay_sandbox_let_figures_go(struct cay_sandbox *sb)
+{
+        struct cay_errand *e = cay_take(sb->figures);
+        struct cay_error err = { 0 };
+
+        if (e == NULL)
+                return;
+        cay_sandbox_check_free(sb, &err);
+        answer_figures(e, &err);
 }
 
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb)
 {
-        if (!sb->has_box || sb->story != CAY_STORY_NONE)
+        if (!sb->has_box || sb->story != CAY_STORY_NONE || sb->figures != NULL)
                 return;
         if (sb->figures_unknown || (sb->figures_old && sb->running == 0))
                 ask_figures(sb, NULL);
@@ -323,6 +352,8 @@ void cay_service_stats(struct cay_service *s, const struct cay_viewer *v, const 
         if (sb != NULL && (!sb->has_box || sb->state == CAY_STATE_CREATING || sb->state == CAY_STATE_STOPPED))
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
                          cay_state_word(sb->state));
+        else if (sb != NULL && cay_sandbox_is_ending(sb))
+                cay_sandbox_check_free(sb, &err);
         if (err.code != CAY_OK) {
                 fail_call(s, &c->call, &err);
                 return;

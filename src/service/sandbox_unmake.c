@@ -363,6 +363,7 @@ bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *tex
                 return false;
         cay_log_warn("sandbox gone", "id=%s cause=%s text=%s", sb->id, cay_cause_word(as), text);
         sb->story = CAY_STORY_GONE;
+        cay_sandbox_let_figures_go(sb);
         sb->lost_as = as;
         cay_fail(&why, CAY_CONFLICT, "sandbox '%s' is gone: %s", sb->id, text);
         cay_sandbox_empty(sb, &why);

@@ -128,12 +128,8 @@ void cay_service_free(struct cay_service *s)
                 return;
         cay_fail(&err, CAY_UNAVAILABLE, "the daemon is stopping");
         cay_engines_close(s);
-        for (struct cay_errand *e = s->errands; e != NULL; e = e->next) {
-                if (e->stats != NULL)
-                        cay_service_fail_job(s, &cay_take(e->stats)->call.job, &err);
-                if (e->call != NULL)
-                        cay_service_fail_job(s, &cay_take(e->call)->job, &err);
-        }
+        for (struct cay_errand *e = s->errands; e != NULL; e = e->next)
+                cay_sandbox_answer(s, &e->call, &err);
         while (s->count > 0) {
                 struct cay_sandbox *sb = s->sorted[s->count - 1];
 

@@ -96,8 +96,7 @@ struct cay_errand {
         bool tells; /* its commit holds an event: watchers are told */
         char owner[CAY_NAME_MAX + 1], id[CAY_NAME_MAX + 1]; /* for that */
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
-        struct cay_service_stats *stats; /* call of a client; NULL: ours */
-        struct cay_service_call *call;   /* of extend */
+        struct cay_service_call *call; /* of extend; figures: all who wait for them */
         uint64_t old_expires_ms, old_idle_ms;
 };
 
@@ -194,6 +193,7 @@ struct cay_sandbox {
         uint64_t oom_seen, pids_seen; /* counts of the box as of the last figures */
         bool figures_unknown;         /* of an adopted box: what happened before us is nobody's */
         bool figures_old;             /* commands ended since */
+        struct cay_errand *figures;   /* borrowed: asks for them now; NULL: none does */
 };
 
 struct cay_exec {
@@ -389,6 +389,7 @@ int cay_sandbox_check_usable(const struct cay_sandbox *sb,
 int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, bool is_env,
                             struct cay_error *err);
 int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err); /* no story is under way */
+bool cay_sandbox_is_ending(const struct cay_sandbox *sb); /* a story under way takes its box away */
 void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_service_call *c);
 /* The story is over: its calls are answered; what waited for it follows. sb may be gone afterwards. */
 void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err);
@@ -424,6 +425,8 @@ void cay_sandbox_recover(struct cay_sandbox *sb);
 void cay_sandbox_greeted(struct cay_sandbox *sb); /* WELCOME came: a resume that waits for it is over */
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb);
 void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_stats *stats);
+void cay_sandbox_let_figures_go(
+        struct cay_sandbox *sb); /* who waits for them is told that a story is under way */
 
 /* link.c */
 /* Takes fd; -1: there is none yet, it is asked for by and by. */

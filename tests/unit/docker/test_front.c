@@ -466,7 +466,7 @@ static void requests_have_a_number(void **state)
         assert_int_equal(greet(), CAY_OK);
         say(&thaw, 0);
         for (unsigned i = 0; i < 4096; i++) {
-                one = about(DOCKER_box_stat, "mine");
+                one = about(DOCKER_box_freeze, "mine");
                 say(&one, 0);
         }
         assert_true(fake_front_hear(&front, &a));

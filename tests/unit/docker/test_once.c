@@ -621,7 +621,7 @@ static void a_docker_that_lies(void **state)
         greet();
         say_open(1, "broken", 0);
         assert_ended();
-        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND); /* behind the removal */
+        assert_int_equal(ask_about(DOCKER_box_thaw), CAY_NOT_FOUND); /* behind the removal */
         assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc"));
 }
 
@@ -631,7 +631,7 @@ static void a_stream_that_breaks_off(void **state)
         greet();
         say_open(1, "torn", 0);
         assert_ended();
-        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND);
+        assert_int_equal(ask_about(DOCKER_box_thaw), CAY_NOT_FOUND);
         assert_int_equal(front.gone, 1);
 }
 
@@ -641,7 +641,7 @@ static void a_docker_that_goes_at_the_start(void **state)
         greet();
         say_open(1, "restart", 0);
         assert_ended();
-        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND);
+        assert_int_equal(ask_about(DOCKER_box_thaw), CAY_NOT_FOUND);
         assert_int_equal(front.gone, 1);
         assert_int_equal(fake_docker_times(&docker, "/cccc/start "), 2);
         assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/cccc"));
@@ -653,7 +653,7 @@ static void a_container_that_is_taken_away(void **state)
         greet();
         say_open(1, "taken", 0);
         assert_ended();
-        assert_int_equal(ask_about(DOCKER_box_stat), CAY_NOT_FOUND);
+        assert_int_equal(ask_about(DOCKER_box_thaw), CAY_NOT_FOUND);
         assert_int_equal(front.gone, 1);
 }
 

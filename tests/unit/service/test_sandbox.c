@@ -566,6 +566,90 @@ static void figures(void **state)
         assert_int_equal(c.call.job.err.code, CAY_CONFLICT);
 }
 
+/* An engine that takes its time for figures, as Docker does. */
+static struct {
+        struct cay_job *job;
+        struct cay_engine_box *box;
+        unsigned asked;
+} held;
+
+static void hold_stats(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
+{
+        if (strcmp(box->id, "nobody") == 0) { /* whether the engine answers at all */
+                cay_engine_fake_ops.stats(e, box, job);
+                return;
+        }
+        held.job = job;
+        held.box = box;
+        held.asked++;
+}
+
+static void answer_held(struct test *t)
+{
+        struct cay_engine_box *box = cay_take(held.box);
+
+        cay_engine_fake_ops.stats(t->engine, box, cay_take(held.job));
+}
+
+static void ask_figures(struct test *t, const char *id, struct cay_service_stats *c)
+{
+        *c = (struct cay_service_stats){ 0 };
+        cay_job_init(&c->call.job, NULL);
+        cay_service_stats(t->service, &me, id, c);
+}
+
+static void figures_are_asked_for_once(void **state)
+{
+        struct cay_engine_ops ops = cay_engine_fake_ops;
+        struct test *t = *state;
+        struct cay_service_stats c[40];
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        ops.stats = hold_stats;
+        t->engine->ops = &ops;
+        held.asked = 0;
+        for (unsigned i = 0; i < 40; i++)
+                ask_figures(t, id, &c[i]);
+        settle(t);
+        assert_int_equal(held.asked, 1);
+        fake_plan.stats = (struct cay_engine_stats){ .memory_bytes = 77 };
+        answer_held(t);
+        for (unsigned i = 0; i < 40; i++) {
+                wait_for(t, c[i].call.job.done && !c[i].call.job.queued);
+                assert_int_equal(c[i].call.job.err.code, CAY_OK);
+                assert_int_equal(c[i].stats.memory_bytes, 77);
+        }
+        ask_figures(t, id, &c[0]); /* the next one gets new ones */
+        assert_int_equal(held.asked, 2);
+        answer_held(t);
+        wait_for(t, c[0].call.job.done && !c[0].call.job.queued);
+        t->engine->ops = &cay_engine_fake_ops;
+}
+
+static void figures_hold_up_nothing(void **state)
+{
+        struct cay_engine_ops ops = cay_engine_fake_ops;
+        struct test *t = *state;
+        struct cay_service_stats c;
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        ops.stats = hold_stats;
+        t->engine->ops = &ops;
+        ask_figures(t, id, &c);
+        assert_int_equal(change(t, pause, id), CAY_OK);
+        wait_for(t, c.call.job.done && !c.call.job.queued);
+        assert_int_equal(c.call.job.err.code, CAY_CONFLICT);
+        answer_held(t);
+        ask_figures(t, id, &c);
+        assert_int_equal(change(t, stop, id), CAY_OK);
+        wait_for(t, c.call.job.done && !c.call.job.queued);
+        assert_int_equal(c.call.job.err.code, CAY_CONFLICT);
+        answer_held(t);
+        t->engine->ops = &cay_engine_fake_ops;
+}
+
 static void calls_end_with_the_service(void **state)
 {
         struct test *t = *state;
@@ -616,6 +700,8 @@ int main(void)
                 TEST(expiry_and_extension),
                 TEST(idle_sandboxes_end),
                 TEST(figures),
+                TEST(figures_are_asked_for_once),
+                TEST(figures_hold_up_nothing),
                 TEST(calls_end_with_the_service),
         };
 
