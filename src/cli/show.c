@@ -138,6 +138,17 @@ static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *
         return 0;
 }
 
+static int show_left(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "FILES", "sandbox_id", CAY_CELL_TEXT },
+                { "ENGINE", "engine", CAY_CELL_TEXT },
+                { "" },
+        };
+
+        return cay_table_print(out, cay_json_view_find(answer, "files"), columns, err);
+}
+
 static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error *err)
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "sandboxes"));
@@ -256,6 +267,8 @@ int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct c
                 return show_cleanup(answer, out, err);
         case CAY_SHOW_TEMPLATES:
                 return show_templates(answer, out, err);
+        case CAY_SHOW_LEFT:
+                return show_left(answer, out, err);
         case CAY_SHOW_JSON:
                 break;
         }

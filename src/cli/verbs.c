@@ -235,5 +235,27 @@ const struct cay_verb cay_verbs[] = {
           .op = "template_remove",
           .words = "name",
           .about = "Removes the image that was built of a template; the template stays." },
+        { .name = "recover",
+          .op = "recover_list",
+          .words = "",
+          .about = "Lists files of sandboxes that the daemon has no record of: its database was removed, "
+                   "emptied "
+                   "or damaged.\n"
+                   "They stay until `cay recover adopt FILES --owner OWNER` makes a stopped sandbox of them, "
+                   "or\n"
+                   "`cay recover rm FILES` removes them.",
+          .show = CAY_SHOW_LEFT },
+        { .name = "recover adopt",
+          .op = "recover_adopt",
+          .words = "files",
+          .flat = "limits",
+          .about = "Makes a stopped sandbox of files that have no record, and prints its id; `cay start` "
+                   "goes on "
+                   "with them.",
+          .show = CAY_SHOW_ID },
+        { .name = "recover rm",
+          .op = "recover_remove",
+          .words = "files+",
+          .about = "Removes files that have no record, for good." },
         { "" },
 };

@@ -111,8 +111,10 @@ SHAPE(ready, NULL, TEXT("status"), TEXT("version"), IF("engine_up", BOOL),
       { "engine_why", CAY_ANSWER_TEXT, CAY_ANSWER_OPTIONAL | CAY_ANSWER_NULLABLE }, IF("sandboxes", NUMBER),
       IF("alive", NUMBER), IF("links_lost", NUMBER), IF("execs_running", NUMBER), IF("channels", NUMBER),
       IF("watchers", NUMBER), IF("creates", NUMBER), IF("create_failures", NUMBER), IF("execs", NUMBER),
-      IF("adoptions", NUMBER), IF("relinks", NUMBER), IF("store_queued", NUMBER), IF("store_full", BOOL),
+      IF("adoptions", NUMBER), IF("relinks", NUMBER), IF("store_queued", NUMBER), IF("store_full", BOOL), IF("files_unclaimed", NUMBER),
       IF("store_bytes", NUMBER), IF("started_at", TIME), IF("engines_down", TEXTS));
+SHAPE(files_left, "FilesLeft", TEXT("sandbox_id"), TEXT("engine"), BOOL("busy"));
+SHAPE(files_list, NULL, LIST("files", files_left));
 SHAPE(version, NULL, TEXT("name"), TEXT("version"));
 SHAPE(engine, "Engine", TEXT("name"), BOOL("available"), BOOL("default"), BOOL("up"), MAYBE("why", TEXT),
       MAYBE("chosen", TEXT), IF("isolates", BOOL), IF("users", BOOL), IF("keeps", BOOL), IF("pauses", BOOL),
@@ -187,6 +189,8 @@ static const struct cay_answer answers[] = {
         { "logout", OK, &nothing },                   { "token_make", CREATED, &token },
         { "key_make", CREATED, &key_made },           { "key_list", OK, &keys },
         { "key_revoke", OK, &key },
+        { "recover_list", OK, &files_list },          { "recover_adopt", CREATED, &sandbox },
+        { "recover_remove", OK, &destroyed },
 };
 /* clang-format on */
 

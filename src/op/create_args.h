@@ -26,6 +26,10 @@ struct cay_create_args {
 extern const struct cay_op cay_op_sandbox_create;
 extern const struct cay_field cay_create_workspace_fields[];
 
+struct cay_config;
+/* What was not asked for is the configuration's default, as far as the engine can hold it. */
+void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held);
+
 /* Rows of the fields that mean the same wherever a sandbox is made; `m` is the struct cay_create_args in `type`. */
 /* clang-format off */
 #define CAY_CREATE_FIELDS(type, m)                                                                                               \

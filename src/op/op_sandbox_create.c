@@ -54,7 +54,7 @@ struct create {
 };
 
 /* A default that the engine cannot hold would refuse every sandbox that asks for nothing. */
-static void fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held)
+void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held)
 {
         bool has_disk = held & CAY_LIMIT_BIT(disk_bytes);
         const struct {
@@ -342,7 +342,7 @@ static void make(struct create *s, const struct cay_template *t)
         what.engine = engine.name;
         what.may_skip = limits_to_skip(&a->limits, &engine);
         cay_op_template_limits(t, &what.limits);
-        fill_limits(&what.limits, config, engine.holds);
+        cay_op_fill_limits(&what.limits, config, engine.holds);
         fill_labels(a, labels, &what);
         if (fill_network(c, t, &engine, &what.network, &err) < 0 ||
             fill_init(c, t, &engine, &what.no_init, &err) < 0 ||

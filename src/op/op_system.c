@@ -26,6 +26,7 @@ static void put_all_figures(const struct cay_op_call *c, const struct cay_servic
         cay_op_key_u64(j, "execs", h->execs);
         cay_op_key_u64(j, "adoptions", h->adoptions);
         cay_op_key_u64(j, "relinks", h->relinks);
+        cay_op_key_u64(j, "files_unclaimed", h->files_unclaimed);
         cay_op_key_u64(j, "store_queued", h->store.queued);
         cay_op_key_bool(j, "store_full", h->store.is_full);
         cay_op_key_u64(j, "store_bytes", h->store.file_bytes);

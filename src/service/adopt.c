@@ -11,12 +11,12 @@
  *   STOPPED        yes                the box is removed, its files stay (a stop was under way)
  *   STOPPED        no                 at rest
  *   ERROR          yes                adopted when the record says that its box was kept, else removed
- *   (none)         yes                removed (a create or a destroy was under way)
+ *   (none)         yes                removed (a create or a destroy was under way); its files stay if records may be lost
  *
  *   record says    files are there   →
  *   kept           yes               wait for a start, or are in use
  *   kept, at rest  no                lost: ERROR, sandbox_gone
- *   (none)         yes               removed
+ *   (none)         yes               removed; left for an administrator if records may be lost (recover.c)
  *
  *   command runs   its channel is in WELCOME   →
  *   in the store   yes                         goes on
@@ -372,6 +372,8 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
 
         if (cay_adopt_load(s, err) < 0)
                 return -1;
+        if (cay_left_load(s, err) < 0)
+                return -1;
         cay_adopt_sweep_spools(s);
         for (unsigned i = 0; i < s->engine_count; i++) {
                 if (s->engines[i].engine == NULL)
@@ -379,6 +381,7 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
                 cay_adopt_remove_unowned(&s->engines[i]);
                 cay_adopt_sort_layers(&s->engines[i]);
         }
+        cay_left_tell(s);
         s->adopting++; /* this walk: there may be nothing else, and on_ready is told from the loop */
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];

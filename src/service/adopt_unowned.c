@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engines' lists at start-up: boxes and files that no record knows of go, and records learn that their files are gone. */
+/*
+ * The engines' lists at start-up: boxes and files that no record knows of go (files stay where records may have been lost), and records learn
+ * that their files are gone.
+ */
 #include "base/str.h"
 #include "service/service_priv.h"
 
@@ -58,7 +61,7 @@ void cay_adopt_remove_unowned(struct cay_engine_row *row)
 
                 row->service->report.removed++;
                 cay_log_info("box without a record removed", "id=%s engine=%s", u.ids[i], row->name);
-                cay_errand_remove_box(row, u.ids[i], sb != NULL && sb->kept);
+                cay_errand_remove_box(row, u.ids[i], sb != NULL ? sb->kept : row->keeps_left);
         }
         free(u.ids);
 }
@@ -106,14 +109,18 @@ void cay_adopt_sort_layers(struct cay_engine_row *row)
                 free(u.ids);
                 return;
         }
-        if (s->env.keeps_unowned && u.count > 0)
-                cay_log_warn("files without a sandbox are left: the database was damaged",
-                             "count=%u first=%s", u.count, u.ids[0]);
-        for (unsigned i = 0; i < u.count && !s->env.keeps_unowned; i++) {
+        for (unsigned i = 0; i < u.count; i++) {
+                if (row->keeps_left && cay_table_find(s, u.ids[i]) == NULL) {
+                        s->report.layers_left++;
+                        cay_left_add(row, u.ids[i]);
+                        continue;
+                }
                 s->report.layers_removed++;
                 cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
                 cay_errand_remove_box(row, u.ids[i], false);
         }
         free(u.ids);
+        if (s->report.unreadable == 0)
+                cay_left_note(row);
         lose_layers(row);
 }

@@ -14,20 +14,18 @@ static const char *const words[] = {
 };
 _Static_assert(CAY_COUNT(words) == CAY_EVENT_KIND_COUNT, "a word for every kind");
 
-void cay_event_put(struct cay_errand *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
-                   enum cay_event_kind kind, ...)
+static void put(struct cay_errand *e, struct cay_store_batch *b, const char *sandbox, const char *owner,
+                enum cay_event_kind kind, va_list more)
 {
         struct cay_service *s = e->service;
         cay_auto_buf struct cay_buf text = { 0 };
-        struct cay_store_event record = { .sandbox = sb->id, .owner = sb->owner, .kind = words[kind] };
+        struct cay_store_event record = { .sandbox = sandbox, .owner = owner, .kind = words[kind] };
         struct cay_json j;
         const char *name;
-        va_list more;
 
         cay_buf_init(&text, DETAIL_MAX);
         cay_json_init(&j, &text);
         cay_json_begin_object(&j);
-        va_start(more, kind);
         while ((name = va_arg(more, const char *)) != NULL) {
                 const char *value = va_arg(more, const char *);
 
@@ -36,14 +34,32 @@ void cay_event_put(struct cay_errand *e, struct cay_store_batch *b, const struct
                 cay_json_key(&j, name);
                 cay_json_text(&j, value);
         }
-        va_end(more);
         cay_json_end_object(&j);
         record.detail = cay_json_end(&j) == 0 ? cay_buf_data(&text) : "{}";
         record.wall_ms = cay_service_wall(s);
         cay_store_put_event(s->store, b, &record);
         e->tells = true;
-        cay_str_copy(e->owner, sizeof(e->owner), sb->owner);
-        cay_str_copy(e->id, sizeof(e->id), sb->id);
+        cay_str_copy(e->owner, sizeof(e->owner), owner);
+        cay_str_copy(e->id, sizeof(e->id), sandbox);
+}
+
+void cay_event_put(struct cay_errand *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
+                   enum cay_event_kind kind, ...)
+{
+        va_list more;
+
+        va_start(more, kind);
+        put(e, b, sb->id, sb->owner, kind, more);
+        va_end(more);
+}
+
+void cay_event_put_daemon(struct cay_errand *e, struct cay_store_batch *b, enum cay_event_kind kind, ...)
+{
+        va_list more;
+
+        va_start(more, kind);
+        put(e, b, "", "", kind, more);
+        va_end(more);
 }
 
 static bool concerns(const struct cay_event_watch *w, const char *owner, const char *sandbox)

@@ -140,6 +140,7 @@ void cay_service_free(struct cay_service *s)
         cay_errand_let_go_all(s);
         cay_event_drop_all(s);
         cay_claim_release_all(s);
+        cay_left_free(s);
         cay_meters_done(&s->meters);
         free(s->sorted);
         free(s);
@@ -178,6 +179,7 @@ void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, stru
                 return;
         ret->adoptions = s->adoptions;
         ret->relinks = s->relinks;
+        ret->files_unclaimed = s->left_count;
         s->store->ops->health(s->store, &ret->store);
 }
 

@@ -74,7 +74,7 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         const struct cay_clock *clock; /* wall time for people */
         int spool_dir;        /* folder of its own: one file per command with output; swept at start */
         unsigned node, epoch; /* in every id (base/id.h) */
-        bool keeps_unowned;   /* the store may have lost records: files that none knows of are left alone */
+        bool keeps_unowned;   /* the store has lost records: files that none knows of are left alone */
 
         unsigned max_alive;       /* sandboxes with a box, all owners; 0: 10 */
         unsigned max_alive_owner; /* of one owner; 0: only the total counts */
@@ -121,7 +121,8 @@ struct cay_service_report { /* what the start met, for the log; every sandbox of
         unsigned
                 unreadable; /* records that could not be read back: kept in the store, told in the log, not served */
         unsigned layers_removed,
-                layers_lost; /* files without a sandbox; sandboxes without the files they left */
+                layers_lost;  /* files without a sandbox; sandboxes without the files they left */
+        unsigned layers_left; /* files without a sandbox that may be somebody's: recover.c */
 };
 
 /*
@@ -304,6 +305,16 @@ void cay_service_cleanup(struct cay_service *s, const struct cay_viewer *v,
                          const struct cay_sandbox_filter *filter, bool dry, struct cay_service_cleanup *c);
 void cay_service_cleanup_done(struct cay_service_cleanup *c); /* after the job; safe on a zeroed struct */
 
+/*
+ * Files that an engine keeps and no record knows of, found at the start while the store could not be trusted to know all. For administrators.
+ */
+void cay_service_left(struct cay_service *s,
+                      void (*each)(void *ctx, const char *id, const char *engine, bool is_busy), void *ctx);
+/* A STOPPED sandbox with these files and this id; of `what` owner, name, template_name, limits and may_skip count. CAY_NOT_FOUND. */
+void cay_service_adopt_left(struct cay_service *s, const char *id, const struct cay_sandbox_new *what,
+                            struct cay_service_call *c);
+void cay_service_remove_left(struct cay_service *s, const char *id, struct cay_service_call *c);
+
 /* The journal: what happened. Kinds are in service/event_kinds.def. */
 
 /*
@@ -370,6 +381,7 @@ struct cay_service_health {
         unsigned execs_running, channels, watchers;
         uint64_t creates, create_failures, execs;
         uint64_t adoptions, relinks;   /* 0 for who does not see all */
+        unsigned files_unclaimed;      /* the same: files of sandboxes that no record knows of */
         struct cay_store_health store; /* the same */
 };
 

@@ -10,6 +10,7 @@
  *   tick.c           deadlines                           exec*.c            commands: start, output, input, end
  *   adopt*.c         start-up                            channel.c          files and ports
  *   engines.c        the engines there are              meters.c           counts and times, of all and of each owner
+ *   recover.c        files that no record knows of
  *
  * Ownership. The service owns sandboxes and errands; a sandbox owns its box client and its execs' place in its list; an exec lives
  * while its sandbox lists it, a watcher watches it or an errand is about it (refs).
@@ -111,6 +112,9 @@ struct cay_engine_row {
         bool ping_out;             /* it was asked and has not answered */
         unsigned misses;           /* in a row */
         uint64_t ping_at_ms;       /* monotonic */
+        unsigned left_count;       /* files of its sandboxes that no record knows of (recover.c) */
+        bool keeps_left;           /* such files are left alone */
+        bool files_known;          /* the store says that there are none */
 };
 
 struct cay_sandbox {
@@ -292,6 +296,8 @@ struct cay_service {
         struct cay_errand *errands;
         struct cay_event_watch *event_watches;
         struct cay_claim *claims; /* owned: of requests under way */
+        struct cay_left *left;    /* owned: files that no record knows of (recover.c) */
+        unsigned left_count;
         struct cay_timer tick_timer;
         uint64_t tick_at_ms; /* monotonic; 0: not armed */
         unsigned adopting;   /* stories of the start that are under way */
@@ -343,6 +349,9 @@ void cay_errand_remove_box(struct cay_engine_row *row, const char *id, bool keep
 /* Adds an event to a batch and notes on the errand that watchers are to be told. fmt: JSON members as `name` or text pairs, NULL-ended. */
 void cay_event_put(struct cay_errand *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
                    enum cay_event_kind kind, ... /* name, value; NULL */);
+/* The same of one that concerns no sandbox: only administrators see it. */
+void cay_event_put_daemon(struct cay_errand *e, struct cay_store_batch *b, enum cay_event_kind kind,
+                          ... /* name, value; NULL */);
 void cay_event_tell(struct cay_service *s, const char *owner, const char *sandbox);
 void cay_event_drop_all(struct cay_service *s);
 
@@ -447,6 +456,13 @@ void cay_adopt_sweep_spools(struct cay_service *s);               /* of commands
 /* adopt_unowned.c. Of one engine that is there, when records are loaded. */
 void cay_adopt_remove_unowned(struct cay_engine_row *row); /* boxes */
 void cay_adopt_sort_layers(struct cay_engine_row *row);    /* kept files: seen, removed, or lost */
+
+/* recover.c */
+int cay_left_load(struct cay_service *s, struct cay_error *err); /* may files without a record be removed? */
+void cay_left_add(struct cay_engine_row *row, const char *id);
+void cay_left_note(struct cay_engine_row *row); /* all of its files were looked at: stored, if that is news */
+void cay_left_tell(struct cay_service *s);      /* all of them were added: log, journal */
+void cay_left_free(struct cay_service *s);
 
 /* tick.c */
 void cay_tick_by(struct cay_service *s, uint64_t in_ms); /* tick within this */

@@ -231,6 +231,52 @@ def test_files_without_a_sandbox(d):
     remove(d, box)
 
 
+def test_a_lost_database_loses_no_files(d):
+    """state.db is gone, or empty: every image stays, is told of, and can be adopted or removed."""
+    admin = d.make_token("--owner", "boss", "--scope", "admin")
+    database = os.path.join(d.folder, "data", "state", "state.db")
+    for empty in (False, True):
+        box, other, alive = d.make(name="one"), d.make(), d.make()
+        for b in (box, other, alive):
+            d.run(b, f"echo {b} > /workspace/f")
+        change(d, box, "stop")
+        change(d, other, "stop")
+        d.stop()
+        for name in ("", "-wal", "-shm"):
+            if os.path.exists(database + name):
+                os.unlink(database + name)
+        if empty:
+            with open(database, "wb"):
+                pass
+            os.chown(database, *(getattr(os.stat(os.path.dirname(database)), n) for n in ("st_uid", "st_gid")))
+            os.chmod(database, 0o600)
+        for again in range(2):  # the second start has a database that is not new
+            d.start()
+            assert sorted(layers(d)) == sorted(b + ".img" for b in (box, other, alive)), layers(d)
+            assert d.must(200, "GET", "/api/health/ready", token=admin)["files_unclaimed"] == 3
+            listed = d.must(200, "GET", "/api/recover", token=admin)["files"]
+            assert sorted(f["sandbox_id"] for f in listed) == sorted((box, other, alive)), listed
+            if again == 0:
+                d.stop()
+        assert [e for e in d.must(200, "GET", "/api/events?kind=files_unclaimed", token=admin)["events"]]
+        assert "cay recover" in d.log()
+        made = d.must(201, "POST", f"/api/recover/{box}", {"owner": "alice", "name": "back"}, token=admin)
+        assert (made["sandbox_id"], made["owner"], made["status"], made["kept"]) == (box, "alice", "stopped", True), made
+        d.must(201, "POST", f"/api/recover/{alive}", {"owner": "alice"}, token=admin)
+        d.must(404, "POST", f"/api/recover/{box}", {"owner": "alice"}, token=admin)
+        d.must(200, "DELETE", f"/api/recover/{other}", token=admin)
+        wait_for("the removal", lambda: not os.path.exists(image(d, other)))
+        for b in (box, alive):
+            d.must(404, "GET", f"/api/sandboxes/{b}")  # it is another owner's now
+            d.must(200, "POST", f"/api/sandboxes/{b}/start", token=admin)
+            r = d.must(200, "POST", f"/api/sandboxes/{b}/execute", {"command": ["cat", "/workspace/f"]}, token=admin)
+            assert r["stdout"] == b + "\n", r
+        assert d.must(200, "GET", "/api/health/ready", token=admin)["files_unclaimed"] == 0
+        for b in (box, alive):
+            d.must(200, "DELETE", f"/api/sandboxes/{b}", token=admin)
+            assert not os.path.lexists(image(d, b))
+
+
 def test_interrupted_writing_is_mended(d):
     """Everything killed in the middle of writing: the journal makes sense of it."""
     for limits in ({}, {"disk": "10m"}):
@@ -289,8 +335,8 @@ def test_pause_stops_the_clock(d):
     remove(d, box)
 
 
-TESTS = [test_daemon_restarts, test_the_warden_killed, test_ended_without_a_front, test_damage_is_told, test_files_without_a_sandbox,
-         test_interrupted_writing_is_mended, test_pause_stops_the_clock]
+TESTS = [test_a_lost_database_loses_no_files, test_daemon_restarts, test_the_warden_killed, test_ended_without_a_front, test_damage_is_told,
+         test_files_without_a_sandbox, test_interrupted_writing_is_mended, test_pause_stops_the_clock]
 
 
 def main(names):

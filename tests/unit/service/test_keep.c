@@ -16,6 +16,7 @@ static int setup_keep(void **state)
         t = *state;
         fake_plan.can_keep = true;
         t->engine->caps = CAY_ENGINE_CAN_KEEP;
+        restart(t); /* one that has looked at the engine's files */
         return 0;
 }
 
@@ -128,6 +129,56 @@ static void files_without_a_sandbox_are_removed(void **state)
         assert_true(fake_engine_keeps(id));
 }
 
+struct left {
+        unsigned count;
+        char id[CAY_NAME_MAX + 1];
+};
+
+static void on_left(void *ctx, const char *id, const char *engine, bool is_busy)
+{
+        struct left *l = ctx;
+
+        assert_string_equal(engine, "fake");
+        assert_false(is_busy);
+        l->count++;
+        snprintf(l->id, sizeof(l->id), "%s", id);
+}
+
+static struct left look_left(struct test *t)
+{
+        struct cay_service_health h = { 0 };
+        struct left l = { 0 };
+
+        cay_service_left(t->service, on_left, &l);
+        cay_service_health(t->service, &h);
+        assert_int_equal(h.files_unclaimed, l.count);
+        return l;
+}
+
+static enum cay_code adopt_left(struct test *t, const char *id, const char *owner, const char *name)
+{
+        struct cay_sandbox_new what = plain();
+        struct call c;
+
+        what.owner = owner;
+        what.name = name;
+        call_init(&c);
+        cay_service_adopt_left(t->service, id, &what, &c.call);
+        wait_for(t, c.done);
+        return c.call.job.err.code;
+}
+
+static enum cay_code remove_left(struct test *t, const char *id)
+{
+        struct call c;
+
+        call_init(&c);
+        cay_service_remove_left(t->service, id, &c.call);
+        wait_for(t, c.done);
+        return c.call.job.err.code;
+}
+
+/* The database was mended: what it does not know may be somebody's, until somebody has said whose. */
 static void files_are_left_when_records_may_be_lost(void **state)
 {
         struct test *t = *state;
@@ -138,11 +189,77 @@ static void files_are_left_when_records_may_be_lost(void **state)
         service_open(t);
         settle(t);
         assert_int_equal(cay_service_report(t->service)->layers_removed, 0);
+        assert_int_equal(cay_service_report(t->service)->layers_left, 1);
         assert_true(fake_engine_keeps("whose"));
-        t->env.keeps_unowned = false; /* somebody has looked, and taken the damaged file away */
+        assert_non_null(fake_store_find(t->store, CAY_STORE_EVENT, "files_unclaimed"));
+        t->env.keeps_unowned = false; /* the damaged file is away, and still nobody has said whose they are */
         restart(t);
         settle(t);
+        assert_true(fake_engine_keeps("whose"));
+        assert_int_equal(look_left(t).count, 1);
+        assert_int_equal(remove_left(t, "whose"), CAY_OK);
         assert_false(fake_engine_keeps("whose"));
+        assert_int_equal(look_left(t).count, 0);
+        assert_int_equal(remove_left(t, "whose"), CAY_NOT_FOUND);
+        settle(t);
+        service_close(t);
+        fake_engine_add_layer("cut-off"); /* the store knows all again: this is a create that was cut off */
+        service_open(t);
+        settle(t);
+        assert_false(fake_engine_keeps("cut-off"));
+}
+
+/* state.db was removed: another store, and everything else as it was. */
+static void lose_store(struct test *t)
+{
+        fake_store_let_go(t->store);
+        settle(t);
+        fake_store_free(t->store);
+        t->store = fake_store_new(t->loop);
+        t->env.store = &t->store->store;
+}
+
+static void a_lost_database_loses_no_files(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], other[CAY_NAME_MAX + 1], runs[CAY_NAME_MAX + 1];
+        struct cay_sandbox_view view;
+
+        create(t, id);
+        create(t, other);
+        create(t, runs);
+        assert_int_equal(change(t, stop, id), CAY_OK);
+        assert_int_equal(change(t, stop, other), CAY_OK);
+        service_close(t);
+        lose_store(t);
+        service_open(t);
+        settle(t);
+        wait_for(t, !fake_engine_has(t->engine, runs)); /* a box that nobody knows goes, its files stay */
+        assert_int_equal(look_left(t).count, 3);
+        restart(t); /* the store is not new any more, and knows no more than before */
+        settle(t);
+        assert_true(fake_engine_keeps(id) && fake_engine_keeps(other) && fake_engine_keeps(runs));
+        assert_int_equal(adopt_left(t, "nobodys", "me", "back"), CAY_NOT_FOUND);
+        assert_int_equal(adopt_left(t, id, "", "back"), CAY_INVALID);
+        assert_int_equal(adopt_left(t, id, "me", "Not A Name"), CAY_INVALID);
+        t->store->fail_with = CAY_NO_SPACE;
+        t->store->fail_count = 1;
+        assert_int_equal(adopt_left(t, id, "me", "back"), CAY_NO_SPACE);
+        assert_int_equal(look_left(t).count, 3);
+        assert_int_equal(adopt_left(t, id, "me", "back"), CAY_OK);
+        assert_int_equal(adopt_left(t, other, "me", "back"), CAY_EXISTS);
+        assert_int_equal(adopt_left(t, other, "me", NULL), CAY_OK);
+        assert_int_equal(remove_left(t, runs), CAY_OK);
+        restart(t);
+        settle(t);
+        assert_int_equal(look_left(t).count, 0);
+        view = look(t, id);
+        assert_string_equal(view.name, "back");
+        assert_int_equal(view.state, CAY_STATE_STOPPED);
+        assert_true(view.kept);
+        assert_int_equal(start(t, id), CAY_OK); /* the fake refuses to make another under this id */
+        assert_int_equal(start(t, other), CAY_OK);
+        assert_false(fake_engine_keeps(runs));
 }
 
 /* A front that died between the box and the store. */
@@ -288,6 +405,7 @@ int main(void)
                 TEST(a_start_that_fails_leaves_the_files),
                 TEST(files_without_a_sandbox_are_removed),
                 TEST(files_are_left_when_records_may_be_lost),
+                TEST(a_lost_database_loses_no_files),
                 TEST(a_start_under_way_leaves_the_files),
                 TEST(time_stands_still_in_a_pause),
                 TEST(a_paused_sandbox_is_not_idle),
