@@ -227,7 +227,7 @@ static int on_opened(struct cay_box_channel *ch, const struct cay_frame *f, cons
         cay_box_client_pump(ch->client);
         if (!first)
                 return 0;
-        if (ch->in_full && ch->in.written - ch->in.acked < ch->window) { /* waited for what init has */
+        if (ch->in_full && cay_sender_has_room(&ch->in)) { /* waited for what init has */
                 struct cay_box_client *c = ch->client;
                 bool gone = false;
 
@@ -331,7 +331,7 @@ static int on_ack(struct cay_box_channel *ch, const struct cay_frame *f)
 {
         if (cay_sender_ack(&ch->in, f->seq) < 0)
                 return -EPROTO;
-        if (ch->in_full && ch->in.written - ch->in.acked < ch->window) {
+        if (ch->in_full && cay_sender_has_room(&ch->in)) {
                 ch->in_full = false;
                 if (ch->on_room)
                         ch->on_room(ch);
@@ -392,6 +392,7 @@ static void enlist(struct cay_box_client *c, struct cay_box_channel *ch, uint32_
         ch->kind = kind;
         ch->window = window;
         cay_sender_init(&ch->in, window);
+        cay_sender_share(&ch->in, &c->in_pool, cay_box_pool_max(kind));
         for (int i = 0; i < CAY_STREAM_COUNT; i++) {
                 cay_receiver_init(&ch->out[i], window);
                 ch->consumed[i] = 0;

@@ -12,7 +12,8 @@ struct cay_box_client {
         uint8_t secret[CAY_BOX_SECRET];
         struct cay_box_channel *channels; /* borrowed from their owners */
         unsigned channel_count;
-        uint32_t next_number; /* numbers are never used twice */
+        struct cay_ring_pool in_pool; /* of the channels' IN */
+        uint32_t next_number;         /* numbers are never used twice */
         uint32_t own_from; /* numbers from here to next_number were given out here, not by an earlier front */
         bool welcomed, sync_sent;
         bool holds;                            /* says nothing but HELLO until WELCOME came */

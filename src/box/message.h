@@ -20,7 +20,9 @@
 #define CAY_BOX_WINDOW_MIN 4096u
 #define CAY_BOX_WINDOW_MAX (1024u * 1024)
 #define CAY_BOX_WINDOW (256u * 1024)
-#define CAY_BOX_CHANNELS_MAX 256u
+#define CAY_BOX_CHANNELS_MAX 512u
+#define CAY_BOX_POOL_MAX (8u * 1024 * 1024)   /* what the rings of a link, on each side, grow to together */
+#define CAY_BOX_POOL_FILES (2u * 1024 * 1024) /* of it: for file operations, out of reach of the others */
 #define CAY_BOX_DENIED_MAX 16u
 #define CAY_BOX_SIGNAL_MAX 64
 #define CAY_BOX_ID_DEFAULT UINT32_MAX /* uid or gid: the box's own default */
@@ -32,6 +34,13 @@ enum cay_box_kind {
 #undef CAY_KIND
         CAY_BOX_KIND_COUNT
 };
+
+/* Commands and connections last, and nobody may read them; an operation on files is over soon and must not wait for them. */
+static inline uint32_t cay_box_pool_max(uint16_t kind)
+{
+        return kind == CAY_BOX_EXEC || kind == CAY_BOX_CONNECT ? CAY_BOX_POOL_MAX - CAY_BOX_POOL_FILES
+                                                               : CAY_BOX_POOL_MAX;
+}
 
 struct cay_box_hello {
         uint32_t version;

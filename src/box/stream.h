@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One direction of a channel. The sender keeps every byte until it is acknowledged, in a ring of the window's size: a full
- * ring stops the writer, nothing is dropped. The receiver knows how far it has got and refuses gaps and overruns; what it
+ * One direction of a channel. The sender keeps every byte until it is acknowledged, in a ring that grows with its use, up to the window:
+ * a full ring stops the writer, nothing is dropped. The receiver knows how far it has got and refuses gaps and overruns; what it
  * has seen already (a resend) it skips.
  */
 #pragma once
@@ -12,18 +12,30 @@
 
 #include "base/banned.h"
 
+#define CAY_SENDER_LEAST 4096u /* a ring that is needed has at least this, whatever the pool says */
+
+struct cay_ring_pool { /* what the rings of one link hold together; zeroed by its owner */
+        uint32_t bytes;
+};
+
 struct cay_sender {
         uint8_t *ring;                 /* owned; allocated on first use, freed when empty and idle */
-        uint32_t window;               /* ring size */
-        uint64_t acked, sent, written; /* offsets: acked ≤ sent ≤ written ≤ acked + window */
+        uint32_t window;               /* the most that the ring may grow to */
+        uint32_t size;                 /* of the ring now */
+        uint64_t acked, sent, written; /* offsets: acked ≤ sent ≤ written ≤ acked + size */
         bool eof;                      /* no more will be written */
         bool eof_sent;
-        uint64_t emptied; /* private: offset at which the ring was last empty */
+        struct cay_ring_pool *pool; /* borrowed; NULL: the ring may always grow */
+        uint32_t pool_max;          /* it grows while the pool stays within this */
+        uint64_t emptied;           /* private: offset at which the ring was last empty */
 };
 
 void cay_sender_init(struct cay_sender *s, uint32_t window);
+/* Rings of several senders share what there is: this one grows only while all of them together have at most so many bytes. */
+void cay_sender_share(struct cay_sender *s, struct cay_ring_pool *pool, uint32_t max_bytes);
 void cay_sender_done(struct cay_sender *s);
-/* Where to write next: up to two pieces of the free ring (count returned, 0 when full or no memory). */
+bool cay_sender_has_room(const struct cay_sender *s); /* true: the next byte is taken, if there is memory */
+/* Where to write next: up to two pieces of the free ring (count returned, 0 when full or no memory). A full one grows here. */
 int cay_sender_room(struct cay_sender *s, struct iovec ret[2]);
 void cay_sender_wrote(struct cay_sender *s, size_t len);
 size_t cay_sender_put(struct cay_sender *s, const void *bytes, size_t len); /* copies what fits */

@@ -25,12 +25,6 @@ struct cay_channel *cay_channel_find(struct cay_init *init, uint32_t number)
         return NULL;
 }
 
-static void release_rings(struct cay_channel *ch)
-{
-        ch->init->rings_bytes -= ch->reserved_bytes;
-        ch->reserved_bytes = 0;
-}
-
 static void free_now(struct cay_deferred *d)
 {
         struct cay_channel *ch = cay_container_of(d, struct cay_channel, freeing);
@@ -57,7 +51,6 @@ static void let_go(struct cay_channel *ch)
                 return;
         ch->is_freeing = true;
         unlink_channel(ch);
-        release_rings(ch);
         cay_exec_stop(ch);
         cay_timer_clear(&ch->drop_timer);
         cay_timer_clear(&ch->eof_timer);
@@ -73,17 +66,6 @@ static void let_go(struct cay_channel *ch)
 static bool lives(const struct cay_channel *ch)
 {
         return ch->group.pid > 0 || ch->group.keeper > 0 || ch->group.node[0];
-}
-
-static bool is_acked(const struct cay_channel *ch)
-{
-        for (int i = 0; i < CAY_CHANNEL_OUTS; i++) {
-                const struct cay_sender *s = &ch->pumps[i].sender;
-
-                if (ch->pumps[i].used && s->acked < s->written)
-                        return false;
-        }
-        return true;
 }
 
 /* Opening */
@@ -103,16 +85,13 @@ static void set_up_streams(struct cay_channel *ch, const struct cay_box_open *op
 
         cay_receiver_init(&ch->feed.receiver, open->window);
         cay_buf_init(&ch->feed.waiting, open->window);
-        if (streams & CAY_WORKER_IN)
-                ch->reserved_bytes += open->window;
         for (int i = 0; i < CAY_CHANNEL_OUTS; i++) {
                 ch->pumps[i].used = i == 0 ? streams & CAY_WORKER_OUT : has_err;
                 if (!ch->pumps[i].used)
                         continue;
                 cay_sender_init(&ch->pumps[i].sender, open->window);
-                ch->reserved_bytes += open->window;
+                cay_sender_share(&ch->pumps[i].sender, &ch->init->rings, cay_box_pool_max(ch->kind));
         }
-        ch->init->rings_bytes += ch->reserved_bytes;
 }
 
 static void start(struct cay_channel *ch, const struct cay_box_open *open, const struct cay_worker *worker)
@@ -121,12 +100,6 @@ static void start(struct cay_channel *ch, const struct cay_box_open *open, const
 
         if (open->kind == CAY_BOX_EXEC)
                 cay_exec_begin(ch, &open->exec);
-        if (init->rings_bytes > CAY_INIT_RINGS_MAX) {
-                cay_channel_fail(ch, CAY_LIMIT, ENOBUFS,
-                                 "the windows of all channels exceed %u MiB; close some or ask for less",
-                                 CAY_INIT_RINGS_MAX >> 20);
-                return;
-        }
         if (open->kind != CAY_BOX_EXEC) {
                 if (worker)
                         cay_spawn_start(ch, open, worker);
@@ -153,9 +126,17 @@ static bool is_full(const struct cay_init *init)
 /* Nothing is kept of it: a front that has not seen the answer opens again. */
 static void refuse(struct cay_init *init, uint32_t number, uint16_t kind)
 {
+        static const char why[] = "this sandbox has as many commands, transfers and connections as it can "
+                                  "hold (512 channels); end or close some, then try again";
+        struct cay_box_end end = { .kind = kind, .code = CAY_LIMIT, .sys = ENOBUFS };
         uint8_t payload[CAY_CHANNEL_PLAIN_END];
-        int len = cay_channel_plain_end(kind, CAY_LIMIT, ENOBUFS, payload, sizeof(payload));
+        int len;
 
+        static_assert(CAY_BOX_CHANNELS_MAX == 512, "as the text says");
+        end.msg = (struct cay_view){ .ptr = why, .len = sizeof(why) - 1 };
+        if (kind == CAY_BOX_EXEC)
+                end.exec = (struct cay_box_exec_end){ .exit_code = -1, .last_denied = -1 };
+        len = cay_box_end_encode(&end, payload, sizeof(payload));
         if (len > 0)
                 cay_peer_send(&init->peer, CAY_FRAME_END, number, 0, 0, payload, (size_t)len);
 }
@@ -303,8 +284,6 @@ static void tidy(struct cay_channel *ch)
         if (ch->state != CAY_CHANNEL_ENDED || !over)
                 return;
         cay_group_remove(&ch->group, ch->init->fds[CAY_INIT_FD_CGROUP2]);
-        if (is_acked(ch))
-                release_rings(ch);
         if (ch->closed && !lives(ch))
                 let_go(ch);
 }
@@ -343,11 +322,27 @@ int cay_channel_attach(struct cay_channel *ch, const struct cay_box_resume *have
         return 0;
 }
 
+/*
+ * What the front may have on its way is held by its own pool; one that keeps to no such rule is off the protocol. (Each channel's window
+ * is more than that, so that one that is alone can be fast.)
+ */
+static bool has_too_much_in(const struct cay_init *init, uint32_t more)
+{
+        size_t bytes = more;
+
+        for (const struct cay_channel *ch = init->channels; ch; ch = ch->next)
+                bytes += ch->feed.waiting.len;
+        return bytes > CAY_BOX_POOL_MAX + (size_t)CAY_BOX_CHANNELS_MAX * CAY_SENDER_LEAST;
+}
+
 int cay_channel_on_data(struct cay_channel *ch, uint64_t offset, const uint8_t *bytes, uint32_t len)
 {
         struct cay_feed *f = &ch->feed;
-        int64_t skip = cay_receiver_data(&f->receiver, offset, len);
+        int64_t skip;
 
+        if (has_too_much_in(ch->init, len))
+                return -EPROTO;
+        skip = cay_receiver_data(&f->receiver, offset, len);
         if (skip < 0)
                 return (int)skip;
         bytes += skip;
@@ -402,7 +397,6 @@ void cay_channel_close(struct cay_channel *ch)
         cay_feed_stop(&ch->feed);
         for (int i = 0; i < CAY_CHANNEL_OUTS; i++)
                 cay_pump_abandon(&ch->pumps[i]);
-        release_rings(ch);
         if (running) {
                 if (ch->kind == CAY_BOX_EXEC)
                         cay_exec_kill(ch, CAY_KILLED_ASKED);

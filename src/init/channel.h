@@ -60,7 +60,6 @@ struct cay_channel {
         bool exited;                         /* the process itself has ended */
         bool eof_due;                        /* EOF may be said although it has not */
         bool one_shot;
-        uint32_t reserved_bytes; /* of the rings' budget */
         uint32_t opened_pid;
         struct cay_pump pumps[CAY_CHANNEL_OUTS];
         struct cay_feed feed;

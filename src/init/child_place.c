@@ -30,7 +30,10 @@ static int last_join(const struct cay_init *init)
         return init->fds[i];
 }
 
-/* One that waits leaves the last one out: it counts processes, and nobody has started this one yet. */
+/*
+ * One that waits leaves the last one out: it counts processes, and nobody has started this one yet. So does a worker: it is ours, starts
+ * nothing, and there are no more of them than channels; two hundred connections must not use up the processes of the commands.
+ */
 int cay_child_join_cgroups(const struct cay_child *c)
 {
         const struct cay_init *init = c->init;
@@ -39,7 +42,7 @@ int cay_child_join_cgroups(const struct cay_child *c)
         if (r < 0)
                 return r;
         for (int i = CAY_INIT_FD_JOIN0; i < CAY_INIT_FD_COUNT; i++) {
-                if (init->fds[i] < 0 || (c->waits && init->fds[i] == last_join(init)))
+                if (init->fds[i] < 0 || ((c->waits || c->worker) && init->fds[i] == last_join(init)))
                         continue;
                 if (write(init->fds[i], "0", 1) < 0)
                         return -errno;

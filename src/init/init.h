@@ -6,6 +6,7 @@
 #pragma once
 
 #include "box/peer.h"
+#include "box/stream.h"
 #include "init/counters.h"
 #include "init/spare.h"
 #include "init/truth.h"
@@ -15,8 +16,7 @@
 #include "wire/init_config.h"
 #include "wire/layers.h"
 
-#define CAY_INIT_RINGS_MAX (8u * 1024 * 1024) /* windows of all channels together */
-#define CAY_INIT_WORKERS_NODE "w"             /* cgroup2 node below the box's own */
+#define CAY_INIT_WORKERS_NODE "w" /* cgroup2 node below the box's own */
 
 struct cay_channel;
 
@@ -44,7 +44,7 @@ struct cay_init {
 
         struct cay_channel *channels; /* owned: live, ended and closing ones */
         uint32_t channel_count;
-        uint32_t rings_bytes; /* reserved by channels */
+        struct cay_ring_pool rings; /* of the channels' OUT and ERR */
         struct cay_truth truth;
         struct cay_watcher watcher;
         struct cay_spare spare;

@@ -190,7 +190,7 @@ void cay_pump_go(struct cay_pump *p)
                 if (p->fd < 0 || p->sender.eof)
                         return;
         }
-        if (p->sender.written - p->sender.acked < p->sender.window && watch_on(p) < 0)
+        if (cay_sender_has_room(&p->sender) && watch_on(p) < 0)
                 complete(p, true);
 }
 
@@ -282,6 +282,12 @@ void cay_feed_go(struct cay_channel *ch)
         }
         if (f->fd < 0)
                 cay_buf_clear(&f->waiting);
+        if (f->waiting.len == 0 && f->waiting.cap > CAY_SENDER_LEAST) { /* memory only while it is needed */
+                size_t max = f->waiting.max;
+
+                cay_buf_done(&f->waiting);
+                cay_buf_init(&f->waiting, max);
+        }
         if (cay_receiver_consumed(&f->receiver, f->receiver.got - f->waiting.len))
                 ch->ack_due = true;
         if (f->fd < 0)

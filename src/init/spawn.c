@@ -143,13 +143,20 @@ static int start_streams(struct cay_channel *ch, struct cay_ends *e, bool tty)
         return r;
 }
 
+/* A limit is told by its name: whoever meets one can do something about it. */
 static void spawn_failed(struct cay_channel *ch, int r, const char *what)
 {
-        enum cay_code code = CAY_INTERNAL;
+        const char *limit =
+                r == -EAGAIN ? "the sandbox has as many processes as its limit (pids) allows; end some, "
+                               "or give the next sandbox a higher limit"
+                : r == -EMFILE || r == -ENFILE
+                        ? "cay-init has as many files open as this host lets it (RLIMIT_NOFILE); end "
+                          "commands or close connections, or raise the daemon's limit"
+                : r == -ENOMEM || r == -ENOSPC ? strerror(-r)
+                                               : NULL;
 
-        if (r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -ENOSPC)
-                code = CAY_LIMIT;
-        cay_channel_fail(ch, code, -r, "cannot %s: %s", what, strerror(-r));
+        cay_channel_fail(ch, limit ? CAY_LIMIT : CAY_INTERNAL, -r, "cannot %s: %s", what,
+                         limit ? limit : strerror(-r));
 }
 
 static uint32_t choose(uint32_t asked, uint32_t otherwise)

@@ -2,6 +2,7 @@
 /* Doors into a sandbox (channel.h). */
 #include "service/channel.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "service/service_priv.h"
@@ -76,14 +77,25 @@ static void on_end(struct cay_box_channel *box, const struct cay_box_end *end)
 /* Watches last: they must leave room for what is over soon. */
 static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_error *err)
 {
-        unsigned watches = 0;
+        unsigned watches = 0, ports = 0;
 
-        if (sb->channel_count >= CAY_SERVICE_CHANNELS_MAX)
-                return cay_fail(err, CAY_LIMIT,
-                                "%u transfers are under way in sandbox '%s', the most at once",
-                                sb->channel_count, sb->id);
-        for (const struct cay_service_channel *ch = sb->channels; ch; ch = ch->next)
+        static_assert(CAY_SERVICE_EXECS_RUNNING_MAX + CAY_SERVICE_CHANNELS_MAX + CAY_SERVICE_PORTS_MAX <=
+                              CAY_BOX_CHANNELS_MAX,
+                      "the link has room for all of them");
+        for (const struct cay_service_channel *ch = sb->channels; ch; ch = ch->next) {
                 watches += ch->box.kind == CAY_BOX_WATCH;
+                ports += ch->box.kind == CAY_BOX_CONNECT;
+        }
+        if (kind == CAY_BOX_CONNECT && ports >= CAY_SERVICE_PORTS_MAX)
+                return cay_fail(
+                        err, CAY_LIMIT,
+                        "%u connections to ports of sandbox '%s' are open, the most at once; close some",
+                        ports, sb->id);
+        if (kind != CAY_BOX_CONNECT && sb->channel_count - ports >= CAY_SERVICE_CHANNELS_MAX)
+                return cay_fail(
+                        err, CAY_LIMIT,
+                        "%u transfers are under way in sandbox '%s', the most at once; wait for one to end",
+                        sb->channel_count - ports, sb->id);
         if (kind == CAY_BOX_WATCH && watches >= CAY_SERVICE_WATCHES_MAX)
                 return cay_fail(err, CAY_LIMIT, "%u folders are watched in sandbox '%s', the most at once",
                                 watches, sb->id);

@@ -9,8 +9,13 @@
 #include "box/box_client.h"
 #include "service/service.h"
 
-#define CAY_SERVICE_CHANNELS_MAX 64 /* of a sandbox at once, beside its commands */
+/*
+ * Of a sandbox at once, beside its commands. Each kind has places of its own, so that none can lock out another: however many commands run
+ * and connections are open, files can be read.
+ */
+#define CAY_SERVICE_CHANNELS_MAX 64 /* files, archives, lists */
 #define CAY_SERVICE_WATCHES_MAX 16  /* of these: folders that are watched, for as long as somebody listens */
+#define CAY_SERVICE_PORTS_MAX 256   /* connections to ports */
 
 struct cay_service_channel { /* embedded by its owner, zeroed, then the callbacks set */
         /*

@@ -11,7 +11,8 @@ struct port {
         struct cay_service_channel ch;
         struct cay_deferred release;
         struct cay_loop *loop;
-        bool over; /* the user was told, or has closed */
+        bool over;             /* the user was told, or has closed */
+        struct cay_error *why; /* borrowed, may be NULL */
 };
 
 static struct port *of_duplex(struct cay_duplex *d)
@@ -95,13 +96,20 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
         struct cay_duplex_user *u = p->duplex.user;
         int why = end && end->code == CAY_OK ? 0 : err && err->sys ? -err->sys : -ECONNREFUSED;
 
+        if (p->why && err && err->code != CAY_OK)
+                *p->why = *err;
         finish(p);
         u->ops->on_lost(u, why);
 }
 
+void cay_port_duplex_forget(struct cay_duplex *d)
+{
+        of_duplex(d)->why = NULL;
+}
+
 struct cay_duplex *cay_port_duplex_open(struct cay_loop *loop, struct cay_service *service,
                                         const struct cay_viewer *v, const char *sandbox, uint16_t port,
-                                        struct cay_error *err)
+                                        struct cay_error *why, struct cay_error *err)
 {
         const struct cay_box_open open = { .kind = CAY_BOX_CONNECT, .connect.port = port };
         struct port *p = calloc(1, sizeof(*p));
@@ -112,6 +120,7 @@ struct cay_duplex *cay_port_duplex_open(struct cay_loop *loop, struct cay_servic
         }
         p->duplex.ops = &ops;
         p->loop = loop;
+        p->why = why;
         p->ch.on_data = on_data;
         p->ch.on_room = on_room;
         p->ch.on_eof = on_eof;

@@ -26,7 +26,8 @@ struct proxy {
         const struct cay_op_world *world;
         struct cay_http_request *req; /* NULL: ended */
         char request_id[CAY_GATE_ID + 1];
-        size_t prefix; /* by path: how much of it is ours */
+        struct cay_error why; /* the port's end, if the sandbox gave a reason */
+        size_t prefix;        /* by path: how much of it is ours */
         uint16_t port;
         bool begun;    /* the answer's head is out */
         bool own_host; /* asked for by host name */
@@ -309,11 +310,14 @@ static void on_room(struct cay_http_client *c)
 static void on_fail(struct cay_http_client *c, const struct cay_http_fault *fault)
 {
         struct proxy *p = of_client(c);
+        struct cay_error why = p->why;
         char id[CAY_GATE_ID + 1];
 
         memcpy(id, p->request_id, sizeof(id));
         if (p->begun)
                 cay_http_response_abort(finish(p));
+        else if (why.code == CAY_LIMIT) /* somebody may well answer there: we have not asked */
+                cay_rest_refuse(finish(p), cay_rest_status(why.code), why.msg, id);
         else
                 cay_rest_refuse(finish(p), fault->status == 504 ? 504 : 502,
                                 "nobody answers at this port of the sandbox, or not in HTTP", id);
@@ -368,6 +372,7 @@ static void on_upgraded(struct cay_http_client *c)
         snprintf(protocol, sizeof(protocol), "%s", name ? name : "websocket");
         copy_answer_fields(p);
         inside = cay_http_client_take_duplex(c, &first);
+        cay_port_duplex_forget(inside);
         outside = cay_http_response_upgrade(finish(p), protocol);
         join_take(p->world->loop, outside, inside, &first);
 }
@@ -481,7 +486,8 @@ static struct proxy *open_port(const struct cay_op_world *world, struct cay_http
         else if (port == 0)
                 cay_fail(&err, CAY_INVALID, "port: is not a number from 1 to 65535");
         else if (cay_service_get(world->service, &viewer, sandbox, &view, &err) == 0)
-                *ret_duplex = cay_port_duplex_open(world->loop, world->service, &viewer, view.id, port, &err);
+                *ret_duplex = cay_port_duplex_open(world->loop, world->service, &viewer, view.id, port,
+                                                   &p->why, &err);
         if (!*ret_duplex) {
                 cay_rest_refuse_field(req, cay_rest_status(err.code), err.msg,
                                       err.code == CAY_INVALID     ? "port"

@@ -64,15 +64,18 @@ static inline void fake_make_up(struct fake_channel *ch, int stream)
 {
         struct cay_sender *s = &ch->out[stream];
         struct iovec room[2];
-        int n = ch->left[stream] > 0 ? cay_sender_room(s, room) : 0;
+        int n;
 
-        for (int i = 0; i < n && ch->left[stream] > 0; i++) {
-                size_t len = room[i].iov_len < ch->left[stream] ? room[i].iov_len : ch->left[stream];
+        while (ch->left[stream] > 0 && (n = cay_sender_room(s, room)) > 0) {
+                for (int i = 0; i < n && ch->left[stream] > 0; i++) {
+                        size_t len = room[i].iov_len < ch->left[stream] ? room[i].iov_len : ch->left[stream];
 
-                if (!ch->blank)
-                        test_fill(ch->number * 3 + (uint32_t)stream, s->written, room[i].iov_base, len);
-                cay_sender_wrote(s, len);
-                ch->left[stream] -= len;
+                        if (!ch->blank)
+                                test_fill(ch->number * 3 + (uint32_t)stream, s->written, room[i].iov_base,
+                                          len);
+                        cay_sender_wrote(s, len);
+                        ch->left[stream] -= len;
+                }
         }
         if (ch->left[stream] == 0)
                 s->eof = true;

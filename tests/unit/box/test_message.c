@@ -90,7 +90,7 @@ static void hello_and_welcome(void **state)
         for (uint32_t i = 0; i < w.count; i++)
                 w.channels[i] = UINT32_MAX - i;
         len = cay_box_welcome_encode(&w, mem, sizeof(mem));
-        assert_int_equal(len, 8 + 4 * 256);
+        assert_int_equal(len, 8 + 4 * 512);
         assert_int_equal(DECODE(welcome, (size_t)len, &w2), 0);
 }
 

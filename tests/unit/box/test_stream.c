@@ -116,6 +116,71 @@ static void memory_goes_when_all_is_acknowledged(void **state)
         assert_null(s.ring);
 }
 
+static void ring_grows_with_its_use(void **state)
+{
+        static uint8_t bytes[70000], back[70000];
+        struct cay_sender s;
+        const uint8_t *piece;
+        uint64_t offset, seed = 3;
+        size_t len, at = 0;
+
+        for (size_t i = 0; i < sizeof(bytes); i++)
+                bytes[i] = (uint8_t)((seed = seed * 6364136223846793005u + 1) >> 33);
+        cay_sender_init(&s, 256 * 1024);
+        assert_int_equal(cay_sender_put(&s, bytes, 10), 10);
+        assert_in_range(s.size, 10, 16 * 1024);
+        cay_sender_sent(&s, 10);
+        assert_int_equal(cay_sender_put(&s, bytes + 10, 15000), 15000);
+        assert_int_equal(cay_sender_next(&s, 9000, &piece, &offset), 9000);
+        cay_sender_sent(&s, 9000);
+        assert_int_equal(cay_sender_ack(&s, 9000),
+                         0); /* what is kept begins in the middle of the ring and goes round */
+        assert_int_equal(cay_sender_put(&s, bytes + 15010, sizeof(bytes) - 15010), sizeof(bytes) - 15010);
+        assert_true(s.size > 16 * 1024 && s.size <= 256 * 1024);
+        assert_int_equal(cay_sender_resume(&s, 9000), 0);
+        memcpy(back, bytes, 9000);
+        at = 9000;
+        while ((len = cay_sender_next(&s, 5000, &piece, &offset)) > 0) {
+                assert_int_equal(offset, at);
+                memcpy(back + at, piece, len);
+                at += len;
+                cay_sender_sent(&s, len);
+        }
+        assert_int_equal(at, sizeof(bytes));
+        assert_memory_equal(back, bytes, sizeof(bytes));
+        cay_sender_done(&s);
+}
+
+/* A pool that is used up makes rings small; it refuses nobody. */
+static void rings_share_a_pool(void **state)
+{
+        static uint8_t bytes[256 * 1024];
+        struct cay_ring_pool pool = { 0 };
+        struct cay_sender s[40];
+        uint32_t max = 1024 * 1024;
+
+        for (unsigned i = 0; i < 40; i++) {
+                cay_sender_init(&s[i], sizeof(bytes));
+                cay_sender_share(&s[i], &pool, max);
+                assert_true(cay_sender_has_room(&s[i]));
+                assert_in_range(cay_sender_put(&s[i], bytes, sizeof(bytes)), CAY_SENDER_LEAST, sizeof(bytes));
+                assert_false(cay_sender_has_room(&s[i]));
+        }
+        assert_in_range(pool.bytes, max / 2, max + 40 * CAY_SENDER_LEAST);
+        assert_int_equal(s[0].size, sizeof(bytes)); /* who came first has all */
+        assert_int_equal(s[39].size, CAY_SENDER_LEAST);
+
+        /* What is acknowledged goes back at once, since others wait, and is there for them. */
+        s[0].sent = s[0].written;
+        assert_int_equal(cay_sender_ack(&s[0], s[0].written), 0);
+        assert_null(s[0].ring);
+        assert_true(cay_sender_has_room(&s[39]));
+        assert_true(cay_sender_put(&s[39], bytes, sizeof(bytes)) > 0);
+        for (unsigned i = 0; i < 40; i++)
+                cay_sender_done(&s[i]);
+        assert_int_equal(pool.bytes, 0);
+}
+
 static void the_last_offsets_are_not_reached(void **state)
 {
         struct cay_sender s;
@@ -255,6 +320,8 @@ int main(void)
                 cmocka_unit_test(resume_goes_back_and_says_eof_again),
                 cmocka_unit_test(acks_beyond_what_was_sent_are_refused),
                 cmocka_unit_test(memory_goes_when_all_is_acknowledged),
+                cmocka_unit_test(ring_grows_with_its_use),
+                cmocka_unit_test(rings_share_a_pool),
                 cmocka_unit_test(the_last_offsets_are_not_reached),
                 cmocka_unit_test(receiver_skips_what_it_has_and_refuses_holes),
                 cmocka_unit_test(receiver_refuses_more_than_its_window),

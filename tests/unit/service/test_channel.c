@@ -197,6 +197,36 @@ static void too_many(void **state)
         assert_int_equal(look(t, id).channels, 0);
 }
 
+/* Connections take no place of a transfer, and the other way round. */
+static void ports_have_places_of_their_own(void **state)
+{
+        struct test *t = *state;
+        struct cay_box_open open = reading("/etc/passwd");
+        const struct cay_box_open port = { .kind = CAY_BOX_CONNECT, .connect.port = 80 };
+        static struct door doors[CAY_SERVICE_PORTS_MAX + 2];
+        struct cay_error err = { 0 };
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        settle(t);
+        fake_plan.script.mute = true;
+        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
+                doors[i] = fresh();
+        for (unsigned i = 0; i < CAY_SERVICE_PORTS_MAX; i++)
+                assert_int_equal(cay_service_channel_open(t->service, &me, id, &port, &doors[i].ch, &err), 0);
+        assert_int_equal(cay_service_channel_open(t->service, &me, id, &port,
+                                                  &doors[CAY_SERVICE_PORTS_MAX].ch, &err),
+                         -1);
+        assert_int_equal(err.code, CAY_LIMIT);
+        assert_non_null(strstr(err.msg, "256 connections"));
+        assert_int_equal(cay_service_channel_open(t->service, &me, id, &open,
+                                                  &doors[CAY_SERVICE_PORTS_MAX + 1].ch, &err),
+                         0);
+        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
+                cay_service_channel_close(&doors[i].ch);
+        assert_int_equal(look(t, id).channels, 0);
+}
+
 /* Watches leave room for what is over soon. */
 static void too_many_watches(void **state)
 {
@@ -236,6 +266,7 @@ int main(void)
                 TEST(ends_with_its_sandbox),
                 TEST(holds_the_idle_clock),
                 TEST(too_many),
+                TEST(ports_have_places_of_their_own),
                 TEST(too_many_watches),
         };
 
