@@ -13,8 +13,8 @@
 #include "http/ws.h"
 
 #define PING_MS 25000u
-#define CHANNELS_MAX 1024u
-#define LAST_MS 20000u /* behind the end of their words; stock clients wait less and send a signal */
+#define CHANNELS_OWNER 256u /* in all, the connections that there may be are the limit */
+#define LAST_MS 20000u      /* behind the end of their words; stock clients wait less and send a signal */
 #define OUT_MAX (64u * 1024 * 1024)
 #define UNREAD_MAX (1024u * 1024)
 #define LINES "mcp-lines"
@@ -40,12 +40,12 @@ struct link {
         struct cay_mcp_channel *channel;
 };
 
-static unsigned count(const struct cay_mcp *m)
+static unsigned count(const struct cay_mcp *m, const char *owner)
 {
         unsigned n = 0;
 
         for (const struct cay_mcp_channel *ch = m->channels; ch; ch = ch->next)
-                n++;
+                n += strcmp(ch->party.caller.owner, owner) == 0;
         return n;
 }
 
@@ -331,9 +331,14 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
                 cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "the daemon is starting: try again in a moment");
                 return;
         }
-        ch = count(m) < CHANNELS_MAX ? calloc(1, sizeof(*ch)) : NULL;
+        if (count(m, v->caller.owner) >= CHANNELS_OWNER) {
+                cay_mcp_refuse(req, 429, CAY_RPC_INTERNAL,
+                               "this owner has as many connections of MCP as one may have: close some");
+                return;
+        }
+        ch = calloc(1, sizeof(*ch));
         if (!ch) {
-                cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "there are too many connections");
+                cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "no memory for this connection");
                 return;
         }
         cay_mcp_party_init(&ch->party, m, v, place);

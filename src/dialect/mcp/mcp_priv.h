@@ -5,7 +5,8 @@
 #include "dialect/mcp/call.h"
 
 #define CAY_MCP_MESSAGE_MAX (12u * 1024 * 1024)
-#define CAY_MCP_SESSIONS_MAX 1024u
+#define CAY_MCP_SESSIONS_MAX 4096u
+#define CAY_MCP_SESSIONS_OWNER 256u
 #define CAY_MCP_MODERN "2026-07-28"
 #define CAY_MCP_LEGACY "2025-11-25"
 

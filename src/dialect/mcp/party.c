@@ -51,6 +51,18 @@ static void destroy(struct cay_mcp_party *p, const char *sandbox)
         cay_mcp_order(p->mcp, &p->caller, cay_op_find("sandbox_destroy"), json);
 }
 
+void cay_mcp_party_keep_made(struct cay_mcp_party *p)
+{
+        p->cleans = false;
+        while (p->made) {
+                struct cay_mcp_made *made = p->made;
+
+                p->made = made->next;
+                free(made);
+        }
+        p->made_count = 0;
+}
+
 /* When the daemon stops, sandboxes end with it or are taken over by the next: nothing is destroyed then. */
 void cay_mcp_party_end(struct cay_mcp_party *p)
 {

@@ -50,6 +50,8 @@ void cay_mcp_party_init(struct cay_mcp_party *p, struct cay_mcp *mcp, const stru
                         const struct cay_mcp_place *place);
 /* Cancels what is under way and destroys what it made without a name. */
 void cay_mcp_party_end(struct cay_mcp_party *p);
+/* What it made without a name is no longer its to destroy: it was let go, and did not end of its client's will. */
+void cay_mcp_party_keep_made(struct cay_mcp_party *p);
 void cay_mcp_party_made(struct cay_mcp_party *p, const char *sandbox);
 void cay_mcp_party_forget(struct cay_mcp_party *p, const char *sandbox); /* it was destroyed */
 bool cay_mcp_level_read(const char *word, enum cay_mcp_level *ret);

@@ -235,10 +235,14 @@ static bool accepts(const struct cay_http_request *req, const char *type)
 
 static void start_session(struct post *p, struct cay_rpc *m)
 {
-        p->session = cay_mcp_session_new(p->mcp, &p->visitor, &p->place);
+        struct cay_error err = { 0 };
+        char id[CAY_RPC_ID_MAX + 1];
+
+        p->session = cay_mcp_session_new(p->mcp, &p->visitor, &p->place, &err);
         if (!p->session) {
+                memcpy(id, m->id, sizeof(id));
                 cay_rpc_done(m);
-                refuse(p, 503, CAY_RPC_INTERNAL, "there are too many sessions", "null");
+                refuse(p, err.code == CAY_LIMIT ? 429 : 503, CAY_RPC_INTERNAL, err.msg, id);
                 return;
         }
         cay_http_response_add(p->req, "Mcp-Session-Id", p->session->id);

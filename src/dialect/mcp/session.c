@@ -28,56 +28,6 @@ static bool is_idle(const struct cay_mcp_session *s)
         return !s->party.calls && !s->own.req;
 }
 
-/* The one that was silent longest makes room. */
-static bool make_room(struct cay_mcp *m)
-{
-        struct cay_mcp_session *oldest = NULL;
-
-        if (m->session_count < CAY_MCP_SESSIONS_MAX)
-                return true;
-        for (struct cay_mcp_session *s = m->sessions; s; s = s->next)
-                if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
-                        oldest = s;
-        if (oldest)
-                cay_mcp_session_end(oldest);
-        return oldest != NULL;
-}
-
-struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_visitor *v,
-                                            const struct cay_mcp_place *place)
-{
-        struct cay_mcp_session *s = make_room(m) ? calloc(1, sizeof(*s)) : NULL;
-
-        if (!s || !cay_mcp_make_id(s->id)) {
-                free(s);
-                return NULL;
-        }
-        cay_mcp_party_init(&s->party, m, v, place);
-        cay_mcp_stream_init(&s->own, m->world->loop, 0, true);
-        s->own.bytes_max = UNHEARD_MAX;
-        s->ear.tell = tell;
-        s->party.ear = &s->ear;
-        s->used_ms = cay_clock_ms();
-        s->next = m->sessions;
-        m->sessions = s;
-        m->session_count++;
-        return s;
-}
-
-struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, const struct cay_visitor *v,
-                                             const struct cay_mcp_place *place)
-{
-        for (struct cay_mcp_session *s = m->sessions; s; s = s->next) {
-                if (strcmp(s->id, id) == 0 && strcmp(s->party.caller.owner, v->caller.owner) == 0 &&
-                    strcmp(s->party.sandbox, place->sandbox) == 0) {
-                        s->used_ms = cay_clock_ms();
-                        s->party.caller = v->caller; /* the token of now says what is allowed */
-                        return s;
-                }
-        }
-        return NULL;
-}
-
 static void free_stream(struct cay_mcp_stream **at)
 {
         struct cay_mcp_stream *stream = *at;
@@ -117,6 +67,86 @@ void cay_mcp_session_end(struct cay_mcp_session *s)
 {
         unlink_session(s);
         close_down(s);
+}
+
+/*
+ * To make room. Its client did not ask for this and finds out with its next request, so nothing that it made is destroyed: sandboxes
+ * without a name then live by their time-outs.
+ */
+static void let_go(struct cay_mcp_session *s)
+{
+        cay_log_debug("a session of MCP makes room for another of its owner", "owner=%s made=%u",
+                      s->party.caller.owner, s->party.made_count);
+        cay_mcp_party_keep_made(&s->party);
+        cay_mcp_session_end(s);
+}
+
+/* Of the owner's own sessions the one that was silent longest makes room; nobody else's does. */
+static int make_room(struct cay_mcp *m, const char *owner, struct cay_error *err)
+{
+        struct cay_mcp_session *oldest = NULL;
+        unsigned own = 0;
+
+        for (struct cay_mcp_session *s = m->sessions; s; s = s->next) {
+                if (strcmp(s->party.caller.owner, owner) != 0)
+                        continue;
+                own++;
+                if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
+                        oldest = s;
+        }
+        if (own < CAY_MCP_SESSIONS_OWNER && m->session_count < CAY_MCP_SESSIONS_MAX)
+                return 0;
+        if (oldest) {
+                let_go(oldest);
+                return 0;
+        }
+        if (own >= CAY_MCP_SESSIONS_OWNER)
+                return cay_fail(err, CAY_LIMIT,
+                                "all %u sessions that one owner may have are in use: end one (DELETE), or "
+                                "wait for a call of one to end",
+                                CAY_MCP_SESSIONS_OWNER);
+        return cay_fail(err, CAY_UNAVAILABLE,
+                        "there are %u sessions, which is the most: try again in a moment",
+                        CAY_MCP_SESSIONS_MAX);
+}
+
+struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_visitor *v,
+                                            const struct cay_mcp_place *place, struct cay_error *err)
+{
+        struct cay_mcp_session *s;
+
+        if (make_room(m, v->caller.owner, err) < 0)
+                return NULL;
+        s = calloc(1, sizeof(*s));
+        if (!s || !cay_mcp_make_id(s->id)) {
+                free(s);
+                cay_fail(err, CAY_UNAVAILABLE, "no memory for a session");
+                return NULL;
+        }
+        cay_mcp_party_init(&s->party, m, v, place);
+        cay_mcp_stream_init(&s->own, m->world->loop, 0, true);
+        s->own.bytes_max = UNHEARD_MAX;
+        s->ear.tell = tell;
+        s->party.ear = &s->ear;
+        s->used_ms = cay_clock_ms();
+        s->next = m->sessions;
+        m->sessions = s;
+        m->session_count++;
+        return s;
+}
+
+struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, const struct cay_visitor *v,
+                                             const struct cay_mcp_place *place)
+{
+        for (struct cay_mcp_session *s = m->sessions; s; s = s->next) {
+                if (strcmp(s->id, id) == 0 && strcmp(s->party.caller.owner, v->caller.owner) == 0 &&
+                    strcmp(s->party.sandbox, place->sandbox) == 0) {
+                        s->used_ms = cay_clock_ms();
+                        s->party.caller = v->caller; /* the token of now says what is allowed */
+                        return s;
+                }
+        }
+        return NULL;
 }
 
 /* The daemon does not end in between: it stops in a watch's turn, and after that comes this. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sessions of the legacy era over HTTP: what is remembered between a client's requests. A session belongs to its caller and its address;
- * for anybody else it is not there. It ends by DELETE, after a time without use, or with the daemon; a client that needs room
- * takes the place of the one that was silent longest.
+ * for anybody else it is not there. It ends by DELETE, after a time without use, or with the daemon.
+ *
+ * There is room for so many of one owner and so many in all. An owner who has no room left takes the place of its own session that
+ * was silent longest, never of another owner's; that session is let go without destroying anything.
  */
 #pragma once
 
@@ -22,7 +24,8 @@ struct cay_mcp_session {
 };
 
 struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_visitor *v,
-                                            const struct cay_mcp_place *place); /* NULL: no room */
+                                            const struct cay_mcp_place *place,
+                                            struct cay_error *err); /* NULL: no room, err says whose */
 /* The session that the request names, if it is the visitor's. NULL: none. */
 struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, const struct cay_visitor *v,
                                              const struct cay_mcp_place *place);

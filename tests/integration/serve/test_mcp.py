@@ -636,6 +636,35 @@ def test_changes(d):
     s.end()
 
 
+def test_room(d):
+    """One owner's sessions take nobody else's place, and what makes room destroys nothing."""
+    def initialize(token):
+        a = d.ask("POST", "/mcp", request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}), token=token, headers={"Accept": BOTH})
+        assert a.status == 200, a
+
+    def is_there(session):
+        return session.post(request("ping", {}, 99)).status == 200
+
+    mine = Session(d)
+    box = mine.good("sandbox_create")["sandbox_id"]
+    flood = d.make_token("--owner", "flood", "--scope", "read")
+    for _ in range(1030):
+        initialize(flood)
+    assert is_there(mine) and [b["sandbox_id"] for b in boxes(d)] == [box], boxes(d)
+
+    own = d.make_token("--owner", "crowded")
+    first = Session(d, token=own)
+    kept = first.good("sandbox_create")["sandbox_id"]
+    for _ in range(256):
+        initialize(own)
+    assert first.post(request("ping", {}, 99)).status == 404, "it was the owner's oldest"
+    assert is_there(mine)
+    listed = {b["sandbox_id"] for b in d.must(200, "GET", "/api/sandboxes", token=False, unix=True)["sandboxes"]}
+    assert listed == {box, kept}, listed
+    d.must(200, "DELETE", f"/api/sandboxes/{kept}", token=own)
+    assert mine.end().status == 200
+
+
 def test_alone():
     """Without a daemon: one is started, and nothing of it stays."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CAY_", "SANDBOX_")) or k.startswith("CAY_TEST_")}
@@ -668,7 +697,7 @@ def leave_open(d):
 
 
 TESTS = [test_legacy, test_transport, test_malformed, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
-         test_many, test_stdio, test_piped, test_starting, test_asked_again, test_changes, test_published]
+         test_many, test_stdio, test_piped, test_starting, test_asked_again, test_changes, test_published, test_room]
 run(TESTS, leave_open)
 if not sys.argv[1:] or "alone" in sys.argv[1:]:
     test_alone()

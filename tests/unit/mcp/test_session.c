@@ -78,7 +78,7 @@ static int setup(void **state)
         visitor = (struct cay_visitor){ .is_known = true, .caller.owner = "somebody" };
         if (cay_mcp_new(&world, &mcp, &err) < 0)
                 return -1;
-        session = cay_mcp_session_new(mcp, &visitor, &place);
+        session = cay_mcp_session_new(mcp, &visitor, &place, &err);
         if (!session)
                 return -1;
         test_connect();
@@ -140,6 +140,52 @@ static void the_daemon_stops_meanwhile(void **state)
         assert_stream_ended();
 }
 
+/* Somebody's session that is in use is `session`, whose stream is open. */
+static void an_owner_without_room_takes_its_own(void **state)
+{
+        const struct cay_visitor other = { .is_known = true, .caller.owner = "other" };
+        const struct cay_mcp_place place = { 0 };
+        struct cay_error err = { 0 };
+        char first[CAY_MCP_ID + 1], second[CAY_MCP_ID + 1], kept[CAY_MCP_ID + 1];
+        struct cay_mcp_session *s;
+
+        memcpy(kept, session->id, sizeof(kept));
+        s = cay_mcp_session_new(mcp, &other, &place, &err);
+        assert_non_null(s);
+        memcpy(first, s->id, sizeof(first));
+        s->used_ms = 1; /* silent for longest, of all that there are */
+        cay_mcp_party_made(&s->party, "box");
+        s = cay_mcp_session_new(mcp, &other, &place, &err);
+        assert_non_null(s);
+        memcpy(second, s->id, sizeof(second));
+        for (unsigned i = 2; i < CAY_MCP_SESSIONS_OWNER; i++)
+                assert_non_null(cay_mcp_session_new(mcp, &other, &place, &err));
+        assert_int_equal(mcp->session_count, CAY_MCP_SESSIONS_OWNER + 1);
+        assert_non_null(
+                cay_mcp_session_new(mcp, &visitor, &place, &err)); /* somebody's own room is untouched */
+        assert_int_equal(mcp->session_count, CAY_MCP_SESSIONS_OWNER + 2);
+        /* With no service to ask, destroying the box would end this test. */
+        assert_non_null(cay_mcp_session_new(mcp, &other, &place, &err));
+        assert_int_equal(mcp->session_count, CAY_MCP_SESSIONS_OWNER + 2);
+        assert_null(cay_mcp_session_find(mcp, first, &other, &place));
+        assert_non_null(cay_mcp_session_find(mcp, second, &other, &place));
+        assert_non_null(cay_mcp_session_find(mcp, kept, &visitor, &place));
+}
+
+static void whoever_has_none_to_give_is_refused(void **state)
+{
+        const struct cay_visitor other = { .is_known = true, .caller.owner = "other" };
+        const struct cay_mcp_place place = { 0 };
+        struct cay_error err = { 0 };
+
+        mcp->session_count = CAY_MCP_SESSIONS_MAX; /* as if others had them all */
+        assert_null(cay_mcp_session_new(mcp, &other, &place, &err));
+        assert_int_equal(err.code, CAY_UNAVAILABLE);
+        assert_null(cay_mcp_session_new(mcp, &visitor, &place, &err)); /* its only one is in use */
+        mcp->session_count = 1;
+        assert_non_null(cay_mcp_session_new(mcp, &other, &place, &err));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -147,6 +193,8 @@ int main(void)
                 T(the_answer_leaves_before_the_streams_end),
                 T(an_ended_session_is_not_found),
                 T(the_daemon_stops_meanwhile),
+                T(an_owner_without_room_takes_its_own),
+                T(whoever_has_none_to_give_is_refused),
         };
 
         return cmocka_run_group_tests_name("mcp/session", tests, NULL, NULL);
