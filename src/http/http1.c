@@ -21,6 +21,7 @@ enum {
         DRAIN_MAX = 256 * 1024, /* a rest of a body that is read to keep the connection */
         IN_MORE = 32 * 1024,    /* input buffer: a head and this */
         ERROR_BODY_MAX = 16 * 1024,
+        SLICE_REQUESTS = 16, /* of a pipeline, in one round of the loop */
 };
 
 static const struct cay_http_config *config(const struct cay_http_conn *c)
@@ -313,11 +314,18 @@ static bool step(struct cay_http_conn *c)
 
 static void process(struct cay_http_conn *c)
 {
+        unsigned answered = 0;
+
         if (c->processing)
                 return;
         c->processing = true;
-        while (step(c))
-                ;
+        while (step(c)) {
+                /* Between two requests that came together it can be others' turn. */
+                if (c->state == CAY_HTTP_AWAIT && c->conn.in.len > 0 && ++answered >= SLICE_REQUESTS) {
+                        cay_conn_kick(&c->conn);
+                        break;
+                }
+        }
         c->processing = false;
 }
 

@@ -9,11 +9,16 @@
 #include <errno.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/utf8.h"
 
 enum {
         PENDING_MAX = 2 * 1024 * 1024, /* more than any duplex has in its window */
         CLOSE_MS = 5000,               /* for the other side's goodbye */
+        /* In one round of the loop; then it is others' turn. */
+        SLICE_MESSAGES = 16,
+        SLICE_BYTES = 64 * 1024,
+        SLICE_MS = 5,
 };
 
 bool cay_ws_is_open(const struct cay_ws *ws)
@@ -220,9 +225,11 @@ static bool is_stuck(const struct cay_ws *ws)
         return ws->held || ws->out.len >= CAY_WS_HIGH;
 }
 
-/* Handles what it can; how many bytes it has used. The WebSocket may be closed after it. */
-static size_t handle_all(struct cay_ws *ws, const uint8_t *bytes, size_t len)
+/* Handles a slice of it; how many bytes it has used. The WebSocket may be closed after it. */
+static size_t handle_some(struct cay_ws *ws, const uint8_t *bytes, size_t len)
 {
+        uint64_t end_ms = cay_clock_ms() + SLICE_MS;
+        unsigned messages = 0;
         size_t used = 0;
         bool goes_on = true;
 
@@ -232,6 +239,8 @@ static size_t handle_all(struct cay_ws *ws, const uint8_t *bytes, size_t len)
 
                 goes_on = handle(ws, bytes + used, len - used, &n);
                 used += n;
+                if (++messages >= SLICE_MESSAGES || used >= SLICE_BYTES || cay_clock_ms() >= end_ms)
+                        break;
         }
         ws->busy = false;
         flush(ws);
@@ -245,7 +254,7 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
 
         ws->heard = true;
         if (ws->pending.len == 0)
-                used = handle_all(ws, bytes, len);
+                used = handle_some(ws, bytes, len);
         if (!ws->duplex)
                 return;
         if (used > 0)
@@ -253,7 +262,7 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
         if (cay_buf_put(&ws->pending, (const char *)bytes + used, len - used) < 0)
                 end(ws, CAY_WS_LOST, "too much input");
         else if (ws->pending.len > 0 && !is_stuck(ws))
-                cay_ws_resume(ws); /* it was stuck for a moment only */
+                cay_ws_resume(ws); /* in the next round */
 }
 
 /* What was held back, in order: the rest of a message, then what came behind it, then the end. */
@@ -265,7 +274,7 @@ static void catch_up(struct cay_ws *ws)
                 hand_message(ws);
         if (!ws->duplex || is_stuck(ws))
                 return;
-        used = handle_all(ws, (const uint8_t *)cay_buf_data(&ws->pending), ws->pending.len);
+        used = handle_some(ws, (const uint8_t *)cay_buf_data(&ws->pending), ws->pending.len);
         if (!ws->duplex)
                 return;
         cay_buf_drop(&ws->pending, used);

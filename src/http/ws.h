@@ -5,7 +5,8 @@
  * Receiving: on_message gets whole messages and says how many bytes it takes. If that is less than all, nothing more is
  * handled until cay_ws_resume(), and then it gets the rest of the same message; what comes meanwhile is slowed down by the
  * duplex. Who wants all or nothing just takes all. Pings are answered here; a peer that pings without reading is
- * slowed down like any other.
+ * slowed down like any other. Of what has come a slice is handled in a round of the loop, so that a peer who sends much does not
+ * keep others waiting.
  *
  * Sending: whole messages, queued up to a maximum; cay_ws_send() tells how much waits, on_drain when it is little again.
  *

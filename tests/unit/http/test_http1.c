@@ -33,9 +33,32 @@ static void pipelines_without_stack(void **state)
         for (unsigned i = 0; i < N; i++)
                 memcpy(many + i * (sizeof(one) - 1), one, sizeof(one));
         test_ask(many);
+        for (unsigned i = 0; i < N && rig.requests < N; i++)
+                test_settle(); /* each round answers a slice */
         assert_int_equal(rig.requests, N);
         assert_int_equal(test_count(rig.got, "hello"), N);
         free(many);
+}
+
+/* What came together is answered a slice at a time: others have their turn in between. */
+static void a_pipeline_takes_several_rounds(void **state)
+{
+        enum { N = 100, SLICE = 16 };
+        static const char one[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+        char many[N * (sizeof(one) - 1) + 1];
+        unsigned before = 0;
+
+        for (unsigned i = 0; i < N; i++)
+                memcpy(many + i * (sizeof(one) - 1), one, sizeof(one));
+        test_connect();
+        assert_int_equal(send(rig.fd, many, strlen(many), MSG_NOSIGNAL), strlen(many));
+        for (unsigned i = 0; i < N && rig.requests < N; i++, before = rig.requests) {
+                test_rounds(1);
+                assert_in_range(rig.requests - before, 1, 2 * SLICE); /* once as input, once from the kick */
+        }
+        assert_int_equal(rig.requests, N);
+        test_read();
+        assert_int_equal(test_count(rig.got, "hello"), N);
 }
 
 static void takes_a_request_byte_by_byte(void **state)
@@ -642,6 +665,7 @@ int main(void)
                 T(answers_a_request),
                 T(keeps_the_connection_and_pipelines),
                 T(pipelines_without_stack),
+                T(a_pipeline_takes_several_rounds),
                 T(takes_a_request_byte_by_byte),
                 T(head_has_no_body),
                 T(old_clients_get_one_answer),

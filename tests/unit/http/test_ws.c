@@ -315,7 +315,7 @@ static void pings_do_not_pile_up(void **state)
         assert_true(fake.owed >= 100000);
         assert_true(ws.out.len < CAY_WS_HIGH + 200);
         fake_duplex_give_room(&fake, SIZE_MAX);
-        test_rounds(20);
+        test_rounds(100); /* each handles a slice */
         assert_int_equal(fake.owed, 0);
 }
 
@@ -459,6 +459,31 @@ static void silence_is_noticed(void **state)
         assert_string_equal(story, "closed:1006:the other side is silent");
 }
 
+/* Of what came together a slice is handled in a round: others have their turn in between. */
+static void many_messages_take_several_rounds(void **state)
+{
+        enum { N = 100, SLICE = 16, ECHO = 3 /* bytes of an answer */ };
+        uint8_t bytes[N * 16];
+        size_t len = 0, before = 0;
+
+        echoes = true;
+        open_fake();
+        for (unsigned i = 0; i < N; i++)
+                len += frame(bytes + len, CAY_WS_TEXT, &"0123456789"[i % 10], 1);
+        fake_duplex_say(&fake, bytes, len);
+        assert_in_range(fake.wrote.len, 1, SLICE * ECHO);
+        assert_true(fake.owed > 0); /* what waits is not paid for, which slows its sender down */
+        for (unsigned i = 0; i < N && fake.wrote.len < N * ECHO; i++) {
+                before = fake.wrote.len;
+                test_rounds(1);
+                assert_in_range(fake.wrote.len - before, 1, SLICE * ECHO);
+        }
+        assert_int_equal(fake.wrote.len, N * ECHO);
+        for (unsigned i = 0; i < N; i++) /* in their order */
+                assert_int_equal(cay_buf_data(&fake.wrote)[i * ECHO + 2], '0' + (char)(i % 10));
+        assert_int_equal(fake.owed, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -485,6 +510,7 @@ int main(void)
                 T(the_end_of_the_stream_comes_last),
                 T(a_lost_stream_is_told),
                 T(silence_is_noticed),
+                T(many_messages_take_several_rounds),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
