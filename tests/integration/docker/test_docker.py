@@ -149,12 +149,12 @@ class OnDocker(unittest.TestCase):
         other = d.make()
         self.assertEqual(d.run(other, "echo on")["stdout"], "on\n")
 
-    def test_two_filters(self):
-        """Docker's, made from the native engine's rows, around cay-init's own."""
+    def test_three_filters(self):
+        """Docker's, made from the native engine's rows, around cay-init's own and the command's."""
         d = self.d
         box = d.make()
         got = d.run(box, "grep -E '^Seccomp' /proc/self/status; unshare -n true; echo $?")
-        self.assertIn("Seccomp_filters:\t2", got["stdout"], got)
+        self.assertIn("Seccomp_filters:\t3", got["stdout"], got)
         self.assertEqual(got["stdout"].split()[-1], "1", got)
         options = json.loads(docker("inspect", f"cay-{box}"))[0]["HostConfig"]["SecurityOpt"]
         profile = json.loads(next(o for o in options if o.startswith("seccomp=")).removeprefix("seccomp="))

@@ -428,7 +428,7 @@ def test_clock_moves():
         d.stop()
         set_clock(3600000)
         d.start()
-        got = d.must(200, "GET", f"/api/sandboxes/{box}")
+        got = d.must(200, "GET", f"/api/sandboxes/{box}", token=long)
         assert 500000 < got["expires_in_ms"] <= 600000, got
         set_clock(0)
         d.token = d.make_token("--lifetime", "3h")
