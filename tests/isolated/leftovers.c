@@ -39,6 +39,8 @@ static const struct {
         { "record: /run/cay", "the run folder itself: made once, as root of the records, and kept" },
         { "record: /run/cay/lock", "the lock by which wardens take turns at the records" },
         { "record: /run/cay/image*", "pre-formatted images of the writable layer, kept for the next box" },
+        { "record: /run/cay/front-*",
+          "the lock of a front's id, whose keeper was killed: the next that stops removes it" },
         { "mount: proc /proc/sys/fs/binfmt_misc*", "automounted by whoever looks first, not by us" },
         { "mount: tmpfs /run/user/*", "comes and goes with people's sessions" },
         { "mount: tmpfs /run/credentials/*", "comes and goes with services of systemd's" },
