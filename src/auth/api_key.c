@@ -29,6 +29,7 @@ struct entry {
 struct cay_api_keys {
         struct entry *entries[CAY_STORE_KEYS_MAX]; /* owned, in the order they came */
         unsigned count;
+        uint64_t revoked;      /* how often one was */
         uint16_t slots[SLOTS]; /* 1 + index of an entry; 0: free */
 };
 
@@ -215,9 +216,23 @@ const struct cay_store_key *cay_api_keys_revoke(struct cay_api_keys *keys, const
 
         if (!e)
                 return NULL;
-        if (e->record.revoked_wall_ms == 0)
+        if (e->record.revoked_wall_ms == 0) {
                 e->record.revoked_wall_ms = wall_ms > 0 ? wall_ms : 1;
+                keys->revoked++;
+        }
         return &e->record;
+}
+
+bool cay_api_keys_is_good(const struct cay_api_keys *keys, const char *id)
+{
+        const struct entry *e = find_id(keys, id);
+
+        return e && e->record.revoked_wall_ms == 0;
+}
+
+uint64_t cay_api_keys_revoked(const struct cay_api_keys *keys)
+{
+        return keys->revoked;
 }
 
 void cay_api_keys_drop(struct cay_api_keys *keys, const char *id)

@@ -33,6 +33,8 @@ bool cay_api_keys_check(struct cay_api_keys *keys, const char *text, size_t len,
                         struct cay_caller *ret);
 /* Marks as revoked at once; the record is to be stored (CAY_STORE_SURE). NULL: no such id. */
 const struct cay_store_key *cay_api_keys_revoke(struct cay_api_keys *keys, const char *id, uint64_t wall_ms);
+bool cay_api_keys_is_good(const struct cay_api_keys *keys, const char *id); /* there, and not revoked */
+uint64_t cay_api_keys_revoked(const struct cay_api_keys *keys); /* how many were, since the table was made */
 void cay_api_keys_drop(struct cay_api_keys *keys, const char *id); /* one that could not be stored */
 /* Calls back for every key; revoked ones too. */
 void cay_api_keys_each(struct cay_api_keys *keys, bool (*each)(void *ctx, const struct cay_store_key *record),

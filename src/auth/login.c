@@ -76,6 +76,7 @@ void cay_session_end(struct cay_logins *l, const char *id, uint64_t now_s)
         cay_str_copy(e->id, sizeof(e->id), id);
         e->until_s = now_s + CAY_SESSION_S;
         l->ended_next = (l->ended_next + 1) % CAY_SESSION_ENDED;
+        l->ended_count++;
 }
 
 bool cay_session_is_over(const struct cay_logins *l, const struct cay_token *session)

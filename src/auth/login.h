@@ -30,7 +30,8 @@ struct cay_logins {
                 uint64_t until_s;           /* no session that was there when it ended lives longer */
         } ended[CAY_SESSION_ENDED];
         unsigned ended_next;
-        uint64_t over_s; /* sessions that expire at or before this second are over */
+        uint64_t ended_count; /* since the start */
+        uint64_t over_s;      /* sessions that expire at or before this second are over */
 };
 
 /* A new one; when all slots are taken the oldest login ends. Times are monotonic. */

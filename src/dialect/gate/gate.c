@@ -15,14 +15,6 @@
 #include "base/log.h"
 #include "dialect/gate/gate_priv.h"
 
-struct cay_gate {
-        struct cay_gate_env env;
-        struct cay_rate *rate; /* owned */
-        struct cay_wall wall;
-        regex_t regex;
-        bool has_regex;
-};
-
 static uint64_t wall_ms(const struct cay_gate *g)
 {
         struct cay_clock_reading now;
@@ -43,7 +35,8 @@ int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct c
         if (cay_digest_random(rate.seed, sizeof(rate.seed)) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no random bytes to be had");
         g->rate = cay_rate_new(&rate);
-        if (!g->rate)
+        g->strangers = cay_rate_new(&rate);
+        if (!g->rate || !g->strangers)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the rate limit");
         cay_wall_init(&g->wall, wall_ms(g), cay_clock_ms(), 0);
         if (env->config->allow_origin_regex[0]) {
@@ -62,6 +55,7 @@ void cay_gate_free(struct cay_gate *g)
         if (g->has_regex)
                 regfree(&g->regex);
         cay_rate_free(g->rate);
+        cay_rate_free(g->strangers);
         free(g);
 }
 
@@ -119,8 +113,8 @@ static void check_origin(const struct cay_gate *g, struct cay_http_request *req,
 static bool check_token(struct cay_gate *g, enum cay_token_use use, const char *text, size_t len,
                         struct cay_token *ret)
 {
-        uint64_t now_ms = cay_wall_now_ms(&g->wall, wall_ms(g), cay_clock_ms());
-        enum cay_token_verdict verdict = cay_token_check(g->env.secret, use, text, len, now_ms / 1000, ret);
+        uint64_t now_s = cay_gate_now_ms(g) / 1000;
+        enum cay_token_verdict verdict = cay_token_check(g->env.secret, use, text, len, now_s, ret);
 
         if (verdict != CAY_TOKEN_OK)
                 cay_log_debug("token refused", "why=%s", cay_token_verdict_word(verdict));
@@ -128,37 +122,42 @@ static bool check_token(struct cay_gate *g, enum cay_token_use use, const char *
         return verdict == CAY_TOKEN_OK;
 }
 
-static bool check_key(struct cay_gate *g, const char *text, size_t len, struct cay_caller *ret)
+static bool let_in(struct cay_gate *g, struct cay_visitor *v, enum cay_pass_kind kind,
+                   const struct cay_token *token)
 {
-        uint64_t now_ms = cay_wall_now_ms(&g->wall, wall_ms(g), cay_clock_ms());
-
-        if (!cay_api_keys_check(g->env.keys, text, len, now_ms, ret))
-                return false;
-        ret->door = CAY_DOOR_KEY;
+        v->caller = token->caller;
+        cay_gate_fill_pass(g, &v->pass, kind, token);
         return true;
 }
 
-static bool check_bearer(struct cay_gate *g, const char *text, size_t len, struct cay_caller *ret)
+static bool check_key(struct cay_gate *g, const char *text, size_t len, struct cay_visitor *v)
+{
+        struct cay_token key = { 0 };
+
+        if (!cay_api_keys_check(g->env.keys, text, len, cay_gate_now_ms(g), &key.caller))
+                return false;
+        key.caller.door = CAY_DOOR_KEY;
+        return let_in(g, v, CAY_PASS_KEY, &key);
+}
+
+static bool check_bearer(struct cay_gate *g, const char *text, size_t len, struct cay_visitor *v)
 {
         struct cay_token token;
 
         if (cay_api_key_is_one(text, len))
-                return check_key(g, text, len, ret);
-        if (!check_token(g, CAY_TOKEN_BEARER, text, len, &token))
-                return false;
-        *ret = token.caller;
-        return true;
+                return check_key(g, text, len, v);
+        return check_token(g, CAY_TOKEN_BEARER, text, len, &token) && let_in(g, v, CAY_PASS_TOKEN, &token);
 }
 
 /* "Bearer TEXT"; anything else in that field is refused like a wrong token. */
-static bool check_authorization(struct cay_gate *g, const char *value, struct cay_caller *ret)
+static bool check_authorization(struct cay_gate *g, const char *value, struct cay_visitor *v)
 {
         if (strncasecmp(value, "Bearer ", 7) != 0)
                 return false;
         value += 7;
         while (*value == ' ')
                 value++;
-        return check_bearer(g, value, strlen(value), ret);
+        return check_bearer(g, value, strlen(value), v);
 }
 
 /* What the browser says about who made the page ask. Old ones say nothing. */
@@ -169,8 +168,7 @@ static bool is_from_own_page(const struct cay_http_request *req, const struct ca
         return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || v->origin_is_fine;
 }
 
-static bool check_session(struct cay_gate *g, const struct cay_http_request *req, const struct cay_visitor *v,
-                          struct cay_caller *ret)
+static bool check_session(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
         const char *field = cay_http_request_header(req, "Cookie"), *text;
         char name[CAY_GATE_COOKIE_NAME];
@@ -184,8 +182,7 @@ static bool check_session(struct cay_gate *g, const struct cay_http_request *req
             !check_token(g, CAY_TOKEN_SESSION, text, len, &token) ||
             cay_session_is_over(g->env.logins, &token))
                 return false;
-        *ret = token.caller;
-        return true;
+        return let_in(g, v, CAY_PASS_SESSION, &token);
 }
 
 static void check_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
@@ -196,18 +193,17 @@ static void check_caller(struct cay_gate *g, const struct cay_http_request *req,
         int in_ws = count > 0 ? 0 : cay_gate_ws_token(req, &text, &len);
 
         if (count > 0) {
-                v->is_known =
-                        count == 1 &&
-                        check_authorization(g, cay_http_request_header(req, "Authorization"), &v->caller);
+                v->is_known = count == 1 &&
+                              check_authorization(g, cay_http_request_header(req, "Authorization"), v);
                 v->was_refused = !v->is_known;
         } else if (in_ws != 0) {
-                v->is_known = in_ws == 1 && check_bearer(g, text, len, &v->caller);
+                v->is_known = in_ws == 1 && check_bearer(g, text, len, v);
                 v->was_refused = !v->is_known;
         } else if (req->peer.is_unix) {
                 cay_caller_from_uid(&v->caller, (unsigned)req->peer.cred.uid, g->env.own_uid);
                 v->is_known = true;
         } else if (!v->port.port) { /* a sandbox's page has a cookie of its own */
-                v->is_known = check_session(g, req, v, &v->caller);
+                v->is_known = check_session(g, req, v);
         }
 }
 
@@ -229,8 +225,7 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
         }
         if (!check_token(g, CAY_TOKEN_PORT, text, len, &token) || strcmp(token.caller.id, v->port.label) != 0)
                 return;
-        v->caller = token.caller;
-        v->is_known = true;
+        v->is_known = let_in(g, v, CAY_PASS_TOKEN, &token);
 }
 
 /* A page may only do what its Origin allows: gate.h says why for each of the three. */
@@ -252,25 +247,32 @@ static unsigned check_page(const struct cay_http_request *req, const struct cay_
         return 0;
 }
 
-/* How often: by owner and token, or by address for whoever is not known. Local users are held by connections alone. */
-static unsigned check_rate(struct cay_gate *g, struct cay_http_request *req, const struct cay_visitor *v,
-                           struct cay_error *err)
+/*
+ * How often: by owner and token, or by address for whoever is not known; each kind in a table of its own, so that strangers with many
+ * addresses take no room from those who are known. Local users are held by connections alone.
+ */
+static void find_payer(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
-        char key[2 * CAY_OWNER_MAX + 80], seconds[24];
-        uint64_t wait_ms = 0;
+        struct cay_pass *p = &v->pass;
 
+        p->gate = g;
         if (req->peer.is_unix)
-                return 0;
+                return;
+        p->is_stranger = !v->is_known;
         if (v->is_known)
-                snprintf(key, sizeof(key), "%s/%s", v->caller.owner, v->caller.id);
+                snprintf(p->payer, sizeof(p->payer), "%s/%s", v->caller.owner, v->caller.id);
         else
-                snprintf(key, sizeof(key), "@%s", req->peer.address);
-        if (cay_rate_take(g->rate, key, cay_clock_ms(), &wait_ms))
+                snprintf(p->payer, sizeof(p->payer), "@%s", req->peer.address);
+}
+
+static unsigned check_rate(struct cay_http_request *req, struct cay_visitor *v, struct cay_error *err)
+{
+        char seconds[24];
+
+        if (cay_pass_pay(&v->pass, &v->wait_ms, err) == 0)
                 return 0;
-        snprintf(seconds, sizeof(seconds), "%" PRIu64, (wait_ms + 999) / 1000);
+        snprintf(seconds, sizeof(seconds), "%" PRIu64, (v->wait_ms + 999) / 1000);
         cay_http_response_add(req, "Retry-After", seconds);
-        cay_fail(err, CAY_LIMIT, "more than %" PRIu64 " requests in a minute: try again in %s s",
-                 g->env.config->rate_limit, seconds);
         return 429;
 }
 
@@ -291,6 +293,7 @@ unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct
         check_caller(g, req, ret);
         if (ret->port.port)
                 check_port_caller(g, req, ret);
-        status = check_rate(g, req, ret, err);
+        find_payer(g, req, ret);
+        status = check_rate(req, ret, err);
         return status != 0 ? status : check_page(req, ret, err);
 }

@@ -16,6 +16,8 @@
  * Host. A web page can give any name of its own to this machine's address (DNS rebinding), so a request must name loopback, the address
  * listened on, or one of trusted_hosts. The unix socket is out of pages' reach; health paths answer any Host.
  *
+ * Staying. A request is judged and charged once; what stays open behind it is judged and charged again by its pass (gate_pass.h).
+ *
  * Origin. Pages of allow_origins (or the regular expression, or this server itself) are told that they may read answers. Others get
  * no such field: their browser keeps the answer from them, and without the preflight it sends no token. WebSockets have no preflight:
  * an upgrade with a foreign Origin is refused here, whatever else it brings.
@@ -30,8 +32,10 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "core/port_clock.h"
+#include "dialect/gate/gate_pass.h"
 #include "dialect/gate/gate_port.h"
 #include "http/request.h"
+#include "loop/loop.h"
 
 #define CAY_GATE_ID 24 /* of a request: hexadecimal digits */
 
@@ -43,7 +47,8 @@ struct cay_gate_env { /* borrowed: outlives the gate */
         struct cay_api_keys *keys;
         const struct cay_logins *logins; /* which sessions were ended */
         const struct cay_clock *clock;
-        unsigned own_uid; /* the daemon's: that peer is admin, like root */
+        struct cay_loop *loop; /* for looking after what stays open; NULL: with each message alone */
+        unsigned own_uid;      /* the daemon's: that peer is admin, like root */
 };
 
 struct cay_visitor {
@@ -55,6 +60,8 @@ struct cay_visitor {
         const char *origin;        /* borrowed from the request; NULL: none */
         struct cay_port_host port; /* asked by the name of a port of a sandbox: nothing else is there */
         bool by_link;              /* and known by a link in the query */
+        struct cay_pass pass;      /* for what stays open behind the request */
+        uint64_t wait_ms;          /* with 429: how long until there is room */
         bool is_published;         /* at the sandbox's port of the host: nothing from inside is there */
 };
 

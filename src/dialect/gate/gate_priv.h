@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts, origins and cookies, for the gate and its tests. Pure. */
+/* The gate itself, for its files; hosts, origins and cookies, for its tests too: these are pure. */
 #pragma once
 
 #include <regex.h>
 
+#include "auth/rate.h"
+#include "auth/token.h"
+#include "auth/wall.h"
 #include "config/config.h"
+#include "dialect/gate/gate.h"
 #include "http/request.h"
+
+struct cay_gate {
+        struct cay_gate_env env;
+        struct cay_rate *rate,
+                *strangers; /* owned: of those who are known, by token; of others, by address */
+        struct cay_wall wall;
+        struct cay_guard *guards; /* what is open */
+        struct cay_timer look;    /* while there are any */
+        regex_t regex;
+        bool has_regex;
+};
+
+/* gate_pass.c */
+uint64_t cay_gate_now_ms(struct cay_gate *g); /* the time by which tokens expire */
+/* token: of a key its caller alone. */
+void cay_gate_fill_pass(struct cay_gate *g, struct cay_pass *p, enum cay_pass_kind kind,
+                        const struct cay_token *token);
 
 /* host: lower case, without port, IPv6 without brackets. */
 bool cay_gate_host_is_ours(const struct cay_config *c, const char *host);

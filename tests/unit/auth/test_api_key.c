@@ -36,11 +36,16 @@ static void made_keys_work_until_revoked(void **state)
         assert_int_equal(c.scopes, CAY_SCOPE_READ | CAY_SCOPE_EXEC);
         assert_int_equal(record->used_wall_ms, 88);
         assert_null(cay_api_keys_revoke(keys, "k0000000000000000", 99));
+        assert_true(cay_api_keys_is_good(keys, record->id));
+        assert_false(cay_api_keys_is_good(keys, "k0000000000000000"));
+        assert_int_equal(cay_api_keys_revoked(keys), 0);
         assert_ptr_equal(cay_api_keys_revoke(keys, record->id, 99), record);
+        assert_false(cay_api_keys_is_good(keys, record->id));
         assert_int_equal(record->revoked_wall_ms, 99);
         assert_false(cay_api_keys_check(keys, text, strlen(text), 100, &c));
         assert_ptr_equal(cay_api_keys_revoke(keys, record->id, 111), record);
         assert_int_equal(record->revoked_wall_ms, 99); /* the first time counts */
+        assert_int_equal(cay_api_keys_revoked(keys), 1);
 }
 
 static void a_typing_mistake_is_seen(void **state)
