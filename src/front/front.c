@@ -59,12 +59,16 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         struct cay_visitor visitor;
         struct cay_mcp_place place;
         unsigned status = cay_gate_check(f->gate, req, &visitor, &err);
+        bool is_mcp;
 
         if (status == 0)
                 status = check_published(f, req, &visitor, &err);
-        if (status != 0)
+        is_mcp = cay_mcp_find(req, &visitor, &place);
+        if (status != 0 && is_mcp)
+                cay_mcp_refuse_gate(req, &visitor, status, err.msg);
+        else if (status != 0)
                 cay_rest_refuse(req, status, err.msg, visitor.request_id);
-        else if (cay_mcp_find(req, &visitor, &place))
+        else if (is_mcp)
                 cay_mcp_handle(f->mcp, req, &visitor, &place);
         else
                 cay_rest_handle(f->rest, req, &visitor);
@@ -355,6 +359,7 @@ static int open_gate(struct front *f, struct cay_error *err)
                 .keys = f->keys,
                 .logins = &f->logins,
                 .clock = &cay_store_system_clock,
+                .loop = f->loop,
                 .own_uid = f->own_uid,
         };
 

@@ -148,6 +148,12 @@ void cay_mcp_call_cancel(struct cay_mcp_call *c)
         link->ops->answer(link, 0, NULL, 0);
 }
 
+void cay_mcp_call_let_go(struct cay_mcp_call *c)
+{
+        if (!c->tool || c->question[0])
+                cay_mcp_call_cancel(c);
+}
+
 /* Results */
 
 void cay_mcp_result_begin(struct cay_mcp_result *r)

@@ -66,6 +66,11 @@ struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *r
 void cay_mcp_call_error(struct cay_mcp_call *c, int code, const char *data, const char *fmt, ...)
         CAY_PRINTF(4, 5);
 void cay_mcp_call_cancel(struct cay_mcp_call *c); /* fine when ended */
+/*
+ * Its listener was let go. A call that only looks on, or waits for a person, is cancelled; a tool's may have started something, which is not to be
+ * harmed: it comes to its end, and nobody hears of it.
+ */
+void cay_mcp_call_let_go(struct cay_mcp_call *c);
 /* From now on it is another party's, and its answer goes elsewhere. */
 void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_party *p, struct cay_mcp_link *link);
 /* Modern era, for what is about tasks: true: the client knows none, and the call was ended with that error. */

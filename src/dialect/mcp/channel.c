@@ -2,6 +2,10 @@
 /*
  * Message transports: a WebSocket (one message per text frame, with the subprotocol mcp or without), or lines over a plain connection
  * (Upgrade: mcp-lines), which is what `cay mcp` relays to standard input and output. A connection is a session: what it made goes with it.
+ *
+ * Each message is judged and charged as a request is. One too many is answered with an error that says when to come back; what needs no answer
+ * (a cancel, a reply) is heard all the same, because it cannot be sent again. When the connection's pass is over it is let go: those who
+ * wait for an answer are told why, nothing that it made is destroyed, and tools that are under way come to their end without a listener.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +22,8 @@
 #define OUT_MAX (64u * 1024 * 1024)
 #define UNREAD_MAX (1024u * 1024)
 #define LINES "mcp-lines"
-#define NOT_TEXT 1003u /* RFC 6455 */
+#define NOT_TEXT 1003u  /* RFC 6455 */
+#define SLICE_LINES 16u /* in one round of the loop */
 
 struct cay_mcp_channel {
         struct cay_mcp_channel *next, **back;
@@ -29,9 +34,14 @@ struct cay_mcp_channel {
         struct cay_duplex *duplex; /* NULL: closed */
         struct cay_buf in, out;    /* of lines */
         struct cay_timer last;
-        bool is_ws, is_over;
-        bool skips;  /* the rest of a line that is too long */
-        bool drains; /* the client says no more */
+        struct cay_guard guard;
+        struct cay_deferred more; /* lines that wait for the next round */
+        size_t unpaid;            /* bytes of lines that are owed to the duplex */
+        bool has_more;
+        bool is_ws, is_closed, is_over;
+        bool is_let_go; /* its pass is over: nothing is said any more, and it ends with its calls */
+        bool skips;     /* the rest of a line that is too long */
+        bool drains;    /* the client says no more */
         struct cay_deferred release;
 };
 
@@ -62,7 +72,10 @@ static void end(struct cay_mcp_channel *ch)
 {
         if (ch->is_over)
                 return;
+        if (ch->is_let_go && ch->party.calls)
+                return; /* they end it */
         ch->is_over = true;
+        cay_guard_end(&ch->guard);
         cay_timer_clear(&ch->last);
         *ch->back = ch->next;
         if (ch->next)
@@ -88,7 +101,7 @@ static void flush(struct cay_mcp_channel *ch)
 
 static void say(struct cay_mcp_channel *ch, const char *json, size_t len)
 {
-        if (ch->is_over)
+        if (ch->is_over || ch->is_let_go)
                 return;
         if (ch->is_ws) {
                 if (cay_ws_send(&ch->ws, CAY_WS_TEXT, json, len) < 0 && cay_ws_is_open(&ch->ws))
@@ -107,7 +120,7 @@ static void say(struct cay_mcp_channel *ch, const char *json, size_t len)
 /* All is said: the other side sees the end, and on_lost tells us. */
 static void part_if_drained(struct cay_mcp_channel *ch)
 {
-        if (ch->drains && !ch->is_over && !ch->party.calls && ch->out.len == 0 && ch->duplex)
+        if (ch->drains && !ch->is_over && !ch->has_more && !ch->party.calls && ch->out.len == 0 && ch->duplex)
                 cay_duplex_shut(ch->duplex);
 }
 
@@ -124,6 +137,8 @@ static void answer(struct cay_mcp_link *l, unsigned status, const char *json, si
         if (json)
                 say(own->channel, json, len);
         part_if_drained(own->channel);
+        if (own->channel->is_let_go && own->channel->is_closed)
+                end(own->channel);
         free(own);
 }
 
@@ -156,18 +171,38 @@ static void send_fault(struct cay_mcp_channel *ch, const struct cay_rpc_fault *f
         say(ch, cay_buf_data(&out), out.len);
 }
 
+static void refuse_rate(struct cay_mcp_channel *ch, struct cay_rpc *m, const char *text, uint64_t wait_ms)
+{
+        cay_auto_buf struct cay_buf out = { 0 };
+
+        cay_buf_init(&out, 8192);
+        cay_rpc_put_too_often(&out, m->id, text, wait_ms);
+        cay_rpc_done(m);
+        say(ch, cay_buf_data(&out), out.len);
+}
+
 static void take(struct cay_mcp_channel *ch, const char *bytes, size_t len)
 {
+        struct cay_error err = { 0 };
         struct cay_rpc_fault fault;
+        uint64_t wait_ms = 0;
         struct link *l;
         struct cay_rpc m;
+        bool is_paid;
 
+        if (ch->is_let_go || !cay_guard_look(&ch->guard))
+                return;
+        is_paid = cay_pass_pay(&ch->guard.pass, &wait_ms, &err) == 0;
         if (cay_rpc_read(&m, bytes, len, CAY_MCP_MESSAGE_MAX, &fault) < 0) {
                 send_fault(ch, &fault);
                 return;
         }
         if (m.kind != CAY_RPC_REQUEST) {
                 cay_mcp_hear(&ch->party, &m);
+                return;
+        }
+        if (!is_paid) {
+                refuse_rate(ch, &m, err.msg, wait_ms);
                 return;
         }
         l = calloc(1, sizeof(*l));
@@ -195,9 +230,12 @@ static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void 
 
 static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
 {
+        struct cay_mcp_channel *ch = cay_container_of(ws, struct cay_mcp_channel, ws);
+
         (void)code;
         (void)reason;
-        end(cay_container_of(ws, struct cay_mcp_channel, ws));
+        ch->is_closed = true;
+        end(ch);
 }
 
 static const struct cay_ws_ops ws_ops = { .on_message = on_message, .on_closed = on_closed };
@@ -217,19 +255,48 @@ static bool is_blank(const char *bytes, size_t len)
         return true;
 }
 
+static void on_more(struct cay_deferred *d);
+
+/* A slice of them; the rest waits for the next round, and what came is paid for when none is left. */
 static void take_lines(struct cay_mcp_channel *ch)
 {
-        char *newline;
+        char *newline = NULL;
 
-        while (!ch->is_over && (newline = memchr(cay_buf_data(&ch->in), '\n', ch->in.len)) != NULL) {
-                size_t len = (size_t)(newline - cay_buf_data(&ch->in));
+        for (unsigned i = 0; i <= SLICE_LINES && !ch->is_over; i++) {
+                size_t len;
 
+                newline = memchr(cay_buf_data(&ch->in), '\n', ch->in.len);
+                if (!newline || i == SLICE_LINES)
+                        break;
+                len = (size_t)(newline - cay_buf_data(&ch->in));
                 if (ch->skips)
                         ch->skips = false;
                 else if (!is_blank(cay_buf_data(&ch->in), len))
                         take(ch, cay_buf_data(&ch->in), len);
                 cay_buf_drop(&ch->in, len + 1);
         }
+        if (ch->is_over || ch->has_more)
+                return;
+        if (newline) {
+                ch->has_more = true;
+                ch->more.run = on_more;
+                cay_loop_defer(ch->party.mcp->world->loop, &ch->more);
+        } else if (ch->duplex) {
+                cay_duplex_consumed(ch->duplex, ch->unpaid);
+                ch->unpaid = 0;
+        }
+}
+
+/* Before its release, which is deferred later. */
+static void on_more(struct cay_deferred *d)
+{
+        struct cay_mcp_channel *ch = cay_container_of(d, struct cay_mcp_channel, more);
+
+        ch->has_more = false;
+        if (ch->is_over)
+                return;
+        take_lines(ch);
+        part_if_drained(ch);
 }
 
 static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
@@ -248,9 +315,9 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
                 ch->skips = true;
                 cay_buf_put(&ch->in, bytes, len);
         }
-        if (ch->duplex)
-                cay_duplex_consumed(ch->duplex, len);
-        take_lines(ch);
+        ch->unpaid += len;
+        if (!ch->has_more)
+                take_lines(ch);
 }
 
 static void on_room(struct cay_duplex_user *u)
@@ -292,6 +359,41 @@ static void on_lost(struct cay_duplex_user *u, int why)
 static const struct cay_duplex_user_ops user_ops = {
         .on_data = on_data, .on_room = on_room, .on_eof = on_eof, .on_lost = on_lost
 };
+
+/* Letting go */
+
+static void tell_why(struct cay_mcp_channel *ch, const char *why)
+{
+        for (const struct cay_mcp_call *c = ch->party.calls; c; c = c->next) {
+                cay_auto_buf struct cay_buf out = { 0 };
+
+                cay_buf_init(&out, 4096);
+                if (cay_rpc_put_error(&out, c->rpc.id, CAY_RPC_LET_GO, why, NULL) == 0)
+                        say(ch, cay_buf_data(&out), out.len);
+        }
+}
+
+static void on_over_pass(struct cay_guard *g, const char *why)
+{
+        struct cay_mcp_channel *ch = cay_container_of(g, struct cay_mcp_channel, guard);
+
+        tell_why(ch, why);
+        ch->is_let_go = true;
+        cay_mcp_ear_close(&ch->ear);
+        cay_mcp_party_keep_made(&ch->party);
+        for (struct cay_mcp_call *c = ch->party.calls, *next; c; c = next) {
+                next = c->next;
+                cay_mcp_call_let_go(c);
+        }
+        if (ch->is_ws) {
+                cay_ws_close(&ch->ws, CAY_WS_REFUSED, why);
+        } else if (ch->duplex) {
+                flush(ch);
+                cay_duplex_close(cay_take(ch->duplex)); /* its last words leave first */
+                ch->is_closed = true;
+                end(ch);
+        }
+}
 
 /* Opening */
 
@@ -350,6 +452,8 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
                 free(ch);
                 return;
         }
+        ch->guard.pass = v->pass;
+        cay_guard_begin(&ch->guard, on_over_pass);
         ch->next = m->channels;
         ch->back = &m->channels;
         if (ch->next)
@@ -362,9 +466,13 @@ void cay_mcp_channel_stop(struct cay_mcp *m)
 {
         for (struct cay_mcp_channel *ch = m->channels, *next; ch; ch = next) {
                 next = ch->next;
+                cay_mcp_ear_close(&ch->ear);
+                cay_mcp_party_end(&ch->party);
+                if (ch->is_closed) {
+                        end(ch);
+                        continue;
+                }
                 if (ch->is_ws) {
-                        cay_mcp_ear_close(&ch->ear);
-                        cay_mcp_party_end(&ch->party);
                         cay_ws_close(&ch->ws, CAY_WS_GOING_AWAY, "the daemon stops");
                         continue;
                 }

@@ -73,6 +73,21 @@ void cay_mcp_refuse(struct cay_http_request *req, unsigned status, int code, con
         cay_http_response_send(req, status, "application/json", cay_buf_data(&out), out.len);
 }
 
+/* The message is not read for it, so its id is not known. */
+void cay_mcp_refuse_gate(struct cay_http_request *req, const struct cay_visitor *v, unsigned status,
+                         const char *text)
+{
+        cay_auto_buf struct cay_buf out = { 0 };
+
+        if (status != 429) {
+                cay_mcp_refuse(req, status, CAY_RPC_NO_REQUEST, text);
+                return;
+        }
+        cay_buf_init(&out, 8192);
+        cay_rpc_put_too_often(&out, "null", text, v->wait_ms);
+        cay_http_response_send(req, status, "application/json", cay_buf_data(&out), out.len);
+}
+
 static void refuse_unknown(struct cay_http_request *req, const struct cay_visitor *v)
 {
         static const char body[] =
@@ -131,7 +146,7 @@ static void answer_health(struct cay_http_request *req)
         cay_http_response_send(req, 200, "application/json", body, strlen(body));
 }
 
-static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req)
+static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req, const struct cay_visitor *v)
 {
         const char *last = cay_http_request_header(req, "Last-Event-ID");
         struct cay_mcp_stream *stream = &s->own;
@@ -146,7 +161,7 @@ static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req)
         else if (stream == &s->own && stream->req)
                 cay_mcp_refuse(req, 409, CAY_RPC_NO_REQUEST, "this session has its stream already");
         else
-                cay_mcp_stream_attach(stream, req, last ? seq : stream->seq,
+                cay_mcp_stream_attach(stream, req, &v->pass, last ? seq : stream->seq,
                                       stream == &s->own && strcmp(s->party.version, CAY_MCP_LEGACY) == 0);
 }
 
@@ -180,7 +195,7 @@ static void handle_session(struct cay_mcp *m, struct cay_http_request *req, cons
                 return;
         }
         if (req->method == CAY_HTTP_GET) {
-                get_stream(s, req);
+                get_stream(s, req, v);
                 return;
         }
         /*

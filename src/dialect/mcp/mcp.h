@@ -32,6 +32,9 @@ void cay_mcp_stop(struct cay_mcp *m); /* the daemon stops: streams and sessions 
 
 /* Is this request for here? */
 bool cay_mcp_find(const struct cay_http_request *req, const struct cay_visitor *v, struct cay_mcp_place *ret);
+/* What the gate has refused, in the form of this protocol; ends the request. */
+void cay_mcp_refuse_gate(struct cay_http_request *req, const struct cay_visitor *v, unsigned status,
+                         const char *text);
 /* Takes the request over: it will be answered. */
 void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,
                     const struct cay_mcp_place *place);

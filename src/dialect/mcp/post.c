@@ -73,6 +73,14 @@ static void on_lost(struct cay_mcp_stream *s)
                 cay_mcp_call_cancel(p->link.call);
 }
 
+static void on_let_go(struct cay_mcp_stream *s)
+{
+        struct post *p = s->user;
+
+        if (p->link.call)
+                cay_mcp_call_let_go(p->link.call);
+}
+
 static bool begin_stream(struct post *p)
 {
         bool primes = p->session && strcmp(p->session->party.version, CAY_MCP_LEGACY) == 0;
@@ -84,13 +92,16 @@ static bool begin_stream(struct post *p)
         } else {
                 p->stream = &p->own;
                 p->own.on_lost = on_lost;
+                p->own.on_let_go = on_let_go;
                 p->own.user = p;
         }
         if (!p->stream)
                 return false;
         cay_timer_clear(&p->soon);
+        if (p->link.call)
+                memcpy(p->stream->asked, p->link.call->rpc.id, sizeof(p->stream->asked));
         if (p->req)
-                cay_mcp_stream_attach(p->stream, cay_take(p->req), 0, primes);
+                cay_mcp_stream_attach(p->stream, cay_take(p->req), &p->visitor.pass, 0, primes);
         return true;
 }
 

@@ -2,6 +2,7 @@
 /* JSON-RPC messages: told apart, refused, wrapped. */
 #include "dialect/mcp/rpc.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -161,4 +162,12 @@ int cay_rpc_put_error(struct cay_buf *out, const char *id, int code, const char 
         if (r < 0)
                 out->len = before;
         return r;
+}
+
+int cay_rpc_put_too_often(struct cay_buf *out, const char *id, const char *text, uint64_t wait_ms)
+{
+        char data[48];
+
+        snprintf(data, sizeof(data), "{\"retryAfterMs\":%" PRIu64 "}", wait_ms);
+        return cay_rpc_put_error(out, id, CAY_RPC_TOO_OFTEN, text, data);
 }

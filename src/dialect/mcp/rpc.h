@@ -20,9 +20,11 @@ enum cay_rpc_code {
         CAY_RPC_BAD_PARAMS = -32602,
         CAY_RPC_INTERNAL = -32603,
         CAY_RPC_NO_RESOURCE = -32002, /* legacy era */
+        CAY_RPC_LET_GO = -32003,      /* its key was revoked, its token's time is over */
         CAY_RPC_BAD_HEADER = -32020,
         CAY_RPC_NEEDS_CAPABILITY = -32021,
         CAY_RPC_BAD_VERSION = -32022,
+        CAY_RPC_TOO_OFTEN = -32029, /* data: retryAfterMs */
 };
 
 enum cay_rpc_kind { CAY_RPC_REQUEST, CAY_RPC_NOTIFICATION, CAY_RPC_RESPONSE };
@@ -51,3 +53,4 @@ bool cay_rpc_is_modern(const struct cay_rpc *m);
 /* Envelopes, appended; 0, -ENOSPC or -ENOMEM. `json` and `data` (NULL: none) are JSON texts. */
 int cay_rpc_put_result(struct cay_buf *out, const char *id, const char *json, size_t len);
 int cay_rpc_put_error(struct cay_buf *out, const char *id, int code, const char *text, const char *data);
+int cay_rpc_put_too_often(struct cay_buf *out, const char *id, const char *text, uint64_t wait_ms);

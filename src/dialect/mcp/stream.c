@@ -31,6 +31,7 @@ static struct cay_http_request *detach(struct cay_mcp_stream *s)
         struct cay_http_request *req = cay_take(s->req);
 
         cay_timer_clear(&s->alive);
+        cay_guard_end(&s->guard);
         if (req)
                 req->handler = NULL;
         return req;
@@ -94,13 +95,31 @@ static void prime(struct cay_mcp_stream *s)
         cay_http_response_write(s->req, text, (size_t)n);
 }
 
-void cay_mcp_stream_attach(struct cay_mcp_stream *s, struct cay_http_request *req, unsigned after,
-                           bool primes)
+/* Said to this listener alone, so it is not kept; nobody has left of their own will, so on_lost is not told. */
+static void on_over(struct cay_guard *g, const char *why)
+{
+        struct cay_mcp_stream *s = cay_container_of(g, struct cay_mcp_stream, guard);
+        cay_auto_buf struct cay_buf json = { 0 }, out = { 0 };
+
+        cay_buf_init(&json, 2048);
+        cay_buf_init(&out, 4096);
+        if (cay_rpc_put_error(&json, s->asked[0] ? s->asked : "null", CAY_RPC_LET_GO, why, NULL) == 0 &&
+            cay_sse_put(&out, NULL, "message", cay_buf_data(&json), json.len) == 0)
+                cay_http_response_write(s->req, cay_buf_data(&out), out.len);
+        cay_http_response_end(detach(s));
+        if (s->on_let_go)
+                s->on_let_go(s);
+}
+
+void cay_mcp_stream_attach(struct cay_mcp_stream *s, struct cay_http_request *req,
+                           const struct cay_pass *pass, unsigned after, bool primes)
 {
         struct cay_http_request *before = detach(s);
 
         if (before)
                 cay_http_response_end(before);
+        s->guard.pass = *pass;
+        cay_guard_begin(&s->guard, on_over);
         req->user = s;
         req->handler = &handler;
         s->req = req;

@@ -6,6 +6,8 @@
 #pragma once
 
 #include "base/buf.h"
+#include "dialect/gate/gate_pass.h"
+#include "dialect/mcp/rpc.h"
 #include "http/request.h"
 #include "loop/loop.h"
 
@@ -23,15 +25,21 @@ struct cay_mcp_stream {
         struct cay_mcp_event *first, *last;
         size_t bytes, bytes_max; /* that are kept, to be told again */
         struct cay_timer alive;
-        void (*on_lost)(struct cay_mcp_stream *s); /* its listener has left; may be NULL */
+        struct cay_guard guard;                      /* of whoever listens */
+        char asked[CAY_RPC_ID_MAX + 1];              /* id of the request that it answers; "": of none */
+        void (*on_lost)(struct cay_mcp_stream *s);   /* its listener has left; may be NULL */
+        void (*on_let_go)(struct cay_mcp_stream *s); /* its listener's pass is over; may be NULL */
         void *user;
 };
 
 void cay_mcp_stream_init(struct cay_mcp_stream *s, struct cay_loop *loop, unsigned nr, bool has_ids);
 void cay_mcp_stream_done(struct cay_mcp_stream *s); /* cuts whoever listens */
-/* Answers the request with the stream's events: those behind `after`, then what comes. Takes the request. */
-void cay_mcp_stream_attach(struct cay_mcp_stream *s, struct cay_http_request *req, unsigned after,
-                           bool primes);
+/*
+ * Answers the request with the stream's events: those behind `after`, then what comes. Takes the request. When the listener's pass is
+ * over it is told so and cut off; what the stream is for goes on.
+ */
+void cay_mcp_stream_attach(struct cay_mcp_stream *s, struct cay_http_request *req,
+                           const struct cay_pass *pass, unsigned after, bool primes);
 void cay_mcp_stream_put(struct cay_mcp_stream *s, const char *json, size_t len);
 void cay_mcp_stream_end(struct cay_mcp_stream *s); /* nothing more will come */
 size_t cay_mcp_stream_queued(const struct cay_mcp_stream *s);
