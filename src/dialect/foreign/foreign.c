@@ -31,8 +31,9 @@ struct request {
         struct cay_rest_events events;
         struct cay_rest_stream stream;
         struct cay_rest_stream **streams;
+        struct cay_guard guard; /* while it streams */
         struct cay_deferred release;
-        bool wants_stream;
+        bool wants_stream, is_let_go;
 };
 
 static void release(struct cay_deferred *d)
@@ -50,8 +51,10 @@ static struct cay_http_request *finish(struct request *q)
 {
         struct cay_http_request *req = cay_take(q->req);
 
-        req->handler = NULL;
+        if (req)
+                req->handler = NULL;
         q->ask = NULL;
+        cay_guard_end(&q->guard);
         cay_rest_events_done(&q->events);
         cay_rest_stream_remove(&q->stream);
         q->release.run = release;
@@ -76,6 +79,10 @@ static void fail(struct request *q, const struct cay_error *err, const char *fie
                 .confirm = confirm,
         };
 
+        if (!q->req) {
+                finish(q);
+                return;
+        }
         cay_buf_init(&body, CAY_REST_ERROR_MAX);
         cay_rest_error_put(&body, &e);
         if (e.status == 429 || e.status == 503)
@@ -116,6 +123,10 @@ static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *
         cay_auto_buf struct cay_buf body = { 0 };
         struct cay_error err = { 0 };
 
+        if (!q->req) {
+                finish(q);
+                return;
+        }
         if (!q->f.row->put_answer) {
                 cay_http_response_send(finish(q), code, CAY_REST_JSON, json, len);
                 return;
@@ -142,6 +153,25 @@ static void on_stop(struct cay_rest_stream *s)
                 cay_ask_gone(q->ask);
 }
 
+/* As in REST (rest_call.h): told why; then what only follows ends, and what runs something goes on unheard. */
+static void on_over(struct cay_guard *g, const char *why)
+{
+        struct request *q = cay_container_of(g, struct request, guard);
+        struct cay_http_request *req;
+
+        q->is_let_go = true;
+        cay_rest_events_let_go(&q->events, why);
+        if (cay_ask_works_for_listener(q->ask)) {
+                cay_ask_gone(q->ask);
+                return;
+        }
+        req = cay_take(q->req);
+        req->handler = NULL;
+        cay_rest_events_done(&q->events);
+        cay_http_response_end(req);
+        cay_ask_drained(q->ask); /* it may be waiting for its listener */
+}
+
 /* None of the rows' ops answers with bytes. */
 static int on_begin(struct cay_ask *a, const struct cay_op_bytes *bytes)
 {
@@ -152,6 +182,7 @@ static int on_begin(struct cay_ask *a, const struct cay_op_bytes *bytes)
         q->stream.stop = on_stop;
         if (q->streams)
                 cay_rest_stream_add(q->streams, &q->stream);
+        cay_guard_begin(&q->guard, on_over);
         return cay_rest_events_begin(&q->events, q->f.world->loop, q->req);
 }
 
@@ -159,16 +190,18 @@ static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, con
 {
         struct request *q = cay_ask_user(a);
 
-        return cay_rest_events_put(&q->events, id, kind, json, len);
+        return q->req ? cay_rest_events_put(&q->events, id, kind, json, len) : 0;
 }
 
 static void on_end(struct cay_ask *a, bool was_cut)
 {
-        struct cay_http_request *req = finish(cay_ask_user(a));
+        struct request *q = cay_ask_user(a);
+        bool has_last_words = q->is_let_go;
+        struct cay_http_request *req = finish(q);
 
-        if (was_cut)
+        if (req && was_cut && !has_last_words)
                 cay_http_response_abort(req);
-        else
+        else if (req)
                 cay_http_response_end(req);
 }
 
@@ -318,6 +351,7 @@ static struct request *new_request(const struct cay_foreign_row *row, const stru
         q->values = values;
         q->op = cay_op_find(row->op);
         q->caller = v->caller;
+        q->guard.pass = v->pass;
         q->streams = place->streams;
         memcpy(q->request_id, v->request_id, sizeof(q->request_id));
         q->f = (struct cay_foreign){ .row = row,

@@ -33,7 +33,9 @@ static struct cay_http_request *finish(struct cay_rest_call *rc, unsigned status
 
         cay_log_debug("request", "id=%s op=%s owner=%s status=%u", rc->call.request_id, rc->call.op->name,
                       rc->call.caller.owner, status);
-        req->handler = NULL;
+        if (req)
+                req->handler = NULL;
+        cay_guard_end(&rc->guard);
         cay_rest_events_done(&rc->events);
         cay_rest_stream_remove(&rc->stream);
         rc->release.run = release;
@@ -52,6 +54,10 @@ static void door_answer(struct cay_op_call *c, enum cay_op_status status, const 
 {
         unsigned code = cay_rest_success(status);
 
+        if (!self(c)->req) {
+                finish(self(c), 0);
+                return;
+        }
         if (c->session)
                 cay_gate_give_session(self(c)->req, c->session);
         cay_http_response_send(finish(self(c), code), code, CAY_REST_JSON, json, len);
@@ -102,6 +108,10 @@ static void door_fail(struct cay_op_call *c, const struct cay_error *err, const 
         bool unmet = c->is_outside && rc->args.by_range;
         unsigned status = rc->too_large ? 413 : unmet ? 416 : 0;
 
+        if (!rc->req) {
+                finish(rc, 0);
+                return;
+        }
         cay_buf_init(&body, CAY_REST_ERROR_MAX);
         cay_rest_call_error(&body, c, err, unmet ? "Range" : field, &status);
         if (unmet)
@@ -142,10 +152,38 @@ static void add_name(struct cay_http_request *req, const char *name)
         cay_http_response_add(req, "Content-Disposition", text);
 }
 
+/* Its request is ended; only its op is left. */
+static void mute(struct cay_rest_call *rc)
+{
+        struct cay_http_request *req = cay_take(rc->req);
+
+        req->handler = NULL;
+        cay_rest_events_done(&rc->events);
+        cay_http_response_end(req);
+        if (rc->call.on_drain) /* it may be waiting for its listener */
+                rc->call.on_drain(&rc->call);
+}
+
+static void on_over(struct cay_guard *g, const char *why)
+{
+        struct cay_rest_call *rc = cay_container_of(g, struct cay_rest_call, guard);
+
+        rc->is_let_go = true;
+        if (rc->events.req)
+                cay_rest_events_let_go(&rc->events, why);
+        if (rc->call.works_for_listener && rc->call.on_gone)
+                rc->call.on_gone(&rc->call);
+        else
+                mute(rc);
+}
+
 static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
 {
         struct cay_http_request *req = self(c)->req;
         bool is_part = b->is_part && b->length > 0;
+
+        if (c->works_for_listener) /* what is a file ends by itself */
+                cay_guard_begin(&self(c)->guard, on_over);
 
         if (is_part)
                 add_range(req, b);
@@ -173,28 +211,39 @@ static int door_begin_events(struct cay_op_call *c)
         rc->stream.stop = on_stop;
         if (rc->streams)
                 cay_rest_stream_add(rc->streams, &rc->stream);
+        cay_guard_begin(&rc->guard, on_over);
         return cay_rest_events_begin(&rc->events, c->world->loop, rc->req);
 }
 
 static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
 {
-        return cay_http_response_write(self(c)->req, bytes, len);
+        return self(c)->req ? cay_http_response_write(self(c)->req, bytes, len) : 0;
 }
 
 static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
                               size_t len)
 {
-        return cay_rest_events_put(&self(c)->events, id, kind, json, len);
+        return self(c)->req ? cay_rest_events_put(&self(c)->events, id, kind, json, len) : 0;
 }
 
 static void door_end(struct cay_op_call *c)
 {
-        cay_http_response_end(finish(self(c), 200));
+        struct cay_http_request *req = finish(self(c), 200);
+
+        if (req)
+                cay_http_response_end(req);
 }
 
+/* A stream of bytes that was cut must not look whole; one of events has said why it ends. */
 static void door_abort(struct cay_op_call *c)
 {
-        cay_http_response_abort(finish(self(c), 0));
+        bool has_last_words = self(c)->is_let_go && self(c)->events.req;
+        struct cay_http_request *req = finish(self(c), 0);
+
+        if (req && has_last_words)
+                cay_http_response_end(req);
+        else if (req)
+                cay_http_response_abort(req);
 }
 
 static int door_read(struct cay_op_call *c)
@@ -346,5 +395,6 @@ struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct ca
         cay_rest_events_init(&rc->events, false);
         cay_rest_args_init(&rc->args, op->fields, values);
         rc->req = req;
+        rc->guard.pass = v->pass;
         return rc;
 }

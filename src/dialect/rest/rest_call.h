@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request that has become a call of an op: its doors, and its end. */
+/*
+ * One request that has become a call of an op: its doors, and its end.
+ *
+ * A stream whose listener's key was revoked, or whose token's time is over, is ended with an event that says so. An op that works for its
+ * listener alone (it follows something) is told that the client is gone; another, which leaving would end together with what it runs,
+ * goes on to its own end, and what it says goes nowhere.
+ */
 #pragma once
 
 #include "dialect/rest/rest.h"
@@ -17,6 +23,8 @@ struct cay_rest_call {
         struct cay_rest_events events;
         struct cay_rest_stream stream;
         struct cay_rest_stream **streams; /* borrowed: where it is told of */
+        struct cay_guard guard;           /* while it streams */
+        bool is_let_go;                   /* whoever listened has been told why, and hears no more */
         bool runs;                        /* the op has it */
         bool too_large;                   /* the body is: 413, whatever the op says */
 };

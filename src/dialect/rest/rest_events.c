@@ -4,10 +4,12 @@
 
 #include <string.h>
 
+#include "base/json_out.h"
 #include "http/sse.h"
 
 #define ALIVE_MS 15000u
 #define EVENT_MAX (4u * 1024 * 1024)
+#define LAST_MAX 4096u
 #define NDJSON_TYPE "application/x-ndjson; charset=utf-8"
 
 void cay_rest_events_init(struct cay_rest_events *e, bool is_sse)
@@ -55,6 +57,31 @@ ssize_t cay_rest_events_put(struct cay_rest_events *e, const char *id, const cha
                         r = cay_buf_putc(&e->event, '\n');
         }
         return r < 0 ? r : cay_http_response_write(e->req, cay_buf_data(&e->event), e->event.len);
+}
+
+int cay_rest_let_go_put(struct cay_buf *out, const char *why)
+{
+        struct cay_json j;
+
+        cay_json_init(&j, out);
+        cay_json_begin_object(&j);
+        cay_json_key(&j, "event");
+        cay_json_text(&j, "error");
+        cay_json_key(&j, "code");
+        cay_json_text(&j, "unauthenticated");
+        cay_json_key(&j, "message");
+        cay_json_text(&j, why);
+        cay_json_end_object(&j);
+        return cay_json_end(&j);
+}
+
+void cay_rest_events_let_go(struct cay_rest_events *e, const char *why)
+{
+        cay_auto_buf struct cay_buf json = { 0 };
+
+        cay_buf_init(&json, LAST_MAX);
+        if (cay_rest_let_go_put(&json, why) == 0)
+                cay_rest_events_put(e, NULL, "error", cay_buf_data(&json), json.len);
 }
 
 void cay_rest_events_done(struct cay_rest_events *e)

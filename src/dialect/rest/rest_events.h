@@ -22,5 +22,9 @@ void cay_rest_events_init(struct cay_rest_events *e, bool is_sse);
 int cay_rest_events_begin(struct cay_rest_events *e, struct cay_loop *loop,
                           struct cay_http_request *req); /* 0 or -EPIPE */
 ssize_t cay_rest_events_put(struct cay_rest_events *e, const char *id, const char *kind, const char *json,
-                            size_t len);              /* how much waits, or -errno */
+                            size_t len); /* how much waits, or -errno */
+/* The last event of a stream whose listener may not stay. */
+void cay_rest_events_let_go(struct cay_rest_events *e, const char *why);
+/* The same as JSON, for other encodings. 0 or -errno. */
+int cay_rest_let_go_put(struct cay_buf *out, const char *why);
 void cay_rest_events_done(struct cay_rest_events *e); /* before the request is ended; fine twice */

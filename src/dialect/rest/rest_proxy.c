@@ -25,6 +25,7 @@ struct proxy {
         struct cay_deferred release;
         const struct cay_op_world *world;
         struct cay_http_request *req; /* NULL: ended */
+        struct cay_guard guard;       /* of a stream of events */
         char request_id[CAY_GATE_ID + 1];
         struct cay_error why; /* the port's end, if the sandbox gave a reason */
         size_t prefix;        /* by path: how much of it is ours */
@@ -177,6 +178,7 @@ static struct cay_http_request *finish(struct proxy *p)
 {
         struct cay_http_request *req = cay_take(p->req);
 
+        cay_guard_end(&p->guard);
         req->handler = NULL;
         p->release.run = release;
         cay_loop_defer(p->world->loop, &p->release);
@@ -276,6 +278,23 @@ static void copy_answer_fields(struct proxy *p)
                         "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts");
 }
 
+/* Whoever listens may not stay: cut, for what is said is the sandbox's. */
+static void on_over(struct cay_guard *g, const char *why)
+{
+        struct proxy *p = cay_container_of(g, struct proxy, guard);
+
+        (void)why;
+        cay_http_client_abort(&p->client);
+        cay_http_response_abort(finish(p));
+}
+
+static bool is_event_stream(const struct cay_http_client *c)
+{
+        const char *type = cay_http_client_header(c, "Content-Type");
+
+        return type && strncasecmp(type, "text/event-stream", strlen("text/event-stream")) == 0;
+}
+
 static void on_response(struct cay_http_client *c)
 {
         struct proxy *p = of_client(c);
@@ -285,6 +304,8 @@ static void on_response(struct cay_http_client *c)
 
         copy_answer_fields(p);
         p->begun = true;
+        if (is_event_stream(c))
+                cay_guard_begin(&p->guard, on_over);
         cay_http_response_begin(p->req, c->head.status, cay_http_client_header(c, "Content-Type"), length);
 }
 
@@ -326,6 +347,7 @@ static void on_fail(struct cay_http_client *c, const struct cay_http_fault *faul
 /* An upgraded connection: both ends joined until they have ended. */
 struct tunnel {
         struct cay_splice splice;
+        struct cay_guard guard;
         struct cay_deferred release;
         struct cay_loop *loop;
 };
@@ -339,18 +361,30 @@ static void on_tunnel_done(struct cay_splice *s)
 {
         struct tunnel *t = cay_container_of(s, struct tunnel, splice);
 
+        cay_guard_end(&t->guard);
         t->release.run = release_tunnel;
         cay_loop_defer(t->loop, &t->release);
 }
 
+static void on_tunnel_over(struct cay_guard *g, const char *why)
+{
+        struct tunnel *t = cay_container_of(g, struct tunnel, guard);
+
+        (void)why;
+        cay_splice_abort(&t->splice);
+        on_tunnel_done(&t->splice);
+}
+
 /* first: what the inside has said already, owed to it. */
-static void join_take(struct cay_loop *loop, struct cay_duplex *outside, struct cay_duplex *inside,
-                      struct cay_buf *first)
+static void join_take(struct cay_loop *loop, const struct cay_pass *pass, struct cay_duplex *outside,
+                      struct cay_duplex *inside, struct cay_buf *first)
 {
         struct tunnel *t = outside ? calloc(1, sizeof(*t)) : NULL;
 
         if (t) {
                 t->loop = loop;
+                t->guard.pass = *pass;
+                cay_guard_begin(&t->guard, on_tunnel_over);
                 cay_splice_begin(&t->splice, outside, inside, on_tunnel_done);
                 cay_splice_say(&t->splice, &t->splice.b, cay_buf_data(first), first->len);
         } else {
@@ -374,7 +408,7 @@ static void on_upgraded(struct cay_http_client *c)
         inside = cay_http_client_take_duplex(c, &first);
         cay_port_duplex_forget(inside);
         outside = cay_http_response_upgrade(finish(p), protocol);
-        join_take(p->world->loop, outside, inside, &first);
+        join_take(p->world->loop, &p->guard.pass, outside, inside, &first);
 }
 
 static const struct cay_http_client_ops ops = {
@@ -501,6 +535,7 @@ static struct proxy *open_port(const struct cay_op_world *world, struct cay_http
         p->req = req;
         p->port = port;
         memcpy(p->request_id, v->request_id, sizeof(p->request_id));
+        p->guard.pass = v->pass;
         return p;
 }
 

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "dialect/rest/rest_call.h"
 #include "dialect/rest/rest_error.h"
+#include "dialect/rest/rest_events.h"
 #include "dialect/rest/rest_fill.h"
 #include "dialect/rest/rest_order.h"
 #include "http/chars.h"
@@ -30,6 +31,8 @@ struct ws_call {
         void *values; /* owned: what args fills */
         struct cay_rest_order order;
         struct cay_timer patience;
+        struct cay_timer room; /* until the next message is within the rate */
+        struct cay_guard guard;
         struct cay_deferred release;
         struct cay_rest_stream stream;
         struct cay_rest_stream **streams; /* borrowed: where it is told of */
@@ -38,6 +41,8 @@ struct ws_call {
         bool begun;    /* its stream has begun */
         bool listens;  /* the op takes what the client says */
         bool in_order; /* an order's input is not all taken */
+        bool is_paid;  /* the message that is being taken */
+        bool is_mute;  /* let go: what the op still says goes nowhere */
         bool over;
 };
 
@@ -78,6 +83,8 @@ static struct cay_http_request *finish(struct ws_call *w, unsigned status)
                       w->call.op->name, w->call.caller.owner, status, w->upgraded);
         w->over = true;
         cay_timer_clear(&w->patience);
+        cay_timer_clear(&w->room);
+        cay_guard_end(&w->guard);
         cay_rest_stream_remove(&w->stream);
         if (req)
                 req->handler = NULL;
@@ -127,6 +134,7 @@ static void door_fail(struct cay_op_call *c, const struct cay_error *err, const 
 static const struct cay_ws_ops ws_ops;
 
 static void on_stop(struct cay_rest_stream *s);
+static void on_over(struct cay_guard *g, const char *why);
 
 static int upgrade(struct ws_call *w)
 {
@@ -139,6 +147,7 @@ static int upgrade(struct ws_call *w)
         if (cay_ws_accept(&w->ws, req, w->call.world->loop, NULL, &options, &ws_ops) == 0) {
                 w->stream.stop = on_stop;
                 cay_rest_stream_add(w->streams, &w->stream);
+                cay_guard_begin(&w->guard, on_over);
                 return 0;
         }
         w->closed = true;
@@ -147,7 +156,9 @@ static int upgrade(struct ws_call *w)
 
 static int begin(struct ws_call *w)
 {
-        int r = w->upgraded ? (w->closed ? -EPIPE : 0) : upgrade(w);
+        int r = w->is_mute    ? (w->call.works_for_listener ? -EPIPE : 0)
+                : w->upgraded ? (w->closed ? -EPIPE : 0)
+                              : upgrade(w);
 
         w->begun = true;
         if (r == 0)
@@ -168,6 +179,8 @@ static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *wh
 
 static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
 {
+        if (self(c)->is_mute)
+                return 0;
         return cay_ws_send(&self(c)->ws, CAY_WS_BINARY, bytes, len);
 }
 
@@ -176,6 +189,8 @@ static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char 
 {
         (void)id; /* both are in the text */
         (void)kind;
+        if (self(c)->is_mute)
+                return 0;
         return cay_ws_send(&self(c)->ws, CAY_WS_TEXT, json, len);
 }
 
@@ -240,6 +255,26 @@ static void on_stop(struct cay_rest_stream *s)
         leave(cay_container_of(s, struct ws_call, stream), CAY_WS_GOING_AWAY, "the daemon stops");
 }
 
+/* Told why, then as if the client had left; but an op that would end what it runs goes on to its own end (rest_call.h). */
+static void on_over(struct cay_guard *g, const char *why)
+{
+        struct ws_call *w = cay_container_of(g, struct ws_call, guard);
+        cay_auto_buf struct cay_buf text = { 0 };
+
+        cay_buf_init(&text, CAY_REST_ERROR_MAX);
+        if (cay_rest_let_go_put(&text, why) == 0)
+                cay_ws_send(&w->ws, CAY_WS_TEXT, cay_buf_data(&text), text.len);
+        cay_timer_clear(&w->room);
+        if (w->runs && !w->call.works_for_listener) {
+                w->is_mute = true;
+                cay_ws_close(&w->ws, CAY_WS_REFUSED, why);
+                if (w->begun && w->call.on_drain) /* it may be waiting for its listener */
+                        w->call.on_drain(&w->call);
+        } else {
+                leave(w, CAY_WS_REFUSED, why);
+        }
+}
+
 static void run(struct ws_call *w)
 {
         struct cay_error err = { 0 };
@@ -268,7 +303,13 @@ static void take_first(struct ws_call *w, enum cay_ws_opcode kind, const void *b
                 run(w);
 }
 
-static void tell_trouble(struct ws_call *w, const struct cay_error *err)
+static void on_room(struct cay_timer *t)
+{
+        cay_ws_resume(&cay_container_of(t, struct ws_call, room)->ws);
+}
+
+/* wait_ms: 0: none. */
+static void tell_trouble(struct ws_call *w, const struct cay_error *err, uint64_t wait_ms)
 {
         cay_auto_buf struct cay_buf text = { 0 };
         struct cay_json j;
@@ -279,9 +320,28 @@ static void tell_trouble(struct ws_call *w, const struct cay_error *err)
         cay_op_key_text(&j, "event", "error");
         cay_op_key_text(&j, "code", cay_code_word(err->code));
         cay_op_key_text(&j, "message", err->msg);
+        if (wait_ms > 0)
+                cay_op_key_u64(&j, "retry_after_ms", wait_ms);
         cay_json_end_object(&j);
         if (cay_json_end(&j) == 0)
                 cay_ws_send(&w->ws, CAY_WS_TEXT, cay_buf_data(&text), text.len);
+}
+
+/*
+ * Each message is charged as a request is. Input must not be lost, so it waits until there is room, and its sender with it; an order
+ * without input can be given again, so it is refused. True: go on; false: the message waits.
+ */
+static bool pay(struct ws_call *w, struct cay_error *err, uint64_t *ret_wait_ms)
+{
+        if (!w->is_paid)
+                w->is_paid = cay_pass_pay(&w->guard.pass, ret_wait_ms, err) == 0;
+        return w->is_paid;
+}
+
+static size_t await_room(struct ws_call *w, uint64_t wait_ms)
+{
+        cay_timer_set(w->call.world->loop, &w->room, wait_ms, on_room);
+        return 0;
 }
 
 /* False: the op has not taken all of the order's input. */
@@ -301,44 +361,70 @@ static bool give_input(struct ws_call *w)
         return true;
 }
 
+/* How many bytes were taken, of a message that is paid for or can be refused. */
 static size_t take_order(struct ws_call *w, const void *bytes, size_t len)
 {
+        struct cay_rest_order *o = &w->order;
         struct cay_error err = { 0 };
+        uint64_t wait_ms = 0;
 
         if (!w->in_order) {
-                if (cay_rest_order_read(&w->order, bytes, len, w->call.world->config->max_json, &err) < 0) {
-                        tell_trouble(w, &err);
-                        cay_rest_order_done(&w->order);
+                if (cay_rest_order_read(o, bytes, len, w->call.world->config->max_json, &err) < 0) {
+                        tell_trouble(w, &err, 0);
+                        cay_rest_order_done(o);
                         refuse(w, "a message was no order");
                         return len;
                 }
-                if (w->order.has_order && w->call.on_order(&w->call, &w->order.order, &err) < 0)
-                        tell_trouble(w, &err);
+                if (!pay(w, &err, &wait_ms)) {
+                        bool waits = o->input.len > 0 || o->eof;
+
+                        if (!waits)
+                                tell_trouble(w, &err, wait_ms);
+                        cay_rest_order_done(o);
+                        return waits ? await_room(w, wait_ms) : len;
+                }
+                if (o->has_order && w->call.on_order(&w->call, &o->order, &err) < 0)
+                        tell_trouble(w, &err, 0);
         }
         w->in_order = !give_input(w);
         if (w->in_order)
                 return 0; /* the same message comes again, when the op takes more */
-        cay_rest_order_done(&w->order);
+        cay_rest_order_done(o);
+        return len;
+}
+
+static size_t take_message(struct ws_call *w, enum cay_ws_opcode kind, const void *bytes, size_t len)
+{
+        struct cay_error err = { 0 };
+        uint64_t wait_ms = 0;
+
+        if (w->runs && !w->begun)
+                return 0;
+        if (w->runs && !w->listens) {
+                refuse(w, "this stream takes no messages from this caller");
+                return len;
+        }
+        if (w->runs && kind == CAY_WS_TEXT)
+                return take_order(w, bytes, len);
+        if (!pay(w, &err, &wait_ms))
+                return await_room(w, wait_ms);
+        if (w->runs)
+                return w->call.on_body(&w->call, bytes, len);
+        take_first(w, kind, bytes, len);
         return len;
 }
 
 static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
 {
         struct ws_call *w = of_ws(ws);
+        size_t taken;
 
-        if (w->over)
+        if (w->over || w->is_mute || !cay_guard_look(&w->guard))
                 return len;
-        if (!w->runs) {
-                take_first(w, kind, bytes, len);
-                return len;
-        }
-        if (!w->begun)
-                return 0;
-        if (!w->listens) {
-                refuse(w, "this stream takes no messages from this caller");
-                return len;
-        }
-        return kind == CAY_WS_BINARY ? w->call.on_body(&w->call, bytes, len) : take_order(w, bytes, len);
+        taken = take_message(w, kind, bytes, len);
+        if (taken == len)
+                w->is_paid = false; /* the next one is another */
+        return taken;
 }
 
 static void on_drain(struct cay_ws *ws)
@@ -358,6 +444,8 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
         w->closed = true;
         if (w->over)
                 let_go_if_done(w);
+        else if (w->is_mute)
+                cay_timer_clear(&w->room); /* the op's own end is to come */
         else if (!w->runs)
                 finish(w, 0);
         else if (w->call.on_gone)
@@ -406,6 +494,7 @@ static struct ws_call *make(const struct cay_op *op, const struct cay_op_world *
         w->call.is_two_way = true;
         cay_rest_args_init(&w->args, op->fields, values);
         w->req = req;
+        w->guard.pass = v->pass;
         req->handler = &handler;
         req->user = w;
         return w;

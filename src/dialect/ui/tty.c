@@ -21,6 +21,8 @@ void cay_tty_let_go_if_done(struct cay_tty *t)
         if (!t->closed || t->ask || t->follows)
                 return;
         cay_timer_clear(&t->patience);
+        cay_timer_clear(&t->room);
+        cay_guard_end(&t->guard);
         cay_rest_stream_remove(&t->stream);
         t->release.run = release;
         cay_loop_defer(t->call.world->loop, &t->release);
@@ -75,11 +77,8 @@ static size_t give_input(struct cay_tty *t, const void *bytes, size_t len)
         return n;
 }
 
-static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
+static size_t take_message(struct cay_tty *t, const void *bytes, size_t len)
 {
-        struct cay_tty *t = of_ws(ws);
-
-        (void)kind; /* ttyd's clients send either */
         if (!t->told) {
                 take_first(t, bytes, len);
                 return len;
@@ -109,6 +108,52 @@ static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void 
         return len;
 }
 
+static void on_room(struct cay_timer *timer)
+{
+        cay_ws_resume(&cay_container_of(timer, struct cay_tty, room)->ws);
+}
+
+/* Each message is charged as a request is. The protocol has no word for "too often", and keys must not be lost: what is too much waits. */
+static bool pay(struct cay_tty *t)
+{
+        struct cay_error err = { 0 };
+        uint64_t wait_ms = 0;
+
+        if (!t->is_paid)
+                t->is_paid = cay_pass_pay(&t->guard.pass, &wait_ms, &err) == 0;
+        if (!t->is_paid)
+                cay_timer_set(t->call.world->loop, &t->room, wait_ms, on_room);
+        return t->is_paid;
+}
+
+static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
+{
+        struct cay_tty *t = of_ws(ws);
+        size_t taken;
+
+        (void)kind; /* ttyd's clients send either */
+        if (!cay_guard_look(&t->guard))
+                return len;
+        if (!pay(t))
+                return 0;
+        taken = take_message(t, bytes, len);
+        if (taken == len)
+                t->is_paid = false; /* the next one is another */
+        return taken;
+}
+
+/* Its client may not stay. What runs is not harmed by that: the shell of this terminal's own lives on, as a command of its sandbox. */
+void cay_tty_let_go(struct cay_guard *g, const char *why)
+{
+        struct cay_tty *t = cay_container_of(g, struct cay_tty, guard);
+
+        t->is_ours = false;
+        cay_timer_clear(&t->room);
+        cay_ws_close(&t->ws, CAY_WS_REFUSED, why);
+        if (t->follows)
+                t->call.on_gone(&t->call);
+}
+
 static void on_drain(struct cay_ws *ws)
 {
         struct cay_tty *t = of_ws(ws);
@@ -124,6 +169,7 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
         (void)code;
         (void)reason;
         t->closed = true;
+        cay_timer_clear(&t->room);
         if (t->follows) {
                 cay_tty_end_shell(t);
                 t->call.on_gone(&t->call); /* its last word is an abort */

@@ -9,6 +9,9 @@
  *
  * The same is port 17681 of every sandbox, where callers of sandbox-mcp-server look for ttyd: /ports/17681/ws, or by host name.
  *
+ * Messages are charged as requests are; what is too much waits. A client whose key was revoked or whose time is over is let go with 1008, and a shell that
+ * was started for it runs on.
+ *
  * Pausing stops the reading of the command's output within one piece (128 KiB), and with it the command. When the command has ended the close is 1000 "exit N"; 1008 says
  * what was refused, 1001 and 1011 that coming back is worth it.
  */

@@ -86,6 +86,7 @@ static struct cay_tty *make(const struct cay_rest_place *place, const struct cay
         t->call.is_two_way = true;
         t->call.wants_stream = true;
         t->call.fd = -1;
+        t->guard.pass = v->pass;
         memcpy(t->call.request_id, v->request_id, sizeof(t->call.request_id));
         return t;
 }
@@ -101,6 +102,7 @@ static void open_ws(struct cay_tty *t, struct cay_rest_stream **streams, struct 
         }
         t->stream.stop = on_stop;
         cay_rest_stream_add(streams, &t->stream);
+        cay_guard_begin(&t->guard, cay_tty_let_go);
         cay_timer_set(t->call.world->loop, &t->patience, FIRST_MS, on_patience);
 }
 

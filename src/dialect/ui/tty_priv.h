@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dialect/ask/ask.h"
+#include "dialect/gate/gate_pass.h"
 #include "dialect/rest/rest_stream.h"
 #include "dialect/ui/tty_words.h"
 #include "http/ws.h"
@@ -20,6 +21,8 @@ struct cay_tty {
         struct cay_ws ws;
         struct cay_ask *ask; /* NULL: none under way */
         struct cay_timer patience;
+        struct cay_timer room; /* until the next message is within the rate */
+        struct cay_guard guard;
         struct cay_deferred release;
         struct cay_rest_stream stream;
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
@@ -29,6 +32,7 @@ struct cay_tty {
         bool told;     /* the first message has come */
         bool follows;  /* the op has the call */
         bool in_input; /* an input message is not all taken */
+        bool is_paid;  /* the message that is being taken */
         bool paused, closed;
 };
 
@@ -41,5 +45,6 @@ void cay_tty_let_go_if_done(struct cay_tty *t); /* after each of the three ends 
 /* Bytes in frames of one kind; as cay_ws_send. */
 ssize_t cay_tty_say(struct cay_tty *t, char kind, const void *bytes, size_t len);
 
+void cay_tty_let_go(struct cay_guard *g, const char *why); /* of its guard */
 void cay_tty_start_shell(struct cay_tty *t);
 void cay_tty_end_shell(struct cay_tty *t); /* one that was started here; another's is left alone */
