@@ -9,28 +9,39 @@
 enum { SECRET_BYTES = 32 };
 _Static_assert(CAY_BASE64URL_LEN(SECRET_BYTES) == CAY_LOGIN_LEN, "32 bytes");
 
-/* A free slot, or that of the login that ends first. */
-static struct cay_login_slot *choose(struct cay_logins *l, uint64_t mono_ms)
+/* A free slot, or that of the owner's own login that ends first; nobody else's. NULL: there is none. */
+static struct cay_login_slot *choose(struct cay_logins *l, const char *owner, uint64_t mono_ms)
 {
-        struct cay_login_slot *best = &l->slots[0];
+        struct cay_login_slot *open = NULL, *oldest = NULL;
+        unsigned own = 0;
 
         for (size_t i = 0; i < CAY_COUNT(l->slots); i++) {
-                if (l->slots[i].until_ms <= mono_ms)
-                        return &l->slots[i];
-                if (l->slots[i].until_ms < best->until_ms)
-                        best = &l->slots[i];
+                struct cay_login_slot *s = &l->slots[i];
+
+                if (s->until_ms <= mono_ms) {
+                        open = open ? open : s;
+                } else if (strcmp(s->owner, owner) == 0) {
+                        own++;
+                        if (!oldest || s->until_ms < oldest->until_ms)
+                                oldest = s;
+                }
         }
-        return best;
+        return open && own < CAY_LOGIN_OWNER ? open : oldest;
 }
 
 int cay_login_make(struct cay_logins *l, const char *owner, unsigned scopes, uint64_t mono_ms,
                    char ret[CAY_LOGIN_LEN + 1], struct cay_error *err)
 {
-        struct cay_login_slot *slot = choose(l, mono_ms);
+        struct cay_login_slot *slot = choose(l, owner, mono_ms);
         uint8_t random[SECRET_BYTES];
 
         if (!cay_owner_is_valid(owner))
                 return cay_fail(err, CAY_INVALID, "'%.63s' is no owner", owner);
+        if (!slot)
+                return cay_fail(err, CAY_LIMIT,
+                                "%u logins of other owners wait to be used: try again when one was, or in "
+                                "ten minutes",
+                                CAY_LOGIN_SLOTS);
         if (cay_digest_random(random, sizeof(random)) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no random bytes for a login");
         cay_base64url_encode(random, sizeof(random), ret, CAY_LOGIN_LEN + 1);

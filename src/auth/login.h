@@ -14,7 +14,8 @@
 
 #define CAY_LOGIN_MS (10 * 60 * 1000)
 #define CAY_LOGIN_LEN 43 /* 32 random bytes, base64url */
-#define CAY_LOGIN_SLOTS 16
+#define CAY_LOGIN_SLOTS 64u
+#define CAY_LOGIN_OWNER 16u /* of one owner */
 #define CAY_SESSION_S (12 * 3600)
 #define CAY_SESSION_ENDED 256
 
@@ -34,7 +35,7 @@ struct cay_logins {
         uint64_t over_s;      /* sessions that expire at or before this second are over */
 };
 
-/* A new one; when all slots are taken the oldest login ends. Times are monotonic. */
+/* A new one. An owner who has no room left loses its own oldest, never another's: CAY_LIMIT. Times are monotonic. */
 int cay_login_make(struct cay_logins *l, const char *owner, unsigned scopes, uint64_t mono_ms,
                    char ret[CAY_LOGIN_LEN + 1], struct cay_error *err);
 /* Spends it: fills owner and scopes; false: unknown, used or too old, which all look alike. */

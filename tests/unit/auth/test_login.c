@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-time logins: once, in time, and the oldest goes when there are too many. */
+/* One-time logins: once, in time, and an owner's oldest goes when it has too many. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,18 +57,41 @@ static void others_do_not_work(void **state)
         assert_int_equal(cay_login_make(&l, "a b", CAY_SCOPE_READ, 1, text, &err), -1);
 }
 
-static void the_oldest_makes_room(void **state)
+static void the_owners_oldest_makes_room(void **state)
 {
-        struct cay_logins l = { 0 };
-        char text[CAY_LOGIN_SLOTS + 1][CAY_LOGIN_LEN + 1];
+        static struct cay_logins l;
+        char text[CAY_LOGIN_OWNER + 1][CAY_LOGIN_LEN + 1], others[CAY_LOGIN_LEN + 1];
         struct cay_caller c;
         struct cay_error err;
 
-        for (unsigned i = 0; i <= CAY_LOGIN_SLOTS; i++)
+        assert_int_equal(cay_login_make(&l, "b", CAY_SCOPE_READ, 999, others, &err), 0);
+        for (unsigned i = 0; i <= CAY_LOGIN_OWNER; i++)
                 assert_int_equal(cay_login_make(&l, "a", CAY_SCOPE_READ, 1000 + i, text[i], &err), 0);
         assert_false(cay_login_take(&l, text[0], CAY_LOGIN_LEN, 2000, &c));
-        for (unsigned i = 1; i <= CAY_LOGIN_SLOTS; i++)
+        for (unsigned i = 1; i <= CAY_LOGIN_OWNER; i++)
                 assert_true(cay_login_take(&l, text[i], CAY_LOGIN_LEN, 2000, &c));
+        assert_true(cay_login_take(&l, others, CAY_LOGIN_LEN, 2000, &c)); /* the oldest of all */
+}
+
+static void nobody_elses_makes_room(void **state)
+{
+        static struct cay_logins l;
+        char text[CAY_LOGIN_SLOTS][CAY_LOGIN_LEN + 1], more[CAY_LOGIN_LEN + 1], owner[16];
+        struct cay_caller c;
+        struct cay_error err;
+
+        for (unsigned i = 0; i < CAY_LOGIN_SLOTS; i++) {
+                snprintf(owner, sizeof(owner), "o%u", i);
+                assert_int_equal(cay_login_make(&l, owner, CAY_SCOPE_READ, 1000, text[i], &err), 0);
+        }
+        assert_int_equal(cay_login_make(&l, "late", CAY_SCOPE_READ, 1001, more, &err), -1);
+        assert_int_equal(err.code, CAY_LIMIT);
+        assert_int_equal(cay_login_make(&l, "o7", CAY_SCOPE_READ, 1001, more, &err),
+                         0); /* in place of its own */
+        for (unsigned i = 0; i < CAY_LOGIN_SLOTS; i++)
+                assert_int_equal(cay_login_take(&l, text[i], CAY_LOGIN_LEN, 2000, &c), i != 7);
+        assert_true(cay_login_take(&l, more, CAY_LOGIN_LEN, 2000, &c));
+        assert_int_equal(cay_login_make(&l, "late", CAY_SCOPE_READ, 2000, more, &err), 0);
 }
 
 static struct cay_token session(const char *id, uint64_t expires_s)
@@ -118,9 +141,13 @@ static void forgetting_gives_none_back(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(works_once),           cmocka_unit_test(works_for_ten_minutes),
-                cmocka_unit_test(others_do_not_work),   cmocka_unit_test(the_oldest_makes_room),
-                cmocka_unit_test(a_session_ends_alone), cmocka_unit_test(forgetting_gives_none_back),
+                cmocka_unit_test(works_once),
+                cmocka_unit_test(works_for_ten_minutes),
+                cmocka_unit_test(others_do_not_work),
+                cmocka_unit_test(the_owners_oldest_makes_room),
+                cmocka_unit_test(nobody_elses_makes_room),
+                cmocka_unit_test(a_session_ends_alone),
+                cmocka_unit_test(forgetting_gives_none_back),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
