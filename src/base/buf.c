@@ -19,8 +19,16 @@ void cay_buf_init(struct cay_buf *b, size_t max)
 
 void cay_buf_done(struct cay_buf *b)
 {
+        cay_budget_give(b->budget, b->cap);
         free(b->mem);
-        *b = (struct cay_buf){ .max = b->max };
+        *b = (struct cay_buf){ .max = b->max, .budget = b->budget };
+}
+
+void cay_buf_charge(struct cay_buf *b, struct cay_budget *budget)
+{
+        cay_budget_give(b->budget, b->cap);
+        b->budget = budget;
+        cay_budget_add(b->budget, b->cap);
 }
 
 void cay_buf_clear(struct cay_buf *b)
@@ -50,6 +58,29 @@ size_t cay_buf_left(const struct cay_buf *b)
         return b->max - b->len;
 }
 
+int cay_buf_check(const struct cay_buf *b, size_t len)
+{
+        size_t wanted = b->len + len;
+
+        if (len > cay_buf_left(b))
+                return -ENOSPC;
+        return wanted > b->cap && wanted - b->cap > cay_budget_room(b->budget) ? -ENOBUFS : 0;
+}
+
+/* Takes what a new size costs, or as much as is to be had of it, at least `wanted`: -ENOBUFS. */
+static int charge(struct cay_buf *b, size_t wanted, size_t *cap)
+{
+        size_t room = cay_budget_room(b->budget);
+
+        if (*cap > b->cap && *cap - b->cap > room)
+                *cap = b->cap + room;
+        if (*cap < wanted)
+                return -ENOBUFS;
+        cay_budget_give(b->budget, b->cap);
+        cay_budget_add(b->budget, *cap);
+        return 0;
+}
+
 static int grow(struct cay_buf *b, size_t wanted)
 {
         size_t cap = b->cap < b->max / 2 ? b->cap * 2 : b->max;
@@ -61,9 +92,14 @@ static int grow(struct cay_buf *b, size_t wanted)
                 cap = wanted;
         if (cap > b->max)
                 cap = b->max;
+        if (charge(b, wanted, &cap) < 0)
+                return -ENOBUFS;
         mem = malloc(cap + 1);
-        if (!mem)
+        if (!mem) {
+                cay_budget_give(b->budget, cap);
+                cay_budget_add(b->budget, b->cap);
                 return -ENOMEM;
+        }
         if (b->mem)
                 memcpy(mem, b->mem + b->start, b->len);
         mem[b->len] = '\0';

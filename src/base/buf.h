@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A byte buffer that grows up to a maximum given at birth and never beyond. Appending returns 0, or -ENOSPC (cap)
- * or -ENOMEM with the content unchanged. Consuming from the front is O(1) amortised. A NUL is kept behind the
+ * or -ENOMEM or -ENOBUFS (budget) with the content unchanged. Consuming from the front is O(1) amortised. A NUL is kept behind the
  * last byte, so `data` is also a C string.
+ *
+ * A buffer may be charged to a budget: then what it allocates is taken from there first and given back with the memory. (While
+ * it grows there are two copies for a moment, of which one is counted.)
  */
 #pragma once
 
@@ -11,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/banned.h"
+#include "base/budget.h"
 #include "base/cleanup.h"
 
 struct cay_buf {
@@ -19,9 +23,12 @@ struct cay_buf {
         size_t len;   /* live bytes */
         size_t cap;   /* allocated, without the NUL */
         size_t max;
+        struct cay_budget *budget; /* borrowed, outlives it; NULL: none */
 };
 
 void cay_buf_init(struct cay_buf *b, size_t max);
+/* What it has now is taken with it, and given back where it was charged before; NULL: to nobody. */
+void cay_buf_charge(struct cay_buf *b, struct cay_budget *budget);
 void cay_buf_done(struct cay_buf *b);            /* frees; safe on a zeroed struct and twice */
 void cay_buf_clear(struct cay_buf *b);           /* keeps the memory */
 void cay_buf_cut(struct cay_buf *b, size_t len); /* takes back what was appended behind `len` ≤ b->len */
@@ -35,4 +42,6 @@ void cay_buf_drop(struct cay_buf *b, size_t len); /* consumes from the front; le
 char *cay_buf_room(struct cay_buf *b, size_t len);
 void cay_buf_added(struct cay_buf *b, size_t len);
 size_t cay_buf_left(const struct cay_buf *b); /* how much may still be appended */
+/* 0, -ENOSPC or -ENOBUFS: what appending `len` bytes would come to now. */
+int cay_buf_check(const struct cay_buf *b, size_t len);
 #define cay_auto_buf cay_auto(cay_buf_done)
