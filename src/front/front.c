@@ -61,6 +61,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         unsigned status = cay_gate_check(f->gate, req, &visitor, &err);
         bool is_mcp;
 
+        cay_http_request_own(req, visitor.is_known ? visitor.caller.owner : "");
         if (status == 0)
                 status = check_published(f, req, &visitor, &err);
         is_mcp = cay_mcp_find(req, &visitor, &place);
@@ -75,10 +76,10 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
 }
 
 static const char *make_error(struct cay_http_server *s, const struct cay_http_fault *fault,
-                              struct cay_buf *body)
+                              struct cay_buf *fields, struct cay_buf *body)
 {
         (void)s;
-        return cay_rest_fault(fault, body);
+        return cay_rest_fault(fault, fields, body);
 }
 
 static void leave(struct front *f);
@@ -134,6 +135,7 @@ static int open_http(struct front *f, unsigned tcp_count, struct cay_error *err)
         http.connections = (unsigned)c->max_connections;
         http.per_peer = (unsigned)c->max_connections_client;
         http.all_fields = all_fields;
+        http.budgets = &f->budgets;
         f->http = cay_http_server_new(f->loop, &http, f, err);
         f->world.http_answers = f->http ? cay_http_server_answers(f->http) : NULL;
         if (!f->http || cay_http_server_listen_take(f->http, CAY_HAND_UNIX, NULL, err) < 0)
@@ -385,6 +387,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                 return -1;
         if (open_service(f, err) < 0)
                 return cay_wrap(err, "read the state");
+        cay_budgets_init(&f->budgets, (size_t)f->config.client_memory);
         cay_front_fill_world(f);
         if (cay_rest_new(&f->world, dialects, CAY_COUNT(dialects), &f->rest, err) < 0 ||
             cay_mcp_new(&f->world, &f->mcp, err) < 0)

@@ -43,6 +43,7 @@ struct front {
         struct cay_rest *rest;
         struct cay_mcp *mcp;
         struct cay_http_server *http;
+        struct cay_budgets budgets; /* of memory that clients make us hold */
         struct cay_op_world world;
         struct cay_op_use use;
         struct cay_front_templates templates;

@@ -117,6 +117,7 @@ void cay_front_fill_world(struct front *f)
                 .keys = f->keys,
                 .use = &f->use,
                 .logins = &f->logins,
+                .budgets = &f->budgets,
                 .url = f->url,
                 .started_wall_ms = wall_ms(),
                 .make_token = make_token,

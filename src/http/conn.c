@@ -35,7 +35,7 @@ bool cay_conn_is_open(const struct cay_conn *c)
 
 static bool can_read(const struct cay_conn *c)
 {
-        return c->state == CAY_CONN_OPEN && !c->paused && !c->eof && cay_buf_left(&c->in) > 0;
+        return c->state == CAY_CONN_OPEN && !c->paused && !c->eof && !c->starved && cay_buf_left(&c->in) > 0;
 }
 
 /* Back to what update_watch asks for; without it nobody would hear of the end. */
@@ -245,8 +245,12 @@ static ssize_t read_some(struct cay_conn *c, bool *ret_is_drained)
         char *to = cay_buf_room(&c->in, want);
         ssize_t n;
 
+        if (!to && want > CHUNK_MIN) {
+                want = CHUNK_MIN;
+                to = cay_buf_room(&c->in, want);
+        }
         if (!to)
-                return -ENOMEM;
+                return cay_buf_check(&c->in, want) == -ENOBUFS ? -ENOBUFS : -ENOMEM;
         n = read_into(c, to, want);
         if (n < 0)
                 return n == -EWOULDBLOCK ? -EAGAIN : n;
@@ -257,6 +261,15 @@ static ssize_t read_some(struct cay_conn *c, bool *ret_is_drained)
         else if ((size_t)n < c->chunk / 8 && c->chunk > CHUNK_MIN)
                 c->chunk /= 2;
         return n;
+}
+
+/* No room to read: the owner's to end. */
+static void starve(struct cay_conn *c)
+{
+        c->starved = true;
+        c->events->on_input(c);
+        if (c->state == CAY_CONN_OPEN)
+                lose(c, -ENOBUFS);
 }
 
 /* One round's share of input. The connection may be lost or finished after it. */
@@ -270,6 +283,10 @@ static void read_round(struct cay_conn *c)
 
                 if (n == -EAGAIN)
                         break;
+                if (n == -ENOBUFS) {
+                        starve(c);
+                        return;
+                }
                 if (n < 0) {
                         lose(c, (int)n);
                         return;
@@ -419,6 +436,12 @@ void cay_conn_kick(struct cay_conn *c)
         c->kicked = true;
         c->kick.run = on_kick;
         cay_loop_defer(c->loop, &c->kick);
+}
+
+void cay_conn_charge(struct cay_conn *c, struct cay_budget *in, struct cay_budget *out)
+{
+        cay_buf_charge(&c->in, in);
+        cay_buf_charge(&c->out, out);
 }
 
 int cay_conn_open_take(struct cay_loop *loop, struct cay_conn *c, int fd, struct cay_tls *tls, size_t in_max,

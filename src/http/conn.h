@@ -8,6 +8,10 @@
  * queued in `out`: cay_conn_queued() tells how much, on_drain when it is little again; there is a hard maximum, behind
  * which writes are refused. While corked, small writes are collected and leave together.
  *
+ * Memory. Where cay_conn_charge() names budgets, the buffers are charged to them. A write that there is no room for is refused
+ * as a whole (-ENOBUFS). Reading goes on in small pieces; when there is no room for those either, what the owner keeps in `in`
+ * is more than it may: it is told with `starved`.
+ *
  * Ends. `eof`: all input was read. `fin`: the other side has said that it sends no more, though bytes may still lie in
  * the kernel; it may still read, which TCP cannot tell from being gone. A reset, a hang-up or a write that does not
  * move for `stall_ms` is on_lost. Where `drains` is set, what was sent before a hang-up is told first, however late the owner
@@ -61,6 +65,7 @@ struct cay_conn {
         struct cay_buf in;     /* read here, take with cay_conn_took */
         enum cay_conn_state state;
         bool eof, fin;
+        bool starved;  /* there is no room to read more: told once, by on_input; lost if it stays so */
         bool drains;   /* the owner sets it, while open: a hang-up waits for the last byte to be read */
         int passed_fd; /* owned; -1: none */
         uint32_t stall_ms;
@@ -90,7 +95,9 @@ struct cay_conn {
  */
 int cay_conn_open_take(struct cay_loop *loop, struct cay_conn *c, int fd, struct cay_tls *tls, size_t in_max,
                        const struct cay_conn_events *events);
-void cay_conn_close(struct cay_conn *c); /* at once; tells nothing; fine when closed or zeroed */
+void cay_conn_charge(struct cay_conn *c, struct cay_budget *in,
+                     struct cay_budget *out); /* borrowed, outlive it */
+void cay_conn_close(struct cay_conn *c);      /* at once; tells nothing; fine when closed or zeroed */
 /* Flushes, then says the end; on_lost(0) comes when it is done, -errno when that failed. Input is not told any more. */
 void cay_conn_finish(struct cay_conn *c, bool linger);
 bool cay_conn_is_open(const struct cay_conn *c); /* false once finish was called, too */
@@ -100,10 +107,14 @@ void cay_conn_pause(struct cay_conn *c); /* no more on_input; fin and loss are s
 void cay_conn_resume(struct cay_conn *c);
 void cay_conn_kick(struct cay_conn *c); /* on_input at the end of this round, unless paused then */
 
-/* 0: sent or queued, whole; -EPIPE: not open; -ENOSPC, -ENOMEM: refused, whole (or the connection was lost). */
+/* 0: sent or queued, whole; -EPIPE: not open; -ENOSPC, -ENOBUFS, -ENOMEM: refused, whole (or the connection was lost). */
 int cay_conn_write(struct cay_conn *c, const void *bytes, size_t len);
 int cay_conn_writev(struct cay_conn *c, const struct iovec *parts, unsigned count); /* at most 4 parts */
 size_t cay_conn_queued(const struct cay_conn *c);
+int cay_conn_check(const struct cay_conn *c,
+                   size_t len); /* what writing that much would come to: 0 or as above */
+void cay_conn_break(struct cay_conn *c,
+                    int why); /* what was written is not whole: on_lost comes, from the loop */
 /* For building output in place, while corked: room in the queue or NULL; then cay_conn_put. */
 char *cay_conn_room(struct cay_conn *c, size_t len);
 void cay_conn_put(struct cay_conn *c, size_t len);

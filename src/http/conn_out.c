@@ -102,6 +102,12 @@ void cay_conn_flush(struct cay_conn *c)
         cay_conn_update_watch(c);
 }
 
+void cay_conn_break(struct cay_conn *c, int why)
+{
+        if (c->state != CAY_CONN_CLOSED && c->write_error == 0)
+                fail_write(c, why);
+}
+
 /* Everything that waits and the new parts in one call; what was not taken of the parts is queued behind. */
 static int write_direct(struct cay_conn *c, const struct iovec *parts, unsigned count)
 {
@@ -167,8 +173,9 @@ int cay_conn_writev(struct cay_conn *c, const struct iovec *parts, unsigned coun
                 return -EPIPE;
         for (unsigned i = 0; i < count; i++)
                 total += parts[i].iov_len;
-        if (total > cay_buf_left(&c->out))
-                return -ENOSPC;
+        r = cay_buf_check(&c->out, total);
+        if (r < 0)
+                return r;
         if (!c->tls && !waits && (c->corked == 0 || c->out.len + total >= DIRECT_MIN)) {
                 r = write_direct(c, parts, count);
                 if (c->corked == 0)
@@ -180,6 +187,13 @@ int cay_conn_writev(struct cay_conn *c, const struct iovec *parts, unsigned coun
         }
         note_high(c);
         return r < 0 ? r : 0;
+}
+
+int cay_conn_check(const struct cay_conn *c, size_t len)
+{
+        if (c->state != CAY_CONN_OPEN || c->write_error != 0 || c->shut_asked)
+                return -EPIPE;
+        return cay_buf_check(&c->out, len);
 }
 
 int cay_conn_write(struct cay_conn *c, const void *bytes, size_t len)

@@ -44,8 +44,11 @@ static size_t write_some(struct cay_duplex *d, const void *bytes, size_t len)
 {
         struct cay_http_conn *c = conn_of(d);
         size_t queued = cay_conn_queued(&c->conn), room = queued < CAY_CONN_HIGH ? CAY_CONN_HIGH - queued : 0;
-        size_t n = len < room ? len : room;
+        size_t n = len < room ? len : room, spare = c->conn.out.cap - queued;
+        size_t may = cay_budget_room(c->conn.out.budget);
 
+        if (n > spare && n - spare > may) /* then in pieces that leave room for others */
+                n = spare + may;
         if (n > 0 && cay_conn_write(&c->conn, bytes, n) < 0)
                 return 0; /* lost, which is told from the loop */
         if (n < len) {

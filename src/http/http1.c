@@ -20,7 +20,6 @@
 enum {
         DRAIN_MAX = 256 * 1024, /* a rest of a body that is read to keep the connection */
         IN_MORE = 32 * 1024,    /* input buffer: a head and this */
-        ERROR_BODY_MAX = 16 * 1024,
         SLICE_REQUESTS = 16, /* of a pipeline, in one round of the loop */
 };
 
@@ -58,30 +57,17 @@ static void detach(struct cay_http_conn *c, enum cay_http_gone how)
         if (!req)
                 return;
         req->conn = NULL;
+        cay_buf_charge(&req->body,
+                       NULL); /* it may outlive the connection, by as long as its handler takes to end it */
         if (req->handler && req->handler->on_gone)
                 req->handler->on_gone(req, how);
 }
 
 /* Errors that no handler answers */
 
-static void write_error(struct cay_http_conn *c, const struct cay_http_fault *fault, bool is_head)
-{
-        const struct cay_http_server_ops *ops = config(c)->ops;
-        cay_auto_buf struct cay_buf body = { 0 };
-        const char *type = NULL;
-
-        cay_buf_init(&body, ERROR_BODY_MAX);
-        if (ops->make_error)
-                type = ops->make_error(c->server, fault, &body);
-        cay_conn_cork(&c->conn);
-        if (cay_http_response_write_head(c, NULL, fault->status, type, body.len, false) == 0 && !is_head)
-                cay_conn_write(&c->conn, cay_buf_data(&body), body.len);
-        cay_conn_uncork(&c->conn);
-}
-
 void cay_http_conn_refuse(struct cay_http_conn *c, const struct cay_http_fault *fault)
 {
-        write_error(c, fault, false);
+        cay_http_conn_write_error(c, fault, false, false);
         end(c, true);
 }
 
@@ -90,8 +76,9 @@ static void fail_request(struct cay_http_conn *c, unsigned status, const char *t
 {
         struct cay_http_fault fault = { .status = status, .text = text };
 
+        cay_buf_done(&c->req->body);
         if (c->req->answer == CAY_HTTP_UNANSWERED) {
-                write_error(c, &fault, c->req->method == CAY_HTTP_HEAD);
+                cay_http_conn_write_error(c, &fault, c->req->method == CAY_HTTP_HEAD, false);
                 end(c, true);
         } else {
                 /* Half an answer is out; all that can still be said is that it is not whole. */
@@ -144,9 +131,11 @@ static bool skip_line(struct cay_http_conn *c)
 static bool wait_for_head(struct cay_http_conn *c)
 {
         struct cay_http_fault cut = { 400, "the request ends inside its header" };
+        struct cay_http_fault full = { 503,
+                                       "no memory is left for a header of this size: try again in a moment" };
 
-        if (c->conn.eof) {
-                cay_http_conn_refuse(c, &cut);
+        if (c->conn.eof || c->conn.starved) {
+                cay_http_conn_refuse(c, c->conn.eof ? &cut : &full);
         } else if (!c->head_begun) {
                 c->head_begun = true;
                 cay_http_server_set_idle(c->server, c, false);
@@ -196,8 +185,13 @@ static size_t hand_out(struct cay_http_conn *c, const char *bytes, size_t len)
         struct cay_http_request *req = c->req;
 
         if (req->collects) {
-                if (cay_buf_put(&req->body, bytes, len) < 0)
+                int r = cay_buf_put(&req->body, bytes, len);
+
+                if (r == -ENOSPC)
                         fail_request(c, 413, "the body is larger than this request may bring");
+                else if (r < 0)
+                        fail_request(c, 503,
+                                     "no memory is left for a body of this size: try again in a moment");
                 return len;
         }
         return req->handler && req->handler->on_body ? req->handler->on_body(req, bytes, len) : len;
@@ -431,7 +425,10 @@ static void on_deadline(struct cay_conn *conn)
 
 static void release(struct cay_deferred *d)
 {
-        free(cay_container_of(d, struct cay_http_conn, release));
+        struct cay_http_conn *c = cay_container_of(d, struct cay_http_conn, release);
+
+        cay_budget_owner_put(c->owner);
+        free(c);
 }
 
 /* Closed for good. */
@@ -479,6 +476,11 @@ int cay_http_conn_open_take(struct cay_http_conn *c, struct cay_loop *loop, int 
 {
         int r = cay_conn_open_take(loop, &c->conn, fd, tls, config(c)->head.head_bytes + IN_MORE, &events);
 
+        if (r == 0) {
+                r = cay_http_conn_charge(c);
+                if (r < 0)
+                        cay_conn_close(&c->conn);
+        }
         if (r < 0)
                 return r;
         c->conn.stall_ms = config(c)->stall_ms;

@@ -31,6 +31,9 @@ struct cay_http_conn {
         struct cay_http_conn *prev, *next; /* of the server's list */
         struct cay_http_peer peer;
         uint64_t peer_key; /* what it is counted under */
+        /* Memory: what was read, what waits to leave, and what is kept (bodies, messages); each has a little that is always there. */
+        struct cay_budget in, out, held;
+        struct cay_budget_owner *owner; /* NULL: the server counts none */
         enum cay_http_state state;
         struct cay_http_request *req; /* BUSY; owned by its handler */
         struct cay_http_head_search search;
@@ -57,6 +60,9 @@ void cay_http_conn_refuse(struct cay_http_conn *c, const struct cay_http_fault *
 /* From response.c: the answer is complete; the request's memory is gone. `broken`: the client must notice. */
 void cay_http_conn_answered(struct cay_http_conn *c, bool keep_alive, bool broken);
 void cay_http_conn_upgraded(struct cay_http_conn *c);
+/* http1_memory.c: strangers' together, until it is known whose memory it holds. 0 or -ENOMEM. */
+int cay_http_conn_charge(struct cay_http_conn *c);
+void cay_http_conn_own(struct cay_http_conn *c, const char *name);
 /* From request.c: the handler wants (more of) the body. */
 void cay_http_conn_read_on(struct cay_http_conn *c);
 
@@ -70,9 +76,18 @@ struct cay_http_request *cay_http_request_new(struct cay_http_conn *c, const str
                                               const char *bytes, size_t len,
                                               struct cay_http_fault *ret_fault);
 void cay_http_request_free(struct cay_http_request *req);
-/* From response.c: the head of an answer into the connection's queue. length as for begin; req NULL: no request. */
-int cay_http_response_write_head(struct cay_http_conn *c, const struct cay_http_request *req, unsigned status,
-                                 const char *type, uint64_t length, bool keep_alive);
+/* From response.c: the head of an answer into the connection's queue. fields: lines; length as for begin. */
+struct cay_http_answer_head {
+        const struct cay_buf *fields;
+        const char *type;
+        uint64_t length;
+        unsigned status, minor;
+        bool keep_alive;
+};
+int cay_http_response_write_head(struct cay_http_conn *c, const struct cay_http_answer_head *h);
+/* An answer that no handler makes. */
+void cay_http_conn_write_error(struct cay_http_conn *c, const struct cay_http_fault *fault, bool is_head,
+                               bool keep_alive);
 
 /* From server.c. */
 const struct cay_http_config *cay_http_server_config(const struct cay_http_server *s);

@@ -154,9 +154,17 @@ int cay_http_request_read(struct cay_http_request *req, uint64_t max, unsigned f
         return begin_reading(req, max);
 }
 
+void cay_http_request_own(struct cay_http_request *req, const char *owner)
+{
+        if (req->conn)
+                cay_http_conn_own(req->conn, owner);
+}
+
 int cay_http_request_collect(struct cay_http_request *req, size_t max)
 {
         cay_buf_init(&req->body, max);
+        if (req->conn && req->conn->owner)
+                cay_buf_charge(&req->body, &req->conn->held);
         req->collects = true;
         return begin_reading(req, max);
 }

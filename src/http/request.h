@@ -99,6 +99,9 @@ void cay_http_request_header_at(const struct cay_http_request *req, unsigned i, 
                                 const char **ret_value);
 int cay_http_request_take_fd(struct cay_http_request *req); /* now the caller's; -1: none */
 
+/* Who is asking, "": nobody knows. What its connection makes us hold counts for that name. */
+void cay_http_request_own(struct cay_http_request *req, const char *owner);
+
 /* For cay_http_request_read: no deadline between pieces of the body; for people who type. */
 #define CAY_HTTP_PATIENT 1u
 
@@ -113,14 +116,17 @@ void cay_http_request_resume(struct cay_http_request *req); /* on_body takes aga
  * those that the library writes itself (Content-Length, Transfer-Encoding, Connection, Date); -ENOSPC, -ENOMEM.
  */
 int cay_http_response_add(struct cay_http_request *req, const char *name, const char *value);
-/* The whole answer. type: Content-Type, NULL: none. Ends the request. */
+/* Whether there is room for an answer of that size; true where nobody is left to have it. */
+bool cay_http_response_fits(const struct cay_http_request *req, size_t len);
+/* The whole answer. type: Content-Type, NULL: none. Ends the request. One that there is no room for becomes a 503. */
 void cay_http_response_send(struct cay_http_request *req, unsigned status, const char *type,
                             const void *bytes, size_t len);
 /* Head of an answer that is written piece by piece. length: of the body, or CAY_HTTP_NO_LENGTH. 0 or -EPIPE (gone). */
 int cay_http_response_begin(struct cay_http_request *req, unsigned status, const char *type, uint64_t length);
 /*
  * How many bytes wait to leave, or -EPIPE (gone; or more than was announced), -ENOSPC, -ENOMEM. Nothing of it is lost
- * below CAY_CONN_OUT_MAX, but from CAY_CONN_HIGH on a writer should wait for on_drain.
+ * below CAY_CONN_OUT_MAX, but from CAY_CONN_HIGH on a writer should wait for on_drain. -ENOBUFS: there is no memory for it,
+ * and the connection will be lost, so that the client notices.
  */
 ssize_t cay_http_response_write(struct cay_http_request *req, const void *bytes, size_t len);
 size_t cay_http_response_queued(const struct cay_http_request *req);

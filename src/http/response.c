@@ -7,6 +7,11 @@
 #include "http/http1.h"
 #include "http/request.h"
 
+enum {
+        HEAD_ROOM = 1024, /* what a head needs beside its fields, generously */
+        ERROR_BODY_MAX = 16 * 1024,
+};
+
 static const struct {
         unsigned status;
         const char *text;
@@ -143,42 +148,71 @@ static void put_framing(struct text *t, unsigned status, uint64_t length, unsign
         }
 }
 
-int cay_http_response_write_head(struct cay_http_conn *c, const struct cay_http_request *req, unsigned status,
-                                 const char *type, uint64_t length, bool keep_alive)
+int cay_http_response_write_head(struct cay_http_conn *c, const struct cay_http_answer_head *h)
 {
         const char *date = cay_http_server_date(c->server),
                    *all = cay_http_server_config(c->server)->all_fields;
-        size_t type_len = type ? strlen(type) : 0, fields = req ? req->fields.len : 0,
-               all_len = all ? strlen(all) : 0;
-        size_t room = 256 + strlen(date) + type_len + fields + all_len;
+        const char *type = h->type && cay_http_is_value(h->type, strlen(h->type)) ? h->type : NULL;
+        size_t type_len = type ? strlen(type) : 0, all_len = all ? strlen(all) : 0;
+        size_t room = 256 + strlen(date) + type_len + h->fields->len + all_len;
         char *start = cay_conn_room(&c->conn, room);
         struct text t = { .at = start, .end = start + room };
 
         if (!start)
                 return -EPIPE;
-        if (!cay_http_is_value(type ? type : "", type_len))
-                type = NULL; /* never a line of somebody else's making */
-        cay_http_server_note_answer(c->server, status);
+        cay_http_server_note_answer(c->server, h->status);
         puts_(&t, "HTTP/1.1 ");
-        put_number(&t, status);
+        put_number(&t, h->status);
         puts_(&t, " ");
-        puts_(&t, cay_http_status_text(status));
+        puts_(&t, cay_http_status_text(h->status));
         puts_(&t, "\r\n");
         puts_(&t, date);
-        if (type) {
+        if (type) { /* never a line of somebody else's making */
                 puts_(&t, "Content-Type: ");
                 put(&t, type, type_len);
                 puts_(&t, "\r\n");
         }
         put(&t, all ? all : "", all_len);
-        if (req)
-                put(&t, cay_buf_data(&req->fields), fields);
-        put_framing(&t, status, length, req ? req->minor : 1);
-        if (status != 101 && !keep_alive)
+        put(&t, cay_buf_data(h->fields), h->fields->len);
+        put_framing(&t, h->status, h->length, h->minor);
+        if (h->status != 101 && !h->keep_alive)
                 puts_(&t, "Connection: close\r\n");
         puts_(&t, "\r\n");
         cay_conn_put(&c->conn, (size_t)(t.at - start));
         return 0;
+}
+
+static int write_head(const struct cay_http_request *req, unsigned status, const char *type, uint64_t length,
+                      bool keep_alive)
+{
+        const struct cay_http_answer_head h = { .fields = &req->fields,
+                                                .type = type,
+                                                .length = length,
+                                                .status = status,
+                                                .minor = req->minor,
+                                                .keep_alive = keep_alive };
+
+        return cay_http_response_write_head(req->conn, &h);
+}
+
+void cay_http_conn_write_error(struct cay_http_conn *c, const struct cay_http_fault *fault, bool is_head,
+                               bool keep_alive)
+{
+        const struct cay_http_server_ops *ops = cay_http_server_config(c->server)->ops;
+        cay_auto_buf struct cay_buf body = { 0 }, fields = { 0 };
+        struct cay_http_answer_head h = {
+                .fields = &fields, .status = fault->status, .minor = 1, .keep_alive = keep_alive
+        };
+
+        cay_buf_init(&body, ERROR_BODY_MAX);
+        cay_buf_init(&fields, ERROR_BODY_MAX);
+        if (ops->make_error)
+                h.type = ops->make_error(c->server, fault, &fields, &body);
+        h.length = body.len;
+        cay_conn_cork(&c->conn);
+        if (cay_http_response_write_head(c, &h) == 0 && !is_head)
+                cay_conn_write(&c->conn, cay_buf_data(&body), body.len);
+        cay_conn_uncork(&c->conn);
 }
 
 /* Ending */
@@ -203,18 +237,38 @@ static bool may_keep_alive(const struct cay_http_request *req)
         return req->keep_alive && !req->expects && !cay_http_server_is_stopping(req->conn->server);
 }
 
+bool cay_http_response_fits(const struct cay_http_request *req, size_t len)
+{
+        size_t whole = len + req->fields.len + HEAD_ROOM;
+        int r = req->conn ? cay_conn_check(&req->conn->conn, whole) : 0;
+
+        return r != -ENOBUFS && r != -ENOSPC;
+}
+
+/* Instead of an answer that nobody has room for. False: it was told. */
+static bool refuse_size(const struct cay_http_request *req)
+{
+        static const struct cay_http_fault fault = { 503, "no memory is left for an answer of this size: "
+                                                          "read the answers that wait, ask for less, or try "
+                                                          "again in a moment" };
+
+        cay_http_conn_write_error(req->conn, &fault, false, req->keep_alive);
+        return false;
+}
+
 void cay_http_response_send(struct cay_http_request *req, unsigned status, const char *type,
                             const void *bytes, size_t len)
 {
         struct cay_http_conn *c = req->conn;
-        bool broken = true;
+        bool broken = true, is_head = req->method == CAY_HTTP_HEAD || is_bodyless(status);
 
         if (c && req->answer == CAY_HTTP_UNANSWERED) {
                 req->keep_alive = may_keep_alive(req);
                 cay_conn_cork(&c->conn);
-                broken = cay_http_response_write_head(c, req, status, type, len, req->keep_alive) < 0;
-                if (!broken && req->method != CAY_HTTP_HEAD && !is_bodyless(status))
-                        broken = cay_conn_write(&c->conn, bytes, len) < 0;
+                broken = !is_head && !cay_http_response_fits(req, len)
+                                 ? refuse_size(req)
+                                 : write_head(req, status, type, len, req->keep_alive) < 0 ||
+                                           (!is_head && cay_conn_write(&c->conn, bytes, len) < 0);
         }
         finish(req, broken);
         if (c)
@@ -231,7 +285,7 @@ int cay_http_response_begin(struct cay_http_request *req, unsigned status, const
         req->keep_alive = may_keep_alive(req) &&
                           (length != CAY_HTTP_NO_LENGTH || req->minor > 0 || is_bodyless(status));
         cay_conn_cork(&c->conn);
-        r = cay_http_response_write_head(c, req, status, type, length, req->keep_alive);
+        r = write_head(req, status, type, length, req->keep_alive);
         cay_conn_uncork(&c->conn);
         if (r < 0)
                 return r;
@@ -273,6 +327,8 @@ ssize_t cay_http_response_write(struct cay_http_request *req, const void *bytes,
                 if (r == 0 && req->answer_left != CAY_HTTP_NO_LENGTH)
                         req->answer_left -= len;
         }
+        if (r == -ENOBUFS)
+                cay_conn_break(&c->conn, r);
         return r < 0 ? r : (ssize_t)cay_conn_queued(&c->conn);
 }
 
@@ -317,7 +373,7 @@ struct cay_duplex *cay_http_response_upgrade(struct cay_http_request *req, const
         r = cay_http_response_add(req, "Upgrade", protocol);
         if (r == 0 && cay_buf_puts(&req->fields, "Connection: Upgrade\r\n") == 0) {
                 cay_conn_cork(&c->conn);
-                r = cay_http_response_write_head(c, req, 101, NULL, 0, true);
+                r = write_head(req, 101, NULL, 0, true);
                 cay_conn_uncork(&c->conn);
         } else {
                 r = -ENOSPC;

@@ -7,6 +7,10 @@
  * longest; if none is idle, it is told so (503) and closed. A TLS client that is one too many is closed without a word.
  * When the process has no descriptors left, accepting pauses for a moment instead of spinning.
  *
+ * Memory. What a connection keeps of its client's bytes and of answers that the client has not read is counted for its owner
+ * (cay_http_request_own; strangers are one) before it is kept. What finds no room is told so: a request with 503, a WebSocket
+ * with 1013; an answer that is being written already is broken off.
+ *
  * Errors that no handler sees (a malformed head, a limit, a deadline) are answered with a body that the caller makes, so that
  * all errors have one form.
  */
@@ -27,9 +31,9 @@ struct cay_http_server;
 struct cay_http_server_ops {
         /* The head is there; route it and answer, now or later. */
         void (*on_request)(struct cay_http_server *s, struct cay_http_request *req);
-        /* Appends the body for an error answer and returns its Content-Type (static); NULL: no body. */
+        /* Appends lines for the head and the body of an error answer; returns its Content-Type (static); NULL: no body. */
         const char *(*make_error)(struct cay_http_server *s, const struct cay_http_fault *fault,
-                                  struct cay_buf *body);
+                                  struct cay_buf *fields, struct cay_buf *body);
         void (*on_idle)(
                 struct cay_http_server *s); /* stopped, and the last connection has ended; may be NULL */
 };
@@ -37,15 +41,16 @@ struct cay_http_server_ops {
 struct cay_http_config {
         const struct cay_http_server_ops *ops;
         struct cay_http_head_limits head;
-        uint64_t body_max;      /* announced or sent; a handler may want less */
-        uint32_t head_ms;       /* from the first byte of a head (or from connecting) to its last */
-        uint32_t body_ms;       /* within this, body_step more bytes of a body that is waited for … */
-        uint32_t body_step;     /* … or its end */
-        uint32_t idle_ms;       /* between requests */
-        uint32_t stall_ms;      /* without the client taking anything of what waits for it */
-        unsigned connections;   /* in total; unix sockets get a few more, so that these stay reachable */
-        unsigned per_peer;      /* 0: no limit */
-        const char *all_fields; /* borrowed: lines (with CRLF) for every answer; NULL: none */
+        uint64_t body_max;           /* announced or sent; a handler may want less */
+        uint32_t head_ms;            /* from the first byte of a head (or from connecting) to its last */
+        uint32_t body_ms;            /* within this, body_step more bytes of a body that is waited for … */
+        uint32_t body_step;          /* … or its end */
+        uint32_t idle_ms;            /* between requests */
+        uint32_t stall_ms;           /* without the client taking anything of what waits for it */
+        unsigned connections;        /* in total; unix sockets get a few more, so that these stay reachable */
+        unsigned per_peer;           /* 0: no limit */
+        struct cay_budgets *budgets; /* borrowed: memory that clients make us hold; NULL: not counted */
+        const char *all_fields;      /* borrowed: lines (with CRLF) for every answer; NULL: none */
 };
 
 void cay_http_config_init(struct cay_http_config *config); /* the defaults; ops is NULL */

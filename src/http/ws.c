@@ -21,6 +21,9 @@ enum {
         SLICE_MS = 5,
 };
 
+static const char no_room[] = "no memory is left for a message of this size: try again in a moment";
+static_assert(sizeof(no_room) <= CAY_WS_REASON_MAX + 1, "a reason is short");
+
 bool cay_ws_is_open(const struct cay_ws *ws)
 {
         return ws->duplex && !ws->close_sent;
@@ -79,12 +82,14 @@ static int queue(struct cay_ws *ws, enum cay_ws_opcode opcode, const void *bytes
         uint8_t header[CAY_WS_HEADER_MAX], mask[4];
         size_t header_len;
         char *to;
+        int r;
 
         if (masks && getrandom(mask, sizeof(mask), 0) != sizeof(mask))
                 return -EIO;
         header_len = cay_ws_header(header, opcode, true, len, masks ? mask : NULL);
-        if (header_len + len > cay_buf_left(&ws->out))
-                return -ENOSPC;
+        r = cay_buf_check(&ws->out, header_len + len);
+        if (r < 0)
+                return r;
         to = cay_buf_room(&ws->out, header_len + len);
         if (!to)
                 return -ENOMEM;
@@ -200,6 +205,14 @@ static void hand_control(struct cay_ws *ws)
         end(ws, c->close_code, reason);
 }
 
+static void tell_fault(struct cay_ws *ws)
+{
+        bool is_full = ws->codec.fault == CAY_WS_TRY_LATER;
+
+        send_close(ws, ws->codec.fault, is_full ? no_room : "");
+        end(ws, ws->codec.fault, is_full ? no_room : "the other side broke the protocol");
+}
+
 /* One event's worth of input. False: stop here. */
 static bool handle(struct cay_ws *ws, const uint8_t *bytes, size_t len, size_t *ret_used)
 {
@@ -213,8 +226,7 @@ static bool handle(struct cay_ws *ws, const uint8_t *bytes, size_t len, size_t *
                 hand_control(ws);
                 return true;
         case CAY_WS_FAULT:
-                send_close(ws, ws->codec.fault, "");
-                end(ws, ws->codec.fault, "the other side broke the protocol");
+                tell_fault(ws);
                 return true;
         }
         return false;
@@ -251,6 +263,7 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
 {
         struct cay_ws *ws = cay_container_of(u, struct cay_ws, user);
         size_t used = 0;
+        int r;
 
         ws->heard = true;
         if (ws->pending.len == 0)
@@ -259,7 +272,11 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
                 return;
         if (used > 0)
                 cay_duplex_consumed(ws->duplex, used);
-        if (cay_buf_put(&ws->pending, (const char *)bytes + used, len - used) < 0)
+        r = cay_buf_put(&ws->pending, (const char *)bytes + used, len - used);
+        if (r == -ENOBUFS) {
+                send_close(ws, CAY_WS_TRY_LATER, no_room);
+                end(ws, CAY_WS_TRY_LATER, no_room);
+        } else if (r < 0)
                 end(ws, CAY_WS_LOST, "too much input");
         else if (ws->pending.len > 0 && !is_stuck(ws))
                 cay_ws_resume(ws); /* in the next round */
@@ -383,6 +400,9 @@ void cay_ws_open(struct cay_ws *ws, struct cay_duplex *duplex, struct cay_loop *
         cay_ws_codec_init(&ws->codec, role, options->message_max);
         cay_buf_init(&ws->out, CAY_WS_OUT_MAX);
         cay_buf_init(&ws->pending, PENDING_MAX);
+        cay_buf_charge(&ws->codec.message, duplex->budget);
+        cay_buf_charge(&ws->out, duplex->budget);
+        cay_buf_charge(&ws->pending, duplex->budget);
         duplex->user = &ws->user;
         if (ws->ping_ms > 0)
                 cay_timer_set(loop, &ws->timer, ws->ping_ms, on_ping_time);

@@ -10,6 +10,9 @@
  *
  * Sending: whole messages, queued up to a maximum; cay_ws_send() tells how much waits, on_drain when it is little again.
  *
+ * Memory: what is kept either way is charged to the duplex's budget. A message that there is no room for ends the WebSocket
+ * with CAY_WS_TRY_LATER and says so.
+ *
  * Ends: on_closed comes once, with the code that the other side gave, or our own, or CAY_WS_LOST; nothing is told after it,
  * and the owner frees itself with cay_loop_defer. cay_ws_close() says goodbye and waits a moment for the other's.
  * cay_ws_abort() ends at once and tells nothing.
@@ -72,7 +75,7 @@ void cay_ws_open(struct cay_ws *ws, struct cay_duplex *duplex, struct cay_loop *
                  const struct cay_ws_options *options, const struct cay_ws_ops *ops);
 
 bool cay_ws_is_open(const struct cay_ws *ws); /* false once close was called, too */
-/* How many bytes wait to leave, or -EPIPE (closed), -ENOSPC, -ENOMEM: nothing of it was queued. */
+/* How many bytes wait to leave, or -EPIPE (closed), -ENOSPC, -ENOBUFS, -ENOMEM: nothing of it was queued. */
 ssize_t cay_ws_send(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len);
 void cay_ws_resume(struct cay_ws *ws);
 void cay_ws_close(struct cay_ws *ws, unsigned code,

@@ -3,6 +3,7 @@
 #include "http/ws_codec.h"
 
 #include <assert.h>
+#include <errno.h>
 
 #include "base/utf8.h"
 
@@ -164,11 +165,11 @@ static void unmask(const struct cay_ws_codec *c, uint8_t *to, const uint8_t *fro
                 memcpy(to, from, len);
 }
 
-/* False: no memory. */
-static bool take_payload(struct cay_ws_codec *c, const uint8_t *bytes, size_t len)
+/* 0, or the close code that says why not. */
+static unsigned take_payload(struct cay_ws_codec *c, const uint8_t *bytes, size_t len)
 {
         if (len == 0)
-                return true;
+                return 0;
         if (is_control(c)) {
                 unmask(c, c->control + c->control_len, bytes, len);
                 c->control_len += (uint8_t)len;
@@ -176,13 +177,14 @@ static bool take_payload(struct cay_ws_codec *c, const uint8_t *bytes, size_t le
                 char *to = cay_buf_room(&c->message, len);
 
                 if (!to)
-                        return false;
+                        return cay_buf_check(&c->message, len) == -ENOBUFS ? CAY_WS_TRY_LATER
+                                                                           : CAY_WS_INTERNAL;
                 unmask(c, (uint8_t *)to, bytes, len);
                 cay_buf_added(&c->message, len);
         }
         c->at += len;
         c->left -= len;
-        return true;
+        return 0;
 }
 
 static enum cay_ws_event end_message(struct cay_ws_codec *c, const uint8_t *data, size_t len)
@@ -273,8 +275,9 @@ enum cay_ws_event cay_ws_codec_read(struct cay_ws_codec *c, const void *bytes, s
                         continue;
                 }
                 piece = c->left < (uint64_t)(end - at) ? (size_t)c->left : (size_t)(end - at);
-                if (!take_payload(c, at, piece))
-                        event = fault(c, CAY_WS_INTERNAL);
+                code = take_payload(c, at, piece);
+                if (code)
+                        event = fault(c, code);
                 at += piece;
                 if (event == CAY_WS_MORE && c->left == 0)
                         event = end_frame(c);

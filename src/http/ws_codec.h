@@ -37,6 +37,7 @@ enum cay_ws_event {
 #define CAY_WS_LOST 1006u    /* no close at all; never sent */
 #define CAY_WS_BAD_TEXT 1007u
 #define CAY_WS_REFUSED 1008u
+#define CAY_WS_TRY_LATER 1013u /* there is no room now */
 #define CAY_WS_TOO_BIG 1009u
 #define CAY_WS_INTERNAL 1011u
 

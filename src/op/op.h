@@ -37,6 +37,7 @@
 struct cay_api_keys;
 struct cay_config;
 struct cay_logins;
+struct cay_budgets;
 struct cay_op_call;
 struct cay_templates;
 
@@ -53,6 +54,7 @@ struct cay_op_world {
         const struct cay_config *config;
         struct cay_api_keys *keys;
         struct cay_logins *logins;
+        struct cay_budgets *budgets;     /* of memory that clients make us hold; NULL: not counted */
         struct cay_templates *templates; /* op/template_use.h; NULL: there is host alone */
         struct cay_engine *builder;      /* that builds templates' images; NULL: none does */
         const char *url;                 /* how people reach this daemon: "http://127.0.0.1:8888" */

@@ -49,6 +49,7 @@ struct run {
         struct cay_op_call *call; /* NULL: ended */
         char sandbox[CAY_NAME_MAX + 1];
         struct cay_buf out[2];
+        struct cay_budget_owner *owner; /* whom they are charged to; NULL: nobody */
         bool cut[2];
         char *held;   /* owned: input that outlives the call; NULL: it is the call's */
         bool started; /* the exec's job is done */
@@ -62,6 +63,7 @@ static void release(struct cay_deferred *d)
 
         cay_buf_done(&s->out[0]);
         cay_buf_done(&s->out[1]);
+        cay_budget_owner_put(s->owner);
         free(s->held);
         free(s);
 }
@@ -345,6 +347,10 @@ static void run(struct cay_op_call *c)
         memccpy(s->sandbox, view.id, '\0', CAY_NAME_MAX);
         cay_buf_init(&s->out[0], max);
         cay_buf_init(&s->out[1], max);
+        if (c->world->budgets)
+                s->owner = cay_budget_owner_get(c->world->budgets, viewer.owner);
+        for (unsigned i = 0; s->owner && i < 2; i++) /* what finds no room is left out, which is told */
+                cay_buf_charge(&s->out[i], &s->owner->budget);
         if (hold_input(s) < 0) {
                 finish(s);
                 cay_op_fail_memory(c);

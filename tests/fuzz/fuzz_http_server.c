@@ -105,7 +105,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
 }
 
 static const char *make_error(struct cay_http_server *s, const struct cay_http_fault *fault,
-                              struct cay_buf *body)
+                              struct cay_buf *fields, struct cay_buf *body)
 {
         must(fault->text && fault->status >= 400 && fault->status < 600);
         cay_buf_puts(body, fault->text);

@@ -235,6 +235,14 @@ static void finish_result(struct cay_mcp_result *r, struct cay_mcp_call *c)
                 return;
         }
         cay_mcp_result_drop(r);
+        if (!c->link->ops->fits(c->link, out.len)) {
+                cay_mcp_call_error(
+                        c, CAY_RPC_INTERNAL, NULL,
+                        "no memory is left for a result of %zu bytes: read or drop what waits, ask for "
+                        "less, or try again in a moment",
+                        out.len);
+                return;
+        }
         link = finish(c);
         link->ops->answer(link, 0, cay_buf_data(&out), out.len);
 }

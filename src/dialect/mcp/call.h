@@ -22,6 +22,8 @@ struct cay_mcp_link_ops {                                                   /* w
         /* The last word; the link is dead then. status: HTTP's, 0 as usual. NULL json: cancelled, no answer. */
         void (*answer)(struct cay_mcp_link *l, unsigned status, const char *json, size_t len);
         size_t (*queued)(struct cay_mcp_link *l); /* bytes that wait to leave */
+        bool (*fits)(struct cay_mcp_link *l,
+                     size_t len); /* whether there is memory for an answer of that size */
 };
 
 struct cay_mcp_link {

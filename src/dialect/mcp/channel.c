@@ -7,6 +7,7 @@
  * (a cancel, a reply) is heard all the same, because it cannot be sent again. When the connection's pass is over it is let go: those who
  * wait for an answer are told why, nothing that it made is destroyed, and tools that are under way come to their end without a listener.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define LAST_MS 20000u      /* behind the end of their words; stock clients wait less and send a signal */
 #define OUT_MAX (64u * 1024 * 1024)
 #define UNREAD_MAX (1024u * 1024)
+#define FRAME 16u /* around a message */
 #define LINES "mcp-lines"
 #define NOT_TEXT 1003u  /* RFC 6455 */
 #define SLICE_LINES 16u /* in one round of the loop */
@@ -77,6 +79,8 @@ static void end(struct cay_mcp_channel *ch)
         ch->is_over = true;
         cay_guard_end(&ch->guard);
         cay_timer_clear(&ch->last);
+        cay_buf_charge(&ch->in, NULL); /* their budget is the connection's, which may go before they do */
+        cay_buf_charge(&ch->out, NULL);
         *ch->back = ch->next;
         if (ch->next)
                 ch->next->back = ch->back;
@@ -104,7 +108,11 @@ static void say(struct cay_mcp_channel *ch, const char *json, size_t len)
         if (ch->is_over || ch->is_let_go)
                 return;
         if (ch->is_ws) {
-                if (cay_ws_send(&ch->ws, CAY_WS_TEXT, json, len) < 0 && cay_ws_is_open(&ch->ws))
+                ssize_t r = cay_ws_send(&ch->ws, CAY_WS_TEXT, json, len);
+
+                if (r == -ENOBUFS)
+                        cay_ws_close(&ch->ws, CAY_WS_TRY_LATER, "no memory is left for what you do not read");
+                else if (r < 0 && cay_ws_is_open(&ch->ws))
                         cay_ws_close(&ch->ws, CAY_WS_REFUSED, "does not read");
                 return;
         }
@@ -158,7 +166,16 @@ static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
                 say(ch, json, len);
 }
 
-static const struct cay_mcp_link_ops link_ops = { .note = note, .answer = answer, .queued = queued };
+static bool fits(struct cay_mcp_link *l, size_t len)
+{
+        const struct cay_mcp_channel *ch = cay_container_of(l, struct link, link)->channel;
+
+        return ch->is_over || cay_buf_check(ch->is_ws ? &ch->ws.out : &ch->out, len + FRAME) == 0;
+}
+
+static const struct cay_mcp_link_ops link_ops = {
+        .note = note, .answer = answer, .queued = queued, .fits = fits
+};
 
 /* In */
 
@@ -304,14 +321,21 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
         static const struct cay_rpc_fault fault = { .code = CAY_RPC_NO_REQUEST,
                                                     .id = "null",
                                                     .text = "the line is too long" };
+        static const struct cay_rpc_fault full = {
+                .code = CAY_RPC_INTERNAL,
+                .id = "null",
+                .text = "no memory is left for a line of this size: try again in a moment"
+        };
         struct cay_mcp_channel *ch = of_user(u);
+        int r;
 
         if (ch->is_over)
                 return;
-        if (cay_buf_put(&ch->in, bytes, len) < 0) {
+        r = cay_buf_put(&ch->in, bytes, len);
+        if (r < 0) {
+                cay_buf_done(&ch->in);
                 if (!ch->skips)
-                        send_fault(ch, &fault);
-                cay_buf_clear(&ch->in);
+                        send_fault(ch, r == -ENOSPC ? &fault : &full);
                 ch->skips = true;
                 cay_buf_put(&ch->in, bytes, len);
         }
@@ -413,6 +437,8 @@ static int open_lines(struct cay_mcp_channel *ch, struct cay_http_request *req)
                 return -1;
         ch->user.ops = &user_ops;
         ch->duplex->user = &ch->user;
+        cay_buf_charge(&ch->in, ch->duplex->budget);
+        cay_buf_charge(&ch->out, ch->duplex->budget);
         return 0;
 }
 

@@ -160,6 +160,15 @@ static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req, 
                 cay_http_response_send(req, 204, NULL, NULL, 0); /* clients then stop asking */
         else if (stream == &s->own && stream->req)
                 cay_mcp_refuse(req, 409, CAY_RPC_NO_REQUEST, "this session has its stream already");
+        else if (last && nr != 0 &&
+                 seq < stream->forgotten) /* of changes one may miss some, of an answer none */
+                cay_mcp_refuse(
+                        req, 410, CAY_RPC_INTERNAL,
+                        "what came behind this event is not kept any more, there was no memory for it: "
+                        "ask again");
+        else if (last && !cay_mcp_stream_fits_all(stream, req, seq))
+                cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL,
+                               "no memory is left to tell these events again: try again in a moment");
         else
                 cay_mcp_stream_attach(stream, req, &v->pass, last ? seq : stream->seq,
                                       stream == &s->own && strcmp(s->party.version, CAY_MCP_LEGACY) == 0);

@@ -152,7 +152,18 @@ static size_t queued(struct cay_mcp_link *l)
         return p->stream ? cay_mcp_stream_queued(p->stream) : 0;
 }
 
-static const struct cay_mcp_link_ops link_ops = { .note = note, .answer = answer, .queued = queued };
+static bool fits(struct cay_mcp_link *l, size_t len)
+{
+        struct post *p = self(l);
+
+        if (p->stream)
+                return cay_mcp_stream_fits(p->stream, len);
+        return !p->req || cay_http_response_fits(p->req, len);
+}
+
+static const struct cay_mcp_link_ops link_ops = {
+        .note = note, .answer = answer, .queued = queued, .fits = fits
+};
 
 /* Header fields of the modern era */
 

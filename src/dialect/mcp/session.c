@@ -126,6 +126,7 @@ struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_
         cay_mcp_party_init(&s->party, m, v, place);
         cay_mcp_stream_init(&s->own, m->world->loop, 0, true);
         s->own.bytes_max = UNHEARD_MAX;
+        cay_mcp_stream_charge(&s->own, m->world->budgets, s->party.caller.owner);
         s->ear.tell = tell;
         s->party.ear = &s->ear;
         s->used_ms = cay_clock_ms();
@@ -183,6 +184,7 @@ struct cay_mcp_stream *cay_mcp_session_stream(struct cay_mcp_session *s)
                 return NULL;
         drop_old(s);
         cay_mcp_stream_init(stream, s->party.mcp->world->loop, ++s->next_stream, true);
+        cay_mcp_stream_charge(stream, s->party.mcp->world->budgets, s->party.caller.owner);
         stream->next = s->streams;
         s->streams = stream;
         return stream;

@@ -2,6 +2,7 @@
 /* Streams of messages over HTTP. */
 #include "dialect/mcp/stream.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 #define KEPT_MAX (12u * 1024 * 1024)
 #define ALIVE_MS 15000u
+#define SMALL (4u * 1024) /* bytes that are always kept */
+#define FRAME 64u         /* of an event, beside its bytes */
 #define RETRY "retry: 500\n"
 
 struct cay_mcp_event {
@@ -24,6 +27,33 @@ struct cay_mcp_event {
 void cay_mcp_stream_init(struct cay_mcp_stream *s, struct cay_loop *loop, unsigned nr, bool has_ids)
 {
         *s = (struct cay_mcp_stream){ .loop = loop, .nr = nr, .has_ids = has_ids, .bytes_max = KEPT_MAX };
+}
+
+void cay_mcp_stream_charge(struct cay_mcp_stream *s, struct cay_budgets *budgets, const char *owner)
+{
+        s->owner = budgets ? cay_budget_owner_get(budgets, owner) : NULL;
+        if (s->owner)
+                s->budget = (struct cay_budget){ .parent = &s->owner->budget, .small = SMALL };
+        else if (budgets)
+                s->bytes_max = SMALL; /* no memory to count with: then there is none to keep much */
+}
+
+static struct cay_budget *budget_of(struct cay_mcp_stream *s)
+{
+        return s->owner ? &s->budget : NULL;
+}
+
+static void forget_first(struct cay_mcp_stream *s)
+{
+        struct cay_mcp_event *e = s->first;
+
+        s->first = e->next;
+        if (!s->first)
+                s->last = NULL;
+        s->bytes -= e->len;
+        s->forgotten = e->seq;
+        cay_budget_give(budget_of(s), sizeof(*e) + e->len);
+        free(e);
 }
 
 static struct cay_http_request *detach(struct cay_mcp_stream *s)
@@ -43,13 +73,9 @@ void cay_mcp_stream_done(struct cay_mcp_stream *s)
 
         if (req)
                 cay_http_response_end(req);
-        while (s->first) {
-                struct cay_mcp_event *e = s->first;
-
-                s->first = e->next;
-                free(e);
-        }
-        s->last = NULL;
+        while (s->first)
+                forget_first(s);
+        cay_budget_owner_put(cay_take(s->owner));
 }
 
 static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
@@ -73,6 +99,21 @@ static void on_alive(struct cay_timer *t)
         cay_timer_set(s->loop, t, ALIVE_MS, on_alive);
 }
 
+static void on_cut(struct cay_timer *t)
+{
+        struct cay_mcp_stream *s = cay_container_of(t, struct cay_mcp_stream, alive);
+
+        if (s->on_lost)
+                s->on_lost(s);
+}
+
+/* Its listener has no room for an event: cut off, so that it notices; told from the loop, as if it had left. */
+static void cut(struct cay_mcp_stream *s)
+{
+        cay_http_response_abort(detach(s));
+        cay_timer_set(s->loop, &s->alive, 0, on_cut);
+}
+
 static void write_event(struct cay_mcp_stream *s, unsigned seq, const char *json, size_t len)
 {
         cay_auto_buf struct cay_buf out = { 0 };
@@ -82,8 +123,9 @@ static void write_event(struct cay_mcp_stream *s, unsigned seq, const char *json
                 return;
         snprintf(id, sizeof(id), "%u-%u", s->nr, seq);
         cay_buf_init(&out, len + 256);
-        if (cay_sse_put(&out, s->has_ids ? id : NULL, "message", json, len) == 0)
-                cay_http_response_write(s->req, cay_buf_data(&out), out.len);
+        if (cay_sse_put(&out, s->has_ids ? id : NULL, "message", json, len) < 0 ||
+            cay_http_response_write(s->req, cay_buf_data(&out), out.len) == -ENOBUFS)
+                cut(s);
 }
 
 /* An empty event with an id: from here on a client that is cut off knows where to take up again. */
@@ -132,16 +174,26 @@ void cay_mcp_stream_attach(struct cay_mcp_stream *s, struct cay_http_request *re
         for (struct cay_mcp_event *e = s->first; e; e = e->next)
                 if (e->seq > after)
                         write_event(s, e->seq, e->json, e->len);
-        if (s->over)
+        if (s->over && s->req)
                 cay_http_response_end(detach(s));
 }
 
 static void keep(struct cay_mcp_stream *s, const char *json, size_t len)
 {
-        struct cay_mcp_event *e = malloc(sizeof(*e) + len);
+        struct cay_mcp_event *e = NULL;
 
-        if (!e)
-                return; /* then it cannot be told again */
+        while (s->first &&
+               (s->bytes + len > s->bytes_max || cay_budget_room(budget_of(s)) < sizeof(*e) + len))
+                forget_first(s);
+        if (cay_budget_take(budget_of(s), sizeof(*e) + len) == 0) {
+                e = malloc(sizeof(*e) + len);
+                if (!e)
+                        cay_budget_give(budget_of(s), sizeof(*e) + len);
+        }
+        if (!e) {
+                s->forgotten = s->seq;
+                return;
+        }
         e->next = NULL;
         e->seq = s->seq;
         e->len = len;
@@ -152,12 +204,6 @@ static void keep(struct cay_mcp_stream *s, const char *json, size_t len)
                 s->first = e;
         s->last = e;
         s->bytes += len;
-        while (s->bytes > s->bytes_max && s->first != s->last) {
-                e = s->first;
-                s->first = e->next;
-                s->bytes -= e->len;
-                free(e);
-        }
 }
 
 void cay_mcp_stream_put(struct cay_mcp_stream *s, const char *json, size_t len)
@@ -181,6 +227,24 @@ void cay_mcp_stream_end(struct cay_mcp_stream *s)
 size_t cay_mcp_stream_queued(const struct cay_mcp_stream *s)
 {
         return s->req ? cay_http_response_queued(s->req) : s->bytes;
+}
+
+bool cay_mcp_stream_fits(const struct cay_mcp_stream *s, size_t len)
+{
+        if (s->req)
+                return cay_http_response_fits(s->req, len + FRAME);
+        return !s->owner ||
+               cay_budget_room(&s->budget) + s->budget.used >= sizeof(struct cay_mcp_event) + len;
+}
+
+bool cay_mcp_stream_fits_all(const struct cay_mcp_stream *s, const struct cay_http_request *req,
+                             unsigned after)
+{
+        size_t bytes = 0;
+
+        for (const struct cay_mcp_event *e = s->first; e; e = e->next)
+                bytes += e->seq > after ? e->len + FRAME : 0;
+        return cay_http_response_fits(req, bytes);
 }
 
 bool cay_mcp_event_id_read(const char *text, unsigned *ret_stream, unsigned *ret_seq)

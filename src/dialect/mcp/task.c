@@ -14,6 +14,7 @@
 
 #define TASKS_MAX 1024u
 #define TASKS_MAX_OWNER 128u
+#define SMALL (4u * 1024) /* bytes of an outcome that are always kept, an error among them */
 #define TTL_DEFAULT_MS (60u * 60 * 1000)
 #define TTL_MAX_MS (24u * 60 * 60 * 1000)
 
@@ -105,6 +106,8 @@ static enum cay_mcp_task_status judge(const struct cay_mcp_task *t, const struct
         return m->error || (failed && !t->is_modern) ? CAY_TASK_FAILED : CAY_TASK_COMPLETED;
 }
 
+static const char no_room[] = "{\"code\":-32603,\"message\":\"no memory is left for the result\"}";
+
 static void answer(struct cay_mcp_link *l, unsigned status, const char *json, size_t len)
 {
         struct cay_mcp_task *t = cay_container_of(l, struct cay_mcp_task, link);
@@ -121,8 +124,14 @@ static void answer(struct cay_mcp_link *l, unsigned status, const char *json, si
                 return;
         }
         t->is_error = m.error != NULL;
-        cay_json_value_print(m.error ? m.error : m.result, &t->outcome);
-        cay_mcp_task_become(t, judge(t, &m));
+        if (cay_json_value_print(m.error ? m.error : m.result, &t->outcome) < 0) {
+                cay_buf_done(&t->outcome);
+                cay_buf_puts(&t->outcome, no_room);
+                t->is_error = true;
+                cay_mcp_task_become(t, CAY_TASK_FAILED);
+        } else {
+                cay_mcp_task_become(t, judge(t, &m));
+        }
         cay_rpc_done(&m);
 }
 
@@ -132,7 +141,14 @@ static size_t queued(struct cay_mcp_link *l)
         return 0;
 }
 
-static const struct cay_mcp_link_ops link_ops = { .note = note, .answer = answer, .queued = queued };
+static bool fits(struct cay_mcp_link *l, size_t len)
+{
+        return cay_buf_check(&cay_container_of(l, struct cay_mcp_task, link)->outcome, len) == 0;
+}
+
+static const struct cay_mcp_link_ops link_ops = {
+        .note = note, .answer = answer, .queued = queued, .fits = fits
+};
 
 /* Forgetting */
 
@@ -145,6 +161,7 @@ static void forget(struct cay_mcp_task **at)
         cay_mcp_task_drop_asks(t);
         cay_mcp_task_wake(t);
         cay_buf_done(&t->outcome);
+        cay_budget_owner_put(t->owner);
         free(t);
 }
 
@@ -176,7 +193,11 @@ static struct cay_mcp_task *make(struct cay_mcp_call *c, uint64_t ttl_ms)
         struct cay_mcp *m = c->mcp;
         struct cay_mcp_task *t = make_room(m, c->caller.owner) ? calloc(1, sizeof(*t)) : NULL;
 
-        if (!t || !cay_mcp_make_id(t->id)) {
+        if (t && m->world->budgets)
+                t->owner = cay_budget_owner_get(m->world->budgets, c->caller.owner);
+        if (!t || (m->world->budgets && !t->owner) || !cay_mcp_make_id(t->id)) {
+                if (t)
+                        cay_budget_owner_put(t->owner);
                 free(t);
                 return NULL;
         }
@@ -190,6 +211,10 @@ static struct cay_mcp_task *make(struct cay_mcp_call *c, uint64_t ttl_ms)
         memcpy(t->party.sandbox, c->party->sandbox, sizeof(t->party.sandbox));
         memcpy(t->party.version, c->party->version, sizeof(t->party.version));
         cay_buf_init(&t->outcome, CAY_MCP_RESULT_MAX + 4096);
+        if (t->owner) {
+                t->budget = (struct cay_budget){ .parent = &t->owner->budget, .small = SMALL };
+                cay_buf_charge(&t->outcome, &t->budget);
+        }
         t->next = m->tasks;
         m->tasks = t;
         return t;

@@ -37,7 +37,9 @@ struct cay_mcp_task {
         enum cay_mcp_task_status status;
         uint64_t created_ms, created_wall_ms, changed_wall_ms, ttl_ms;
         struct cay_buf outcome; /* JSON; empty: none */
-        bool is_error;          /* of JSON-RPC */
+        struct cay_budget budget;
+        struct cay_budget_owner *owner; /* NULL: the outcome is not counted */
+        bool is_error;                  /* of JSON-RPC */
         struct cay_mcp_waiter *waiters;
         struct cay_mcp_task_ask asks[CAY_MCP_TASK_ASKS_MAX];
         unsigned ask_count, next_key;

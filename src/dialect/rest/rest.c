@@ -206,7 +206,7 @@ void cay_rest_refuse(struct cay_http_request *req, unsigned status, const char *
         cay_rest_refuse_field(req, status, message, NULL, request_id);
 }
 
-const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *body)
+const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *fields, struct cay_buf *body)
 {
         char id[CAY_GATE_ID + 1];
         struct cay_rest_error e = { .status = fault->status,
@@ -215,6 +215,7 @@ const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *b
                                     .request_id = id };
 
         cay_gate_make_id(id);
+        cay_buf_printf(fields, "X-Request-Id: %s\r\n", id);
         cay_log_debug("request refused", "id=%s status=%u why=%s", id, fault->status, fault->text);
         return cay_rest_error_put(body, &e) < 0 ? NULL : CAY_REST_JSON;
 }

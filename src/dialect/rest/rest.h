@@ -52,4 +52,4 @@ void cay_rest_refuse_field(struct cay_http_request *req, unsigned status, const 
 void cay_rest_refuse(struct cay_http_request *req, unsigned status, const char *message,
                      const char *request_id);
 /* For errors that no handler sees (struct cay_http_server_ops.make_error). */
-const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *body);
+const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *fields, struct cay_buf *body);

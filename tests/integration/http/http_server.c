@@ -244,7 +244,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
 }
 
 static const char *make_error(struct cay_http_server *s, const struct cay_http_fault *fault,
-                              struct cay_buf *body)
+                              struct cay_buf *fields, struct cay_buf *body)
 {
         cay_buf_printf(body, "{\"error\":\"%s\"}\n", fault->text);
         return "application/json";

@@ -247,6 +247,12 @@ static inline void test_on_request(struct cay_http_server *s, struct cay_http_re
         } else if (strcmp(what, "collect") == 0) {
                 if (cay_http_request_collect(req, 100) < 0)
                         cay_http_response_send(req, 413, NULL, "", 0);
+        } else if (strcmp(what, "gather") == 0) {
+                assert_int_equal(cay_http_request_collect(req, 1 << 20), 0);
+        } else if (strcmp(what, "much") == 0) {
+                static const char much[100000];
+
+                cay_http_response_send(req, 200, "text/plain", much, sizeof(much));
         } else if (strcmp(what, "hold") == 0) {
                 rig.req = req; /* the test answers, or lets it be */
         } else {
@@ -255,8 +261,9 @@ static inline void test_on_request(struct cay_http_server *s, struct cay_http_re
 }
 
 static inline const char *test_make_error(struct cay_http_server *s, const struct cay_http_fault *fault,
-                                          struct cay_buf *body)
+                                          struct cay_buf *fields, struct cay_buf *body)
 {
+        cay_buf_puts(fields, "X-Request-Id: of-an-error\r\n");
         cay_buf_printf(body, "error: %s", fault->text);
         return "text/plain";
 }

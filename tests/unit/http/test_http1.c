@@ -658,11 +658,74 @@ static void unused_descriptors_are_closed(void **state)
         close(ends[0]);
 }
 
+/* A server with next to no memory for its clients: what is small is served, what is not is told so. */
+static void with_budget(struct cay_budgets *all, size_t max)
+{
+        cay_budgets_init(all, max);
+        cay_http_server_free(rig.server);
+        rig.config.budgets = all;
+        test_start();
+}
+
+static void without(struct cay_budgets *all)
+{
+        cay_http_server_free(rig.server);
+        test_settle(); /* what was deferred */
+        assert_int_equal(all->all.used, 0);
+        assert_null(all->owners);
+        rig.config.budgets = NULL;
+        test_start();
+}
+
+static void memory_is_counted(void **state)
+{
+        static char body[40000 + 200];
+        struct cay_budgets all;
+        size_t n;
+
+        with_budget(&all, 8192);
+        assert_non_null(strstr(test_ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "hello"));
+        test_send("GET /much HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_non_null(strstr(rig.got, "HTTP/1.1 503 Service Unavailable"));
+        assert_non_null(strstr(rig.got, "no memory is left for an answer"));
+        assert_non_null(strstr(rig.got, "X-Request-Id: of-an-error\r\n"));
+        assert_int_equal(test_count(rig.got, "hello"), 2); /* the connection goes on */
+        n = (size_t)snprintf(body, 200, "POST /gather HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n");
+        memset(body + n, 'x', 40000);
+        test_ask(body);
+        assert_int_equal(test_status(), 503);
+        assert_non_null(strstr(rig.got, "no memory is left for a body"));
+        test_hang_up();
+        without(&all);
+}
+
+static void memory_of_heads_is_counted(void **state)
+{
+        static char head[32000];
+        struct cay_budgets all;
+        size_t n = (size_t)snprintf(head, 100, "GET / HTTP/1.1\r\nHost: x\r\n");
+
+        with_budget(&all, 4096);
+        for (unsigned i = 0; i < 4; i++) {
+                n += (size_t)snprintf(head + n, 10, "X-%u: ", i);
+                memset(head + n, 'x', 7000);
+                n += 7000;
+                n += (size_t)snprintf(head + n, 3, "\r\n");
+        }
+        test_ask(head);
+        assert_int_equal(test_status(), 503);
+        assert_non_null(strstr(rig.got, "no memory is left for a header"));
+        test_hang_up();
+        without(&all);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
         const struct CMUnitTest tests[] = {
                 T(answers_a_request),
+                T(memory_is_counted),
+                T(memory_of_heads_is_counted),
                 T(keeps_the_connection_and_pipelines),
                 T(pipelines_without_stack),
                 T(a_pipeline_takes_several_rounds),

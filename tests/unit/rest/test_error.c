@@ -69,14 +69,19 @@ static void test_faults_of_http(void **state)
         static const unsigned statuses[] = { 400, 408, 413, 414, 421, 429, 431, 501, 503, 505 };
 
         for (unsigned i = 0; i < CAY_COUNT(statuses); i++) {
-                cay_auto_buf struct cay_buf body = { 0 };
+                cay_auto_buf struct cay_buf body = { 0 }, fields = { 0 };
                 cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
                 const struct cay_http_fault fault = { statuses[i], "too much" };
                 const struct cay_json_value *e;
+                char line[64];
 
                 cay_buf_init(&body, 4096);
-                assert_string_equal(cay_rest_fault(&fault, &body), CAY_REST_JSON);
+                cay_buf_init(&fields, 4096);
+                assert_string_equal(cay_rest_fault(&fault, &fields, &body), CAY_REST_JSON);
                 e = error_of(&body, &doc);
+                snprintf(line, sizeof(line), "X-Request-Id: %s\r\n",
+                         cay_json_value_text(cay_json_value_find(e, "request_id")));
+                assert_string_equal(cay_buf_data(&fields), line);
                 assert_string_equal(cay_json_value_text(cay_json_value_find(e, "message")), "too much");
                 assert_true(strlen(cay_json_value_text(cay_json_value_find(e, "code"))) > 0);
         }
