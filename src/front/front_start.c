@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the front does with the keeper's rights, before it gives them up. Nothing here reads a stranger's bytes. */
 #include <errno.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,7 @@
 #include "sys/fd.h"
 
 #define FILES_WANTED 65536u
+#define LARGE (512 * 1024)
 
 int cay_front_read_config(struct front *f, struct cay_error *err)
 {
@@ -52,6 +54,12 @@ static int load_tls(struct front *f, struct cay_error *err)
                 return 0;
         f->tls = cay_tls_context_new(f->config.tls_cert, f->config.tls_key, err);
         return f->tls ? 0 : -1;
+}
+
+/* What is large goes back to the kernel as soon as it is free, so that what was counted is what was held. */
+static void set_up_memory(void)
+{
+        mallopt(M_MMAP_THRESHOLD, LARGE);
 }
 
 /* Libraries that look for files of their own do it now: later there are none. */
@@ -124,6 +132,7 @@ int cay_front_prepare(struct front *f, struct cay_error *err)
         f->own_uid = (unsigned)geteuid();
         if (load_secret(f, err) < 0 || load_tls(f, err) < 0)
                 return -1;
+        set_up_memory();
         warm_up();
         raise_files();
         id = choose_id(&f->id_lock);

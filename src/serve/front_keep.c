@@ -17,6 +17,9 @@
 #include "sys/dir.h"
 #include "sys/fd.h"
 
+#define BOX_BYTES ((uint64_t)16 << 20)
+#define OWN_BYTES ((uint64_t)512 << 20)
+
 static void on_front_says(struct cay_watch *w, uint32_t events)
 {
         struct keeper *k = cay_container_of(w, struct keeper, front_watch);
@@ -68,6 +71,16 @@ static void add_engines(struct keeper *k, char **argv)
         *argv = NULL;
 }
 
+/*
+ * What a front may have in all: what clients may make it hold, what each sandbox's link takes, and what it needs by itself (the database's
+ * pages, an answer in the making). Beyond that its requests fail one by one. It can be ended and started again at any time without loss, so
+ * where the machine itself runs out it stands in one row with sandboxes, and the largest of them goes: not all of them before it.
+ */
+static uint64_t data_max(const struct cay_config *c)
+{
+        return c->client_memory + c->max_sandboxes * BOX_BYTES + OWN_BYTES;
+}
+
 /* links: to helpers, behind the sockets; those that are there. */
 static int spawn_front(struct keeper *k, int link, const int links[2], int sock, struct cay_error *err)
 {
@@ -79,7 +92,9 @@ static int spawn_front(struct keeper *k, int link, const int links[2], int sock,
                                .argv = argv,
                                .fds = fds,
                                .fd_count = 5 + k->place.tcp_count,
-                               .mask = &k->signals.before };
+                               .mask = &k->signals.before,
+                               .data_max = data_max(k->options->config),
+                               .goes_first = true };
 
         snprintf(count, sizeof(count), "%u", k->place.tcp_count);
         add_engines(k, argv + 3);

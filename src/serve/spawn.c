@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "sys/fd.h"
 #include "sys/syscalls.h"
 
 #define FIRST_FD 3
@@ -47,6 +49,22 @@ static int place_descriptors(const struct cay_spawn *s)
         return sys_close_range(FIRST_FD + s->fd_count, ~0u, 0);
 }
 
+/*
+ * Best effort: the budgets inside are what holds, this is for what they do not see. Address sanitizers reserve more than any limit, so
+ * there it is left out.
+ */
+static void bound_memory(const struct cay_spawn *s)
+{
+#ifndef __SANITIZE_ADDRESS__
+        const struct rlimit data = { .rlim_cur = s->data_max, .rlim_max = s->data_max };
+
+        if (s->data_max > 0)
+                setrlimit(RLIMIT_DATA, &data);
+#endif
+        if (s->goes_first)
+                sys_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+}
+
 static void become(const struct cay_spawn *s, const char *path)
 {
         char *env[16];
@@ -54,6 +72,7 @@ static void become(const struct cay_spawn *s, const char *path)
 
         pick_environment(env, CAY_COUNT(env));
         setsid();
+        bound_memory(s);
         signal(SIGPIPE, SIG_DFL);
         sigprocmask(SIG_SETMASK, s->mask, NULL);
         r = place_descriptors(s);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -15,6 +17,8 @@ struct cay_spawn {
         const int *fds;            /* land at 3, 4, … in this order; borrowed */
         unsigned fd_count;
         const sigset_t *mask; /* for the child */
+        uint64_t data_max;    /* bytes that it may allocate, whatever happens; 0: no limit */
+        bool goes_first; /* where memory runs out it is one of those that the kernel ends first, by size, as sandboxes are */
 };
 
 /* The pid, or -1 with err. A session of its own: the terminal's signals are the keeper's to handle. */
