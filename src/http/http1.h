@@ -42,6 +42,8 @@ struct cay_http_conn {
                 step_total; /* body bytes when its deadline was last put off; in DRAIN: when dropping began */
         bool processing;    /* inside process(): who is done says so, process() goes on */
         bool head_begun, skipped_line, is_idle, is_extra;
+        bool is_stranger; /* in the server's list of those */
+        struct cay_http_conn *stranger_prev, *stranger_next;
         struct cay_http_conn *idle_prev, *idle_next; /* of the server's list of idle ones, oldest first */
         struct cay_duplex duplex;                    /* UPGRADED */
         size_t owed;                                 /* bytes that the duplex's user has not consumed */
@@ -94,6 +96,7 @@ const struct cay_http_config *cay_http_server_config(const struct cay_http_serve
 const char *cay_http_server_date(struct cay_http_server *s); /* the Date field's line, with CRLF */
 void cay_http_server_note_answer(struct cay_http_server *s, unsigned status);
 bool cay_http_server_is_stopping(const struct cay_http_server *s);
+void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c); /* it has shown who it is */
 void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c, bool idle);
 void cay_http_server_forget(struct cay_http_server *s,
                             struct cay_http_conn *c); /* it has ended; its memory follows */

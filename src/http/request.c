@@ -156,8 +156,11 @@ int cay_http_request_read(struct cay_http_request *req, uint64_t max, unsigned f
 
 void cay_http_request_own(struct cay_http_request *req, const char *owner)
 {
-        if (req->conn)
-                cay_http_conn_own(req->conn, owner);
+        if (!req->conn)
+                return;
+        cay_http_conn_own(req->conn, owner);
+        if (owner[0])
+                cay_http_server_know(req->conn->server, req->conn);
 }
 
 int cay_http_request_collect(struct cay_http_request *req, size_t max)

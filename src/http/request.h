@@ -99,7 +99,7 @@ void cay_http_request_header_at(const struct cay_http_request *req, unsigned i, 
                                 const char **ret_value);
 int cay_http_request_take_fd(struct cay_http_request *req); /* now the caller's; -1: none */
 
-/* Who is asking, "": nobody knows. What its connection makes us hold counts for that name. */
+/* Who is asking, "": nobody knows. What its connection makes us hold counts for that name; one that is known is no stranger any more. */
 void cay_http_request_own(struct cay_http_request *req, const char *owner);
 
 /* For cay_http_request_read: no deadline between pieces of the body; for people who type. */

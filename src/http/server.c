@@ -13,6 +13,7 @@
 #include "http/http1.h"
 #include "http/listen.h"
 #include "http/peers.h"
+#include "http/strangers.h"
 
 enum {
         LISTENERS_MAX = 16,
@@ -44,6 +45,7 @@ struct cay_http_server {
         unsigned listener_count, next_number;
         struct cay_http_conn *conns;                  /* all, in no order */
         struct cay_http_conn *idle_first, *idle_last; /* longest idle first */
+        struct cay_strangers strangers;
         unsigned count, extra;
         struct cay_peers peers;
         struct cay_timer idle_note;
@@ -135,6 +137,11 @@ void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c
         *(c->idle_next ? &c->idle_next->idle_prev : &s->idle_last) = c->idle_prev;
 }
 
+void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c)
+{
+        cay_strangers_drop(&s->strangers, c);
+}
+
 static void note_idle(struct cay_timer *t)
 {
         struct cay_http_server *s = cay_container_of(t, struct cay_http_server, idle_note);
@@ -157,8 +164,10 @@ static void hang_in(struct cay_http_server *s, struct cay_http_conn *c)
         s->conns = c;
         s->count++;
         s->extra += c->is_extra;
-        if (!c->is_extra)
-                cay_peers_add(&s->peers, c->peer_key);
+        if (c->is_extra)
+                return;
+        cay_peers_add(&s->peers, c->peer_key);
+        cay_strangers_add(&s->strangers, c);
 }
 
 void cay_http_server_forget(struct cay_http_server *s, struct cay_http_conn *c)
@@ -166,6 +175,7 @@ void cay_http_server_forget(struct cay_http_server *s, struct cay_http_conn *c)
         *(c->prev ? &c->prev->next : &s->conns) = c->next;
         if (c->next)
                 c->next->prev = c->prev;
+        cay_strangers_drop(&s->strangers, c);
         s->count--;
         s->extra -= c->is_extra;
         if (!c->is_extra)
@@ -198,6 +208,21 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
         }
 }
 
+/* Lets one go that is missed least, of that peer or (key 0) of all: strangers first, then who is idle. False: there is none. */
+static bool make_room(struct cay_http_server *s, uint64_t key)
+{
+        struct cay_http_conn *c = cay_strangers_pick(&s->strangers, key);
+
+        if (!c) {
+                c = s->idle_first;
+                while (c && key != 0 && c->peer_key != key)
+                        c = c->idle_next;
+        }
+        if (c)
+                cay_http_conn_kill(c);
+        return c;
+}
+
 /* Why one more of that peer is not taken; NULL: it is. */
 static const struct cay_http_fault *check_limits(struct cay_http_server *s, uint64_t key, bool is_unix)
 {
@@ -206,14 +231,12 @@ static const struct cay_http_fault *check_limits(struct cay_http_server *s, uint
                 429, "too many connections from this client: try again in a moment"
         };
 
-        if (s->config.per_peer > 0 && cay_peers_count(&s->peers, key) >= s->config.per_peer)
+        if (s->config.per_peer > 0 && cay_peers_count(&s->peers, key) >= s->config.per_peer &&
+            !make_room(s, key))
                 return &peer_full;
         if (s->count - s->extra < s->config.connections + (is_unix ? LOCAL_MAX : 0))
                 return NULL;
-        if (!s->idle_first)
-                return &full;
-        cay_http_conn_kill(s->idle_first);
-        return NULL;
+        return make_room(s, 0) ? NULL : &full;
 }
 
 static int adopt_take(struct cay_http_server *s, int fd, const struct sockaddr_storage *at, unsigned number,
@@ -276,8 +299,7 @@ static void back_off(struct listener *l)
 {
         struct cay_http_server *s = l->server;
 
-        if (s->idle_first)
-                cay_http_conn_kill(s->idle_first);
+        make_room(s, 0);
         if (cay_timer_set(s->loop, &l->back_off, BACK_OFF_MS, on_back_off) == 0)
                 cay_watch_set(&l->watch, 0);
 }

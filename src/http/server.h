@@ -3,8 +3,9 @@
  * The HTTP server: listeners, connections and their limits. HTTP/1.1 (and 1.0, one request per connection).
  *
  * Limits. Connections are counted in total and per peer: an IPv4 address, an IPv6 network (/64), a unix uid. One too many
- * of a peer is told so (429) and closed. One too many in total takes the place of the connection that has been idle for
- * longest; if none is idle, it is told so (503) and closed. A TLS client that is one too many is closed without a word.
+ * takes the place of another, of the same peer or of anybody: of the oldest that has not shown who it is and keeps us waiting
+ * (strangers.h), else of the one that has been idle for longest. So connections that say nothing lock nobody out, and those
+ * that have shown a token go last. If all are at work, it is told so (429 or 503) and closed; a TLS client without a word.
  * When the process has no descriptors left, accepting pauses for a moment instead of spinning.
  *
  * Memory. What a connection keeps of its client's bytes and of answers that the client has not read is counted for its owner

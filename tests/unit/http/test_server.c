@@ -275,8 +275,11 @@ static void a_unix_socket_stays_open(void **state)
                 cay_http_response_send(held[i], 200, NULL, "", 0);
 }
 
+static struct cay_http_request *held_back[3];
+
 static void one_too_many_of_a_peer_is_told(void **state)
 {
+        struct cay_http_request *held[2];
         struct cay_error err;
 
         rig.config.per_peer = 2;
@@ -285,7 +288,7 @@ static void one_too_many_of_a_peer_is_told(void **state)
         assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), 1);
         for (unsigned i = 0; i < 2; i++) {
                 clients[i] = connect_tcp(cay_http_server_port(rig.server, 0));
-                use(clients[i], hello, "hello");
+                held[i] = busy(clients[i]);
         }
         clients[2] = connect_tcp(cay_http_server_port(rig.server, 0));
         use(clients[2], hello, "from this client");
@@ -293,13 +296,53 @@ static void one_too_many_of_a_peer_is_told(void **state)
         clients[3] = connect_unix(path); /* somebody else */
         use(clients[3], hello, "hello");
         assert_int_equal(test_status(), 200);
-        close(clients[0]);
-        clients[0] = -1;
-        for (unsigned i = 0; i < 10000 && cay_http_server_count(rig.server) > 3; i++)
-                assert_int_equal(cay_loop_round(rig.loop, 2), 0);
+        cay_http_response_send(held[0], 200, NULL, "", 0);
+        use(clients[0], "", "200 OK");
         clients[4] = connect_tcp(cay_http_server_port(rig.server, 0));
-        use(clients[4], hello, "hello");
+        use(clients[4], hello, "hello"); /* takes the place of the one that is idle now */
         assert_int_equal(test_status(), 200);
+        use(clients[0], "", "");
+        assert_true(rig.closed);
+        cay_http_response_send(held[1], 200, NULL, "", 0);
+}
+
+/* Whoever says nothing, or half of it, makes room for the next of the same peer; who has shown a token goes last. */
+static void the_silent_lock_nobody_out(void **state)
+{
+        static const char half[] = "GET /x HTTP/1.1\r\nHo",
+                          slow[] = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx";
+        struct cay_http_request *req;
+        struct cay_error err;
+
+        rig.config.per_peer = 4;
+        restart();
+        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        clients[0] = connect_tcp(cay_http_server_port(rig.server, 0));
+        req = busy(clients[0]);
+        cay_http_request_own(req, "somebody");
+        cay_http_response_send(req, 200, NULL, "", 0);
+        use(clients[0], "", "200 OK");
+        clients[1] = connect_tcp(cay_http_server_port(rig.server, 0));
+        use(clients[1], hello, "hello");
+        clients[2] = connect_tcp(cay_http_server_port(rig.server, 0));
+        assert_int_equal(send(clients[2], slow, sizeof(slow) - 1, 0), sizeof(slow) - 1);
+        clients[3] = connect_tcp(cay_http_server_port(rig.server, 0));
+        assert_int_equal(send(clients[3], half, sizeof(half) - 1, 0), sizeof(half) - 1);
+        for (unsigned i = 0; i < 10000 && (cay_http_server_count(rig.server) < 4 || rig.requests < 3); i++)
+                assert_int_equal(cay_loop_round(rig.loop, 2), 0);
+        for (unsigned i = 0; i < 3; i++) {
+                static const unsigned order[] = { 1, 3, 2 }; /* those who wait before those who are slow */
+
+                clients[4 + i] = connect_tcp(cay_http_server_port(rig.server, 0));
+                held_back[i] = busy(clients[4 + i]);
+                use(clients[order[i]], "", "");
+                assert_true(rig.closed);
+        }
+        assert_int_equal(cay_http_server_count(rig.server), 4);
+        use(clients[0], hello, "hello");
+        assert_int_equal(test_status(), 200);
+        for (unsigned i = 0; i < 3; i++)
+                cay_http_response_send(held_back[i], 200, NULL, "", 0);
 }
 
 static void without_descriptors_it_waits(void **state)
@@ -379,6 +422,7 @@ int main(void)
                 T(replaces_dead_sockets_only),
                 T(takes_a_listening_socket),
                 T(the_longest_idle_makes_room),
+                T(the_silent_lock_nobody_out),
                 T(one_too_many_is_told),
                 T(who_is_refused_leaves_soon),
                 T(a_unix_socket_stays_open),

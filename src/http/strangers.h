@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections that have not shown who they are (cay_http_request_own), oldest first, and which of them makes room for the next:
+ * one that waits for its client, before any that is at work. Whoever has shown a token is not among them.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct cay_http_conn;
+
+struct cay_strangers {
+        struct cay_http_conn *first, *last;
+};
+
+void cay_strangers_add(struct cay_strangers *s, struct cay_http_conn *c);
+void cay_strangers_drop(struct cay_strangers *s, struct cay_http_conn *c); /* fine when it is not in it */
+/* The one to let go, of that peer or (key 0) of all; NULL: none of them waits for its client. */
+struct cay_http_conn *cay_strangers_pick(const struct cay_strangers *s, uint64_t key);
