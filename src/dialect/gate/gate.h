@@ -77,7 +77,8 @@ void cay_gate_make_id(char ret[CAY_GATE_ID + 1]); /* for a request that never ge
 unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct cay_visitor *ret,
                         struct cay_error *err);
 /*
- * Appends a field of a request for whoever it is passed on to, a sandbox's server: without a token that a WebSocket brought. Nothing is
+ * Appends a field of a request for whoever it is passed on to, a sandbox's server: without a token that a WebSocket brought, and not at
+ * all where a token or key of ours stands anywhere in it. Nothing is
  * appended where nothing else was in it. Authorization and Cookie are the caller's to keep back. 0 or -errno.
  */
 int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, const char *name,

@@ -58,6 +58,17 @@ int cay_gate_ws_token(const struct cay_http_request *req, const char **ret, size
         return found > 1 ? -1 : found;
 }
 
+/* A token or a key of ours somewhere in it, good or not: under whatever name it is sent, it is nothing for a sandbox. */
+static bool has_secret(const char *value)
+{
+        static const char *const words[] = { "cay1.", "cays1.", "cayp1.", "cayk_" };
+
+        for (unsigned i = 0; i < CAY_COUNT(words); i++)
+                if (strstr(value, words[i]))
+                        return true;
+        return false;
+}
+
 int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, const char *name,
                        const char *value)
 {
@@ -65,6 +76,8 @@ int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, 
         int r;
 
         if (req->upgrade && strcasecmp(name, "X-Auth-Token") == 0)
+                return 0;
+        if (strcasecmp(name, "Sec-WebSocket-Protocol") != 0 && has_secret(value))
                 return 0;
         if (strcasecmp(name, "Sec-WebSocket-Protocol") != 0)
                 return cay_buf_printf(out, "%s: %s\r\n", name, value);

@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "config/config.h"
 #include "dialect/rest/port_duplex.h"
+#include "dialect/rest/proxy_fields.h"
 #include "dialect/rest/rest.h"
 #include "dialect/rest/rest_error.h"
 #include "dialect/rest/rest_location.h"
@@ -43,44 +44,6 @@ int cay_proxy_parse_port(const char *text, uint16_t *ret)
                 return -EINVAL;
         *ret = (uint16_t)port;
         return 0;
-}
-
-/* About one connection, about framing, or about who asks: none of the other side's business. */
-bool cay_proxy_passes(const char *field, bool is_answer)
-{
-        static const char *const never[] = {
-                "Connection", "Keep-Alive",     "TE",   "Trailer",          "Transfer-Encoding", "Upgrade",
-                "Expect",     "Content-Length", "Date", "Proxy-Connection",
-        };
-        static const char *const requests[] = { "Host", "Authorization", "Cookie", "Proxy-Authorization",
-                                                "Forwarded" };
-        /* Also what a browser keeps for the whole host, or tells others about it. */
-        static const char *const answers[] = {
-                "Set-Cookie",
-                "Content-Security-Policy",
-                "X-Request-Id",
-                "Clear-Site-Data",
-                "Strict-Transport-Security",
-                "WWW-Authenticate",
-                "Service-Worker-Allowed",
-                "Alt-Svc",
-                "NEL",
-                "Report-To",
-                "Reporting-Endpoints",
-                "Public-Key-Pins",
-                "Accept-CH",
-        };
-        const char *const *more = is_answer ? answers : requests;
-        size_t count = is_answer ? CAY_COUNT(answers) : CAY_COUNT(requests);
-
-        for (size_t i = 0; i < CAY_COUNT(never); i++)
-                if (strcasecmp(field, never[i]) == 0)
-                        return false;
-        for (size_t i = 0; i < count; i++)
-                if (strcasecmp(field, more[i]) == 0)
-                        return false;
-        return strncasecmp(field, is_answer ? "Access-Control-" : "X-Forwarded-",
-                           is_answer ? strlen("Access-Control-") : strlen("X-Forwarded-")) != 0;
 }
 
 static bool is_own(const char *field, bool is_answer)
@@ -298,7 +261,12 @@ static bool is_event_stream(const struct cay_http_client *c)
 static void on_response(struct cay_http_client *c)
 {
         struct proxy *p = of_client(c);
-        uint64_t length = c->head.framing == CAY_HTTP_LENGTH    ? c->head.length
+        /* HEAD says of the body that there would be how long it is, if the server knows. */
+        bool has_length = p->req->method == CAY_HTTP_HEAD
+                                  ? cay_http_client_header(c, "Content-Length") != NULL
+                                  : c->head.framing == CAY_HTTP_LENGTH;
+        uint64_t length = has_length                            ? c->head.length
+                          : p->req->method == CAY_HTTP_HEAD     ? CAY_HTTP_NO_LENGTH
                           : c->head.framing == CAY_HTTP_NO_BODY ? 0
                                                                 : CAY_HTTP_NO_LENGTH;
 
@@ -450,7 +418,7 @@ static int put_fields(struct cay_buf *out, const struct proxy *p)
 
                 cay_http_request_header_at(req, i, &name, &value);
                 if (cay_proxy_passes(name, false))
-                        r = cay_gate_put_field(out, req, name, value);
+                        r = cay_gate_put_field(out, req, name, value); /* without a secret of ours */
                 else if (p->own_host && strcasecmp(name, "Cookie") == 0)
                         r = put_cookie_field(out, value);
         }

@@ -24,7 +24,6 @@ void cay_rest_proxy_host(const struct cay_op_world *world, struct cay_http_reque
                          const struct cay_visitor *v);
 int cay_proxy_parse_port(const char *text,
                          uint16_t *ret); /* "8080": digits alone, no zero in front; 0 or -EINVAL */
-bool cay_proxy_passes(const char *field, bool is_answer); /* whether a field is passed on */
 /* Appends a Cookie field's value without our own; 0, 1: nothing is left, or -errno. */
 int cay_proxy_put_cookies(struct cay_buf *out, const char *value);
 bool cay_proxy_cookie_stays(

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "dialect/rest/proxy_fields.h"
 #include "dialect/rest/rest_proxy.h"
 
 static void test_ports(void **state)
@@ -40,9 +41,30 @@ static void test_requests(void **state)
                                                 "TE",
                                                 "X-Forwarded-For",
                                                 "Forwarded",
-                                                "Proxy-Authorization" };
-        static const char *const passed[] = { "Accept", "Content-Type", "Sec-WebSocket-Key",
-                                              "X-Mine", "Origin",       "Range" };
+                                                "Proxy-Authorization",
+                                                "X-Auth-Token",
+                                                "x-api-key",
+                                                "X-ApiKey",
+                                                "Api-Key",
+                                                "X-Access-Token",
+                                                "X_Session_Id",
+                                                "Remote-User",
+                                                "X-Real-IP",
+                                                "X-Auth-Request-Email",
+                                                "CF-Access-Jwt-Assertion",
+                                                "X-Goog-IAP-JWT-Assertion",
+                                                "X-Amzn-Oidc-Data",
+                                                "X-SSL-Client-Cert",
+                                                "X-Original-URL",
+                                                "Via",
+                                                "Cookie2" };
+        static const char *const passed[] = {
+                "Accept",      "Content-Type",   "Sec-WebSocket-Key", "X-Mine",
+                "Origin",      "Range",          "X-CSRF-Token",      "X-XSRFToken",
+                "HX-Request",  "Referer",        "X-Requested-With",  "traceparent",
+                "Next-Action", "Depth",          "Mcp-Session-Id",    "If-None-Match",
+                "X-Monkey",    "Accept-Language"
+        };
 
         for (unsigned i = 0; i < CAY_COUNT(kept_out); i++)
                 assert_false(cay_proxy_passes(kept_out[i], false));
@@ -65,9 +87,30 @@ static void test_answers(void **state)
                                                "Alt-Svc",
                                                "NEL",
                                                "report-to",
-                                               "Reporting-Endpoints" };
-        static const char *const passed[] = { "Content-Type", "Location", "ETag", "Sec-WebSocket-Accept",
-                                              "Cache-Control" };
+                                               "Reporting-Endpoints",
+                                               "X-Accel-Redirect",
+                                               "x-accel-buffering",
+                                               "X-Accel-Expires",
+                                               "X-Sendfile",
+                                               "X-Sendfile-Type",
+                                               "X-LIGHTTPD-send-file",
+                                               "X-LiteSpeed-Location",
+                                               "X-Reproxy-URL",
+                                               "Surrogate-Control",
+                                               "CDN-Cache-Control",
+                                               "Edge-Control",
+                                               "Speculation-Rules",
+                                               "Service-Worker-Allowed",
+                                               "Set-Login",
+                                               "Authentication-Info",
+                                               "Proxy-Authenticate",
+                                               "X-Mine",
+                                               "Via" };
+        static const char *const passed[] = {
+                "Content-Type",  "Location",  "ETag",        "Sec-WebSocket-Accept",
+                "Cache-Control", "X-App-Any", "HX-Redirect", "Content-Disposition",
+                "x-total-count", "Vary",      "Link",        "Referrer-Policy"
+        };
 
         for (unsigned i = 0; i < CAY_COUNT(kept_in); i++)
                 assert_false(cay_proxy_passes(kept_in[i], true));
