@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "sys/fd.h"
 #include "sys/mounts.h"
@@ -158,9 +160,26 @@ void isolate_proc(struct isolate *iso)
         }
 }
 
+/*
+ * Root of the box owns the folders of an undumpable process in /proc: without a right to look into them, but it could list what cay-init
+ * has open. Others can't even do that, so it is covered only where a command may be root. Before Linux 5.9 we need the folder ourselves, to close what
+ * is the host's.
+ */
+static void cover_init(struct isolate *iso)
+{
+        static const char *const dirs[] = { "1/fd", "1/fdinfo", "1/task" };
+
+        if (iso->plan->flags & WIRE_PLAN_HOST_PLAIN || !isolate_has(iso, CAY_LAYER_PROC_MASKS) ||
+            syscall(SYS_NR_CLOSE_RANGE, ~0u, ~0u, 0) < 0)
+                return;
+        for (unsigned i = 0; i < CAY_COUNT(dirs); i++)
+                cover(iso, "truth/void", dirs[i]);
+}
+
 /* After the last mount is made: the kernel counts a detached one as a namespace, and those are over now. */
 void isolate_settings(struct isolate *iso)
 {
+        cover_init(iso);
         for (unsigned i = 0; i < CAY_COUNT(settings); i++)
                 if (isolate_has(iso, settings[i].layer))
                         sys_write_file(iso->proc_sys, settings[i].path,
