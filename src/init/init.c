@@ -208,6 +208,7 @@ static int set_up(struct cay_init *init)
                 return -ENOMEM;
         cay_counters_open(&init->counters, init->config.flags & CAY_INIT_DOCKER);
         cay_truth_init(&init->truth, init->loop, &init->config, init->fds, is_busy);
+        cay_watcher_init(init);
         cay_spare_init(init);
         cay_link_init(init);
         r = cay_signal_open(init->loop, &init->signal, signals, CAY_COUNT(signals), on_child);

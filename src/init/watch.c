@@ -21,6 +21,7 @@
 #include "init/proc.h"
 #include "sys/dir.h"
 #include "sys/fd.h"
+#include "sys/sock_memory.h"
 
 #define LOOK_MS 10
 #define QUICK_LOOK_MS 5 /* while stopped, and at first: most commands are short */
@@ -117,16 +118,28 @@ static uint64_t used_in(const char *path)
         return (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
 }
 
+/* A kernel without one of the kinds tells of the others. */
+static uint64_t socket_bytes(const struct cay_watcher *w)
+{
+        uint64_t bytes = 0;
+
+        if (w->sockets_fd >= 0)
+                sys_sock_memory_sum(w->sockets_fd, &bytes);
+        return bytes;
+}
+
 static uint64_t sum_memory(const struct cay_init *init, struct cay_watcher *w, unsigned rows)
 {
         uint64_t bytes = 0;
 
         if (w->looks % FS_EVERY == 0)
                 w->fs_bytes = used_in("/tmp") + used_in("/dev/shm") + unnamed_bytes(init, rows);
+        if (w->looks % FS_EVERY == 1)
+                w->socket_bytes = socket_bytes(w);
         for (unsigned i = 0; i < rows; i++)
                 if (table[i].pid != 1)
                         bytes += own_bytes(table[i].pid);
-        return bytes + w->fs_bytes;
+        return bytes + w->fs_bytes + w->socket_bytes;
 }
 
 static void end_all(struct cay_init *init)
@@ -234,6 +247,14 @@ static void on_look(struct cay_timer *t)
         w->looks++;
         cay_timer_set(init->loop, &w->timer,
                       w->is_stopped || w->looks < QUICK_LOOKS ? QUICK_LOOK_MS : LOOK_MS, on_look);
+}
+
+void cay_watcher_init(struct cay_init *init)
+{
+        bool asks = init->config.watch & CAY_INIT_WATCH_MEMORY && cay_init_has_layer(init, CAY_LAYER_NETNS);
+
+        init->watcher.sockets_fd =
+                asks ? sys_sock_memory_open() : -1; /* without a network of its own they are the host's */
 }
 
 void cay_watcher_wake(struct cay_init *init)

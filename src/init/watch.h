@@ -6,7 +6,7 @@
  * nothing forked in between. While commands run it looks every hundredth of a second.
  *   memory   anonymous, shared and swapped pages of all processes, and what lies in the box's own file systems (they are memory
  *            here), and page tables. Pages of files can be had again and do not count. Above the limit: everything is ended, cause memory.
- *            Unnamed files (memfd) count too. Not seen: what lies in pipes and sockets; the kernel bounds those per user.
+ *            Unnamed files (memfd) count too, and what lies in sockets of the box's network. Not seen: what lies in pipes; the kernel bounds those per user.
  *   cpus     processor time against the time that has gone by. Ahead of its share: all stopped until it is not. Each stop
  *            and go is one signal; parents are not told (children go first), but some system calls return EINTR.
  *   pids     RLIMIT_NPROC, counted by the kernel per user of the box's own user namespace; init only notices that it is hit.
@@ -30,8 +30,12 @@ struct cay_watcher {
         uint64_t peak_bytes; /* highest sum seen */
         uint32_t pids_hits;  /* looks at which the limit was reached */
         uint32_t looks;
-        uint64_t fs_bytes;
+        uint64_t fs_bytes, socket_bytes;
+        int sockets_fd; /* owned: asks for the memory of sockets; -1: nobody to ask */
 };
+
+/* Before the filter of our own calls: it has no such sockets. */
+void cay_watcher_init(struct cay_init *init);
 
 /* Commands run from now on (called for every exec): the watch begins, unless there is nothing to watch. */
 void cay_watcher_wake(struct cay_init *init);

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -236,6 +238,33 @@ static int hog_sockets(size_t limit)
         return had >= TIMES * limit ? HOG_GOAL : hog_ends(had, limit);
 }
 
+/* Streams over the box's own loopback. */
+static int hog_streams(size_t limit)
+{
+        static char block[32768];
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t len = sizeof(at);
+        int listener = socket(AF_INET, SOCK_STREAM, 0), big = 1 << 30;
+        size_t had = 0;
+        ssize_t n;
+
+        if (listener < 0 || bind(listener, (struct sockaddr *)&at, len) < 0 || listen(listener, 64) < 0 ||
+            getsockname(listener, (struct sockaddr *)&at, &len) < 0)
+                return HOG_LACKS;
+        while (had < TIMES * limit) {
+                int from = socket(AF_INET, SOCK_STREAM, 0);
+
+                if (from < 0)
+                        break;
+                setsockopt(from, SOL_SOCKET, SO_SNDBUF, &big, sizeof(big));
+                if (connect(from, (struct sockaddr *)&at, len) < 0 || accept(listener, NULL, NULL) < 0)
+                        break;
+                while ((n = send(from, block, sizeof(block), MSG_DONTWAIT)) > 0)
+                        had += (size_t)n;
+        }
+        return had >= TIMES * limit ? HOG_GOAL : hog_ends(had, limit);
+}
+
 #define ROAD(name, what)                                                                                     \
         static int mem_##name(char **argv)                                                                   \
         {                                                                                                    \
@@ -252,6 +281,7 @@ ROAD(processes, "sixteen processes")
 ROAD(pagetables, "page tables")
 ROAD(pipes, "pipe buffers")
 ROAD(sockets, "socket buffers")
+ROAD(streams, "buffers of TCP")
 
 /* The command itself is the hog: cay must say `memory`, not that it crashed. */
 static int mem_bomb(char **argv)
@@ -274,6 +304,7 @@ const struct probe probes_memory[] = {
         { "mem_pagetables", mem_pagetables },
         { "mem_pipes", mem_pipes },
         { "mem_sockets", mem_sockets },
+        { "mem_streams", mem_streams },
         { "mem_bomb", mem_bomb },
         { NULL, NULL },
 };

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that lies in the sockets of a network namespace: what was sent and not read yet. Asked of the kernel by sock_diag. */
+#pragma once
+
+#include <stdint.h>
+
+/* A socket to ask with, in the caller's network namespace: a descriptor or -errno. */
+int sys_sock_memory_open(void);
+/*
+ * Bytes in unix, TCP and UDP sockets of that namespace. 0 or -errno; -ENOENT: this kernel does not tell of one of these kinds, *ret has the others.
+ * Never waits.
+ */
+int sys_sock_memory_sum(int fd, uint64_t *ret);
