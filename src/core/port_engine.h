@@ -40,6 +40,8 @@ struct cay_engine_box {
         unsigned skipped;                  /* limits that are not held, as the spec allowed */
         unsigned watched;                  /* limits that are held by watching, not by the kernel: weaker */
         bool kept; /* create: its writable layer is there for `stop` to keep, as the spec asked for */
+        bool mended; /* create with go_on: not all of the layer made sense; what was written last may be missing */
+        bool damaged; /* stop: the layer is not what was written to it (the disk was full, or fails); go_on is refused */
         const char *workspace; /* as commands see it; NULL: /workspace. The engine's, until destroyed */
         unsigned port_count;   /* create, relink: what is published, `host` being as it is */
         struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];

@@ -34,6 +34,17 @@ static int tell_ceiling(struct keeper *k)
         return (int)sys_send_fds(k->warden.sock, &say, sizeof(say), NULL, 0, MSG_NOSIGNAL);
 }
 
+static int tell_margin(struct keeper *k)
+{
+        const uint64_t mib = k->options->config->disk_reserve >> 20;
+        const struct wire_keeper say = { .magic = WIRE_MAGIC,
+                                         .size = sizeof(say),
+                                         .type = WIRE_KEEPER_MARGIN,
+                                         .nr = mib < UINT32_MAX ? (uint32_t)mib : UINT32_MAX };
+
+        return (int)sys_send_fds(k->warden.sock, &say, sizeof(say), NULL, 0, MSG_NOSIGNAL);
+}
+
 /*
  * What it has to know of clients' folders and of the operator's maxima: from us, since the front is not to be believed. It hears this before
  * it hears a front.
@@ -49,6 +60,8 @@ static int introduce(struct keeper *k, struct cay_error *err)
                         r = tell(k, WIRE_KEEPER_ROOT, i, k->place.root_fds[i]);
         if (r >= 0 && cay_registry_keep_folder(&k->registry) >= 0)
                 r = cay_warden_keep_tell_registry(k);
+        if (r >= 0)
+                r = tell_margin(k);
         if (r >= 0)
                 r = cay_upgrade_watch(k);
         return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "instruct the warden") : 0;

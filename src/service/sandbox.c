@@ -262,7 +262,8 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .state = sb->state,
                 .cause = rests ? sb->cause : CAY_CAUSE_NONE,
                 .cause_text = rests ? sb->cause_text : "",
-                .kept = rests && sb->kept,
+                .kept = rests && sb->kept &&
+                        sb->cause != CAY_CAUSE_DISK, /* what is damaged is not the same files */
                 .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
                 .busy_with = story_word(sb->story),
                 .created_wall_ms = sb->created_wall_ms,

@@ -247,7 +247,10 @@ static void give_up_start(struct cay_sandbox *sb, const struct cay_error *err)
         cay_sandbox_move(sb, sb->layer_bad || sb->before == CAY_STATE_ERROR ? CAY_STATE_ERROR
                                                                             : CAY_STATE_STOPPED);
         if (sb->state == CAY_STATE_ERROR)
-                cay_sandbox_set_cause(sb, CAY_CAUSE_SANDBOX_GONE, err->msg);
+                cay_sandbox_set_cause(sb,
+                                      sb->layer_bad && err->sys == EUCLEAN ? CAY_CAUSE_DISK
+                                                                           : CAY_CAUSE_SANDBOX_GONE,
+                                      err->msg);
         else
                 cay_sandbox_set_cause(sb, sb->before_cause, sb->before_text);
         if (sb->layer_bad && err->sys == ENOENT)
@@ -340,7 +343,8 @@ static void store_ready(struct cay_sandbox *sb, bool went_on)
         if (sb->claim[0] != '\0')
                 cay_store_put_claim(s->store, b, &claim);
         if (sb->story == CAY_STORY_START)
-                cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", went_on ? "true" : "false", NULL);
+                cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", went_on ? "true" : "false", "mended",
+                              sb->layer_mended ? "true" : "", NULL);
         else
                 cay_event_put(e, b, sb, CAY_EVENT_CREATED, "template", sb->template_name, "engine",
                               sb->engine->name, NULL);
@@ -384,6 +388,11 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
                 sb->box_workspace = strdup(e->box.workspace);
         }
         sb->kept = e->box.kept;
+        sb->layer_mended = e->spec.go_on && e->box.mended;
+        if (sb->layer_mended)
+                cay_log_warn("files were mended after the machine had stopped: what was written last may be "
+                             "missing",
+                             "id=%s", sb->id);
         sb->skipped = e->box.skipped;
         sb->watched = e->box.watched & cay_limits_set_mask(&sb->limits);
         cay_sandbox_note_ports(sb, &e->box);

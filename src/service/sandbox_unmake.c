@@ -14,6 +14,10 @@
 #include "service/service_priv.h"
 
 #define STOPPED_TEXT "stopped on request"
+#define DAMAGED_TEXT                                                                                         \
+        "writes to the host's disk failed, so its files are not what was written: kept for the "             \
+        "administrator as "                                                                                  \
+        "layers/%s.damaged"
 #define BATCH_ROOM (512u * 1024) /* for execs in a batch; what does not fit is stored afterwards, by itself */
 
 static void end_execs(struct cay_sandbox *sb, enum cay_cause as, const char *text)
@@ -78,6 +82,15 @@ static void on_stopped(struct cay_errand *e, const struct cay_error *err)
                 cay_wrap(&why, "sandbox '%s' could not be stopped wholly", sb->id);
                 sb->story = CAY_STORY_NONE;
                 cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
+                cay_sandbox_finish(sb, &why);
+                return;
+        }
+        if (e->box.damaged) {
+                struct cay_error why = { 0 };
+
+                cay_fail(&why, CAY_CONFLICT, DAMAGED_TEXT, sb->id);
+                sb->story = CAY_STORY_NONE;
+                cay_sandbox_fail(sb, CAY_CAUSE_DISK, why.msg);
                 cay_sandbox_finish(sb, &why);
                 return;
         }
@@ -335,6 +348,10 @@ static void on_remains(struct cay_errand *e, const struct cay_error *err)
                          "the sandbox ran out of memory and its init was killed");
         if (oom_kills > sb->oom_seen)
                 sb->cause = CAY_CAUSE_MEMORY;
+        if (err->code == CAY_OK && e->box.damaged) {
+                snprintf(sb->cause_text, sizeof(sb->cause_text), DAMAGED_TEXT, sb->id);
+                sb->cause = CAY_CAUSE_DISK;
+        }
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
                 if (x->state == CAY_EXEC_ENDED)
                         continue;

@@ -154,12 +154,13 @@ struct cay_sandbox {
         uint64_t paused_ms;               /* PAUSED: since when, in store time; 0: it is not */
         uint64_t stood_ms, was_paused_ms; /* of a resume that is under way */
         uint8_t secret[CAY_STORE_SECRET];
-        bool has_box;    /* the engine has, or may have, a box of this id */
-        bool kept;       /* the engine keeps its writable layer: stop leaves it, start goes on with it */
-        bool layer_seen; /* at start-up: it is there */
-        bool layer_bad;  /* START: it could not be had back */
-        bool stored;     /* the store has a record */
-        bool dirty;      /* the record is behind: put it again at the next tick */
+        bool has_box;      /* the engine has, or may have, a box of this id */
+        bool kept;         /* the engine keeps its writable layer: stop leaves it, start goes on with it */
+        bool layer_seen;   /* at start-up: it is there */
+        bool layer_bad;    /* START: it could not be had back */
+        bool layer_mended; /* START: not all of it made sense, and what was written last may be missing */
+        bool stored;       /* the store has a record */
+        bool dirty;        /* the record is behind: put it again at the next tick */
         enum cay_state put_state; /* what the last put said */
         bool listed;              /* is in the table */
         unsigned skipped, watched;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "sys/child.h"
@@ -24,6 +25,9 @@
 #define JOURNAL_MIB "4" /* the least that there is with blocks of this size */
 #define JOURNAL_BYTES (4u << 20)
 #define FORMAT_MS 30000
+#define STATE_AT 1082 /* in an image: state of the file system, 16 bits, the lowest first */
+#define STATE_ERRORS 0x02u
+#define ERRORS_AT 1428   /* how many errors the kernel met in it, 32 bits */
 #define INCOMPAT_AT 1120 /* in an image: features of ext4 that must be known, 32 bits, the lowest first */
 #define INCOMPAT_RECOVER 0x04u /* "its journal has to be replayed": it was mounted when the machine stopped */
 
@@ -116,15 +120,58 @@ int sys_layer_image_format(int file, uint64_t bytes, uint64_t inodes, bool journ
         return format(file, inodes, journal);
 }
 
-int sys_layer_image_mend(int file)
+/* Without option: replays the journal alone. */
+static int check(int file, char *option)
 {
         char path[32];
-        char *const argv[] = { "e2fsck", "-f", "-p", path, NULL };
+        char *const all[] = { "e2fsck", "-p", option, path, NULL };
+        char *const journal[] = { "e2fsck", "-p", "-E", "journal_only", path, NULL };
         int r;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-        r = run_on(file, E2FSCK, argv);
-        return r > E2FSCK_MENDED ? -EUCLEAN : r < 0 ? r : 0;
+        r = run_on(file, E2FSCK, option ? all : journal);
+        return r > E2FSCK_MENDED ? -EUCLEAN : r;
+}
+
+/* Replaying a journal is no mending: what it brings back was written. */
+int sys_layer_image_mend(int file)
+{
+        int r = sys_layer_image_is_unclean(file) ? check(file, NULL) : 0;
+
+        if (r >= 0 && sys_layer_image_has_errors(file)) /* the journal may have noted some */
+                r = -EUCLEAN;
+        return r < 0 ? r : check(file, "-f");
+}
+
+bool sys_layer_image_has_errors(int file)
+{
+        uint8_t state[2], errors[4];
+
+        if (pread(file, state, sizeof(state), STATE_AT) != (ssize_t)sizeof(state) ||
+            pread(file, errors, sizeof(errors), ERRORS_AT) != (ssize_t)sizeof(errors))
+                return false; /* that is no file system at all: mounting it says so */
+        return (state[0] & STATE_ERRORS) != 0 || (errors[0] | errors[1] | errors[2] | errors[3]) != 0;
+}
+
+int sys_layer_device(int mount, char *ret, size_t size)
+{
+        char path[64], to[256];
+        const char *slash;
+        struct stat st;
+        ssize_t n;
+
+        if (fstat(mount, &st) < 0)
+                return -errno;
+        snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
+        n = readlink(path, to, sizeof(to) - 1);
+        if (n < 0)
+                return -errno;
+        to[n] = 0;
+        slash = strrchr(to, '/');
+        if (!slash || strlen(slash + 1) >= size)
+                return -ENOENT;
+        snprintf(ret, size, "%s", slash + 1);
+        return 0;
 }
 
 bool sys_layer_image_is_unclean(int file)
@@ -241,12 +288,15 @@ static int make(const char *dir, uint64_t bytes, uint64_t inodes, char *ret_path
 
 /*
  * Tables that were never written read as zeros: nothing has to fill them in the background. No barriers: each would wait for the host's
- * disk (mounting and unmounting have several), and all they are for is a power cut, see loopdev.h.
+ * disk (mounting and unmounting have several), and all they are for is a power cut, see loopdev.h. What is removed inside is given back to the
+ * host's disk (discard). An error ends the writing: what is there then is not to be made worse.
  */
 int sys_layer_image_mount_file(int file, unsigned attr)
 {
         char source[48] = "source=";
-        const char *options[] = { source, "noinit_itable", "nobarrier", NULL };
+        const char *options[] = {
+                source, "noinit_itable", "nobarrier", "discard", "errors=remount-ro", NULL
+        };
         cay_auto_close int dev = attach(file, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_new("ext4", options, attr);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 bool sys_layer_image_can(void); /* mke2fs and loop devices are there */
@@ -17,7 +18,12 @@ bool sys_layer_image_can(void); /* mke2fs and loop devices are there */
 int sys_layer_image_format(int file, uint64_t bytes, uint64_t inodes, bool journal);
 /* Was it mounted when the machine stopped? Of one with a journal; a process that dies leaves it clean. */
 bool sys_layer_image_is_unclean(int file);
-/* Looks at all of it, and mends what a crash left: 0, -EUCLEAN: it cannot be mended without asking, or -errno. */
+/* Has the kernel noted errors in it (a full or failing disk below)? Then its files are not what was written to them. */
+bool sys_layer_image_has_errors(int file);
+/*
+ * Looks at all of it, and mends what a crash left: 0; 1: there was more to mend than the journal to replay, so the last that was written may
+ * be missing; -EUCLEAN: it cannot be mended without asking, or it has errors; or -errno.
+ */
 int sys_layer_image_mend(int file);
 /*
  * On a loop device, mounted detached: the mount, or -errno. The device keeps the file open, and with it a lock (flock) that was
@@ -26,6 +32,8 @@ int sys_layer_image_mend(int file);
  * mounted, and who wants a mount's content on the disk syncs the file when the mount is gone.
  */
 int sys_layer_image_mount_file(int file, unsigned attr);
+/* The device that a mount is on: "loop7". 0 or -errno. */
+int sys_layer_device(int mount, char *ret, size_t size);
 /* The content of one file into another, empty one: shared blocks where the file system can, else what is not a hole. */
 int sys_layer_image_copy(int from, int to);
 

@@ -14,9 +14,10 @@
 #include "sys/netdev.h"
 #include "sys/syscalls.h"
 #include "warden/keep.h"
-#include "warden/warden.h"
+#include "warden/room.h"
 
 #define REAP_MS 10000
+#define WRITE_OUT_DAMAGED 3 /* exit status of the helper that writes a layer out */
 
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
 {
@@ -47,6 +48,8 @@ void warden_box_describe(const struct warden *w, const struct warden_box *box, s
         a->box.skipped = box->skipped;
         a->box.watched = w->can_watch & set & ~box->skipped;
         a->box.kept = box->kept;
+        a->box.mended = box->is_mended;
+        a->box.damaged = box->is_damaged;
 }
 
 static void close_fd(int *fd)
@@ -111,11 +114,15 @@ static bool reap(struct warden_box *box)
         int left = box->state != BOX_LEAVING     ? REAP_MS
                    : now < box->leaving.until_ms ? (int)(box->leaving.until_ms - now)
                                                  : 0;
+        int status = 0;
         bool dead = box->pid <= 0 || (box->pidfd < 0 ? await_exit(box->pid) : poll(&p, 1, left) > 0);
 
         if (dead && box->pid > 0)
-                while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+                while (waitpid(box->pid, &status, 0) < 0 && errno == EINTR)
                         ;
+        if (dead && box->state == BOX_LEAVING && box->leaving.is_written && WIFEXITED(status) &&
+            WEXITSTATUS(status) == WRITE_OUT_DAMAGED)
+                box->is_damaged = true;
         box->pid = -1;
         close_fd(&box->pidfd);
         return dead;
@@ -128,6 +135,8 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         /* Descriptors first: epoll forgets them, and a box that lives sees its control socket close. */
         close_fd(&box->status);
         close_fd(&box->control);
+        if (box->state == BOX_LEAVING)
+                close_fd(&box->leaving.fs);
         /* While the namespaces come down, nodes that no process is left in go already: of a one-shot box all with limits. */
         sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
         reap_helper(box, true);
@@ -148,6 +157,13 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         return all;
 }
 
+static int write_out_as_helper(int dir, const struct warden_box *box)
+{
+        int r = cay_keep_write_out(dir, box->plan.id, box->leaving.fs);
+
+        return r == -EUCLEAN ? WRITE_OUT_DAMAGED : r < 0;
+}
+
 /*
  * What `stop` keeps is on the disk before it is answered. A helper waits for that, in the place of the box's process, with nothing of
  * ours open but the folder. false: there is none, and the host writes it out in its own time.
@@ -162,11 +178,13 @@ static bool write_out(struct warden *w, struct warden_box *box)
                 return false;
         pid = sys_clone3(&args);
         if (pid == 0) {
-                int dir = dup2(w->layers, 3);
+                int dir = dup2(w->layers, 3), fs = box->leaving.fs >= 0 ? dup2(box->leaving.fs, 4) : -1;
 
-                sys_close_range(4, ~0U, 0);
-                _exit(dir < 0 || cay_keep_write_out(dir, box->plan.id) < 0);
+                sys_close_range(fs < 0 ? 4 : 5, ~0U, 0);
+                box->leaving.fs = fs;
+                _exit(dir < 0 ? 1 : write_out_as_helper(dir, box));
         }
+        close_fd(&box->leaving.fs); /* the helper has it, and with it the mount goes */
         if (pid < 0)
                 return false;
         box->pid = pid;
@@ -188,11 +206,23 @@ static void tell_gone(struct warden *w, struct wire_answer *a, bool all)
         warden_answer(w, a);
 }
 
+/* Before it is killed: its root is in its layer, or is an overlay over it. */
+static int open_layer(const struct warden_box *box)
+{
+        char path[32];
+
+        if (!box->kept || box->state != BOX_LIVE || box->pid <= 0)
+                return -1;
+        snprintf(path, sizeof(path), "/proc/%d/root", (int)box->pid);
+        return sys_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+}
+
 void warden_box_leave(struct warden *w, struct warden_box *box, const struct wire_request *req,
                       struct wire_answer *a)
 {
         cay_step_reached(w->steps, CAY_STEP_drop_asked);
         box->drop_layer = box->kept && req->type == WIRE_box_drop;
+        box->leaving.fs = req->type == WIRE_box_stop ? open_layer(box) : -1;
         warden_box_doom(w, box, &a->box.stats);
         /*
          * The front of a single box waits for our own end before it is done, so it gets its figures now and does its
@@ -233,9 +263,12 @@ void warden_box_left(struct warden *w, struct warden_box *box)
         struct wire_answer a = { .type = box->leaving.type, .seq = box->leaving.seq };
         bool is_asked = box->leaving.is_asked, all;
 
-        warden_box_describe(w, box, &a);
         a.box.stats = box->leaving.stats;
-        all = warden_box_unmake(w, box);
+        all = reap(box); /* what the helper found is known now */
+        if (box->is_damaged && box->leaving.type == WIRE_box_stop)
+                cay_keep_set_aside(w->layers, box->plan.id);
+        warden_box_describe(w, box, &a);
+        all = warden_box_unmake(w, box) && all;
         if (is_asked)
                 tell_gone(w, &a, all);
         else
@@ -323,6 +356,8 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                         close_fd(&w->init_exe);
                 box->drop_layer = false; /* from here on somebody knows of it */
                 box->state = BOX_LIVE;
+                if (box->kept)
+                        warden_room_soon(w);
                 cay_step_reached(w->steps, CAY_STEP_made);
         }
         warden_answer(w, &a);

@@ -17,7 +17,8 @@
 #include "sys/mounts.h"
 
 #define SUFFIX ".img"
-#define NAME_SIZE (CAY_NAME_MAX + sizeof(SUFFIX))
+#define DAMAGED ".damaged"
+#define NAME_SIZE (CAY_NAME_MAX + sizeof(DAMAGED))
 #define BASE ".base1-" /* the number grows when images are formatted in another way */
 #define BASE_NEW ".base-new"
 #define BASES_MAX 16u /* sizes that are kept ready; one more, and all others go */
@@ -29,6 +30,11 @@
 static void name_of(const char *id, char ret[NAME_SIZE])
 {
         snprintf(ret, NAME_SIZE, "%s" SUFFIX, id);
+}
+
+static void damaged_name_of(const char *id, char ret[NAME_SIZE])
+{
+        snprintf(ret, NAME_SIZE, "%s" DAMAGED, id);
 }
 
 /* Names of a folder without a heap. */
@@ -68,6 +74,14 @@ static int walk(int dir, uint64_t from, walk_fn *each, void *ctx)
         }
 }
 
+/* The length of what stands before the suffix; 0: it has not this one. */
+static size_t strip(const char *name, size_t len, const char *suffix)
+{
+        size_t tail = strlen(suffix);
+
+        return len > tail && strcmp(name + len - tail, suffix) == 0 ? len - tail : 0;
+}
+
 static bool add_id(void *ctx, const char *name, uint64_t next)
 {
         struct wire_answer *a = ctx;
@@ -78,8 +92,9 @@ static bool add_id(void *ctx, const char *name, uint64_t next)
                 a->layers.more = 1;
                 return false;
         }
-        if (len > strlen(SUFFIX) && len < NAME_SIZE && strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0) {
-                snprintf(id, CAY_NAME_MAX + 1, "%.*s", (int)(len - strlen(SUFFIX)), name);
+        len = strip(name, len, SUFFIX) + strip(name, len, DAMAGED);
+        if (len > 0 && len <= CAY_NAME_MAX) {
+                snprintf(id, CAY_NAME_MAX + 1, "%.*s", (int)len, name);
                 a->layers.count += cay_id_is_valid(id);
         }
         a->layers.next = next;
@@ -97,20 +112,35 @@ int cay_keep_drop(int dir, const char *id)
 {
         char name[NAME_SIZE];
 
+        damaged_name_of(id, name);
+        if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+                return -errno;
         name_of(id, name);
         return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int cay_keep_write_out(int dir, const char *id)
+int cay_keep_measure(int dir, const char *id, uint64_t *ret_bytes, uint64_t *ret_had)
 {
         char name[NAME_SIZE];
-        cay_auto_close int file = -1;
+        struct stat st;
 
         name_of(id, name);
-        file = sys_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-        if (file < 0)
-                return file;
-        return fsync(file) < 0 ? -errno : 0;
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return -errno;
+        *ret_bytes = (uint64_t)st.st_size;
+        *ret_had = (uint64_t)st.st_blocks * 512;
+        return 0;
+}
+
+int cay_keep_set_aside(int dir, const char *id)
+{
+        char from[NAME_SIZE], to[NAME_SIZE];
+
+        name_of(id, from);
+        damaged_name_of(id, to);
+        if (renameat(dir, from, dir, to) < 0)
+                return -errno;
+        return fsync(dir) < 0 ? -errno : 0;
 }
 
 /* Bases */
@@ -211,8 +241,28 @@ static int lock(int file)
         return -EBUSY;
 }
 
+int cay_keep_write_out(int dir, const char *id, int fs)
+{
+        char name[NAME_SIZE];
+        cay_auto_close int file = -1;
+        int r = fs >= 0 && syncfs(fs) < 0 ? -errno : 0; /* a write that failed since it was mounted counts */
+
+        if (fs >= 0)
+                close(fs); /* and with it goes the mount */
+        if (r == -EIO || r == -ENOSPC || r == -EDQUOT)
+                return -EUCLEAN;
+        name_of(id, name);
+        file = sys_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
+        if (file < 0)
+                return file;
+        r = lock(file);
+        if (fsync(file) < 0)
+                return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -EUCLEAN : -errno;
+        return sys_layer_image_has_errors(file) ? -EUCLEAN : r;
+}
+
 static int open_new(int dir, const char *id, const char *name, uint64_t bytes, uint64_t inodes,
-                    bool *ret_made, struct cay_error *err)
+                    struct cay_keep_facts *ret, struct cay_error *err)
 {
         cay_auto_close int file = -1, base = -1;
         int r;
@@ -228,7 +278,7 @@ static int open_new(int dir, const char *id, const char *name, uint64_t bytes, u
                 return cay_fail(err, CAY_EXISTS,
                                 "files of an earlier sandbox '%s' are there: destroy it first", id);
         if (r >= 0) {
-                *ret_made = true;
+                ret->made = true;
                 r = sys_layer_image_copy(base, file);
         }
         if (r >= 0)
@@ -241,15 +291,36 @@ static int open_new(int dir, const char *id, const char *name, uint64_t bytes, u
         return cay_take_fd(file);
 }
 
-static int open_old(int dir, const char *id, const char *name, uint64_t bytes, struct cay_error *err)
+static int say_damaged(const char *id, struct cay_error *err)
+{
+        return cay_fail_sys(
+                err, CAY_CONFLICT, -EUCLEAN,
+                "the files of '%s' are damaged, writes to the host's disk failed: kept as layers/%s" DAMAGED
+                "; mend them with e2fsck -f and rename them to " SUFFIX " to go on",
+                id, id);
+}
+
+/* One that is not there under its own name. */
+static int say_missing(int dir, const char *id, struct cay_error *err)
+{
+        char name[NAME_SIZE];
+
+        damaged_name_of(id, name);
+        if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                return say_damaged(id, err);
+        return cay_fail_sys(err, CAY_CONFLICT, -ENOENT, "the files of '%s' are gone (layers/%s" SUFFIX ")",
+                            id, id);
+}
+
+static int open_old(int dir, const char *id, const char *name, uint64_t bytes, struct cay_keep_facts *ret,
+                    struct cay_error *err)
 {
         cay_auto_close int file = sys_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
         struct stat st;
         int r;
 
         if (file == -ENOENT)
-                return cay_fail_sys(err, CAY_CONFLICT, file, "the files of '%s' are gone (layers/%s)", id,
-                                    name);
+                return say_missing(dir, id, err);
         if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
                 return cay_fail(err, CAY_CONFLICT, "the files of '%s' are not what was left (layers/%s)", id,
                                 name);
@@ -258,24 +329,29 @@ static int open_old(int dir, const char *id, const char *name, uint64_t bytes, s
                 return cay_fail(
                         err, CAY_UNAVAILABLE,
                         "the files of '%s' are still being written to the disk: try again in a moment", id);
+        if (r == 0 && sys_layer_image_has_errors(file))
+                r = -EUCLEAN;
         if (r == 0 && (bytes < KEEP_JOURNAL_FROM || sys_layer_image_is_unclean(file)))
                 r = sys_layer_image_mend(file);
+        if (r == -EUCLEAN && sys_layer_image_has_errors(file) && cay_keep_set_aside(dir, id) == 0)
+                return say_damaged(id, err);
         if (r < 0)
                 return cay_fail_sys(err, CAY_CONFLICT, r, "the files of '%s' are damaged (layers/%s)", id,
                                     name);
+        ret->mended = r > 0;
         return cay_take_fd(file);
 }
 
-int cay_keep_mount(int dir, const char *id, bool go_on, uint64_t bytes, uint64_t inodes, bool *ret_made,
-                   struct cay_error *err)
+int cay_keep_mount(int dir, const char *id, bool go_on, uint64_t bytes, uint64_t inodes,
+                   struct cay_keep_facts *ret, struct cay_error *err)
 {
         char name[NAME_SIZE];
         cay_auto_close int file = -1;
         int mount;
 
         name_of(id, name);
-        file = go_on ? open_old(dir, id, name, bytes, err)
-                     : open_new(dir, id, name, bytes, inodes, ret_made, err);
+        file = go_on ? open_old(dir, id, name, bytes, ret, err)
+                     : open_new(dir, id, name, bytes, inodes, ret, err);
         if (file < 0)
                 return -1;
         mount = sys_layer_image_mount_file(file, SYS_MOUNT_SAFE);

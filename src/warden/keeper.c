@@ -89,6 +89,9 @@ static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds
                 warden_upgrade_check(w, &err);
                 warden_answer_keeper(w, say->type, &err);
                 return true;
+        case WIRE_KEEPER_MARGIN:
+                w->margin = (uint64_t)say->nr << 20;
+                return true;
         case WIRE_KEEPER_UPGRADE:
                 w->is_upgrading = true; /* as soon as no box is on its way */
                 return true;

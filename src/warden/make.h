@@ -22,7 +22,7 @@ int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsign
 bool warden_make_fits_tmpfs(const struct warden *w, const struct wire_plan *p);
 
 /* make_mounts.c: ISOLATE_MOUNTS of them, -1 before; the caller closes them, but for that of truth. */
-int warden_make_mounts(const struct warden *w, struct warden_box *box, const struct warden_given *given,
+int warden_make_mounts(struct warden *w, struct warden_box *box, const struct warden_given *given,
                        const struct cay_truth *truth, bool tmpfs, int *mounts, struct cay_error *err);
 
 /* make_send.c: 0 or -errno. The second waits in cay-init's socket before it runs. */

@@ -14,6 +14,7 @@
 #include "sys/mounts.h"
 #include "warden/keep.h"
 #include "warden/make.h"
+#include "warden/room.h"
 
 #define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, gone by themselves */
 #define EXT4_OWN_INODES 16u     /* reserved ones, the root, lost+found */
@@ -70,16 +71,23 @@ static int make_layer(const struct warden_box *box, struct cay_error *err)
 }
 
 /* One that outlives it. A tmpfs cannot, and where ids cannot be shifted the next box would be another user to its own files. */
-static int make_kept_layer(const struct warden *w, struct warden_box *box, struct cay_error *err)
+static int make_kept_layer(struct warden *w, struct warden_box *box, struct cay_error *err)
 {
-        return cay_keep_mount(w->layers, box->plan.id, box->plan.flags & WIRE_PLAN_GO_ON,
-                              box->plan.disk_bytes + ISOLATE_OWN_BYTES,
-                              box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0,
-                              &box->drop_layer, err);
+        struct cay_keep_facts facts = { 0 };
+        int fd =
+                cay_keep_mount(w->layers, box->plan.id, box->plan.flags & WIRE_PLAN_GO_ON,
+                               box->plan.disk_bytes + ISOLATE_OWN_BYTES,
+                               box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0,
+                               &facts, err);
+
+        box->drop_layer = facts.made;
+        box->is_mended = facts.mended;
+        if (fd >= 0)
+                warden_room_note(w, box, fd);
+        return fd;
 }
 
-static int show_layer(const struct warden *w, struct warden_box *box, int userns, int *ret,
-                      struct cay_error *err)
+static int show_layer(struct warden *w, struct warden_box *box, int userns, int *ret, struct cay_error *err)
 {
         struct sys_mount_attr shift = { .attr_set = SYS_MOUNT_IDMAP, .userns_fd = (uint64_t)userns };
         cay_auto_close int fd = box->kept ? make_kept_layer(w, box, err) : make_layer(box, err);
@@ -98,7 +106,7 @@ static int show_layer(const struct warden *w, struct warden_box *box, int userns
         return 0;
 }
 
-int warden_make_mounts(const struct warden *w, struct warden_box *box, const struct warden_given *given,
+int warden_make_mounts(struct warden *w, struct warden_box *box, const struct warden_given *given,
                        const struct cay_truth *truth, bool tmpfs, int *mounts, struct cay_error *err)
 {
         cay_auto_close int userns = -1;

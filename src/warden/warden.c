@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include "warden/room.h"
 #include "warden/upgrade.h"
 
 #define LOOK_MS 1000 /* how often boxes that do not die are looked at */
@@ -79,18 +80,26 @@ static void upgrade(struct warden *w)
                 warden_answer_keeper(w, WIRE_KEEPER_UPGRADE, &err);
 }
 
+static int patience(const struct warden *w)
+{
+        int room = warden_room_wait(w), most = w->leaving > 0 ? LOOK_MS : -1;
+
+        return room < 0 || (most >= 0 && most < room) ? most : room;
+}
+
 static int serve(struct warden *w)
 {
         struct epoll_event events[64];
 
         while (w->front >= 0 || w->keeper >= 0) {
-                int n = epoll_wait(w->epoll, events, CAY_COUNT(events), w->leaving > 0 ? LOOK_MS : -1);
+                int n = epoll_wait(w->epoll, events, CAY_COUNT(events), patience(w));
 
                 if (n < 0 && errno != EINTR)
                         break;
                 for (int i = 0; i < n; i++)
                         on_event(w, &events[i]);
                 warden_boxes_overdue(w);
+                warden_room_look(w);
                 if (w->is_upgrading && !has_boxes_on_their_way(w))
                         upgrade(w);
         }
@@ -133,6 +142,7 @@ int warden_main_resume(int state_fd)
                         warden_watch(w, w->boxes[i].pidfd, WATCH_PIDFD, &w->boxes[i]);
         if (w->signals > 0)
                 on_signals(w); /* ends that nobody heard */
+        warden_room_soon(w);
         warden_answer_keeper(w, WIRE_KEEPER_UPGRADE, &err);
         return serve(w);
 }

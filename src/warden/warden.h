@@ -49,10 +49,19 @@ struct warden_box {
         struct sys_cgroup cgroup;
         bool kept;       /* its layer is a file of its own, in the keeper's folder */
         bool drop_layer; /* and goes with it: made by a make that is not through, or the box is to be destroyed */
-        struct {         /* of a box that leaves */
+        bool is_mended;  /* that file was made sense of after the machine had stopped */
+        bool is_damaged; /* that file does not hold what was written to it: it is set aside */
+        struct {         /* of that file, and the file system in it: room.h */
+                bool is_known, grew;
+                char device[16];
+                uint64_t blocks, block_bytes, usual, held, errors; /* held: back, in clusters */
+                uint64_t had, need, tables, coming, share;         /* bytes */
+        } room;
+        struct { /* of a box that leaves */
                 uint32_t type, seq;
                 bool is_asked;   /* by a front that is still there */
                 bool is_written; /* its files are on their way to the disk, or need not */
+                int fs; /* a descriptor in its layer, so that what fails to be written is heard of; -1 */
                 struct wire_stats stats;
                 uint64_t until_ms;
         } leaving;
@@ -72,9 +81,11 @@ struct warden {
         unsigned can_hold;  /* enum wire_limit */
         unsigned can_watch; /* of those, what cay-init holds by watching, for want of a cgroup */
         int layers;         /* folder of layers that outlive their box; -1: none was given */
-        bool can_keep;      /* there is one, and images can be mounted with other ids */
-        bool self;          /* boxes make their own mounts: we may not, or this kernel cannot */
-        int signals;        /* where boxes' ends are heard without pidfds; 0: they are not needed */
+        uint64_t margin;    /* bytes of that folder's disk that layers leave free */
+        uint64_t room_at_ms, errors_at_ms; /* when layers are looked at next; room_at_ms 0: there are none */
+        bool can_keep;                     /* there is one, and images can be mounted with other ids */
+        bool self;   /* boxes make their own mounts: we may not, or this kernel cannot */
+        int signals; /* where boxes' ends are heard without pidfds; 0: they are not needed */
         struct cay_ids_pool ids;
         bool single; /* ends with its first box */
         bool failed; /* something could not be unmade: our exit status says so */

@@ -11,7 +11,7 @@
 #include "base/id.h"
 #include "wire/steps.h"
 
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_MAGIC 0x63617977u
 #define WIRE_WARDEN_FD 3 /* where cay-warden finds its end */
 #define WIRE_KEEPER_FD 4 /* started as "cay-warden keep": who hands it one front after the other */
@@ -105,6 +105,7 @@ enum wire_keeper_type {
         WIRE_KEEPER_CHECK,    /* none: could the program that is there now take over? Answered. */
         WIRE_KEEPER_UPGRADE,  /* none: become it. Answered by the new one, or by the old when it could not. */
         WIRE_KEEPER_CEILING, /* none, and of another size: struct wire_keeper_ceiling; once, before the first front */
+        WIRE_KEEPER_MARGIN,   /* none: layers leave `nr` MiB of their disk free */
 };
 
 #define WIRE_ROOTS 64u
@@ -159,6 +160,9 @@ struct wire_answer {
                         uint32_t skipped; /* enum wire_limit */
                         uint32_t watched; /* of those that are held: by cay-init */
                         uint32_t kept;    /* its layer outlives it */
+                        uint32_t
+                                mended; /* box_make: the layer had to be made sense of, the last may be missing */
+                        uint32_t damaged; /* box_stop: the layer is not what was written, and was set aside */
                         struct wire_stats stats;
                         struct wire_network network; /* box_stat */
                 } box;

@@ -46,7 +46,10 @@ static void take_answer(struct engine_linked_call *c, const struct wire_answer *
                 c->box->skipped = engine_limits_from_wire(a->box.skipped);
                 c->box->watched = engine_limits_from_wire(a->box.watched);
                 c->box->kept = a->box.kept;
+                c->box->mended = a->box.mended;
         }
+        if (c->type == WIRE_box_stop)
+                c->box->damaged = a->box.damaged;
         if (c->type == WIRE_box_stat || c->type == WIRE_box_drop || c->type == WIRE_box_stop)
                 c->box->stats = (struct cay_engine_stats){ .memory_bytes = s->memory_bytes,
                                                            .memory_peak_bytes = s->memory_peak_bytes,

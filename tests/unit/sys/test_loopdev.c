@@ -270,6 +270,11 @@ static void test_unclean(void **state)
         assert_true(sys_layer_image_is_unclean(copy));
         assert_int_equal(sys_layer_image_mend(copy), 0);
         assert_false(sys_layer_image_is_unclean(copy));
+        assert_false(sys_layer_image_has_errors(copy));
+        assert_int_equal(pwrite(copy, "\3", 1, 1082), 1); /* what the kernel notes when it meets an error */
+        assert_true(sys_layer_image_has_errors(copy));
+        assert_int_equal(sys_layer_image_mend(copy), -EUCLEAN); /* not for us to decide what is lost */
+        assert_true(sys_layer_image_has_errors(copy));
 }
 
 static void test_refused(void **state)
