@@ -93,12 +93,11 @@ static int make_dir(struct cay_unpack *u, const struct cay_tar_member *m, int di
 static int make_file(struct cay_unpack *u, const struct cay_tar_member *m, int dir, const char *name,
                      struct cay_error *err)
 {
-        int r = make_room(dir, name);
+        struct stat st;
+        int r = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ? -EISDIR : 0;
 
-        if (r == 0) {
-                u->fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-                r = u->fd < 0 ? -errno : 0;
-        }
+        if (r == 0)
+                r = sys_replace_open(&u->file, dir); /* the folder's descriptor stays until the next member */
         u->mode = m->mode & 0777;
         u->mtime = (struct timespec){ m->mtime_s, m->mtime_ns };
         return r < 0 ? fail(u, r, "make", err) : 0;
@@ -179,7 +178,7 @@ static int on_member(struct cay_tar_sink *sink, const struct cay_tar_member *m, 
 static int on_data(struct cay_tar_sink *sink, const void *bytes, size_t len, struct cay_error *err)
 {
         struct cay_unpack *u = cay_container_of(sink, struct cay_unpack, sink);
-        int r = sys_write_all(u->fd, bytes, len);
+        int r = sys_write_all(u->file.fd, bytes, len);
 
         u->bytes += len;
         return r < 0 ? fail(u, r, "write", err) : 0;
@@ -189,12 +188,15 @@ static int on_end(struct cay_tar_sink *sink, struct cay_error *err)
 {
         struct cay_unpack *u = cay_container_of(sink, struct cay_unpack, sink);
         const struct timespec times[] = { { .tv_nsec = UTIME_NOW }, u->mtime };
-        int fd = cay_take_fd(u->fd), r = 0;
+        int r = 0;
 
-        if (fchmod(fd, u->mode) < 0 || futimens(fd, times) < 0)
+        if (fchmod(u->file.fd, u->mode) < 0 || futimens(u->file.fd, times) < 0)
                 r = -errno;
-        if (close(fd) < 0 && r == 0)
+        if (r == 0)
+                r = sys_replace_commit(&u->file, cay_path_base(u->path), false);
+        if (r == 0 && close(cay_take_fd(u->file.fd)) < 0)
                 r = -errno;
+        sys_replace_drop(&u->file);
         return r < 0 ? fail(u, r, "finish", err) : 0;
 }
 
@@ -206,7 +208,7 @@ int cay_unpack_init_take(struct cay_unpack *u, int folder_fd, const char *name, 
 
         u->sink.ops = &sink_ops;
         u->name = name;
-        u->fd = -1;
+        u->file = SYS_REPLACE_NONE;
         u->dirs = NULL;
         u->dir_count = u->dir_room = 0;
         u->has_root = u->is_tree = false;
@@ -248,8 +250,7 @@ int cay_unpack_finish(struct cay_unpack *u, struct cay_error *err)
 
 void cay_unpack_done(struct cay_unpack *u)
 {
-        if (u->fd >= 0)
-                close(cay_take_fd(u->fd));
+        sys_replace_drop(&u->file); /* what is half there goes, and what was in its place stays */
         for (size_t i = 0; i < u->dir_count; i++)
                 free(u->dirs[i].path);
         free(u->dirs);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "changes/folder.h"
+#include "sys/replace.h"
 #include "tar/tar_reader.h"
 
 struct cay_unpack_dir;
@@ -19,8 +20,8 @@ struct cay_unpack {
         struct cay_tar_sink sink;
         struct cay_tar_reader reader;
         struct cay_folder folder;
-        const char *name; /* borrowed; one component */
-        int fd;           /* of the file under way; -1: none */
+        const char *name;        /* borrowed; one component */
+        struct sys_replace file; /* the one under way */
         bool has_root, is_tree;
         uint32_t mode;
         struct timespec mtime;

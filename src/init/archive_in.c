@@ -7,7 +7,8 @@
  * archive_plan.h decides what a member may be; here it becomes files. The target directory is opened once,
  * and every step below it opens one component with O_NOFOLLOW from the descriptor above: whatever links lie
  * in the target, put there by the stream or by a program that races with it, nothing is made outside. Files
- * and links come into being with O_EXCL: what has the name already is unlinked first, never written through.
+ * and links come into being anew: what has the name already is never written through. Where a file is replaced, the old one
+ * stays until the new one is whole (sys/replace.h); a link's name is unlinked first.
  * Directories are never replaced, and nothing but a directory can have members below it. (openat2 would do
  * the same in one call, but the sandbox's filter says ENOSYS to it, so that the walk is the only road and the
  * one that is tested.)
@@ -27,6 +28,7 @@
 #include "init/archive_plan.h"
 #include "init/files.h"
 #include "init/files_chain.h"
+#include "init/files_replace.h"
 
 enum { REPLACE_TRIES = 8 }; /* against somebody who makes the name again each time */
 
@@ -34,7 +36,9 @@ struct unpack {
         struct cay_archive_actions actions;
         struct cay_archive_plan plan;
         struct cay_files_chain chain;
-        int file_fd; /* owned; -1: no file is being written */
+        int file_fd; /* owned, or that of `whole`; -1: no file is being written */
+        struct sys_replace
+                whole; /* in the place of another file, when it is complete; descriptor -1: the name was free */
         struct cay_tar_member file;
         char name[256]; /* last component of the current path; of the file while one is open */
         char buf[CAY_FILES_BUFFER];
@@ -155,29 +159,36 @@ static int on_directory(struct cay_archive_actions *a, const char *path, const s
         return 0;
 }
 
+/* Something has the name: it stays for as long as the new file is not whole. */
+static int begin_whole(struct unpack *u, int dir)
+{
+        struct stat st;
+        int r;
+
+        if (fstatat(dir, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+                return -EISDIR;
+        r = sys_replace_open(&u->whole, dir);
+        if (r < 0)
+                return r;
+        cay_files_replace_guard(&u->whole);
+        u->file_fd = u->whole.fd;
+        return 0;
+}
+
 static int on_file_begin(struct cay_archive_actions *a, const char *path, const struct cay_tar_member *m,
                          struct cay_error *err)
 {
         struct unpack *u = cay_container_of(a, struct unpack, actions);
-        int dir = go_to_parent(u, path, err), r = -EEXIST;
+        int dir = go_to_parent(u, path, err), r;
 
         if (dir < 0)
                 return -1;
-        for (unsigned i = 0; r == -EEXIST && i < REPLACE_TRIES; i++) {
-                u->file_fd = openat(dir, u->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-                if (u->file_fd >= 0) {
-                        u->file = *m;
-                        return 0;
-                }
-                r = -errno;
-                if (r == -EEXIST) {
-                        int freed = name_free(dir, u->name);
-
-                        if (freed < 0)
-                                return refuse(err, freed, path);
-                }
-        }
-        return refuse(err, r, path);
+        u->file_fd = openat(dir, u->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        r = u->file_fd >= 0 ? 0 : errno == EEXIST ? begin_whole(u, dir) : -errno;
+        if (r < 0)
+                return refuse(err, r, path);
+        u->file = *m;
+        return 0;
 }
 
 static int on_file_data(struct cay_archive_actions *a, const void *bytes, size_t len, struct cay_error *err)
@@ -186,6 +197,17 @@ static int on_file_data(struct cay_archive_actions *a, const void *bytes, size_t
         int r = cay_files_write_full(u->file_fd, bytes, len);
 
         return r < 0 ? refuse(err, r, u->plan.path) : 0;
+}
+
+static void file_close(struct unpack *u)
+{
+        if (u->whole.fd >= 0) {
+                cay_files_replace_guard(NULL);
+                sys_replace_drop(&u->whole);
+        } else if (u->file_fd >= 0) {
+                close(u->file_fd);
+        }
+        u->file_fd = -1;
 }
 
 static int on_file_end(struct cay_archive_actions *a, struct cay_error *err)
@@ -197,10 +219,11 @@ static int on_file_end(struct cay_archive_actions *a, struct cay_error *err)
         times_of(&u->file, times);
         if (fchmod(u->file_fd, u->file.mode & 0777) < 0 || futimens(u->file_fd, times) < 0)
                 r = -errno;
+        if (r == 0 && u->whole.fd >= 0)
+                r = sys_replace_commit(&u->whole, u->name, false);
         if (r < 0)
                 return refuse(err, r, u->plan.path);
-        close(u->file_fd);
-        u->file_fd = -1;
+        file_close(u);
         return 0;
 }
 
@@ -331,9 +354,9 @@ static int unpack_stream(struct unpack *u, int in_fd, struct cay_error *err)
 static void unpack_end(struct unpack *u)
 {
         if (u->file_fd >= 0) {
-                int dir = cay_files_chain_fd(&u->chain);
+                int dir = u->whole.fd >= 0 ? -1 : cay_files_chain_fd(&u->chain);
 
-                close(u->file_fd);
+                file_close(u);
                 if (dir >= 0)
                         unlinkat(dir, u->name, 0); /* ignoring: gone already */
         }
@@ -365,6 +388,7 @@ static int archive_in(const struct cay_worker_request *req, struct cay_worker_re
                 return cay_files_fail(err, r, "unpack to", req->path);
         u->actions.ops = &action_ops;
         u->file_fd = -1;
+        u->whole = SYS_REPLACE_NONE;
         cay_archive_plan_init(&u->plan, &u->actions, f->max_bytes, f->max_entries);
         r = unpack_stream(u, req->in_fd, err);
         unpack_end(u);

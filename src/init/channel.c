@@ -14,6 +14,7 @@
 #include "init/exec.h"
 #include "init/spawn.h"
 
+#define WORKER_MS 1000u                     /* until a worker that was asked to go is killed */
 #define LIST_MAX (2 * CAY_BOX_CHANNELS_MAX) /* with closed ones of which something lives */
 
 struct cay_channel *cay_channel_find(struct cay_init *init, uint32_t number)
@@ -387,6 +388,25 @@ int cay_channel_on_ack(struct cay_channel *ch, unsigned stream, uint64_t offset)
         return 0;
 }
 
+static void on_worker_time(struct cay_timer *t)
+{
+        struct cay_channel *ch = cay_container_of(t, struct cay_channel, kill_timer);
+
+        if (ch->group.pid > 0)
+                kill(ch->group.pid, SIGKILL);
+}
+
+/* One that writes files is asked first: it may have one with a name that is to go with it (files_replace.h). */
+static void end_worker(struct cay_channel *ch)
+{
+        bool writes = ch->kind == CAY_BOX_WRITE || ch->kind == CAY_BOX_TAR_IN;
+
+        if (!writes || cay_timer_set(ch->init->loop, &ch->kill_timer, WORKER_MS, on_worker_time) < 0)
+                kill(ch->group.pid, SIGKILL);
+        else
+                kill(ch->group.pid, SIGTERM);
+}
+
 void cay_channel_close(struct cay_channel *ch)
 {
         bool running = ch->state != CAY_CHANNEL_ENDED;
@@ -394,17 +414,17 @@ void cay_channel_close(struct cay_channel *ch)
         ch->closed = true;
         if (cay_channel_ends_box(ch)) /* nobody waits for anything of this box any more */
                 ch->init->leaving = true;
-        cay_feed_stop(&ch->feed);
-        for (int i = 0; i < CAY_CHANNEL_OUTS; i++)
-                cay_pump_abandon(&ch->pumps[i]);
-        if (running) {
+        if (running) { /* before its input ends: a part must not be taken for the whole */
                 if (ch->kind == CAY_BOX_EXEC)
                         cay_exec_kill(ch, CAY_KILLED_ASKED);
                 else if (ch->group.pid > 0)
-                        kill(ch->group.pid, SIGKILL);
+                        end_worker(ch);
         } else if (ch->kind == CAY_BOX_EXEC) {
                 cay_spare_want(ch->init);
         }
+        cay_feed_stop(&ch->feed);
+        for (int i = 0; i < CAY_CHANNEL_OUTS; i++)
+                cay_pump_abandon(&ch->pumps[i]);
         cay_channel_step(ch);
 }
 

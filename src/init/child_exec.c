@@ -129,6 +129,7 @@ _Noreturn void cay_child_run_worker(const struct cay_child *c)
                 .path2 = "",
                 .in_fd = c->worker->streams & CAY_WORKER_IN ? 0 : -1,
                 .out_fd = c->worker->streams & CAY_WORKER_OUT ? 1 : -1,
+                .whole_fd = CAY_CHILD_STATUS_FD,
                 .execs = c->execs,
                 .exec_count = c->exec_count,
                 .changes_fd = cay_child_has_layers(c) ? CAY_CHILD_CHANGES_FD : -1,

@@ -8,11 +8,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/files_text.h"
 #include "init/files.h"
+#include "init/files_replace.h"
 
 #define IO_BUFFER (256u * 1024) /* as the pipes of such workers (spawn.c) */
 
@@ -173,29 +175,21 @@ static int write_stream(int fd, int in_fd, uint64_t max, uint64_t *moved, const 
         }
 }
 
+/* In place. */
 static int write_open(const char *path, const struct cay_box_file *f, int *ret_fd, struct cay_error *err)
 {
         mode_t mode = f->mode & 0777 ? f->mode & 0777 : 0644;
         cay_auto_close int fd = -1;
         int flags = O_WRONLY | O_CREAT;
-        unsigned made = 0;
         struct stat st;
         int r;
 
-        if (offset_check(f->offset, err) < 0)
-                return -1;
-        if ((f->flags & CAY_BOX_APPEND) && f->offset > 0)
-                return cay_fail(err, CAY_INVALID, "a write is appended or has an offset, not both");
         if (f->flags & CAY_BOX_EXCLUSIVE)
                 flags |= O_EXCL;
         if (f->flags & CAY_BOX_APPEND)
                 flags |= O_APPEND;
-        if ((f->flags & CAY_BOX_PARENTS) && cay_files_parents_make(path, false, &made, err) < 0)
+        if (regular_open(path, flags, mode, &fd, &st, err) < 0)
                 return -1;
-        if (regular_open(path, flags, mode, &fd, &st, err) < 0) {
-                cay_files_parents_undo(path, false, made);
-                return -1;
-        }
         /* Only now: a write that is refused has changed nothing. */
         r = (f->flags & CAY_BOX_TRUNCATE) && ftruncate(fd, 0) < 0 ? -errno : 0;
         if (r == 0 && f->offset > 0 && lseek(fd, (off_t)f->offset, SEEK_SET) < 0)
@@ -206,22 +200,67 @@ static int write_open(const char *path, const struct cay_box_file *f, int *ret_f
         return 0;
 }
 
-void cay_file_write(const struct cay_worker_request *req, struct cay_worker_result *ret)
+static int write_check(const struct cay_box_file *f, struct cay_error *err)
+{
+        if (offset_check(f->offset, err) < 0)
+                return -1;
+        if ((f->flags & CAY_BOX_APPEND) && f->offset > 0)
+                return cay_fail(err, CAY_INVALID, "a write is appended or has an offset, not both");
+        return 0;
+}
+
+/* All of the file is to be new. */
+static bool replaces(const struct cay_box_file *f)
+{
+        return (f->flags & CAY_BOX_TRUNCATE) && !(f->flags & CAY_BOX_APPEND) && f->offset == 0;
+}
+
+static bool is_whole(const struct cay_worker_request *req)
+{
+        char byte;
+
+        return req->whole_fd == 0 || recv(req->whole_fd, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+static int write_file(const struct cay_worker_request *req, struct cay_worker_result *ret,
+                      struct cay_error *err)
 {
         const struct cay_box_file *f = &req->open->file;
         uint64_t max = f->max_bytes > 0 ? f->max_bytes : UINT64_MAX;
-        struct cay_error err = { .code = CAY_OK };
+        cay_auto(cay_files_replace_done) struct cay_files_replace whole = CAY_FILES_REPLACE_NONE;
         cay_auto_close int fd = -1;
+        unsigned made = 0;
         struct stat st;
+        bool is_new;
+        int r;
+
+        if (write_check(f, err) < 0 ||
+            ((f->flags & CAY_BOX_PARENTS) && cay_files_parents_make(req->path, false, &made, err) < 0))
+                return -1;
+        is_new = replaces(f) && cay_files_replace_begin(&whole, req->path, f);
+        if (!is_new && write_open(req->path, f, &fd, err) < 0) {
+                cay_files_parents_undo(req->path, false, made);
+                return -1;
+        }
+        r = write_stream(is_new ? whole.file.fd : fd, req->in_fd, max, &ret->bytes, req->path, err);
+        if (r == 0 && is_new && !is_whole(req)) {
+                r = cay_fail(err, CAY_UNAVAILABLE, "the upload was cut off; the file is as it was");
+        } else if (r == 0 && is_new) {
+                r = cay_files_replace_commit(&whole);
+                if (r < 0)
+                        cay_files_fail(err, r, "write", req->path);
+        }
+        if ((r == 0 || !is_new) && fstat(is_new ? whole.file.fd : fd, &st) == 0)
+                cay_files_answer_stat(ret, &st, cay_files_last_name(req->path));
+        return r < 0 ? -1 : 0;
+}
+
+void cay_file_write(const struct cay_worker_request *req, struct cay_worker_result *ret)
+{
+        struct cay_error err = { .code = CAY_OK };
 
         umask(0);
         signal(SIGXFSZ, SIG_IGN); /* the file size limit: EFBIG tells it better */
-        if (write_open(req->path, f, &fd, &err) < 0) {
+        if (write_file(req, ret, &err) < 0)
                 cay_files_answer(ret, &err);
-                return;
-        }
-        if (write_stream(fd, req->in_fd, max, &ret->bytes, req->path, &err) < 0)
-                cay_files_answer(ret, &err);
-        if (fstat(fd, &st) == 0)
-                cay_files_answer_stat(ret, &st, cay_files_last_name(req->path));
 }

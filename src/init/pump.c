@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "init/exec.h"
@@ -252,8 +253,12 @@ static void feed_break(struct cay_feed *f)
         cay_buf_clear(&f->waiting);
 }
 
-static void feed_end(struct cay_feed *f)
+static void feed_end(struct cay_channel *ch)
 {
+        struct cay_feed *f = &ch->feed;
+
+        if (ch->kind == CAY_BOX_WRITE && ch->status_fd >= 0)
+                send(ch->status_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* a worker trusts no other end */
         if (f->tty) {
                 int c = cay_pty_eof_char(f->fd);
                 char eof = (char)c;
@@ -293,7 +298,7 @@ void cay_feed_go(struct cay_channel *ch)
         if (f->fd < 0)
                 return;
         if (f->receiver.eof && f->waiting.len == 0) {
-                feed_end(f);
+                feed_end(ch);
                 return;
         }
         if (!full)

@@ -319,6 +319,9 @@ static bool hear_one(struct cay_channel *ch)
         if (ch->status_fd < 0)
                 return false;
         n = sys_recv_fds(ch->status_fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
+        if (n ==
+            -ECONNRESET) /* it went without reading that its input is complete; what it said before is still there */
+                n = sys_recv_fds(ch->status_fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EINTR)
                 return false;
         if (n < (ssize_t)sizeof(say.note)) {

@@ -5,7 +5,7 @@
  *
  * What a worker function may count on: it is alone (one thread, may block, may allocate within reason, may leave things open:
  * the process ends after it); signals are at their defaults but SIGPIPE is ignored, so a reader that has gone is EPIPE;
- * it is killed when its channel is closed. in_fd and out_fd are blocking pipes: end of file on in_fd is the front's EOF of IN;
+ * it is killed when its channel is closed. in_fd and out_fd are blocking pipes: end of file on in_fd is the front's EOF of IN (or the end of init: whole_fd);
  * closing out_fd is not needed. The filter is the commands' own: openat2 and clone3 say ENOSYS, denied calls ENOSYS or EPERM.
  * What it must do: bound its memory, fill *ret, and return.
  */
@@ -29,6 +29,11 @@ struct cay_worker_request {
         const struct cay_box_open *open; /* views inside are not NUL-terminated */
         const char *path, *path2;        /* open->file's, as C strings ("" when not of a file kind) */
         int in_fd, out_fd;               /* -1: the kind's row in workers.def has no such stream */
+        /*
+         * Where init says that IN is complete (a byte, before it closes in_fd): an end of file without it is that of init, or of a channel
+         * that was closed in the middle. 0: nobody says so, the end of file is enough.
+         */
+        int whole_fd;
         /*
          * For PROCESSES: every live exec. Which exec a process belongs to says its cgroup2 node, if there is one: the last
          * component of the "0::" line of /proc/PID/cgroup is "x<channel>" (or "x<channel>_<n>"), or "s<serial>" of one in this

@@ -207,7 +207,7 @@ static void run_write(struct cay_op_call *c)
 const struct cay_op cay_op_file_write = {
         .name = "file_write",
         .route = "PUT /api/sandboxes/{id}/files",
-        .doc = "Writes the body to a file",
+        .doc = "Writes the body to a file; one that is replaced stays as it was until the body is complete",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_RAW_IN,
         .fields = write_fields,

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import tarfile
 import tempfile
@@ -133,7 +134,10 @@ def test_watch(d):
         assert w.expect("ready")["folders"] == 2
         assert w.response.headers["Content-Type"].startswith("application/x-ndjson")
         d.must(200, "PUT", at(box, path="top/a/f"), b"hello")
-        w.expect("created", path="a/f", is_directory=False)
+        w.expect("created", path="a/f", is_directory=False)  # whole from the first moment
+        d.must(200, "PUT", at(box, path="top/a/f"), b"hello again")
+        w.expect("moved", to="a/f")
+        shell(d, box, "echo x >>top/a/f")
         w.expect("modified", path="a/f")
         w.expect("closed", path="a/f")
         shell(d, box, "mkdir -p top/new/er && echo x >top/new/er/g && mv top/a top/b && chmod 600 top/b/f")
@@ -853,7 +857,36 @@ def test_silent_box(_):
             d.must(200, "DELETE", f"/api/sandboxes/{silent.id}")
 
 
-ALL = [test_ranges, test_silent_box, test_watch, test_watch_sse, test_watch_overflow, test_watch_bounds, test_packed, test_packed_damage, test_bombs, test_large,
+def cut_off(d, url, head, body):
+    """A request whose client goes away after so much of its body; returns when the daemon has done with it."""
+    with socket.create_connection((d.host, d.port)) as c:
+        c.sendall(f"PUT {url} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {d.token}\r\n{head}\r\n\r\n".encode() + body)
+        wait_for("its worker", lambda: workers(d))
+    wait_for("the worker's end", lambda: not workers(d))
+
+
+def test_cut_uploads(d):
+    """What is cut off leaves the old file as it was, and nothing beside it; what is whole takes its place, with its mode, its owner, its links."""
+    with sandbox(d) as box:
+        d.must(200, "PUT", at(box, path="file"), b"as it was")
+        shell(d, box, "chmod 751 file; ln -s file link; ln file second")
+        length = "Content-Length: 500000"
+        cut_off(d, at(box, path="file"), length, b"x" * 100000)
+        cut_off(d, at(box, path="link"), length, b"x" * 100000)
+        cut_off(d, at(box, path="new"), length, b"x" * 100000)
+        whole = tar_of(("file", b"y" * 400000))
+        cut_off(d, at(box, "archive", path="."), f"Content-Length: {len(whole)}", whole[:200000])
+        assert shell(d, box, "ls -A; cat file").split("\n") == ["file", "link", "second", "as it was"], shell(d, box, "ls -lA")
+        d.must(200, "PUT", at(box, path="link"), b"new")
+        assert shell(d, box, "ls -A; cat file second; stat -c ' %a %U' file; readlink link") == (
+            "file\nlink\nsecond\nnewas it was 751 sandbox\nfile\n"), shell(d, box, "ls -lA")
+        d.must(200, "PUT", at(box, "archive", path="."), whole)
+        assert shell(d, box, "ls -A; wc -c < file").split() == ["file", "link", "second", "400000"]
+        a = d.ask("PUT", at(box, path="second", exclusive=True), b"new")
+        assert a.status == 409, a
+
+
+ALL = [test_cut_uploads, test_ranges, test_silent_box, test_watch, test_watch_sse, test_watch_overflow, test_watch_bounds, test_packed, test_packed_damage, test_bombs, test_large,
        test_host_files_stay_outside, test_exchange_race, test_hostile_archives, test_harmless_archives, test_odd_files,
        test_cleaning_follows_nothing, test_many_at_once]
 

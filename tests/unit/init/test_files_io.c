@@ -3,6 +3,7 @@
 
 #include "test_files.h"
 
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -186,7 +187,122 @@ static void write_stops_at_its_limit(void **state)
         r.flags = CAY_BOX_TRUNCATE;
         assert_int_equal(run(&r, cay_file_write, "f", NULL), CAY_LIMIT);
         assert_int_equal(r.res.bytes, 100000);
+        r.flags = 0; /* in place: what fits is written */
+        assert_int_equal(run(&r, cay_file_write, "f", NULL), CAY_LIMIT);
         assert_int_equal(r.res.size, 100000);
+}
+
+static unsigned entries_here(void)
+{
+        struct dirent *e;
+        unsigned n = 0;
+        DIR *d = opendir(".");
+
+        assert_non_null(d);
+        while ((e = readdir(d)))
+                n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+        closedir(d);
+        return n;
+}
+
+/* Killed while half of it was written, at the latest: by then nothing has changed, and nothing is left behind. */
+static void a_write_that_is_cut_off_changes_nothing(void **state)
+{
+        static const char *const names[] = { "old", "link", "new" };
+        int fds[2], status;
+        struct stat st;
+        pid_t pid;
+
+        (void)state;
+        put_file("old", "as it was");
+        assert_int_equal(symlink("old", "link"), 0);
+        for (size_t i = 0; i < CAY_COUNT(names); i++) {
+                int left = 1;
+
+                assert_int_equal(pipe(fds), 0);
+                pid = fork();
+                if (pid == 0) {
+                        struct run r = { .flags = CAY_BOX_TRUNCATE, .in_fd = fds[0] };
+
+                        signal(SIGTERM, SIG_DFL);
+                        close(fds[1]);
+                        run(&r, cay_file_write, names[i], NULL);
+                        _exit(0);
+                }
+                assert_int_equal(write(fds[1], "half", 4), 4);
+                while (left > 0) { /* until it has taken that */
+                        assert_int_equal(ioctl(fds[1], FIONREAD, &left), 0);
+                        usleep(1000);
+                }
+                kill(pid, i == 0 ? SIGKILL : SIGTERM);
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                close(fds[0]);
+                close(fds[1]);
+                assert_string_equal(get_file("old"), "as it was");
+                assert_int_equal(lstat("link", &st), 0);
+                assert_true(S_ISLNK(st.st_mode));
+                assert_int_equal(entries_here(), 2);
+        }
+}
+
+static void what_is_replaced_keeps_its_mode_its_owner_and_its_links(void **state)
+{
+        cay_auto(run_done) struct run r = {
+                .in = "new", .in_len = 3, .flags = CAY_BOX_TRUNCATE, .mode = 0600
+        };
+        struct stat st;
+
+        (void)state;
+        put_file("f", "old");
+        assert_int_equal(chmod("f", 0751), 0);
+        if (getuid() == 0)
+                assert_int_equal(chown("f", 1234, 4321), 0);
+        assert_int_equal(mkdir("d", 0755), 0);
+        assert_int_equal(symlink("../f", "d/second"), 0);
+        assert_int_equal(symlink("d/second", "first"), 0);
+        assert_int_equal(link("f", "other"), 0);
+        assert_int_equal(run(&r, cay_file_write, "first", NULL), CAY_OK);
+        assert_int_equal(r.res.size, 3);
+        assert_string_equal(get_file("f"), "new");
+        assert_string_equal(get_file("other"), "old"); /* the other name keeps what it had */
+        assert_int_equal(stat("f", &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0751);
+        if (getuid() == 0)
+                assert_true(st.st_uid == 1234 && st.st_gid == 4321);
+        assert_int_equal(lstat("first", &st), 0);
+        assert_true(S_ISLNK(st.st_mode));
+        assert_int_equal(symlink("missing", "dangling"), 0); /* what it names is made */
+        assert_int_equal(run(&r, cay_file_write, "dangling", NULL), CAY_OK);
+        assert_string_equal(get_file("missing"), "new");
+        assert_int_equal(mode_of("missing"), 0600);
+        assert_int_equal(entries_here(), 6);
+}
+
+/* Another's file in a closed folder: no new one can be made beside it, but it can be written to. */
+static void nobody_writes_in_place(void)
+{
+        struct run r = { .in = "new", .in_len = 3, .flags = CAY_BOX_TRUNCATE };
+
+        NOBODY_CHECK(run(&r, cay_file_write, "closed/open", NULL) == CAY_OK);
+        NOBODY_CHECK(run(&r, cay_file_write, "others", NULL) == CAY_OK);
+}
+
+static void what_cannot_be_replaced_is_written_in_place(void **state)
+{
+        struct stat st;
+
+        (void)state;
+        if (getuid() != 0)
+                skip();
+        assert_int_equal(mkdir("closed", 0755), 0);
+        put_file("closed/open", "older");
+        put_file("others", "older");
+        assert_int_equal(chmod("closed/open", 0666) | chmod("others", 0666) | chmod(".", 0777), 0);
+        as_nobody(nobody_writes_in_place);
+        assert_string_equal(get_file("closed/open"), "new");
+        assert_string_equal(get_file("others"), "new");
+        assert_int_equal(stat("others", &st), 0);
+        assert_int_equal(st.st_uid, 0);
 }
 
 static void the_file_size_limit_is_an_error_not_a_death(void **state)
@@ -236,6 +352,9 @@ int main(void)
                 FILE_TEST(write_makes_overwrites_and_appends),
                 FILE_TEST(a_refused_write_changes_nothing),
                 FILE_TEST(write_stops_at_its_limit),
+                FILE_TEST(a_write_that_is_cut_off_changes_nothing),
+                FILE_TEST(what_is_replaced_keeps_its_mode_its_owner_and_its_links),
+                FILE_TEST(what_cannot_be_replaced_is_written_in_place),
                 FILE_TEST(the_file_size_limit_is_an_error_not_a_death),
                 FILE_TEST(permissions_are_the_users),
         };
