@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/safe.h"
 #include "cli/verb.h"
 #include "sys/fd.h"
 
@@ -52,9 +54,10 @@ static int send_body(struct cay_conn *c, const char *path, struct cay_error *err
 static int call(struct cay_reach *reach, const struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_conn struct cay_conn c;
+        bool is_shown = isatty(STDOUT_FILENO) && !a->raw, is_json;
+        struct cay_safe_tail tail = { 0 };
         const char *bytes;
         ssize_t n;
-        bool is_json;
         int r = 0;
 
         cay_conn_init(&c);
@@ -64,7 +67,8 @@ static int call(struct cay_reach *reach, const struct cay_verb_args *a, struct c
                 return -1;
         is_json = strncmp(c.answer.type, "application/json", 16) == 0;
         while (r == 0 && (n = cay_conn_read(&c, &bytes, -1, err)) > 0)
-                r = sys_write_all(STDOUT_FILENO, bytes, (size_t)n);
+                r = is_shown ? cay_safe_write(STDOUT_FILENO, &tail, bytes, (size_t)n)
+                             : sys_write_all(STDOUT_FILENO, bytes, (size_t)n);
         if (r == 0 && n == 0 && is_json)
                 r = sys_write_all(STDOUT_FILENO, "\n", 1);
         if (r < 0)

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/path.h"
 #include "cli/cli.h"
 #include "cli/pack.h"
 #include "cli/progress.h"
+#include "cli/safe.h"
 #include "cli/unpack.h"
 #include "cli/verb.h"
 #include "sys/fd.h"
@@ -242,7 +244,9 @@ static int receive(struct copy *c,
 
 static int take_out(void *ctx, const char *bytes, size_t len, struct cay_error *err)
 {
-        int r = sys_write_all(STDOUT_FILENO, bytes, len);
+        struct cay_safe_tail *tail = ctx; /* NULL: as it is */
+        int r = tail != NULL ? cay_safe_write(STDOUT_FILENO, tail, bytes, len)
+                             : sys_write_all(STDOUT_FILENO, bytes, len);
 
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "write to standard output") : 0;
 }
@@ -280,6 +284,7 @@ static int copy_out(struct copy *c, struct cay_error *err)
         char folder[PATH_MAX], type[16], source[PATH_MAX];
         bool wants_folder = trim(c->target.path), is_dir;
         const char *name;
+        struct cay_safe_tail tail = { 0 };
         uint64_t size = 0;
         struct stat st;
 
@@ -289,7 +294,7 @@ static int copy_out(struct copy *c, struct cay_error *err)
                 return cay_fail(err, CAY_NOT_FOUND, "there is no '%.150s' in the sandbox", c->source.path);
         cay_progress_begin(&c->progress, c->args->quiet, strcmp(type, "file") == 0 ? size : 0);
         if (c->target.is_stream)
-                return receive(c, take_out, NULL, err);
+                return receive(c, take_out, isatty(STDOUT_FILENO) && !c->args->raw ? &tail : NULL, err);
         is_dir = stat(c->target.path, &st) == 0 && S_ISDIR(st.st_mode);
         if (wants_folder && !is_dir)
                 return cay_fail(err, CAY_NOT_FOUND, "'%.120s' is no folder", c->target.path);

@@ -13,7 +13,7 @@
 #define BAR_MAX 40u
 
 struct args {
-        bool stat, name_status, json;
+        bool stat, name_status, json, raw;
 };
 
 #define TRUE(field) cay_flag_set_true, offsetof(struct args, field)
@@ -24,6 +24,7 @@ static const struct cay_flag table[] = {
           TRUE(name_status) },
         { "json", NULL, "the list as one object, with what would keep `cay apply` from applying it",
           TRUE(json) },
+        { "raw", NULL, "a terminal gets the files' bytes as they are, control characters too", TRUE(raw) },
         {},
 };
 
@@ -135,11 +136,12 @@ static void print_directories(struct cay_kept *k, const struct cay_check *check)
         }
 }
 
-static int print_patch(struct cay_kept *k, const struct cay_check *check, struct cay_error *err)
+static int print_patch(struct cay_kept *k, const struct cay_check *check, bool raw, struct cay_error *err)
 {
-        struct cay_patch p = {
-                .set = k->set, .folder = &k->folder, .out = stdout, .is_terminal = isatty(STDOUT_FILENO)
-        };
+        struct cay_patch p = { .set = k->set,
+                               .folder = &k->folder,
+                               .out = stdout,
+                               .is_terminal = !raw && isatty(STDOUT_FILENO) };
 
         print_directories(k, check);
         return cay_patch_print(&p, err);
@@ -269,7 +271,7 @@ static int show(struct cay_kept *k, const struct args *a, struct cay_error *err)
         if (a->name_status)
                 print_names(k, &check);
         else
-                r = a->stat ? print_stat(k, &check, err) : print_patch(k, &check, err);
+                r = a->stat ? print_stat(k, &check, err) : print_patch(k, &check, a->raw, err);
         if (fflush(stdout) == 0)
                 warn(k, &all);
         return r;

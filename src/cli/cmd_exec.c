@@ -75,6 +75,7 @@ static int run_stream(struct cay_reach *reach, struct cay_verb_args *a, bool tty
                                  .sandbox = cay_values_get(&a->values, "id"),
                                  .wants_input = has_stdin(a, tty),
                                  .is_terminal = tty,
+                                 .is_raw = a->raw,
                                  .follows = true,
                                  .passes_signals = true };
         char rows[12], cols[12];
@@ -210,7 +211,9 @@ static int follow(struct cay_reach *reach, struct cay_verb_args *a, bool is_logs
         cay_auto_answer struct cay_reach_answer answer = { 0 };
         const char *given = cay_values_get(&a->values, "exec"), *from = cay_values_get(&a->values, "from");
         char id[64] = "", start[24];
-        struct cay_session s = { .reach = reach, .begins = &a->values, .exec = id, .as_events = a->json };
+        struct cay_session s = {
+                .reach = reach, .begins = &a->values, .exec = id, .is_raw = a->raw, .as_events = a->json
+        };
         struct cay_json_view exec;
         uint64_t first = 0;
 

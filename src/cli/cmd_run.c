@@ -170,6 +170,8 @@ static void open_streams(struct command *c)
         }
         cay_sink_open(c->loop, &c->sinks[0], STDOUT_FILENO);
         cay_sink_open(c->loop, &c->sinks[1], STDERR_FILENO);
+        for (unsigned i = 0; i < 2 && !c->args.tty && !c->args.raw; i++)
+                cay_sink_show(&c->sinks[i]);
         c->sinks[0].on_room = on_out_room;
         c->sinks[1].on_room = on_err_room;
         c->sinks[0].on_failed = on_out_failed;

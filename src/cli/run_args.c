@@ -130,6 +130,7 @@ static const struct cay_flag table[] = {
         { "tty", NULL, "give the command a terminal", TRUE(tty) },
         { "json", NULL, "print one object with output and result at the end", TRUE(json) },
         { "quiet", NULL, "do not say on stderr why it ended", TRUE(quiet) },
+        { "raw", NULL, "a terminal gets the command's bytes as they are, control characters too", TRUE(raw) },
         { "trace", NULL, "print when each step was reached", TRUE(trace) },
 #ifdef CAY_TEST_HOOKS
         { "test-off", "LIST", "test builds: layers to leave out", set_test_off, 0 },

@@ -11,7 +11,7 @@ struct cay_run_args {
         struct cay_flag_list env;
         struct cay_limits limits;
         unsigned may_skip, test_off;
-        bool read_only, tty, json, quiet, trace;
+        bool read_only, tty, json, quiet, trace, raw;
         char **command; /* points into argv */
         enum cay_workspace_mode workspace_mode;
         uint64_t keep_ms;      /* of a copy-on-write workspace's changes */

@@ -9,6 +9,7 @@
 
 #include "base/banned.h"
 #include "base/utf8.h"
+#include "sys/fd.h"
 
 enum { PIECE_MAX = 16 };
 
@@ -111,6 +112,79 @@ const char *cay_safe_line(const char *line, char *ret, size_t size)
         }
         ret[at] = '\0';
         return ret;
+}
+
+/* One character, or one byte that is none. */
+static size_t show_one(const char *at, size_t len, char ret[PIECE_MAX])
+{
+        char text[5] = { 0 };
+        size_t n = cay_utf8_next(at, len);
+
+        if (*at == '\n' || *at == '\t') {
+                snprintf(ret, PIECE_MAX, "%c", *at);
+                return 1;
+        }
+        if (*at == '\r' && len > 1 && at[1] == '\n') {
+                snprintf(ret, PIECE_MAX, "\r\n");
+                return 2;
+        }
+        if (*at == '\0') {
+                snprintf(ret, PIECE_MAX, "\\x00");
+                return 1;
+        }
+        memcpy(text, at, n > 0 ? n : 1);
+        return show(text, ret);
+}
+
+static size_t show_all(const char *bytes, size_t len, char *ret)
+{
+        size_t at = 0, done = 0;
+
+        while (at < len) {
+                char piece[PIECE_MAX];
+                size_t n;
+
+                at += show_one(bytes + at, len - at, piece);
+                n = strlen(piece);
+                memcpy(ret + done, piece, n);
+                done += n;
+        }
+        return done;
+}
+
+size_t cay_safe_next(struct cay_safe_tail *tail, const char *bytes, size_t len, char ret[CAY_SAFE_SHOWN])
+{
+        char all[CAY_SAFE_PIECE + sizeof(tail->bytes)];
+        size_t total = tail->len + len, use;
+
+        memcpy(all, tail->bytes, tail->len);
+        memcpy(all + tail->len, bytes, len);
+        use = cay_utf8_cut(all, total);
+        if (use > 0 && use == total && all[use - 1] == '\r')
+                use--;
+        tail->len = (unsigned)(total - use);
+        memcpy(tail->bytes, all + use, tail->len);
+        return show_all(all, use, ret);
+}
+
+size_t cay_safe_end(struct cay_safe_tail *tail, char ret[CAY_SAFE_SHOWN])
+{
+        size_t len = tail->len;
+
+        tail->len = 0;
+        return show_all(tail->bytes, len, ret);
+}
+
+int cay_safe_write(int fd, struct cay_safe_tail *tail, const char *bytes, size_t len)
+{
+        char shown[CAY_SAFE_SHOWN];
+        int r = 0;
+
+        for (size_t at = 0, n; r == 0 && at < len; at += n) {
+                n = len - at < CAY_SAFE_PIECE ? len - at : CAY_SAFE_PIECE;
+                r = sys_write_all(fd, shown, cay_safe_next(tail, bytes + at, n, shown));
+        }
+        return r;
 }
 
 size_t cay_safe_width(const char *safe)

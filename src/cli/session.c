@@ -408,8 +408,11 @@ static void open_sinks(struct session *t)
         t->sinks[1].on_room = on_err_room;
         t->sinks[0].on_failed = on_out_failed;
         t->sinks[1].on_failed = on_err_failed;
-        for (unsigned i = 0; i < 2; i++)
+        for (unsigned i = 0; i < 2; i++) {
                 cay_buf_init(&t->pending[i], LINE_MAX_BYTES);
+                if (!t->s->is_terminal && !t->s->is_raw)
+                        cay_sink_show(&t->sinks[i]);
+        }
 }
 
 static int run(struct session *t, struct cay_error *err)

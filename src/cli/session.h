@@ -21,6 +21,7 @@ struct cay_session {
         bool is_terminal;    /* keys as they are pressed, sizes; Ctrl-] twice leaves */
         bool follows;        /* false: up to `until`, then it is over */
         bool passes_signals; /* ours are the command's; else they end us as always */
+        bool is_raw;         /* a terminal of ours gets the bytes as they are; with is_terminal always */
         bool as_events;      /* lines of JSON go out as they come */
         uint64_t from, until;
 

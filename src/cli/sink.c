@@ -43,23 +43,6 @@ void cay_sink_open(struct cay_loop *loop, struct cay_sink *s, int fd)
         }
 }
 
-void cay_sink_close(struct cay_sink *s)
-{
-        cay_watch_remove(&s->watch);
-        if (s->kind == OWN && s->fd != s->given)
-                close(s->fd);
-        s->fd = s->given;
-        s->kind = PLAIN;
-}
-
-static void on_writable(struct cay_watch *w, uint32_t events)
-{
-        struct cay_sink *s = cay_container_of(w, struct cay_sink, watch);
-
-        cay_watch_remove(w);
-        s->on_room(s);
-}
-
 /* One write; its length or -errno. */
 static ssize_t put(struct cay_sink *s, const void *bytes, size_t len)
 {
@@ -79,7 +62,32 @@ static ssize_t put(struct cay_sink *s, const void *bytes, size_t len)
         return n < 0 ? -errno : n;
 }
 
-size_t cay_sink_write(struct cay_sink *s, const void *bytes, size_t len)
+void cay_sink_show(struct cay_sink *s)
+{
+        s->is_shown = isatty(s->given);
+}
+
+void cay_sink_close(struct cay_sink *s)
+{
+        if (s->is_shown && s->tail.len > 0 && s->failed == 0)
+                put(s, s->shown,
+                    cay_safe_end(&s->tail, s->shown)); /* a few bytes; a full terminal does without */
+        cay_watch_remove(&s->watch);
+        if (s->kind == OWN && s->fd != s->given)
+                close(s->fd);
+        s->fd = s->given;
+        s->kind = PLAIN;
+}
+
+static void on_writable(struct cay_watch *w, uint32_t events)
+{
+        struct cay_sink *s = cay_container_of(w, struct cay_sink, watch);
+
+        cay_watch_remove(w);
+        s->on_room(s);
+}
+
+static size_t write_plain(struct cay_sink *s, const void *bytes, size_t len)
 {
         size_t done = 0;
         int r;
@@ -104,4 +112,27 @@ size_t cay_sink_write(struct cay_sink *s, const void *bytes, size_t len)
                         s->on_failed(s);
         }
         return len;
+}
+
+/* A piece counts as taken when all that it became is written: until then the caller comes with it again. */
+static size_t write_shown(struct cay_sink *s, const char *bytes, size_t len)
+{
+        size_t done = 0;
+
+        for (;;) {
+                s->shown_at += write_plain(s, s->shown + s->shown_at, s->shown_len - s->shown_at);
+                if (s->shown_at < s->shown_len)
+                        return done;
+                done += s->shown_of;
+                s->shown_at = s->shown_len = s->shown_of = 0;
+                if (done >= len || s->failed != 0)
+                        return len;
+                s->shown_of = len - done < CAY_SAFE_PIECE ? len - done : CAY_SAFE_PIECE;
+                s->shown_len = cay_safe_next(&s->tail, bytes + done, s->shown_of, s->shown);
+        }
+}
+
+size_t cay_sink_write(struct cay_sink *s, const void *bytes, size_t len)
+{
+        return s->is_shown ? write_shown(s, bytes, len) : write_plain(s, bytes, len);
 }

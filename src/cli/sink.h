@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "cli/safe.h"
 #include "loop/loop.h"
 
 struct cay_sink {
@@ -17,12 +18,19 @@ struct cay_sink {
         int kind;
         struct cay_loop *loop;
         struct cay_watch watch;
-        int failed; /* -errno of the first write that failed; nothing is written after it */
+        bool is_shown; /* a terminal, which must not obey what it is given (safe.h) */
+        struct cay_safe_tail tail;
+        char shown[CAY_SAFE_SHOWN]; /* the piece under way */
+        size_t shown_len, shown_at; /* of that: all, and written */
+        size_t shown_of; /* how many of the caller's bytes it stands for: taken when it is written */
+        int failed;      /* -errno of the first write that failed; nothing is written after it */
         void (*on_room)(struct cay_sink *s);
         void (*on_failed)(struct cay_sink *s); /* once; inside cay_sink_write */
 };
 
 void cay_sink_open(struct cay_loop *loop, struct cay_sink *s, int fd);
+/* What is written to a terminal is shown, not obeyed: for bytes out of a sandbox. Does nothing where it is no terminal. */
+void cay_sink_show(struct cay_sink *s);
 void cay_sink_close(struct cay_sink *s); /* fine when zeroed */
 /* How many bytes were taken now; fewer than len: on_room follows. A failed sink takes everything. */
 size_t cay_sink_write(struct cay_sink *s, const void *bytes, size_t len);

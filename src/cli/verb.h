@@ -23,6 +23,7 @@ enum cay_verb_more { /* options of its own; offsets are into struct cay_verb_arg
                      CAY_MORE_LOGS,
                      CAY_MORE_STATS,
                      CAY_MORE_TEMPLATE,
+                     CAY_MORE_OUTPUT,
                      CAY_MORE_BODY,
 };
 
@@ -57,7 +58,7 @@ struct cay_verb_args {
         int rest_count;
 
         /* options of single verbs */
-        bool follow, detach, quiet, no_stdin, once, dry, confirm;
+        bool follow, detach, quiet, no_stdin, once, dry, confirm, raw;
         const char *workspace, *interval, *body, *output, *from, *task;
         char confirm_token[64];
 

@@ -28,6 +28,7 @@ static const struct cay_flag exec_flags[] = {
         { "detach", NULL, "leave it in the background and print its id", TRUE(detach), 'd' },
         { "no-stdin", NULL, "it reads nothing, whatever standard input is", TRUE(no_stdin), 'n' },
         { "quiet", NULL, "do not say why it ended", TRUE(quiet), 'q' },
+        { "raw", NULL, "a terminal gets the sandbox's bytes as they are, control characters too", TRUE(raw) },
         { 0 },
 };
 
@@ -36,8 +37,15 @@ static const struct cay_flag quiet_flags[] = {
         { 0 },
 };
 
+static const struct cay_flag output_flags[] = {
+        { "quiet", NULL, "say nothing but what went wrong", TRUE(quiet), 'q' },
+        { "raw", NULL, "a terminal gets the sandbox's bytes as they are, control characters too", TRUE(raw) },
+        { 0 },
+};
+
 static const struct cay_flag logs_flags[] = {
         { "follow", NULL, "go on until the command ends", TRUE(follow), 'f' },
+        { "raw", NULL, "a terminal gets the sandbox's bytes as they are, control characters too", TRUE(raw) },
         { 0 },
 };
 
@@ -50,6 +58,8 @@ static const struct cay_flag stats_flags[] = {
 static const struct cay_flag body_flags[] = {
         { "body", "FILE", "bytes to send, of operations that take some; - is standard input (default)",
           TEXT(body) },
+        { "unescaped", NULL, "a terminal gets the answer's bytes as they are, control characters too",
+          TRUE(raw) },
         { 0 },
 };
 
@@ -64,6 +74,8 @@ const struct cay_flag *cay_verb_more(const struct cay_verb *verb)
                 return exec_flags;
         case CAY_MORE_QUIET:
                 return quiet_flags;
+        case CAY_MORE_OUTPUT:
+                return output_flags;
         case CAY_MORE_LOGS:
                 return logs_flags;
         case CAY_MORE_STATS:
@@ -132,7 +144,7 @@ const struct cay_verb cay_verbs[] = {
                    "last one that\n"
                    "was started, unless EXEC names it (`cay ps` lists them). Ctrl-] twice leaves it on a "
                    "terminal.",
-          .more = CAY_MORE_QUIET,
+          .more = CAY_MORE_OUTPUT,
           .no_json = true },
         { .name = "logs",
           .op = "exec_attach",
@@ -156,7 +168,7 @@ const struct cay_verb cay_verbs[] = {
                    "input or output. A TARGET that is a folder gets the copy below it. Links are copied as "
                    "links and\n"
                    "never followed; what is neither file, folder nor link is left out.",
-          .more = CAY_MORE_QUIET,
+          .more = CAY_MORE_OUTPUT,
           .no_json = true },
         { .name = "stats",
           .op = "sandbox_stats",

@@ -1039,6 +1039,29 @@ def test_token_stopped_and_continued(_):
             assert p.communicate(timeout=PATIENCE_S)[0] == "http://127.0.0.1/#login=word\n" and p.returncode == 0, p
 
 
+def test_terminal_obeys_nothing_from_inside(d):
+    """Control characters out of a sandbox are shown to a terminal, not obeyed, unless --raw is given; files and pipes get the bytes."""
+    bad = b"\x1b]0;owned\x07\x1b[2J\xc2\x9b2J\rx\n"
+    shown = b"\\x1b]0;owned\\x07\\x1b[2J\\x9b2J\\rx\r\n"
+    print_it = r"printf '\033]0;owned\007\033[2J\302\2332J\rx\n'"
+    box = cay(d, "create").strip()
+    cay(d, "exec", box, print_it + " > /workspace/f")
+    for words in (("exec", box, print_it), ("logs", box), ("cp", box + ":/workspace/f", "-"), ("run", "--", "sh", "-c", print_it)):
+        assert bad in cay(d, *words, raw=True), words  # cp writes an archive around it
+        t = Terminal(d, *words)
+        t.end()
+        assert shown in t.seen and b"\x07" not in t.seen and b"\x1b]" not in t.seen, (words, t.seen)
+        t = Terminal(d, words[0], "--raw", *words[1:])
+        t.end()
+        assert bad.replace(b"\n", b"\r\n") in t.seen, (words, t.seen)
+    t = Terminal(d, "exec", box, print_it + " >&2; exit 3")  # standard error too
+    assert t.end() == 3 and shown in t.seen, t.seen
+    t = Terminal(d, "exec", "--tty", box, print_it)  # a terminal inside is meant to be obeyed
+    t.end()
+    assert b"\x1b]0;owned\x07" in t.seen, t.seen
+    cay(d, "rm", box)
+
+
 def test_little_to_put_right_at_the_start(_):
     """cay run starts often: no library, and no tables of pointers that the loader would have to put right before anything is done."""
     head = subprocess.run(["readelf", "-WlS", CAY], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout

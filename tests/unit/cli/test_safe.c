@@ -68,9 +68,64 @@ static void test_any_bytes(void **state)
         }
 }
 
+/* All of text in pieces of `step` bytes, as a stream shows it. */
+static const char *stream(const char *text, size_t len, size_t step)
+{
+        static char out[4096];
+        struct cay_safe_tail tail = { 0 };
+        char shown[CAY_SAFE_SHOWN];
+        size_t at = 0, done = 0;
+
+        for (size_t n; at < len; at += n) {
+                size_t more;
+
+                n = len - at < step ? len - at : step;
+                more = cay_safe_next(&tail, text + at, n, shown);
+                memcpy(out + done, shown, more);
+                done += more;
+        }
+        at = cay_safe_end(&tail, shown);
+        memcpy(out + done, shown, at);
+        out[done + at] = '\0';
+        return out;
+}
+
+static void test_streams(void **state)
+{
+        static const struct {
+                const char *text, *shown;
+        } rows[] = {
+                { "plain\n\ttext\r\n", "plain\n\ttext\r\n" },
+                { "\033[2Jx\033]0;title\a", "\\x1b[2Jx\\x1b]0;title\\x07" },
+                { "over\rwritten\b\b\r", "over\\rwritten\\x08\\x08\\r" },
+                { "gr\303\274n \342\202\254 \360\237\230\200", "gr\303\274n \342\202\254 \360\237\230\200" },
+                { "\302\2332J \342\200\256x", "\\x9b2J \\u202ex" },
+                { "\377\303", "\\xff\\xc3" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                for (size_t step = 1; step < 20; step++)
+                        assert_string_equal(stream(rows[i].text, strlen(rows[i].text), step), rows[i].shown);
+        assert_string_equal(stream("a\0b", 3, 2), "a\\x00b");
+}
+
+/* The room for a piece is enough whatever comes. */
+static void test_the_longest_piece(void **state)
+{
+        struct cay_safe_tail tail = { .bytes = "\360\237\230", .len = 3 };
+        char piece[CAY_SAFE_PIECE], shown[CAY_SAFE_SHOWN];
+
+        (void)state;
+        memset(piece, 0xff, sizeof(piece));
+        assert_int_equal(cay_safe_next(&tail, piece, sizeof(piece), shown), 4 * (sizeof(piece) + 3));
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines), cmocka_unit_test(test_any_bytes) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines), cmocka_unit_test(test_any_bytes),
+                                            cmocka_unit_test(test_streams),
+                                            cmocka_unit_test(test_the_longest_piece) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

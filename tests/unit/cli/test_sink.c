@@ -116,6 +116,44 @@ static void a_terminal(void **state)
         close(slave);
 }
 
+/* A terminal that takes little at a time gets everything once, and obeys nothing of it. */
+static void a_terminal_that_must_not_obey(void **state)
+{
+        static const char unit[] = "\033[2J\302\233x\n";
+        static const char shown[] = "\\x1b[2J\\x9bx\n";
+        struct cay_loop *loop = cay_loop_new();
+        size_t len = 20000 * (sizeof(unit) - 1), at = 0, got = 0;
+        char *bytes = malloc(len), buf[4096];
+        struct termios raw;
+        struct cay_sink s;
+        int master, slave;
+
+        assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+        tcgetattr(slave, &raw);
+        cfmakeraw(&raw);
+        tcsetattr(slave, TCSANOW, &raw);
+        fcntl(master, F_SETFL, fcntl(master, F_GETFL) | O_NONBLOCK);
+        for (size_t i = 0; i < len; i++)
+                bytes[i] = unit[i % (sizeof(unit) - 1)];
+        open_sink(loop, &s, slave);
+        cay_sink_show(&s);
+        for (unsigned i = 0; i < 1000000 && (at < len || got < 20000 * (sizeof(shown) - 1)); i++) {
+                ssize_t n = read(master, buf, sizeof(buf));
+
+                for (ssize_t k = 0; k < n; k++, got++)
+                        assert_int_equal(buf[k], shown[got % (sizeof(shown) - 1)]);
+                if (at < len)
+                        at += cay_sink_write(&s, bytes + at, len - at < 3001 ? len - at : 3001);
+        }
+        assert_int_equal(at, len);
+        assert_int_equal(got, 20000 * (sizeof(shown) - 1));
+        cay_sink_close(&s);
+        cay_loop_free(loop);
+        close(master);
+        close(slave);
+        free(bytes);
+}
+
 static void a_file(void **state)
 {
         struct cay_loop *loop = cay_loop_new();
@@ -169,8 +207,10 @@ static void a_full_disk(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_pipe), cmocka_unit_test(a_socket),           cmocka_unit_test(a_terminal),
-                cmocka_unit_test(a_file), cmocka_unit_test(a_reader_that_left), cmocka_unit_test(a_full_disk),
+                cmocka_unit_test(a_pipe),      cmocka_unit_test(a_socket),
+                cmocka_unit_test(a_terminal),  cmocka_unit_test(a_terminal_that_must_not_obey),
+                cmocka_unit_test(a_file),      cmocka_unit_test(a_reader_that_left),
+                cmocka_unit_test(a_full_disk),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
