@@ -30,6 +30,8 @@ struct cay_doctor_ranges { /* of one of /etc/subuid, /etc/subgid */
         uint64_t ids, first; /* our largest range; 0: none */
 };
 
+#define CAY_DOCTOR_RANGE 65536u /* ids that a person is advised to have */
+
 struct cay_doctor_helper { /* newuidmap, newgidmap */
         char path[128];    /* "": not found */
         bool set_id;       /* root's, with the set-user-id bit */
@@ -63,6 +65,8 @@ struct cay_doctor_facts {
         int loop_control; /* 0: can be opened */
 
         struct cay_doctor_ranges subuid, subgid;
+        uint64_t
+                free_ids; /* first of CAY_DOCTOR_RANGE ids that nobody has, as uids and as gids; 0: none was found */
         struct cay_doctor_helper newuidmap, newgidmap;
 
         struct cay_docker docker;

@@ -47,14 +47,31 @@ static void collect_user(struct cay_doctor_facts *f)
         f->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
 }
 
-static void collect_ranges(const char *path, const struct cay_doctor_facts *f, struct cay_doctor_ranges *ret)
+/* NULL: there is no such file. */
+static char *read_text(const char *path)
 {
         cay_auto_free char *text = malloc(RANGES_MAX);
 
-        if (text == NULL || sys_read_file(AT_FDCWD, path, text, RANGES_MAX) < 0)
+        return text == NULL || sys_read_file(AT_FDCWD, path, text, RANGES_MAX) < 0 ? NULL : cay_take(text);
+}
+
+static void judge_text(const char *text, const struct cay_doctor_facts *f, struct cay_doctor_ranges *ret)
+{
+        if (text == NULL)
                 return;
         ret->has_file = true;
         ret->ids = cay_doctor_id_ranges(text, f->user, f->uid, &ret->first);
+}
+
+static void collect_ranges(struct cay_doctor_facts *f)
+{
+        cay_auto_free char *subuid = read_text("/etc/subuid"), *subgid = read_text("/etc/subgid");
+        cay_auto_free char *passwd = read_text("/etc/passwd"), *group = read_text("/etc/group");
+        const struct cay_doctor_id_texts all = { .ids = { subuid, subgid }, .people = { passwd, group } };
+
+        judge_text(subuid, f, &f->subuid);
+        judge_text(subgid, f, &f->subgid);
+        f->free_ids = cay_doctor_free_range(&all, CAY_DOCTOR_RANGE);
 }
 
 static void look_at_helper(const char *path, unsigned cap, struct cay_doctor_helper *ret)
@@ -95,8 +112,7 @@ void cay_doctor_collect_host(const char *path, struct cay_doctor_facts *f)
         sys_userns_facts_collect(&f->at);
         collect_versions(f);
         collect_user(f);
-        collect_ranges("/etc/subuid", f, &f->subuid);
-        collect_ranges("/etc/subgid", f, &f->subgid);
+        collect_ranges(f);
         look_at_helper("/usr/bin/newuidmap", CAP_SETUID, &f->newuidmap);
         look_at_helper("/usr/bin/newgidmap", CAP_SETGID, &f->newgidmap);
         find_helper(path, "newuidmap", CAP_SETUID, &f->newuidmap);

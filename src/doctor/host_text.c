@@ -92,6 +92,64 @@ uint64_t cay_doctor_id_ranges(const char *text, const char *user, unsigned uid, 
         return most;
 }
 
+#define FREE_FROM 100000u     /* where distributions begin to give ranges */
+#define FREE_TO 1878982656u   /* where the ids of boxes that root makes come next */
+#define FREE_TRIES_MAX 20000u /* each is beyond the end of a range that somebody has */
+
+/* "name:FIRST:COUNT", or, without counts, "name:x:ID". */
+static bool parse_taken(const char *line, size_t len, bool has_count, uint64_t *ret_first,
+                        uint64_t *ret_count)
+{
+        const char *end = line + len, *second = memchr(line, ':', len);
+        const char *third = second != NULL ? memchr(second + 1, ':', (size_t)(end - second - 1)) : NULL;
+        const char *fourth = third != NULL ? memchr(third + 1, ':', (size_t)(end - third - 1)) : NULL;
+
+        *ret_count = 1;
+        if (third == NULL)
+                return false;
+        if (!has_count)
+                return parse_field(third + 1, (size_t)((fourth != NULL ? fourth : end) - third - 1),
+                                   ret_first);
+        return parse_field(second + 1, (size_t)(third - second - 1), ret_first) &&
+               parse_field(third + 1, (size_t)(end - third - 1), ret_count);
+}
+
+/* The end of a range in the text that has an id of [first, first + count); 0: there is none. */
+static uint64_t find_taken(const char *text, bool has_count, uint64_t first, uint64_t count)
+{
+        while (text != NULL && *text != '\0') {
+                size_t len = strcspn(text, "\n");
+                uint64_t theirs, ids;
+
+                if (parse_taken(text, len, has_count, &theirs, &ids) && ids > 0 && theirs < first + count &&
+                    (ids > UINT64_MAX - theirs || theirs + ids > first))
+                        return ids > UINT64_MAX - theirs ? UINT64_MAX : theirs + ids;
+                text += len + (text[len] == '\n');
+        }
+        return 0;
+}
+
+uint64_t cay_doctor_free_range(const struct cay_doctor_id_texts *texts, uint64_t count)
+{
+        uint64_t first = FREE_FROM;
+
+        for (unsigned i = 0; i < FREE_TRIES_MAX && first + count <= FREE_TO; i++) {
+                uint64_t end = 0;
+
+                for (unsigned k = 0; k < 2 && end == 0; k++) {
+                        end = find_taken(texts->ids[k], true, first, count);
+                        if (end == 0)
+                                end = find_taken(texts->people[k], false, first, count);
+                }
+                if (end == 0)
+                        return first;
+                if (end > FREE_TO)
+                        return 0;
+                first = end;
+        }
+        return 0;
+}
+
 bool cay_doctor_file_has_cap(const void *value, size_t len, unsigned cap)
 {
         struct vfs_cap_data data; /* what versions 2 and 3 begin with */

@@ -67,12 +67,16 @@ static void judge_ranges(const struct cay_doctor_facts *f, const struct cay_doct
         else
                 cay_doctor_find(ret, CAY_DOCTOR_NOTE, "%s: a sandbox has one id",
                                 r->has_file ? "no ids for this user" : "no such file");
-        if (f->user[0] != '\0')
-                cay_doctor_advise(ret, "as root: usermod --add-%s 100000-165535 %s (a range nobody has)",
-                                  option, f->user);
+        if (f->free_ids == 0)
+                cay_doctor_advise(ret, "as root, give this user %u ids in %s that nobody has",
+                                  CAY_DOCTOR_RANGE, file);
+        else if (f->user[0] != '\0')
+                cay_doctor_advise(ret,
+                                  "as root: usermod --add-%s %" PRIu64 "-%" PRIu64 " %s (a range nobody has)",
+                                  option, f->free_ids, f->free_ids + CAY_DOCTOR_RANGE - 1, f->user);
         else
-                cay_doctor_advise(ret, "as root, add to %s: %u:100000:65536 (a range nobody has)", file,
-                                  f->uid);
+                cay_doctor_advise(ret, "as root, add to %s: %u:%" PRIu64 ":%u (a range nobody has)", file,
+                                  f->uid, f->free_ids, CAY_DOCTOR_RANGE);
 }
 
 void cay_doctor_judge_subuid(const struct cay_doctor_facts *f, struct cay_doctor_finding *ret)

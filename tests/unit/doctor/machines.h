@@ -59,6 +59,7 @@ static inline struct cay_doctor_facts machine_user(void)
         f.overlay = f.idmap = CAY_DOCTOR_UNTRIED;
         f.loop_control = -EACCES;
         f.subuid = f.subgid = (struct cay_doctor_ranges){ true, 65536, 100000 };
+        f.free_ids = 165536;
         cay_str_copy(f.newuidmap.path, sizeof(f.newuidmap.path), "/usr/bin/newuidmap");
         cay_str_copy(f.newgidmap.path, sizeof(f.newgidmap.path), "/usr/bin/newgidmap");
         f.newuidmap.set_id = f.newgidmap.has_cap = true;

@@ -72,6 +72,37 @@ static void test_ranges_nameless(void **state)
         assert_int_equal(cay_doctor_id_ranges("1000:1:2\n", "", 1000, &first), 2);
 }
 
+/* A range that is named to somebody is nobody else's: neither as uids nor as gids, neither given nor somebody's own id. */
+static void test_free_range(void **state)
+{
+        static const struct {
+                struct cay_doctor_id_texts texts;
+                uint64_t first;
+        } rows[] = {
+                { { { NULL, NULL }, { NULL, NULL } }, 100000 },
+                { { { "", "" }, { "root:x:0:0:root:/root:/bin/sh\n", "root:x:0:\n" } }, 100000 },
+                { { { "ada:100000:65536\n", "" }, { NULL, NULL } }, 165536 },
+                { { { "", "ada:100000:65536\n" }, { NULL, NULL } }, 165536 },
+                { { { "ada:165536:65536\nbob:100000:65536", NULL }, { NULL, NULL } }, 231072 },
+                { { { "ada:165535:1\n", NULL }, { NULL, NULL } }, 165536 },
+                { { { "ada:165536:1\n", NULL }, { NULL, NULL } }, 100000 },   /* just behind it */
+                { { { "ada:1000:99000\n", NULL }, { NULL, NULL } }, 100000 }, /* just before it */
+                { { { "ada:1000:99001\n", NULL }, { NULL, NULL } }, 100001 },
+                { { { NULL, NULL }, { "far:x:120000:120000::/:/bin/sh\n", NULL } }, 120001 },
+                { { { NULL, NULL }, { NULL, "staff:x:120000\n" } }, 120001 },
+                { { { "ada:100000\nbob\n:::\nx:y:z\nada:100000:0\n", NULL }, { "a:b\n", NULL } }, 100000 },
+                { { { "all:0:4294967295\n", NULL }, { NULL, NULL } }, 0 },
+                { { { "all:0:18446744073709551615\nx:18446744073709551615:18446744073709551615", NULL },
+                    { NULL, NULL } },
+                  0 },
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                if (cay_doctor_free_range(&rows[i].texts, 65536) != rows[i].first)
+                        fail_msg("row %zu: %lu", i,
+                                 (unsigned long)cay_doctor_free_range(&rows[i].texts, 65536));
+}
+
 static void test_caps(void **state)
 {
         struct vfs_cap_data v = { .magic_etc = htole32(VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE) };
@@ -95,7 +126,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_os_release), cmocka_unit_test(test_ranges),
                                             cmocka_unit_test(test_ranges_nameless),
-                                            cmocka_unit_test(test_caps) };
+                                            cmocka_unit_test(test_free_range), cmocka_unit_test(test_caps) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

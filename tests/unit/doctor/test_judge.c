@@ -158,8 +158,16 @@ static void test_places(void **state)
         f.subgid.ids = 100;
         judge(&f);
         OK(place, "ordinary user 1000, in a container (podman), in a chroot");
-        NOTE(subuid, "no ids for this user", "add to /etc/subuid: 1000:100000:65536");
-        NOTE(subgid, "100 ids are too few", "add to /etc/subgid: 1000:");
+        NOTE(subuid, "no ids for this user", "add to /etc/subuid: 1000:165536:65536");
+        NOTE(subgid, "100 ids are too few", "add to /etc/subgid: 1000:165536:65536");
+        f.free_ids = 0;
+        judge(&f);
+        NOTE(subuid, "no ids for this user", "give this user 65536 ids in /etc/subuid that nobody has");
+        cay_str_copy(f.user, sizeof(f.user), "ada");
+        f.free_ids = 231072;
+        judge(&f);
+        NOTE(subuid, "no ids for this user", "usermod --add-subuids 231072-296607 ada (a range nobody has)");
+        f.user[0] = '\0';
         f.at.in_cay = true;
         judge(&f);
         NOTE(place, "inside a Cay sandbox", NULL);
