@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -119,6 +120,15 @@ static int load(struct cay_front_templates *t, const struct message *m, struct c
 }
 
 /* The first one comes before anybody listens for requests; it was sent before this process was started. */
+/* The folder of the set that is in force from now on. */
+static void take_folder(struct cay_front_templates *t, struct message *m)
+{
+        if (t->folder > 0)
+                close(t->folder);
+        t->folder = cay_take_fd(m->folder);
+        memset(t->seen, 0, sizeof(t->seen));
+}
+
 int cay_front_templates_start(struct cay_front_templates *t, int sock, struct cay_error *err)
 {
         struct cay_hand_verdict verdict = { .magic = CAY_HAND_MAGIC, .size = sizeof(verdict) };
@@ -128,6 +138,8 @@ int cay_front_templates_start(struct cay_front_templates *t, int sock, struct ca
         if (r <= 0)
                 return cay_fail(err, CAY_INTERNAL, "the keeper handed no registry over");
         r = load(t, &m, err);
+        if (r == 0)
+                take_folder(t, &m);
         let_go(&m);
         verdict.serial = m.head.serial;
         verdict.taken = r == 0;
@@ -148,6 +160,8 @@ int cay_front_templates_hear(struct cay_front_templates *t, int sock)
         if (r < 0)
                 cay_log_error("the registry is not reloaded: the old one stays in force", "error=%s",
                               err.msg);
+        else
+                take_folder(t, &m);
         let_go(&m);
         verdict.serial = m.head.serial;
         verdict.taken = r == 0;
@@ -158,10 +172,46 @@ int cay_front_templates_hear(struct cay_front_templates *t, int sock)
 void cay_front_templates_done(struct cay_front_templates *t)
 {
         t->use.set = NULL;
+        if (t->folder > 0)
+                close(t->folder);
+        t->folder = -1;
         cay_registry_free(cay_take(t->registry));
 }
 
-int cay_front_templates_open(const struct cay_front_templates *t, const char *name,
+/* Told once for each folder that took the place of another. */
+static void note_replaced(struct cay_front_templates *t, const struct cay_template *row, int fd)
+{
+        size_t at = (size_t)(row - t->use.set->rows) % CAY_FRONT_ROOTS_SEEN;
+        struct stat now, then;
+
+        if (fstat(fd, &now) < 0 || fstat(row->root_fd, &then) < 0 ||
+            (now.st_dev == then.st_dev && now.st_ino == then.st_ino) ||
+            (now.st_dev == t->seen[at].dev && now.st_ino == t->seen[at].ino))
+                return;
+        t->seen[at].dev = now.st_dev;
+        t->seen[at].ino = now.st_ino;
+        cay_log_warn("a template's rootfs was replaced: new sandboxes have the new one",
+                     "template=%s rootfs=%s", row->name, row->root_text);
+}
+
+static int open_rootfs(struct cay_front_templates *t, const struct cay_template *row, struct cay_error *err)
+{
+        int fd = t->folder > 0 ? sys_open_beneath(t->folder, row->root_text, O_PATH | O_DIRECTORY, 0)
+                               : -ENOENT;
+
+        if (fd == -EMFILE || fd == -ENFILE)
+                return cay_fail_sys(err, CAY_LIMIT, fd, "open the rootfs of template '%s'", row->name);
+        if (fd < 0)
+                return cay_fail_sys(
+                        err, CAY_CONFLICT, fd,
+                        "template: the rootfs '%.80s' of '%s' cannot be opened any more: put it back, or "
+                        "change the registry",
+                        row->root_text, row->name);
+        note_replaced(t, row, fd);
+        return fd;
+}
+
+int cay_front_templates_open(struct cay_front_templates *t, const char *name,
                              enum cay_template_kind *ret_kind, int *ret_fd, struct cay_error *err)
 {
         const struct cay_template *row = cay_template_find(t->use.set, name);
@@ -176,9 +226,9 @@ int cay_front_templates_open(const struct cay_front_templates *t, const char *na
                 return -1;
         if (row->root != CAY_TEMPLATE_ROOT_ROOTFS)
                 return 0;
-        *ret_fd = fcntl(row->root_fd, F_DUPFD_CLOEXEC, 3);
+        *ret_fd = open_rootfs(t, row, err);
         if (*ret_fd < 0)
-                return cay_fail_sys(err, CAY_LIMIT, -errno, "open the rootfs of template '%s'", row->name);
+                return -1;
         *ret_kind = CAY_TEMPLATE_ROOTFS;
         return 0;
 }

@@ -193,6 +193,32 @@ def test_rootfs():
             destroy_all(d)
 
 
+def test_replaced_rootfs():
+    """Another folder of the same name is noticed without a reload; what runs keeps the root that it has."""
+    with Registry("containers:\n  small: {rootfs: ./small/root}\n") as r:
+        root, old = os.path.join(r.folder, "small", "root"), os.path.join(r.folder, "small", "old")
+        make_root(root)
+        with serve(r) as d:
+            reads_its_file(d, "small")
+            before = d.make(template="small") if init_needs_no_libraries() else None
+            os.rename(root, old)
+            a = d.ask("POST", "/api/sandboxes", {"template": "small"})
+            assert a.status == 409 and "small/root" in a.json["error"]["message"] and "put it back" in a.json["error"]["message"], a
+            make_root(root)
+            write(os.path.join(root, "etc", "made-by"), "another\n")
+            if init_needs_no_libraries():
+                for _ in range(2):
+                    assert d.run(d.make(template="small"), ["/bin/cat", "/etc/made-by"])["stdout"] == "another\n"
+                assert d.log().count("rootfs was replaced") == 1, d.log()
+                assert d.run(before, ["/bin/cat", "/etc/made-by"])["stdout"] == "a registry\n"
+                os.rename(root, root + "2")
+                shutil.rmtree(old)
+                make_root(root)  # and once more
+                reads_its_file(d, "small")
+                assert d.log().count("rootfs was replaced") == 2, d.log()
+            destroy_all(d)
+
+
 def test_reload():
     with Registry("containers:\n  a: {host: true}\n") as r, serve(r) as d:
         box = d.make(template="a")
