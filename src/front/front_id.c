@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "serve/hand_over.h"
@@ -14,6 +15,8 @@
 #include "sys/fd.h"
 
 #define LOCK_TRIES 16u
+#define OWN_TRIES 150u
+#define OWN_NAP_MS 20
 #define DEPTH_MAX 8u /* of folders in the state folder; there are two */
 
 static uid_t id_at(unsigned i)
@@ -61,6 +64,22 @@ static int lock(int run_fd, uid_t id)
         return -EAGAIN;
 }
 
+/*
+ * The id that the state folder has: perhaps our own predecessor, whose keeper was killed, ends only now. It must be gone before another
+ * front opens its files.
+ */
+static int wait_for(int run_fd, uid_t id)
+{
+        const struct timespec nap = { .tv_nsec = OWN_NAP_MS * 1000000L };
+        int fd = lock(run_fd, id);
+
+        for (unsigned i = 0; i < OWN_TRIES && fd == -EWOULDBLOCK; i++) {
+                nanosleep(&nap, NULL);
+                fd = lock(run_fd, id);
+        }
+        return fd;
+}
+
 uid_t cay_front_id_take(const char *run_folder, int data_fd, const char *state_name, int *ret_lock)
 {
         cay_auto_close int run = open_run_folder(run_folder);
@@ -70,7 +89,7 @@ uid_t cay_front_id_take(const char *run_folder, int data_fd, const char *state_n
         if (run < 0)
                 return CAY_FRONT_ID;
         if (fstatat(data_fd, state_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && cay_front_id_is_one(st.st_uid)) {
-                *ret_lock = lock(run, st.st_uid);
+                *ret_lock = wait_for(run, st.st_uid);
                 if (*ret_lock >= 0)
                         return st.st_uid;
         }

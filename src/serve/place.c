@@ -3,12 +3,15 @@
 #include "serve/place.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/log.h"
+#include "base/parse.h"
 #include "sys/fd.h"
 
 #define LOCK "lock"
@@ -18,7 +21,8 @@
 #define SOCKET_MODE 0666
 #define FELL_TRIES 1000 /* a busy machine takes its time to end processes */
 #define FELL_NAP_MS 20
-#define SAY_AFTER 50 /* tries */
+#define LOCKED_TRIES 100 /* for one that may have been killed a moment ago */
+#define SAY_AFTER 50     /* tries */
 
 static int open_folder(struct cay_place *p, const char *path, struct cay_error *err)
 {
@@ -41,18 +45,45 @@ static int open_folder(struct cay_place *p, const char *path, struct cay_error *
         return 0;
 }
 
+/* Whether the process that wrote its number there is no more: a lock can outlive it by a moment. */
+static bool is_gone(int lock_fd)
+{
+        char text[24] = "";
+        uint64_t pid;
+
+        sys_read_fd(lock_fd, text, sizeof(text));
+        text[strcspn(text, "\n")] = '\0';
+        return cay_parse_u64(text, &pid) < 0 || pid == 0 || pid > INT_MAX ||
+               (kill((pid_t)pid, 0) < 0 && errno == ESRCH);
+}
+
+/* A daemon that was just killed has the lock until it is gone, which takes its time on a busy machine; one that lives is believed soon. */
+static int lock(int lock_fd)
+{
+        const struct timespec nap = { .tv_nsec = FELL_NAP_MS * 1000000L };
+
+        for (unsigned tries = 0;; tries++) {
+                if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0)
+                        return 0;
+                if (errno != EWOULDBLOCK || tries >= (is_gone(lock_fd) ? FELL_TRIES : LOCKED_TRIES))
+                        return -errno;
+                nanosleep(&nap, NULL);
+        }
+}
+
 /* ret_fell: whoever had it last did not stop by itself (a stop empties the file). */
 static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, struct cay_error *err)
 {
         char text[24] = "";
-        int n;
+        int n, r;
 
         p->lock_fd = sys_open_beneath(p->data_fd, LOCK, O_RDWR | O_CREAT, 0600);
         if (p->lock_fd < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, p->lock_fd, "make the lock in '%.120s'", path);
-        if (flock(p->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-                if (errno != EWOULDBLOCK)
-                        return cay_fail_sys(err, CAY_INTERNAL, -errno, "lock '%.120s'", path);
+        r = lock(p->lock_fd);
+        if (r < 0) {
+                if (r != -EWOULDBLOCK)
+                        return cay_fail_sys(err, CAY_INTERNAL, r, "lock '%.120s'", path);
                 sys_read_fd(p->lock_fd, text, sizeof(text));
                 text[strcspn(text, "\n")] = '\0';
                 p->lock_fd = (close(p->lock_fd), -1);

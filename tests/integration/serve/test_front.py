@@ -170,6 +170,26 @@ def test_deaths_end_no_sandbox():
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_start_after_kill():
+    """A daemon that is started while the one before, which was killed, is still on its way out: it waits for it and serves. One that lives keeps
+    its folder."""
+    with Daemon("--rate-limit", "0") as d:
+        box = d.make()
+        d.must(200, "PUT", f"/api/sandboxes/{box}/files?path=a", b"abc")
+        for _ in range(5):
+            before, port = d.process, d.port
+            before.kill()
+            d.flags = ("--rate-limit", "0", "--listen", f"127.0.0.1:{port}")  # the same place, as a service has it
+            d.start()
+            before.wait(PATIENCE_S)
+            d.start_again(box)
+            assert d.must(200, "GET", f"/api/sandboxes/{box}/files?path=a") == b"abc"
+        second = subprocess.run([CAY, "serve", "--data", os.path.join(d.folder, "data"), "--listen", "127.0.0.1:0"], capture_output=True,
+                                text=True, timeout=PATIENCE_S, check=False)
+        assert second.returncode != 0 and f"another cay serve (pid {d.process.pid})" in second.stderr, second
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_ceiling():
     """The operator's maxima are the warden's own: an admin and a default above them get no sandbox, and are told the setting's name."""
     with Daemon("--rate-limit", "0", "--hard-memory", "256m", "--default-memory", "128m", "--hard-disk", "64m", "--default-disk", "32m",
