@@ -22,10 +22,6 @@ def make_key(d, owner, scope="exec"):
     return k["key"], lambda: d.must(200, "DELETE", f"/api/keys/{k['key_id']}", token=False, unix=True)
 
 
-def admin_view(d, box):
-    return d.must(200, "GET", f"/api/sandboxes/{box}", token=False, unix=True)
-
-
 def status_of(d, box, exec_id):
     return d.must(200, "GET", f"/api/sandboxes/{box}/execs/{exec_id}", token=False, unix=True)["status"]
 
@@ -36,6 +32,36 @@ def destroy(d, box):
 
 def start(d, box, key, command="sleep 600", **more):
     return d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": command, "background": True, **more}, token=key)["exec_id"]
+
+
+WAITS = "read line < fifo; exit 7"  # goes on when somebody writes
+
+
+def make_waiting(d, key):
+    """A sandbox in which WAITS works."""
+    box = d.must(201, "POST", "/api/sandboxes", {}, token=key)["sandbox_id"]
+    d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": "mkfifo fifo"}, token=key)
+    return box
+
+
+def running(d, box):
+    found = d.must(200, "GET", f"/api/sandboxes/{box}/execs", token=False, unix=True)["execs"]
+    return [e["exec_id"] for e in found if e["status"] == "running"]
+
+
+def ends_well(d, box, exec_id):
+    """To the end that it chooses itself: a command that is being killed has another."""
+    def ended():
+        e = d.must(200, "GET", f"/api/sandboxes/{box}/execs/{exec_id}", token=False, unix=True)
+        return e if e["status"] != "running" else None
+
+    e = wait_for("the command's end", ended)
+    assert e["exit_code"] == 7, e
+
+
+def survives(d, box, exec_id):
+    d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": "timeout 20 sh -c 'echo x > fifo'"}, token=False, unix=True)
+    ends_well(d, box, exec_id)
 
 
 def mcp_ws(d, key):
@@ -78,8 +104,8 @@ def last_event(r):
 
 def test_rest_streams(d):
     key, revoke = make_key(d, "streams")
-    box = d.must(201, "POST", "/api/sandboxes", {}, token=key)["sandbox_id"]
-    exec_id = start(d, box, key)
+    box = make_waiting(d, key)
+    exec_id = start(d, box, key, WAITS)
     open_ones = rest_streams(d, box, exec_id, key)
     raw, raw_c = d.begin("GET", f"/api/sandboxes/{box}/execs/{exec_id}/output?raw=true", token=key)
     stays, stays_c = d.begin("GET", "/api/events?follow=true", token=False, unix=True)
@@ -95,7 +121,7 @@ def test_rest_streams(d):
         was_whole = False
     assert not was_whole, "a cut stream of bytes must not end as a whole one does"
     raw_c.close()
-    assert status_of(d, box, exec_id) == "running", "the command is not harmed"
+    survives(d, box, exec_id)
     destroy(d, box)
     while b"destroyed" not in (line := stays.readline()):  # somebody else's stream has stayed
         assert line
@@ -133,7 +159,7 @@ def test_exec_ws(d):
     key, revoke = make_key(d, "sockets")
     box = d.must(201, "POST", "/api/sandboxes", {}, token=key)["sandbox_id"]
     w = ws_client.WebSocket(d.port, f"/api/sandboxes/{box}/execute", key)
-    w.send({"command": "cat", "open_stdin": True})
+    w.send({"command": "cat; exit 7", "open_stdin": True})
     started = w.read_json()
     w.send(b"heard\n")
     assert w.read_json()["text"] == "heard\n"
@@ -143,7 +169,10 @@ def test_exec_ws(d):
     for s in (w, follows):
         said = list(s.events(end=1008))
         assert said[-1]["event"] == "error" and said[-1]["code"] == "unauthenticated", said
-    assert status_of(d, box, started["exec_id"]) == "running"
+    # Its input is open still, too.
+    assert d.ask("POST", f"/api/sandboxes/{box}/execs/{started['exec_id']}/input", b"more\n", token=False, unix=True).status == 200
+    d.must(200, "POST", f"/api/sandboxes/{box}/execs/{started['exec_id']}/input?eof=true", token=False, unix=True)
+    ends_well(d, box, started["exec_id"])
     destroy(d, box)
 
 
@@ -163,27 +192,46 @@ def test_terminal(d):
             w.read()
     except ws_client.Closed as c:
         assert c.code == 1008 and "revoked" in c.reason, c
-    execs = d.must(200, "GET", f"/api/sandboxes/{box}/execs", token=False, unix=True)["execs"]
-    assert [e["status"] for e in execs] == ["running"], execs
+    until_gone(w)
+    (exec_id,) = running(d, box)
+    d.must(200, "POST", f"/api/sandboxes/{box}/execs/{exec_id}/input", b"exit 7\n", token=False, unix=True)
+    ends_well(d, box, exec_id)
+    destroy(d, box)
+
+
+def until_gone(w):
+    """What the end of a connection leads to has happened when the daemon has closed it."""
+    while w.sock.recv(4096):
+        pass
+
+
+def test_mcp_ws_idle(d):
+    """A session that ends destroys what it made without a name; one that is let go does not."""
+    key, revoke = make_key(d, "idle")
+    w = mcp_ws(d, key)
+    w.send(request("tools/call", {"name": "sandbox_create", "arguments": {}}, 1))
+    while "id" not in (m := w.read_json()):
+        pass
+    box = m["result"]["structuredContent"]["sandbox_id"]
+    revoke()
+    answers(w)
+    until_gone(w)
+    assert d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": "echo there"}, token=False, unix=True)["stdout"] == "there\n"
     destroy(d, box)
 
 
 def test_mcp_ws(d):
     key, revoke = make_key(d, "agent")
+    box = make_waiting(d, key)
     w = mcp_ws(d, key)
-    w.send(request("tools/call", {"name": "sandbox_create", "arguments": {}}, 1))
-    box = w.read_json()
-    while "id" not in box:
-        box = w.read_json()
-    box = box["result"]["structuredContent"]["sandbox_id"]
-    w.send(request("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "sleep 600", "wait_s": 300}}, 2))
-    wait_for("the command", lambda: admin_view(d, box)["execs_running"] == 1)
+    w.send(request("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": WAITS, "wait_s": 300}}, 2))
+    (exec_id,) = wait_for("the command", lambda: running(d, box))
     revoke()
     told, close = answers(w)
     assert close.code == 1008 and "revoked" in close.reason, close
     assert [m["id"] for m in told] == [2] and told[0]["error"]["code"] == LET_GO, told
-    view = admin_view(d, box)
-    assert view["execs_running"] == 1, "nothing that it made is destroyed, nothing that it runs is killed"
+    until_gone(w)
+    survives(d, box, exec_id)
     destroy(d, box)
 
 
@@ -200,14 +248,15 @@ def test_mcp_lines(d):
     for i in range(100):  # more than a slice, in one piece
         s.sendall(json.dumps(request("ping" if i else "initialize", {} if i else {"protocolVersion": LEGACY, "capabilities": {}}, i)).encode() + b"\n")
     assert sorted(json.loads(f.readline())["id"] for _ in range(100)) == list(range(100))
-    s.sendall(json.dumps(request("tools/call", {"name": "run_command", "arguments": {"command": "sleep 600", "wait_s": 300}}, 200)).encode() + b"\n")
-    boxes = wait_for("the command", lambda: [b for b in d.must(200, "GET", "/api/sandboxes", token=False, unix=True)["sandboxes"]
-                                             if b["owner"] == "lines" and b["execs_running"]])
+    box = make_waiting(d, key)
+    s.sendall(json.dumps(request("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": WAITS, "wait_s": 300}},
+                                 200)).encode() + b"\n")
+    (exec_id,) = wait_for("the command", lambda: running(d, box))
     revoke()
     told = [m for m in map(json.loads, f.read().splitlines()) if m.get("id") == 200]
     assert told and told[0]["error"]["code"] == LET_GO, told
-    assert admin_view(d, boxes[0]["sandbox_id"])["execs_running"] == 1
-    destroy(d, boxes[0]["sandbox_id"])
+    survives(d, box, exec_id)
+    destroy(d, box)
     s.close()
 
 
@@ -257,8 +306,8 @@ def listen(d, key):
 def test_mcp_modern(d):
     """Leaving is the cancel there; being let go is not."""
     key, revoke = make_key(d, "modern")
-    box = d.must(201, "POST", "/api/sandboxes", {}, token=key)["sandbox_id"]
-    params = {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo begun; sleep 600", "wait_s": 300},
+    box = make_waiting(d, key)
+    params = {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo begun; " + WAITS, "wait_s": 300},
               "_meta": {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}, "progressToken": 1}}
     r, c = d.begin("POST", "/mcp", request("tools/call", params, 9), token=key,
                    headers={"Accept": BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "run_command"})
@@ -268,7 +317,8 @@ def test_mcp_modern(d):
     rest = [m for _, m in seen if m]
     assert rest[-1]["id"] == 9 and rest[-1]["error"]["code"] == LET_GO, rest
     c.close()
-    assert admin_view(d, box)["execs_running"] == 1
+    (exec_id,) = running(d, box)
+    survives(d, box, exec_id)
     destroy(d, box)
 
 
@@ -325,7 +375,7 @@ def test_logout(d):
     c.close()
 
 
-TESTS = [test_rest_streams, test_run_goes_on, test_exec_ws, test_terminal, test_mcp_ws, test_mcp_lines, test_mcp_http, test_mcp_modern,
+TESTS = [test_rest_streams, test_run_goes_on, test_exec_ws, test_terminal, test_mcp_ws_idle, test_mcp_ws, test_mcp_lines, test_mcp_http, test_mcp_modern,
          test_expiry, test_proxied, test_logout]
 
 
