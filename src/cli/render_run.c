@@ -195,6 +195,15 @@ void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
                         v->advice[0] != '\0' ? "; " : "", v->advice);
         else if (r->cut_bytes > 0)
                 fprintf(to, "cay: output cut: %" PRIu64 " bytes dropped\n", r->cut_bytes);
+        if (r->is_open && r->host_uid == 0)
+                fprintf(to, "cay: not isolated: the process engine ran the command as root of this machine; "
+                            "without "
+                            "--workspace it has an id of its own\n");
+        else if (r->is_open)
+                fprintf(to,
+                        "cay: not isolated: the process engine ran the command on this machine as uid "
+                        "%" PRIu32 "\n",
+                        r->host_uid);
         if (r->skipped != 0)
                 fprintf(to, "cay: limits not held here: %s\n",
                         cay_limit_mask_text(r->skipped, list, sizeof(list)));

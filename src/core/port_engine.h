@@ -39,6 +39,8 @@ struct cay_engine_box {
         uint8_t secret[CAY_ENGINE_SECRET]; /* for the link's HELLO */
         unsigned skipped;                  /* limits that are not held, as the spec allowed */
         unsigned watched;                  /* limits that are held by watching, not by the kernel: weaker */
+        bool is_open; /* create: commands are not isolated, and have this id of the host's: */
+        uint32_t host_uid;
         bool kept; /* create: its writable layer is there for `stop` to keep, as the spec asked for */
         bool mended; /* create with go_on: not all of the layer made sense; what was written last may be missing */
         bool damaged; /* stop: the layer is not what was written to it (the disk was full, or fails); go_on is refused */

@@ -88,7 +88,8 @@ static void put_allowed(struct cay_json *j, bool has_init)
 
 static void put_refused(struct cay_json *j, bool has_init)
 {
-        static const int errors[] = { ENOSYS, EOPNOTSUPP }; /* EPERM is what every other call is answered with */
+        static const int errors[] = { ENOSYS,
+                                      EOPNOTSUPP }; /* EPERM is what every other call is answered with */
 
         for (unsigned e = 0; e < CAY_COUNT(errors); e++) {
                 begin_rule(j);

@@ -250,6 +250,8 @@ static void on_created(struct cay_job *job)
         }
         run->result.ready_ns = cay_clock_ns();
         run->result.skipped = run->shell->box.skipped;
+        run->result.is_open = run->shell->box.is_open;
+        run->result.host_uid = run->shell->box.host_uid;
         run->result.watched = run->shell->box.watched & cay_limits_set_mask(&run->o.spec.limits);
         run->step = CAY_RUN_RUNNING;
         if (run->leaving)

@@ -24,6 +24,8 @@ struct cay_run_result {
         int status;    /* exit status for a shell: the command's, 128+n, 124, 137, 125, 126, 127 */
         bool started;  /* false: the program could not be started; the verdict's text says why */
         struct cay_verdict verdict;
+        bool is_open; /* it was not isolated, and had this id of the host's: */
+        uint32_t host_uid;
         unsigned skipped; /* limits not held */
         unsigned
                 watched; /* limits held by watching instead of by the kernel: a box can be above one for a moment */

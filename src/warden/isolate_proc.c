@@ -160,17 +160,23 @@ void isolate_proc(struct isolate *iso)
         }
 }
 
+/* Older kernels (before 5.12) have no calls that close a range, or change a mount, by themselves: we do it by way of our own list. */
+static bool needs_own_list(void)
+{
+        return syscall(SYS_NR_CLOSE_RANGE, ~0u, ~0u, 0) < 0 ||
+               (syscall(SYS_NR_MOUNT_SETATTR, -1, "", 0, NULL, 0) < 0 && errno != EINVAL);
+}
+
 /*
  * Root of the box owns the folders of an undumpable process in /proc: without a right to look into them, but it could list what cay-init
- * has open. Others can't even do that, so it is covered only where a command may be root. Before Linux 5.9 we need the folder ourselves, to close what
- * is the host's.
+ * has open. Others can't even do that, so it is covered only where a command may be root.
  */
 static void cover_init(struct isolate *iso)
 {
         static const char *const dirs[] = { "1/fd", "1/fdinfo", "1/task" };
 
         if (iso->plan->flags & WIRE_PLAN_HOST_PLAIN || !isolate_has(iso, CAY_LAYER_PROC_MASKS) ||
-            syscall(SYS_NR_CLOSE_RANGE, ~0u, ~0u, 0) < 0)
+            needs_own_list())
                 return;
         for (unsigned i = 0; i < CAY_COUNT(dirs); i++)
                 cover(iso, "truth/void", dirs[i]);

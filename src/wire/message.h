@@ -53,7 +53,8 @@ enum wire_plan_flags {
         WIRE_PLAN_WORKSPACE_RW = 4,
         WIRE_PLAN_READ_ONLY = 8,
         WIRE_PLAN_ONE_SHOT = 16,
-        WIRE_PLAN_HOST_PLAIN = 32, /* nobody in it may write to the host's trees anyway: nothing writable over them */
+        WIRE_PLAN_HOST_PLAIN =
+                32, /* nobody in it may write to the host's trees anyway: nothing writable over them */
         WIRE_PLAN_WORKSPACE_COW =
                 64, /* the workspace is the lower half of an overlay: what is written stays in the box's layer */
         WIRE_PLAN_KEEP = 128,           /* the writable layer outlives the box, where that can be had */

@@ -48,6 +48,7 @@ struct process_engine {
         uint32_t last_serial;
         bool ends_gone; /* boxes whose init died are destroyed unasked: who made them may be gone, too */
         bool with_ids;  /* each box has its own */
+        bool may_ids;   /* each box has its own that has no workspace of the caller's */
         struct cay_scratch_ids ids;
         struct cay_timer sweep;
         uint64_t sweep_ms; /* until it is tried again */

@@ -29,8 +29,9 @@
 void process_sweep(struct cay_timer *t)
 {
         struct process_engine *pe = cay_container_of(t, struct process_engine, sweep);
-        enum cay_swept swept = pe->with_ids ? cay_scratch_sweep_ids(&pe->ids, PROCESS_REMOVE_BUDGET)
-                                            : cay_scratch_sweep(PROCESS_REMOVE_BUDGET);
+        enum cay_swept swept = pe->with_ids || pe->may_ids
+                                       ? cay_scratch_sweep_ids(&pe->ids, PROCESS_REMOVE_BUDGET)
+                                       : cay_scratch_sweep(PROCESS_REMOVE_BUDGET);
         uint64_t later = pe->sweep_ms < SWEEP_MAX_MS / 2 ? pe->sweep_ms * 2 : SWEEP_MAX_MS;
 
         pe->sweep_ms = swept == CAY_SWEPT_STUCK && later > SWEEP_MS ? later : SWEEP_MS;
@@ -129,7 +130,11 @@ static bool is_over(struct process_box *b)
         if (b->scratch.id == 0)
                 return cay_tree_end_orphans(is_known, b->engine, &orphans) < 0 || orphans == 0;
         over = cay_own_id_kill(b->scratch.id) == 1;
-        collect(b->engine);
+        if (b->engine->with_ids)
+                collect(b->engine);
+        else
+                cay_tree_end_orphans(is_known, b->engine,
+                                     &orphans); /* other children are not ours to wait for */
         return over;
 }
 

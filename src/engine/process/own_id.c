@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "sys/child.h"
@@ -18,9 +19,35 @@
 
 enum { SOME = 0, NONE = 1, FAILED = 2 }; /* exit status of the one that kills */
 
+/* Lines of a map: first id inside, first outside, how many. */
+static bool is_mapped(const char *path)
+{
+        uint64_t last = (uint64_t)CAY_OWN_ID_FIRST + 2 * CAY_OWN_IDS - 1;
+        char text[4096], *line = text, *at;
+
+        if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
+                return false;
+        while (line && *line) {
+                uint64_t first = strtoull(line, &at, 10), count;
+
+                strtoull(at, &at, 10);
+                count = strtoull(at, &at, 10);
+                if (first <= CAY_OWN_ID_FIRST && count > last - first)
+                        return true;
+                line = strchr(at, '\n');
+                line = line ? line + 1 : NULL;
+        }
+        return false;
+}
+
+bool cay_own_id_is_possible(void)
+{
+        return geteuid() == 0 && is_mapped("/proc/self/uid_map") && is_mapped("/proc/self/gid_map");
+}
+
 int cay_own_id_become(uint32_t id)
 {
-        int r = sys_setgroups(0, NULL);
+        int r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : sys_setgroups(0, NULL);
 
         if (r == 0)
                 r = sys_setresgid(id, id, id);

@@ -36,7 +36,9 @@ static inline void cay_id_set_add(struct cay_id_set *set, uint32_t id)
         set->bits[(id - CAY_OWN_ID_FIRST) / 64] |= 1ull << (id - CAY_OWN_ID_FIRST) % 64;
 }
 
-/* In a child that is about to be another program: uid, gid, no other group. 0 or -errno. */
+/* Whether we may give them: we are root, and (in a user namespace) they are mapped, with those of the killers. */
+bool cay_own_id_is_possible(void);
+/* In a child that is about to be another program: uid, gid, no other group, and no way to another. 0 or -errno. */
 int cay_own_id_become(uint32_t id);
 /*
  * Kills every process of that id. 1: there is none (any more), but perhaps zombies; 0: there was one, look again; -errno: nobody knows.

@@ -21,6 +21,7 @@
 
 #include "base/str.h"
 #include "engine/process/box.h"
+#include "engine/process/own_id.h"
 #include "engine/process/tree.h"
 
 #define BOXES_MAX 1024u
@@ -78,10 +79,18 @@ int cay_process_open(const struct cay_engine_env *env, const char *ids_at, struc
 static int process_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
 {
         int r = cay_process_open(env, NULL, ret, err);
+        struct process_engine *pe;
 
-        if (r == 0)
-                self(*ret)->ends_gone = false;
-        return r;
+        if (r < 0)
+                return r;
+        pe = self(*ret);
+        pe->ends_gone = false;
+        pe->may_ids = cay_own_id_is_possible();
+        if (pe->may_ids) {
+                cay_scratch_ids_open(&pe->ids, CAY_SCRATCH_IDS_AT);
+                process_sweep(&pe->sweep);
+        }
+        return 0;
 }
 
 /* The kernel counts processes by their id: where that is the box's own, they can be limited. */
@@ -161,8 +170,9 @@ static int choose_workspace(struct process_box *b, const struct cay_spec *spec, 
         ssize_t n;
 
         if (spec->workspace_fd < 0) {
-                if ((b->engine->with_ids ? cay_scratch_make_with_id(&b->engine->ids, &b->scratch, err)
-                                         : cay_scratch_make(&b->scratch, err)) < 0)
+                if ((b->engine->with_ids || b->engine->may_ids
+                             ? cay_scratch_make_with_id(&b->engine->ids, &b->scratch, err)
+                             : cay_scratch_make(&b->scratch, err)) < 0)
                         return -1;
                 cay_str_copy(b->workspace, sizeof(b->workspace), b->scratch.path);
                 *ret_cwd = b->scratch.fd;
@@ -236,6 +246,8 @@ static int create(struct process_engine *pe, const struct cay_spec *spec, int li
         cay_str_copy(box->id, sizeof(box->id), spec->id);
         box->workspace = b->workspace;
         box->skipped = b->skipped;
+        box->is_open = true;
+        box->host_uid = b->scratch.id != 0 ? b->scratch.id : geteuid();
         return 0;
 }
 
@@ -415,7 +427,7 @@ static int process_close(struct cay_engine *e)
                         usleep(500);
         }
         cay_timer_clear(&pe->sweep);
-        if (pe->with_ids)
+        if (pe->with_ids || pe->may_ids)
                 cay_scratch_ids_close(&pe->ids);
         if (!pe->was_subreaper)
                 prctl(PR_SET_CHILD_SUBREAPER, 0);

@@ -718,6 +718,8 @@ static void the_process_engine_by_name(void **state)
         assert_status(&r, 124);
         assert_part(r.err, "cay: wall_time: no answer within 300 ms: ended");
         assert_part(r.err, "cay: limits not held here: memory");
+        assert_part(r.err,
+                    "cay: not isolated: the process engine ran the command on this machine as uid 20132");
         r = CAY("--engine", "process", "--allow-missing", "all", "--template", "rootfs:/", "true");
         assert_status(&r, 125);
         r = CAY("--engine", "process", "--allow-missing", "all", "--read-only", "true");
@@ -735,6 +737,22 @@ static void the_process_engine_by_name(void **state)
         assert_true(run_json_is_valid(&r));
         assert_part(r.out, "\"engine\":\"process\"");
         assert_part(r.out, "\"skipped\":[\"memory\",\"swap\",\"cpus\",\"pids\",\"disk\",\"inodes\"]");
+}
+
+/* As root: an id of its own, no other group, no way back; unless the folder is the caller's, and then it is said. */
+static void the_process_engine_is_not_root(void **state)
+{
+        struct run r = CAY("--engine", "process", "--allow-missing", "all", "--quiet", "/bin/sh", "-c",
+                           "id -u; id -G; grep NoNewPrivs /proc/self/status; head -c 1 /etc/shadow 2>&1; "
+                           "touch x && echo made");
+
+        assert_true(strncmp(r.out, "20132", 5) == 0); /* engine/process/own_id.h */
+        assert_part(r.out, "NoNewPrivs:\t1\n");
+        assert_part(r.out, "Permission denied");
+        assert_part(r.out, "made\n");
+        r = CAY("--engine", "process", "--allow-missing", "all", "--workspace", "/tmp:rw", "id", "-u");
+        assert_out(&r, "0\n");
+        assert_part(r.err, "cay: not isolated: the process engine ran the command as root of this machine");
 }
 
 static void the_process_engine_killed_in_the_middle(void **state)
@@ -828,6 +846,7 @@ int main(void)
                 TEST(without_tty_a_terminal_s_input_stays_outside),
                 TEST(auto_is_native_where_that_holds),
                 TEST(the_process_engine_by_name),
+                TEST(the_process_engine_is_not_root),
                 TEST(the_process_engine_killed_in_the_middle),
                 TEST(without_root_it_works),
         };
