@@ -3,12 +3,14 @@
 
     installed.py DEB UPPER LOWER    UPPER and LOWER: the two sides of the overlay that is our root
 """
+import fcntl
 import filecmp
 import os
 import re
 import stat
 import subprocess
 import sys
+import time
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror"]
 
@@ -76,6 +78,20 @@ def changes(upper, lower):
     return found
 
 
+def start_daemon():
+    """One on the package's data folder, as the service's is, and a sandbox of it."""
+    with open("/tmp/daemon.log", "wb") as log:
+        daemon = subprocess.Popen(["cay", "serve", "--data", "/var/lib/cay", "--listen", "127.0.0.1:0"], stdout=log, stderr=log,
+                                  stdin=subprocess.DEVNULL)
+    for _ in range(1200):
+        with open("/tmp/daemon.log", encoding="utf-8") as log:
+            if "/execute" in log.read():
+                break
+        assert daemon.poll() is None, "the daemon does not start"
+        time.sleep(0.05)
+    return daemon, run("cay", "create", "--data", "/var/lib/cay").strip()
+
+
 def main(deb, upper, lower):
     assert not os.path.exists("/usr/lib/cay"), "Cay is installed on this machine: this would replace it"
     run("dpkg", "-i", deb)
@@ -95,9 +111,19 @@ def main(deb, upper, lower):
     try_library("/usr/share/doc/cay/examples", "/tmp/try", flags())
     run("cay", "run", "--workspace", "/tmp/try/work:cow", "--", "/bin/sh", "-c", "echo changed > file")
     assert "changed" in run("cay", "diff", "last")
+    daemon, box = start_daemon()
     run("dpkg", "-r", "cay")
+    assert daemon.wait(60) == 0, "a daemon is stopped, in order, before its programs go"
+    with open("/tmp/daemon.log", encoding="utf-8") as log:
+        assert "stopping" in log.read()
     assert os.listdir("/var/lib/cay/runs"), "what a run changed is kept when the package is only removed"
+    assert [n for n in os.listdir("/var/lib/cay/layers") if box in n], "and so are the files of sandboxes"
+    with open("/var/lib/cay/lock", "rb") as lock:  # a daemon from elsewhere
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = run("dpkg", "--purge", "cay", status=1)
+        assert "still uses /var/lib/cay" in said and os.listdir("/var/lib/cay/runs"), said
     run("dpkg", "--purge", "cay")
+    assert not os.path.exists("/var/lib/cay")
     assert "cay" not in run("dpkg-query", "-W", "-f", "${Package}\n").split()
     left = changes(upper, lower)
     assert not left, "\n".join(left)
