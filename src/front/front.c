@@ -58,9 +58,22 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         struct cay_error err = { 0 };
         struct cay_visitor visitor;
         struct cay_mcp_place place;
-        unsigned status = cay_gate_check(f->gate, req, &visitor, &err);
+        unsigned status;
         bool is_mcp;
 
+        if (cay_front_turns_refuses(&f->turns, req)) {
+                char id[CAY_GATE_ID + 1];
+
+                cay_gate_make_id(id);
+                cay_http_response_add(req, "X-Request-Id", id);
+                cay_rest_refuse(
+                        req, 503,
+                        "requests like this one ended the daemon's front twice, so they are refused for ten "
+                        "minutes: please report it",
+                        id);
+                return;
+        }
+        status = cay_gate_check(f->gate, req, &visitor, &err);
         cay_http_request_own(req, visitor.is_known ? visitor.caller.owner : "");
         if (status == 0)
                 status = check_published(f, req, &visitor, &err);
@@ -106,8 +119,14 @@ static void on_idle(struct cay_http_server *s)
         cay_timer_set(f->loop, &f->settle_timer, SETTLE_MS, on_settle_time);
 }
 
+static void on_turn(struct cay_http_server *s, const struct cay_http_request *req)
+{
+        cay_front_turns_begin(&((struct front *)cay_http_server_user(s))->turns, req);
+}
+
 static const struct cay_http_server_ops http_ops = {
         .on_request = on_request,
+        .on_turn = on_turn,
         .make_error = make_error,
         .on_idle = on_idle,
 };
@@ -445,6 +464,7 @@ static int serve(struct front *f, unsigned tcp_count, char *const *words, struct
         if (cay_front_read_config(f, err) < 0)
                 return -1;
         set_up_log(&f->config);
+        cay_front_turns_open(&f->turns, words);
         if (cay_front_engines_read(&f->engines, f->config.engine, words, err) < 0)
                 return -1;
         if (cay_front_prepare(f, err) < 0 || open_all(f, tcp_count, err) < 0 || cay_front_filter(err) < 0)

@@ -9,6 +9,7 @@
 #include "dialect/gate/gate.h"
 #include "dialect/mcp/mcp.h"
 #include "dialect/rest/rest.h"
+#include "front/front_turns.h"
 #include "front/front_engines.h"
 #include "front/front_ports.h"
 #include "front/front_registry.h"
@@ -32,6 +33,7 @@ struct front {
         struct cay_loop *loop;
         struct cay_signal signals;
         struct cay_watch keeper;
+        struct cay_front_turns turns;
         struct cay_front_ports *ports;
         struct cay_front_engines engines;
         struct cay_store *store;

@@ -28,6 +28,14 @@ static const struct cay_http_config *config(const struct cay_http_conn *c)
         return cay_http_server_config(c->server);
 }
 
+static void turn(struct cay_http_server *s, const struct cay_http_request *req)
+{
+        const struct cay_http_server_ops *ops = cay_http_server_config(s)->ops;
+
+        if (ops->on_turn)
+                ops->on_turn(s, req);
+}
+
 static void await(struct cay_http_conn *c)
 {
         c->state = CAY_HTTP_AWAIT;
@@ -146,6 +154,7 @@ static bool wait_for_head(struct cay_http_conn *c)
 
 static bool step_head(struct cay_http_conn *c)
 {
+        struct cay_http_server *server = c->server;
         struct cay_http_fault fault;
         ssize_t n;
 
@@ -165,7 +174,9 @@ static bool step_head(struct cay_http_conn *c)
                 return false;
         }
         cay_http_server_set_idle(c->server, c, false);
-        config(c)->ops->on_request(c->server, c->req);
+        turn(server, c->req);
+        config(c)->ops->on_request(server, c->req);
+        turn(server, NULL);
         return true;
 }
 
@@ -183,6 +194,7 @@ static void watch_body(struct cay_http_conn *c)
 static size_t hand_out(struct cay_http_conn *c, const char *bytes, size_t len)
 {
         struct cay_http_request *req = c->req;
+        struct cay_http_server *server = c->server;
 
         if (req->collects) {
                 int r = cay_buf_put(&req->body, bytes, len);
@@ -194,7 +206,12 @@ static size_t hand_out(struct cay_http_conn *c, const char *bytes, size_t len)
                                      "no memory is left for a body of this size: try again in a moment");
                 return len;
         }
-        return req->handler && req->handler->on_body ? req->handler->on_body(req, bytes, len) : len;
+        if (!req->handler || !req->handler->on_body)
+                return len;
+        turn(server, req);
+        len = req->handler->on_body(req, bytes, len);
+        turn(server, NULL);
+        return len;
 }
 
 /* One piece to the handler, which may answer meanwhile: c->req may be another or none after it. */
@@ -228,13 +245,17 @@ static bool hand_piece(struct cay_http_conn *c, size_t len)
 static bool tell_body_end(struct cay_http_conn *c)
 {
         struct cay_http_request *req = c->req;
+        struct cay_http_server *server = c->server;
 
         if (req->told_end)
                 return false;
         req->told_end = true;
         cay_conn_set_deadline(&c->conn, 0);
-        if (req->handler && req->handler->on_body_end)
+        if (req->handler && req->handler->on_body_end) {
+                turn(server, req);
                 req->handler->on_body_end(req);
+                turn(server, NULL);
+        }
         return true;
 }
 

@@ -35,6 +35,8 @@ struct cay_http_server_ops {
         /* Appends lines for the head and the body of an error answer; returns its Content-Type (static); NULL: no body. */
         const char *(*make_error)(struct cay_http_server *s, const struct cay_http_fault *fault,
                                   struct cay_buf *fields, struct cay_buf *body);
+        /* Work for a request begins (its head, a piece of its body or the end of it), or, with NULL, ends; may be NULL. */
+        void (*on_turn)(struct cay_http_server *s, const struct cay_http_request *req);
         void (*on_idle)(
                 struct cay_http_server *s); /* stopped, and the last connection has ended; may be NULL */
 };

@@ -84,8 +84,8 @@ static uint64_t data_max(const struct cay_config *c)
 /* links: to helpers, behind the sockets; those that are there. */
 static int spawn_front(struct keeper *k, int link, const int links[2], int sock, struct cay_error *err)
 {
-        char count[4];
-        char *argv[3 + 3 * CAY_KEEP_ENGINES + 1] = { (char *)"cay-front", (char *)"serve", count };
+        char count[4], turns_nr[12];
+        char *argv[3 + 3 * CAY_KEEP_ENGINES + 2 + 1] = { (char *)"cay-front", (char *)"serve", count };
         int fds[CAY_SPAWN_FDS_MAX] = { link, k->config_fd, k->place.data_fd, sock, k->place.unix_fd };
         struct cay_spawn s = { .dir = k->options->program_dir,
                                .program = "cay-front",
@@ -103,6 +103,12 @@ static int spawn_front(struct keeper *k, int link, const int links[2], int sock,
         for (unsigned i = 0; i < 2; i++)
                 if (links[i] >= 0)
                         fds[s.fd_count++] = links[i];
+        if (cay_turns_keep_before_front(&k->turns, cay_clock_ms()) >= 0) {
+                snprintf(turns_nr, sizeof(turns_nr), "%u", 3 + s.fd_count);
+                fds[s.fd_count++] = k->turns.fd;
+                argv[3 + 3 * CAY_KEEP_ENGINES] = (char *)CAY_HAND_TURNS;
+                argv[3 + 3 * CAY_KEEP_ENGINES + 1] = turns_nr;
+        }
         k->front = cay_spawn(&s, err);
         if (k->front < 0) {
                 k->front = 0;

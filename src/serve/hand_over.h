@@ -82,6 +82,23 @@ struct cay_hand_listening { /* the answer to one that is no drop; with the socke
         uint32_t port;
 };
 
+/*
+ * Whose request the front works for at the moment, in memory that it shares with the keeper (behind the engines in argv: CAY_HAND_TURNS and
+ * the descriptor's number): what a front that crashes was doing, and from the keeper, what it shall refuse because it ended fronts before. The
+ * keeper believes none of it further than that.
+ */
+#define CAY_HAND_TURNS "turns"
+#define CAY_HAND_TURN_TEXT 120
+#define CAY_HAND_REFUSED_MAX 16u
+#define CAY_HAND_REFUSED_MS 600000u /* how long */
+
+struct cay_hand_turns {
+        uint32_t magic, size;
+        uint64_t key;                           /* of client and route; 0: nobody's */
+        char text[CAY_HAND_TURN_TEXT];          /* the same for people */
+        uint64_t refused[CAY_HAND_REFUSED_MAX]; /* by the keeper; 0: none */
+};
+
 struct cay_hand_verdict { /* the front's word on it */
         uint32_t magic, size;
         uint32_t serial;

@@ -9,6 +9,7 @@
 #include "serve/ports_keep.h"
 #include "serve/registry_keep.h"
 #include "serve/serve.h"
+#include "serve/turns_keep.h"
 
 #define CAY_FRONT_GRACE_MS 5000 /* beyond what requests are given */
 
@@ -39,6 +40,7 @@ struct keeper {
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */
         uint64_t front_since_ms;
+        struct cay_turns_keep turns;
         bool front_served; /* it said that it answers requests */
         unsigned failures; /* of fronts or wardens, in a row */
 

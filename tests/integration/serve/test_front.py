@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The front's walls, the service around it, and serving without root: one function each. test_front.py [NAME…] runs some of them."""
+import contextlib
+import http.client
 import os
 import re
 import shutil
@@ -106,6 +108,45 @@ def test_denied_call_is_told():
         assert "a forbidden system call ended the front call=getpgrp" in log, log
         assert "what its filter forbids" in log and "status=159" in log, log
         assert d.child("cay-front") != front
+        assert d.run(box, ["echo", "alive"])["stdout"] == "alive\n"
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_request_that_ends_fronts():
+    """At the second crash the same client's requests to the same route are refused; other routes and other clients are served."""
+    if not shutil.which("strace"):
+        print("  skipped: strace is not installed")
+        return
+    with Daemon("--rate-limit", "0") as d:
+        if is_sanitized(d):
+            print("  sanitizer build: no filter to run into")
+            return
+        d.check_log = lambda: None  # these fronts are meant to fall
+        box = d.make()
+        for count in (1, 2):
+            front = d.child("cay-front")
+            tracer = subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-p", str(front), "-e", "trace=getrandom",
+                                       "-e", "inject=getrandom:error=EAGAIN:syscall=getpgrp"],  # what every request does, at its beginning
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                wait_for("the tracer", lambda p=tracer, f=front: status_of(f)["TracerPid"] == str(p.pid))
+
+                def fell(count=count):
+                    with contextlib.suppress(OSError, http.client.HTTPException):
+                        d.ask("GET", "/api/templates/host")
+                    return d.log().count("the front is back") == count
+
+                wait_for("another front", fell)
+            finally:
+                tracer.kill()
+                tracer.wait(PATIENCE_S)
+        said = [line for line in d.log().splitlines() if "GET /api/templates/host of 127.0.0.1" in line]
+        assert len(said) == 2 and "refused for a while" in said[1], said
+        refused = d.ask("GET", "/api/templates/host")
+        assert refused.status == 503 and "ended the daemon's front twice" in refused.json["error"]["message"], refused
+        assert refused.headers["X-Request-Id"] == refused.json["error"]["request_id"], refused.headers
+        d.must(200, "GET", "/api/templates")
+        d.must(200, "GET", "/api/templates/host", token=None, unix=True)
         assert d.run(box, ["echo", "alive"])["stdout"] == "alive\n"
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
