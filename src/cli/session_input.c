@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Standard input on its way to a command: a piece, its answer, the next. A daemon may be restarted meanwhile: what nobody has
- * taken is sent again for a while. Whether a piece was taken whose answer does not come, nobody knows: keys are not
- * repeated and those after it are given; a stream with a hole in it is not gone on with. The end has no bytes that could
- * come twice and is sent again: who has it already says so.
+ * taken is sent again for a while. So is a piece whose answer does not come: it says where it belongs, and is applied once. Not
+ * so keys: what is lost of them with a daemon is typed again by whoever misses it, so they have no offset; they are not repeated and those
+ * after them are given. The end has no bytes that could come twice and is sent again: who has it already says so.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -94,10 +95,15 @@ static void drop_piece(struct session *t)
         wait_for_input(t);
 }
 
+static bool has_offset(const struct session *t)
+{
+        return !reads_keys(t) && !t->in.plain;
+}
+
 /* The connection is gone, and with it the answer to what was sent, if anything was. */
 static void lose(struct session *t)
 {
-        if (!t->in.begun || t->in.eof) {
+        if (!t->in.begun || t->in.eof || has_offset(t)) {
                 try_again(t);
                 return;
         }
@@ -132,6 +138,11 @@ static void on_answer(struct session *t)
                         break;
                 cay_buf_put(&in->out, bytes, len); /* more than fits is no refusal of ours */
         }
+        if (in->conn.answer.status == 400 && in->offset == 0 && has_offset(t)) { /* it is older than we are */
+                in->plain = true;
+                try_again(t);
+                return;
+        }
         if (in->conn.answer.status / 100 != 2) {
                 was_not_taken(in) ? try_again(t) : drop_piece(t); /* one that is paused takes none */
                 return;
@@ -139,6 +150,7 @@ static void on_answer(struct session *t)
         cay_watch_remove(&in->conn_watch);
         in->answered_ms = cay_clock_ms();
         in->retries = 0;
+        in->offset += in->len;
         if (in->conn.answer.closes)
                 hang_up(in);
         if (in->leaves)
@@ -186,13 +198,16 @@ static int format(struct session *t, size_t len, struct cay_error *err)
         struct cay_request req = {
                 .method = "POST", .type = "application/octet-stream", .length = len, .fd = -1
         };
+        char offset[24];
         bool has_body;
 
+        snprintf(offset, sizeof(offset), "%llu", (unsigned long long)t->in.offset);
         cay_values_init(&v, cay_cli_op_find("exec_input"));
         cay_buf_init(&target, 4096);
         if (cay_values_set(&v, "id", t->s->sandbox, err) < 0 ||
             cay_values_set(&v, "exec", t->s->exec_id, err) < 0 ||
             (t->in.eof && cay_values_set(&v, "eof", "true", err) < 0) ||
+            (has_offset(t) && cay_values_set(&v, "offset", offset, err) < 0) ||
             cay_values_format(&v, &target, &none, &has_body, err) < 0)
                 return -1;
         req.target = cay_buf_data(&target);
@@ -336,5 +351,7 @@ static void wait_for_input(struct session *t)
 void cay_session_input_begin(struct session *t)
 {
         cay_buf_init(&t->in.out, REQUEST_MAX);
+        t->in.plain = t->s->exec !=
+                      NULL; /* others may have given it input before: where ours begins nobody knows */
         wait_for_input(t);
 }

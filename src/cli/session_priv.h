@@ -30,6 +30,8 @@ struct session_input {
         bool leaves;          /* the second came: what was typed before it is given yet */
         bool begun;           /* a byte of the piece is out */
         bool queued;          /* `again` is */
+        bool plain;           /* the daemon is one that does not know offsets */
+        uint64_t offset;      /* of the piece under way in the command's input */
         unsigned retries;     /* of this piece */
         size_t len;           /* the piece under way */
         char bytes[CAY_CONN_PIECE];

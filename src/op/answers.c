@@ -89,7 +89,7 @@ SHAPE(exec_output, "ExecResult", ALSO(exec), IF("stdout", TEXT), IF("stdout_base
       IF("stderr_base64", TEXT), IF("stdout_truncated", BOOL), IF("stderr_truncated", BOOL), TEXT("execution_id"));
 SHAPE(run_output, "RunResult", ALSO(exec_output), TEXT("template"), BOOL("kept"));
 SHAPE(execs, NULL, LIST("execs", exec));
-SHAPE(fed, NULL, NUMBER("bytes"));
+SHAPE(fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
 
 /* Files */
 SHAPE(file, "File", IF("name", TEXT), IF("name_base64", TEXT), TEXT("type"), NUMBER("size"), TEXT("mode"),

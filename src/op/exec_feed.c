@@ -17,7 +17,8 @@ struct cay_op_feed {
         struct cay_op_call *call; /* NULL: freed; goes when the piece under way was told */
         void (*on_taken)(struct cay_op_call *c, size_t len, const struct cay_error *err);
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
-        bool busy;
+        bool busy, has_offset;
+        uint64_t offset, next;
         char bytes[PIECE];
 };
 
@@ -62,6 +63,17 @@ void cay_op_feed_free(struct cay_op_feed *f)
                 let_go(f);
 }
 
+void cay_op_feed_at(struct cay_op_feed *f, uint64_t offset)
+{
+        f->has_offset = true;
+        f->offset = f->next = offset;
+}
+
+uint64_t cay_op_feed_next(const struct cay_op_feed *f)
+{
+        return f->next;
+}
+
 bool cay_op_feed_is_busy(const struct cay_op_feed *f)
 {
         return f->busy;
@@ -73,6 +85,7 @@ static void on_done(struct cay_job *job)
         struct cay_error err = job->err;
 
         f->busy = false;
+        f->next = f->piece.next;
         if (!f->call)
                 let_go(f);
         else
@@ -88,6 +101,9 @@ static void send_piece(struct cay_op_feed *f, size_t len, bool eof)
         f->piece.bytes = f->bytes;
         f->piece.len = len;
         f->piece.eof = eof;
+        f->piece.has_offset = f->has_offset;
+        f->piece.offset = f->offset;
+        f->offset += len;
         cay_job_init(&f->piece.job, on_done);
         cay_service_exec_input(f->call->world->service, &viewer, f->sandbox, f->exec, &f->piece);
 }

@@ -17,6 +17,9 @@ struct cay_op_feed *cay_op_feed_new(struct cay_op_call *c, const char *sandbox, 
                                     void (*on_taken)(struct cay_op_call *c, size_t len,
                                                      const struct cay_error *err)); /* NULL: no memory */
 void cay_op_feed_free(struct cay_op_feed *f); /* accepts NULL; what was not taken yet does not come */
+void cay_op_feed_at(struct cay_op_feed *f,
+                    uint64_t offset);                   /* its first piece begins here, and is applied once */
+uint64_t cay_op_feed_next(const struct cay_op_feed *f); /* behind the last piece that was taken */
 bool cay_op_feed_is_busy(const struct cay_op_feed *f);
 /* How many bytes were taken over; 0: busy. */
 size_t cay_op_feed_put(struct cay_op_feed *f, const void *bytes, size_t len);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Input for a command: the body, passed on piece by piece as the command's side takes it, so a slow command slows its client down.
- * With eof=true nothing more comes after it. A client that is cut off gives what it had given; the answer says how much.
+ * With eof=true nothing more comes after it. A client that is cut off gives what it had given; the answer says how much. One that says where
+ * its bytes belong (offset) may send them again: they are applied once.
  */
 #include "op/exec_feed.h"
 
 struct args {
         const char *id, *exec;
-        bool eof;
+        bool eof, has_offset;
+        uint64_t offset;
 };
 
 static const struct cay_field fields[] = {
@@ -15,6 +17,12 @@ static const struct cay_field fields[] = {
         { "exec", CAY_FIELD_TEXT, offsetof(struct args, exec), 0, "the command", .min = 1,
           .max = CAY_NAME_MAX },
         { "eof", CAY_FIELD_BOOL, offsetof(struct args, eof), 0, "nothing more comes after this" },
+        { "offset", CAY_FIELD_U64, offsetof(struct args, offset), 0,
+          "where in the command's input the body begins, counted from its first byte: what was given before "
+          "is skipped, so the "
+          "same request can be sent again when no answer came; the answer's offset is where the next one "
+          "begins",
+          .max = INT64_MAX, .given = CAY_FIELD_GIVEN(struct args, has_offset) },
         {},
 };
 
@@ -34,10 +42,13 @@ static void finish(struct input *s)
 static void answer(struct cay_op_call *c)
 {
         struct input *s = c->state;
+        const struct args *a = c->args;
         struct cay_op_json o;
 
         cay_op_json_begin(&o);
         cay_op_key_u64(&o.j, "bytes", s->taken);
+        if (a->has_offset)
+                cay_op_key_u64(&o.j, "offset", cay_op_feed_next(s->feed));
         finish(s);
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }
@@ -116,6 +127,8 @@ static void run(struct cay_op_call *c)
                 cay_op_fail_memory(c);
                 return;
         }
+        if (a->has_offset)
+                cay_op_feed_at(s->feed, a->offset);
         c->state = s;
         c->on_body = on_body;
         c->on_body_end = on_body_end;

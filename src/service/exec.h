@@ -127,19 +127,26 @@ void cay_service_exec_unwatch(struct cay_exec_watcher *w); /* fine when it does 
 
 /* Input */
 
-/* A piece of input: finished when the command's side has taken all of it; bytes are borrowed until then. One after the other. */
+/*
+ * A piece of input: finished when the command's side has taken all of it; bytes are borrowed until then. One after the other. One that says
+ * where it belongs is applied once: what is there already is skipped, so that a client that has had no answer can send it again.
+ */
 struct cay_exec_input {
         struct cay_job job;
         const void *bytes;
         size_t len;
-        bool eof; /* nothing more comes after it */
+        bool eof;        /* nothing more comes after it */
+        bool has_offset; /* where in the command's input it begins: */
+        uint64_t offset;
+        uint64_t next; /* when it is finished: where the next one begins */
         /* private */
         size_t done;
+        bool placed; /* what is known of it is counted as done */
         struct cay_exec *exec;
-        struct cay_exec_input *next;
+        struct cay_exec_input *after;
 };
 
-/* CAY_CONFLICT: it has no stdin, or that was ended, or it ended (also while waiting); CAY_LIMIT: 16 wait already. */
+/* CAY_CONFLICT: it has no stdin, or that was ended, or it ended (also while waiting), or the offset leaves a hole; CAY_LIMIT: 16 wait already. */
 void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                             const char *exec, struct cay_exec_input *in);
 /* A client that goes away takes its input back: what was not taken yet does not come, the job is not finished. */

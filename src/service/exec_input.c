@@ -18,26 +18,60 @@ static void finish(struct cay_exec *x, struct cay_exec_input *in, const struct c
         struct cay_exec_input **at = &x->inputs;
 
         while (*at != in)
-                at = &(*at)->next;
-        *at = in->next;
+                at = &(*at)->after;
+        *at = in->after;
         x->input_count--;
-        in->next = NULL;
+        in->after = NULL;
         in->exec = NULL;
         if (err != NULL)
                 cay_service_fail_job(x->service, &in->job, err);
 }
 
+/* What is there already of a piece that says where it begins is done. False: there is a hole before it. */
+static bool settle_place(struct cay_exec *x, struct cay_exec_input *in, struct cay_error *err)
+{
+        uint64_t have = cay_box_channel_in_written(&x->ch), known;
+
+        if (!in->has_offset || in->placed)
+                return true;
+        if (in->offset > have) {
+                cay_fail(err, CAY_CONFLICT,
+                         "offset: exec '%s' has %llu bytes of input so far; go on from there", x->id,
+                         (unsigned long long)have);
+                return false;
+        }
+        in->placed = true;
+        known = have - in->offset;
+        in->done = known < in->len ? (size_t)known : in->len;
+        return true;
+}
+
+/*
+ * A piece that says where it begins counts as taken when it is answered: until then its client has it, and sends it again to the
+ * front that comes after us.
+ */
+static void note_taken(struct cay_exec *x, const struct cay_exec_input *in)
+{
+        if (!in->has_offset || in->done == in->len)
+                cay_spool_set_in_taken(&x->spool, cay_box_channel_in_written(&x->ch));
+}
+
 static void pump(struct cay_exec *x)
 {
         static const struct cay_error fine = { 0 };
+        struct cay_error err = { 0 };
 
         while (x->inputs != NULL && !x->in_unsure && cay_box_channel_is_open(&x->ch)) {
                 struct cay_exec_input *in = x->inputs;
 
+                if (!settle_place(x, in, &err)) {
+                        finish(x, in, &err);
+                        continue;
+                }
                 if (in->done < in->len) {
                         in->done += cay_box_channel_write(&x->ch, (const char *)in->bytes + in->done,
                                                           in->len - in->done);
-                        cay_spool_set_in_taken(&x->spool, cay_box_channel_in_written(&x->ch));
+                        note_taken(x, in);
                 }
                 if (in->done < in->len)
                         return; /* on_room goes on */
@@ -46,6 +80,7 @@ static void pump(struct cay_exec *x)
                         x->in_closed = true;
                         cay_box_channel_write_eof(&x->ch);
                 }
+                in->next = cay_box_channel_in_written(&x->ch);
                 finish(x, in, &fine);
         }
 }
@@ -63,10 +98,19 @@ void cay_exec_end_inputs(struct cay_exec *x, const struct cay_error *err)
 
 static bool ends_input(const struct cay_exec *x)
 {
-        for (const struct cay_exec_input *in = x->inputs; in != NULL; in = in->next)
+        for (const struct cay_exec_input *in = x->inputs; in != NULL; in = in->after)
                 if (in->eof)
                         return true;
         return x->in_closed;
+}
+
+/* All of it is there, its end too if it says so: it was sent before, and its answer was lost. */
+static bool is_known(const struct cay_exec *x, const struct cay_exec_input *in)
+{
+        uint64_t have = cay_box_channel_in_written(&x->ch);
+
+        return in->has_offset && x->inputs == NULL && !x->in_unsure && cay_box_channel_is_open(&x->ch) &&
+               in->offset <= have && in->len <= have - in->offset;
 }
 
 static int check_running(const struct cay_exec *x, const struct cay_sandbox *sb, struct cay_error *err)
@@ -89,13 +133,21 @@ void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, c
         struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, &err);
         struct cay_exec_input **at;
 
-        in->next = NULL;
+        in->after = NULL;
         in->exec = NULL;
         in->done = 0;
+        in->next = 0;
+        in->placed = false;
         if (x != NULL && check_running(x, sb, &err) == 0) {
                 if (!x->has_stdin)
                         cay_fail(&err, CAY_CONFLICT, "exec '%s' was started without stdin", x->id);
-                else if (ends_input(x))
+                else if (ends_input(x) && is_known(x, in)) {
+                        static const struct cay_error fine = { 0 };
+
+                        in->next = cay_box_channel_in_written(&x->ch);
+                        cay_service_fail_job(s, &in->job, &fine);
+                        return;
+                } else if (ends_input(x))
                         cay_fail(&err, CAY_CONFLICT, "the input of exec '%s' was ended before", x->id);
                 else if (x->input_count >= CAY_SERVICE_INPUTS_MAX)
                         cay_fail(&err, CAY_LIMIT, "%u pieces of input wait for exec '%s' already",
@@ -109,7 +161,7 @@ void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, c
         in->exec = x;
         at = &x->inputs;
         while (*at != NULL)
-                at = &(*at)->next;
+                at = &(*at)->after;
         *at = in;
         x->input_count++;
         pump(x);

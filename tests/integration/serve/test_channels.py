@@ -90,6 +90,27 @@ def connections_beyond_the_limit(d):
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def input_is_applied_once(d):
+    """At an offset: what was given before is skipped, a hole is refused, and the end may be said again."""
+    box = box_of(d)
+    x = start(d, box, "cat; sleep 1000", open_stdin=True)
+    url = f"/api/sandboxes/{box}/execs/{x}/input"
+    big = bytes(range(256)) * 1000
+    assert d.must(200, "POST", url + "?offset=0", b"abc") == {"bytes": 3, "offset": 3}
+    assert d.must(200, "POST", url + "?offset=0", b"abc") == {"bytes": 3, "offset": 3}
+    assert d.must(200, "POST", url + "?offset=2", b"c" + big) == {"bytes": 1 + len(big), "offset": 3 + len(big)}
+    assert d.must(200, "POST", url + "?offset=3", big) == {"bytes": len(big), "offset": 3 + len(big)}
+    a = d.ask("POST", url + f"?offset={len(big) + 4}", b"x")
+    assert a.status == 409 and f"has {len(big) + 3} bytes" in a.json["error"]["message"], a
+    for _ in range(2):
+        assert d.must(200, "POST", url + f"?offset={len(big) + 3}&eof=true", b"!") == {"bytes": 1, "offset": len(big) + 4}
+    a = d.ask("POST", url + f"?offset={len(big) + 4}", b"more")
+    assert a.status == 409, a
+    path = f"/api/sandboxes/{box}/execs/{x}"
+    wait_for("its output", lambda: d.must(200, "GET", path)["stdout_bytes"] == len(big) + 4)
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def few_descriptors(d):
     """What the box's own init meets is passed on in words, to a command and through the proxy."""
     box = box_of(d)
@@ -109,7 +130,7 @@ def few_descriptors(d):
 
 def main():
     with Daemon("--rate-limit", "0") as d:
-        for test in (everything_at_once, connections_beyond_the_limit):
+        for test in (input_is_applied_once, everything_at_once, connections_beyond_the_limit):
             test(d)
             print(f"ok {test.__name__}", flush=True)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

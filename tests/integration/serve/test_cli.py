@@ -365,10 +365,11 @@ def test_interrupted_while_it_starts(d):
         assert p.wait(PATIENCE_S) == 4
 
 
-def take_input(listener, expected, reply=None, **more):
+def take_input(listener, expected, reply=None, offset=None, **more):
     """A piece of input on a connection of its own; no reply: the connection ends without an answer."""
     with listener.accept()[0] as c:
         head, body = raw_request(c)
+        assert offset is None or (b"offset=%d" % offset) in head.split(b" ")[1], head
         assert b"/box/execs/one/" in head and (body, b"eof=true" in head) == expected, (head, body)
         if reply:
             answer(c, reply, fields=b"Connection: close\r\n", **more)
@@ -387,6 +388,39 @@ def test_end_of_input_lost(d):
             take_input(listener, (b"", True))
             take_input(listener, (b"", True))
             take_input(listener, (b"", True), b"409 Conflict", body=b'{"error":{"message":"its input was ended before"}}')
+            stream.sendall(ENDED)
+        assert p.wait(PATIENCE_S) == 4
+
+
+def test_input_sent_again(d):
+    """A piece that has had no answer is sent again with its place, so that it is applied once; a daemon that knows no places gets none."""
+    with daemon_by_hand() as (folder, listener):
+        p = subprocess.Popen([CAY, "exec", "--data", folder, "box", "cat"], stdin=subprocess.PIPE, env=environment(d))
+        with listener.accept()[0] as stream:
+            whole_request(stream)
+            begin_events(stream, STARTED)
+            p.stdin.write(b"abc")
+            p.stdin.flush()
+            take_input(listener, (b"abc", False), b"200 OK", offset=0)
+            p.stdin.write(b"de")
+            p.stdin.close()
+            for reply in (None, None, b"200 OK"):
+                take_input(listener, (b"de", False), reply, offset=3)
+            take_input(listener, (b"", True), b"200 OK", offset=5)
+            stream.sendall(ENDED)
+        assert p.wait(PATIENCE_S) == 4
+        p = subprocess.Popen([CAY, "exec", "--data", folder, "box", "cat"], stdin=subprocess.PIPE, env=environment(d))
+        with listener.accept()[0] as stream:
+            whole_request(stream)
+            begin_events(stream, STARTED)
+            p.stdin.write(b"abc")
+            p.stdin.close()
+            take_input(listener, (b"abc", False), b"400 Bad Request", offset=0, body=b'{"error":{"message":"offset: there is no such field"}}')
+            with listener.accept()[0] as c:
+                head, body = raw_request(c)
+                assert b"offset" not in head and body == b"abc", (head, body)
+                answer(c, b"200 OK", fields=b"Connection: close\r\n")
+            take_input(listener, (b"", True), b"200 OK")
             stream.sendall(ENDED)
         assert p.wait(PATIENCE_S) == 4
 

@@ -605,6 +605,42 @@ static void input_and_its_end(void **state)
         assert_int_equal(a.job.err.code, CAY_CONFLICT); /* no stdin */
 }
 
+static enum cay_code give(struct test *t, const char *id, const char *x, const char *text, uint64_t offset,
+                          bool eof, uint64_t *ret_next)
+{
+        struct cay_exec_input in = {
+                .bytes = text, .len = strlen(text), .eof = eof, .has_offset = true, .offset = offset
+        };
+
+        cay_job_init(&in.job, NULL);
+        cay_service_exec_input(t->service, &me, id, x, &in);
+        wait_for(t, in.job.done && !in.job.queued);
+        *ret_next = in.next;
+        return in.job.err.code;
+}
+
+/* A client that has had no answer sends it again: the command reads every byte once. */
+static void input_at_an_offset_is_applied_once(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1], text[20];
+        uint64_t next;
+
+        create(t, id);
+        exec(t, id, x, "cat", NULL);
+        assert_int_equal(give(t, id, x, "abc", 0, false, &next), CAY_OK);
+        assert_int_equal(next, 3);
+        assert_int_equal(give(t, id, x, "abc", 0, false, &next), CAY_OK); /* all of it is there */
+        assert_int_equal(next, 3);
+        assert_int_equal(give(t, id, x, "bcde", 1, false, &next), CAY_OK); /* a part is */
+        assert_int_equal(next, 5);
+        assert_int_equal(give(t, id, x, "x", 6, false, &next), CAY_CONFLICT); /* a hole */
+        assert_int_equal(give(t, id, x, "f", 5, true, &next), CAY_OK);
+        assert_int_equal(next, 6);
+        get_output(t, id, x, text, sizeof(text));
+        assert_string_equal(text, "abcdef");
+}
+
 static void input_waits_for_room(void **state)
 {
         struct test *t = *state;
@@ -782,6 +818,7 @@ int main(void)
                 TEST(a_full_disk_holds_the_command),
                 SMALL(the_first_watcher_misses_nothing),
                 TEST(input_and_its_end),
+                TEST(input_at_an_offset_is_applied_once),
                 TEST(input_waits_for_room),
                 TEST(a_lost_link_loses_nothing),
                 TEST(a_box_that_goes_takes_its_commands),
