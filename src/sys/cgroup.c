@@ -288,11 +288,24 @@ int sys_cgroup_kill(const struct sys_cgroup *cg)
         return cg->dir[SYS_CGROUP_2] < 0 ? -EOPNOTSUPP : sys_cgroup_kill_node(cg->dir[SYS_CGROUP_2]);
 }
 
+/* The figures come from memory, pids and cgroup2, which also freezes and kills. */
+void sys_cgroup_rest(struct sys_cgroup *cg)
+{
+        static const enum sys_cgroup_part made[] = { SYS_CGROUP_CPU, SYS_CGROUP_CPUSET };
+
+        for (unsigned i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+                if (cg->dir[made[i]] >= 0) {
+                        close(cg->dir[made[i]]);
+                        cg->dir[made[i]] = SYS_CGROUP_RESTS;
+                }
+}
+
 void sys_cgroup_remove_empty(const struct sys_cgroup_host *host, struct sys_cgroup *cg)
 {
         for (int i = 0; i < SYS_CGROUP_2; i++)
-                if (cg->dir[i] >= 0 && unlinkat(host->parent[i], cg->name, AT_REMOVEDIR) == 0) {
-                        close(cg->dir[i]);
+                if (cg->dir[i] != -1 && unlinkat(host->parent[i], cg->name, AT_REMOVEDIR) == 0) {
+                        if (cg->dir[i] >= 0)
+                                close(cg->dir[i]);
                         cg->dir[i] = -1;
                 }
 }
@@ -304,11 +317,12 @@ int sys_cgroup_remove(const struct sys_cgroup_host *host, struct sys_cgroup *cg)
         for (int i = 0; i < SYS_CGROUP_PARTS; i++) {
                 int r;
 
-                if (cg->dir[i] < 0)
+                if (cg->dir[i] == -1)
                         continue;
                 if (i == SYS_CGROUP_2) /* the per-exec nodes that init made */
                         sys_cgroup_remove_children(cg->dir[i]);
-                close(cg->dir[i]);
+                if (cg->dir[i] >= 0)
+                        close(cg->dir[i]);
                 cg->dir[i] = -1;
                 r = sys_cgroup_remove_node(host->parent[i], cg->name);
                 if (r < 0 && result == 0)

@@ -44,6 +44,8 @@ struct sys_cgroup_host {
         const struct sys_cgroup_ops *ops;             /* the version; NULL before sys_cgroup_host_open */
 };
 
+#define SYS_CGROUP_RESTS (-2) /* of `dir`: the node is there, its descriptor was let go */
+
 struct sys_cgroup {
         int dir[SYS_CGROUP_PARTS]; /* -1: none */
         char name[80];
@@ -102,6 +104,8 @@ int sys_cgroup_limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
 int sys_cgroup_open_joins(const struct sys_cgroup *cg, int *fds, unsigned max);
 int sys_cgroup_open_usage(const struct sys_cgroup *cg, int *ret_usage,
                           int *ret_stat); /* memory; -1 where there is none */
+/* All limits are written and all files opened: descriptors that nothing needs until the nodes are removed are let go. */
+void sys_cgroup_rest(struct sys_cgroup *cg);
 void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
 int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen);
 /* Kills what is in the cgroup2 node and below; -EOPNOTSUPP where there is none. Without cgroup.kill it waits for the end. */

@@ -20,6 +20,7 @@
 
 #include "sys/caps.h"
 #include "sys/fd.h"
+#include "sys/files_limit.h"
 #include "sys/idmap.h"
 #include "sys/mounts.h"
 #include "sys/unix_socket.h"
@@ -390,6 +391,7 @@ int cay_isolate_begin(struct isolate *iso)
 
                 iso->birth = ends[1];
                 keep_only(iso);
+                sys_files_restore();
                 pid = midwife(iso);
                 /* Before anybody is told: the box then changes its ids, and is closed to us from that moment on. */
                 if (pid > 0 && iso->net_far >= 0)

@@ -15,8 +15,11 @@
 #include <unistd.h>
 
 #include "sys/fd.h"
+#include "sys/files_limit.h"
 #include "sys/userns_why.h"
 #include "warden/make.h"
+
+#define FILES_TO_MAKE 64u /* descriptors that making a box takes at once, with those that a message brings */
 
 static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_error *err)
 {
@@ -255,6 +258,26 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
         return start(w, box, given, err);
 }
 
+/*
+ * A descriptor is given the lowest number that is free. Where that is close to the limit a box is refused here, in words, rather than somewhere
+ * in the middle; what messages bring, and what ends boxes, still has room.
+ */
+static int check_files(const struct warden *w, struct cay_error *err)
+{
+        uint64_t most = sys_files_limit();
+        int fd = fcntl(w->epoll, F_DUPFD_CLOEXEC, 0);
+
+        if (fd >= 0)
+                close(fd);
+        if (fd >= 0 && (most == 0 || (uint64_t)fd + FILES_TO_MAKE <= most))
+                return 0;
+        return cay_fail(err, CAY_LIMIT,
+                        "the open files of cay-warden are used up (RLIMIT_NOFILE is %llu): destroy or stop "
+                        "sandboxes, or "
+                        "start the daemon with a higher limit (ulimit -n, LimitNOFILE=)",
+                        (unsigned long long)most);
+}
+
 void warden_box_make(struct warden *w, const struct wire_request *req, int *fds, unsigned fd_count)
 {
         struct wire_answer a = { .type = req->type, .seq = req->seq };
@@ -270,7 +293,9 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
                         box = &w->boxes[i];
         if (!box && w->rows < WARDEN_BOXES)
                 box = &w->boxes[w->rows++];
-        if (!box) {
+        if (check_files(w, &err) < 0) {
+                box = NULL;
+        } else if (!box) {
                 cay_fail(&err, CAY_LIMIT, "all %u sandboxes of this warden are in use", WARDEN_BOXES);
         } else {
                 *box = (struct warden_box){ .state = BOX_MAKING,
@@ -284,6 +309,7 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
                 r = make(w, box, req, fds, fd_count, &given, &err);
                 warden_workspace_close(&given.workspace); /* the box has it, or there is no box */
                 if (r == 0) {
+                        sys_cgroup_rest(&box->cgroup);
                         warden_watch(w, box->status, WATCH_STATUS, box);
                         if (box->pidfd >= 0)
                                 warden_watch(w, box->pidfd, WATCH_PIDFD, box);

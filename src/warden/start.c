@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "sys/caps.h"
 #include "sys/fd.h"
+#include "sys/files_limit.h"
 #include "sys/loopdev.h"
 #include "sys/mounts.h"
 #include "sys/unix_socket.h"
@@ -25,7 +26,8 @@
 #include "warden/warden.h"
 
 #define LEAVE_MS 2000
-#define SWEEP_MS 5000 /* the last process of a box may have a file system to write out */
+#define FILES_MAX 1048576u /* open files: far more than all boxes take */
+#define SWEEP_MS 5000      /* the last process of a box may have a file system to write out */
 
 static bool has_admin(void)
 {
@@ -166,6 +168,7 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
         signal(SIGINT, SIG_IGN); /* the terminal's Ctrl-C is the front's to decide about */
         signal(SIGHUP, SIG_IGN);
         umask(022);
+        sys_files_raise(FILES_MAX);
         w->steps = mmap(NULL, sizeof(*w->steps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (w->steps == MAP_FAILED)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "map the trace");

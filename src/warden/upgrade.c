@@ -13,6 +13,7 @@
 
 #include "sys/child.h"
 #include "sys/fd.h"
+#include "sys/files_limit.h"
 #include "sys/syscalls.h"
 #include "warden/warden.h"
 
@@ -175,8 +176,10 @@ int warden_upgrade(struct warden *w, struct cay_error *err)
         snprintf(number, sizeof(number), "%d", state);
         sys_fd_mark(state, false);
         mark_all(w, false);
+        sys_files_restore(); /* it raises its limit itself, and must know what we were given */
         execve(program, argv, environ);
         r = -errno;
+        sys_files_raise(UINT64_MAX);
         mark_all(w, true);
         return cay_fail_sys(err, CAY_UNAVAILABLE, r, "become '%.150s'", program);
 }
