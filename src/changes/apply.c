@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/files_text.h"
 #include "sys/fd.h"
+#include "sys/sparse.h"
 
 enum { COPY_BYTES = 256 * 1024, TEMP_NAME = 40 };
 
@@ -172,7 +173,7 @@ static int write_content(const struct job *j, const struct cay_change *c, int fd
 {
         for (uint64_t at = 0; at < c->size;) {
                 ssize_t n = cay_change_set_read(j->set, c, at, j->mem, COPY_BYTES);
-                int r = n < 0 ? (int)n : sys_write_all(fd, j->mem, (size_t)n);
+                int r = n < 0 ? (int)n : sys_sparse_write(fd, j->mem, (size_t)n);
 
                 if (r < 0)
                         return r;
@@ -244,6 +245,8 @@ static int put_file(const struct job *j, const struct cay_change *c)
         if (fd < 0)
                 return fd;
         r = write_content(j, c, fd);
+        if (r == 0)
+                r = sys_sparse_end(fd);
         if (r == 0)
                 r = there = look_again(j, c, dir, name, &old);
         if (r >= 0)

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "cli/safe.h"
 #include "sys/fd.h"
+#include "sys/sparse.h"
 
 #define DIRS_MAX 1000000u
 
@@ -178,7 +179,7 @@ static int on_member(struct cay_tar_sink *sink, const struct cay_tar_member *m, 
 static int on_data(struct cay_tar_sink *sink, const void *bytes, size_t len, struct cay_error *err)
 {
         struct cay_unpack *u = cay_container_of(sink, struct cay_unpack, sink);
-        int r = sys_write_all(u->file.fd, bytes, len);
+        int r = sys_sparse_write(u->file.fd, bytes, len);
 
         u->bytes += len;
         return r < 0 ? fail(u, r, "write", err) : 0;
@@ -188,8 +189,10 @@ static int on_end(struct cay_tar_sink *sink, struct cay_error *err)
 {
         struct cay_unpack *u = cay_container_of(sink, struct cay_unpack, sink);
         const struct timespec times[] = { { .tv_nsec = UTIME_NOW }, u->mtime };
-        int r = 0;
+        int r = sys_sparse_end(u->file.fd);
 
+        if (r < 0)
+                return fail(u, r, "finish", err);
         if (fchmod(u->file.fd, u->mode) < 0 || futimens(u->file.fd, times) < 0)
                 r = -errno;
         if (r == 0)

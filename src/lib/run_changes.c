@@ -9,10 +9,13 @@
  * a command's own result is never lost to its changes. The sizes are checked here again, for an init that does not.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "lib/run_priv.h"
 #include "sys/fd.h"
+#include "sys/sparse.h"
 
 #define STALL_MS 30000  /* nothing came for so long */
 #define TOTAL_MS 600000 /* all of it */
@@ -75,7 +78,8 @@ static void on_data(struct cay_box_channel *ch, enum cay_stream stream, const vo
                 fail(run, CAY_LIMIT, "the sandbox sends more changes than it can have");
                 return;
         }
-        r = sys_write_all(run->o.changes_fd, bytes, len);
+        r = run->changes_sparse ? sys_sparse_write(run->o.changes_fd, bytes, len)
+                                : sys_write_all(run->o.changes_fd, bytes, len);
         if (r < 0) {
                 cay_fail_sys(err, r == -ENOSPC || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL, r,
                              "keep the changes");
@@ -101,10 +105,24 @@ static void on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
                 fail(run, CAY_INTERNAL, "a part of the changes was lost on the way");
                 return;
         }
+        if (run->changes_sparse && sys_sparse_end(run->o.changes_fd) < 0) {
+                fail(run, CAY_INTERNAL, "the file of the changes cannot be ended");
+                return;
+        }
         run->result.changes_entries = end->file.entries;
         run->result.changes_left_out = end->file.stat.size;
         run->changes_whole = true;
         cay_run_leave(run);
+}
+
+/* The caller's descriptor may be anything. */
+static bool is_empty_file(int fd)
+{
+        int flags = fcntl(fd, F_GETFL);
+        struct stat st;
+
+        return flags >= 0 && !(flags & O_APPEND) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+               st.st_size == 0;
 }
 
 bool cay_run_changes_begin(struct cay_run *run)
@@ -121,6 +139,7 @@ bool cay_run_changes_begin(struct cay_run *run)
         run->changes = (struct cay_box_channel){ .on_data = on_data, .on_end = on_end };
         if (cay_box_channel_open(run->client, &run->changes, &open, NULL, NULL) < 0)
                 return false;
+        run->changes_sparse = is_empty_file(run->o.changes_fd);
         run->changes_until_ms = cay_clock_ms() + TOTAL_MS;
         set_deadline(run);
         return true;

@@ -67,6 +67,7 @@ struct cay_run {
         bool ended;             /* END came */
         bool leaving;           /* the box is to be destroyed as soon as it can be */
         bool changes_whole;     /* the change set is in changes_fd */
+        bool changes_sparse;    /* that is an empty file: zeros need not be written */
         bool draining;          /* output is acknowledged at once, so that the end comes through */
         bool drop_output;       /* nobody wants it any more */
         uint64_t received;      /* output bytes of both streams */

@@ -392,6 +392,20 @@ def test_end_of_input_lost(d):
         assert p.wait(PATIENCE_S) == 4
 
 
+def test_holes_stay_holes(d):
+    """Eight files of nothing are nothing on the caller's disk, however large they say they are."""
+    box = d.make(limits={"memory": "64m", "disk": "64m"})
+    d.run(box, "mkdir h; for i in 1 2 3 4; do truncate -s 64m h/$i; done; echo x | dd of=h/1 bs=1 seek=30000000 conv=notrunc 2>/dev/null")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([CAY, "cp", "-q", f"{box}:h", folder], check=True, env=environment(d), timeout=PATIENCE_S)
+        found = [os.stat(os.path.join(folder, "h", name)) for name in "1234"]
+        assert all(st.st_size == 64 << 20 for st in found) and sum(st.st_blocks for st in found) * 512 < 4 << 20, found
+        with open(os.path.join(folder, "h", "1"), "rb") as f:
+            f.seek(29999999)
+            assert f.read(4) == b"\0x\n\0"
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_input_sent_again(d):
     """A piece that has had no answer is sent again with its place, so that it is applied once; a daemon that knows no places gets none."""
     with daemon_by_hand() as (folder, listener):

@@ -209,10 +209,52 @@ static void what_is_packed(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_place, clear_place)
 
+/* Cut off in the middle of a file: what was in its place stays, and nothing is beside it. Whole: zeros take no room. */
+static void a_file_is_replaced_when_it_is_whole(void **state)
+{
+        struct place *p = *state;
+        static char zeros[1 << 20], mem[CAY_TAR_HEADERS_MAX], end[2 * CAY_TAR_BLOCK];
+        struct cay_tar_member m = {
+                .type = CAY_TAR_FILE, .mode = 0640, .size = 16 << 20, .name = "f", .link = ""
+        };
+        int old = openat(p->fd, "in/f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), n;
+        struct cay_error err = { 0 };
+        struct stat st;
+
+        assert_int_equal(write(old, "old", 3), 3);
+        close(old);
+        n = cay_tar_member_format(&m, mem, sizeof(mem));
+        assert_true(n > 0);
+        for (int pieces = 8; pieces <= 16; pieces += 8) {
+                struct cay_unpack *u = calloc(1, sizeof(*u));
+
+                assert_int_equal(cay_unpack_init_take(u,
+                                                      openat(p->fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                                      "f", &err),
+                                 0);
+                assert_int_equal(cay_unpack_feed(u, mem, (size_t)n, &err), 0);
+                for (int i = 0; i < pieces; i++)
+                        assert_int_equal(cay_unpack_feed(u, zeros, sizeof(zeros), &err), 0);
+                if (pieces == 16) {
+                        assert_int_equal(cay_unpack_feed(u, end, sizeof(end), &err), 0);
+                        assert_int_equal(cay_unpack_finish(u, &err), 0);
+                }
+                cay_unpack_done(u);
+                free(u);
+                assert_int_equal(fstatat(p->fd, "in/f", &st, 0), 0);
+                assert_int_equal(st.st_size, pieces == 16 ? 16 << 20 : 3);
+                assert_true(st.st_blocks * 512 < 1 << 20);
+                assert_int_equal(unlinkat(p->fd, "in", AT_REMOVEDIR), -1);
+                assert_int_equal(st.st_mode & 0777, pieces == 16 ? 0640 : 0600);
+        }
+        assert_int_equal(unlinkat(p->fd, "in/f", 0), 0);
+        assert_int_equal(unlinkat(p->fd, "in", AT_REMOVEDIR), 0); /* nothing else is in it */
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = { TEST(a_tree), TEST(lies), TEST(one_thing_alone),
-                                            TEST(what_is_packed) };
+                                            TEST(what_is_packed), TEST(a_file_is_replaced_when_it_is_whole) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
