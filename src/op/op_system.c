@@ -84,12 +84,16 @@ static void run_ready(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         cay_service_figures(c->world->service, &viewer, &h);
-        if (h.ready && h.engine_up) {
+        if (h.ready && h.engine_up && !h.store_full) {
                 answer_health(c, true, &h);
                 return;
         }
         if (!h.ready)
                 cay_fail(&err, CAY_UNAVAILABLE, "not ready: sandboxes are being adopted");
+        else if (h.store_full)
+                cay_fail(
+                        &err, CAY_UNAVAILABLE,
+                        "not ready: the disk of the daemon's data folder is full, and nothing can be stored");
         else
                 cay_fail(&err, CAY_UNAVAILABLE, "not ready: the engine does not answer%s%.150s",
                          tells ? ": " : "", tells ? h.engine_why : "");

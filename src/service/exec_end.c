@@ -117,7 +117,7 @@ static void on_end_stored(struct cay_errand *e, const struct cay_error *err)
         if (sb == NULL || x->state == CAY_EXEC_ENDED)
                 return;
         if (err->code != CAY_OK) {
-                cay_log_warn("end of an exec not stored, trying again", "exec=%s error=%s", x->id, err->msg);
+                cay_service_log_unstored(e->service, "exec", x->id, err);
                 x->dirty = sb->dirty = true;
                 cay_tick_by(e->service, 1000);
         }

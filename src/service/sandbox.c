@@ -211,7 +211,7 @@ static void on_stored_again(struct cay_errand *e, const struct cay_error *err)
 {
         if (e->sandbox != NULL && err->code != CAY_OK) {
                 e->sandbox->dirty = true;
-                cay_log_warn("record not stored, trying again", "id=%s error=%s", e->sandbox->id, err->msg);
+                cay_service_log_unstored(e->service, "id", e->sandbox->id, err);
         }
 }
 

@@ -8,6 +8,19 @@
 #include "base/clock.h"
 #include "service/service_priv.h"
 
+void cay_service_log_unstored(struct cay_service *s, const char *what, const char *id,
+                              const struct cay_error *err)
+{
+        if (err->code != CAY_NO_SPACE) {
+                cay_log_warn("record not stored, trying again", "%s=%s error=%s", what, id, err->msg);
+                return;
+        }
+        if (!s->full_told)
+                cay_log_error("the disk is full: nothing can be stored, and records wait", "%s=%s error=%s",
+                              what, id, err->msg);
+        s->full_told = true;
+}
+
 void *cay_service_alloc(size_t size)
 {
         void *mem = calloc(1, size);
@@ -166,6 +179,7 @@ static void count_sandbox(const struct cay_sandbox *sb, struct cay_service_healt
 void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret)
 {
         const struct cay_service_meter *meter = cay_service_meter(s, v);
+        struct cay_store_health store = { 0 };
 
         *ret = (struct cay_service_health){ .ready = s->ready,
                                             .creates = meter->creates,
@@ -175,12 +189,14 @@ void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, stru
         for (unsigned i = 0; i < s->count; i++)
                 if (cay_table_may_see(v, s->sorted[i]))
                         count_sandbox(s->sorted[i], ret);
+        s->store->ops->health(s->store, &store);
+        ret->store_full = store.is_full;
         if (!v->sees_all)
                 return;
         ret->adoptions = s->adoptions;
         ret->relinks = s->relinks;
         ret->files_unclaimed = s->left_count;
-        s->store->ops->health(s->store, &ret->store);
+        ret->store = store;
 }
 
 void cay_service_health(struct cay_service *s, struct cay_service_health *ret)

@@ -299,6 +299,8 @@ struct cay_service {
         struct cay_claim *claims; /* owned: of requests under way */
         struct cay_left *left;    /* owned: files that no record knows of (recover.c) */
         unsigned left_count;
+        bool probing;   /* whether a store that was full can store again is being tried */
+        bool full_told; /* that it is full is in the log */
         struct cay_timer tick_timer;
         uint64_t tick_at_ms; /* monotonic; 0: not armed */
         unsigned adopting;   /* stories of the start that are under way */
@@ -313,6 +315,9 @@ uint64_t cay_service_wall(const struct cay_service *s); /* for people */
 int cay_service_make_id(const struct cay_service *s, char id[CAY_NAME_MAX + 1], struct cay_error *err);
 void cay_service_fail_job(struct cay_service *s, struct cay_job *job, const struct cay_error *err);
 int cay_service_check_ready(const struct cay_service *s, struct cay_error *err);
+/* A record is behind, and tried again: said in the log, of a full disk once and not for every record at every try. */
+void cay_service_log_unstored(struct cay_service *s, const char *what, const char *id,
+                              const struct cay_error *err);
 
 /* engines.c */
 void cay_engines_open(struct cay_service *s);  /* from the environment */

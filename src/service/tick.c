@@ -8,6 +8,7 @@
 #include "service/service_priv.h"
 
 #define MOST_MS 5000
+#define PROBE_MS 1000
 #define LEAST_MS 20
 #define PING_GRID_MS 50
 
@@ -151,6 +152,33 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
                 due_at(sb->service, sb->ping_at_ms + PING_GRID_MS, mono_ms);
 }
 
+static void on_probed(struct cay_errand *e, const struct cay_error *err)
+{
+        e->service->probing = false;
+        if (err->code != CAY_OK)
+                return;
+        e->service->full_told = false;
+        cay_log_info("the state can be stored again");
+}
+
+/* A store that is full says so until something could be stored: whoever waits for that (readiness) sends nothing meanwhile. */
+static void probe_store(struct cay_service *s)
+{
+        struct cay_store_health h = { 0 };
+        struct cay_store_batch *b;
+
+        s->store->ops->health(s->store, &h);
+        if (!h.is_full)
+                return;
+        cay_tick_by(s, PROBE_MS);
+        if (s->probing)
+                return;
+        s->probing = true;
+        b = s->store->ops->begin(s->store);
+        cay_store_put_value(s->store, b, "probe", "");
+        cay_errand_commit(cay_errand_new(s, NULL, NULL, on_probed), b);
+}
+
 void cay_service_tick(struct cay_service *s)
 {
         uint64_t now_ms = cay_service_now(s), mono_ms = cay_clock_ms();
@@ -160,5 +188,6 @@ void cay_service_tick(struct cay_service *s)
                 if (s->sorted[i]->story != CAY_STORY_ADOPT)
                         check(s->sorted[i], now_ms, mono_ms);
         cay_engine_ping(s, mono_ms);
+        probe_store(s);
         cay_tick_by(s, MOST_MS);
 }

@@ -5,9 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 enum { AGAIN_MS = 5000 };
+
+#define LOG_IF_FREE (4ull * CAY_RESERVE_LOG_BYTES)
 
 void cay_reserve_open(struct cay_reserve *r, int dirfd, const char *name)
 {
@@ -36,6 +42,21 @@ void cay_reserve_take(struct cay_reserve *r, uint64_t mono_ms)
         r->is_held = e == 0;
         if (!r->is_held && ftruncate(r->fd, 0) < 0)
                 return; /* nothing that would help */
+}
+
+/* The log has no locks of SQLite's, which closing a descriptor would give up. */
+void cay_reserve_log(int dirfd, const char *name)
+{
+        cay_auto_close int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        struct statvfs fs;
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0 || (uint64_t)st.st_blocks * 512 >= CAY_RESERVE_LOG_BYTES)
+                return;
+        if (fstatvfs(fd, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize < LOG_IF_FREE)
+                return; /* one that fails half way keeps what it got, and there is little enough */
+        if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, CAY_RESERVE_LOG_BYTES) < 0)
+                return; /* a file system that cannot, or no room: as it was */
 }
 
 bool cay_reserve_give(struct cay_reserve *r)

@@ -160,15 +160,35 @@ static int resume_time(struct cay_store_sqlite *s, const struct cay_clock *clock
         return cay_apply_mark(&s->apply, err);
 }
 
+static int open_and_resume(struct cay_store_sqlite *s, const struct cay_store_sqlite_env *env,
+                           struct cay_store_sqlite_report *report, struct cay_error *err)
+{
+        return open_or_mend(s, env, report, err) < 0 ? -1 : resume_time(s, env->clock, err);
+}
+
+/* The disk is full, and what was kept back is given up: a daemon that does not start cannot make room. */
+static int open_again(struct cay_store_sqlite *s, const struct cay_store_sqlite_env *env,
+                      struct cay_store_sqlite_report *report, struct cay_error *err)
+{
+        cay_db_close(&s->apply.db);
+        *err = (struct cay_error){ 0 };
+        return open_and_resume(s, env, report, err);
+}
+
 static int open_all(struct cay_store_sqlite *s, const struct cay_store_sqlite_env *env,
                     struct cay_store_sqlite_report *report, struct cay_error *err)
 {
-        if (open_folder(s, env->folder, err) < 0 || lock_folder(s, env->folder, err) < 0 ||
-            open_or_mend(s, env, report, err) < 0 || resume_time(s, env->clock, err) < 0)
+        if (open_folder(s, env->folder, err) < 0 || lock_folder(s, env->folder, err) < 0)
                 return -1;
-        report->has_damaged_file = has_damaged_file(s->dirfd);
         cay_reserve_open(&s->apply.reserve, s->dirfd, "state.reserve");
-        cay_reserve_take(&s->apply.reserve, cay_clock_ms());
+        cay_reserve_take(&s->apply.reserve,
+                         cay_clock_ms()); /* as an earlier one left it: it costs nothing then */
+        if (open_and_resume(s, env, report, err) < 0 &&
+            (err->code != CAY_NO_SPACE || !cay_reserve_give(&s->apply.reserve) ||
+             open_again(s, env, report, err) < 0))
+                return -1;
+        cay_reserve_log(s->dirfd, CAY_STORE_FILE "-wal");
+        report->has_damaged_file = has_damaged_file(s->dirfd);
         if (cay_db_open(&s->reader, s->path, CAY_DB_READ, err) < 0)
                 return -1;
         return cay_store_start(s, err);

@@ -41,6 +41,7 @@ struct cay_store_sqlite {
         struct cay_db reader;   /* the reader's */
         pthread_t write_thread, read_thread;
         bool has_writer, has_reader;
+        uint64_t log_minded_ms; /* the writer's; monotonic */
 
         pthread_mutex_t lock; /* guards all below */
         pthread_cond_t writer_wakes, reader_wakes;

@@ -29,6 +29,7 @@ enum {
         ASKS_MAX = 1024,
         GROUP_MAX = 256, /* batches of one transaction */
         REST_MS = 200,
+        LOG_MIND_MS = 200,
 };
 
 static struct cay_store_sqlite *store_of(const struct cay_store *s)
@@ -122,12 +123,24 @@ static void tidy(struct cay_store_sqlite *s, bool is_idle)
         pthread_mutex_lock(&s->lock);
 }
 
+/* Of the writer's thread: the log has blocks ahead again as soon as there are some to be had. */
+static void mind_log(struct cay_store_sqlite *s)
+{
+        uint64_t now_ms = cay_clock_ms();
+
+        if (now_ms - s->log_minded_ms < LOG_MIND_MS)
+                return;
+        s->log_minded_ms = now_ms;
+        cay_reserve_log(s->dirfd, CAY_STORE_FILE "-wal");
+}
+
 /* The same, and the loop is told: not under the lock, which is the first thing that it takes when it wakes up. */
 static void tell_and_tidy(struct cay_store_sqlite *s)
 {
         pthread_mutex_unlock(&s->lock);
         tell_loop(s);
         cay_apply_checkpoint(&s->apply, false);
+        mind_log(s);
         pthread_mutex_lock(&s->lock);
 }
 

@@ -20,6 +20,7 @@
 #define DAMAGED ".damaged"
 #define NAME_SIZE (CAY_NAME_MAX + sizeof(DAMAGED))
 #define BASE ".base1-" /* the number grows when images are formatted in another way */
+#define RESERVE ".reserve"
 #define BASE_NEW ".base-new"
 #define BASES_MAX 16u /* sizes that are kept ready; one more, and all others go */
 #define LET_GO_MS 1000
@@ -117,6 +118,19 @@ int cay_keep_drop(int dir, const char *id)
                 return -errno;
         name_of(id, name);
         return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int cay_keep_reserve(int dir, bool take)
+{
+        cay_auto_close int file = sys_open_at(dir, RESERVE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+        int r;
+
+        if (file < 0)
+                return file;
+        r = take && fallocate(file, 0, 0, (off_t)KEEP_RESERVE) < 0 ? -errno : 0;
+        if ((!take || r < 0) && ftruncate(file, 0) < 0)
+                return -errno;
+        return r;
 }
 
 int cay_keep_measure(int dir, const char *id, uint64_t *ret_bytes, uint64_t *ret_had)
@@ -258,7 +272,10 @@ int cay_keep_write_out(int dir, const char *id, int fs)
         r = lock(file);
         if (fsync(file) < 0)
                 return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -EUCLEAN : -errno;
-        return sys_layer_image_has_errors(file) ? -EUCLEAN : r;
+        if (sys_layer_image_has_errors(file))
+                return -EUCLEAN;
+        /* Nobody has it mounted any more: a journal that is not empty now is one that could not be written out. */
+        return r == 0 && sys_layer_image_is_unclean(file) ? -EUCLEAN : r;
 }
 
 static int open_new(int dir, const char *id, const char *name, uint64_t bytes, uint64_t inodes,
@@ -293,11 +310,12 @@ static int open_new(int dir, const char *id, const char *name, uint64_t bytes, u
 
 static int say_damaged(const char *id, struct cay_error *err)
 {
-        return cay_fail_sys(
-                err, CAY_CONFLICT, -EUCLEAN,
-                "the files of '%s' are damaged, writes to the host's disk failed: kept as layers/%s" DAMAGED
-                "; mend them with e2fsck -f and rename them to " SUFFIX " to go on",
-                id, id);
+        cay_fail(err, CAY_CONFLICT,
+                 "the files of '%s' are damaged, writes to the host's disk failed: kept as layers/%s" DAMAGED
+                 "; mend them with e2fsck -f and rename them to " SUFFIX " to go on",
+                 id, id);
+        err->sys = EUCLEAN;
+        return -1;
 }
 
 /* One that is not there under its own name. */

@@ -45,6 +45,9 @@ int cay_keep_drop(int dir, const char *id);
  * descriptor in its last mount, closed here; -1: it is not mounted any more. For a helper: disks are slow.
  */
 int cay_keep_write_out(int dir, const char *id, int fs);
+/* Blocks kept back in the folder, for what is still on its way into layers when the disk is full: taken, or given up. 0 or -errno. */
+#define KEEP_RESERVE (16ull << 20)
+int cay_keep_reserve(int dir, bool take);
 /* How long it is, and how much of that the disk already has. 0 or -errno. */
 int cay_keep_measure(int dir, const char *id, uint64_t *ret_bytes, uint64_t *ret_had);
 /* It is damaged: gives it the name that says so. */

@@ -15,6 +15,8 @@
 #include "warden/keep.h"
 
 #define LOOK_MS 200
+#define LOOK_OFTEN_MS 50 /* while something is held back, unless there are many */
+#define MANY 64
 #define LOOK_SELDOM_MS 1000
 #define PLENTY (8ull << 30) /* so much above all that is promised: nobody fills that in a second */
 #define LEAST_MARGIN (16ull << 20)
@@ -103,7 +105,19 @@ static uint64_t count_needs(struct warden *w, unsigned *ret_count)
         return all;
 }
 
-static uint64_t room_of_disk(const struct warden *w)
+/*
+ * Loop devices write with root's rights, and what is on its way into layers would be taken from what the disk keeps for root: then not even
+ * what the daemon itself gives up would be its own to use. So it is given up as soon as users have nothing left.
+ */
+static void mind_reserve(struct warden *w, const struct statvfs *fs, uint64_t room)
+{
+        if (w->has_reserve && (uint64_t)fs->f_bavail * fs->f_frsize < KEEP_RESERVE / 2)
+                w->has_reserve = cay_keep_reserve(w->layers, false) < 0;
+        else if (!w->has_reserve && room >= 2 * KEEP_RESERVE)
+                w->has_reserve = cay_keep_reserve(w->layers, true) == 0;
+}
+
+static uint64_t room_of_disk(struct warden *w)
 {
         uint64_t margin = w->margin > LEAST_MARGIN ? w->margin : LEAST_MARGIN, free;
         struct statvfs fs;
@@ -111,6 +125,7 @@ static uint64_t room_of_disk(const struct warden *w)
         if (fstatvfs(w->layers, &fs) < 0)
                 return UINT64_MAX; /* then nobody knows */
         free = (uint64_t)fs.f_bavail * fs.f_frsize;
+        mind_reserve(w, &fs, free - least(free, margin));
         return free - least(free, margin);
 }
 
@@ -191,6 +206,13 @@ static void end_broken(struct warden *w)
         }
 }
 
+static unsigned look_in(uint64_t needs, uint64_t room, unsigned count)
+{
+        if (needs > room)
+                return count <= MANY ? LOOK_OFTEN_MS : LOOK_MS;
+        return room - needs > PLENTY ? LOOK_SELDOM_MS : LOOK_MS;
+}
+
 void warden_room_look(struct warden *w)
 {
         uint64_t now = cay_clock_ms(), needs, room;
@@ -208,6 +230,5 @@ void warden_room_look(struct warden *w)
                 end_broken(w);
                 w->errors_at_ms = now + LOOK_SELDOM_MS;
         }
-        w->room_at_ms =
-                count == 0 ? 0 : now + (room > needs && room - needs > PLENTY ? LOOK_SELDOM_MS : LOOK_MS);
+        w->room_at_ms = count > 0 ? now + look_in(needs, room, count) : 0;
 }

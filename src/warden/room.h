@@ -9,11 +9,13 @@
  * write inside fails with ENOSPC, exactly and at once, however fast the box writes between two looks. Shares: one half of the room is
  * divided among all, the other among those that grew since the last look. The sum of what may be written never exceeds the room, with
  * what is still on its way (delayed allocation) and the file system's own tables counted in full. What others write to the disk
- * is what the margin is for.
+ * is what the margin is for; and should they take all of it at once, a few blocks that the warden holds are given up for what is still
+ * on its way into layers, so that they can be let go of whole.
  *
- * What a box may write is its free blocks minus those held back. Blocks that were freed inside count only when they are back on the
- * host's disk (the mounts discard). Blocks of the layer that the disk already has are counted as if they had to be had again: too
- * little, never too much.
+ * What a box may write is its free blocks minus those held back. Blocks that were freed inside are given back to the host's disk when
+ * their transaction is committed (the mounts discard). Blocks of the layer that the disk already has are counted as if they had to be had
+ * again: too little, never too much. One thing is not exact: what a box removes between two looks it may write again before the
+ * next, and for that moment the disk has both. The margin covers that, too, and looks are more frequent while room is short.
  *
  * An error that the kernel meets in a layer (the disk failed after all) ends its box at once: what it goes on to write would not be kept.
  *

@@ -81,6 +81,7 @@ struct warden {
         unsigned can_hold;  /* enum wire_limit */
         unsigned can_watch; /* of those, what cay-init holds by watching, for want of a cgroup */
         int layers;         /* folder of layers that outlive their box; -1: none was given */
+        bool has_reserve;   /* blocks are kept back in that folder: room.h */
         uint64_t margin;    /* bytes of that folder's disk that layers leave free */
         uint64_t room_at_ms, errors_at_ms; /* when layers are looked at next; room_at_ms 0: there are none */
         bool can_keep;                     /* there is one, and images can be mounted with other ids */

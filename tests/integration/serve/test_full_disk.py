@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A data folder on a small disk of its own, filled by sandboxes and by the host: nothing that was acknowledged is lost, and what is damaged
 is told. test_full_disk.py [NAME…] runs some of the tests."""
+import errno
 import os
 import subprocess
 import sys
@@ -46,8 +47,9 @@ def change(d, box, verb, status=200):
     return d.must(status, "POST", f"/api/sandboxes/{box}/{verb}")
 
 
-def begin(d, box, script):
-    return d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", script], "background": True})["exec_id"]
+def begin(d, box, script, **fields):
+    return d.must(202, "POST", f"/api/sandboxes/{box}/execute",
+                  {"command": ["python3", "-c", script], "background": True, **fields})["exec_id"]
 
 
 def end(d, box, one):
@@ -100,7 +102,7 @@ def test_the_host_fills_the_disk(d, disk):
     other = os.path.join(disk, "other")
     with open(other, "wb") as f:
         os.posix_fallocate(f.fileno(), 0, free_bytes(disk) - MARGIN + 4 * MIB)
-    write = "head -c 20M /dev/zero > /workspace/big && sync"
+    write = "head -c 10M /dev/zero >> /workspace/big && sync /workspace/big"
     wait_for("no room inside", lambda: "No space left" in d.run(box, write)["stderr"])
     assert d.run(box, ["cat", "/workspace/precious"])["stdout"] == "work\n"
     assert change(d, box, "stop")["kept"] is True
@@ -110,6 +112,65 @@ def test_the_host_fills_the_disk(d, disk):
     assert d.run(box, ["cat", "/workspace/precious"])["stdout"] == "work\n"
     wait_for("room inside", lambda: d.run(box, write)["exit_code"] == 0)
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def fill_wholly(path):
+    """All there is, also what the disk keeps for root."""
+    with open(path, "wb", buffering=0) as f:
+        for size in (MIB, 4096):
+            try:
+                while True:
+                    f.write(b"x" * size)
+            except OSError as e:
+                assert e.errno == errno.ENOSPC, e
+        os.fsync(f.fileno())
+
+
+def test_a_disk_without_a_block(d, disk):
+    """Others have taken all that users may have, then all there is: what there is can be stopped and destroyed, a command's time limit
+    holds, the daemon can be restarted, and whether it is ready is told truly."""
+    boxes = [d.make(limits={"disk": "20m"}) for _ in range(4)]
+    other = os.path.join(disk, "other")
+    with open(other, "wb") as f:
+        while free_bytes(disk) > 0:
+            os.posix_fallocate(f.fileno(), os.fstat(f.fileno()).st_size, free_bytes(disk))
+    wait_for("the warden's reserve", lambda: os.path.getsize(os.path.join(d.folder, "data", "layers", ".reserve")) == 0)
+    d.stop()
+    os.sync()
+    with open(other + "2", "wb") as f:
+        if free_bytes(disk) > 0:
+            os.posix_fallocate(f.fileno(), 0, free_bytes(disk))
+    d.start()
+    d.must(200, "DELETE", f"/api/sandboxes/{boxes.pop()}")
+    for name in ("", "2"):
+        os.unlink(other + name)
+    wait_for("the room", lambda: free_bytes(disk) >= MARGIN + 40 * MIB)
+    for b in boxes:
+        change(d, b, "start")
+    log = os.path.join(d.folder, "data", "state", "state.db-wal")
+    wait_for("the log's room", lambda: d.run(boxes[0], ["true"]) and os.stat(log).st_blocks * 512 >= 8 * MIB)
+    d.run(boxes[0], "echo work > /workspace/precious")
+    one = begin(d, boxes[2], "import time; time.sleep(1000)", timeout=3)
+    fill_wholly(other)
+    assert free_bytes(disk) < MARGIN // 2  # the warden has given up what it held
+    assert d.ask("POST", "/api/sandboxes", {}).status == 507
+    # what was on its way into its files had room, or had not: both are told as they are
+    stopped = d.ask("POST", f"/api/sandboxes/{boxes[0]}/stop").status
+    s = d.must(200, "GET", f"/api/sandboxes/{boxes[0]}")
+    assert (stopped, s["status"], s["kept"]) in ((200, "stopped", True), (409, "error", False)), (stopped, s)
+    assert stopped == 200 or s["cause"] == "disk", s
+    d.must(200, "DELETE", f"/api/sandboxes/{boxes[1]}")
+    path = f"/api/sandboxes/{boxes[2]}/execs/{one}"
+    wait_for("the time limit", lambda: d.must(200, "GET", path)["status"] == "ended")
+    assert d.must(200, "GET", path)["cause"] == "wall_time"
+    d.must(200, "GET", "/api/health/ready")  # what there is to store is stored
+    os.unlink(other)
+    wait_for("the room", lambda: free_bytes(disk) >= MARGIN + 40 * MIB)
+    change(d, boxes[0], "start", stopped)
+    if stopped == 200:
+        assert d.run(boxes[0], ["cat", "/workspace/precious"])["stdout"] == "work\n"
+    for b in (boxes[0], boxes[2]):
+        d.must(200, "DELETE", f"/api/sandboxes/{b}")
 
 
 def device_of(d, box):
@@ -162,7 +223,8 @@ def test_a_broken_file_system_is_told(d, disk):
     assert [n for n in os.listdir(layers) if n[0] != "."] == []
 
 
-TESTS = [test_sandboxes_fill_the_disk, test_the_host_fills_the_disk, test_a_broken_file_system_is_told]
+TESTS = [test_sandboxes_fill_the_disk, test_the_host_fills_the_disk, test_a_disk_without_a_block,
+         test_a_broken_file_system_is_told]
 
 
 def main(names):

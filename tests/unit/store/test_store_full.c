@@ -5,6 +5,8 @@
 
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include "store/fault.h"
@@ -79,6 +81,28 @@ static void full_at_every_write(void **state)
         must_open(&f);
         assert_false(f.report.was_damaged);
         assert_int_equal(count_of(&f, CAY_STORE_SANDBOX, NULL, NULL), 3);
+}
+
+/* The log has its blocks before they are needed. */
+static void the_log_has_room_ahead(void **state)
+{
+        char path[256];
+        struct stat st;
+        struct statvfs fs;
+
+        snprintf(path, sizeof(path), "%s/state.db-wal", f.folder);
+        assert_int_equal(statvfs(f.folder, &fs), 0);
+        if ((uint64_t)fs.f_bavail * fs.f_frsize < 4ull * CAY_RESERVE_LOG_BYTES)
+                skip();
+        assert_int_equal(put("first", 100), CAY_OK);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(stat(path, &st), 0);
+                assert_true(st.st_size < CAY_RESERVE_LOG_BYTES);
+                assert_true((uint64_t)st.st_blocks * 512 >= CAY_RESERVE_LOG_BYTES);
+                close_store(&f);
+                must_open(&f);
+        }
+        assert_int_equal(count_of(&f, CAY_STORE_SANDBOX, "first", NULL), 1);
 }
 
 /* A write that fails once: that commit fails or not, but never by half, and the next one works. */
@@ -227,6 +251,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(full_at_every_write, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_log_has_room_ahead, setup, teardown),
                 cmocka_unit_test_setup_teardown(failing_at_every_write, setup, teardown),
                 cmocka_unit_test_setup_teardown(small_ones_do_not_fall_with_a_big_one, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_small_disk, setup, teardown),
