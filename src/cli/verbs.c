@@ -267,7 +267,7 @@ const struct cay_verb cay_verbs[] = {
           .show = CAY_SHOW_ID },
         { .name = "recover rm",
           .op = "recover_remove",
-          .words = "files+",
+          .words = "files",
           .about = "Removes files that have no record, for good." },
         { "" },
 };

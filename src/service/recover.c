@@ -147,11 +147,12 @@ static struct cay_left *find(struct cay_service *s, const char *id, struct cay_e
                 l = l->next;
         if (l == NULL)
                 cay_fail(err, CAY_NOT_FOUND,
-                         "id: there are no files without a record under '%.63s': `cay recover` lists those "
-                         "that there are",
+                         "files: there are none without a record under '%.63s': `cay recover` lists those "
+                         "that "
+                         "there are",
                          id);
         else if (l->busy)
-                cay_fail(err, CAY_CONFLICT, "id: the files of '%s' are being adopted or removed already", id);
+                cay_fail(err, CAY_CONFLICT, "files: those of '%s' are being adopted or removed already", id);
         return err->code == CAY_OK ? l : NULL;
 }
 

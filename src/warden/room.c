@@ -18,8 +18,8 @@
 #define LOOK_OFTEN_MS 50 /* while something is held back, unless there are many */
 #define MANY 64
 #define LOOK_SELDOM_MS 1000
-#define PLENTY (8ull << 30) /* so much above all that is promised: nobody fills that in a second */
-#define LEAST_MARGIN (16ull << 20)
+#define PLENTY (8ull << 30)        /* so much above all that is promised: nobody fills that in a second */
+#define LEAST_MARGIN (16ull << 20) /* where the settings want none */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -119,7 +119,7 @@ static void mind_reserve(struct warden *w, const struct statvfs *fs, uint64_t ro
 
 static uint64_t room_of_disk(struct warden *w)
 {
-        uint64_t margin = w->margin > LEAST_MARGIN ? w->margin : LEAST_MARGIN, free;
+        uint64_t margin = w->margin > 0 ? w->margin : LEAST_MARGIN, free;
         struct statvfs fs;
 
         if (fstatvfs(w->layers, &fs) < 0)
@@ -168,6 +168,8 @@ static void divide(struct warden *w, uint64_t room, unsigned count)
 
                 if (!has_room(box))
                         continue;
+                /* Inodes are not made faster than we look: a part of the room will do, and a small disk is not all held back. */
+                box->room.tables = least(box->room.tables, room / 4 / count);
                 box->room.coming =
                         least(box->room.need - box->room.tables,
                               read_number(box, "delayed_allocation_blocks") * box->room.block_bytes);

@@ -8,7 +8,7 @@
  * it does not, each file system is told to hold back (ext4's reserved_clusters) what is more than its share of the room; then a
  * write inside fails with ENOSPC, exactly and at once, however fast the box writes between two looks. Shares: one half of the room is
  * divided among all, the other among those that grew since the last look. The sum of what may be written never exceeds the room, with
- * what is still on its way (delayed allocation) and the file system's own tables counted in full. What others write to the disk
+ * what is still on its way (delayed allocation) and a part for the file system's own tables counted in. What others write to the disk
  * is what the margin is for; and should they take all of it at once, a few blocks that the warden holds are given up for what is still
  * on its way into layers, so that they can be let go of whole.
  *

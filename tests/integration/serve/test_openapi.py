@@ -181,6 +181,23 @@ def access(api):
     api.call("key_revoke", key=key, token="admin")
 
 
+def lost_records(api):
+    """A database that was lost: its files are there."""
+    data = os.path.join(api.d.folder, "data")
+    api.d.stop()
+    for name in os.listdir(os.path.join(data, "state")):
+        if name.startswith("state.db"):
+            os.unlink(os.path.join(data, "state", name))
+    for name in ("nobodys", "another"):
+        with open(os.path.join(data, "layers", name + ".img"), "wb") as f:
+            f.truncate(1 << 20)
+    api.d.start()
+    assert len(api.call("recover_list", token="admin")["files"]) == 2
+    api.call("recover_adopt", 201, {"owner": "you", "name": "back"}, token="admin", files="nobodys")
+    api.call("recover_remove", token="admin", files="another")
+    api.call("sandbox_destroy", token="admin", id="nobodys")
+
+
 def refusals(api, box):
     """Errors have their one form everywhere."""
     for name, (_, path, op) in sorted(api.ops.items()):
@@ -204,6 +221,7 @@ def main():
         refusals(api, box)
         api.call("sandbox_destroy", id=box)
         api.call("sandbox_cleanup", body={"state": "ready"})
+        lost_records(api)
         left = set(api.ops) - api.called - STREAMS - WITH_DOCKER
         assert not left, f"not called: {sorted(left)}"
         print("ok", len(api.called), "ops")
