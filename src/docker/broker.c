@@ -118,13 +118,28 @@ void docker_broker_settled(struct docker_broker *b)
 
 static void on_close_time(struct cay_timer *t)
 {
-        cay_log_error("containers may be left: Docker does not remove them");
+        cay_log_error("containers may be left: Docker does not stop or remove them");
         _exit(1);
+}
+
+/* What has to go goes. True: this one is seen to. */
+static bool see_off(struct docker_broker *b, struct docker_box *box)
+{
+        bool is_done = b->stopping && box->kept && !box->live;
+
+        if (is_done || box->ending || docker_task_is_busy(b, box->id))
+                return is_done;
+        if (b->stopping && box->kept)
+                docker_task_begin_stop(b, box);
+        else
+                docker_task_begin_drop(b, box);
+        return false;
 }
 
 void docker_broker_idle(struct docker_broker *b)
 {
         static struct cay_timer give_up; /* one per process, which ends with it */
+        bool is_done = true;
 
         if (!b->closing)
                 return;
@@ -132,10 +147,9 @@ void docker_broker_idle(struct docker_broker *b)
                 cay_timer_set(b->loop, &give_up, CLOSE_MS, on_close_time);
         for (struct docker_box *box = b->boxes, *next; box; box = next) {
                 next = box->next;
-                if (!box->ending && !docker_task_is_busy(b, box->id))
-                        docker_task_begin_drop(b, box);
+                is_done &= see_off(b, box);
         }
-        if (!b->boxes && !b->tasks)
+        if (is_done && !b->tasks)
                 cay_loop_stop(b->loop);
 }
 
@@ -200,6 +214,21 @@ static void on_front_end(struct helper_ears *e)
         docker_broker_idle(b);
 }
 
+static void on_keeper_end(struct helper_ears *e)
+{
+        struct docker_broker *b = cay_container_of(e, struct docker_broker, ears);
+        unsigned live = 0;
+
+        for (const struct docker_box *box = b->boxes; box; box = box->next)
+                live += box->live;
+        helper_ears_let_front_go(e);
+        docker_images_done(b); /* builds go on without anybody who could end them */
+        if (live > 0)
+                cay_log_warn("stopping containers: nobody would hold them to their time", "count=%u", live);
+        b->closing = b->stopping = true;
+        docker_broker_idle(b);
+}
+
 static const struct helper_ears_kind front = {
         .magic = DOCKER_WIRE_MAGIC,
         .request_size = sizeof(struct docker_request),
@@ -209,6 +238,7 @@ static const struct helper_ears_kind front = {
         .name = docker_request_name,
         .hear_take = hear_take,
         .on_front_end = on_front_end,
+        .on_keeper_end = on_keeper_end,
 };
 
 /* Start */
@@ -270,7 +300,7 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
         b->ears.request = &b->request;
         fcntl(DOCKER_FRONT_FD, F_SETFD, FD_CLOEXEC);
         r = helper_ears_open_front(&b->ears, DOCKER_FRONT_FD);
-        if (r == 0 && b->options.keep) { /* containers live on after the keeper: the next one finds them */
+        if (r == 0 && b->options.keep) {
                 fcntl(DOCKER_KEEPER_FD, F_SETFD, FD_CLOEXEC);
                 r = helper_ears_open_keeper(&b->ears, DOCKER_KEEPER_FD);
         }
@@ -324,5 +354,5 @@ int docker_main(int argc, char **argv)
         docker_api_done(&b.api);
         cay_buf_done(&b.init);
         cay_loop_free(b.loop);
-        return 0;
+        return b.left ? 1 : 0;
 }

@@ -7,7 +7,8 @@
  * is a task: a short chain of API calls, each awaited in turn; tasks of one box run one after the other. A box is a container with our
  * labels that this program made or found by them, and is spoken of to Docker by Docker's own id, so nothing that a front
  * writes becomes a part of a path. When the front goes, a keeper may bring the next one and boxes stay; without a keeper
- * they are removed and the program ends.
+ * they are removed and the program ends. When the keeper goes the daemon has ended: nobody would hold boxes to their time any more, so they are
+ * stopped, and what is kept of them stays. Over an upgrade, of which the keeper tells, they go on.
  */
 #pragma once
 
@@ -78,7 +79,9 @@ struct docker_broker {
         struct helper_ears ears;       /* tasks of fronts before are not answered */
         struct docker_request request; /* the one that is heard now */
         uint32_t hello_seq;            /* waits for the first sync; 0: none */
-        bool closing;
+        bool closing;                  /* no more is heard: boxes are seen to, then it ends */
+        bool stopping;                 /* closing: kept boxes are stopped, not removed */
+        bool left;                     /* closing: a container may run on */
 };
 
 /* broker.c */
@@ -96,6 +99,7 @@ int docker_main(int argc, char **argv);
 /* Takes fd (-1: none). seq 0: for nobody. */
 void docker_task_begin_take(struct docker_broker *b, const struct docker_request *req, int fd);
 void docker_task_begin_drop(struct docker_broker *b, const struct docker_box *box); /* for nobody */
+void docker_task_begin_stop(struct docker_broker *b, const struct docker_box *box); /* for nobody */
 bool docker_task_is_busy(const struct docker_broker *b, const char *id);
 void docker_tasks_abort(struct docker_broker *b);
 

@@ -303,12 +303,22 @@ void docker_task_begin_take(struct docker_broker *b, const struct docker_request
                 cay_timer_set(b->loop, &t->timer, 0, on_run_time);
 }
 
-void docker_task_begin_drop(struct docker_broker *b, const struct docker_box *box)
+static void begin_for_nobody(struct docker_broker *b, uint32_t type, const struct docker_box *box)
 {
-        struct docker_request req = { .type = DOCKER_box_drop };
+        struct docker_request req = { .type = type };
 
         cay_str_copy(req.box.id, sizeof(req.box.id), box->id);
         docker_task_begin_take(b, &req, -1);
+}
+
+void docker_task_begin_drop(struct docker_broker *b, const struct docker_box *box)
+{
+        begin_for_nobody(b, DOCKER_box_drop, box);
+}
+
+void docker_task_begin_stop(struct docker_broker *b, const struct docker_box *box)
+{
+        begin_for_nobody(b, DOCKER_box_stop, box);
 }
 
 void docker_tasks_abort(struct docker_broker *b)

@@ -17,6 +17,10 @@ void docker_task_on_stop(struct docker_task *t)
                 return;
         } else if (t->call.status != 204 && t->call.status != 304 && t->why.code == CAY_OK)
                 docker_call_fail(&t->call, "stop the container", &t->why);
+        if (t->why.code != CAY_OK && t->req.seq == 0) {
+                cay_log_error("a container may run on", "id=%s error=%s", docker_task_id(t), t->why.msg);
+                t->broker->left = true;
+        }
         if (t->box)
                 t->box->live = false;
         docker_task_finish(t);

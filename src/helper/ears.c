@@ -105,12 +105,20 @@ static void on_keeper(struct cay_watch *w, uint32_t events)
                 return;
         if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_FRONT &&
             count == 1) {
+                e->is_upgrade = false; /* it came to nothing: the same keeper goes on */
                 if (helper_ears_open_front(e, fds[0]) < 0)
                         close(fds[0]);
                 return;
         }
         sys_close_fds(fds, n >= 0 ? count : 0);
-        if (n <= 0)
+        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_UPGRADE)
+                e->is_upgrade = true;
+        if (n > 0)
+                return;
+        cay_watch_remove(w);
+        if (e->kind->on_keeper_end && !e->is_upgrade)
+                e->kind->on_keeper_end(e);
+        else
                 cay_loop_stop(e->loop);
 }
 

@@ -6,7 +6,8 @@
  * Theory of operation. Two sockets. Over the front's come requests of one fixed size, each checked by its row of the program's
  * policy before anything of it is looked at; a front that says what it may not is hung up on. Over the keeper's (struct wire_keeper)
  * comes the next front's socket, for which the one before is let go: its requests that are still under way are done and answered to nobody,
- * which `serial` tells. The keeper's end stops the loop. What is said to a front waits for it, bounded.
+ * which `serial` tells. The keeper's end stops the loop, after what the program has to do then
+ * (unless the keeper has said that another takes its place: UPGRADE). What is said to a front waits for it, bounded.
  */
 #pragma once
 
@@ -25,6 +26,8 @@ struct helper_ears_kind {
         /* A request that was let through. Takes fd (-1: it came without). Less than 0: the front is hung up on. */
         int (*hear_take)(struct helper_ears *e, const void *request, int fd);
         void (*on_front_end)(struct helper_ears *e); /* it was let go; may be NULL */
+        /* The daemon ends: what has to be done before the loop is stopped, which is up to it. NULL: nothing. Not for an upgrade. */
+        void (*on_keeper_end)(struct helper_ears *e);
 };
 
 struct helper_ears {
@@ -36,6 +39,7 @@ struct helper_ears {
 
         /* below: private to ears.c */
         struct cay_watch front, keeper;
+        bool is_upgrade; /* the keeper's end is the next one's beginning */
 };
 
 /* The members at the top are set. Takes the front's socket unless it fails: 0 or -errno. */

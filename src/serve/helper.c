@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "sys/unix_socket.h"
 #include "wire/message.h"
 
@@ -67,6 +68,16 @@ int cay_helper_link(struct cay_helper *h, const char *who, int *ret, struct cay_
         }
         *ret = link[0];
         return 0;
+}
+
+void cay_helper_tell_upgrade(struct cay_helper *h)
+{
+        const struct wire_keeper say = { .magic = WIRE_MAGIC,
+                                         .size = sizeof(say),
+                                         .type = WIRE_KEEPER_UPGRADE };
+
+        if (h->sock >= 0 && send(h->sock, &say, sizeof(say), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+                cay_log_warn("a helper was not told of the upgrade, ignoring", "pid=%d", (int)h->pid);
 }
 
 void cay_helper_close(struct cay_helper *h)

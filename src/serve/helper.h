@@ -26,4 +26,6 @@ struct cay_helper {
 int cay_helper_start(struct cay_helper *h, const struct cay_spawn *s, struct cay_error *err);
 /* A link for the next front: the one it was born with, or a fresh one. */
 int cay_helper_link(struct cay_helper *h, const char *who, int *ret, struct cay_error *err);
+/* Another keeper takes our place: its end of the socket is no end of the daemon. */
+void cay_helper_tell_upgrade(struct cay_helper *h);
 void cay_helper_close(struct cay_helper *h); /* which is how it is told to end; fine twice */

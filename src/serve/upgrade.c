@@ -147,6 +147,7 @@ static void end(struct keeper *k)
         if (has_warden(k))
                 cay_log_info("the warden is upgraded", "pid=%d", (int)k->warden.pid);
         cay_upgrade_cancel(k);
+        cay_helper_tell_upgrade(&k->docker);
         cay_resume_exec(k->options->argv, &state, &err);
         cay_log_error("the keeper stays the old one", "error=%s", err.msg);
         cay_keeper_start_front(k);

@@ -23,7 +23,7 @@
 #define ARGS_MAX 16
 
 /* In the child. The link is its descriptor 3; what it says to people is not looked at. */
-_Noreturn static void be_broker(int link, const char *socket, const char *const *more)
+_Noreturn static void be_broker(int link, int keeper, const char *socket, const char *const *more)
 {
         char path[512], host[80];
         const char *argv[ARGS_MAX] = { path, "--host", host, "--image", "img", "--instance", "unit" };
@@ -34,29 +34,64 @@ _Noreturn static void be_broker(int link, const char *socket, const char *const 
         snprintf(path, sizeof(path), "%s/cay-docker", getenv("CAY_BUILD_DIR"));
         snprintf(host, sizeof(host), "unix://%s", socket);
         dup2(open("/dev/null", O_WRONLY), 2);
-        dup2(fcntl(link, F_DUPFD_CLOEXEC, 4), 3); /* also where it is 3 already: the copy outlives the exec */
+        keeper = keeper >= 0 ? fcntl(keeper, F_DUPFD_CLOEXEC, 10) : -1;
+        dup2(fcntl(link, F_DUPFD_CLOEXEC, 10),
+             3); /* also where it is 3 already: the copy outlives the exec */
+        if (keeper >= 0)
+                dup2(keeper, DOCKER_KEEPER_FD);
         execv(path, (char *const *)argv);
         _exit(127);
 }
 
-void fake_front_start(struct fake_front *f, const struct fake_docker *d, const char *const *more)
+static void start(struct fake_front *f, const struct fake_docker *d, int keeper, const char *const *more)
 {
         int socks[2];
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
-        *f = (struct fake_front){ .link = socks[0] };
+        *f = (struct fake_front){ .link = socks[0], .keeper = -1 };
         f->broker = fork();
         assert_true(f->broker >= 0);
         if (f->broker == 0)
-                be_broker(socks[1], d->socket, more);
+                be_broker(socks[1], keeper, d->socket, more);
         close(socks[1]);
+}
+
+void fake_front_start(struct fake_front *f, const struct fake_docker *d, const char *const *more)
+{
+        start(f, d, -1, more);
+}
+
+void fake_front_start_kept(struct fake_front *f, const struct fake_docker *d)
+{
+        const char *const more[] = { "--keep", NULL };
+        int socks[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        start(f, d, socks[1], more);
+        f->keeper = socks[0];
+        close(socks[1]);
+}
+
+int fake_front_end_keeper(struct fake_front *f)
+{
+        int status;
+
+        close(f->keeper);
+        f->keeper = -1;
+        assert_int_equal(waitpid(f->broker, &status, 0), f->broker);
+        f->broker = 0;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void fake_front_stop(struct fake_front *f)
 {
         close(f->link);
-        kill(f->broker, SIGKILL);
-        waitpid(f->broker, NULL, 0);
+        if (f->keeper >= 0)
+                close(f->keeper);
+        if (f->broker > 0) {
+                kill(f->broker, SIGKILL);
+                waitpid(f->broker, NULL, 0);
+        }
 }
 
 void fake_front_say(struct fake_front *f, struct docker_request *req, const int *fds, unsigned count)
