@@ -21,7 +21,8 @@ void docker_task_on_stop(struct docker_task *t)
                 cay_log_error("a container may run on", "id=%s error=%s", docker_task_id(t), t->why.msg);
                 t->broker->left = true;
         }
-        if (t->box)
+        /* One that Docker did not stop runs on, and counts as such; unless we end, and nobody is left to try again. */
+        if (t->box && (t->call.status == 204 || t->call.status == 304 || t->broker->stopping))
                 t->box->live = false;
         docker_task_finish(t);
 }
@@ -79,12 +80,12 @@ void docker_task_on_unnet(struct docker_task *t)
         docker_task_finish(t);
 }
 
-/* 304, a conflict, and of older daemons a failure with these words say that it is so already. */
+/* 304, a conflict, and of older daemons a failure with these words say that it is so already. One that has ended conflicts as well. */
 static bool is_so_already(const struct docker_call *c)
 {
         const char *text = cay_buf_data(&c->body);
 
-        return c->status == 304 || c->status == 409 ||
+        return c->status == 304 || (c->status == 409 && !strstr(text, "not running")) ||
                (c->status == 500 && (strstr(text, "is not paused") || strstr(text, "is already paused")));
 }
 

@@ -125,7 +125,7 @@ static bool answer_oddly(const char *bytes, int fd, int log)
                 dprintf(log, "held\n");
                 return true;
         }
-        if (d.exited && strstr(bytes, OURS "/exec ")) {
+        if (d.exited && (strstr(bytes, OURS "/exec ") || strstr(bytes, OURS "/pause "))) {
                 fake_docker_say_take(fd, "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}");
                 return true;
         }
@@ -446,6 +446,14 @@ static void who_cannot_be_joined_is_not_unavailable(void **state)
         assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/" OURS "?force=1&v=1 "));
 }
 
+/* Docker says 409 of one that has ended as of one that is frozen already: it is not told as frozen. */
+static void one_that_has_ended_is_not_frozen(void **state)
+{
+        assert_int_equal(greet(), CAY_OK);
+        fake_docker_tell(&docker, "EXIT");
+        assert_int_equal(freeze(), CAY_CONFLICT);
+}
+
 /* Docker made it and its answer was lost: it is found, and goes. */
 static void a_create_without_an_answer_is_undone(void **state)
 {
@@ -539,6 +547,7 @@ int main(void)
                 TEST(an_old_list_brings_nobody_back),
                 TEST(absence_is_told_once),
                 TEST(who_cannot_be_joined_is_not_unavailable),
+                TEST(one_that_has_ended_is_not_frozen),
                 TEST(a_create_without_an_answer_is_undone),
                 TEST(requests_have_a_number),
                 TEST(it_is_confined),
