@@ -74,6 +74,12 @@ struct cay_engine_ops {
         /* Accepts NULL; boxes that are left are destroyed; pending jobs end as CAY_UNAVAILABLE. -1: something may have stayed. */
         int (*close)(struct cay_engine *e);
 
+        /*
+         * The program that makes its boxes ended, and this is a socket to the next one: boxes that it has are known when the job is
+         * finished; until then whatever is asked fails with CAY_UNAVAILABLE. Takes sock. Does not block. NULL: there is no such program.
+         */
+        void (*reopen_take)(struct cay_engine *e, int sock, struct cay_job *job);
+
         /* Limits (mask) that this engine can hold on this host. */
         unsigned (*can_hold)(struct cay_engine *e);
 

@@ -344,13 +344,31 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
         stop(cay_container_of(s, struct front, signals));
 }
 
-/* The keeper hands registries over; and that its end is gone is heard here. */
+/* One engine's trouble is its own; a front that cannot have it back ends, and the next one can. */
+static void on_engine_back(struct cay_front_engines *e, const char *name, const struct cay_error *err)
+{
+        struct front *f = cay_container_of(e, struct front, engines);
+
+        if (f->stopping)
+                return;
+        if (err->code == CAY_OK) {
+                cay_service_engine_back(f->service, name);
+                return;
+        }
+        cay_log_error("an engine's new helper cannot be used", "engine=%s error=%s", name, err->msg);
+        if (err->code == CAY_TIMEOUT)
+                stop(f);
+}
+
+/* The keeper hands registries and links to helpers over; and that its end is gone is heard here. */
 static void on_keeper(struct cay_watch *w, uint32_t events)
 {
         struct front *f = cay_container_of(w, struct front, keeper);
         int r = cay_front_ports_hear(f->ports);
 
         (void)events;
+        if (r == 0)
+                r = cay_front_engines_hear(&f->engines, w->fd);
         if (r > 0 || (r == 0 && cay_front_templates_hear(&f->templates, w->fd) == 0))
                 return;
         cay_watch_remove(w);
@@ -396,6 +414,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
 
         if (open_loop(f, err) < 0 || cay_front_ports_new(f->loop, CAY_HAND_KEEPER, &f->ports, err) < 0)
                 return cay_wrap(err, "start");
+        f->engines.on_back = on_engine_back;
         if (cay_front_engines_open(&f->engines, f->loop, CAY_HAND_TCP + (int)tcp_count, err) < 0)
                 return -1;
         if (open_store(f, err) < 0)

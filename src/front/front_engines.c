@@ -3,6 +3,8 @@
 #include "front/front_engines.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -11,6 +13,7 @@
 #include "engine/native/native.h"
 #include "engine/process/process_link.h"
 #include "serve/hand_over.h"
+#include "sys/unix_socket.h"
 
 /* How each is reached. */
 static const struct kind {
@@ -122,6 +125,50 @@ int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, i
                         first = why;
         }
         return judge(e, &first, err);
+}
+
+struct reopen { /* one that was handed a link; there may be the next one before it has failed */
+        struct cay_job job;
+        struct cay_front_engines *all;
+        const char *name;
+};
+
+static void on_reopened(struct cay_job *job)
+{
+        struct reopen *r = cay_container_of(job, struct reopen, job);
+
+        r->all->on_back(r->all, r->name, &job->err);
+        free(r);
+}
+
+int cay_front_engines_hear(struct cay_front_engines *e, int sock)
+{
+        struct cay_hand_engine say;
+        char peek[sizeof(say) + 1]; /* others' messages have other sizes */
+        int fds[SYS_FDS_MAX];
+        struct cay_front_engine *row;
+        struct reopen *r;
+        unsigned count = 0;
+        ssize_t n = recv(sock, peek, sizeof(peek), MSG_PEEK | MSG_DONTWAIT);
+
+        if (n != (ssize_t)sizeof(say))
+                return 0;
+        n = sys_recv_fds(sock, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
+        row = n == (ssize_t)sizeof(say) && say.engine < e->count ? &e->rows[say.engine] : NULL;
+        r = row != NULL && say.magic == CAY_HAND_MAGIC && say.size == sizeof(say) && count == 1 &&
+                            row->engine != NULL && row->engine->ops->reopen_take != NULL
+                    ? calloc(1, sizeof(*r))
+                    : NULL;
+        if (r == NULL) {
+                if (n >= 0)
+                        sys_close_fds(fds, count);
+                return -1;
+        }
+        r->all = e;
+        r->name = row->name;
+        cay_job_init(&r->job, on_reopened);
+        row->engine->ops->reopen_take(row->engine, fds[0], &r->job);
+        return 1;
 }
 
 void cay_front_engines_close(struct cay_front_engines *e)

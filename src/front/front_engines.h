@@ -21,6 +21,8 @@ struct cay_front_engines {
         bool is_auto;
         bool keeper_is_old; /* of before there were cay-process and published ports: it does not understand what is asked for them */
         char names[128]; /* of those that are there, with blanks between */
+        /* A helper ended and there is another: its engine can be used again; err: it cannot. Set before anything is heard. */
+        void (*on_back)(struct cay_front_engines *e, const char *name, const struct cay_error *err);
 };
 
 /* words: three for each engine (serve/hand_over.h), NULL-ended; borrowed. Nothing is opened. */
@@ -29,6 +31,8 @@ int cay_front_engines_read(struct cay_front_engines *e, const char *setting, cha
 /* first_link: the first descriptor behind the listening sockets; links of engines that run follow each other from there. */
 int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int first_link,
                            struct cay_error *err);
+/* From the keeper's socket: 1: it was for engines, and is seen to; 0: it is another's, or nothing is there; -1: it cannot be used. */
+int cay_front_engines_hear(struct cay_front_engines *e, int sock);
 void cay_front_engines_close(struct cay_front_engines *e); /* safe on a zeroed struct */
 void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_service_env *env);
 const char *cay_front_engines_default(const struct cay_front_engines *e);  /* "" when there is none */

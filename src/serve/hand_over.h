@@ -99,6 +99,15 @@ struct cay_hand_turns {
         uint64_t refused[CAY_HAND_REFUSED_MAX]; /* by the keeper; 0: none */
 };
 
+/*
+ * A helper ended and there is another one: the link to it comes with this. A front that cannot use it ends, and the next one can.
+ */
+struct cay_hand_engine {
+        uint32_t magic, size;
+        uint32_t engine;    /* by its place among the words of argv */
+        uint32_t unused[3]; /* the size tells messages apart */
+};
+
 struct cay_hand_verdict { /* the front's word on it */
         uint32_t magic, size;
         uint32_t serial;

@@ -91,17 +91,28 @@ static int start_process(struct keeper *k, struct cay_error *err)
         return cay_helper_start(&k->process, &s, err);
 }
 
+int cay_keeper_start_helper(struct keeper *k, enum cay_keep_engine engine, struct cay_error *err)
+{
+        switch (engine) {
+        case CAY_KEEP_NATIVE:
+                return cay_warden_keep_start(k, err);
+        case CAY_KEEP_DOCKER:
+                return cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir,
+                                             &k->signals.before, err);
+        default:
+                return start_process(k, err);
+        }
+}
+
 /* What engines need, and is not there (any more). */
 static int start_helpers(struct keeper *k, struct cay_error *err)
 {
-        if (k->warden.pid == 0 && k->plan.rows[CAY_KEEP_NATIVE].runs && cay_warden_keep_start(k, err) < 0)
-                return -1;
-        if (k->docker.pid == 0 && k->plan.rows[CAY_KEEP_DOCKER].runs &&
-            cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir, &k->signals.before,
-                                  err) < 0)
-                return -1;
-        if (k->process.pid == 0 && k->plan.rows[CAY_KEEP_PROCESS].runs)
-                return start_process(k, err);
+        const pid_t pids[CAY_KEEP_ENGINES] = { k->warden.pid, k->docker.pid, k->process.pid };
+
+        for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++)
+                if (pids[i] == 0 && k->plan.rows[i].runs &&
+                    cay_keeper_start_helper(k, (enum cay_keep_engine)i, err) < 0)
+                        return -1;
         return 0;
 }
 
@@ -255,34 +266,30 @@ static void on_warden_end(struct keeper *k, int status)
                 plan_front(k);
 }
 
-/* Its containers live on; the next front gets the next one. */
+/* Its containers live on, and so does the front: it gets a link to the next one. One that is given up it sees gone. */
 static void on_docker_end(struct keeper *k, int status)
 {
-        bool given_up;
-
         k->docker.pid = 0;
         cay_helper_close(&k->docker);
-        if (k->step != CAY_SERVING)
+        if (k->step != CAY_SERVING) { /* it has stopped its containers, or says that one may run on */
+                k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
                 return;
-        given_up = note_fall(k, CAY_KEEP_DOCKER, &k->docker, "cay-docker ended", status);
-        if (k->front > 0 && !(given_up && !k->was_ready))
-                kill(k->front, SIGTERM);
+        }
+        if (!note_fall(k, CAY_KEEP_DOCKER, &k->docker, "cay-docker ended", status))
+                cay_again_plan(k, CAY_KEEP_DOCKER);
 }
 
 static void on_process_end(struct keeper *k, int status)
 {
-        bool given_up;
-
         k->process.pid = 0;
         cay_helper_close(&k->process);
         if (k->step != CAY_SERVING) {
                 k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
                 return;
         }
-        given_up = note_fall(k, CAY_KEEP_PROCESS, &k->process,
-                             "cay-process ended, and every sandbox of process with it", status);
-        if (k->front > 0 && !(given_up && !k->was_ready)) /* as with the warden */
-                cay_timer_set(k->loop, &k->timer, NOTES_MS, on_notes_taken);
+        if (!note_fall(k, CAY_KEEP_PROCESS, &k->process,
+                       "cay-process ended, and every sandbox of process with it", status))
+                cay_again_plan(k, CAY_KEEP_PROCESS);
 }
 
 static void reap(struct keeper *k)
@@ -453,6 +460,7 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
         cay_turns_keep_done(&k.turns);
         cay_ports_keep_done(&k.ports);
         cay_timer_clear(&k.timer);
+        cay_again_cancel(&k);
         cay_upgrade_cancel(&k);
         cay_signal_close(&k.signals);
         cay_loop_free(k.loop);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "loop/signal.h"
+#include "serve/again.h"
 #include "serve/docker_keep.h"
 #include "serve/engines.h"
 #include "serve/place.h"
@@ -36,6 +37,7 @@ struct keeper {
 
         struct cay_helper warden, docker, process; /* where their engines run */
         struct cay_watch warden_watch;             /* of what it answers over the keeper's socket */
+        struct cay_again again[CAY_KEEP_ENGINES];  /* helpers that ended below a front */
 
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */
@@ -56,6 +58,7 @@ struct keeper {
 
 /* serve.c */
 void cay_keeper_start_front(struct keeper *k); /* at once */
+int cay_keeper_start_helper(struct keeper *k, enum cay_keep_engine engine, struct cay_error *err);
 
 /* front_keep.c */
 int cay_front_keep_start(struct keeper *k, struct cay_error *err); /* with links to all helpers there are */

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "service/service_priv.h"
 
-static struct cay_engine_row *find(struct cay_service *s, const char *name)
+struct cay_engine_row *cay_engine_find(struct cay_service *s, const char *name)
 {
         for (unsigned i = 0; i < s->engine_count; i++)
                 if (strcmp(s->engines[i].name, name) == 0)
@@ -64,7 +64,7 @@ struct cay_engine_row *cay_engine_default(struct cay_service *s)
 
 struct cay_engine_row *cay_engine_of_record(struct cay_service *s, const char *name)
 {
-        struct cay_engine_row *row = name[0] != '\0' ? find(s, name) : cay_engine_default(s);
+        struct cay_engine_row *row = name[0] != '\0' ? cay_engine_find(s, name) : cay_engine_default(s);
 
         return row != NULL ? row : add(s, name, "this daemon does not know it");
 }
@@ -87,7 +87,7 @@ struct cay_engine_row *cay_engine_pick(struct cay_service *s, const char *name, 
 
         if (name == NULL || strcmp(name, "auto") == 0)
                 return cay_engine_default(s);
-        row = find(s, name);
+        row = cay_engine_find(s, name);
         if (row == NULL || row >= s->engines + s->env.engine_count) {
                 cay_fail(err, CAY_INVALID, "engine: there is no '%.40s'; there are auto, %s", name,
                          names(s, all, sizeof(all)));

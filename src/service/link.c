@@ -92,7 +92,7 @@ static void ended(struct cay_sandbox *sb)
         struct cay_engine *engine = sb->engine->engine;
         struct cay_error ignored = { 0 };
 
-        if (engine->ops->health != NULL && engine->ops->health(engine, &ignored) < 0)
+        if (sb->engine_was_down || (engine->ops->health != NULL && engine->ops->health(engine, &ignored) < 0))
                 gone(sb, CAY_CAUSE_ENGINE_LOST, "the engine went, and the sandbox with it");
         else
                 gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox's init ended");
@@ -164,6 +164,15 @@ static void relink(struct cay_sandbox *sb)
                 engine->ops->adopt(engine, &e->box, job);
         else
                 engine->ops->relink(engine, &e->box, job);
+}
+
+void cay_link_again(struct cay_sandbox *sb)
+{
+        if (!sb->link_lost)
+                return;
+        sb->relink_tries = 0;
+        cay_timer_clear(&sb->relink_timer);
+        relink(sb);
 }
 
 int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_error *err)
@@ -266,10 +275,14 @@ void cay_link_on_gone(void *ctx, const char *id)
         struct cay_engine_row *row = ctx;
         struct cay_service *s = row->service;
         struct cay_sandbox *sb = cay_table_find(s, id);
+        struct cay_error ignored = { 0 };
 
         if (sb == NULL || sb->engine != row || is_bad(sb) || sb->story == CAY_STORY_STOP ||
             sb->story == CAY_STORY_DESTROY)
                 return;
+        /* Another helper may be there before the last words of the box are read. */
+        sb->engine_was_down |=
+                row->engine->ops->health != NULL && row->engine->ops->health(row->engine, &ignored) < 0;
         if (sb->link_lost)
                 ended(sb);
         else

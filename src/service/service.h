@@ -210,6 +210,7 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
  */
 void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        const struct cay_folder *folder, struct cay_service_call *c);
+/* One that is stopped already, or is being stopped by another request, is success. */
 void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const char *id,
                       struct cay_service_call *c);
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -357,6 +358,8 @@ struct cay_engine_view {
 };
 
 /* The nth in the order of preference; false behind the last. */
+/* The engine of this name lost the program behind it, and has another one now (cay_engine_ops.reopen_take). */
+void cay_service_engine_back(struct cay_service *s, const char *name);
 bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret);
 /*
  * Which one a request means: by name; NULL or "auto" is the default. CAY_INVALID: nobody knows that name, err says which there are;

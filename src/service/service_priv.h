@@ -323,6 +323,7 @@ void cay_service_log_unstored(struct cay_service *s, const char *what, const cha
 void cay_engines_open(struct cay_service *s);  /* from the environment */
 void cay_engines_close(struct cay_service *s); /* they speak to nobody any more */
 struct cay_engine_row *cay_engine_default(struct cay_service *s);
+struct cay_engine_row *cay_engine_find(struct cay_service *s, const char *name); /* NULL: none */
 /* By name; one that nobody has told us of gets a row that is not there. NULL: too many names. */
 struct cay_engine_row *cay_engine_of_record(struct cay_service *s, const char *name);
 /* For a new sandbox; NULL with CAY_INVALID or CAY_CONFLICT. */
@@ -447,6 +448,7 @@ void cay_sandbox_let_figures_go(
 /* Takes fd; -1: there is none yet, it is asked for by and by. */
 int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_error *err);
 void cay_link_close(struct cay_sandbox *sb);
+void cay_link_again(struct cay_sandbox *sb); /* one that is lost is asked for now */
 void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms);
 void cay_link_on_gone(void *ctx, const char *id); /* the word of an engine: ctx is its row */
 

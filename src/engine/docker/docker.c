@@ -41,6 +41,12 @@ static void on_unasked(struct engine_linked *l, const struct engine_link_answer 
         cay_fail(&e->away_why, CAY_UNAVAILABLE, "%s", a->text);
 }
 
+/* That Docker is away is said behind it. */
+static void on_hello(struct engine_linked *l, const struct engine_link_answer *a)
+{
+        cay_container_of(l, struct cay_engine_docker, linked)->away = false;
+}
+
 static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
 {
         engine_boxes_note(&e->boxes, id, whole(a)->list.live, whole(a)->list.kept);
@@ -113,6 +119,7 @@ static const struct engine_linked_kind kind = {
         .box_stop = DOCKER_box_stop,
         .box_drop = DOCKER_box_drop,
         .box_gone = DOCKER_box_gone,
+        .on_hello = on_hello,
         .on_unasked = on_unasked,
         .on_listed = on_listed,
         .on_answer = on_answer,
@@ -313,6 +320,7 @@ const struct cay_engine_ops cay_engine_docker_ops = {
         .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_COUNTS,
         .open = docker_open,
         .close = engine_linked_close,
+        .reopen_take = engine_linked_reopen_take,
         .can_hold = engine_linked_can_hold,
         .create = docker_create,
         .relink = engine_linked_relink,

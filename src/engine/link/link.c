@@ -207,6 +207,21 @@ static void lose(struct engine_link *l)
         }
 }
 
+void engine_link_lose(struct engine_link *l)
+{
+        if (l->sock < 0)
+                return;
+        lose(l);
+        if (l->on_lost)
+                l->on_lost(l);
+}
+
+int engine_link_take_socket(struct engine_link *l)
+{
+        cay_watch_remove(&l->watch);
+        return cay_take_fd(l->sock);
+}
+
 static void hand_on(struct engine_link *l, const struct engine_link_answer *a)
 {
         if (a->seq == 0) {
@@ -238,9 +253,7 @@ static bool receive(struct engine_link *l)
                 return false;
         if (n != (ssize_t)l->kind->answer_size || m.answer.magic != l->kind->magic ||
             m.answer.size != l->kind->answer_size) {
-                lose(l);
-                if (l->on_lost)
-                        l->on_lost(l);
+                engine_link_lose(l);
                 return false;
         }
         m.answer.text[sizeof(m.answer.text) - 1] = '\0';

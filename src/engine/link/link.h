@@ -80,6 +80,10 @@ int engine_link_open_take(struct engine_link *l, struct cay_loop *loop, int sock
  * gone, and what it said was taken by somebody else in this process.
  */
 int engine_link_close(struct engine_link *l);
+/* Hangs up: every call that waits is told that the helper is gone, then on_lost. Fine when the link is lost already. */
+void engine_link_lose(struct engine_link *l);
+/* Its socket, for another link to go on with; nothing is pending. The link is lost then, and nobody is told. */
+int engine_link_take_socket(struct engine_link *l);
 /*
  * Sends; descriptors are copied. When it cannot be sent the call is answered with NULL, here or from the loop; when it would have to be
  * kept and we have no memory or descriptors for that, with CAY_LIMIT, here.

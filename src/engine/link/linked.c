@@ -17,9 +17,8 @@ static const struct engine_linked_answer *known(const struct engine_link_answer 
 
 /* What the helper says unasked, and its end */
 
-static void on_unasked(struct engine_link *l, const struct engine_link_answer *a)
+void engine_linked_hear_unasked(struct engine_linked *e, const struct engine_link_answer *a)
 {
-        struct engine_linked *e = cay_container_of(l, struct engine_linked, link);
         char id[CAY_NAME_MAX + 1];
 
         if (a->type != e->kind->box_gone) {
@@ -30,6 +29,11 @@ static void on_unasked(struct engine_link *l, const struct engine_link_answer *a
         snprintf(id, sizeof(id), "%.*s", CAY_NAME_MAX, known(a)->box.id);
         if (engine_boxes_find(&e->boxes, id))
                 engine_boxes_tell_gone(&e->boxes, id);
+}
+
+static void on_unasked(struct engine_link *l, const struct engine_link_answer *a)
+{
+        engine_linked_hear_unasked(cay_container_of(l, struct engine_linked, link), a);
 }
 
 static void on_lost(struct engine_link *l)
@@ -44,6 +48,13 @@ static void on_lost(struct engine_link *l)
 
 /* Opening */
 
+void engine_linked_take_hello(struct engine_linked *e, const struct engine_link_answer *a)
+{
+        e->can_hold = known(a)->hello.can_hold;
+        if (e->kind->on_hello)
+                e->kind->on_hello(e, a);
+}
+
 static void on_hello(struct engine_call *call, const struct engine_link_answer *a)
 {
         struct engine_linked *e = cay_container_of(call, struct engine_linked, hello);
@@ -54,11 +65,8 @@ static void on_hello(struct engine_call *call, const struct engine_link_answer *
                 return;
         }
         engine_link_read_error(&e->link, a, &e->refused);
-        if (a->code != CAY_OK)
-                return;
-        e->can_hold = known(a)->hello.can_hold;
-        if (e->kind->on_hello)
-                e->kind->on_hello(e, a);
+        if (a->code == CAY_OK)
+                engine_linked_take_hello(e, a);
 }
 
 struct engine_linked *engine_linked_new(const struct engine_linked_kind *kind,
@@ -73,6 +81,7 @@ struct engine_linked *engine_linked_new(const struct engine_linked_kind *kind,
         e->engine = (struct cay_engine){ .ops = kind->ops, .caps = kind->caps };
         e->kind = kind;
         e->loop = env->loop;
+        e->reopen.link.sock = -1;
         e->link = (struct engine_link){ .kind = &kind->link, .on_unasked = on_unasked, .on_lost = on_lost };
         e->hello.on_answer = on_hello;
         return e;
@@ -80,6 +89,7 @@ struct engine_linked *engine_linked_new(const struct engine_linked_kind *kind,
 
 void engine_linked_say_hello(struct engine_linked *e, void *request)
 {
+        memcpy(&e->hello_request, request, e->kind->link.request_size);
         engine_link_ask(&e->link, &e->hello, request, NULL, 0);
 }
 
@@ -145,6 +155,7 @@ int engine_linked_close(struct cay_engine *engine)
         if (!engine)
                 return 0;
         e = engine_linked_of(engine);
+        engine_linked_reopen_cancel(e);
         left = e->lost_boxes || engine_boxes_has_live(&e->boxes);
         r = engine_link_close(&e->link);
         free(e);

@@ -103,12 +103,23 @@ struct engine_linked_kind {
                           enum cay_code code);
 };
 
+struct engine_reopen { /* private to reopen.c */
+        struct engine_link link;
+        struct engine_call call;
+        struct cay_timer timer;
+        struct cay_job *job; /* borrowed; NULL: none is under way */
+        uint32_t from;
+        unsigned listed;
+};
+
 struct engine_linked {
         struct cay_engine engine;
         const struct engine_linked_kind *kind;
         struct cay_loop *loop; /* borrowed */
         struct engine_link link;
         struct engine_call hello;
+        struct engine_linked_request hello_request; /* as it was said */
+        struct engine_reopen reopen;
         struct cay_error refused; /* what the hello was answered with */
         bool greeted;
         bool lost_boxes;   /* the helper went before they did */
@@ -132,12 +143,18 @@ int engine_linked_greet(struct engine_linked *e, void *request, struct cay_engin
 int engine_linked_open_take(const struct engine_linked_kind *kind, const struct cay_engine_env *env, int sock,
                             void *hello, struct cay_engine **ret, struct cay_error *err);
 
+/* For reopen.c. */
+void engine_linked_take_hello(struct engine_linked *e, const struct engine_link_answer *a); /* let in */
+void engine_linked_hear_unasked(struct engine_linked *e, const struct engine_link_answer *a);
+void engine_linked_reopen_cancel(struct engine_linked *e); /* its job fails; fine when none is under way */
+
 /* Asking */
 void engine_linked_ask(struct engine_linked *e, void *request, struct cay_engine_box *box,
                        struct cay_job *job, const int *fds, unsigned fd_count);
 void engine_linked_finish(struct engine_linked *e, struct cay_job *job, const struct cay_error *err);
 
 /* Slots of the port. */
+void engine_linked_reopen_take(struct cay_engine *engine, int sock, struct cay_job *job);
 int engine_linked_close(struct cay_engine *engine);
 unsigned engine_linked_can_hold(struct cay_engine *engine);
 void engine_linked_relink(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);

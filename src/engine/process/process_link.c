@@ -168,6 +168,7 @@ const struct cay_engine_ops cay_engine_process_link_ops = {
         .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_ISOLATION | CAY_ENGINE_LACKS_FREEZER,
         .open = link_open,
         .close = engine_linked_close,
+        .reopen_take = engine_linked_reopen_take,
         .can_hold = engine_linked_can_hold,
         .create = link_create,
         .relink = engine_linked_relink,

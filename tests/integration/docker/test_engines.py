@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A daemon with two engines, native and a real Docker of its own (docker/run): who makes what, and what becomes of each when the other,
 its helper, the front or the daemon goes."""
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -222,6 +223,41 @@ class Two(unittest.TestCase):
             wait_for("another", lambda n=name, p=pid: self.d.child(n) != p)
             self.check_both(boxes, runs)
 
+    def test_a_helper_that_dies_while_a_request_waits(self):
+        """It is its own engine's trouble: the front lives, native callers are served meanwhile, and the request that waited has its answer."""
+        d = self.d
+        boxes, runs = self.both()
+        front, helper = d.child("cay-front"), d.child("cay-docker")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waits = pool.submit(d.run, boxes[1], "touch begun; until [ -e go ]; do sleep 0.1; done; echo done")
+            wait_for("the command", lambda: try_run(d, boxes[1], "ls begun") == "begun\n")
+            os.kill(helper, signal.SIGSTOP)
+            makes = pool.submit(d.ask, "POST", "/api/sandboxes", {"engine": "docker"})
+            os.kill(helper, signal.SIGKILL)
+            self.assertEqual(d.run(boxes[0], "cat f")["stdout"], "native\n")
+            self.assertEqual(d.child("cay-front"), front)
+            wait_for("another helper", lambda: d.child("cay-docker") not in (None, helper) and engines(d)["docker"]["up"])
+            wait_for("the sandbox", lambda: try_run(d, boxes[1], "touch go && echo made") == "made\n")
+            self.assertEqual(waits.result()["stdout"], "done\n")
+            made = makes.result()
+            self.assertIn(made.status, (201, 503), made)
+        self.check_both(boxes, runs)
+        d.run(d.make(engine="docker"), "true")
+        self.assertEqual(d.child("cay-front"), front)
+        # Nothing is left of the sandbox that nobody got.
+        wait_for("as many containers as sandboxes", lambda: len(containers()) == 2 + (made.status == 201))
+
+    def test_figures_hold_up_nothing(self):
+        """Docker takes up to a second for them; forty who ask share one call, and a removal does not wait for any."""
+        d = self.d
+        box = d.make(engine="docker")
+        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+            asked = [pool.submit(d.ask, "GET", f"/api/sandboxes/{box}/stats") for _ in range(40)]
+            self.assertEqual({a.result().status for a in asked}, {200})
+            asked = [pool.submit(d.ask, "GET", f"/api/sandboxes/{box}/stats") for _ in range(40)]
+            d.must(200, "DELETE", f"/api/sandboxes/{box}")
+            self.assertLessEqual({a.result().status for a in asked}, {200, 404, 409})
+
     def test_upgrade(self):
         boxes, runs = self.both()
         front = self.d.child("cay-front")
@@ -256,7 +292,11 @@ class Alone(unittest.TestCase):
         with Daemon("--engine", "auto", *FLAGS) as d:
             box = with_docker(d).make(engine="docker")
             d.run(box, "echo kept > f")
+            runs = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 600", "background": True})["exec_id"]
             d.stop()
+            # Nobody would hold it to its time: it is stopped, and what it left stays.
+            self.assertEqual(docker("ps", "-q"), "")
+            self.assertIn("stopping containers", d.log())
             d.flags = ("--engine", "native")
             d.start()
             lost = status(d, box)
@@ -270,7 +310,11 @@ class Alone(unittest.TestCase):
             d.flags = ("--engine", "docker", *FLAGS)
             d.start()
             self.assertEqual(list(engines(with_docker(d))), ["native", "docker", "process"])
-            wait_for("its sandbox", lambda: try_run(d, box, "cat f") == "kept\n")
+            gone = status(d, box)
+            self.assertEqual((gone["status"], gone["cause"]), ("error", "sandbox_gone"), gone)
+            self.assertEqual(d.must(200, "GET", f"/api/sandboxes/{box}/execs/{runs}")["cause"], "sandbox_gone")
+            d.must(200, "POST", f"/api/sandboxes/{box}/start")
+            self.assertEqual(d.run(box, "cat f")["stdout"], "kept\n")
             d.must(200, "DELETE", f"/api/sandboxes/{box}")
         self.assertEqual(containers(), [])
 
@@ -284,14 +328,19 @@ class Alone(unittest.TestCase):
         """It is given up while the other engine works; an upgrade tries it again, and its sandbox is back."""
         with Daemon("--engine", "auto", *FLAGS) as d:
             boxes = [d.make(), with_docker(d).make(engine="docker")]
+            front = d.child("cay-front")
             for i in range(3):
-                pid, front = d.child("cay-docker"), d.child("cay-front")
+                pid = d.child("cay-docker")
                 os.kill(pid, signal.SIGKILL)
-                wait_for("the next front", lambda f=front: d.child("cay-front") != f and ready(d))
-                self.assertEqual("engine given up" in d.log(), i == 2)
+                if i < 2:
+                    wait_for("the next one", lambda p=pid: d.child("cay-docker") not in (None, p) and engines(d)["docker"]["up"])
+            wait_for("its end", lambda: "engine given up" in d.log())
             self.assertEqual(d.run(boxes[0], "echo on")["stdout"], "on\n")
-            self.assertIn("again and again", engines(d)["docker"]["why"])
-            self.assertIn("again and again", status(d, boxes[1])["cause_text"])
+            wait_for("the word of it", lambda: not engines(d)["docker"]["up"])
+            self.assertIn("cay-docker is gone", engines(d)["docker"]["why"])
+            wait_for("its cause", lambda: status(d, boxes[1]).get("cause") == "engine_lost")
+            self.assertEqual(d.must(200, "GET", "/api/health/ready")["engines_down"], ["docker"])
+            self.assertEqual(d.child("cay-front"), front)
             d.process.send_signal(signal.SIGUSR2)
             wait_for("its sandbox", lambda: try_run(d, boxes[1], "echo on") == "on\n")
             self.assertEqual(d.run(boxes[0], "echo on")["stdout"], "on\n")

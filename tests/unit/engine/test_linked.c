@@ -339,6 +339,94 @@ static void boxes_that_outlive_it_stay(void **state)
         assert_int_equal(boxes, 1);
 }
 
+/* A helper that was started in place of the first: nothing is asked of it before it has let us in and told what it has. */
+static void another_helper_takes_over(void **state)
+{
+        struct toy_answer first = { .list = { .next = 7 } };
+        struct cay_error err = { 0 };
+        struct toy_request req;
+        struct cay_job reopened;
+        int socks[2];
+
+        kind.outlives = true;
+        engine_linked_stats(t.engine, &t.box, &t.job);
+        assert_int_equal(hear(NULL).type, STAT);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+        close(t.peer); /* nobody has heard of its end yet */
+        t.peer = socks[1];
+        cay_job_init(&reopened, on_done);
+        engine_linked_reopen_take(t.engine, socks[0], &reopened);
+        round_of_loop();
+        assert_int_equal(t.done, 1); /* whoever waited for the first is told */
+        assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
+        req = hear(NULL);
+        assert_int_equal(req.type, HELLO);
+        assert_int_equal(engine_linked_health(t.engine, &err), -1);
+        cay_job_init(&t.job, on_done);
+        engine_linked_stats(t.engine, &t.box, &t.job);
+        round_of_loop();
+        assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
+        answer(&(struct toy_answer){ .seq = req.seq, .hello.can_hold = TOY_LIMIT_MEMORY });
+        round_of_loop();
+        req = hear(NULL);
+        assert_int_equal(req.type, LIST);
+        first.seq = req.seq;
+        snprintf(first.list.id, sizeof(first.list.id), "new");
+        answer(&first);
+        answer(&(struct toy_answer){ .type = NEWS }); /* also before it is all told */
+        round_of_loop();
+        req = hear(NULL);
+        assert_int_equal(req.list.from, 7);
+        assert_false(reopened.done);
+        answer(&(struct toy_answer){ .seq = req.seq });
+        answer(&(struct toy_answer){ .type = NEWS });
+        round_of_loop();
+        round_of_loop();
+        assert_true(reopened.done);
+        assert_int_equal(reopened.err.code, CAY_OK);
+        assert_int_equal(t.news, 2);
+        assert_int_equal(t.gone, 0);
+        assert_non_null(engine_boxes_find(&engine_linked_of(t.engine)->boxes, "new"));
+        assert_int_equal(engine_linked_health(t.engine, &err), 0);
+        assert_int_equal(engine_linked_can_hold(t.engine),
+                         CAY_LIMIT_BIT(memory_bytes) | engine_limits_by_init());
+        cay_job_init(&t.job, on_done);
+        engine_linked_stats(t.engine, &t.box, &t.job);
+        req = hear(NULL);
+        assert_int_equal(req.type, STAT);
+        answer(&(struct toy_answer){ .seq = req.seq, .box.pids = 3 });
+        round_of_loop();
+        assert_int_equal(t.box.stats.pids, 3);
+}
+
+/* It ends as well, refuses us, or the engine is closed first: told, and the next one can be had. */
+static void another_helper_that_fails(void **state)
+{
+        struct cay_job reopened;
+
+        kind.outlives = true;
+        for (unsigned i = 0; i < 3; i++) {
+                int socks[2];
+
+                assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+                close(t.peer);
+                t.peer = socks[1];
+                cay_job_init(&reopened, on_done);
+                engine_linked_reopen_take(t.engine, socks[0], &reopened);
+                if (i == 0)
+                        close(cay_take_fd(t.peer));
+                else if (i == 1)
+                        answer(&(struct toy_answer){
+                                .seq = hear(NULL).seq, .code = CAY_DENIED, .text = "not today" });
+                else
+                        engine_linked_reopen_cancel(engine_linked_of(t.engine));
+                round_of_loop();
+                round_of_loop();
+                assert_true(reopened.done);
+                assert_int_equal(reopened.err.code, i == 1 ? CAY_DENIED : CAY_UNAVAILABLE);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -350,6 +438,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(only_known_boxes_are_told_gone, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(with_the_helper_go_its_boxes, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(boxes_that_outlive_it_stay, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(another_helper_takes_over, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(another_helper_that_fails, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,6 +294,30 @@ static void a_box_in_error_can_be_stopped_started_destroyed(void **state)
         }
 }
 
+/* Another helper is there: links are had back at once, and freezers are as the store has them, whatever was asked before without an answer. */
+static void another_helper_is_told_what_is_right(void **state)
+{
+        struct test *t = *state;
+        struct cay_job job;
+        char id[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        fake_plan.relink_fails = CAY_UNAVAILABLE;
+        fake_engine_cut_link(t->engine, id);
+        wait_for(t, !look(t, id).linked);
+        cay_job_init(&job, NULL);
+        t->engine->ops->freeze(t->engine, id, &job);
+        settle(t);
+        assert_true(fake_engine_is_frozen(t->engine, id));
+        fake_plan.relink_fails = CAY_OK;
+        cay_service_engine_back(t->service, "fake");
+        settle(t);
+        assert_false(fake_engine_is_frozen(t->engine, id));
+        wait_for(t, look(t, id).linked);
+        assert_int_equal(look(t, id).state, CAY_STATE_READY);
+        cay_service_engine_back(t->service, "nobody"); /* is none of ours */
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -310,6 +334,7 @@ int main(void)
                 TEST(input_is_settled_when_it_is_sent),
                 cmocka_unit_test_setup_teardown(last_words_are_heard_after_a_standstill, setup, teardown),
                 TEST(a_box_in_error_can_be_stopped_started_destroyed),
+                cmocka_unit_test_setup_teardown(another_helper_is_told_what_is_right, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
