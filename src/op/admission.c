@@ -122,6 +122,7 @@ static bool judge(struct cay_admission *a, struct cay_waiter *w, uint64_t now_ms
                 cay_fail(&err, CAY_NOT_FOUND, "template: there is no '%s' any more", w->template_name);
         else if (cay_template_check(t, &err) == 0 && has_room(a, t, &err) == 0) {
                 unhook(a, w);
+                a->turn = w->turn > a->turn ? w->turn : a->turn;
                 w->let_in(w);
                 return true;
         }
@@ -169,9 +170,50 @@ void cay_admission_done(struct cay_admission *a)
                 rearm(a);
 }
 
+/* Somebody waits for the same room and was not told of it yet: whoever comes now is not served before. */
+static bool has_rival(struct cay_admission *a, const struct cay_template *t)
+{
+        for (const struct cay_waiter *w = a->first; w; w = w->next) {
+                const struct cay_template *other = cay_template_find(*a->set, w->template_name);
+                struct cay_error ignored = { 0 };
+
+                if ((other == t || (*a->set)->max_concurrent > 0) && other &&
+                    has_room(a, other, &ignored) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static int fail_behind(const struct cay_admission *a, const struct cay_template *t, struct cay_error *err)
+{
+        return cay_fail(err, CAY_LIMIT,
+                        "requests wait for a sandbox of template '%s' already (%u in all); try again later",
+                        t->name, a->waiting);
+}
+
 int cay_admission_check(struct cay_admission *a, const struct cay_template *t, struct cay_error *err)
 {
-        return has_room(a, t, err);
+        if (has_room(a, t, err) < 0)
+                return -1;
+        return has_rival(a, t) ? fail_behind(a, t, err) : 0;
+}
+
+/* Behind those of its owner, and behind those of the same turn. */
+static void queue_up(struct cay_admission *a, struct cay_waiter *w)
+{
+        struct cay_waiter **at = &a->first;
+
+        w->turn = a->turn;
+        for (const struct cay_waiter *o = a->first; o; o = o->next)
+                if (strcmp(o->owner, w->owner) == 0 && o->turn > w->turn)
+                        w->turn = o->turn;
+        w->turn++;
+        while (*at && (*at)->turn <= w->turn)
+                at = &(*at)->next;
+        w->next = *at;
+        *at = w;
+        w->in_queue = true;
+        a->waiting++;
 }
 
 int cay_admission_ask(struct cay_admission *a, const struct cay_template *t, struct cay_waiter *w,
@@ -179,22 +221,25 @@ int cay_admission_ask(struct cay_admission *a, const struct cay_template *t, str
 {
         const struct cay_template_set *set = *a->set;
         struct cay_error full = { 0 };
-        struct cay_waiter **at = &a->first;
+        uint64_t own = 0;
+        bool has_place = has_room(a, t, &full) == 0;
 
-        if (has_room(a, t, &full) == 0)
+        if (has_place && !has_rival(a, t))
                 return 1;
-        if (full.code != CAY_LIMIT || a->waiting >= set->queue) {
+        for (const struct cay_waiter *o = a->first; o; o = o->next)
+                own += strcmp(o->owner, w->owner) == 0;
+        if (has_place)
+                fail_behind(a, t, &full);
+        if (full.code != CAY_LIMIT || own >= set->queue || a->waiting >= CAY_ADMISSION_WAITING_MAX) {
                 *err = full;
                 return -1;
         }
         cay_str_copy(w->template_name, sizeof(w->template_name), t->name);
         w->deadline_ms = cay_clock_ms() + set->queue_ms;
-        w->in_queue = true;
-        while (*at)
-                at = &(*at)->next;
-        *at = w;
-        a->waiting++;
+        queue_up(a, w);
         rearm(a);
+        if (has_place)
+                cay_timer_set(a->loop, &a->timer, 0, on_time);
         return 0;
 }
 

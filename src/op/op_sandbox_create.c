@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "config/config.h"
+#include "base/str.h"
 #include "op/create_args.h"
 #include "op/template_use.h"
 #include "op/view.h"
@@ -443,7 +444,10 @@ static void enter(struct create *s, const struct cay_template *t)
 {
         struct cay_op_call *c = s->call;
         struct cay_error err = { 0 };
-        int r = t ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err) : 1;
+        int r;
+
+        cay_str_copy(s->waiter.owner, sizeof(s->waiter.owner), cay_op_viewer(c).owner);
+        r = t ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err) : 1;
 
         if (r < 0) {
                 fail(s, &err, "template");

@@ -2,6 +2,7 @@
 /* How many may be alive, and the queue: who is let in, when, in which order, and how a wait ends otherwise. */
 #include "unit/service/service_test.h"
 
+#include "base/str.h"
 #include "op/admission.h"
 
 #define LONG_MS 600000
@@ -24,6 +25,7 @@ struct guest {
 
 static struct guest a, b, c; /* not of a test's own stack: those that still wait are told at the end */
 static unsigned let_in_count;
+static const char *as = "me"; /* who comes */
 
 static int any_template(void *ctx, const char *name, enum cay_template_kind *ret_kind, int *ret_fd,
                         struct cay_error *err)
@@ -97,6 +99,7 @@ static int come(struct test *t, const struct cay_template *row, struct guest *g,
         *g = (struct guest){ .waiter = { .let_in = let_in, .refuse = refuse },
                              .t = t,
                              .template_name = row->name };
+        cay_str_copy(g->waiter.owner, sizeof(g->waiter.owner), as);
         r = cay_admission_ask(&admission, row, &g->waiter, err);
         if (r > 0)
                 let_in(&g->waiter);
@@ -298,6 +301,62 @@ static void the_end_refuses_whoever_waits(void **state)
         cay_admission_done(&(struct cay_admission){ 0 });
 }
 
+static int set_up_owners(void **state)
+{
+        as = "me";
+        return set_up(state);
+}
+
+/* One owner's four do not come before the one of another. */
+static void owners_take_turns(void **state)
+{
+        static struct guest first, mine[4], yours;
+        struct test *t = *state;
+        struct cay_error err = { 0 };
+
+        come_in(t, &rows[SMALL], &first);
+        for (unsigned i = 0; i < 4; i++)
+                come_and_wait(t, &rows[SMALL], &mine[i]);
+        assert_int_equal(come(t, &rows[SMALL], &a, &err), -1); /* my part of the queue is full */
+        assert_int_equal(err.code, CAY_LIMIT);
+        as = "you";
+        come_and_wait(t, &rows[SMALL], &yours);
+        leave(t, &first);
+        wait_for(t, mine[0].order > 0);
+        assert_int_equal(call_wait(t, &mine[0].made), CAY_OK);
+        assert_int_equal(yours.order, 0);
+        leave(t, &mine[0]);
+        wait_for(t, yours.order > 0);
+        assert_int_equal(mine[1].order, 0);
+        assert_int_equal(call_wait(t, &yours.made), CAY_OK);
+        leave(t, &yours);
+        wait_for(t, mine[1].order > 0);
+        assert_int_equal(call_wait(t, &mine[1].made), CAY_OK);
+}
+
+/* There is room, and who waited has not been told yet: nobody slips in before. */
+static void nobody_comes_before_those_who_wait(void **state)
+{
+        static struct guest first, waits, late;
+        struct test *t = *state;
+        struct cay_error err = { 0 };
+
+        come_in(t, &rows[SMALL], &first);
+        come_and_wait(t, &rows[SMALL], &waits);
+        rows[SMALL].max_concurrent = 2;
+        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], &err),
+                         -1); /* a start, which does not wait */
+        assert_int_equal(err.code, CAY_LIMIT);
+        as = "you";
+        come_and_wait(t, &rows[SMALL], &late);
+        wait_for(t, waits.order > 0);
+        assert_int_equal(late.order, 0);
+        assert_int_equal(call_wait(t, &waits.made), CAY_OK);
+        leave(t, &waits);
+        wait_for(t, late.order > 0);
+        assert_int_equal(call_wait(t, &late.made), CAY_OK);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -313,6 +372,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_template_goes_while_one_waits, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(more_room_by_a_reload, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_end_refuses_whoever_waits, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(owners_take_turns, set_up_owners, tear_down),
+                cmocka_unit_test_setup_teardown(nobody_comes_before_those_who_wait, set_up_owners, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
