@@ -137,6 +137,24 @@ static void on_stop_stored(struct cay_errand *e, const struct cay_error *err)
         }
 }
 
+/* What was asked for is so already, or is being done: true, and c is answered, or will be with the others. */
+static bool is_stopped(struct cay_sandbox *sb, struct cay_service_call *c)
+{
+        static const struct cay_error fine = { 0 };
+        bool rests = sb->state == CAY_STATE_STOPPED && sb->story == CAY_STORY_NONE;
+
+        if (!rests && sb->story != CAY_STORY_STOP)
+                return false;
+        cay_str_copy(c->id, sizeof(c->id), sb->id);
+        if (rests) {
+                cay_service_fail_job(sb->service, &c->job, &fine);
+                return true;
+        }
+        c->next = sb->calls;
+        sb->calls = c;
+        return true;
+}
+
 void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const char *id,
                       struct cay_service_call *c)
 {
@@ -146,8 +164,10 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
         struct cay_errand *e;
 
         c->next = NULL;
+        if (sb != NULL && is_stopped(sb, c))
+                return;
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
-            (sb->state == CAY_STATE_STOPPED || sb->state == CAY_STATE_CREATING))
+            sb->state == CAY_STATE_CREATING)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
                          cay_state_word(sb->state));
         if (err.code != CAY_OK) {

@@ -275,7 +275,8 @@ static void stop_and_start(void **state)
         assert_string_equal(
                 ((const struct cay_store_exec *)fake_store_find(t->store, CAY_STORE_EXEC, x))->state,
                 "ended");
-        assert_int_equal(change(t, stop, id), CAY_CONFLICT);
+        assert_int_equal(change(t, stop, id), CAY_OK); /* it is so already */
+        assert_int_equal(look(t, id).state, CAY_STATE_STOPPED);
         assert_int_equal(change(t, pause, id), CAY_CONFLICT);
         assert_int_equal(start(t, id), CAY_OK);
         view = look(t, id);
@@ -285,6 +286,32 @@ static void stop_and_start(void **state)
         assert_int_equal(start(t, id), CAY_CONFLICT);
         exec(t, id, x, "exit", "3", NULL);
         assert_int_equal(wait_end(t, id, x).exit_code, 3);
+}
+
+/* Both are answered when it is stopped, and not before. */
+static void two_who_stop_it_at_once(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1];
+        struct call a, b;
+
+        create(t, id);
+        call_init(&a);
+        call_init(&b);
+        fake_plan.destroy_fails = CAY_INTERNAL;
+        cay_service_stop(t->service, &me, id, &a.call);
+        cay_service_stop(t->service, &me, id, &b.call);
+        assert_int_equal(call_join(t, &a), CAY_INTERNAL);
+        assert_int_equal(call_join(t, &b), CAY_INTERNAL);
+        fake_plan.destroy_fails = CAY_OK;
+        call_init(&a);
+        call_init(&b);
+        cay_service_stop(t->service, &me, id, &a.call);
+        cay_service_stop(t->service, &me, id, &b.call);
+        assert_int_equal(call_join(t, &b), CAY_OK);
+        assert_int_equal(fake_engine_boxes(), 0);
+        assert_int_equal(call_join(t, &a), CAY_OK);
+        assert_string_equal(b.call.id, id);
 }
 
 static void a_second_story_is_refused(void **state)
@@ -690,6 +717,7 @@ int main(void)
                 TEST(limits_on_how_many),
                 TEST(claims_are_single_use),
                 TEST(stop_and_start),
+                TEST(two_who_stop_it_at_once),
                 TEST(a_second_story_is_refused),
                 TEST(a_start_that_fails_changes_nothing),
                 TEST(destroy_takes_everything),
