@@ -5,7 +5,8 @@
  *
  * Theory of operation. It starts one warden ("cay-warden keep"), the helpers of other engines where those run, and one front after the other. A front that dies is replaced, with growing
  * pauses; the warden and its boxes stay, and the next front gets a fresh link to it through the keeper's socket. A warden that dies takes
- * its boxes with it (the kernel sees to that); it is replaced, and the front with it, for its link is to the old one. What is told
+ * its boxes with it (the kernel sees to that); it is replaced, and the front with it, for its link is to the old one. Another helper that dies is replaced alone: the
+ * front gets a link to the next one (again.h). What is told
  * to stop stops in order: the front (requests under way may finish), then the warden, which unmakes every box; the exit status says
  * whether all was unmade. Connections that come while there is no front wait in the listening sockets.
  *
