@@ -234,9 +234,10 @@ class Once(unittest.TestCase):
         box, run, _ = self.begin("/busybox sleep 1000")
         helper, front = self.d.child("cay-docker"), self.d.child("cay-front")
         os.kill(helper, signal.SIGKILL)
-        wait_for("the next front", lambda: self.d.child("cay-front") not in (None, front))
+        wait_for("the next one", lambda: self.d.child("cay-docker") not in (None, helper))
         wait_for("no container", lambda: not containers())
-        self.assertIn(self.result(box, run)["cause"], ("sandbox_gone", "engine_lost"))
+        self.assertEqual(self.result(box, run)["cause"], "engine_lost")
+        self.assertEqual(self.d.child("cay-front"), front)
 
     def test_docker_killed(self):
         box, run, _ = self.begin("/busybox sleep 1000")
