@@ -59,12 +59,12 @@ int cay_gate_ws_token(const struct cay_http_request *req, const char **ret, size
 }
 
 /* A token or a key of ours somewhere in it, good or not: under whatever name it is sent, it is nothing for a sandbox. */
-static bool has_secret(const char *value)
+static bool has_secret(const char *value, size_t len)
 {
         static const char *const words[] = { "cay1.", "cays1.", "cayp1.", "cayk_" };
 
         for (unsigned i = 0; i < CAY_COUNT(words); i++)
-                if (strstr(value, words[i]))
+                if (memmem(value, len, words[i], strlen(words[i])))
                         return true;
         return false;
 }
@@ -77,7 +77,7 @@ int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, 
 
         if (req->upgrade && strcasecmp(name, "X-Auth-Token") == 0)
                 return 0;
-        if (strcasecmp(name, "Sec-WebSocket-Protocol") != 0 && has_secret(value))
+        if (strcasecmp(name, "Sec-WebSocket-Protocol") != 0 && has_secret(value, strlen(value)))
                 return 0;
         if (strcasecmp(name, "Sec-WebSocket-Protocol") != 0)
                 return cay_buf_printf(out, "%s: %s\r\n", name, value);
@@ -88,7 +88,7 @@ int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, 
 
                 value += strspn(value, " \t,");
                 len = strcspn(value, " \t,");
-                if (len > 0 && !is_token(value, len))
+                if (len > 0 && !is_token(value, len) && !has_secret(value, len))
                         r = cay_buf_printf(out, "%s%.*s", out->len > begin ? ", " : "", (int)len, value);
                 value += len;
         }

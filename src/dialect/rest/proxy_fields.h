@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which fields pass the reverse proxy. Pure.
+ * What passes the reverse proxy: fields, cookies, and targets without our links. Pure.
  *
  * To a sandbox. What HTTP and browsers say of a request passes by name. Other fields are between a page and its server, so they pass,
  * unless a word of their name speaks of who somebody is, of a secret, or of what a proxy in front of us has seen (X-Auth-Token,
@@ -15,4 +15,13 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
+
 bool cay_proxy_passes(const char *field, bool is_answer);
+/* Appends a Cookie field's value without our own; 0, 1: nothing is left, or -errno. */
+int cay_proxy_put_cookies(struct cay_buf *out, const char *value);
+bool cay_proxy_cookie_stays(
+        const char *set_cookie);            /* one that is for that host alone, and not one of ours */
+bool cay_proxy_has_link(const char *query); /* NULL: none */
+/* Appends a target without the link: "/path?rest". 0 or -errno. */
+int cay_proxy_put_unlinked(struct cay_buf *out, const char *path, const char *query);

@@ -46,89 +46,14 @@ int cay_proxy_parse_port(const char *text, uint16_t *ret)
         return 0;
 }
 
-static bool is_own(const char *field, bool is_answer)
+/*
+ * At a host of its own, a server may say what its pages and workers may do there. Not Clear-Site-Data: its "cookies" reaches to the
+ * registrable domain, which is ours as well.
+ */
+static bool is_own(const char *field)
 {
-        static const char *const answers[] = { "Content-Security-Policy", "Clear-Site-Data",
-                                               "Service-Worker-Allowed" };
-
-        for (size_t i = 0; is_answer && i < CAY_COUNT(answers); i++)
-                if (strcasecmp(field, answers[i]) == 0)
-                        return true;
-        return false;
-}
-
-int cay_proxy_put_cookies(struct cay_buf *out, const char *value)
-{
-        size_t before = out->len;
-        int r = 0;
-
-        while (*value && r == 0) {
-                size_t len;
-
-                value += strspn(value, " \t;");
-                len = strcspn(value, ";");
-                if (len > 0 && !cay_port_cookie_is_ours(value)) {
-                        r = out->len > before ? cay_buf_puts(out, "; ") : 0;
-                        if (r == 0)
-                                r = cay_buf_put(out, value, len);
-                }
-                value += len;
-        }
-        return r < 0 ? r : out->len == before;
-}
-
-/* Attributes begin behind the first semicolon; browsers take their names in any case, and the last one counts. */
-bool cay_proxy_cookie_stays(const char *set_cookie)
-{
-        const char *at = set_cookie + strspn(set_cookie, " \t");
-
-        if (cay_port_cookie_is_ours(at))
-                return false;
-        while ((at = strchr(at, ';')) != NULL) {
-                at += 1 + strspn(at + 1, " \t");
-                if (strncasecmp(at, "Domain", 6) == 0 && strchr(" \t=;", at[6]))
-                        return false;
-        }
-        return true;
-}
-
-static bool is_link(const char *parameter, size_t len)
-{
-        size_t name = strlen(CAY_PORT_LINK);
-
-        return len >= name && strncmp(parameter, CAY_PORT_LINK, name) == 0 &&
-               (len == name || parameter[name] == '=');
-}
-
-bool cay_proxy_has_link(const char *query)
-{
-        while (query && *query) {
-                size_t len = strcspn(query, "&");
-
-                if (is_link(query, len))
-                        return true;
-                query += len + (query[len] == '&');
-        }
-        return false;
-}
-
-int cay_proxy_put_unlinked(struct cay_buf *out, const char *path, const char *query)
-{
-        char mark = '?';
-        int r = cay_buf_puts(out, path);
-
-        while (query && *query && r == 0) {
-                size_t len = strcspn(query, "&");
-
-                if (len > 0 && !is_link(query, len)) {
-                        r = cay_buf_putc(out, mark);
-                        if (r == 0)
-                                r = cay_buf_put(out, query, len);
-                        mark = '&';
-                }
-                query += len + (query[len] == '&');
-        }
-        return r;
+        return strcasecmp(field, "Content-Security-Policy") == 0 ||
+               strcasecmp(field, "Service-Worker-Allowed") == 0;
 }
 
 static void release(struct cay_deferred *d)
@@ -201,7 +126,7 @@ static bool answer_passes(const struct proxy *p, const char *name, const char *v
                 return false; /* it has a place of its own */
         if (p->own_host && strcasecmp(name, "Set-Cookie") == 0)
                 return cay_proxy_cookie_stays(value);
-        return cay_proxy_passes(name, true) || (p->own_host && is_own(name, true));
+        return cay_proxy_passes(name, true) || (p->own_host && is_own(name));
 }
 
 /* By path the server's own addresses are below our prefix. One that is too long to be written anew is left out. */

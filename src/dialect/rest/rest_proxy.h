@@ -24,10 +24,3 @@ void cay_rest_proxy_host(const struct cay_op_world *world, struct cay_http_reque
                          const struct cay_visitor *v);
 int cay_proxy_parse_port(const char *text,
                          uint16_t *ret); /* "8080": digits alone, no zero in front; 0 or -EINVAL */
-/* Appends a Cookie field's value without our own; 0, 1: nothing is left, or -errno. */
-int cay_proxy_put_cookies(struct cay_buf *out, const char *value);
-bool cay_proxy_cookie_stays(
-        const char *set_cookie);            /* one that is for that host alone, and not one of ours */
-bool cay_proxy_has_link(const char *query); /* NULL: none */
-/* Appends a target without the link: "/path?rest". 0 or -errno. */
-int cay_proxy_put_unlinked(struct cay_buf *out, const char *path, const char *query);

@@ -609,9 +609,13 @@ class H(http.server.BaseHTTPRequestHandler):
         for cookie in ("mine=1; Path=/", "wide=1; Domain=localhost", "cay_port=evil", "wider=2; path=/; DOMAIN =.localhost"):
             self.send_header("Set-Cookie", cookie)
         self.send_header("Content-Security-Policy", "default-src 'self'")
+        for name in ("X-Accel-Redirect", "X-Sendfile", "X-Accel-Buffering", "Surrogate-Control", "Alt-Svc", "Clear-Site-Data", "X-App-Mine"):
+            self.send_header(name, "/etc/passwd")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
+    do_HEAD = do_GET
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.do_GET()
@@ -636,6 +640,16 @@ def test_port_hosts(d):
     assert b"authorization" not in a.body and b"ours-alone" not in a.body and b"cookie: theirs=1; also=2\n" in a.body, a
     assert f"x-forwarded-host: {host}:{d.port}".encode() in a.body and b"\nhost: localhost:8124" in a.body, a
     assert a.headers["Set-Cookie"] == "mine=1; Path=/" and a.headers["Content-Security-Policy"] == "default-src 'self'", a.headers
+    # Secrets do not go in, by whatever name; orders to proxies and browsers do not come out; what is a page's own passes both ways.
+    for name, path in [(host, "/"), ("127.0.0.1", f"/api/sandboxes/{box}/ports/8124/")]:
+        a = get(path, name, X_Auth_Token="secret-1", X_API_Key="secret-2", X_Mine=f"a {d.token}", Remote_User="secret-3",
+                Sec_WebSocket_Protocol=f"x{d.token}", X_CSRF_Token="theirs-1", X_Own="theirs-2")
+        assert a.status == 200 and b"secret-" not in a.body and d.token.lower().encode() not in a.body, a
+        assert b"x-csrf-token: theirs-1\n" in a.body and b"x-own: theirs-2\n" in a.body, a
+        assert a.headers["X-App-Mine"] == "/etc/passwd", a.headers
+        assert list(a.headers.values()).count("/etc/passwd") == 1, a.headers
+        h = get(path, name, method="HEAD")
+        assert h.status == 200 and not h.body and int(h.headers["Content-Length"]) > 100, h.headers
     # Nothing of ours under that name, whatever the path; and nobody without a token.
     for path in ("/api/sandboxes", "/api/health/live", "/", "/api/version"):
         assert get(path).body.startswith(f"GET {path} ".encode()), path

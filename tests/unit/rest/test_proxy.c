@@ -44,6 +44,8 @@ static void test_requests(void **state)
                                                 "Proxy-Authorization",
                                                 "X-Auth-Token",
                                                 "x-api-key",
+                                                "X-UserToken",
+                                                "MyAppSessionId",
                                                 "X-ApiKey",
                                                 "Api-Key",
                                                 "X-Access-Token",
