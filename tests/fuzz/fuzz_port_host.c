@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "dialect/gate/gate_port.h"
-#include "dialect/rest/rest_proxy.h"
+#include "dialect/rest/proxy_fields.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
