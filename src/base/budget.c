@@ -8,21 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { OWNER_PART = 2 };
+
 /* What counts above it. */
 static size_t shown(const struct cay_budget *b)
 {
         return b->used > b->small ? b->used - b->small : 0;
 }
 
-/* What its parent may still be asked for on its behalf: n with shown + n ≤ room - n. */
+/* What its parent may still be asked for on its behalf: n with (shown + n) * part ≤ room - n. */
 static size_t room_above(const struct cay_budget *b)
 {
-        size_t room, own = shown(b);
+        size_t room, part = b->part ? b->part : 1, own = shown(b) * part;
 
         if (!b->parent)
                 return b->max > b->used ? b->max - b->used : 0;
         room = room_above(b->parent);
-        return room > own ? (room - own) / 2 : 0;
+        return room > own ? (room - own) / (part + 1) : 0;
 }
 
 size_t cay_budget_room(const struct cay_budget *b)
@@ -109,7 +111,8 @@ struct cay_budget_owner *cay_budget_owner_get(struct cay_budgets *all, const cha
                 if (!o)
                         return NULL;
                 memcpy(o->name, name, len);
-                o->budget.parent = &all->all;
+                o->budget = (struct cay_budget){ .parent = &all->all, .part = OWNER_PART };
+                o->kept.parent = &o->budget;
         }
         link_first(all, o);
         o->refs++;

@@ -4,9 +4,10 @@
  *
  * Theory of operation. A holder takes bytes before it allocates them and gives them back with the memory; both count in
  * every counter above it. Only the root has a fixed maximum. Everybody below may hold at most as much as would still be
- * free for others then, in its parent as well as in the whole: one owner alone gets half of all, one connection of it half of
- * that; ten greedy owners get an eleventh each, and the eleventh share stays free for who comes next. So no number of holders
- * takes everything, nobody has to guess shares beforehand, and a holder that stops gives room to all others.
+ * free for others then, an owner half as much: so one owner alone gets a third of all, one connection of it half of that; ten greedy
+ * owners at once get a twelfth each. There is always a share left for who comes next (after ten that came one by one and took
+ * all they could, still a hundred-and-seventieth), nobody has to guess shares beforehand, and who stops gives room to all others.
+ * What is kept for an owner beyond its connections, to be asked for again, is at most half of what it may have.
  *
  * `small` bytes of a holder are counted nowhere above it: a short request and a short answer always find room, errors that
  * say so among them. What that can come to is bounded by the number of holders, which has limits of its own.
@@ -23,12 +24,14 @@
 struct cay_budget {
         struct cay_budget *parent; /* borrowed, outlives it; NULL: the root */
         size_t used;
-        size_t max;   /* of the root */
-        size_t small; /* of its own bytes: not asked of the parent */
+        size_t max;    /* of the root */
+        size_t small;  /* of its own bytes: not asked of the parent */
+        unsigned part; /* it may hold one of so many parts of what is free; 0 is 1 */
 };
 
 struct cay_budget_owner {
         struct cay_budget budget;
+        struct cay_budget kept; /* below it: what outlives connections */
         struct cay_budget_owner *next, **back;
         unsigned refs;
         char name[];

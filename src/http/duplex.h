@@ -48,8 +48,8 @@ struct cay_duplex_ops {
 struct cay_duplex {
         const struct cay_duplex_ops *ops;
         struct cay_duplex_user *user; /* set by the user, before it returns to the loop */
-        struct cay_budget
-                *budget; /* for what the user keeps of it; good until close or on_lost; NULL: none */
+        struct cay_budget *budget,
+                *out_budget; /* for what the user keeps of it; good until close or on_lost; NULL: none */
 };
 
 static inline size_t cay_duplex_write(struct cay_duplex *d, const void *bytes, size_t len)

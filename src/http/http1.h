@@ -32,8 +32,8 @@ struct cay_http_conn {
         struct cay_http_peer peer;
         uint64_t peer_key; /* what it is counted under */
         /* Memory: what was read, what waits to leave, and what is kept (bodies, messages); each has a little that is always there. */
-        struct cay_budget in, out, held;
-        struct cay_budget_owner *owner; /* NULL: the server counts none */
+        struct cay_budget in, out, held, queue; /* queue: what a duplex's user has to say */
+        struct cay_budget_owner *owner;         /* NULL: the server counts none */
         enum cay_http_state state;
         struct cay_http_request *req; /* BUSY; owned by its handler */
         struct cay_http_head_search search;

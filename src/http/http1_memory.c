@@ -18,6 +18,7 @@ void cay_http_conn_own(struct cay_http_conn *c, const char *name)
         cay_budget_move(&c->in, &owner->budget);
         cay_budget_move(&c->out, &owner->budget);
         cay_budget_move(&c->held, &owner->budget);
+        cay_budget_move(&c->queue, &owner->budget);
         cay_budget_owner_put(before);
 }
 
@@ -28,8 +29,10 @@ int cay_http_conn_charge(struct cay_http_conn *c)
         c->owner = cay_budget_owner_get(cay_http_server_config(c->server)->budgets, "");
         if (!c->owner)
                 return -ENOMEM;
-        c->in = c->out = c->held = (struct cay_budget){ .parent = &c->owner->budget, .small = SMALL };
+        c->in = c->out = c->held = c->queue =
+                (struct cay_budget){ .parent = &c->owner->budget, .small = SMALL };
         cay_conn_charge(&c->conn, &c->in, &c->out);
         c->duplex.budget = &c->held;
+        c->duplex.out_budget = &c->queue;
         return 0;
 }

@@ -401,7 +401,7 @@ void cay_ws_open(struct cay_ws *ws, struct cay_duplex *duplex, struct cay_loop *
         cay_buf_init(&ws->out, CAY_WS_OUT_MAX);
         cay_buf_init(&ws->pending, PENDING_MAX);
         cay_buf_charge(&ws->codec.message, duplex->budget);
-        cay_buf_charge(&ws->out, duplex->budget);
+        cay_buf_charge(&ws->out, duplex->out_budget);
         cay_buf_charge(&ws->pending, duplex->budget);
         duplex->user = &ws->user;
         if (ws->ping_ms > 0)

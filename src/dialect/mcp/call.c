@@ -269,7 +269,8 @@ void cay_mcp_call_done(struct cay_mcp_call *c)
 
 static void note(struct cay_mcp_call *c, struct cay_buf *out)
 {
-        if (!c->is_over && c->link->ops->queued(c->link) < NOTE_QUEUE_MAX)
+        if (!c->is_over && c->link->ops->queued(c->link) < NOTE_QUEUE_MAX &&
+            c->link->ops->fits(c->link, out->len)) /* who has no room misses some, and is not cut off */
                 c->link->ops->note(c->link, cay_buf_data(out), out->len);
 }
 

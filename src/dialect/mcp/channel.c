@@ -438,7 +438,7 @@ static int open_lines(struct cay_mcp_channel *ch, struct cay_http_request *req)
         ch->user.ops = &user_ops;
         ch->duplex->user = &ch->user;
         cay_buf_charge(&ch->in, ch->duplex->budget);
-        cay_buf_charge(&ch->out, ch->duplex->budget);
+        cay_buf_charge(&ch->out, ch->duplex->out_budget);
         return 0;
 }
 

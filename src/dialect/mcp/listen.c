@@ -59,7 +59,8 @@ static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
 {
         struct cay_mcp_call *c = cay_container_of(e, struct listen, ear)->call;
 
-        if (!c->is_over && c->link->ops->queued(c->link) < UNREAD_MAX) /* who does not read misses some */
+        if (!c->is_over && c->link->ops->queued(c->link) < UNREAD_MAX &&
+            c->link->ops->fits(c->link, len)) /* who does not read misses some */
                 c->link->ops->note(c->link, json, len);
 }
 

@@ -19,7 +19,7 @@ static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
 {
         struct cay_mcp_session *s = cay_container_of(e, struct cay_mcp_session, ear);
 
-        if (!s->own.req || cay_mcp_stream_queued(&s->own) < UNREAD_MAX)
+        if (!s->own.req || (cay_mcp_stream_queued(&s->own) < UNREAD_MAX && cay_mcp_stream_fits(&s->own, len)))
                 cay_mcp_stream_put(&s->own, json, len);
 }
 

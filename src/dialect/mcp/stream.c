@@ -33,7 +33,7 @@ void cay_mcp_stream_charge(struct cay_mcp_stream *s, struct cay_budgets *budgets
 {
         s->owner = budgets ? cay_budget_owner_get(budgets, owner) : NULL;
         if (s->owner)
-                s->budget = (struct cay_budget){ .parent = &s->owner->budget, .small = SMALL };
+                s->budget = (struct cay_budget){ .parent = &s->owner->kept, .small = SMALL };
         else if (budgets)
                 s->bytes_max = SMALL; /* no memory to count with: then there is none to keep much */
 }

@@ -212,7 +212,7 @@ static struct cay_mcp_task *make(struct cay_mcp_call *c, uint64_t ttl_ms)
         memcpy(t->party.version, c->party->version, sizeof(t->party.version));
         cay_buf_init(&t->outcome, CAY_MCP_RESULT_MAX + 4096);
         if (t->owner) {
-                t->budget = (struct cay_budget){ .parent = &t->owner->budget, .small = SMALL };
+                t->budget = (struct cay_budget){ .parent = &t->owner->kept, .small = SMALL };
                 cay_buf_charge(&t->outcome, &t->budget);
         }
         t->next = m->tasks;

@@ -25,7 +25,7 @@ static size_t take_all(struct cay_budget *b)
         return taken;
 }
 
-static void test_one_gets_half(void **state)
+static void test_one_gets_a_third(void **state)
 {
         struct cay_budgets all;
         struct cay_budget_owner *owner;
@@ -36,16 +36,18 @@ static void test_one_gets_half(void **state)
         conn = (struct cay_budget){ .parent = &owner->budget };
         assert_int_equal(cay_budget_room(NULL), SIZE_MAX);
         assert_int_equal(cay_budget_take(NULL, SIZE_MAX), 0);
-        assert_int_equal(cay_budget_take(&conn, ALL / 4 + 1), -ENOBUFS);
+        assert_int_equal(cay_budget_take(&conn, ALL / 6 + 1), -ENOBUFS);
         assert_int_equal(conn.used + owner->budget.used + all.all.used, 0);
-        assert_int_equal(cay_budget_take(&conn, ALL / 4), 0);
+        assert_int_equal(cay_budget_take(&conn, ALL / 6), 0);
         assert_int_equal(cay_budget_room(&conn), 0);
-        assert_int_equal(owner->budget.used, ALL / 4);
-        assert_int_equal(all.all.used, ALL / 4);
-        cay_budget_give(&conn, ALL / 4);
+        assert_int_equal(owner->budget.used, ALL / 6);
+        assert_int_equal(all.all.used, ALL / 6);
+        cay_budget_give(&conn, ALL / 6);
         assert_int_equal(all.all.used, 0);
-        assert_int_equal(take_all(&owner->budget), ALL / 2);
-        cay_budget_give(&owner->budget, ALL / 2);
+        assert_int_equal(take_all(&owner->budget), ALL / 3);
+        cay_budget_give(&owner->budget, ALL / 3);
+        assert_int_equal(take_all(&owner->kept), ALL / 6);
+        cay_budget_give(&owner->kept, ALL / 6);
         cay_budget_owner_put(owner);
         assert_null(all.owners);
 }
@@ -71,9 +73,9 @@ static void test_greedy_leave_room(void **state)
         for (unsigned i = 0; i < 10; i++)
                 if (owners[i]->budget.used > most)
                         most = owners[i]->budget.used;
-        assert_in_range(most, (1u << 20) / 11 - 128, (1u << 20) / 11 + 128);
+        assert_in_range(most, (1u << 20) / 12 - 128, (1u << 20) / 12 + 128);
         late = cay_budget_owner_get(&all, "late");
-        assert_true(cay_budget_room(&late->budget) >= (1u << 20) / 11 / 2 - 128);
+        assert_true(cay_budget_room(&late->budget) >= (1u << 20) / 18 - 128);
         cay_budget_owner_put(late);
         for (unsigned i = 0; i < 10; i++) {
                 cay_budget_give(&owners[i]->budget, owners[i]->budget.used);
@@ -81,6 +83,25 @@ static void test_greedy_leave_room(void **state)
         }
         assert_int_equal(all.all.used, 0);
         assert_null(all.owners);
+}
+
+/* One after the other, each with all that it gets and for good. */
+static void test_greedy_in_turn(void **state)
+{
+        struct cay_budgets all;
+        struct cay_budget_owner *owners[11];
+        char name[8];
+
+        cay_budgets_init(&all, 1u << 20);
+        for (unsigned i = 0; i < 11; i++) {
+                snprintf(name, sizeof(name), "o%u", i);
+                owners[i] = cay_budget_owner_get(&all, name);
+                assert_true(take_all(&owners[i]->budget) >= (1u << 20) / 175);
+        }
+        for (unsigned i = 0; i < 11; i++) {
+                cay_budget_give(&owners[i]->budget, owners[i]->budget.used);
+                cay_budget_owner_put(owners[i]);
+        }
 }
 
 /* Those who hold little ask nobody, even where nothing is left. */
@@ -168,9 +189,10 @@ static void test_buffer_pays(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_one_gets_half), cmocka_unit_test(test_greedy_leave_room),
-                cmocka_unit_test(test_small_is_free), cmocka_unit_test(test_owner_is_one),
-                cmocka_unit_test(test_move),          cmocka_unit_test(test_buffer_pays),
+                cmocka_unit_test(test_one_gets_a_third), cmocka_unit_test(test_greedy_leave_room),
+                cmocka_unit_test(test_greedy_in_turn),   cmocka_unit_test(test_small_is_free),
+                cmocka_unit_test(test_owner_is_one),     cmocka_unit_test(test_move),
+                cmocka_unit_test(test_buffer_pays),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
