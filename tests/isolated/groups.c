@@ -177,12 +177,14 @@ static void signal_tasks(const char *dir)
                 fclose(f);
 }
 
-/* A node and all below it; true when nothing is left. */
+/* A node and all below it; true when nothing is left. What v1's freezer holds (a paused container) can't even be killed. */
 static bool remove_tree(const char *node)
 {
         char path[PATH_SIZE];
         DIR *d = opendir(node);
         struct dirent *e;
+
+        write_in(node, "freezer.state", "THAWED");
 
         while (d && (e = readdir(d)))
                 if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
@@ -210,6 +212,28 @@ void test_groups_remove(const struct test_groups *g)
         }
         if (!all)
                 fprintf(stderr, "run_isolated: control groups are left: %s\n", g->all[0].node);
+}
+
+static void thaw_tree(const char *node)
+{
+        char path[PATH_SIZE];
+        DIR *d = opendir(node);
+        struct dirent *e;
+
+        write_in(node, "freezer.state", "THAWED");
+        while (d && (e = readdir(d)))
+                if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
+                    snprintf(path, sizeof(path), "%s/%s", node, e->d_name) < (int)sizeof(path))
+                        thaw_tree(path);
+        if (d)
+                closedir(d);
+}
+
+void test_groups_thaw(const struct test_groups *g)
+{
+        for (unsigned i = 0; i < g->count; i++)
+                if (strstr(g->all[i].options, "freezer"))
+                        thaw_tree(g->all[i].node);
 }
 
 void test_groups_make(struct test_groups *g, const char *name, uint64_t memory)

@@ -25,5 +25,7 @@ struct test_groups {
 void test_groups_make(struct test_groups *g, const char *name, uint64_t memory);
 /* The calling process goes into the nodes, into a namespace where they are the roots, and mounts them as that. */
 void test_groups_enter(const struct test_groups *g);
+/* From outside: what v1's freezer holds does not die, and its namespace's first process would wait for it for ever. */
+void test_groups_thaw(const struct test_groups *g);
 /* Ends what is in them, and removes them. */
 void test_groups_remove(const struct test_groups *g);

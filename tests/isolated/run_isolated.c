@@ -20,7 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +35,8 @@
 #define FIRST_ID "CAY_TEST_FIRST_ID"
 
 static volatile sig_atomic_t stopped;
+static volatile bool
+        *leaves; /* shared: the first process inside ends, and something of the test may still be frozen */
 static pid_t inside;
 
 static void on_stop(int number)
@@ -40,6 +44,19 @@ static void on_stop(int number)
         stopped = number;
         if (inside > 0)
                 kill(inside, SIGKILL);
+}
+
+static void on_tick(int number)
+{
+        (void)number; /* ends the wait for a look at `leaves` */
+}
+
+/* Without SA_RESTART: the wait for the child has to end. */
+static void hear(int number, void (*handler)(int))
+{
+        const struct sigaction action = { .sa_handler = handler };
+
+        sigaction(number, &action, NULL);
 }
 
 static int status_of(int status)
@@ -93,8 +110,10 @@ static int run_inside(const struct test_groups *groups, const struct test_share 
                 _exit(126);
         }
         status = command < 0 ? 1 : wait_for(command);
-        if (cay_leftovers_compare(before, o->wait_ms) > 0 && status == 0)
-                status = 99;
+        if (cay_leftovers_compare(before, o->wait_ms) > 0) {
+                status = status == 0 ? 99 : status;
+                *leaves = true;
+        }
         cay_leftovers_free(before);
         return status;
 }
@@ -116,6 +135,7 @@ static bool read_options(char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
+        const struct itimerval every_second = { { .tv_sec = 1 }, { .tv_sec = 1 } };
         struct options options;
         static struct test_groups groups;
         static struct test_share share;
@@ -131,9 +151,15 @@ int main(int argc, char **argv)
                 printf("skipped: needs root\n");
                 return 77;
         }
-        signal(SIGTERM, on_stop);
-        signal(SIGINT, on_stop);
-        signal(SIGHUP, on_stop);
+        hear(SIGTERM, on_stop);
+        hear(SIGINT, on_stop);
+        hear(SIGHUP, on_stop);
+        hear(SIGALRM, on_tick);
+        leaves = mmap(NULL, sizeof(*leaves), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (leaves == MAP_FAILED) {
+                perror("run_isolated: memory");
+                return 1;
+        }
         test_share_take(&share);
         snprintf(name, sizeof(name), "cay-test-%u", share.number);
         snprintf(id, sizeof(id), "%u", test_share_first_id(&share));
@@ -148,8 +174,10 @@ int main(int argc, char **argv)
                 exit(run_inside(&groups, &share, &options));
         if (stopped && inside > 0)
                 kill(inside, SIGKILL);
+        setitimer(ITIMER_REAL, &every_second, NULL);
         while (inside > 0 && waitpid(inside, &status, 0) < 0 && errno == EINTR)
-                ;
+                if (stopped || *leaves)
+                        test_groups_thaw(&groups);
         test_groups_remove(&groups);
         test_share_drop(&share);
         fflush(NULL);

@@ -291,7 +291,7 @@ class H(socketserver.StreamRequestHandler):
             field, _, to = line.split()[1].partition("?")[2].partition("=")
             self.wfile.write(f"HTTP/1.1 302 Found\\r\\n{field}: {to}\\r\\nContent-Length: 0\\r\\n\\r\\n".encode())
             return
-        self.wfile.write(b"HTTP/1.1 200 OK\\r\\nSet-Cookie: a=b\\r\\nX-Own: yes\\r\\nContent-Security-Policy: default-src *\\r\\n"
+        self.wfile.write(b"HTTP/1.1 200 OK\\r\\nSet-Cookie: a=b\\r\\nX-App-Own: yes\\r\\nContent-Security-Policy: default-src *\\r\\n"
                          b"Content-Length: %d\\r\\n\\r\\n" % len(text) + text)
 class S(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
@@ -309,7 +309,7 @@ def test_ports(d):
     a = d.ask("GET", ports + "/8123/some/path%20x?q=1", headers={"Cookie": "c=d", "X-Mine": "1"})
     assert a.status == 200 and a.body.startswith(b"GET /some/path%20x?q=1 HTTP/1.1"), a
     assert b"authorization" not in a.body and b"cookie" not in a.body and b"x-mine" in a.body, a
-    assert a.headers["X-Own"] == "yes" and "Set-Cookie" not in a.headers, a.headers
+    assert a.headers["X-App-Own"] == "yes" and "Set-Cookie" not in a.headers, a.headers
     assert a.headers["Content-Security-Policy"].startswith("sandbox "), a.headers
     assert d.ask("POST", ports + "/8123/", b"z" * 3000000).body.endswith(b"z" * 1000)
     assert len(d.ask("GET", ports + "/8123/big").body) == 20000000

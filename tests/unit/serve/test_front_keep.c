@@ -21,7 +21,8 @@
 #include "sys/fd.h"
 
 static char folder[40], program[64];
-static struct cay_serve_options options = { .program_dir = folder };
+static struct cay_config config; /* every setting is 0 */
+static struct cay_serve_options options = { .program_dir = folder, .config = &config };
 static struct keeper k;
 static unsigned fds_before;
 
