@@ -20,7 +20,7 @@
 enum {
         DRAIN_MAX = 256 * 1024, /* a rest of a body that is read to keep the connection */
         IN_MORE = 32 * 1024,    /* input buffer: a head and this */
-        SLICE_REQUESTS = 16, /* of a pipeline, in one round of the loop */
+        SLICE_REQUESTS = 16,    /* of a pipeline, in one round of the loop */
 };
 
 static const struct cay_http_config *config(const struct cay_http_conn *c)

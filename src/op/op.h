@@ -114,6 +114,7 @@ struct cay_op_order {        /* what a client says to a stream under way */
 
 struct cay_op_doors {
         void (*answer)(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len);
+        /* err and field are borrowed for the call. */
         void (*fail)(struct cay_op_call *c, const struct cay_error *err, const char *field);
         /* 0, or -EPIPE: the client is gone (on_gone tells too; the call is still to be ended). */
         int (*begin_bytes)(struct cay_op_call *c, const struct cay_op_bytes *what);

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "loop/loop.h"
 #include "op/create_args.h"
 #include "op/exec_args.h"
@@ -90,6 +91,7 @@ struct shot {
         struct cay_buf answer;
         struct cay_error err;
         const char *field;
+        char field_copy[64]; /* what a caller of fail names is its own only until that call ends */
 };
 
 static void release(struct cay_deferred *d)
@@ -151,7 +153,11 @@ static void finish(struct shot *s, enum word word)
 static void fail(struct shot *s, const struct cay_error *err, const char *field)
 {
         s->err = *err;
-        s->field = field;
+        s->field = NULL;
+        if (field) {
+                cay_str_copy(s->field_copy, sizeof(s->field_copy), field);
+                s->field = s->field_copy;
+        }
         finish(s, FAIL);
 }
 

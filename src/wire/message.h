@@ -106,7 +106,7 @@ enum wire_keeper_type {
         WIRE_KEEPER_CHECK,    /* none: could the program that is there now take over? Answered. */
         WIRE_KEEPER_UPGRADE,  /* none: become it. Answered by the new one, or by the old when it could not. */
         WIRE_KEEPER_CEILING, /* none, and of another size: struct wire_keeper_ceiling; once, before the first front */
-        WIRE_KEEPER_MARGIN,   /* none: layers leave `nr` MiB of their disk free */
+        WIRE_KEEPER_MARGIN, /* none: layers leave `nr` MiB of their disk free */
 };
 
 #define WIRE_ROOTS 64u

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_isolated: what it hides, what it finds, and that nothing of it stays. Runs on the machine itself: it is what makes the namespaces."""
+import contextlib
 import glob
 import os
 import signal
@@ -25,7 +26,17 @@ def groups_of(child):
     """The nodes of a running test, by its share's name: in all hierarchies."""
     with open(f"/proc/{child}/cgroup", encoding="ascii") as lines:
         name = next(line.rsplit("/", 1)[1].strip() for line in lines if "/cay-test-" in line)
-    return [path for path in glob.glob("/sys/fs/cgroup/**/" + name, recursive=True) if os.path.isdir(path)]
+    return {path: os.stat(path).st_ino for path in glob.glob("/sys/fs/cgroup/**/" + name, recursive=True) if os.path.isdir(path)}
+
+
+def left_of(nodes):
+    """Those that are still there, and not another test's by now."""
+    left = []
+    for path, number in nodes.items():
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_ino == number:
+                left.append(path)
+    return left
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -104,9 +115,9 @@ class RunIsolated(unittest.TestCase):
         # The nodes are removed by the next test with that share: eight tests one after the other are enough for all shares.
         for _ in range(200):
             isolated("true")
-            if not any(map(os.path.exists, nodes)):
+            if not left_of(nodes):
                 return
-        self.fail(f"left: {nodes}")
+        self.fail(f"left: {left_of(nodes)}")
 
     def test_stopped_by_a_signal_it_cleans_up(self):
         child = begin("echo ready; sleep 1000")
@@ -115,7 +126,7 @@ class RunIsolated(unittest.TestCase):
         nodes = groups_of(inside)
         child.terminate()
         child.communicate(timeout=PATIENCE_S)
-        self.assertEqual([node for node in nodes if os.path.exists(node)], [])
+        self.assertEqual(left_of(nodes), [])
 
 
 def parent_of(pid):

@@ -82,7 +82,11 @@ export async function two_hundred_sandboxes_stay_smooth(p) {
     await until('one of them', async () => (await tab.locator('.box').count()) === 1);
     await tab.fill('input[type=search]', '');
     await other.destroy(...many.slice(COUNT - left, COUNT - left + 20));
-    await until('twenty fewer', async () => (await tab.locator('.box').count()) === left - 20);
+    try {
+      await until('twenty fewer', async () => (await tab.locator('.box').count()) === left - 20);
+    } catch (e) {
+      throw new Error(`${e.message}: ${await tab.locator('.box').count()} rows, filters ${await tab.evaluate(() => `${location.hash} '${document.querySelector('input[type=search]').value}'`)}, hidden ${await tab.evaluate(() => document.hidden)}`);
+    }
   });
   await look(tab, 'many', { phone: false });
   await other.leave();
