@@ -85,7 +85,13 @@ export async function two_hundred_sandboxes_stay_smooth(p) {
     try {
       await until('twenty fewer', async () => (await tab.locator('.box').count()) === left - 20);
     } catch (e) {
-      throw new Error(`${e.message}: ${await tab.locator('.box').count()} rows, filters ${await tab.evaluate(() => `${location.hash} '${document.querySelector('input[type=search]').value}'`)}, hidden ${await tab.evaluate(() => document.hidden)}`);
+      const list = await tab.evaluate(async () => {
+        const all = (await (await fetch('/api/sandboxes?limit=500')).json()).sandboxes.map((b) => `${b.sandbox_id} ${b.status}`);
+        const rows = [...document.querySelectorAll('.box')].map((r) => r.dataset.id);
+        const events = (await (await fetch('/api/events?newest_first=true&limit=3')).json()).events;
+        return { all: all.length, rows: rows.length, extra: rows.filter((id) => !all.some((b) => b.startsWith(id))), events: events.map((x) => `${x.seq} ${x.type} ${x.sandbox_id}`) };
+      });
+      throw new Error(`${e.message}: ${JSON.stringify(list)}`);
     }
   });
   await look(tab, 'many', { phone: false });
