@@ -177,21 +177,34 @@ static void signal_tasks(const char *dir)
                 fclose(f);
 }
 
-/* A node and all below it; true when nothing is left. What v1's freezer holds (a paused container) can't even be killed. */
-static bool remove_tree(const char *node)
+/* Calls back for every node below this one, the lowest first, then for this one; the last answer. */
+static bool each_node(const char *node, bool (*visit)(const char *node))
 {
         char path[PATH_SIZE];
         DIR *d = opendir(node);
         struct dirent *e;
 
-        write_in(node, "freezer.state", "THAWED");
-
         while (d && (e = readdir(d)))
                 if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
                     snprintf(path, sizeof(path), "%s/%s", node, e->d_name) < (int)sizeof(path))
-                        remove_tree(path);
+                        each_node(path, visit);
         if (d)
                 closedir(d);
+        return visit(node);
+}
+
+static bool thaw_node(const char *node)
+{
+        write_in(node, "freezer.state", "THAWED");
+        return true;
+}
+
+/* What v1's freezer holds (a paused container) can't even be killed. True when the node is gone. */
+static bool remove_node(const char *node)
+{
+        char path[PATH_SIZE];
+
+        thaw_node(node);
         snprintf(path, sizeof(path), "%s/cgroup.kill", node);
         if (sys_write_file(AT_FDCWD, path, "1") < 0)
                 signal_tasks(node);
@@ -208,32 +221,17 @@ void test_groups_remove(const struct test_groups *g)
                         nanosleep(&nap, NULL);
                 all = true;
                 for (unsigned i = g->count; i-- > 0;) /* cgroup2 is mounted last, and kills */
-                        all = remove_tree(g->all[i].node) && all;
+                        all = each_node(g->all[i].node, remove_node) && all;
         }
         if (!all)
                 fprintf(stderr, "run_isolated: control groups are left: %s\n", g->all[0].node);
-}
-
-static void thaw_tree(const char *node)
-{
-        char path[PATH_SIZE];
-        DIR *d = opendir(node);
-        struct dirent *e;
-
-        write_in(node, "freezer.state", "THAWED");
-        while (d && (e = readdir(d)))
-                if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
-                    snprintf(path, sizeof(path), "%s/%s", node, e->d_name) < (int)sizeof(path))
-                        thaw_tree(path);
-        if (d)
-                closedir(d);
 }
 
 void test_groups_thaw(const struct test_groups *g)
 {
         for (unsigned i = 0; i < g->count; i++)
                 if (strstr(g->all[i].options, "freezer"))
-                        thaw_tree(g->all[i].node);
+                        each_node(g->all[i].node, thaw_node);
 }
 
 void test_groups_make(struct test_groups *g, const char *name, uint64_t memory)
