@@ -192,5 +192,4 @@ void cay_front_keep_let_go(struct keeper *k)
         if (fd > 0)
                 close(fd);
         k->front_watch.fd = -1;
-        k->front_served = false;
 }

@@ -140,7 +140,7 @@ static void show_kept(const char *variable, int fd)
                 return;
         snprintf(path, sizeof(path), "%s", getenv(variable));
         if (access(path, F_OK) == 0 && !is_for_everybody(path)) {
-                snprintf(path, sizeof(path), "/run/tests/%s", variable);
+                snprintf(path, sizeof(path), "/var/tmp/tests/%s", variable);
                 setenv(variable, path, 1);
         }
         if (access(path, F_OK) < 0) {

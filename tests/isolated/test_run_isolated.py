@@ -23,10 +23,15 @@ def begin(script):
 
 
 def groups_of(child):
-    """The nodes of a running test, by its share's name: in all hierarchies."""
+    """{path: inode} of the nodes of a running test, in all hierarchies."""
+    nodes = {}
     with open(f"/proc/{child}/cgroup", encoding="ascii") as lines:
-        name = next(line.rsplit("/", 1)[1].strip() for line in lines if "/cay-test-" in line)
-    return {path: os.stat(path).st_ino for path in glob.glob("/sys/fs/cgroup/**/" + name, recursive=True) if os.path.isdir(path)}
+        own = {line.strip().split(":", 2)[2] for line in lines}
+    for mount in ["/sys/fs/cgroup"] + glob.glob("/sys/fs/cgroup/*"):
+        for path in own:
+            if "/cay-test-" in path and os.path.exists(mount + path):
+                nodes[mount + path] = os.stat(mount + path).st_ino
+    return nodes
 
 
 def left_of(nodes):
