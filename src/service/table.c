@@ -176,6 +176,12 @@ static int parse_cursor(const char *text, uint64_t *ret_created, const char **re
         return 0;
 }
 
+/* Its end is stored, and was told as an event: whoever reads the list after that must not find it, though the engine is still at it. */
+static bool is_leaving(const struct cay_sandbox *sb)
+{
+        return sb->story == CAY_STORY_DESTROY && !sb->stored;
+}
+
 int cay_service_list(struct cay_service *s, const struct cay_viewer *v,
                      const struct cay_sandbox_filter *filter, const char *cursor, unsigned max,
                      void (*each)(void *ctx, const struct cay_sandbox_view *view), void *ctx,
@@ -201,7 +207,7 @@ int cay_service_list(struct cay_service *s, const struct cay_viewer *v,
                 struct cay_sandbox *sb = s->sorted[back ? --place : place++];
                 struct cay_sandbox_view view;
 
-                if (!cay_table_filter_takes(sb, v, filter))
+                if (is_leaving(sb) || !cay_table_filter_takes(sb, v, filter))
                         continue;
                 if (done == max) {
                         snprintf(ret_cursor, CAY_SERVICE_CURSOR_MAX, "%" PRIu64 "-%s", last->created_wall_ms,

@@ -387,6 +387,43 @@ static void destroy_takes_everything(void **state)
         assert_non_null(fake_store_find(t->store, CAY_STORE_EVENT, "sandbox_destroyed"));
 }
 
+static void count_one(void *ctx, const struct cay_sandbox_view *view)
+{
+        (void)view;
+        ++*(unsigned *)ctx;
+}
+
+static unsigned count_listed(struct test *t)
+{
+        char cursor[CAY_SERVICE_CURSOR_MAX];
+        struct cay_error err = { 0 };
+        unsigned count = 0;
+
+        assert_int_equal(cay_service_list(t->service, &me, NULL, "", 0, count_one, &count, cursor, &err), 0);
+        return count;
+}
+
+/* Whoever hears of the end and then reads the list does not find it there, however long the engine takes. */
+static void the_list_agrees_with_the_event(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1];
+        struct call c;
+
+        create(t, id);
+        assert_int_equal(count_listed(t), 1);
+        fake_plan.destroy_hangs = true;
+        call_init(&c);
+        cay_service_destroy(t->service, &me, id, &c.call);
+        settle(t);
+        assert_non_null(fake_store_find(t->store, CAY_STORE_EVENT, "sandbox_destroyed"));
+        assert_false(c.done);
+        assert_int_equal(count_listed(t), 0);
+        cay_service_free(cay_take(t->service));
+        settle(t);
+        assert_true(c.done);
+}
+
 static void destroy_while_it_is_made(void **state)
 {
         struct test *t = *state;
@@ -721,6 +758,7 @@ int main(void)
                 TEST(a_second_story_is_refused),
                 TEST(a_start_that_fails_changes_nothing),
                 TEST(destroy_takes_everything),
+                TEST(the_list_agrees_with_the_event),
                 TEST(destroy_while_it_is_made),
                 TEST(destroy_that_fails_can_be_tried_again),
                 TEST(pause_and_resume),
