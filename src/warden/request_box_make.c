@@ -251,6 +251,15 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
                 box->ids.first_uid = 0;
         }
         r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
+        if (r == -EEXIST) { /* not one of ours: perhaps of a warden that was killed */
+                cay_records_sweep(&w->cgroups, 0);
+                r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
+        }
+        /* Nobody else knows the id of a sandbox whose files are kept: it is the one of before, which the kernel has not ended yet. */
+        if (r == -EEXIST && box->plan.flags & WIRE_PLAN_KEEP)
+                return cay_fail(err, CAY_UNAVAILABLE,
+                                "what ran in sandbox '%s' before is still on its way out: try again",
+                                box->plan.id);
         if (r == -EEXIST)
                 return cay_fail(err, CAY_EXISTS, "id: a sandbox '%s' exists already", box->plan.id);
         if (r < 0)
