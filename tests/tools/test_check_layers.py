@@ -104,6 +104,14 @@ class CheckLayers(unittest.TestCase):
     def test_folder_without_row(self):
         self.breaks("src/extra/x.c", "", "'extra' has no row")
 
+    def test_row_within_its_group(self):
+        table = "group low:\ngroup high: low middle/port\nlow/a:\nlow/b: low/a made.h\nmiddle/port:\nmiddle/rest:\n"
+        self.write("tools/layers.txt", table + "high/x: low/b middle/port/one.h\nbase:\ncore:\ninit:\n")
+        self.assertEqual(self.run_tool().returncode, 0)
+        self.table_wrong(table + "high/x: middle/rest\n", "allows 'middle/rest', but group 'high' may know only: low middle/port")
+        self.table_wrong(table + "low/c: high/x\n", "may know only: itself")
+        self.table_wrong(table + "file low/a_*: middle/port\n", "'low/a_*'")
+
     def test_table_with_circle(self):
         self.table_wrong("a: b\nb: c\nc: a\n", "circle")
 
