@@ -3,7 +3,7 @@
 
 #include "auth/login.h"
 
-#include "auth/base64url.h"
+#include "base/base64.h"
 #include "base/str.h"
 
 enum { SECRET_BYTES = 32 };

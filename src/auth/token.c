@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "auth/base64url.h"
+#include "base/base64.h"
 #include "auth/digest.h"
 #include "base/json_out.h"
 #include "base/str.h"

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base 64, three bytes to four characters. */
+/* Base 64: the padded form into buffers, three bytes to four characters; the form of URLs into plain memory, six bits at a time. */
 
 #include "base/base64.h"
 
 #include <errno.h>
+#include <limits.h>
+
+#define COMMON "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+static const char alphabet[] = COMMON "+/", url_alphabet[] = COMMON "-_";
 
 int cay_base64_encode(const void *bytes, size_t len, struct cay_buf *out)
 {
-        static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         size_t groups = len / 3 + (len % 3 > 0), size;
         const uint8_t *b = bytes;
         char *at;
@@ -42,7 +46,7 @@ int cay_base64_encode(const void *bytes, size_t len, struct cay_buf *out)
         return 0;
 }
 
-static int digit(char c)
+static int digit(char c, const char *letters)
 {
         if (c >= 'A' && c <= 'Z')
                 return c - 'A';
@@ -50,7 +54,7 @@ static int digit(char c)
                 return c - 'a' + 26;
         if (c >= '0' && c <= '9')
                 return c - '0' + 52;
-        return c == '+' ? 62 : c == '/' ? 63 : -1;
+        return c == letters[62] ? 62 : c == letters[63] ? 63 : -1;
 }
 
 /* Four characters to at most three bytes; their number, or -EINVAL. The bits that stand for nothing are zero. */
@@ -60,7 +64,7 @@ static int decode_group(const char *text, bool is_last, uint8_t ret[3])
         uint32_t v = 0;
 
         for (int i = 0; i < 4; i++) {
-                int d = i <= n ? digit(text[i]) : 0;
+                int d = i <= n ? digit(text[i], alphabet) : 0;
 
                 if (d < 0)
                         return -EINVAL;
@@ -91,4 +95,50 @@ int cay_base64_decode(const char *text, size_t len, struct cay_buf *out)
                 }
         }
         return 0;
+}
+
+ssize_t cay_base64url_encode(const void *bytes, size_t len, char *ret, size_t size)
+{
+        const uint8_t *b = bytes;
+        uint32_t bits = 0;
+        unsigned have = 0;
+        char *at = ret;
+
+        if (len > SSIZE_MAX / 4 || CAY_BASE64URL_LEN(len) >= size)
+                return -ENOSPC;
+        for (size_t i = 0; i < len; i++) {
+                bits = (bits << 8 | b[i]) & 0xffff;
+                for (have += 8; have >= 6; have -= 6)
+                        *at++ = url_alphabet[bits >> (have - 6) & 63];
+        }
+        if (have > 0)
+                *at++ = url_alphabet[bits << (6 - have) & 63];
+        *at = '\0';
+        return at - ret;
+}
+
+/* The bits that the last character has too many must be zero, so each value has one form. */
+ssize_t cay_base64url_decode(const char *text, size_t len, void *ret, size_t size)
+{
+        uint8_t *at = ret;
+        uint32_t bits = 0;
+        unsigned have = 0;
+
+        if (len % 4 == 1)
+                return -EINVAL;
+        for (size_t i = 0; i < len; i++) {
+                int v = digit(text[i], url_alphabet);
+
+                if (v < 0)
+                        return -EINVAL;
+                bits = (bits << 6 | (uint32_t)v) & 0x3fff;
+                have += 6;
+                if (have < 8)
+                        continue;
+                have -= 8;
+                if ((size_t)(at - (uint8_t *)ret) == size)
+                        return -ENOSPC;
+                *at++ = (uint8_t)(bits >> have);
+        }
+        return (bits & ((1u << have) - 1)) != 0 ? -EINVAL : at - (uint8_t *)ret;
 }

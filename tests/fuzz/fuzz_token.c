@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "auth/api_key.h"
-#include "auth/base64url.h"
+#include "base/base64.h"
 #include "auth/login.h"
 #include "auth/token.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "auth/base64url.h"
+#include "base/base64.h"
 #include "auth/digest.h"
 #include "auth/token.h"
 

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "auth/base64url.h"
+#include "base/base64.h"
 
 static void known_values(void **state)
 {
