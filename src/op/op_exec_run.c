@@ -328,8 +328,7 @@ static void run(struct cay_op_call *c)
                 .cpu_time_ms = a->cpu_time_ms,
                 .output_bytes = a->output_bytes,
                 .output_cut = a->output_cut,
-                .claim = a->claimed_id ? NULL : execution_id(c),
-                .claim_is_ours = a->execution_id == NULL,
+                .claim = a->claimed_id ? NULL : a->execution_id,
         };
 
         if (check(c, &err, &field) < 0 ||

@@ -331,8 +331,7 @@ static void make(struct create *s, const struct cay_template *t)
                 .idle_ms = a->has_idle       ? a->idle_ms
                            : t && t->idle_ms ? t->idle_ms
                                              : config->default_idle,
-                .claim = a->execution_id ? a->execution_id : c->request_id,
-                .claim_is_ours = a->execution_id == NULL,
+                .claim = a->execution_id, /* one that only names the answer is not kept */
                 .folder = CAY_FOLDER_NONE,
         };
 

@@ -34,7 +34,6 @@ struct cay_exec_new {             /* zeroed: defaults */
         uint64_t output_bytes;    /* most it may print; 0: no limit */
         bool output_cut;          /* at the limit: drop the rest instead of ending it */
         const char *claim;        /* as in struct cay_sandbox_new; the first result is an exec's id */
-        bool claim_is_ours;
 };
 
 struct cay_exec_call {

@@ -495,7 +495,7 @@ void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const c
         x->fresh = true;
         cay_exec_list_add(sb, x);
         cay_sandbox_use(sb);
-        if (what->claim != NULL && !what->claim_is_ours)
+        if (what->claim != NULL)
                 cay_claim_look_up(cay_errand_new(s, sb, x, on_claim_known), x->owner, x->claim);
         else
                 begin(x);

@@ -485,7 +485,7 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
         }
         cay_service_step_reached(CAY_SERVICE_STEP_create_asked);
         cay_sandbox_begin(sb, CAY_STORY_MAKE, c);
-        if (what->claim != NULL && !what->claim_is_ours)
+        if (what->claim != NULL)
                 cay_claim_look_up(cay_errand_new(s, sb, NULL, on_claim_known), sb->owner, sb->claim);
         else
                 make_box(sb);

@@ -184,11 +184,10 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         uint64_t timeout_ms; /* of its life; 0: none */
         uint64_t idle_ms;    /* without use; 0: none */
         /*
-         * Single-use id, NULL: none. Given by the client: a second use ends as CAY_EXISTS and nothing is made (call.first says
-         * what the first one made). claim_is_ours: made by the front just now, so nobody can have used it.
+         * The client's single-use id, NULL: none. A second use ends as CAY_EXISTS and nothing is made (call.first says what the
+         * first one made).
          */
         const char *claim;
-        bool claim_is_ours;
 };
 
 /* A call about one sandbox: create and whatever changes its state. */

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as its clients see it: one function per capability. test_serve.py [NAME…] runs some of them."""
 import base64
+import contextlib
 import hashlib
 import io
 import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -563,6 +565,25 @@ def test_single_use(d):
     assert again.status == 409 and again.json["error"]["first"] == ran["exec_id"], again
     assert d.run(box, ["cat", "f"])["stdout"] == "x\n"
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_ids_of_ours_are_not_kept(d):
+    """Requests without an id must not push a client's out of the table of used ones."""
+    path = os.path.join(d.folder, "data", "state", "state.db")
+
+    def kept():
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            return {row[0] for row in db.execute("SELECT key FROM claims")}
+
+    before = kept()
+    box = d.make()
+    assert d.run(box, "true")["execution_id"]
+    assert d.must(200, "POST", "/api/run", {"code": "print(1)"})["execution_id"]
+    assert d.must(200, "POST", "/sandbox/execute", {"code": "print(1)"})["execution_id"]
+    assert d.must(200, "POST", "/containers/start", {"code": "print(1)"})["execution_id"]
+    d.run(box, "true", execution_id="a client's")
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    assert kept() - before == {"a client's"}, kept() - before
 
 
 def test_front_killed(d):
