@@ -62,7 +62,7 @@ const char *cay_intent_code_kind_word(enum cay_intent_code_kind kind)
 
 static void fill_code(const char *text, const struct cay_intent_piece *p, struct cay_intent_code *ret)
 {
-        const struct cay_intent_language *l = cay_intent_find_language(text + p->tag_at, p->tag_len);
+        const struct cay_language *l = cay_language_find(text + p->tag_at, p->tag_len);
         const char *name = NULL;
         size_t len = 0;
 
@@ -80,7 +80,7 @@ static void fill_code(const char *text, const struct cay_intent_piece *p, struct
         }
         memcpy(ret->language, name, len);
         ret->language[len] = '\0';
-        ret->is_runnable = l && l->kind == CAY_INTENT_PROGRAM;
+        ret->is_runnable = l && l->kind == CAY_LANGUAGE_PROGRAM;
 }
 
 /* The piece that is meant: the one that the message names, else the first that is a program's text, else the first. */
@@ -290,7 +290,7 @@ static void check_run(const struct weighed *w, struct cay_intent_result *r)
         }
         if (r->decision != CAY_INTENT_RUN || r->code.is_runnable)
                 return;
-        if (cay_intent_find_language(r->code.language, strlen(r->code.language)))
+        if (cay_language_find(r->code.language, strlen(r->code.language)))
                 snprintf(r->reason, sizeof(r->reason), "the block is %s, which is nothing that runs",
                          r->code.language);
         else if (r->scores[CAY_INTENT_RUN] >= HEARD)

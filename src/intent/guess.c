@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which language code is in: by the word behind its fence, else by what gives languages away. All of it is in languages.def. */
+/* Which language code is in: by the word behind its fence, else by what gives languages away. The tables are base/languages.def and marks.def. */
 #include <ctype.h>
 #include <strings.h>
 
@@ -8,45 +8,15 @@
 #define LOOK_MAX 8192u /* bytes of a piece that are looked at */
 #define ENOUGH 2u      /* points of a guess */
 
-#define CAY_MARK(name, points, text)
-static const struct cay_intent_language languages[] = {
-#define CAY_LANGUAGE(name, aliases, kind) { name, aliases, CAY_INTENT_##kind },
-#include "intent/languages.def"
-#undef CAY_LANGUAGE
-};
-#undef CAY_MARK
-
-#define CAY_LANGUAGE(name, aliases, kind)
 static const struct mark {
         const char *name;
         unsigned points;
         const char *text;
 } marks[] = {
 #define CAY_MARK(name, points, text) { name, points, text },
-#include "intent/languages.def"
+#include "intent/marks.def"
 #undef CAY_MARK
 };
-#undef CAY_LANGUAGE
-
-static bool is_one_of(const char *list, const char *word, size_t len)
-{
-        while (*list) {
-                size_t n = strcspn(list, "|");
-
-                if (n == len && strncasecmp(list, word, len) == 0)
-                        return true;
-                list += n + (list[n] == '|');
-        }
-        return false;
-}
-
-const struct cay_intent_language *cay_intent_find_language(const char *tag, size_t len)
-{
-        for (size_t i = 0; len > 0 && i < CAY_COUNT(languages); i++)
-                if (is_one_of(languages[i].name, tag, len) || is_one_of(languages[i].aliases, tag, len))
-                        return &languages[i];
-        return NULL;
-}
 
 static bool stands_at(const char *text, const char *at, size_t left)
 {
@@ -116,18 +86,18 @@ static unsigned count_points(const char *name, const char *code, size_t len)
         return points;
 }
 
-const struct cay_intent_language *cay_intent_guess_language(const char *code, size_t len)
+const struct cay_language *cay_intent_guess_language(const char *code, size_t len)
 {
-        const struct cay_intent_language *best = NULL;
+        const struct cay_language *best = NULL, *l;
         unsigned most = ENOUGH - 1;
 
         len = len < LOOK_MAX ? len : LOOK_MAX;
-        for (size_t i = 0; i < CAY_COUNT(languages); i++) {
-                unsigned points = count_points(languages[i].name, code, len);
+        for (size_t i = 0; (l = cay_language_at(i)); i++) {
+                unsigned points = count_points(l->name, code, len);
 
                 if (points > most) {
                         most = points;
-                        best = &languages[i];
+                        best = l;
                 }
         }
         return best;
@@ -141,12 +111,12 @@ bool cay_intent_is_code_line(const char *line, size_t len)
         while (len > 0 && isspace((unsigned char)line[len - 1]))
                 len--;
         for (size_t i = 0; !starts && i < CAY_COUNT(marks); i++) {
-                const struct cay_intent_language *l;
+                const struct cay_language *l;
 
                 if (marks[i].text[0] != '^' || !line_has(&marks[i], line, len))
                         continue;
-                l = cay_intent_find_language(marks[i].name, strlen(marks[i].name));
-                starts = l && l->kind == CAY_INTENT_PROGRAM;
+                l = cay_language_find(marks[i].name, strlen(marks[i].name));
+                starts = l && l->kind == CAY_LANGUAGE_PROGRAM;
         }
         return len > 0 && starts && memchr("){};:>\"'", line[len - 1], 8);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a chat message asks for: that the code in it be run, or something else. Never a model, never a guess that cannot be explained:
- * the answer follows from tables of phrases (phrases_*.def) and of languages (languages.def), and says which phrase decided.
+ * the answer follows from tables of phrases (phrases_*.def) and of languages (base/languages.def, marks.def), and says which phrase decided.
  *
  * Theory of operation. split.c takes out what is not the writer's own words: fenced blocks, `inline code`, code and logs pasted without a
  * fence, "quotations", lines quoted from others (>). words.c folds the rest into words: no case, no accents, sentences and clauses known.

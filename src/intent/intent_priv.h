@@ -2,6 +2,7 @@
 /* Between the files of this folder, and for its tests. */
 #pragma once
 
+#include "base/language.h"
 #include "intent/intent.h"
 
 /* split.c */
@@ -28,15 +29,7 @@ void cay_intent_split_done(struct cay_intent_split *s);
 
 /* guess.c */
 
-enum cay_intent_language_kind { CAY_INTENT_PROGRAM, CAY_INTENT_DATA };
-
-struct cay_intent_language {
-        const char *name, *aliases; /* "py|python3" */
-        enum cay_intent_language_kind kind;
-};
-
-const struct cay_intent_language *cay_intent_find_language(const char *tag, size_t len); /* NULL: none */
-const struct cay_intent_language *cay_intent_guess_language(const char *code, size_t len);
+const struct cay_language *cay_intent_guess_language(const char *code, size_t len);
 bool cay_intent_is_code_line(const char *line, size_t len); /* as programs have them and letters do not */
 bool cay_intent_is_log_line(const char *line, size_t len);
 

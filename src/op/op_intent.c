@@ -5,6 +5,7 @@
  * The template: the one whose trigger stands in the message's own words, unless that one is for another language than the code's; else the
  * one for the code's language. Code in a language that no template is for is not to be executed, whatever the message says.
  */
+#include "base/language.h"
 #include "intent/intent.h"
 #include "op/run_choice.h"
 #include "op/template_use.h"
@@ -44,14 +45,14 @@ static const struct cay_template *find_by_language(const struct cay_template_set
         return choice.row;
 }
 
-/* A template that serves one of the languages that code_run knows by name serves no other. */
+/* A template that serves one of the languages that have a program serves no other. */
 static bool is_for_another(const struct cay_template_set *set, const struct cay_template *t,
                            const char *language)
 {
-        static const char *const known[] = { "python", "javascript", "shell" };
+        const struct cay_language *l;
 
-        for (size_t i = 0; language[0] && i < CAY_COUNT(known); i++)
-                if (strcmp(known[i], language) != 0 && find_by_language(set, known[i]) == t &&
+        for (size_t i = 0; language[0] && (l = cay_language_at(i)); i++)
+                if (l->program[0] && strcmp(l->name, language) != 0 && find_by_language(set, l->name) == t &&
                     find_by_language(set, language) != t)
                         return true;
         return false;

@@ -4,29 +4,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/language.h"
 #include "base/str.h"
 
-#define NAMES_MAX 3u
-
-static const struct language {
-        const char *names[NAMES_MAX]; /* as clients say it; the first is what triggers are looked at with */
-        const char *template_name;
-        const char *program[3];
-} languages[] = {
-        { { "python", "python3", "py" }, "python", { "python3", "-" } },
-        { { "javascript", "node", "js" }, "node", { "node", "-" } },
-        { { "shell", "bash", "sh" }, "shell", { "/bin/sh", "-s" } },
-};
-
-static const struct language *find_language(const char *word)
+static const struct cay_language *find_language(const char *word)
 {
-        for (size_t i = 0; i < CAY_COUNT(languages); i++)
-                for (unsigned n = 0; n < NAMES_MAX; n++)
-                        if (strcasecmp(languages[i].names[n], word) == 0)
-                                return &languages[i];
-        return NULL;
+        return word ? cay_language_find(word, strlen(word)) : NULL;
 }
 
 int cay_run_copy_words(struct cay_arena *mem, const struct cay_field_texts *words,
@@ -52,30 +36,33 @@ static int choose_by_task(const struct cay_template_set *set, const char *task,
         *ret = set ? cay_template_match(set, task) : NULL;
         if (*ret)
                 return 0;
-        return cay_fail(err, CAY_NOT_FOUND,
-                        "task: no template's triggers are in it; name a template (GET /api/templates lists "
-                        "them)");
+        return cay_fail(err, CAY_NOT_FOUND, "task: no template's triggers are in it; name a template");
 }
 
 static int choose_by_language(const struct cay_template_set *set, const char *word,
                               const struct cay_template **ret, struct cay_error *err)
 {
-        const struct language *l = find_language(word);
-        char task[80];
+        const struct cay_language *l = find_language(word);
+        bool has_program = l && l->program[0];
+        char task[80], name[CAY_LANGUAGE_ALIAS_MAX];
 
         if (!set)
-                return l ? 0 : cay_fail(err, CAY_INVALID, "language: '%.40s' is not known here", word);
+                return has_program ? 0
+                                   : cay_fail(err, CAY_INVALID, "language: '%.40s' is not known here", word);
         *ret = cay_template_find(set, l ? l->template_name : word);
-        for (unsigned n = 0; !*ret && n < (l ? NAMES_MAX : 1); n++) {
-                snprintf(task, sizeof(task), "run %.60s", l ? l->names[n] : word);
+        for (size_t n = 0; !*ret && l && cay_language_name_at(l, n, name); n++) {
+                snprintf(task, sizeof(task), "run %s", name);
+                *ret = cay_template_match(set, task);
+        }
+        if (!*ret && !l) {
+                snprintf(task, sizeof(task), "run %.60s", word);
                 *ret = cay_template_match(set, task);
         }
         if (*ret)
                 return 0;
-        return cay_fail(
-                err, l ? CAY_NOT_FOUND : CAY_INVALID,
-                "language: no template is for '%.40s'; name a template (GET /api/templates lists them)",
-                word);
+        return cay_fail(err, has_program ? CAY_NOT_FOUND : CAY_INVALID,
+                        "language: no template runs '%.40s': add one to the registry, or name a template",
+                        word);
 }
 
 static int choose_row(const struct cay_template_set *set, const struct cay_run_asks *asks,
@@ -89,21 +76,54 @@ static int choose_row(const struct cay_template_set *set, const struct cay_run_a
         }
         if (!name && asks->has_code) {
                 *ret_field = "language";
-                return choose_by_language(set, asks->language ? asks->language : "python", ret, err);
+                return choose_by_language(set, asks->language ? asks->language : CAY_LANGUAGE_DEFAULT, ret,
+                                          err);
         }
         *ret = set ? cay_template_find(set, name ? name : CAY_TEMPLATE_DEFAULT) : NULL;
         return 0; /* one that is not there is refused where sandboxes are made */
 }
 
+/* What the template's interpreter is for, by its name: "/usr/bin/bash" is for bash. NULL: nothing that is known. */
+static const struct cay_language *language_of(const struct cay_template *t)
+{
+        const char *program, *slash;
+
+        if (!t || t->interpret.count == 0)
+                return NULL;
+        program = t->interpret.items[0];
+        slash = strrchr(program, '/');
+        return find_language(slash ? slash + 1 : program);
+}
+
+/*
+ * A template that was named, or chosen by a task, may be for another language than the code's: then that language's own program is used.
+ * So it is where one template serves several of a family: bash is not run by a template's /bin/sh.
+ */
+static bool takes_own_program(const struct cay_run_asks *asks, const struct cay_run_choice *c,
+                              const struct cay_language *l)
+{
+        const struct cay_language *other = language_of(c->row);
+
+        if (!l->program[0])
+                return false;
+        if (asks->template_name || asks->task || !c->row)
+                return true;
+        return other && other != l && strcmp(other->template_name, l->template_name) == 0 &&
+               strcmp(l->name, l->template_name) != 0;
+}
+
 static int choose_program(const struct cay_run_asks *asks, struct cay_arena *mem, struct cay_run_choice *c,
                           struct cay_error *err)
 {
-        const struct language *l = asks->language ? find_language(asks->language) : NULL;
-        struct cay_field_texts words = { .items = (const char **)(uintptr_t)languages[0].program,
-                                         .count = 2 };
+        const struct cay_language *l = find_language(asks->language), *other = language_of(c->row);
+        const struct cay_language *usual = find_language(CAY_LANGUAGE_DEFAULT);
+        struct cay_field_texts words = { .items = (const char **)(uintptr_t)usual->program, .count = 2 };
 
-        if (l && (asks->template_name || asks->task || !c->row))
+        if (l && takes_own_program(asks, c, l))
                 words.items = (const char **)(uintptr_t)l->program;
+        else if (l && !l->program[0] && other && other != l)
+                return cay_fail(err, CAY_INVALID, "language: template '%s' runs %s, not %s: name another",
+                                c->row->name, other->name, l->name);
         else if (c->row && c->row->interpret.count > 0)
                 words = c->row->interpret;
         if (cay_run_copy_words(mem, &words, &c->interpreter) < 0)
@@ -119,8 +139,11 @@ int cay_run_choose(const struct cay_template_set *set, const struct cay_run_asks
         *ret = (struct cay_run_choice){ 0 };
         if (choose_row(set, asks, &ret->row, ret_field, err) < 0)
                 return -1;
-        *ret_field = NULL;
         name = ret->row ? ret->row->name : asks->template_name ? asks->template_name : CAY_TEMPLATE_DEFAULT;
         cay_str_copy(ret->template_name, sizeof(ret->template_name), name);
-        return asks->has_code ? choose_program(asks, mem, ret, err) : 0;
+        *ret_field = asks->has_code ? "language" : NULL;
+        if (asks->has_code && choose_program(asks, mem, ret, err) < 0)
+                return -1;
+        *ret_field = NULL;
+        return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "dialect/mcp/mcp_priv.h"
 #include "dialect/mcp/task.h"
 #include "dialect/mcp/tool_exec.h"
@@ -189,23 +190,24 @@ static void on_event(struct cay_mcp_call *c, const char *kind, const struct cay_
                 cay_timer_set(c->mcp->world->loop, &e->patience, BEAT_MS, on_patience);
 }
 
-static const char *interpreter(const char *language)
+/* The language that the call names, when this machine's own interpreter can be asked to run it. */
+static const struct cay_language *find_runnable(const struct cay_mcp_call *c)
 {
-        static const struct {
-                const char *names, *command;
-        } rows[] = {
-                { " python py python3 ", "[\"python3\",\"-\"]" },
-                { " javascript js node nodejs ", "[\"node\",\"-\"]" },
-                { " shell sh ", "[\"/bin/sh\",\"-s\"]" },
-                { " bash ", "[\"bash\",\"-s\"]" },
-        };
-        char word[40];
+        const char *word = cay_mcp_arg_text(c, "language");
+        const struct cay_language *l;
 
-        snprintf(word, sizeof(word), " %.36s ", language);
-        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
-                if (strstr(rows[i].names, word))
-                        return rows[i].command;
-        return NULL;
+        word = word ? word : CAY_LANGUAGE_DEFAULT;
+        l = cay_language_find(word, strlen(word));
+        return l && l->program[0] ? l : NULL;
+}
+
+static void put_program(struct cay_json *j, const struct cay_language *l)
+{
+        cay_json_key(j, "command");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; l->program[i]; i++)
+                cay_json_text(j, l->program[i]);
+        cay_json_end_array(j);
 }
 
 static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, struct cay_json *j);
@@ -214,19 +216,18 @@ static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, st
 static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_asked *q)
 {
         struct cay_mcp_call *c = e->call;
-        const char *language = cay_mcp_arg_text(c, "language"), *code = cay_mcp_arg_text(c, "code");
-        const char *command = interpreter(language ? language : "python");
+        const struct cay_language *language = find_runnable(c);
+        const char *code = cay_mcp_arg_text(c, "code");
         cay_auto_buf struct cay_buf json = { 0 };
         struct cay_json j;
 
         if (e->on_host || !e->own || q->err.code != CAY_NOT_FOUND || !q->field ||
-            strcmp(q->field, "language") != 0 || !command || !code)
+            strcmp(q->field, "language") != 0 || !language || !code)
                 return false;
         e->on_host = true;
         cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j); /* what both take */
         cay_op_key_bool(&j, "keep", true);
-        cay_json_key(&j, "command");
-        cay_mcp_put_raw(&j, command, strlen(command));
+        put_program(&j, language);
         cay_op_key_text(&j, "stdin", code);
         ask(e, "code_run", &json, &j);
         return true;
@@ -336,8 +337,8 @@ void cay_mcp_run_command(struct cay_mcp_call *c)
 
 void cay_mcp_run_code(struct cay_mcp_call *c)
 {
-        const char *language = cay_mcp_arg_text(c, "language");
-        const char *command = interpreter(language ? language : "python");
+        const struct cay_language *language = find_runnable(c);
+        char known[160], why[200] = "code: must be a text";
         cay_auto_buf struct cay_buf json = { 0 };
         struct cay_mcp_exec *e;
         struct cay_json j;
@@ -348,10 +349,11 @@ void cay_mcp_run_code(struct cay_mcp_call *c)
                         ((struct cay_mcp_exec *)c->state)->has_images = true;
                 return;
         }
-        if (!command || !cay_mcp_arg_text(c, "code")) {
-                cay_mcp_tool_fail(c, "Write it to a file and run that with run_command.",
-                                  command ? "code: must be a text"
-                                          : "language: is none of python, javascript, shell, bash");
+        if (!language || !cay_mcp_arg_text(c, "code")) {
+                if (!language)
+                        snprintf(why, sizeof(why), "language: is none of %s",
+                                 cay_languages_text(known, sizeof(known)));
+                cay_mcp_tool_fail(c, "Write it to a file and run that with run_command.", "%s", why);
                 return;
         }
         e = begin(c);
@@ -359,8 +361,7 @@ void cay_mcp_run_code(struct cay_mcp_call *c)
                 return;
         e->has_images = true;
         cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j);
-        cay_json_key(&j, "command");
-        cay_mcp_put_raw(&j, command, strlen(command));
+        put_program(&j, language);
         cay_op_key_text(&j, "stdin", cay_mcp_arg_text(c, "code"));
         ask(e, "exec_run", &json, &j);
 }

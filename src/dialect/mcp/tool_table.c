@@ -75,7 +75,7 @@ static const struct cay_mcp_param start_params[] = {
           NULL, false, "template image container_name" },
         { "code", "code", "Program text to run in it. Left out: the container is started and stays.", NULL,
           false, NULL },
-        { "language", "language", "Of the code: python (default), javascript or shell.", NULL, false,
+        { "language", "language", "Of the code: python (default), javascript, shell or bash.", NULL, false,
           "lang" },
         { "command", "command", "A shell line to run instead of code.", NULL, false, "cmd" },
         { "keep", NULL,
@@ -103,7 +103,8 @@ static const struct cay_mcp_param command_params[] = {
 
 static const struct cay_mcp_param code_params[] = {
         { "code", "code", "The program text.", NULL, true, "script source" },
-        { "language", "language", "python (default), javascript or shell.", NULL, false, "lang languageId" },
+        { "language", "language", "python (default), javascript, shell or bash.", NULL, false,
+          "lang languageId" },
         CWD,
         ENV,
         TIMEOUT,

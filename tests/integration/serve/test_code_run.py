@@ -48,7 +48,10 @@ def test_code(d):
     assert got["template"] == "python" and got["kept"] is False and got["sandbox_id"] and got["duration_ms"] >= 0, got
     d.must(404, "GET", f"/api/sandboxes/{got['sandbox_id']}")
     assert run(d, code="console.log(1 + 1)", language="js")["stdout"] == "2\n"
-    assert run(d, code="echo $((6 * 7))", language="bash")["template"] == "shell"
+    assert run(d, code="console.log(1 + 1)", language="nodejs")["stdout"] == "2\n"
+    for where in ({}, {"template": "host"}, {"task": "please run python"}):
+        assert run(d, code="a=(1 2); echo ${a[1]} $BASH_VERSION", language="bash", **where)["stdout"].startswith("2 5"), where
+    assert "go" in d.must(400, "POST", "/api/run", {"code": "x", "language": "go"})["error"]["message"]
     assert run(d, code="print(1)", task="please run python on this")["template"] == "python"
     assert run(d, code="echo hi", template="python", language="sh")["stdout"] == "hi\n"
     got = run(d, command=["pwd"])

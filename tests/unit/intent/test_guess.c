@@ -11,14 +11,14 @@
 
 static const char *by_tag(const char *tag)
 {
-        const struct cay_intent_language *l = cay_intent_find_language(tag, strlen(tag));
+        const struct cay_language *l = cay_language_find(tag, strlen(tag));
 
         return l ? l->name : "";
 }
 
 static const char *by_looks(const char *code)
 {
-        const struct cay_intent_language *l = cay_intent_guess_language(code, strlen(code));
+        const struct cay_language *l = cay_intent_guess_language(code, strlen(code));
 
         return l ? l->name : "";
 }
@@ -28,14 +28,16 @@ static void test_tags(void **state)
         assert_string_equal(by_tag("python"), "python");
         assert_string_equal(by_tag("PY"), "python");
         assert_string_equal(by_tag("node"), "javascript");
-        assert_string_equal(by_tag("zsh"), "shell");
+        assert_string_equal(by_tag("zsh"), "zsh");
+        assert_string_equal(by_tag("bash"), "bash");
+        assert_string_equal(by_tag("sh"), "shell");
         assert_string_equal(by_tag("c++"), "cpp");
         assert_string_equal(by_tag("yml"), "yaml");
         assert_string_equal(by_tag("pyth"), "");
         assert_string_equal(by_tag("py|python3"), "");
         assert_string_equal(by_tag(""), "");
-        assert_int_equal(cay_intent_find_language("json", 4)->kind, CAY_INTENT_DATA);
-        assert_int_equal(cay_intent_find_language("rs", 2)->kind, CAY_INTENT_PROGRAM);
+        assert_int_equal(cay_language_find("json", 4)->kind, CAY_LANGUAGE_DATA);
+        assert_int_equal(cay_language_find("rs", 2)->kind, CAY_LANGUAGE_PROGRAM);
         (void)state;
 }
 

@@ -10,11 +10,12 @@
 
 #include "op/run_choice.h"
 
-static const char *ruby_words[] = { "ruby", "-", NULL }, *run_python[] = { "run python", NULL };
+static const char *ruby_words[] = { "ruby", "-", NULL }, *sh_words[] = { "/bin/sh", "-e", NULL },
+                  *run_python[] = { "run python", NULL };
 static const struct cay_template rows[] = {
         { .name = "ruby", .interpret = { ruby_words, 2, NULL }, .available = true },
         { .name = "snake", .triggers = { run_python, 1, NULL }, .available = true },
-        { .name = "shell", .available = true },
+        { .name = "shell", .interpret = { sh_words, 2, NULL }, .available = true },
         { .name = "host", .available = true },
 };
 static const struct cay_template_set set = { .rows = rows, .count = CAY_COUNT(rows) };
@@ -89,6 +90,19 @@ static void test_programs(void **state)
         assert_int_equal(
                 choose(&set, (struct cay_run_asks){ .language = "ruby", .has_code = true }, &c, &field), 0);
         assert_string_equal(c.interpreter.items[0], "ruby");
+        assert_int_equal(
+                choose(&set, (struct cay_run_asks){ .language = "sh", .has_code = true }, &c, &field), 0);
+        assert_string_equal(c.interpreter.items[1], "-e"); /* as the template says */
+        assert_int_equal(
+                choose(&set, (struct cay_run_asks){ .language = "bash", .has_code = true }, &c, &field), 0);
+        assert_string_equal(c.template_name, "shell");
+        assert_string_equal(c.interpreter.items[0], "bash"); /* which its /bin/sh is not */
+        assert_int_equal(
+                choose(&set,
+                       (struct cay_run_asks){ .template_name = "shell", .language = "zsh", .has_code = true },
+                       &c, &field),
+                CAY_INVALID);
+        assert_string_equal(field, "language");
         assert_int_equal(choose(&set, (struct cay_run_asks){ .template_name = "ruby" }, &c, &field), 0);
         assert_int_equal(c.interpreter.count, 0);
         (void)state;
@@ -106,6 +120,14 @@ static void test_without_a_set(void **state)
                                 &field),
                          CAY_OK);
         assert_string_equal(c.interpreter.items[0], "/bin/sh");
+        assert_int_equal(choose(NULL, (struct cay_run_asks){ .language = "bash", .has_code = true }, &c,
+                                &field),
+                         CAY_OK);
+        assert_string_equal(c.interpreter.items[0], "bash");
+        assert_int_equal(choose(NULL, (struct cay_run_asks){ .language = "nodejs", .has_code = true }, &c,
+                                &field),
+                         CAY_OK);
+        assert_string_equal(c.interpreter.items[0], "node");
         assert_int_equal(choose(NULL, (struct cay_run_asks){ .task = "run python" }, &c, &field),
                          CAY_NOT_FOUND);
         assert_int_equal(choose(NULL, (struct cay_run_asks){ .language = "x", .has_code = true }, &c, &field),
