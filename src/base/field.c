@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/parse.h"
 
@@ -14,7 +15,7 @@ static const char *const kind_texts[] = {
         [CAY_FIELD_U64] = "a whole number",
         [CAY_FIELD_BOOL] = "true or false",
         [CAY_FIELD_SIZE] = "a size (like 256m, 1.5g or 1048576)",
-        [CAY_FIELD_DURATION] = "a duration (like 60, 0.5, 250ms, 10m or 2h)",
+        [CAY_FIELD_DURATION] = "a duration (like 60, 0.5, 250ms, 10m, 2h or 1d)",
         [CAY_FIELD_MILLI] = "a number with at most three decimals",
         [CAY_FIELD_TEXTS] = "a list of texts",
         [CAY_FIELD_WORDS] = "a text or a list of texts",
@@ -46,14 +47,46 @@ void cay_field_note_given(const struct cay_field *field, void *args)
                 *(bool *)((char *)args + field->given - 1) = true;
 }
 
+/* As callers write a value of that kind: "90s", "256m", "0.5". */
+static const char *value_text(enum cay_field_kind kind, uint64_t v, char *buf, size_t size)
+{
+        static const struct {
+                enum cay_field_kind kind;
+                uint64_t factor;
+                const char *unit;
+        } units[] = {
+                { CAY_FIELD_DURATION, 86400000, "d" }, { CAY_FIELD_DURATION, 3600000, "h" },
+                { CAY_FIELD_DURATION, 60000, "m" },    { CAY_FIELD_DURATION, 1000, "s" },
+                { CAY_FIELD_DURATION, 1, "ms" },       { CAY_FIELD_SIZE, 1ull << 40, "t" },
+                { CAY_FIELD_SIZE, 1ull << 30, "g" },   { CAY_FIELD_SIZE, 1ull << 20, "m" },
+                { CAY_FIELD_SIZE, 1ull << 10, "k" },
+        };
+
+        for (unsigned i = 0; v > 0 && i < CAY_COUNT(units); i++) {
+                if (units[i].kind != kind || v % units[i].factor != 0)
+                        continue;
+                snprintf(buf, size, "%" PRIu64 "%s", v / units[i].factor, units[i].unit);
+                return buf;
+        }
+        if (kind == CAY_FIELD_MILLI && v % 1000 != 0)
+                snprintf(buf, size, "%" PRIu64 ".%03u", v / 1000, (unsigned)(v % 1000));
+        else
+                snprintf(buf, size, "%" PRIu64, kind == CAY_FIELD_MILLI ? v / 1000 : v);
+        return buf;
+}
+
 int cay_field_check_range(const struct cay_field *field, const char *where, uint64_t v, struct cay_error *err)
 {
+        char given[32], bound[32];
+
         if (v < field->min)
-                return cay_fail(err, CAY_INVALID, "%s: %" PRIu64 " is too small: at least %" PRIu64, where, v,
-                                field->min);
+                return cay_fail(err, CAY_INVALID, "%s: %s is too small: at least %s", where,
+                                value_text(field->kind, v, given, sizeof(given)),
+                                value_text(field->kind, field->min, bound, sizeof(bound)));
         if (field->max > 0 && v > field->max)
-                return cay_fail(err, CAY_INVALID, "%s: %" PRIu64 " is too big: at most %" PRIu64, where, v,
-                                field->max);
+                return cay_fail(err, CAY_INVALID, "%s: %s is too big: at most %s", where,
+                                value_text(field->kind, v, given, sizeof(given)),
+                                value_text(field->kind, field->max, bound, sizeof(bound)));
         return 0;
 }
 

@@ -13,12 +13,12 @@
 
 enum cay_field_kind { /* the member that a row of this kind fills */
                       CAY_FIELD_NONE,
-                      CAY_FIELD_TEXT,     /* const char *: at most `max` bytes (0: 4,096), at least `min` */
-                      CAY_FIELD_U64,      /* uint64_t from `min` to `max` (0: no upper bound) */
-                      CAY_FIELD_BOOL,     /* bool */
-                      CAY_FIELD_SIZE,     /* uint64_t, bytes: a number or "256m" */
-                      CAY_FIELD_DURATION, /* uint64_t, milliseconds: a number of seconds or "90s", "0.5", "2h" */
-                      CAY_FIELD_MILLI,    /* uint64_t, thousandths: a number or "0.5" */
+                      CAY_FIELD_TEXT, /* const char *: at most `max` bytes (0: 4,096), at least `min` */
+                      CAY_FIELD_U64,  /* uint64_t from `min` to `max` (0: no upper bound) */
+                      CAY_FIELD_BOOL, /* bool */
+                      CAY_FIELD_SIZE, /* uint64_t, bytes: a number or "256m" */
+                      CAY_FIELD_DURATION, /* uint64_t, milliseconds: a number of seconds or "90s", "0.5", "2h", "1d" */
+                      CAY_FIELD_MILLI, /* uint64_t, thousandths: a number or "0.5" */
                       CAY_FIELD_TEXTS, /* struct cay_field_texts: at most `max` texts (0: 1,024) of at most `item_max` bytes */
                       CAY_FIELD_WORDS, /* the same, or one text, which is then `line` */
                       CAY_FIELD_MAP, /* struct cay_field_map: at most `max` pairs (0: 1,024), values of at most `item_max` bytes */
@@ -30,8 +30,7 @@ enum cay_field_kind { /* the member that a row of this kind fills */
 
 enum {
         CAY_FIELD_REQUIRED = 1,
-        CAY_FIELD_NULLABLE = 2, /* a JSON null counts as not given; without this it is a wrong type */
-        CAY_FIELD_NUMBERS = 4,  /* TEXTS: whole numbers are taken too, as their texts */
+        CAY_FIELD_NUMBERS = 2, /* TEXTS: whole numbers are taken too, as their texts */
 };
 
 struct cay_field_texts {

@@ -31,20 +31,29 @@ static const struct unit size_units[] = {
         { "b", 1 },
         { "k", UINT64_C(1) << 10 },
         { "kb", UINT64_C(1) << 10 },
+        { "ki", UINT64_C(1) << 10 },
         { "kib", UINT64_C(1) << 10 },
         { "m", UINT64_C(1) << 20 },
         { "mb", UINT64_C(1) << 20 },
+        { "mi", UINT64_C(1) << 20 },
         { "mib", UINT64_C(1) << 20 },
         { "g", UINT64_C(1) << 30 },
         { "gb", UINT64_C(1) << 30 },
+        { "gi", UINT64_C(1) << 30 },
         { "gib", UINT64_C(1) << 30 },
         { "t", UINT64_C(1) << 40 },
         { "tb", UINT64_C(1) << 40 },
+        { "ti", UINT64_C(1) << 40 },
         { "tib", UINT64_C(1) << 40 },
 };
 
 static const struct unit duration_units[] = {
-        { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60 * 1000 }, { "h", 60 * 60 * 1000 },
+        { "", 1000 },
+        { "ms", 1 },
+        { "s", 1000 },
+        { "m", 60 * 1000 },
+        { "h", 60 * 60 * 1000 },
+        { "d", 24 * 60 * 60 * 1000 },
 };
 
 static bool is_digit(char c)

@@ -38,7 +38,7 @@ static const struct {
         [CAY_LIMIT_MILLI] = { cay_parse_milli, "a number of processors",
                               "0.5 or 2, with at most three decimals" },
         [CAY_LIMIT_COUNT_KIND] = { cay_parse_u64, "a number", "50" },
-        [CAY_LIMIT_DURATION] = { cay_parse_duration, "a duration", "60, 0.5, 250ms, 10m or 2h" },
+        [CAY_LIMIT_DURATION] = { cay_parse_duration, "a duration", "60, 0.5, 250ms, 10m, 2h or 1d" },
 };
 
 static uint64_t *field(struct cay_limits *l, enum cay_limit nr)

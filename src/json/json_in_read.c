@@ -263,7 +263,7 @@ static int read_members(struct reading *r, const struct cay_field *fields, json_
 
                 if (!field)
                         return cay_fail(r->err, CAY_INVALID, "%s: there is no such field", r->path);
-                if (!json_is_null(json_object_iter_value(it)) || !(field->flags & CAY_FIELD_NULLABLE)) {
+                if (!json_is_null(json_object_iter_value(it))) { /* null: not given */
                         if (read_field(r, field, json_object_iter_value(it), args) < 0)
                                 return -1;
                         cay_field_note_given(field, args);
@@ -280,7 +280,7 @@ static int read_object(struct reading *r, const struct cay_field *fields, json_t
 
                 if (!(f->flags & CAY_FIELD_REQUIRED))
                         continue;
-                if (!member || (json_is_null(member) && (f->flags & CAY_FIELD_NULLABLE))) {
+                if (!member || json_is_null(member)) {
                         enter(r, f->name);
                         return cay_fail(r->err, CAY_INVALID, "%s: is required", r->path);
                 }

@@ -39,7 +39,7 @@ static const struct cay_field inner_fields[] = {
 };
 
 static const struct cay_field fields[] = {
-        { "text", CAY_FIELD_TEXT, offsetof(struct args, text), CAY_FIELD_NULLABLE, "", .max = 20,
+        { "text", CAY_FIELD_TEXT, offsetof(struct args, text), 0, "", .max = 20,
           .given = CAY_FIELD_GIVEN(struct args, given) },
         { "number", CAY_FIELD_U64, offsetof(struct args, number), 0, "", .min = 2, .max = 1000 },
         { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout), 0, "", .max = 100000 },

@@ -97,11 +97,19 @@ int cay_rest_args_query(struct cay_rest_args *a, const char *query, struct cay_e
         return 0;
 }
 
+/* A null says nothing. */
+static bool is_given(const struct cay_json_value *root, const char *name)
+{
+        const struct cay_json_value *value = cay_json_value_find(root, name);
+
+        return value && cay_json_value_type(value) != CAY_JSON_NULL;
+}
+
 /* A field that the path or the query has said may not be said again. */
 static int refuse_twice(struct cay_rest_args *a, const struct cay_json_value *root, struct cay_error *err)
 {
         for (size_t nr = 0; a->fields[nr].name && nr < FIELDS_MAX; nr++) {
-                if (!(a->seen & (1ull << nr)) || !cay_json_value_find(root, a->fields[nr].name))
+                if (!(a->seen & (1ull << nr)) || !is_given(root, a->fields[nr].name))
                         continue;
                 name_field(a, a->fields[nr].name, strlen(a->fields[nr].name));
                 return cay_fail(err, CAY_INVALID, "%s: is given twice", a->fields[nr].name);
@@ -112,7 +120,7 @@ static int refuse_twice(struct cay_rest_args *a, const struct cay_json_value *ro
 static void note_seen(struct cay_rest_args *a, const struct cay_json_value *root)
 {
         for (size_t nr = 0; a->fields[nr].name && nr < FIELDS_MAX; nr++)
-                if (cay_json_value_find(root, a->fields[nr].name))
+                if (is_given(root, a->fields[nr].name))
                         a->seen |= 1ull << nr;
 }
 

@@ -13,61 +13,62 @@
 
 /* What is asked */
 
-static void put_fields(struct cay_json *j, const struct cay_field *fields, const struct cay_op *op);
+static void put_fields(struct cay_json *j, const struct cay_field *fields, const struct cay_op *op,
+                       bool is_nullable);
 
-static void put_text_schema(struct cay_json *j, const struct cay_field *f)
+static void put_text_schema(struct cay_json *j, const struct cay_field *f, bool is_nullable)
 {
-        cay_openapi_put_type(j, "string", f->flags & CAY_FIELD_NULLABLE);
+        cay_openapi_put_type(j, "string", is_nullable);
         if (f->min)
                 cay_op_key_u64(j, "minLength", f->min);
         cay_op_key_u64(j, "maxLength", f->max ? f->max : CAY_FIELD_TEXT_MAX);
 }
 
-static void put_number_schema(struct cay_json *j, const struct cay_field *f)
+static void put_number_schema(struct cay_json *j, const struct cay_field *f, bool is_nullable)
 {
-        cay_openapi_put_type(j, "integer", f->flags & CAY_FIELD_NULLABLE);
+        cay_openapi_put_type(j, "integer", is_nullable);
         cay_op_key_u64(j, "minimum", f->min);
         if (f->max)
                 cay_op_key_u64(j, "maximum", f->max);
 }
 
-/* The members of a field's schema. */
-static void put_field_schema(struct cay_json *j, const struct cay_field *f)
+/* The members of a field's schema. In a body a null stands for a field that is not given. */
+static void put_field_schema(struct cay_json *j, const struct cay_field *f, bool is_nullable)
 {
         switch (f->kind) {
         case CAY_FIELD_TEXT:
-                put_text_schema(j, f);
+                put_text_schema(j, f, is_nullable);
                 break;
         case CAY_FIELD_U64:
-                put_number_schema(j, f);
+                put_number_schema(j, f, is_nullable);
                 break;
         case CAY_FIELD_BOOL:
-                cay_openapi_put_type(j, "boolean", f->flags & CAY_FIELD_NULLABLE);
+                cay_openapi_put_type(j, "boolean", is_nullable);
                 break;
         case CAY_FIELD_TEXTS:
-                cay_openapi_put_type(j, "array", false);
+                cay_openapi_put_type(j, "array", is_nullable);
                 cay_openapi_begin(j, "items");
                 if (f->flags & CAY_FIELD_NUMBERS)
-                        cay_openapi_put_types(j, "string", "integer");
+                        cay_openapi_put_types(j, "string", "integer", false);
                 else
                         cay_openapi_put_type(j, "string", false);
                 cay_json_end_object(j);
                 break;
         case CAY_FIELD_WORDS:
-                cay_openapi_put_types(j, "string", "array");
+                cay_openapi_put_types(j, "string", "array", is_nullable);
                 cay_openapi_put_items(j, "items", "string");
                 break;
         case CAY_FIELD_MAP:
-                cay_openapi_put_type(j, "object", false);
+                cay_openapi_put_type(j, "object", is_nullable);
                 cay_openapi_put_items(j, "additionalProperties", "string");
                 break;
         case CAY_FIELD_OBJECT:
-                put_fields(j, f->fields, NULL);
+                put_fields(j, f->fields, NULL, is_nullable);
                 break;
         case CAY_FIELD_ANY:
                 break;
         default: /* a size, a time, a limit: as a number or as a text with a unit */
-                cay_openapi_put_types(j, "number", "string");
+                cay_openapi_put_types(j, "number", "string", is_nullable);
                 break;
         }
 }
@@ -93,7 +94,7 @@ static bool has_body(const struct cay_op *op)
 static void put_field(struct cay_json *j, const struct cay_field *f)
 {
         cay_openapi_begin(j, f->name);
-        put_field_schema(j, f);
+        put_field_schema(j, f, !(f->flags & CAY_FIELD_REQUIRED));
         if (f->doc)
                 cay_op_key_text(j, "description", f->doc);
         cay_json_end_object(j);
@@ -113,9 +114,10 @@ static bool has_required(const struct cay_op *op, const struct cay_field *fields
 }
 
 /* op NULL: a table inside of another. */
-static void put_fields(struct cay_json *j, const struct cay_field *fields, const struct cay_op *op)
+static void put_fields(struct cay_json *j, const struct cay_field *fields, const struct cay_op *op,
+                       bool is_nullable)
 {
-        cay_op_key_text(j, "type", "object");
+        cay_openapi_put_type(j, "object", is_nullable);
         cay_openapi_begin(j, "properties");
         for (const struct cay_field *f = fields; f && f->name; f++)
                 if (is_body_field(op, f))
@@ -141,7 +143,7 @@ static void put_parameter(struct cay_json *j, const struct cay_field *f, bool in
         if (f->doc)
                 cay_op_key_text(j, "description", f->doc);
         cay_openapi_begin(j, "schema");
-        put_field_schema(j, f);
+        put_field_schema(j, f, false);
         cay_json_end_object(j);
         cay_json_end_object(j);
 }
@@ -179,7 +181,7 @@ static void put_body(struct cay_json *j, const struct cay_op *op)
         cay_openapi_begin(j, raw ? "application/octet-stream" : "application/json");
         cay_openapi_begin(j, "schema");
         if (!raw)
-                put_fields(j, op->fields, op);
+                put_fields(j, op->fields, op, false);
         cay_json_end_object(j);
         cay_json_end_object(j);
         cay_json_end_object(j);

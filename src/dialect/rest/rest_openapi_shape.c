@@ -24,12 +24,14 @@ void cay_openapi_put_type(struct cay_json *j, const char *type, bool nullable)
         cay_json_end_array(j);
 }
 
-void cay_openapi_put_types(struct cay_json *j, const char *one, const char *other)
+void cay_openapi_put_types(struct cay_json *j, const char *one, const char *other, bool nullable)
 {
         cay_json_key(j, "type");
         cay_json_begin_array(j);
         cay_json_text(j, one);
         cay_json_text(j, other);
+        if (nullable)
+                cay_json_text(j, "null");
         cay_json_end_array(j);
 }
 
@@ -78,9 +80,9 @@ static void put_member_schema(struct cay_json *j, const struct cay_answer_field 
                 return;
         }
         if (f->kind == CAY_ANSWER_WORDS)
-                cay_openapi_put_types(j, "string", "array");
+                cay_openapi_put_types(j, "string", "array", false);
         else if (f->kind == CAY_ANSWER_EITHER)
-                cay_openapi_put_types(j, "integer", "string");
+                cay_openapi_put_types(j, "integer", "string", false);
         else
                 cay_openapi_put_type(j, simple_type(f->kind), f->flags & CAY_ANSWER_NULLABLE);
         if (f->kind == CAY_ANSWER_TIME)

@@ -55,16 +55,14 @@ struct execute_args {
 static const struct cay_field execute_fields[] = {
         { "sandbox_type", CAY_FIELD_TEXT, AT(sandbox_type), 0, "code (default) or browser", .max = 63 },
         { "action", CAY_FIELD_TEXT, AT(action), 0, "execute (default)", .max = 63 },
-        { "code", CAY_FIELD_TEXT, AT(code), CAY_FIELD_NULLABLE, "what to run", .max = 1024 * 1024 },
-        { "url", CAY_FIELD_TEXT, AT(url), CAY_FIELD_NULLABLE, "for a browser", .max = 4096 },
-        { "language", CAY_FIELD_TEXT, AT(language), CAY_FIELD_NULLABLE, "of the code; default: python",
-          .max = 63 },
-        { "timeout", CAY_FIELD_DURATION, AT(timeout_ms), CAY_FIELD_NULLABLE, "seconds; default: 30" },
-        { "metadata", CAY_FIELD_ANY, AT(metadata), CAY_FIELD_NULLABLE, "comes back with the answer" },
-        { "execution_id", CAY_FIELD_TEXT, AT(execution_id), CAY_FIELD_NULLABLE, "single-use id", .min = 1,
+        { "code", CAY_FIELD_TEXT, AT(code), 0, "what to run", .max = 1024 * 1024 },
+        { "url", CAY_FIELD_TEXT, AT(url), 0, "for a browser", .max = 4096 },
+        { "language", CAY_FIELD_TEXT, AT(language), 0, "of the code; default: python", .max = 63 },
+        { "timeout", CAY_FIELD_DURATION, AT(timeout_ms), 0, "seconds; default: 30" },
+        { "metadata", CAY_FIELD_ANY, AT(metadata), 0, "comes back with the answer" },
+        { "execution_id", CAY_FIELD_TEXT, AT(execution_id), 0, "single-use id", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },
-        { "confirm", CAY_FIELD_TEXT, AT(confirm), CAY_FIELD_NULLABLE, "the token of a confirmation", .min = 1,
-          .max = 128 },
+        { "confirm", CAY_FIELD_TEXT, AT(confirm), 0, "the token of a confirmation", .min = 1, .max = 128 },
         {},
 };
 

@@ -64,7 +64,7 @@ static void refuses_with_the_option_and_the_bound(void **state)
         refused(CAY_LIMIT_NR_pids, "", "--it: '' is not a number (like 50)");
         refused(CAY_LIMIT_NR_pids, "0", "--it: '0' is too small: at least 1");
         refused(CAY_LIMIT_NR_wall_ms, "soon",
-                "--it: 'soon' is not a duration (like 60, 0.5, 250ms, 10m or 2h)");
+                "--it: 'soon' is not a duration (like 60, 0.5, 250ms, 10m, 2h or 1d)");
         refused(CAY_LIMIT_NR_wall_ms, "0", "--it: '0' is too small: at least 1 ms");
         refused(CAY_LIMIT_NR_wall_ms, "9999999h", "--it: '9999999h' is too big: at most 366 days");
         refused(CAY_LIMIT_NR_memory_bytes, " 1g", "--it: ' 1g' is not a size (like 256m, 1.5g or 1048576)");

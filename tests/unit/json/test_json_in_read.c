@@ -44,7 +44,7 @@ static const struct cay_field limit_fields[] = {
 
 static const struct cay_field fields[] = {
         { "name", CAY_FIELD_TEXT, offsetof(struct args, name), CAY_FIELD_REQUIRED, "", .min = 1, .max = 8 },
-        { "note", CAY_FIELD_TEXT, offsetof(struct args, note), CAY_FIELD_NULLABLE, "" },
+        { "note", CAY_FIELD_TEXT, offsetof(struct args, note), 0, "" },
         { "count", CAY_FIELD_U64, offsetof(struct args, count), 0, "", .min = 1, .max = 5 },
         { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout), 0, "" },
         { "wait", CAY_FIELD_BOOL, offsetof(struct args, wait), 0, "" },
@@ -161,7 +161,7 @@ static void what_is_not_given_is_untouched(void **state)
 static void names_the_field(void **state)
 {
         refuses("{}", "name", "name: is required");
-        refuses("{\"name\":null}", "name", "name: must be a text, not null");
+        refuses("{\"name\":null}", "name", "name: is required");
         refuses("{\"name\":7}", "name", "name: must be a text, not a number");
         refuses("{\"name\":\"\"}", "name", "name: must not be empty");
         refuses("{\"name\":\"123456789\"}", "name", "name: 9 bytes are too many: at most 8");
@@ -206,7 +206,7 @@ static void limits_that_overflow_are_refused(void **state)
         refuses("{\"name\":\"n\",\"limits\":{\"memory\":-1}}", "limits.memory",
                 "limits.memory: '-1' is not a size (like 256m, 1.5g or 1048576)");
         refuses("{\"name\":\"n\",\"limits\":{\"memory\":9223372036854775807}}", "limits.memory",
-                "limits.memory: 9223372036854775807 is too big: at most 1099511627776");
+                "limits.memory: 9223372036854775807 is too big: at most 1t");
         refuses("{\"name\":\"n\",\"limits\":{\"memory\":\"18446744073709551616\"}}", "limits.memory",
                 "limits.memory: '18446744073709551616' is too big");
         refuses("{\"name\":\"n\",\"limits\":{\"memory\":\"NaN\"}}", "limits.memory",
@@ -215,8 +215,6 @@ static void limits_that_overflow_are_refused(void **state)
                 "limits.memory: 'inf' is not a size (like 256m, 1.5g or 1048576)");
         refuses("{\"name\":\"n\",\"limits\":{\"memory\":1e308}}", "limits.memory",
                 "limits.memory: '1e+308' is not a size (like 256m, 1.5g or 1048576)");
-        refuses("{\"name\":\"n\",\"limits\":{\"memory\":null}}", "limits.memory",
-                "limits.memory: must be a size (like 256m, 1.5g or 1048576), not null");
         refuses("{\"name\":\"n\",\"limits\":{\"memory\":[1]}}", "limits.memory",
                 "limits.memory: must be a size (like 256m, 1.5g or 1048576), not a list");
         refuses("{\"name\":\"n\",\"limits\":{\"cpus\":0.0001}}", "limits.cpus",
