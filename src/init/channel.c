@@ -452,6 +452,12 @@ static uint64_t micros(const struct timeval *t)
         return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
+void cay_channel_note_memory(struct cay_channel *ch, uint64_t most_kib)
+{
+        if (most_kib < UINT64_MAX / 2048 && most_kib * 1024 > ch->most_bytes)
+                ch->most_bytes = most_kib * 1024;
+}
+
 bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const struct rusage *used)
 {
         for (struct cay_channel *ch = init->channels; ch; ch = ch->next) {
@@ -460,20 +466,24 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
                         ch->group.keeper = 0;
                         /* What it had waited for is in its own, also who went after the command itself. */
                         ch->group.reaped_us = micros(&used->ru_utime) + micros(&used->ru_stime);
+                        cay_channel_note_memory(ch, (uint64_t)used->ru_maxrss);
                         if (!ch->exited) /* killed by the code: the exec has lost its witness */
                                 cay_channel_exited(ch, SIGKILL, 0, 0);
                         cay_channel_step(ch);
                         return true;
                 }
                 if (ch->group.pid == pid && ch->group.keeper == 0) {
+                        cay_channel_note_memory(ch, (uint64_t)used->ru_maxrss);
                         cay_channel_exited(ch, status, micros(&used->ru_utime), micros(&used->ru_stime));
                         return true; /* stepped when all that died now is reaped */
                 }
         }
         /* Left by a keeper that was ended with everything else: of whom, where there is one command, is no question. */
         for (struct cay_channel *ch = init->channels; ch; ch = ch->next) {
-                if (ch->one_shot)
-                        ch->group.reaped_us += micros(&used->ru_utime) + micros(&used->ru_stime);
+                if (!ch->one_shot)
+                        continue;
+                ch->group.reaped_us += micros(&used->ru_utime) + micros(&used->ru_stime);
+                cay_channel_note_memory(ch, (uint64_t)used->ru_maxrss);
         }
         return false;
 }

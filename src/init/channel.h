@@ -78,6 +78,7 @@ struct cay_channel {
         uint64_t output_max_bytes, cpu_max_us, cut_bytes;
         uint64_t start_ns, wall_us, user_us, sys_us, kill_until_ms;
         uint64_t oom_before, pids_before; /* counters.h */
+        uint64_t most_bytes; /* the largest resident set of those of its processes that were waited for */
         int wait_status;
         char name[64]; /* of the command, cut; for messages */
         char directory[96];
@@ -117,6 +118,8 @@ void cay_channel_send_all(struct cay_init *init); /* the peer has room */
 int cay_channel_plain_end(uint16_t kind, enum cay_code code, int sys, uint8_t *payload, size_t size);
 bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const struct rusage *used);
 void cay_channel_tidy_all(struct cay_init *init); /* something has died: nodes may be empty now */
+/* The largest resident set of processes that have ended, as the kernel tells it to whoever waits for them. */
+void cay_channel_note_memory(struct cay_channel *ch, uint64_t most_kib);
 /* The process's end, from wait or keeper. */
 void cay_channel_exited(struct cay_channel *ch, int status, uint64_t user_us, uint64_t sys_us);
 void cay_channel_fail(struct cay_channel *ch, enum cay_code code, int sys, const char *fmt, ...)

@@ -138,6 +138,7 @@ _Noreturn static void keep(int status_fd, pid_t main_pid)
                         .user_us = micros(&used.ru_utime),
                         .sys_us = micros(&used.ru_stime),
                         .tree_us = micros(&all.ru_utime) + micros(&all.ru_stime),
+                        .most_kib = (uint64_t)all.ru_maxrss,
                 };
                 note_send(CAY_CHILD_STATUS_FD, &note);
                 main_pid = 0;

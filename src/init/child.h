@@ -35,7 +35,8 @@ struct cay_note {
         int32_t pid, status;
         uint32_t alone; /* EXITED: nothing is left below the keeper */
         uint64_t user_us, sys_us;
-        uint64_t tree_us; /* EXITED: processor time of all that the keeper has waited for */
+        uint64_t tree_us;  /* EXITED: processor time of all that the keeper has waited for */
+        uint64_t most_kib; /* EXITED: the largest resident set of any of them */
 };
 
 #define CAY_CHILD_ASK_MAX                                                                                    \

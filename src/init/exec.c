@@ -303,10 +303,21 @@ static void add_counted(const struct cay_channel *ch, struct cay_box_exec_end *e
 
         if (!c->is_open)
                 return;
-        e->memory_peak_bytes = cay_counters_memory_peak(c);
         e->pids_hits = (uint32_t)(cay_counters_pids_refused(c) - ch->pids_before);
         if (e->exit_code != 0 && e->killed == CAY_KILLED_NOT && cay_counters_oom_kills(c) > ch->oom_before)
                 e->killed = CAY_KILLED_MEMORY;
+}
+
+/*
+ * The most memory that it had. What counts for the limit is that of the whole box, which the command of a one-shot box has for itself; of one
+ * command among others only its own processes tell, each for itself.
+ */
+static uint64_t find_peak(const struct cay_channel *ch, bool is_for_memory)
+{
+        uint64_t box = ch->init->counters.is_open ? cay_counters_memory_peak(&ch->init->counters)
+                                                  : ch->init->watcher.peak_bytes;
+
+        return (is_for_memory || ch->one_shot) && box > ch->most_bytes ? box : ch->most_bytes;
 }
 
 void cay_exec_put_end(struct cay_channel *ch)
@@ -329,9 +340,9 @@ void cay_exec_put_end(struct cay_channel *ch)
         e->err_bytes = ch->pumps[1].bytes;
         e->cut_bytes = ch->cut_bytes;
         e->disk_full = disk_full(ch->init);
-        e->memory_peak_bytes = ch->init->watcher.peak_bytes;
         e->pids_hits = ch->init->watcher.pids_hits;
         add_counted(ch, e);
+        e->memory_peak_bytes = find_peak(ch, e->killed == CAY_KILLED_MEMORY);
         e->left = ch->init->childless ? 0 : cay_group_count(&ch->group);
         e->last_denied = ch->notify.last;
         e->denied_count = ch->notify.denied_count;

@@ -292,6 +292,7 @@ static void on_note(struct cay_channel *ch, const struct cay_note_result *say, s
                         break;
                 ch->group.is_alone = note->alone;
                 ch->group.reaped_us = note->tree_us;
+                cay_channel_note_memory(ch, note->most_kib);
                 cay_channel_exited(ch, note->status, note->user_us, note->sys_us);
                 break;
         case CAY_NOTE_RESULT:

@@ -83,7 +83,7 @@ SHAPE(exec, "Exec",
       BOOL("tty"), BOOL("background"), NUMBER("pid"), TIME("started_at"), TIME("ended_at"),
       MAYBE("exit_code", NUMBER), MAYBE("signal", TEXT), MAYBE("cause", TEXT), TEXT("cause_text"),
       TEXT("advice"), TEXTS("hints"), NUMBER("duration_ms"), NUMBER("wall_us"), NUMBER("cpu_us"),
-      NUMBER("memory_peak_bytes"), NUMBER("stdout_bytes"), NUMBER("stderr_bytes"), NUMBER("cut_bytes"),
+      MAYBE("memory_peak_bytes", NUMBER), NUMBER("stdout_bytes"), NUMBER("stderr_bytes"), NUMBER("cut_bytes"),
       NUMBER("output_first"), NUMBER("output_end"), BOOL("output_gone"), MAYBE("deadline_in_ms", NUMBER));
 SHAPE(exec_output, "ExecResult", ALSO(exec), IF("stdout", TEXT), IF("stdout_base64", TEXT), IF("stderr", TEXT),
       IF("stderr_base64", TEXT), IF("stdout_truncated", BOOL), IF("stderr_truncated", BOOL), TEXT("execution_id"));

@@ -205,7 +205,11 @@ static void put_end(struct cay_json *j, const struct cay_exec_view *v)
         cay_op_key_u64(j, "duration_ms", v->wall_us / 1000);
         cay_op_key_u64(j, "wall_us", v->wall_us);
         cay_op_key_u64(j, "cpu_us", v->cpu_us);
-        cay_op_key_u64(j, "memory_peak_bytes", v->memory_peak_bytes);
+        cay_json_key(j, "memory_peak_bytes");
+        if (v->memory_peak_bytes > 0)
+                cay_json_u64(j, v->memory_peak_bytes);
+        else
+                cay_json_null(j);
 }
 
 void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v)

@@ -586,6 +586,51 @@ def test_ids_of_ours_are_not_kept(d):
     assert kept() - before == {"a client's"}, kept() - before
 
 
+def test_nulls_and_units(d):
+    """A null says nothing, at every door; sizes and times as other systems write them."""
+    asked = ("name", "labels", "env", "limits", "memory_limit", "cpu_limit", "ports", "workspace", "template", "timeout", "engine", "read_only")
+    box = d.must(201, "POST", "/api/sandboxes", dict.fromkeys(asked))
+    assert box["name"] is None and box["limits"]["memory_bytes"] == 2 << 30 and box["expires_in_ms"] is None, box
+    ran = d.run(box["sandbox_id"], ["true"], timeout=None, env=None, user=None, stdin=None, stream=None)
+    assert ran["exit_code"] == 0, ran
+    assert d.must(400, "POST", f"/api/sandboxes/{box['sandbox_id']}/execute", {"command": None})["error"]["message"] == "command: is required"
+    d.must(200, "DELETE", f"/api/sandboxes/{box['sandbox_id']}")
+    for path in ("/api/run", "/sandbox/execute", "/containers/start"):
+        got = d.must(200, "POST", path, {"code": "print(1)", "language": None, "timeout": None, "execution_id": None, "confirm": None})
+        assert got["stdout"] == "1\n", got
+    for memory in ("256Mi", "0.25Gi", "256MiB"):
+        box = d.must(201, "POST", "/api/sandboxes", {"memory_limit": memory, "timeout": "1d", "limits": None})
+        assert box["limits"]["memory_bytes"] == 256 << 20 and 86000000 < box["expires_in_ms"] <= 86400000, box
+        d.must(200, "DELETE", f"/api/sandboxes/{box['sandbox_id']}")
+    for fields, words in (({"memory_limit": "900Gi"}, "memory_limit: 900 GiB is more than callers may ask for here (8 GiB)"),
+                          ({"limits": {"memory": "900g"}}, "limits.memory: 900 GiB"), ({"cpu_limit": 9.5}, "cpu_limit: 9.5 is more than"),
+                          ({"ports": [18765, 16080, 17681]}, "ports: 16080 is kept for a desktop"), ({"ports": [3000]}, "needs the network 'bridge'")):
+        a = d.ask("POST", "/api/sandboxes", fields)
+        assert a.status in (400, 422) and words in a.json["error"]["message"], a
+
+
+def test_idle_is_told(d):
+    box = d.must(201, "POST", "/api/sandboxes", {"idle_timeout": "5m"})
+    assert box["expires_in_ms"] is None and box["idle_limit_ms"] == 300000 and 290000 < box["idle_expires_in_ms"] <= 300000, box
+    path = f"/api/sandboxes/{box['sandbox_id']}"
+    d.must(202, "POST", path + "/execute", {"command": "sleep 60", "background": True})
+    assert d.must(200, "GET", path)["idle_expires_in_ms"] is None  # nothing counts while something runs
+    d.must(200, "DELETE", path)
+
+
+def test_memory_of_a_command(d):
+    """Each command's own, also when others in its sandbox had more."""
+    box = d.make()
+    big = d.run(box, ["python3", "-c", "x = bytearray(60 << 20)"])["memory_peak_bytes"]
+    assert 60 << 20 <= big < 120 << 20, big
+    assert 0 < d.run(box, ["true"])["memory_peak_bytes"] < 30 << 20
+    inner = d.run(box, "python3 -c 'x = bytearray(60 << 20)'; true")["memory_peak_bytes"]  # a child that was waited for
+    assert 60 << 20 <= inner < 120 << 20, inner
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    got = d.must(200, "POST", "/sandbox/execute", {"code": "x = bytearray(60 << 20)"})
+    assert 60 << 20 <= got["memory_peak_bytes"] < 120 << 20, got
+
+
 def test_front_killed(d):
     """SIGKILL of the front in the middle of a long stream: the client goes on at its cursor and has every byte once."""
     box = d.make()
