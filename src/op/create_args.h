@@ -21,6 +21,7 @@ struct cay_create_args {
         struct cay_create_workspace workspace;
         uint64_t timeout_ms, idle_ms;
         bool has_timeout, has_idle, read_only, own_user_only;
+        bool said_memory_limit, said_cpu_limit; /* by these names */
 };
 
 extern const struct cay_op cay_op_sandbox_create;
@@ -41,9 +42,11 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
           .max = 256, .item_max = 128 * 1024 },                                                                                  \
         { "limits", CAY_FIELD_OBJECT, offsetof(type, m.limits), 0, "limits", .fields = cay_op_limit_fields },                    \
         { "memory_limit", CAY_FIELD_PARSED, offsetof(type, m.limits), 0, "the same as limits.memory (\"1g\")",                   \
-          .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_memory_bytes },                                                        \
+          .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_memory_bytes,                                                          \
+          .given = CAY_FIELD_GIVEN(type, m.said_memory_limit) },                                                                 \
         { "cpu_limit", CAY_FIELD_PARSED, offsetof(type, m.limits), 0, "the same as limits.cpus (\"1.0\")",                       \
-          .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_cpu_milli },                                                           \
+          .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_cpu_milli,                                                             \
+          .given = CAY_FIELD_GIVEN(type, m.said_cpu_limit) },                                                                    \
         { "may_skip", CAY_FIELD_TEXTS, offsetof(type, m.may_skip), 0,                                                            \
           "limits by name that need not hold where this machine cannot hold them", .max = CAY_LIMIT_NR_COUNT },                  \
         { "engine", CAY_FIELD_TEXT, offsetof(type, m.engine), 0,                                                                 \

@@ -107,7 +107,7 @@ static ssize_t put_view(struct stream *s, const char *kind, const char *executio
 
         cay_exec_watcher_view(&s->watcher, &view);
         begin(s, &j, kind, view.output_end);
-        cay_op_put_exec(&j, &view);
+        cay_op_put_exec(&j, &view, s->call->dialect);
         if (execution_id)
                 cay_op_key_text(&j, "execution_id", execution_id);
         return put(s, kind, view.output_end, &j);

@@ -129,12 +129,21 @@ struct cay_op_doors {
         void (*resume)(struct cay_op_call *c);
 };
 
+enum cay_op_dialect { /* in whose words advice is given (op/advice.h) */
+                      CAY_OP_REST,
+                      CAY_OP_CONTAINERS,
+                      CAY_OP_SERVICE,
+                      CAY_OP_MCP,
+                      CAY_OP_DIALECT_COUNT
+};
+
 struct cay_op_call {
         const struct cay_op *op;
         const struct cay_op_doors *doors;
         const struct cay_op_world *world;
         struct cay_caller caller;
         bool is_known; /* false: an open op, called by nobody in particular */
+        enum cay_op_dialect dialect;
         const void *args;
         int fd;            /* that came with the call: borrowed; -1: none */
         int peer_fd;       /* connection over the unix socket that it came by: borrowed; 0: none */

@@ -39,11 +39,18 @@ static int find(struct cay_op_call *c, struct cay_viewer *viewer, const char **r
         return 0;
 }
 
+struct listing {
+        struct cay_json *j;
+        enum cay_op_dialect dialect;
+};
+
 static void put_one(void *ctx, const struct cay_exec_view *view)
 {
-        cay_json_begin_object(ctx);
-        cay_op_put_exec(ctx, view);
-        cay_json_end_object(ctx);
+        const struct listing *l = ctx;
+
+        cay_json_begin_object(l->j);
+        cay_op_put_exec(l->j, view, l->dialect);
+        cay_json_end_object(l->j);
 }
 
 static void run_list(struct cay_op_call *c)
@@ -52,12 +59,13 @@ static void run_list(struct cay_op_call *c)
         struct cay_error err = { 0 };
         const char *id;
         struct cay_op_json o;
+        struct listing listing = { &o.j, c->dialect };
 
         cay_op_json_begin(&o);
         cay_json_key(&o.j, "execs");
         cay_json_begin_array(&o.j);
         if (find(c, &viewer, &id, &err) < 0 ||
-            cay_service_exec_list(c->world->service, &viewer, id, put_one, &o.j, &err) < 0) {
+            cay_service_exec_list(c->world->service, &viewer, id, put_one, &listing, &err) < 0) {
                 cay_op_json_drop(&o);
                 cay_op_fail(c, &err, "id");
                 return;
@@ -91,7 +99,7 @@ static void answer_view(struct cay_op_call *c)
                 return;
         }
         cay_op_json_begin(&o);
-        cay_op_put_exec(&o.j, &view);
+        cay_op_put_exec(&o.j, &view, c->dialect);
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }
 

@@ -113,7 +113,7 @@ static void answer(struct run *s)
 
         cay_exec_watcher_view(&s->watcher, &view);
         cay_op_json_begin(&o);
-        cay_op_put_exec(&o.j, &view);
+        cay_op_put_exec(&o.j, &view, c->dialect);
         cay_op_put_bytes(&o.j, "stdout", "stdout_base64", cay_buf_data(&s->out[0]), s->out[0].len);
         cay_op_put_bytes(&o.j, "stderr", "stderr_base64", cay_buf_data(&s->out[1]), s->out[1].len);
         cay_op_key_bool(&o.j, "stdout_truncated", s->cut[0]);
@@ -207,7 +207,7 @@ static void answer_background(struct run *s, const struct cay_viewer *viewer)
                 return;
         }
         cay_op_json_begin(&o);
-        cay_op_put_exec(&o.j, &view);
+        cay_op_put_exec(&o.j, &view, c->dialect);
         cay_op_key_text(&o.j, "execution_id", execution_id(c));
         finish(s);
         cay_op_json_answer(&o, c, CAY_OP_ACCEPTED);

@@ -79,7 +79,7 @@ static void on_adopted(struct cay_job *job)
                 cay_op_fail(c, &err, NULL);
         } else {
                 cay_op_json_begin(&o);
-                cay_op_put_sandbox(&o.j, &view);
+                cay_op_put_sandbox(&o.j, &view, c->dialect);
                 memccpy(c->made, view.id, '\0', sizeof(c->made));
                 cay_op_json_answer(&o, c, CAY_OP_CREATED);
         }

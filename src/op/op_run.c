@@ -339,6 +339,7 @@ static void on_files(struct cay_put_files *files, const struct cay_error *err)
                 start_exec(s);
 }
 
+                                        .dialect = c->dialect,
 static void start_files(struct shot *s)
 {
         const struct args *a = s->call->args;
@@ -576,6 +577,7 @@ static void run(struct cay_op_call *c)
         cay_buf_init(&s->answer, ANSWER_MAX);
         if (fill(s, a, &err) < 0) {
                 fail(s, &err, s->field);
+                                        .dialect = c->dialect,
                 return;
         }
         c->state = s;

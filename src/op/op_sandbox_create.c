@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a sandbox. What the request does not say is the template's to say, and then the configuration's. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "config/config.h"
@@ -74,33 +73,44 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
                         *defaults[i].at = defaults[i].value;
 }
 
-/* One caller must not be able to take the machine: what the request itself asks for has a ceiling. */
-static int check_most(const struct cay_op_call *c, const struct cay_limits *l, const char **ret_field,
+/*
+ * One caller must not be able to take the machine: what the request itself asks for has a ceiling. The callers of /sandbox ask for nothing:
+ * its limits are settings, too.
+ */
+static int check_most(const struct cay_op_call *c, const struct cay_create_args *a, const char **ret_field,
                       struct cay_error *err)
 {
         const struct cay_config *config = c->world->config;
+        const struct cay_limits *l = &a->limits;
         const struct {
                 const char *field, *key;
+                enum cay_limit nr;
                 uint64_t asked, most;
         } rows[] = {
-                { "limits.memory", "most_memory", l->memory_bytes, config->most_memory },
-                { "limits.swap", "most_memory", l->swap_bytes, config->most_memory },
-                { "limits.cpus", "most_cpus", l->cpu_milli, config->most_cpus },
-                { "limits.pids", "most_pids", l->pids, config->most_pids },
-                { "limits.disk", "most_disk", l->disk_bytes, config->most_disk },
-                { "limits.inodes", "most_inodes", l->inodes, config->most_inodes },
+                { a->said_memory_limit ? "memory_limit" : "limits.memory", "most_memory",
+                  CAY_LIMIT_NR_memory_bytes, l->memory_bytes, config->most_memory },
+                { "limits.swap", "most_memory", CAY_LIMIT_NR_swap_bytes, l->swap_bytes, config->most_memory },
+                { a->said_cpu_limit ? "cpu_limit" : "limits.cpus", "most_cpus", CAY_LIMIT_NR_cpu_milli,
+                  l->cpu_milli, config->most_cpus },
+                { "limits.pids", "most_pids", CAY_LIMIT_NR_pids, l->pids, config->most_pids },
+                { "limits.disk", "most_disk", CAY_LIMIT_NR_disk_bytes, l->disk_bytes, config->most_disk },
+                { "limits.inodes", "most_inodes", CAY_LIMIT_NR_inodes, l->inodes, config->most_inodes },
         };
+        char asked[48], most[48];
 
-        if (cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN))
+        if (cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN) || c->dialect == CAY_OP_SERVICE)
                 return 0;
         for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
                 if (rows[i].asked <= rows[i].most)
                         continue;
                 *ret_field = rows[i].field;
                 return cay_fail(err, CAY_INVALID,
-                                "%s: %" PRIu64 " is more than callers may ask for here (%" PRIu64
-                                "): ask for less, or have %s raised",
-                                rows[i].field, rows[i].asked, rows[i].most, rows[i].key);
+                                "%s: %s is more than callers may ask for here (%s): ask for less, or have %s "
+                                "raised",
+                                rows[i].field,
+                                cay_limit_value_text(rows[i].nr, rows[i].asked, asked, sizeof(asked)),
+                                cay_limit_value_text(rows[i].nr, rows[i].most, most, sizeof(most)),
+                                rows[i].key);
         }
         return 0;
 }
@@ -293,7 +303,7 @@ static void on_made(struct cay_job *job)
         }
         memccpy(c->made, view.id, '\0', CAY_NAME_MAX);
         cay_op_json_begin(&o);
-        cay_op_put_sandbox(&o.j, &view);
+        cay_op_put_sandbox(&o.j, &view, c->dialect);
         cay_op_key_text(&o.j, "execution_id", a->execution_id ? a->execution_id : c->request_id);
         cay_op_json_answer(&o, c, CAY_OP_CREATED);
 }
@@ -523,7 +533,7 @@ static void run(struct cay_op_call *c)
         s->call = c;
         s->waiter.let_in = let_in;
         s->waiter.refuse = refuse;
-        if (check_most(c, &a->limits, &field, &err) < 0 ||
+        if (check_most(c, a, &field, &err) < 0 ||
             cay_op_find_template(c->world, a->template_name, &t, &err) < 0)
                 fail(s, &err, field);
         else if (choose_engine(c, t, &engine, &err) < 0)

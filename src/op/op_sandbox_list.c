@@ -115,7 +115,7 @@ static void run_get(struct cay_op_call *c)
                 return;
         }
         cay_op_json_begin(&o);
-        cay_op_put_sandbox(&o.j, &view);
+        cay_op_put_sandbox(&o.j, &view, c->dialect);
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }
 
@@ -149,13 +149,18 @@ static const struct cay_field list_fields[] = {
         {},
 };
 
+struct listing {
+        struct cay_json *j;
+        enum cay_op_dialect dialect;
+};
+
 static void put_one(void *ctx, const struct cay_sandbox_view *view)
 {
-        struct cay_json *j = ctx;
+        const struct listing *l = ctx;
 
-        cay_json_begin_object(j);
-        cay_op_put_sandbox(j, view);
-        cay_json_end_object(j);
+        cay_json_begin_object(l->j);
+        cay_op_put_sandbox(l->j, view, l->dialect);
+        cay_json_end_object(l->j);
 }
 
 static void run_list(struct cay_op_call *c)
@@ -166,6 +171,7 @@ static void run_list(struct cay_op_call *c)
         struct cay_error err = { 0 };
         struct filter f = { .f = { .newest_first = a->newest_first } };
         struct cay_op_json o;
+        struct listing listing = { &o.j, c->dialect };
 
         if (fill_filter(&f, &a->filter, &err) < 0) {
                 cay_op_fail(c, &err, NULL);
@@ -175,7 +181,7 @@ static void run_list(struct cay_op_call *c)
         cay_json_key(&o.j, "sandboxes");
         cay_json_begin_array(&o.j);
         if (cay_service_list(c->world->service, &viewer, &f.f, a->cursor, a->max ? (unsigned)a->max : 100,
-                             put_one, &o.j, next, &err) < 0) {
+                             put_one, &listing, next, &err) < 0) {
                 cay_op_json_drop(&o);
                 cay_op_fail(c, &err, err.code == CAY_INVALID ? "cursor" : NULL);
                 return;

@@ -61,7 +61,7 @@ static void on_changed(struct cay_job *job)
                 cay_op_fail(c, &err, NULL);
         } else {
                 cay_op_json_begin(&o);
-                cay_op_put_sandbox(&o.j, &view);
+                cay_op_put_sandbox(&o.j, &view, c->dialect);
                 cay_op_json_answer(&o, c, CAY_OP_OK);
         }
         free(s);

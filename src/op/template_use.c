@@ -17,8 +17,8 @@ int cay_op_find_template(const struct cay_op_world *w, const char *name, const s
                 return cay_template_check(*ret, err);
         if (strcmp(name, CAY_TEMPLATE_DEFAULT) == 0)
                 return 0;
-        return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.63s'; GET /api/templates lists them",
-                        name);
+        return cay_fail(err, CAY_NOT_FOUND,
+                        "template: there is no '%.63s'; the list of templates says what there is", name);
 }
 
 int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t, const char *token,

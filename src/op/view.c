@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "core/limits.h"
+#include "op/advice.h"
 
 void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms)
 {
@@ -111,42 +112,21 @@ static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_json_end_array(j);
 }
 
-/* Advice in the words of those who write fields; core's own is in those of the command line. */
-static const char *advise(enum cay_cause cause)
-{
-        static const char *const rows[CAY_CAUSE_COUNT] = {
-                [CAY_CAUSE_MEMORY] =
-                        "use less memory, or make the sandbox with a larger limits.memory (memory_limit)",
-                [CAY_CAUSE_PIDS] =
-                        "start fewer processes or threads, or make the sandbox with a larger limits.pids",
-                [CAY_CAUSE_DISK] =
-                        "write less, remove files, or make the sandbox with a larger limits.disk (or "
-                        "limits.inodes)",
-                [CAY_CAUSE_CPU_TIME] = "do less work in one go, or give it a larger cpu_time",
-                [CAY_CAUSE_WALL_TIME] = "split the work, or give it a larger timeout",
-                [CAY_CAUSE_OUTPUT] =
-                        "print less, write to a file, or give it a larger output_limit (with output_cut "
-                        "the start is kept and it runs on)",
-        };
-
-        return (unsigned)cause < CAY_CAUSE_COUNT && rows[cause] ? rows[cause] : cay_cause_advice(cause);
-}
-
 /* The state, and what it says about itself. */
-static void put_state(struct cay_json *j, const struct cay_sandbox_view *v)
+static void put_state(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
 {
         const char *cause = v->cause == CAY_CAUSE_NONE ? NULL : cay_cause_word(v->cause);
 
         cay_op_key_text(j, "status", cay_state_word(v->state));
         cay_op_key_text(j, "cause", cause);
         cay_op_key_text(j, "cause_text", v->cause_text);
-        cay_op_key_text(j, "advice", cause ? advise(v->cause) : "");
+        cay_op_key_text(j, "advice", cause ? cay_op_advice(v->cause, dialect) : "");
         cay_op_key_text(j, "busy_with", v->busy_with);
         cay_op_key_bool(j, "kept", v->kept);
         cay_op_key_bool(j, "linked", v->linked);
 }
 
-void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v)
+void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
 {
         cay_op_key_text(j, "sandbox_id", v->id);
         cay_op_key_text(j, "name", v->name[0] ? v->name : NULL);
@@ -154,7 +134,7 @@ void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_op_key_text(j, "owner", v->owner);
         cay_op_key_text(j, "template", v->template_name);
         cay_op_key_text(j, "engine", v->engine);
-        put_state(j, v);
+        put_state(j, v, dialect);
         put_map(j, "labels", &v->labels);
         put_map(j, "metadata", &v->metadata);
         cay_op_put_limits(j, v->limits);
@@ -188,7 +168,7 @@ static void put_hints(struct cay_json *j, unsigned hints)
         cay_json_end_array(j);
 }
 
-static void put_end(struct cay_json *j, const struct cay_exec_view *v)
+static void put_end(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
 {
         char name[CAY_SIGNAL_NAME_MAX];
 
@@ -200,7 +180,7 @@ static void put_end(struct cay_json *j, const struct cay_exec_view *v)
         cay_op_key_text(j, "signal", v->signal ? cay_signal_name(v->signal, name) : NULL);
         cay_op_key_text(j, "cause", v->cause == CAY_CAUSE_NONE ? NULL : cay_cause_word(v->cause));
         cay_op_key_text(j, "cause_text", v->cause_text);
-        cay_op_key_text(j, "advice", v->advice[0] ? advise(v->cause) : "");
+        cay_op_key_text(j, "advice", v->advice[0] ? cay_op_advice(v->cause, dialect) : "");
         put_hints(j, v->hints);
         cay_op_key_u64(j, "duration_ms", v->wall_us / 1000);
         cay_op_key_u64(j, "wall_us", v->wall_us);
@@ -212,7 +192,7 @@ static void put_end(struct cay_json *j, const struct cay_exec_view *v)
                 cay_json_null(j);
 }
 
-void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v)
+void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
 {
         cay_op_key_text(j, "exec_id", v->id);
         cay_op_key_text(j, "sandbox_id", v->sandbox);
@@ -233,7 +213,7 @@ void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v)
         cay_op_key_u64(j, "pid", v->pid);
         cay_op_key_time(j, "started_at", v->started_wall_ms);
         cay_op_key_time(j, "ended_at", v->ended_wall_ms);
-        put_end(j, v);
+        put_end(j, v, dialect);
         cay_op_key_u64(j, "stdout_bytes", v->out_bytes);
         cay_op_key_u64(j, "stderr_bytes", v->err_bytes);
         cay_op_key_u64(j, "cut_bytes", v->cut_bytes);

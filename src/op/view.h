@@ -5,8 +5,8 @@
 #include "op/op.h"
 #include "service/exec.h"
 
-void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v);
-void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v);
+void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect);
+void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect);
 void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e);
 void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l); /* the member "limits" */
 /* "2026-01-31T12:00:00.000Z"; null for 0. */

@@ -206,6 +206,7 @@ struct cay_ask *cay_ask(const struct cay_ask_what *what)
                                         .world = what->world,
                                         .caller = what->caller,
                                         .is_known = what->is_known,
+                                        .dialect = what->dialect,
                                         .args = values,
                                         .fd = what->fd,
                                         .wants_stream = what->wants_stream };

@@ -35,6 +35,7 @@ struct cay_ask_what {
         const struct cay_op_world *world;
         struct cay_caller caller;
         bool is_known; /* false: nobody in particular; only open ops answer */
+        enum cay_op_dialect dialect;
         bool wants_stream;
         int fd;           /* a folder's descriptor that came along, borrowed until the last word; -1: none */
         const char *json; /* one object; NULL: no arguments */

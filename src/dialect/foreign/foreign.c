@@ -64,16 +64,36 @@ static struct cay_http_request *finish(struct request *q)
 
 /* Errors */
 
+/* Ops (q->ask) name their own arguments, in `field` and at the start of what they say: the client knows them by other names. */
+static const char *rename_field(const struct request *q, const char *field, const char *text, char *message,
+                                size_t size)
+{
+        size_t len = strcspn(text, ": ");
+        char op_name[64] = "";
+        const char *theirs = NULL;
+
+        if (!field && text[len] == ':' && len < sizeof(op_name))
+                snprintf(op_name, sizeof(op_name), "%.*s", (int)len, text);
+        if (q->ask && q->f.row->their_field && (field || op_name[0]))
+                theirs = q->f.row->their_field(&q->f, field ? field : op_name);
+        if (theirs && text[len] == ':' && strncmp(text, field ? field : op_name, len) == 0)
+                snprintf(message, size, "%s%s", theirs, text + len);
+        else
+                snprintf(message, size, "%s", text);
+        return theirs ? theirs : field;
+}
+
 static void fail(struct request *q, const struct cay_error *err, const char *field, const char *first,
                  const char *confirm)
 {
         cay_auto_buf struct cay_buf body = { 0 };
         bool asks = confirm && confirm[0];
+        char message[sizeof(err->msg) + 64];
         struct cay_rest_error e = {
                 .status = asks ? 428 : cay_rest_status(err->code),
                 .code = asks ? cay_rest_status_code(428) : cay_code_word(err->code),
-                .message = err->msg,
-                .field = field,
+                .message = message,
+                .field = rename_field(q, field, err->msg, message, sizeof(message)),
                 .request_id = q->request_id,
                 .first = first,
                 .confirm = confirm,
@@ -236,6 +256,7 @@ static void ask(struct request *q)
                                      .world = q->f.world,
                                      .caller = q->caller,
                                      .is_known = q->f.is_known,
+                                     .dialect = q->f.row->dialect,
                                      .wants_stream = q->wants_stream && q->op->flags & CAY_OP_STREAM,
                                      .fd = -1,
                                      .request_id = q->request_id,

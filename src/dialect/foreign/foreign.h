@@ -25,6 +25,7 @@ struct cay_foreign { /* one request, for the translations */
 
 struct cay_foreign_row {
         const char *op; /* the op's name */
+        enum cay_op_dialect dialect;
         const struct cay_field *fields;
         size_t args_size;
         /* May choose another op for this request. NULL: op. */
@@ -32,6 +33,8 @@ struct cay_foreign_row {
         /* The op's arguments, as members of an object that is open. NULL: none. -1: refused; ret_field as in a fail. */
         int (*put_args)(const struct cay_foreign *f, struct cay_json *j, const char **ret_field,
                         struct cay_error *err);
+        /* The client's name of an op's argument that is at fault; NULL, or a row without this: the same. */
+        const char *(*their_field)(const struct cay_foreign *f, const char *field);
         /* What the client gets, from what the op answered, in the same way. NULL: the same. */
         void (*put_answer)(const struct cay_foreign *f, const struct cay_json_value *answer,
                            struct cay_json *j);

@@ -179,6 +179,7 @@ void cay_mcp_ask(struct cay_mcp_asked *q, const struct cay_op *op, struct cay_bu
                                            .world = c->mcp->world,
                                            .caller = c->caller,
                                            .is_known = true,
+                                           .dialect = CAY_OP_MCP,
                                            .wants_stream = wants_stream,
                                            .fd = -1,
                                            .json = cay_buf_data(json),

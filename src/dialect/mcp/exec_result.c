@@ -4,32 +4,13 @@
 #include <string.h>
 
 #include "dialect/mcp/tool_exec.h"
+#include "op/advice.h"
 
 static const char *text_of(const struct cay_mcp_exec *e, const char *key)
 {
         const char *text = cay_json_value_text(cay_json_value_find(cay_json_in_root(e->doc), key));
 
         return text ? text : "";
-}
-
-/* The op's advice names fields; models have tools and their arguments. */
-static const char *advise(const struct cay_mcp_exec *e, const char *cause)
-{
-        static const struct {
-                const char *cause, *advice;
-        } rows[] = {
-                { "memory", "Use less memory, or work in a sandbox with more: sandbox_create with memory." },
-                { "pids", "Start fewer processes or threads." },
-                { "disk", "Write less, or delete files." },
-                { "cpu_time", "Do less work in one go." },
-                { "wall_time", "Split the work, or call again with a larger timeout." },
-                { "output", "Print less, or write to a file and read that in pieces." },
-        };
-
-        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
-                if (strcmp(rows[i].cause, cause) == 0)
-                        return rows[i].advice;
-        return text_of(e, "advice");
 }
 
 static const char no_network[] =
@@ -81,7 +62,8 @@ static void put_hints(const struct cay_mcp_exec *e, struct cay_buf *out, const c
                 const char *hint = cay_json_value_text(cay_json_value_at(hints, i));
 
                 if (hint && strcmp(hint, cause) != 0)
-                        cay_buf_printf(out, "\n[on the way it met a limit: %s. %s]", hint, advise(e, hint));
+                        cay_buf_printf(out, "\n[on the way it met a limit: %s. %s]", hint,
+                                       cay_op_advice_by_word(hint, CAY_OP_MCP));
         }
 }
 
@@ -202,7 +184,7 @@ void cay_mcp_exec_send(struct cay_mcp_exec *e)
         }
         skip_lost(e);
         cause = e->ended ? text_of(e, "cause") : "";
-        advice = e->ended && strcmp(cause, "exited") != 0 ? advise(e, cause)
+        advice = e->ended && strcmp(cause, "exited") != 0 ? text_of(e, "advice")
                  : wanted_network(e)                      ? no_network
                                                           : "";
         cay_mcp_result_begin(&r);

@@ -40,7 +40,9 @@ static void health_answer(const struct cay_foreign *f, const struct cay_json_val
         cay_json_end_object(j);
 }
 
-static const struct cay_foreign_row health_row = { .op = "health_ready", .put_answer = health_answer };
+static const struct cay_foreign_row health_row = { .dialect = CAY_OP_SERVICE,
+                                                   .op = "health_ready",
+                                                   .put_answer = health_answer };
 
 /* Running */
 
@@ -135,7 +137,8 @@ static void execute_answer(const struct cay_foreign *f, const struct cay_json_va
         cay_foreign_put(j, "metadata", a->metadata);
 }
 
-static const struct cay_foreign_row execute_row = { .op = "code_run",
+static const struct cay_foreign_row execute_row = { .dialect = CAY_OP_SERVICE,
+                                                    .op = "code_run",
                                                     .fields = execute_fields,
                                                     .args_size = sizeof(struct execute_args),
                                                     .put_args = execute_put,
@@ -168,7 +171,9 @@ static void metrics_answer(const struct cay_foreign *f, const struct cay_json_va
         cay_foreign_copy(j, "resources", answer, "resources");
 }
 
-static const struct cay_foreign_row metrics_row = { .op = "metrics_get", .put_answer = metrics_answer };
+static const struct cay_foreign_row metrics_row = { .dialect = CAY_OP_SERVICE,
+                                                    .op = "metrics_get",
+                                                    .put_answer = metrics_answer };
 
 /* Clearing away */
 
@@ -203,7 +208,8 @@ static void cleanup_answer(const struct cay_foreign *f, const struct cay_json_va
         cay_foreign_copy(j, "sandboxes", answer, "sandboxes");
 }
 
-static const struct cay_foreign_row cleanup_row = { .op = "sandbox_cleanup",
+static const struct cay_foreign_row cleanup_row = { .dialect = CAY_OP_SERVICE,
+                                                    .op = "sandbox_cleanup",
                                                     .fields = cleanup_fields,
                                                     .args_size = sizeof(struct cleanup_args),
                                                     .put_args = cleanup_put,

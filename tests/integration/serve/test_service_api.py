@@ -80,7 +80,7 @@ def test_execute(d):
     assert (got["stdout"], got["stderr"], got["metadata"]) == ("1\n", "2\n", {"a": [1, {"b": None}]}), got
     assert d.must(200, "GET", "/api/sandboxes")["sandboxes"] == []
     got = execute(d, code="x = 'a' * (200 << 20)")
-    assert got["cause"] == "memory" and "memory" in got["advice"] and got["success"] is False, got
+    assert got["cause"] == "memory" and "SANDBOX_MAX_MEMORY_MB" in got["advice"] and got["success"] is False, got
     got = execute(d, code="import os\nprint(open('/proc/sys/kernel/ostype').read())\n[os.fork() for _ in range(64)]")
     assert got["exit_code"] != 0, got
     assert execute(d, code="import time; time.sleep(600)", timeout=0.3)["cause"] == "wall_time"

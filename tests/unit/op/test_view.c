@@ -118,7 +118,7 @@ static void test_sandbox(void **state)
         int64_t n = 0;
 
         begin(&buf, &j);
-        cay_op_put_sandbox(&j, &view);
+        cay_op_put_sandbox(&j, &view, CAY_OP_REST);
         doc = parse(&buf, &j);
         assert_string_equal(text(doc, "sandbox_id"), "abc");
         assert_string_equal(text(doc, "project_name"), "p\"x");
