@@ -65,6 +65,7 @@ static int show_sandbox(struct cay_json_view answer, FILE *out, struct cay_error
                 { "created", "created_at", CAY_CELL_WHEN },
                 { "lives for", "expires_in_ms", CAY_CELL_MS },
                 { "idle for", "idle_ms", CAY_CELL_MS },
+                { "ends if idle for", "idle_expires_in_ms", CAY_CELL_MS },
                 { "running", "execs_running", CAY_CELL_NUMBER },
                 { "" },
         };

@@ -38,7 +38,7 @@ SHAPE(sandbox, "Sandbox",
       TEXT("busy_with"), BOOL("kept"), BOOL("linked"), { "labels", CAY_ANSWER_PAIRS }, { "metadata", CAY_ANSWER_PAIRS },
       OBJECT("limits", limits), TEXTS("limits_skipped"), TEXTS("limits_watched"), TEXT("network"), TEXT("init"),
       LIST("ports", port), LIST("volumes", volume), OBJECT("workspace", workspace), BOOL("read_only"), BOOL("own_user_only"), TIME("created_at"),
-      TIME("started_at"), TIME("changed_at"), MAYBE("expires_in_ms", NUMBER), NUMBER("idle_limit_ms"),
+      TIME("started_at"), TIME("changed_at"), MAYBE("expires_in_ms", NUMBER), NUMBER("idle_limit_ms"), MAYBE("idle_expires_in_ms", NUMBER),
       NUMBER("idle_ms"), NUMBER("execs_running"), NUMBER("execs_known"));
 SHAPE(created, "CreatedSandbox", ALSO(sandbox), TEXT("execution_id"));
 SHAPE(sandboxes, NULL, LIST("sandboxes", sandbox), MAYBE("next", TEXT));
@@ -87,7 +87,8 @@ SHAPE(exec, "Exec",
       NUMBER("output_first"), NUMBER("output_end"), BOOL("output_gone"), MAYBE("deadline_in_ms", NUMBER));
 SHAPE(exec_output, "ExecResult", ALSO(exec), IF("stdout", TEXT), IF("stdout_base64", TEXT), IF("stderr", TEXT),
       IF("stderr_base64", TEXT), IF("stdout_truncated", BOOL), IF("stderr_truncated", BOOL), TEXT("execution_id"));
-SHAPE(run_output, "RunResult", ALSO(exec_output), TEXT("template"), BOOL("kept"));
+SHAPE(run_output, "RunResult", ALSO(exec_output), TEXT("template"), BOOL("kept"), MAYBE("expires_in_ms", NUMBER),
+      MAYBE("idle_limit_ms", NUMBER));
 SHAPE(execs, NULL, LIST("execs", exec));
 SHAPE(fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
 

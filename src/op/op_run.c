@@ -169,6 +169,27 @@ static struct shot *of_exec(struct cay_op_call *c)
         return cay_container_of(c, struct shot, exec);
 }
 
+/* How long one that was kept lives, and how long when nobody uses it. */
+static void put_life(const struct shot *s, struct cay_json *j)
+{
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+        struct cay_sandbox_view view = { 0 };
+        struct cay_error err = { 0 };
+        bool is_there =
+                s->keep && cay_service_get(s->call->world->service, &viewer, s->sandbox, &view, &err) == 0;
+
+        cay_json_key(j, "expires_in_ms");
+        if (is_there && view.expires)
+                cay_json_u64(j, view.expires_in_ms);
+        else
+                cay_json_null(j);
+        cay_json_key(j, "idle_limit_ms");
+        if (is_there)
+                cay_json_u64(j, view.idle_limit_ms);
+        else
+                cay_json_null(j);
+}
+
 /* The answer is an object: members of ours come before its end. */
 static int put_answer(struct shot *s, const char *json, size_t len)
 {
@@ -181,6 +202,7 @@ static int put_answer(struct shot *s, const char *json, size_t len)
         cay_json_begin_object(&j);
         cay_op_key_text(&j, "template", s->choice.template_name);
         cay_op_key_bool(&j, "kept", s->keep);
+        put_life(s, &j);
         cay_json_end_object(&j);
         r = cay_json_end(&j);
         if (r == 0)
@@ -317,6 +339,7 @@ static void start_exec(struct shot *s)
                                         .world = c->world,
                                         .caller = c->caller,
                                         .is_known = c->is_known,
+                                        .dialect = c->dialect,
                                         .args = &s->exec_args,
                                         .fd = -1,
                                         .wants_stream = c->wants_stream,
@@ -339,7 +362,6 @@ static void on_files(struct cay_put_files *files, const struct cay_error *err)
                 start_exec(s);
 }
 
-                                        .dialect = c->dialect,
 static void start_files(struct shot *s)
 {
         const struct args *a = s->call->args;
@@ -555,6 +577,7 @@ static void start_make(struct shot *s)
                                         .world = c->world,
                                         .caller = c->caller,
                                         .is_known = c->is_known,
+                                        .dialect = c->dialect,
                                         .args = &s->create_args,
                                         .fd = c->fd,
                                         .peer_fd = c->peer_fd };
@@ -577,7 +600,6 @@ static void run(struct cay_op_call *c)
         cay_buf_init(&s->answer, ANSWER_MAX);
         if (fill(s, a, &err) < 0) {
                 fail(s, &err, s->field);
-                                        .dialect = c->dialect,
                 return;
         }
         c->state = s;

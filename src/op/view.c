@@ -153,6 +153,11 @@ void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, en
         else
                 cay_json_null(j);
         cay_op_key_u64(j, "idle_limit_ms", v->idle_limit_ms);
+        cay_json_key(j, "idle_expires_in_ms");
+        if (v->idle_counts)
+                cay_json_u64(j, v->idle_limit_ms > v->idle_ms ? v->idle_limit_ms - v->idle_ms : 0);
+        else
+                cay_json_null(j);
         cay_op_key_u64(j, "idle_ms", v->idle_ms);
         cay_op_key_u64(j, "execs_running", v->execs_running);
         cay_op_key_u64(j, "execs_known", v->execs_known);

@@ -234,6 +234,12 @@ void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why)
         cay_link_close(sb);
 }
 
+bool cay_sandbox_counts_idle(const struct cay_sandbox *sb)
+{
+        return sb->idle_ms > 0 && sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_PAUSED &&
+               cay_sandbox_is_idle(sb);
+}
+
 void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
 {
         uint64_t now = cay_service_now(sb->service);
@@ -273,6 +279,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .expires_in_ms = sb->expires_ms > now ? sb->expires_ms - now : 0,
                 .idle_limit_ms = sb->idle_ms,
                 .idle_ms = idle && now > sb->used_ms ? now - sb->used_ms : 0,
+                .idle_counts = cay_sandbox_counts_idle(sb),
                 .execs_running = sb->running,
                 .execs_known = sb->exec_count,
                 .channels = sb->channel_count,

@@ -263,6 +263,7 @@ struct cay_sandbox_view {
 };
 
 /* By id, or by the viewer's own name for it. CAY_NOT_FOUND when there is none that the viewer may see. */
+        bool idle_counts;       /* it ends when idle_ms reaches the limit, if nothing happens */
 int cay_service_get(struct cay_service *s, const struct cay_viewer *v, const char *id_or_name,
                     struct cay_sandbox_view *ret, struct cay_error *err);
 

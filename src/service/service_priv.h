@@ -399,7 +399,8 @@ enum cay_state cay_sandbox_live_state(const struct cay_sandbox *sb,
                                       unsigned running); /* what settle would make it */
 void cay_sandbox_set_cause(struct cay_sandbox *sb, enum cay_cause cause, const char *text);
 void cay_sandbox_use(struct cay_sandbox *sb);
-bool cay_sandbox_is_idle(const struct cay_sandbox *sb); /* nothing runs, nothing is open */
+bool cay_sandbox_is_idle(const struct cay_sandbox *sb);     /* nothing runs, nothing is open */
+bool cay_sandbox_counts_idle(const struct cay_sandbox *sb); /* and it is to end when that lasts */
 int cay_sandbox_check_usable(const struct cay_sandbox *sb,
                              struct cay_error *err); /* commands, files, ports */
 int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, bool is_env,

@@ -113,8 +113,7 @@ static const char *why_to_end(struct cay_sandbox *sb, uint64_t now_ms)
                         return "expired";
                 due_at(s, sb->expires_ms, now_ms);
         }
-        if (sb->idle_ms > 0 && sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_PAUSED &&
-            cay_sandbox_is_idle(sb)) {
+        if (cay_sandbox_counts_idle(sb)) {
                 if (now_ms >= sb->used_ms + sb->idle_ms)
                         return "idle";
                 due_at(s, sb->used_ms + sb->idle_ms, now_ms);

@@ -165,14 +165,47 @@ static int start_put(const struct cay_foreign *f, struct cay_json *j, const char
         return 0;
 }
 
+/* As the client has said it. */
+static const char *start_field(const struct cay_foreign *f, const char *field)
+{
+        const struct start_args *a = f->args;
+
+        if (strcmp(field, "template") == 0)
+                return a->container ? "container" : a->name ? "name" : a->template_name ? "template" : NULL;
+        if (strcmp(field, "task") == 0)
+                return a->trigger ? "trigger" : "task";
+        return NULL;
+}
+
+/* How a run ended, in one word; `cause` says more. */
+static const char *status_of(const struct cay_json_value *answer)
+{
+        static const struct {
+                const char *cause, *status;
+        } rows[] = { { "memory", "oom" },       { "wall_time", "timeout" }, { "cpu_time", "timeout" },
+                     { "killed", "killed" },    { "output", "killed" },     { "sandbox_gone", "lost" },
+                     { "engine_lost", "lost" }, { "daemon_lost", "lost" } };
+        const char *cause = cay_json_value_text(cay_json_value_find(answer, "cause"));
+        int64_t code = -1;
+
+        for (size_t i = 0; cause && i < CAY_COUNT(rows); i++)
+                if (strcmp(rows[i].cause, cause) == 0)
+                        return rows[i].status;
+        return cay_json_value_i64(cay_json_value_find(answer, "exit_code"), &code) && code == 0 ? "completed"
+                                                                                                : "failed";
+}
+
 /* What a run came to, in the same words for start and exec. */
 static void put_run(struct cay_json *j, const struct cay_json_value *answer)
 {
         cay_foreign_copy(j, "container_id", answer, "sandbox_id");
-        cay_op_key_text(j, "status", "completed");
+        cay_op_key_text(j, "status", status_of(answer));
         cay_foreign_copy(j, "exec_id", answer, "exec_id");
         cay_foreign_copy_run(j, answer);
 }
+
+/* When it ends by itself: after so long, and when nobody has used it for so long. */
+static const char *const life[] = { "expires_in_ms", "idle_limit_ms", "idle_expires_in_ms", NULL };
 
 static void start_answer(const struct cay_foreign *f, const struct cay_json_value *answer, struct cay_json *j)
 {
@@ -180,12 +213,14 @@ static void start_answer(const struct cay_foreign *f, const struct cay_json_valu
         if (runs(f->args)) {
                 put_run(j, answer);
                 cay_op_key_bool(j, "removed", !cay_json_value_is_true(cay_json_value_find(answer, "kept")));
+                cay_foreign_copy(j, "expires_in_ms", answer, "expires_in_ms");
+                cay_foreign_copy(j, "idle_limit_ms", answer, "idle_limit_ms");
                 return;
         }
         cay_foreign_copy(j, "container_id", answer, "sandbox_id");
         cay_op_key_text(j, "status", "running");
         cay_foreign_copy(j, "execution_id", answer, "execution_id");
-        cay_foreign_copy(j, "expires_in_ms", answer, "expires_in_ms");
+        cay_foreign_copy_all(j, answer, life);
         cay_op_key_bool(j, "removed", false);
 }
 
@@ -225,6 +260,15 @@ static const struct cay_field exec_fields[] = {
 };
 
 static const struct cay_field stop_fields[] = { USE_FIELDS, {} };
+
+static const char *use_field(const struct cay_foreign *f, const char *field)
+{
+        const struct use_args *a = f->args;
+
+        if (strcmp(field, "id") != 0)
+                return NULL;
+        return a->container ? "container" : a->name ? "name" : "container_id";
+}
 
 static int put_id(const struct cay_foreign *f, struct cay_json *j, const char **ret_field,
                   struct cay_error *err)
@@ -302,8 +346,8 @@ static void status_answer(const struct cay_foreign *f, const struct cay_json_val
                           struct cay_json *j)
 {
         const struct cay_json_value *rows = cay_json_value_find(answer, "sandboxes");
-        static const char *const same[] = { "name",          "status",  "limits",        "created_at",
-                                            "expires_in_ms", "idle_ms", "execs_running", NULL };
+        static const char *const same[] = { "name",    "status",        "limits", "created_at",
+                                            "idle_ms", "execs_running", NULL };
 
         (void)f;
         cay_json_key(j, "containers");
@@ -315,6 +359,7 @@ static void status_answer(const struct cay_foreign *f, const struct cay_json_val
                 cay_foreign_copy(j, "container_id", row, "sandbox_id");
                 cay_foreign_copy(j, "container", row, "template");
                 cay_foreign_copy_all(j, row, same);
+                cay_foreign_copy_all(j, row, life);
                 cay_json_end_object(j);
         }
         cay_json_end_array(j);
@@ -342,29 +387,39 @@ static void cleanup_answer(const struct cay_foreign *f, const struct cay_json_va
         cay_foreign_copy(j, "more", answer, "more");
 }
 
-static const struct cay_foreign_row list_row = { .op = "template_list", .put_answer = list_answer };
-static const struct cay_foreign_row start_row = { .op = "code_run",
+static const struct cay_foreign_row list_row = { .dialect = CAY_OP_CONTAINERS,
+                                                 .op = "template_list",
+                                                 .put_answer = list_answer };
+static const struct cay_foreign_row start_row = { .dialect = CAY_OP_CONTAINERS,
+                                                  .op = "code_run",
                                                   .fields = start_fields,
                                                   .args_size = sizeof(struct start_args),
                                                   .choose = start_choose,
                                                   .put_args = start_put,
+                                                  .their_field = start_field,
                                                   .put_answer = start_answer };
-static const struct cay_foreign_row exec_row = { .op = "exec_run",
+static const struct cay_foreign_row exec_row = { .dialect = CAY_OP_CONTAINERS,
+                                                 .op = "exec_run",
                                                  .fields = exec_fields,
                                                  .args_size = sizeof(struct use_args),
                                                  .put_args = exec_put,
+                                                 .their_field = use_field,
                                                  .put_answer = exec_answer };
-static const struct cay_foreign_row stop_row = { .op = "sandbox_destroy",
+static const struct cay_foreign_row stop_row = { .dialect = CAY_OP_CONTAINERS,
+                                                 .op = "sandbox_destroy",
                                                  .fields = stop_fields,
                                                  .args_size = sizeof(struct use_args),
                                                  .put_args = put_id,
+                                                 .their_field = use_field,
                                                  .put_answer = stop_answer };
-static const struct cay_foreign_row status_row = { .op = "sandbox_list",
+static const struct cay_foreign_row status_row = { .dialect = CAY_OP_CONTAINERS,
+                                                   .op = "sandbox_list",
                                                    .fields = status_fields,
                                                    .args_size = sizeof(struct page_args),
                                                    .put_args = status_put,
                                                    .put_answer = status_answer };
-static const struct cay_foreign_row cleanup_row = { .op = "sandbox_cleanup",
+static const struct cay_foreign_row cleanup_row = { .dialect = CAY_OP_CONTAINERS,
+                                                    .op = "sandbox_cleanup",
                                                     .put_args = cleanup_put,
                                                     .put_answer = cleanup_answer };
 

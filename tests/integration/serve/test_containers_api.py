@@ -109,6 +109,23 @@ def test_life(d):
     assert d.must(200, "POST", "/containers/cleanup", {})["cleaned"] == 0
 
 
+def test_status(d):
+    """How a run ended, in one word that is true; advice names what can be set here."""
+    for code, fields, status, words in (("import sys; sys.exit(1)", {}, "failed", ""), ("import os; os.abort()", {}, "failed", "signal"),
+                                        ("import time; time.sleep(600)", {"timeout": 0.5}, "timeout", "larger timeout"),
+                                        ("x = bytearray(1 << 30)", {}, "oom", "resources.memory"), ("print(1)", {}, "completed", "")):
+        got = start(d, container="code-sandbox", code=code, **fields)
+        assert got["status"] == status and words in got["advice"] and "limits." not in got["advice"], got
+    made = start(d, 201, container="code-sandbox")
+    box = made["container_id"]
+    assert made["expires_in_ms"] is None and made["idle_limit_ms"] == 300000 and made["idle_expires_in_ms"] > 0, made
+    got = d.must(200, "POST", "/containers/exec", {"container_id": box, "command": "exit 3"})
+    assert got["status"] == "failed" and got["exit_code"] == 3, got
+    row = active(d)[0]
+    assert row["idle_limit_ms"] == 300000 and 0 < row["idle_expires_in_ms"] <= 300000, row
+    d.must(200, "POST", "/containers/stop", {"container_id": box})
+
+
 def test_confirmation(d):
     asked = start(d, 428, container="risky", code="echo a")["error"]
     assert asked["code"] == "confirm", asked
@@ -122,7 +139,9 @@ def test_confirmation(d):
 
 def test_refusals(d):
     assert "bridge" in start(d, 409, container="online", code="1")["error"]["message"]
-    assert start(d, 404, container="nowhere", code="1")["error"]["code"] == "not_found"
+    got = start(d, 404, container="nowhere", code="1")["error"]
+    assert got["code"] == "not_found" and got["field"] == "container" and got["message"].startswith("container: "), got
+    assert start(d, 404, trigger="dance", code="1")["error"]["field"] == "trigger"
     for fields, field in (({"container": "shell", "name": "shell", "code": "1"}, "name"), ({"trigger": "a", "task": "b", "code": "1"}, "task"),
                           ({"trigger": "run python"}, "trigger"), ({"contaner": "shell"}, "contaner"),
                           ({"container": "shell", "code": 5}, "code")):
