@@ -83,6 +83,24 @@ static int read_volumes(struct cay_sandbox *sb, const struct cay_field_texts *te
                                   "volumes: with labels, metadata and env they are too long");
 }
 
+/* Without a network the daemon's own ports alone can be published. */
+static int check_ports(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        unsigned first = sb->box_port_count > 0 ? sb->box_ports[0].inside : 0;
+
+        if (first == 0 || sb->network != CAY_NETWORK_NONE)
+                return 0;
+        if (first == CAY_SPEC_DESKTOP_PORT)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "ports: %u is kept for a desktop, and sandboxes have none yet: leave it out "
+                                "(18765, its MCP, and 17681, its terminal, are there)",
+                                first);
+        return cay_fail(err, CAY_INVALID,
+                        "ports: %u needs the network 'bridge', and this sandbox has 'none': leave it out, "
+                        "and reach it by way of the daemon (/api/sandboxes/{id}/ports/%u/)",
+                        first, first);
+}
+
 int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
                             const struct cay_field_texts *ports, const struct cay_field_texts *volumes,
                             struct cay_error *err)
@@ -90,12 +108,7 @@ int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
         sb->network = network;
         if (read_ports(sb, ports, err) < 0 || read_volumes(sb, volumes, err) < 0)
                 return -1;
-        if (sb->box_port_count > 0 && network == CAY_NETWORK_NONE)
-                return cay_fail(
-                        err, CAY_INVALID,
-                        "ports: %u is published with the network 'bridge' only; this sandbox has none",
-                        sb->box_ports[0].inside);
-        return 0;
+        return check_ports(sb, err);
 }
 
 int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err)
