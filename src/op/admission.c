@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting what is alive, and waiting. */
+/* Counting what is alive, and waiting. The daemon's own limits (max_sandboxes) are waited for as a template's are. */
 #include "op/admission.h"
 
 #include <inttypes.h>
@@ -47,13 +47,16 @@ static int count_alive(struct cay_admission *a, struct count *c, struct cay_erro
         return 0;
 }
 
-/* 0: there is room. CAY_LIMIT: there is none, and which limit it is. */
-static int has_room(struct cay_admission *a, const struct cay_template *t, struct cay_error *err)
+/* 0: there is room. CAY_LIMIT: there is none, and which limit it is. t NULL: of no template, so that only all together count. */
+static int has_room(struct cay_admission *a, const struct cay_template *t, const char *owner,
+                    struct cay_error *err)
 {
         const struct cay_template_set *set = *a->set;
-        struct count c = { .set = set, .name = t->name };
+        struct count c = { .set = set, .name = t ? t->name : "" };
 
-        if (t->max_concurrent == 0 && set->max_concurrent == 0)
+        if (cay_service_check_room(a->service, owner, err) < 0)
+                return -1;
+        if (!t || (t->max_concurrent == 0 && set->max_concurrent == 0))
                 return 0;
         if (count_alive(a, &c, err) < 0)
                 return -1;
@@ -112,15 +115,21 @@ static void unhook(struct cay_admission *a, struct cay_waiter *w)
         w->in_queue = false;
 }
 
+static const struct cay_template *find_template(const struct cay_admission *a, const struct cay_waiter *w)
+{
+        return w->template_name[0] ? cay_template_find(*a->set, w->template_name) : NULL;
+}
+
 /* What is to become of one that waits: true when its wait is over (and it may be gone). */
 static bool judge(struct cay_admission *a, struct cay_waiter *w, uint64_t now_ms)
 {
-        const struct cay_template *t = cay_template_find(*a->set, w->template_name);
+        const struct cay_template *t = find_template(a, w);
+        bool is_of_none = w->template_name[0] == '\0';
         struct cay_error err = { 0 };
 
-        if (!t)
+        if (!t && !is_of_none)
                 cay_fail(&err, CAY_NOT_FOUND, "template: there is no '%s' any more", w->template_name);
-        else if (cay_template_check(t, &err) == 0 && has_room(a, t, &err) == 0) {
+        else if ((is_of_none || cay_template_check(t, &err) == 0) && has_room(a, t, w->owner, &err) == 0) {
                 unhook(a, w);
                 a->turn = w->turn > a->turn ? w->turn : a->turn;
                 w->let_in(w);
@@ -173,27 +182,32 @@ void cay_admission_done(struct cay_admission *a)
 /* Somebody waits for the same room and was not told of it yet: whoever comes now is not served before. */
 static bool has_rival(struct cay_admission *a, const struct cay_template *t)
 {
+        unsigned before = 0;
+
         for (const struct cay_waiter *w = a->first; w; w = w->next) {
-                const struct cay_template *other = cay_template_find(*a->set, w->template_name);
+                const struct cay_template *other = find_template(a, w);
                 struct cay_error ignored = { 0 };
 
-                if ((other == t || (*a->set)->max_concurrent > 0) && other &&
-                    has_room(a, other, &ignored) == 0)
+                if ((!other && w->template_name[0]) || has_room(a, other, w->owner, &ignored) < 0)
+                        continue;
+                if (t && other && (other == t || (*a->set)->max_concurrent > 0))
                         return true;
+                before++;
         }
-        return false;
+        return before > 0 && before >= cay_service_room(a->service);
 }
 
 static int fail_behind(const struct cay_admission *a, const struct cay_template *t, struct cay_error *err)
 {
         return cay_fail(err, CAY_LIMIT,
-                        "requests wait for a sandbox of template '%s' already (%u in all); try again later",
-                        t->name, a->waiting);
+                        "requests wait for a sandbox%s%s%s already (%u in all); try again later",
+                        t ? " of template '" : "", t ? t->name : "", t ? "'" : "", a->waiting);
 }
 
-int cay_admission_check(struct cay_admission *a, const struct cay_template *t, struct cay_error *err)
+int cay_admission_check(struct cay_admission *a, const struct cay_template *t, const char *owner,
+                        struct cay_error *err)
 {
-        if (has_room(a, t, err) < 0)
+        if (has_room(a, t, owner, err) < 0)
                 return -1;
         return has_rival(a, t) ? fail_behind(a, t, err) : 0;
 }
@@ -222,7 +236,7 @@ int cay_admission_ask(struct cay_admission *a, const struct cay_template *t, str
         const struct cay_template_set *set = *a->set;
         struct cay_error full = { 0 };
         uint64_t own = 0;
-        bool has_place = has_room(a, t, &full) == 0;
+        bool has_place = has_room(a, t, w->owner, &full) == 0;
 
         if (has_place && !has_rival(a, t))
                 return 1;
@@ -234,7 +248,7 @@ int cay_admission_ask(struct cay_admission *a, const struct cay_template *t, str
                 *err = full;
                 return -1;
         }
-        cay_str_copy(w->template_name, sizeof(w->template_name), t->name);
+        cay_str_copy(w->template_name, sizeof(w->template_name), t ? t->name : "");
         w->deadline_ms = cay_clock_ms() + set->queue_ms;
         queue_up(a, w);
         rearm(a);

@@ -374,15 +374,16 @@ static void let_in(struct cay_waiter *w)
 
         s->call->on_gone = NULL;
         s->call->works_for_listener = false;
-        if (cay_op_find_template(s->call->world, w->template_name, &t, &err) < 0)
+        if (cay_op_find_template(s->call->world, w->template_name[0] ? w->template_name : NULL, &t, &err) < 0)
                 fail(s, &err, "template");
         else
                 make(s, t);
 }
 
+/* A limit that is reached is no fault of the template's name. */
 static void refuse(struct cay_waiter *w, const struct cay_error *err)
 {
-        fail(cay_container_of(w, struct create, waiter), err, "template");
+        fail(cay_container_of(w, struct create, waiter), err, err->code == CAY_LIMIT ? NULL : "template");
 }
 
 /* Nobody is there any more for whom it would be made. */
@@ -456,10 +457,11 @@ static void enter(struct create *s, const struct cay_template *t)
         int r;
 
         cay_str_copy(s->waiter.owner, sizeof(s->waiter.owner), cay_op_viewer(c).owner);
-        r = t ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err) : 1;
-
+        r = c->world->templates && c->world->templates->set
+                    ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err)
+                    : 1;
         if (r < 0) {
-                fail(s, &err, "template");
+                fail(s, &err, err.code == CAY_LIMIT ? NULL : "template");
         } else if (r > 0) {
                 make(s, t);
         } else {

@@ -51,7 +51,7 @@ int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, 
             (view.state != CAY_STATE_STOPPED && view.state != CAY_STATE_ERROR))
                 return 0;
         t = cay_template_find(set, view.template_name);
-        return t ? cay_admission_check(&w->templates->admission, t, err) : 0;
+        return t ? cay_admission_check(&w->templates->admission, t, view.owner, err) : 0;
 }
 
 int cay_op_template_engine(const struct cay_template *t, const char *engine, const char **ret,

@@ -42,18 +42,34 @@ int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, b
         return 0;
 }
 
-static int check_alive(struct cay_service *s, const char *owner, struct cay_error *err)
+/* How many are alive: of all, and of this owner. */
+static unsigned count_alive(const struct cay_service *s, const char *owner, unsigned *ret_own)
 {
-        unsigned all = 0, own = 0;
+        unsigned all = 0;
 
+        *ret_own = 0;
         for (unsigned i = 0; i < s->count; i++) {
                 const struct cay_sandbox *sb = s->sorted[i];
 
                 if ((!cay_state_has_box(sb->state) && !sb->has_box) || cay_sandbox_is_away(sb))
                         continue;
                 all++;
-                own += strcmp(sb->owner, owner) == 0;
+                *ret_own += strcmp(sb->owner, owner) == 0;
         }
+        return all;
+}
+
+unsigned cay_service_room(const struct cay_service *s)
+{
+        unsigned own, all = count_alive(s, "", &own);
+
+        return all < s->env.max_alive ? s->env.max_alive - all : 0;
+}
+
+int cay_service_check_room(const struct cay_service *s, const char *owner, struct cay_error *err)
+{
+        unsigned own, all = count_alive(s, owner, &own);
+
         if (all >= s->env.max_alive)
                 return cay_fail(err, CAY_LIMIT,
                                 "%u sandboxes are alive, the most that are allowed (max_sandboxes); destroy "
@@ -111,7 +127,7 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
             cay_sandbox_check_pairs("env", &w->env, true, err) < 0 || cay_limits_check(&w->limits, err) < 0 ||
             cay_claim_check(w->claim, err) < 0)
                 return -1;
-        return check_alive(s, w->owner, err) < 0 || check_disk(s, err) < 0 ? -1 : 0;
+        return cay_service_check_room(s, w->owner, err) < 0 || check_disk(s, err) < 0 ? -1 : 0;
 }
 
 /* What is given again takes the place of what was; a connection comes anew with every call. */
@@ -518,7 +534,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                         cay_fail(&err, CAY_CONFLICT, "sandbox '%s' runs already (%s)", sb->id,
                                  cay_state_word(sb->state));
                 else if (!sb->has_box)
-                        check_alive(s, sb->owner, &err);
+                        cay_service_check_room(s, sb->owner, &err);
         }
         if (err.code == CAY_OK && check_disk(s, &err) == 0 && sb->has_workspace && folder)
                 hold_folder(sb, folder, &err);

@@ -190,6 +190,10 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *claim;
 };
 
+/* Whether one more may be alive now, of all and of this owner: CAY_LIMIT says which limit it is. A create checks the same. */
+int cay_service_check_room(const struct cay_service *s, const char *owner, struct cay_error *err);
+unsigned cay_service_room(const struct cay_service *s); /* how many more of all */
+
 /* A call about one sandbox: create and whatever changes its state. */
 struct cay_service_call {
         struct cay_job job;            /* the caller's on_done */
@@ -259,11 +263,11 @@ struct cay_sandbox_view {
         uint64_t expires_in_ms; /* from now */
         uint64_t idle_limit_ms; /* 0: none */
         uint64_t idle_ms;       /* since its last use; 0 while something runs or is open */
+        bool idle_counts;       /* it ends when idle_ms reaches the limit, if nothing happens */
         unsigned execs_running, execs_known, channels;
 };
 
 /* By id, or by the viewer's own name for it. CAY_NOT_FOUND when there is none that the viewer may see. */
-        bool idle_counts;       /* it ends when idle_ms reaches the limit, if nothing happens */
 int cay_service_get(struct cay_service *s, const struct cay_viewer *v, const char *id_or_name,
                     struct cay_sandbox_view *ret, struct cay_error *err);
 

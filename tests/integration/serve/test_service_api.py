@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The sandbox service's surface (/health, /sandbox/…), its variables, and every curl line of docs/api-003.md. test_service_api.py [NAME…]."""
+import concurrent.futures
 import json
 import os
 import re
@@ -85,6 +86,13 @@ def test_execute(d):
     assert got["exit_code"] != 0, got
     assert execute(d, code="import time; time.sleep(600)", timeout=0.3)["cause"] == "wall_time"
     assert execute(d, code="console.log('js')", language="javascript", url=None, metadata=None)["stdout"] == "js\n"
+
+
+def test_more_at_once_than_may_be_alive(d):
+    """20 at once, 10 of which may be alive (max_sandboxes): the others wait their turn."""
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        got = list(pool.map(lambda n: execute(d, code=f"import time; time.sleep(0.2); print({n})", timeout=60)["stdout"], range(20)))
+    assert got == [f"{n}\n" for n in range(20)], got
 
 
 def test_refusals(d):

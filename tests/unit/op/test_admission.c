@@ -98,7 +98,7 @@ static int come(struct test *t, const struct cay_template *row, struct guest *g,
 
         *g = (struct guest){ .waiter = { .let_in = let_in, .refuse = refuse },
                              .t = t,
-                             .template_name = row->name };
+                             .template_name = row ? row->name : NULL };
         cay_str_copy(g->waiter.owner, sizeof(g->waiter.owner), as);
         r = cay_admission_ask(&admission, row, &g->waiter, err);
         if (r > 0)
@@ -150,10 +150,10 @@ static void one_in_the_making_counts(void **state)
         assert_non_null(strstr(err.msg, "template 'small'"));
         assert_int_equal(call_wait(t, &a.made), CAY_OK);
         err = (struct cay_error){ 0 };
-        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], &err), -1);
+        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], as, &err), -1);
         assert_int_equal(err.code, CAY_LIMIT);
         leave(t, &a);
-        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], &err), 0);
+        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], as, &err), 0);
 }
 
 static void in_the_order_of_coming(void **state)
@@ -208,7 +208,7 @@ static void all_templates_together(void **state)
         come_in(t, &rows[BIG], &a);
         come_in(t, &rows[SMALL], &b);
         come_and_wait(t, &rows[BIG], &c);
-        assert_int_equal(cay_admission_check(&admission, &rows[BIG], &err), -1);
+        assert_int_equal(cay_admission_check(&admission, &rows[BIG], as, &err), -1);
         assert_non_null(strstr(err.msg, "registry's templates"));
         leave(t, &b);
         wait_for(t, c.order != 0);
@@ -344,7 +344,7 @@ static void nobody_comes_before_those_who_wait(void **state)
         come_in(t, &rows[SMALL], &first);
         come_and_wait(t, &rows[SMALL], &waits);
         rows[SMALL].max_concurrent = 2;
-        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], &err),
+        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], as, &err),
                          -1); /* a start, which does not wait */
         assert_int_equal(err.code, CAY_LIMIT);
         as = "you";
@@ -355,6 +355,34 @@ static void nobody_comes_before_those_who_wait(void **state)
         leave(t, &waits);
         wait_for(t, late.order > 0);
         assert_int_equal(call_wait(t, &late.made), CAY_OK);
+}
+
+/* The daemon's own limit, which no template has: waited for in the same queue, and nobody of another template slips in before. */
+static void max_sandboxes_is_waited_for(void **state)
+{
+        static struct guest first, second, waits, late;
+        struct test *t = *state;
+        struct cay_error err = { 0 };
+
+        service_close(t);
+        t->env.max_alive = 2;
+        service_open(t);
+        cay_admission_init(&admission, t->loop, t->service, &in_force);
+        rows[SMALL].max_concurrent = 0;
+        come_in(t, &rows[BIG], &first);
+        come_in(t, &rows[BIG], &second);
+        come_and_wait(t, &rows[BIG], &waits);
+        assert_int_equal(cay_admission_check(&admission, &rows[SMALL], as, &err), -1);
+        assert_non_null(strstr(err.msg, "max_sandboxes"));
+        come_and_wait(t, NULL, &late); /* one of no template */
+        leave(t, &first);
+        wait_for(t, waits.order != 0);
+        assert_int_equal(call_join(t, &waits.made), CAY_OK);
+        settle(t);
+        assert_int_equal(late.order, 0);
+        leave(t, &second);
+        wait_for(t, late.order != 0);
+        assert_int_equal(call_join(t, &late.made), CAY_OK);
 }
 
 int main(void)
@@ -373,6 +401,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(more_room_by_a_reload, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_end_refuses_whoever_waits, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(owners_take_turns, set_up_owners, tear_down),
+                cmocka_unit_test_setup_teardown(max_sandboxes_is_waited_for, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(nobody_comes_before_those_who_wait, set_up_owners, tear_down),
         };
 
