@@ -299,11 +299,11 @@ static void strings_read(struct codec *c, struct cay_box_exec *m)
 
 static void file(struct codec *c, uint16_t kind, struct cay_box_file *m)
 {
-        bool two = kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK;
+        bool two = kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK || kind == CAY_BOX_SEARCH;
 
         u32(c, &m->flags, 0,
             CAY_BOX_PARENTS | CAY_BOX_RECURSIVE | CAY_BOX_FOLLOW | CAY_BOX_EXCLUSIVE | CAY_BOX_TRUNCATE |
-                    CAY_BOX_APPEND);
+                    CAY_BOX_APPEND | CAY_BOX_SORTED | CAY_BOX_LITERAL | CAY_BOX_NO_CASE);
         u32(c, &m->uid, 0, UINT32_MAX);
         u32(c, &m->gid, 0, UINT32_MAX);
         u32(c, &m->mode, 0, 07777);
@@ -312,7 +312,7 @@ static void file(struct codec *c, uint16_t kind, struct cay_box_file *m)
         half(c, &m->max_entries);
         path(c, &m->path, kind != CAY_BOX_PROCESSES && kind != CAY_BOX_CHANGES);
         path(c, &m->path2, two);
-        if (!two && m->path2.len > 0)
+        if (!two && kind != CAY_BOX_LIST && m->path2.len > 0)
                 c->valid = false;
 }
 

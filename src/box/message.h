@@ -80,13 +80,16 @@ enum {
         CAY_BOX_EXCLUSIVE = 8, /* write: fail if it exists; move: do not replace */
         CAY_BOX_TRUNCATE = 16, /* write */
         CAY_BOX_APPEND = 32,   /* write */
+        CAY_BOX_SORTED = 64,   /* list: by name, and only what path2 (a glob) matches, if there is one */
+        CAY_BOX_LITERAL = 128, /* search: the pattern is plain text */
+        CAY_BOX_NO_CASE = 256, /* search */
 };
 
 struct cay_box_file { /* every kind but EXEC and CONNECT */
         uint32_t flags, uid, gid, mode;
         uint64_t offset, max_bytes, max_entries; /* 0: kind's own default */
         struct cay_view path,
-                path2; /* path: empty for PROCESSES and CHANGES only; path2: MOVE and SYMLINK only */
+                path2; /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH only */
 };
 
 struct cay_box_connect {

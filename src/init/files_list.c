@@ -3,7 +3,8 @@
  * Worker LIST: the entries of a directory, or of all below it, as records on OUT, in the file system's order.
  * A page is entries `offset` to `offset + max_entries`; pages fit together as long as the directory is not
  * changed in between. A recursive listing stays on its mount, and names are paths below the directory; what
- * is too deep to be named in a request is left out and counted in the message.
+ * is too deep to be named in a request is left out and counted in the message. With *sorted* entries come by name, and of those that
+ * the glob in path2 matches alone, if there is one; then at most CAY_GATHER_NAMES are known of, which the message says.
  */
 
 #include <dirent.h>
@@ -12,10 +13,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "init/files.h"
+#include "init/files_gather.h"
 #include "init/files_walk.h"
 
 #define LIST_ENTRIES_MAX 1000000u
+#define SORTED_MS 10000u
 
 struct listing {
         struct cay_files_walk walk;
@@ -35,26 +39,18 @@ static int flush(struct listing *l)
         return r;
 }
 
-/* Sends the entry that the walk stands at. 0 also when it is gone by now. */
-static int entry_send(struct listing *l)
+/* `at` below fd, told as `name`. 0 also when it is gone by now. */
+static int entry_put(struct listing *l, int fd, const char *at, const char *name, size_t len)
 {
         struct cay_box_stat m = { 0 };
-        int fd = cay_files_chain_fd(&l->walk.chain);
         struct stat st;
         ssize_t n = 0;
         int r;
 
-        if (fd < 0)
-                return fd;
-        r = cay_files_chain_join(&l->walk.chain, l->walk.name, l->name, sizeof(l->name));
-        if (r < 0) {
-                l->left_out++;
-                return 0;
-        }
-        if (fstatat(fd, l->walk.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return errno == ENOENT ? 0 : -errno;
+        if (fstatat(fd, at, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
         if (S_ISLNK(st.st_mode)) {
-                n = readlinkat(fd, l->walk.name, l->target, sizeof(l->target) - 1);
+                n = readlinkat(fd, at, l->target, sizeof(l->target) - 1);
                 if (n < 0)
                         n = 0; /* replaced meanwhile: a link whose target is not known */
         }
@@ -64,7 +60,7 @@ static int entry_send(struct listing *l)
         m.gid = st.st_gid;
         m.size = (uint64_t)st.st_size;
         m.mtime_ns = cay_files_mtime_ns(&st);
-        m.name = (struct cay_view){ l->name, (uint32_t)r };
+        m.name = (struct cay_view){ name, (uint32_t)len };
         m.target = (struct cay_view){ l->target, (uint32_t)n };
         r = cay_box_entry_encode(&m, l->buf + l->len, sizeof(l->buf) - l->len);
         if (r < 0) {
@@ -77,6 +73,21 @@ static int entry_send(struct listing *l)
         l->len += (size_t)r;
         l->sent++;
         return 0;
+}
+
+/* The entry that the walk stands at. */
+static int entry_send(struct listing *l)
+{
+        int fd = cay_files_chain_fd(&l->walk.chain), r;
+
+        if (fd < 0)
+                return fd;
+        r = cay_files_chain_join(&l->walk.chain, l->walk.name, l->name, sizeof(l->name));
+        if (r < 0) {
+                l->left_out++;
+                return 0;
+        }
+        return entry_put(l, fd, l->walk.name, l->name, (size_t)r);
 }
 
 static bool may_be_directory(struct listing *l)
@@ -110,6 +121,49 @@ static int list_run(struct listing *l, const struct cay_box_file *f)
         return flush(l);
 }
 
+/* Consumes fd. */
+static int list_sorted(struct listing *l, int fd, const struct cay_worker_request *req,
+                       struct cay_worker_result *ret, struct cay_error *err)
+{
+        const struct cay_box_file *f = &req->open->file;
+        cay_auto_free struct cay_pattern *glob = req->path2[0] ? malloc(sizeof(*glob)) : NULL;
+        struct cay_files_gather_what what = { .is_recursive = f->flags & CAY_BOX_RECURSIVE,
+                                              .glob = glob,
+                                              .until_ms = cay_clock_ms() + SORTED_MS };
+        uint64_t max = f->max_entries > 0 ? f->max_entries : LIST_ENTRIES_MAX;
+        cay_auto_close int dir = fd;
+        struct cay_error why = { 0 };
+        struct cay_files_gather g;
+        int r = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+
+        if (r < 0 || (req->path2[0] && !glob))
+                return cay_files_fail(err, r < 0 ? -errno : -ENOMEM, "list", req->path);
+        if (glob && cay_pattern_compile_glob(glob, req->path2, strlen(req->path2), &why) < 0)
+                return cay_fail(err, why.code, "pattern: %s", why.msg);
+        r = cay_files_gather_take(&g, r, &what);
+        for (uint64_t i = f->offset; r == 0 && i < g.count && l->sent < max; i++)
+                r = entry_put(l, dir, g.names[i], g.names[i], strlen(g.names[i]));
+        if (r == 0)
+                r = flush(l);
+        l->left_out = g.passed;
+        if (g.is_crowded || g.is_late)
+                snprintf(ret->msg, sizeof(ret->msg), "only the first %u entries %s were looked at", g.count,
+                         g.is_late ? "of what takes long" : "of more");
+        cay_files_gather_done(&g);
+        return r < 0 ? cay_files_fail(err, r, "list", req->path) : 0;
+}
+
+static int list_walk(struct listing *l, int fd, const struct cay_worker_request *req, struct cay_error *err)
+{
+        int r = cay_files_walk_init_take(&l->walk, fd);
+
+        if (r == 0) {
+                r = list_run(l, &req->open->file);
+                cay_files_walk_done(&l->walk);
+        }
+        return r < 0 ? cay_files_fail(err, r, "list", req->path) : 0;
+}
+
 static int list_entry(const struct cay_worker_request *req, struct cay_worker_result *ret,
                       struct cay_error *err)
 {
@@ -127,20 +181,17 @@ static int list_entry(const struct cay_worker_request *req, struct cay_worker_re
                 return cay_files_fail(err, -errno, "list", req->path);
         if (fstat(fd, &st) == 0)
                 cay_files_answer_stat(ret, &st, cay_files_last_name(req->path));
-        r = cay_files_walk_init_take(&l->walk, fd);
-        if (r < 0)
-                return cay_files_fail(err, r, "list", req->path);
         l->out_fd = req->out_fd;
         l->seen = l->sent = l->left_out = 0;
         l->len = 0;
-        r = list_run(l, &req->open->file);
-        cay_files_walk_done(&l->walk);
+        r = req->open->file.flags & CAY_BOX_SORTED ? list_sorted(l, fd, req, ret, err)
+                                                   : list_walk(l, fd, req, err);
         ret->entries = l->sent;
-        if (l->left_out > 0)
+        if (l->left_out > 0 && !ret->msg[0])
                 snprintf(ret->msg, sizeof(ret->msg),
                          "%llu directories or names were left out: unreadable or too deep",
                          (unsigned long long)l->left_out);
-        return r < 0 ? cay_files_fail(err, r, "list", req->path) : 0;
+        return r;
 }
 
 void cay_file_list(const struct cay_worker_request *req, struct cay_worker_result *ret)

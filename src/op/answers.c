@@ -96,6 +96,11 @@ SHAPE(fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
 SHAPE(file, "File", IF("name", TEXT), IF("name_base64", TEXT), TEXT("type"), NUMBER("size"), TEXT("mode"),
       NUMBER("uid"), NUMBER("gid"), TIME("modified_at"), IF("target", TEXT), IF("target_base64", TEXT));
 SHAPE(files, NULL, TEXT("path"), LIST("entries", file), BOOL("more"));
+SHAPE(found_files, NULL, TEXT("path"), LIST("entries", file), BOOL("more"), MAYBE("why", TEXT));
+SHAPE(match, "Match", IF("name", TEXT), IF("name_base64", TEXT), NUMBER("line"), IF("text", TEXT), IF("text_base64", TEXT),
+      BOOL("cut"));
+SHAPE(matches, NULL, TEXT("path"), LIST("matches", match), NUMBER("files"), NUMBER("bytes"), BOOL("more"),
+      MAYBE("why", TEXT));
 SHAPE(written, NULL, TEXT("path"), NUMBER("bytes"));
 SHAPE(unpacked, NULL, TEXT("path"), TEXT("format"), NUMBER("bytes"), NUMBER("entries"));
 SHAPE(changed, NULL, TEXT("path"), NUMBER("entries"));
@@ -176,6 +181,7 @@ static const struct cay_answer answers[] = {
         { "exec_signal", OK, &exec },                 { "exec_kill", OK, &exec },
         { "file_read", OK, NULL, "application/octet-stream" },
         { "file_write", OK, &written },               { "file_list", OK, &files },
+        { "file_find", OK, &found_files },            { "file_search", OK, &matches },
         { "file_stat", OK, &file },                   { "file_mkdir", OK, &changed },
         { "file_move", OK, &changed },                { "file_remove", OK, &changed },
         { "file_watch", OK, NULL },

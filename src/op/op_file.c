@@ -12,7 +12,7 @@
 struct args {
         const char *id, *path, *to, *mode;
         uint64_t offset, max;
-        bool parents, recursive, follow, no_replace, as_root;
+        bool parents, recursive, follow, no_replace, sorted, as_root;
 };
 
 struct work {
@@ -232,6 +232,8 @@ static const struct cay_field list_fields[] = {
           .max = INT64_MAX },
         { "limit", CAY_FIELD_U64, offsetof(struct args, max), 0, "at most so many; default 1000", .min = 1,
           .max = LIST_MAX },
+        { "sorted", CAY_FIELD_BOOL, offsetof(struct args, sorted), 0,
+          "by name, what is in a folder behind it; of the first 50000 entries" },
         FIELD_ROOT,
         {},
 };
@@ -281,7 +283,7 @@ static void run_list(struct cay_op_call *c)
 
         if (!s)
                 return;
-        open.file.flags = a->recursive ? CAY_BOX_RECURSIVE : 0;
+        open.file.flags = (a->recursive ? CAY_BOX_RECURSIVE : 0u) | (a->sorted ? CAY_BOX_SORTED : 0u);
         open.file.offset = a->offset;
         open.file.max_entries = a->max ? a->max : LIST_DEFAULT;
         cay_buf_init(&s->rest, CAY_BOX_ENTRY_MAX + CAY_BOX_WINDOW_MAX);

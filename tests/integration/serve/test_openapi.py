@@ -147,7 +147,9 @@ def files(api, box):
     api.call("exec_run", id=box, body={"command": "ln -s /nowhere l"})
     for path in ("x", "d", "l"):
         api.call("file_stat", id=box, path=path)
-    api.call("file_list", id=box, path=".")
+    api.call("file_list", id=box, path=".", sorted=True)
+    api.call("file_find", id=box, pattern="*")
+    api.call("file_search", id=box, pattern="byt.s")
     api.call("file_move", id=box, body={"path": "x", "to": "y"})
     api.call("file_remove", id=box, body={"path": "y"})
     api.call("archive_put", id=box, path="d", body=an_archive())

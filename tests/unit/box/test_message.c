@@ -306,7 +306,7 @@ static struct cay_box_open good_file(uint16_t kind)
                                         .max_bytes = 4,
                                         .max_entries = 5,
                                         .path = view("/tmp/a") };
-        if (kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK)
+        if (kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK || kind == CAY_BOX_SEARCH || kind == CAY_BOX_LIST)
                 m.file.path2 = view("b");
         return m;
 }
@@ -345,7 +345,7 @@ static void file_refusals(void **state)
         struct cay_box_open m = good_file(CAY_BOX_WRITE), back;
         int len;
 
-        REFUSED_FILE(CAY_BOX_WRITE, file.flags, 64);
+        REFUSED_FILE(CAY_BOX_WRITE, file.flags, 512);
         REFUSED_FILE(CAY_BOX_WRITE, file.mode, 010000);
         REFUSED_FILE(CAY_BOX_WRITE, file.offset, 1ull << 63);
         REFUSED_FILE(CAY_BOX_WRITE, file.max_bytes, UINT64_MAX);
@@ -354,12 +354,13 @@ static void file_refusals(void **state)
         REFUSED_FILE(CAY_BOX_STAT, file.path2, view("x"));
         REFUSED_FILE(CAY_BOX_MOVE, file.path2, view(""));
         REFUSED_FILE(CAY_BOX_SYMLINK, file.path2, view(""));
+        REFUSED_FILE(CAY_BOX_SEARCH, file.path2, view(""));
         REFUSED_FILE(CAY_BOX_CONNECT, connect.port, 0);
         REFUSED_FILE(CAY_BOX_READ, kind, CAY_BOX_NONE);
         REFUSED_FILE(CAY_BOX_READ, kind, CAY_BOX_KIND_COUNT);
 
         len = cay_box_open_encode(&m, NULL, NULL, mem, sizeof(mem));
-        put_u32(6, 64); /* flags */
+        put_u32(6, 512); /* flags */
         assert_int_equal(DECODE(open, (size_t)len, &back), -EPROTO);
         put_u32(6, 0);
         put_u32(18, 010000); /* mode */
