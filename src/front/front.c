@@ -274,6 +274,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .max_alive = (unsigned)c->max_sandboxes,
                 .max_alive_owner = (unsigned)c->max_sandboxes_owner,
                 .disk_reserve = c->disk_reserve,
+                .terminal_idle_ms = c->terminal_idle,
                 .keeps_unowned = f->keeps_unowned,
                 .ping_ms = c->health_interval,
                 .ping_misses = (unsigned)c->health_misses,

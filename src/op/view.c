@@ -230,6 +230,10 @@ void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay
                 cay_json_u64(j, v->deadline_in_ms);
         else
                 cay_json_null(j);
+        cay_op_key_bool(j, "open_stdin", v->has_stdin);
+        cay_op_key_u64(j, "watchers", v->watchers);
+        cay_op_key_u64(j, "idle_limit_ms", v->idle_limit_ms);
+        cay_op_key_u64(j, "idle_ms", v->idle_ms);
 }
 
 /* JSON that the service wrote, as it is: a null takes its place in the writer's state, its text is then exchanged. */

@@ -130,9 +130,28 @@ static uint64_t time_of(const struct cay_exec *x)
         return paused > 0 && paused < now ? paused : now;
 }
 
+bool cay_exec_is_terminal(const struct cay_exec *x)
+{
+        return x->tty && x->has_stdin;
+}
+
+void cay_exec_use(struct cay_exec *x)
+{
+        if (cay_exec_is_terminal(x))
+                x->used_ms = cay_service_now(x->service);
+}
+
+uint64_t cay_exec_idle_ms(const struct cay_exec *x)
+{
+        uint64_t now = x->watchers == NULL && x->used_ms > 0 ? time_of(x) : 0;
+
+        return now > x->used_ms ? now - x->used_ms : 0;
+}
+
 void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
 {
         bool ended = x->state == CAY_EXEC_ENDED, open = x->spool.fd >= 0;
+        bool waits = !ended && cay_exec_is_terminal(x);
         uint64_t now = !ended && x->deadline_ms > 0 ? time_of(x) : 0;
 
         *ret = (struct cay_exec_view){
@@ -166,6 +185,9 @@ void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
                 .output_gone = x->output_gone,
                 .has_deadline = !ended && x->deadline_ms > 0,
                 .deadline_in_ms = x->deadline_ms > now ? x->deadline_ms - now : 0,
+                .watchers = x->watcher_count,
+                .idle_limit_ms = waits ? x->service->env.terminal_idle_ms : 0,
+                .idle_ms = waits ? cay_exec_idle_ms(x) : 0,
         };
 }
 

@@ -75,6 +75,9 @@ struct cay_exec_view {
         bool output_gone;                  /* was kept no longer */
         bool has_deadline;
         uint64_t deadline_in_ms;
+        unsigned watchers; /* that follow its output now */
+        /* Of a terminal that runs: how long it may be left alone (0: for ever), and for how long it has been; 0 while it is watched. */
+        uint64_t idle_limit_ms, idle_ms;
 };
 
 int cay_service_exec_get(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,

@@ -12,6 +12,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "service/service_priv.h"
 
 #define QUICK_US 20000            /* nobody fills SMALL_BYTES in less */
@@ -38,9 +39,26 @@ static void count_end(struct cay_exec *x)
         cay_meters_note_end(&x->service->meters, x->sandbox->owner, x->cause, x->wall_us, x->cpu_us);
 }
 
+static const char *say_cause(const struct cay_exec *x, const char *text, char *room, size_t size)
+{
+        char limit[48];
+
+        if (x->in_lost && x->cause == CAY_CAUSE_DAEMON_LOST)
+                return INPUT_LOST;
+        if (!x->was_left || x->cause != CAY_CAUSE_KILLED)
+                return text;
+        cay_limit_value_text(CAY_LIMIT_NR_wall_ms, x->service->env.terminal_idle_ms, limit, sizeof(limit));
+        snprintf(room, size,
+                 "nobody watched this terminal, and nothing was typed or printed, for %s: ended "
+                 "(terminal_idle)",
+                 limit);
+        return room;
+}
+
 static void judge(struct cay_exec *x)
 {
         struct cay_verdict verdict;
+        char room[sizeof(x->cause_text)];
         bool is_first = !x->judged;
 
         x->judged = true;
@@ -51,8 +69,7 @@ static void judge(struct cay_exec *x)
         x->cause = verdict.cause;
         x->hints = verdict.hints;
         x->memory_peak = x->facts.facts.memory_peak;
-        snprintf(x->cause_text, sizeof(x->cause_text), "%s",
-                 x->in_lost && x->cause == CAY_CAUSE_DAEMON_LOST ? INPUT_LOST : verdict.text);
+        cay_str_copy(x->cause_text, sizeof(x->cause_text), say_cause(x, verdict.text, room, sizeof(room)));
         x->ended_wall_ms = cay_service_wall(x->service);
         if (x->spool.fd >= 0) {
                 x->out_bytes = x->spool.got[0];

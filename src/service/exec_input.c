@@ -158,6 +158,7 @@ void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, c
                 return;
         }
         cay_sandbox_use(sb);
+        cay_exec_use(x);
         in->exec = x;
         at = &x->inputs;
         while (*at != NULL)

@@ -89,6 +89,7 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
         }
         cay_service_step_reached(CAY_SERVICE_STEP_exec_output_kept);
         x->owed[i] += len;
+        cay_exec_use(x);
         cay_exec_release(x);
         cay_exec_notify(x);
 }
@@ -327,6 +328,7 @@ void cay_service_exec_unwatch(struct cay_exec_watcher *w)
         w->next = NULL;
         x->watcher_count--;
         if (x->sandbox != NULL) {
+                cay_exec_use(x);
                 await(x, w);
                 cay_exec_release(x);
                 cay_exec_close_spool(x);

@@ -243,6 +243,7 @@ static void launch(struct cay_exec *x)
         }
         x->started_wall_ms = cay_service_wall(s);
         x->deadline_ms = x->timeout_ms > 0 ? cay_service_now(s) + x->timeout_ms : 0;
+        cay_exec_use(x);
         if (send_open(x, &err) < 0) {
                 cay_exec_refuse(x, &err);
                 return;
@@ -445,7 +446,8 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->background = w->background;
         x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
         x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);
-        x->timeout_ms = w->timeout_ms > 0 ? w->timeout_ms : sb->limits.wall_ms;
+        /* The sandbox's limit is for commands that work; a terminal waits for a person, who may be slow. */
+        x->timeout_ms = w->timeout_ms > 0 ? w->timeout_ms : cay_exec_is_terminal(x) ? 0 : sb->limits.wall_ms;
         x->cpu_time_ms = w->cpu_time_ms > 0 ? w->cpu_time_ms : sb->limits.cpu_time_ms;
         x->output_bytes = w->output_bytes;
         x->output_cut = w->output_cut;

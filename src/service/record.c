@@ -518,6 +518,7 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->started_wall_ms = r->started_wall_ms;
         x->ended_wall_ms = r->ended_wall_ms;
         x->deadline_ms = r->deadline_ms;
+        cay_exec_use(x); /* the time that nobody could watch it is not counted */
         x->output_first = r->output_first;
         x->output_end = r->output_end;
         x->exit_code = (int)r->exit_code;

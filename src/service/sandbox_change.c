@@ -32,6 +32,8 @@ static void shift_deadlines(struct cay_sandbox *sb, int64_t by_ms)
                         continue;
                 if (x->deadline_ms > 0)
                         x->deadline_ms = (uint64_t)((int64_t)x->deadline_ms + by_ms);
+                if (x->used_ms > 0)
+                        x->used_ms = (uint64_t)((int64_t)x->used_ms + by_ms);
                 if (x->force_at_ms > 0)
                         x->force_at_ms = (uint64_t)((int64_t)x->force_at_ms + by_ms);
         }

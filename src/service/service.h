@@ -79,9 +79,11 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         unsigned max_alive;       /* sandboxes with a box, all owners; 0: 10 */
         unsigned max_alive_owner; /* of one owner; 0: only the total counts */
         uint64_t disk_reserve;    /* free bytes of the spool folder's disk below which nothing is made */
-        uint64_t spool_bytes;     /* of output kept of each command; 0: CAY_SERVICE_SPOOL_BYTES */
-        uint64_t ping_ms;         /* between pings of each link; 0: 5,000 */
-        unsigned ping_misses;     /* in a row that make a sandbox ERROR; 0: 3 */
+        uint64_t
+                terminal_idle_ms; /* how long a terminal may be left alone: nobody watches, types, or is told anything; 0: for ever */
+        uint64_t spool_bytes; /* of output kept of each command; 0: CAY_SERVICE_SPOOL_BYTES */
+        uint64_t ping_ms;     /* between pings of each link; 0: 5,000 */
+        unsigned ping_misses; /* in a row that make a sandbox ERROR; 0: 3 */
 
         /*
          * What a template's name means now: its kind and, for a rootfs, an O_PATH descriptor, which the service takes. Does not

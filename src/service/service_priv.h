@@ -238,10 +238,12 @@ struct cay_exec {
         bool in_closed;
         bool in_unsure; /* adopted, and init has not said yet how much of the input it has */
         bool in_lost;   /* not all that was taken of it: ended for that */
+        bool was_left;  /* a terminal that nobody watched or used any more: ended for that */
         bool output_gone;
         uint32_t channel_number, pid;
         uint64_t started_wall_ms, ended_wall_ms;
         uint64_t deadline_ms; /* store time; 0: none */
+        uint64_t used_ms;     /* store time: typed into, printed, or watched last */
         uint64_t force_at_ms; /* monotonic: ended without init's word then; 0: not */
         enum cay_cause force_as;
         struct cay_timer start_timer;
@@ -486,6 +488,11 @@ void cay_exec_remove(struct cay_exec *x); /* from its sandbox, with its spool; x
 struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                               const char *exec, struct cay_sandbox **ret_sb, struct cay_error *err);
 void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret);
+/* Somebody types into it: a shell in a terminal, mostly. It has no time limit but its own, and ends when it is left alone. */
+bool cay_exec_is_terminal(const struct cay_exec *x);
+void cay_exec_use(struct cay_exec *x); /* it was typed into, printed something, or is watched */
+/* How long it has been left alone: 0 while somebody watches. */
+uint64_t cay_exec_idle_ms(const struct cay_exec *x);
 void cay_exec_drop_record(struct cay_exec *x);
 void cay_exec_spool_name(const struct cay_exec *x, char ret[2 * CAY_NAME_MAX + 2]);
 void cay_exec_trim(struct cay_sandbox *sb); /* ended ones beyond what is kept */

@@ -55,6 +55,22 @@ static void kill_exec(struct cay_exec *x, enum cay_box_killed why, enum cay_caus
         x->force_at_ms = mono_ms + CAY_SERVICE_KILL_MS;
 }
 
+/* A terminal that nobody has watched or used for so long will not be missed; it would keep its sandbox from being idle. */
+static void check_left(struct cay_service *s, struct cay_exec *x, uint64_t mono_ms)
+{
+        uint64_t limit = s->env.terminal_idle_ms, idle;
+
+        if (limit == 0 || !cay_exec_is_terminal(x) || x->watchers != NULL || x->force_at_ms != 0)
+                return;
+        idle = cay_exec_idle_ms(x);
+        if (idle >= limit) {
+                x->was_left = true;
+                kill_exec(x, CAY_KILLED_ASKED, CAY_CAUSE_KILLED, mono_ms);
+        } else {
+                cay_tick_by(s, limit - idle);
+        }
+}
+
 /* Time stands still for a paused sandbox: its deadlines are moved when it is resumed (sandbox_change.c). */
 static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_ms, uint64_t mono_ms)
 {
@@ -85,6 +101,7 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
                 kill_exec(x, CAY_KILLED_WALL_TIME, CAY_CAUSE_WALL_TIME, mono_ms);
         else if (x->deadline_ms > 0)
                 due_at(s, x->deadline_ms, now_ms);
+        check_left(s, x, mono_ms);
         if (x->force_at_ms == 0)
                 return;
         due_at(s, x->force_at_ms, mono_ms);

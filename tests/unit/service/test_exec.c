@@ -352,6 +352,79 @@ static void deadlines_are_held_from_outside(void **state)
         assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_WALL_TIME);
 }
 
+/* The sandbox's limit is for commands that work; a person at a terminal may take longer, unless a limit was asked for. */
+static void a_terminal_has_no_time_limit_of_its_own(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "wait", NULL };
+        struct cay_exec_new work = { .argv = argv }, shell = { .argv = argv, .tty = true, .has_stdin = true },
+                            bound = shell, shown = { .argv = argv, .tty = true };
+        struct cay_sandbox_new box = plain();
+        struct exec_call c[4];
+        struct call made;
+
+        box.limits.wall_ms = 60000;
+        assert_int_equal(try_create(t, &box, &made), CAY_OK);
+        bound.timeout_ms = 90000;
+        assert_int_equal(try_exec(t, made.call.id, &work, &c[0]), CAY_OK);
+        assert_int_equal(try_exec(t, made.call.id, &shell, &c[1]), CAY_OK);
+        assert_int_equal(try_exec(t, made.call.id, &bound, &c[2]), CAY_OK);
+        assert_int_equal(try_exec(t, made.call.id, &shown, &c[3]), CAY_OK); /* nobody types into it */
+        assert_int_equal(look_exec(t, made.call.id, c[0].call.id).deadline_in_ms, 60000);
+        assert_false(look_exec(t, made.call.id, c[1].call.id).has_deadline);
+        assert_int_equal(look_exec(t, made.call.id, c[2].call.id).deadline_in_ms, 90000);
+        assert_int_equal(look_exec(t, made.call.id, c[3].call.id).deadline_in_ms, 60000);
+}
+
+#define LEFT_MS 3600000u
+
+/* It is watched, paused or typed into: then it stays. Left alone for the whole time it ends, and says why. */
+static void a_terminal_that_was_left_ends(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "wait", NULL };
+        struct cay_exec_new what = { .argv = argv, .tty = true, .has_stdin = true }, plain = { .argv = argv };
+        struct watcher w = { 0 };
+        struct exec_call c, other;
+        char id[CAY_NAME_MAX + 1];
+        struct cay_exec_view view;
+
+        t->env.terminal_idle_ms = LEFT_MS;
+        restart(t);
+        create(t, id);
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
+        assert_int_equal(try_exec(t, id, &plain, &other), CAY_OK);
+        assert_int_equal(watch(t, id, c.call.id, 0, true, &w), CAY_OK);
+        t->store->now_ms += 2 * LEFT_MS;
+        cay_service_tick(t->service);
+        settle(t);
+        view = look_exec(t, id, c.call.id);
+        assert_int_equal(view.state, CAY_EXEC_RUNNING);
+        assert_int_equal(view.watchers, 1);
+        assert_int_equal(view.idle_ms, 0);
+        watcher_done(&w);
+        t->store->now_ms += LEFT_MS - 1000;
+        cay_service_tick(t->service);
+        settle(t);
+        view = look_exec(t, id, c.call.id);
+        assert_int_equal(view.state, CAY_EXEC_RUNNING);
+        assert_int_equal(view.idle_limit_ms, LEFT_MS);
+        assert_int_equal(view.idle_ms, LEFT_MS - 1000);
+        assert_int_equal(change(t, pause, id), CAY_OK); /* time stands still */
+        t->store->now_ms += LEFT_MS;
+        assert_int_equal(change(t, resume, id), CAY_OK);
+        cay_service_tick(t->service);
+        settle(t);
+        assert_int_equal(look_exec(t, id, c.call.id).state, CAY_EXEC_RUNNING);
+        t->store->now_ms += 1000;
+        cay_service_tick(t->service);
+        view = wait_end(t, id, c.call.id);
+        assert_int_equal(view.cause, CAY_CAUSE_KILLED);
+        assert_non_null(strstr(view.cause_text, "nobody watched this terminal"));
+        assert_non_null(strstr(view.cause_text, "terminal_idle"));
+        assert_int_equal(look_exec(t, id, other.call.id).state, CAY_EXEC_RUNNING); /* no terminal */
+}
+
 static void a_slow_watcher_holds_the_command(void **state)
 {
         struct test *t = *state;
@@ -809,6 +882,8 @@ int main(void)
                 TEST(memory_is_told_apart),
                 TEST(kills_and_their_causes),
                 TEST(deadlines_are_held_from_outside),
+                TEST(a_terminal_has_no_time_limit_of_its_own),
+                TEST(a_terminal_that_was_left_ends),
                 SMALL(a_slow_watcher_holds_the_command),
                 TEST(an_end_before_the_start_is_stored),
                 TEST(streams_that_alternate_in_tiny_pieces),
