@@ -35,7 +35,8 @@ struct cay_template {
         const char *network;             /* "none", "bridge" */
         const char *init; /* "cay", "none": nothing is copied into it, and it runs one command */
         bool read_only, needs_confirm, auto_cleanup;
-        struct cay_limits limits;         /* whole: what the file does not say is document 001's default */
+        struct cay_limits
+                limits; /* what the file does not say is document 001's default; of CAY_TEMPLATE_DEFAULT 0: the daemon's */
         uint64_t life_ms, idle_ms;        /* 0: not said */
         struct cay_field_map env;         /* of all commands; the request's come over it */
         struct cay_field_texts command;   /* what runs when nobody says; may be empty */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates for those who ask: what there is, and whether it works here. */
+#include "config/config.h"
+#include "op/create_args.h"
 #include "op/template_image.h"
 #include "op/template_use.h"
 #include "op/view.h"
@@ -27,8 +29,20 @@ static void put_env(struct cay_json *j, const struct cay_field_map *env)
         cay_json_end_array(j);
 }
 
+/* As a sandbox of it gets them: what a template leaves to the daemon is the daemon's default. */
+static void put_times_and_limits(struct cay_json *j, const struct cay_template *t,
+                                 const struct cay_config *config)
+{
+        struct cay_limits limits = t->limits;
+
+        cay_op_fill_limits(&limits, config, CAY_LIMIT_BIT(disk_bytes));
+        cay_op_put_limits(j, &limits);
+        cay_op_key_u64(j, "life_time_ms", t->life_ms ? t->life_ms : config->default_timeout);
+        cay_op_key_u64(j, "idle_time_ms", t->idle_ms ? t->idle_ms : config->default_idle);
+}
+
 static void put_template(struct cay_json *j, const struct cay_template *t,
-                         const struct cay_template_images *images)
+                         const struct cay_template_images *images, const struct cay_config *config)
 {
         const struct cay_image *image = cay_template_images_find(images, t->name);
         char why[CAY_IMAGE_TEXT];
@@ -46,9 +60,7 @@ static void put_template(struct cay_json *j, const struct cay_template *t,
         cay_op_key_bool(j, "read_only", t->read_only);
         cay_op_key_bool(j, "needs_confirm", t->needs_confirm);
         cay_op_key_bool(j, "auto_cleanup", t->auto_cleanup);
-        cay_op_put_limits(j, &t->limits);
-        cay_op_key_u64(j, "life_time_ms", t->life_ms);
-        cay_op_key_u64(j, "idle_time_ms", t->idle_ms);
+        put_times_and_limits(j, t, config);
         cay_op_key_u64(j, "max_concurrent", t->max_concurrent);
         cay_op_key_u64(j, "pool", t->pool);
         put_env(j, &t->env);
@@ -94,7 +106,7 @@ static void answer_list(struct cay_op_call *c, const struct cay_template_images 
                 if (a->task && &set->rows[i] != meant)
                         continue;
                 cay_json_begin_object(&o.j);
-                put_template(&o.j, &set->rows[i], images);
+                put_template(&o.j, &set->rows[i], images, c->world->config);
                 cay_json_end_object(&o.j);
         }
         cay_json_end_array(&o.j);
@@ -145,7 +157,7 @@ static void answer_get(struct cay_op_call *c, const struct cay_template_images *
                 return;
         }
         cay_op_json_begin(&o);
-        put_template(&o.j, t, images);
+        put_template(&o.j, t, images, c->world->config);
         cay_op_key_text(&o.j, "system", t->system_text);
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }

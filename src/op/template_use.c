@@ -10,8 +10,10 @@ int cay_op_find_template(const struct cay_op_world *w, const char *name, const s
         const struct cay_template_set *set = w->templates ? w->templates->set : NULL;
 
         *ret = NULL;
-        if (!name || !set) /* without a set the service knows what there is */
+        if (!set) /* the service knows what there is */
                 return 0;
+        if (!name) /* the same as if it was named */
+                name = CAY_TEMPLATE_DEFAULT;
         *ret = cay_template_find(set, name);
         if (*ret)
                 return cay_template_check(*ret, err);

@@ -122,13 +122,22 @@ static const char *engine_for(enum cay_template_root root)
         return root == CAY_TEMPLATE_ROOT_ROOTFS ? "native" : "auto";
 }
 
+/*
+ * Requests that name no template are made from this one: what it leaves out is the daemon's to say (default_memory…), or a sandbox
+ * would be another one depending on whether its template was named. The limits of runs are those of all others.
+ */
+static bool is_default(const char *name)
+{
+        return strcmp(name, CAY_TEMPLATE_DEFAULT) == 0;
+}
+
 static void fill_defaults(struct loading *l, struct cay_registry_row *row)
 {
         struct cay_template *t = &row->t;
 
         if (!row->has_auto_cleanup)
                 t->auto_cleanup = l->settings.auto_cleanup;
-        if (t->auto_cleanup && t->idle_ms == 0)
+        if (t->auto_cleanup && t->idle_ms == 0 && (!is_default(t->name) || row->has_auto_cleanup))
                 t->idle_ms = CAY_REGISTRY_AUTO_IDLE_MS;
         if (!t->engine || strcmp(t->engine, "auto") == 0)
                 t->engine = engine_for(t->root);
@@ -150,6 +159,8 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
                                                .root_fd = -1 } };
         char where[100];
 
+        if (is_default(row.t.name))
+                row.t.limits = (struct cay_limits){ 0 };
         if (!cay_id_is_valid(row.t.name)) {
                 cay_note_error(l->reader.notes, node->key->line, node->key->column,
                                "containers: '%.70s' is no name; write 1 to 63 of a-z, 0-9 and -, with no - "

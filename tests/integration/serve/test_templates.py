@@ -75,8 +75,9 @@ def test_built_in():
         assert rows["node"]["available"] == os.path.exists("/usr/bin/node"), rows["node"]
         for t in rows.values():
             assert t["network"] == "none" and t["engine"] == "auto" and t["auto_cleanup"] is True
-            assert t["limits"]["memory_bytes"] == 256 << 20 and t["limits"]["cpu_milli"] == 500
-            assert t["limits"]["wall_ms"] == 60000
+            of_run = t["name"] != "host"
+            assert t["limits"]["memory_bytes"] == (256 << 20 if of_run else 2 << 30) and t["limits"]["cpu_milli"] == (500 if of_run else 2000), t
+            assert t["limits"]["wall_ms"] == (60000 if of_run else 0) and t["idle_time_ms"] == (300000 if of_run else 0), t
         got = d.must(201, "POST", "/api/sandboxes", {"template": "python"})
         assert got["template"] == "python" and got["limits"] == rows["python"]["limits"], got
         assert d.run(got["sandbox_id"], "python3 -c 'print(2 + 2)'")["stdout"] == "4\n"
@@ -86,10 +87,17 @@ def test_built_in():
         assert got["limits"]["memory_bytes"] == 300 << 20 and got["limits"]["cpu_milli"] == 500, got
         assert 0 < got["expires_in_ms"] <= 3600000
         destroy(d, got["sandbox_id"])
-        # Without a template: the machine's /usr and the daemon's own defaults.
+        # Without a template, by its name, and with the CLI: the same sandbox, with the daemon's own defaults.
         got = d.must(201, "POST", "/api/sandboxes", {})
+        named = d.must(201, "POST", "/api/sandboxes", {"template": "host"})
+        by_cli = json.loads(subprocess.run([CAY, "create", "--json"], check=True, capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
+                                           env=dict(os.environ, CAY_DATA=os.path.join(d.folder, "data"))).stdout)
         assert got["template"] == "host" and got["limits"]["memory_bytes"] == 2 << 30, got
-        destroy(d, got["sandbox_id"])
+        for other in (named, by_cli):
+            for key in ("template", "limits", "network", "expires_in_ms", "idle_limit_ms", "read_only", "engine"):
+                assert other[key] == got[key], (key, other[key], got[key])
+        assert got["expires_in_ms"] is None and got["idle_limit_ms"] == 0 and got["limits"]["wall_ms"] == 0, got
+        destroy_all(d)
         assert [t["name"] for t in d.must(200, "GET", "/api/templates?task=please+Run+Python+now")["templates"]] == ["python"]
         assert d.must(200, "GET", "/api/templates?task=nothing")["templates"] == []
         missing = d.ask("POST", "/api/sandboxes", {"template": "pyhton"})

@@ -30,8 +30,15 @@ static void finding(void **state)
         const struct cay_template *t;
         struct cay_error err = { 0 };
 
+        static const struct cay_template own = { .name = "host", .available = true };
+        static const struct cay_template_set with_host = { .rows = &own, .count = 1 };
+        static struct cay_templates host_templates = { .set = &with_host };
+        static const struct cay_op_world host_world = { .templates = &host_templates };
+
         assert_int_equal(cay_op_find_template(&world, NULL, &t, &err), 0);
         assert_null(t);
+        assert_int_equal(cay_op_find_template(&host_world, NULL, &t, &err), 0);
+        assert_ptr_equal(t, &own); /* as if it was named */
         assert_int_equal(cay_op_find_template(&world, "near", &t, &err), 0);
         assert_ptr_equal(t, &rows[0]);
         assert_int_equal(cay_op_find_template(&world, "host", &t, &err), 0);
