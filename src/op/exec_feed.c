@@ -124,6 +124,14 @@ void cay_op_feed_end(struct cay_op_feed *f)
         send_piece(f, 0, true);
 }
 
+void cay_op_feed_again(struct cay_op_feed *f)
+{
+        size_t len = f->piece.len;
+
+        f->offset -= len; /* where it was */
+        send_piece(f, len, f->piece.eof);
+}
+
 static int find_signal(const char *text, int *ret, struct cay_error *err)
 {
         char name[CAY_SIGNAL_NAME_MAX];

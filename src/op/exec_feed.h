@@ -24,6 +24,8 @@ bool cay_op_feed_is_busy(const struct cay_op_feed *f);
 /* How many bytes were taken over; 0: busy. */
 size_t cay_op_feed_put(struct cay_op_feed *f, const void *bytes, size_t len);
 void cay_op_feed_end(struct cay_op_feed *f); /* nothing more comes; not while busy; told like a piece */
+/* The last piece once more, from its beginning: nothing of it was taken (the sandbox is paused…). Not while busy; told as it was before. */
+void cay_op_feed_again(struct cay_op_feed *f);
 
 /* Signals by name (TERM, SIGINT) or number; terminals that are there. */
 int cay_op_exec_order(struct cay_op_call *c, const char *sandbox, const char *exec,

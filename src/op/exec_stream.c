@@ -14,17 +14,21 @@
 
 #define PIECE (64u * 1024)      /* of an event */
 #define RAW_PIECE (128u * 1024) /* of bytes alone: fewer calls */
+#define AGAIN_MS 200u           /* between tries to give input to a command that cannot take any now */
 
 struct stream {
         struct cay_exec_watcher watcher;
         struct cay_deferred release;
         struct cay_op_call *call; /* NULL: ended */
         struct cay_op_feed *feed; /* NULL: nobody may give input */
+        struct cay_timer again;   /* while its input waits */
         struct cay_buf json;
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
         bool raw;
         unsigned only;
-        bool ends_input, deaf; /* the end of input is to come; the command takes no more */
+        bool ends_input; /* the end of input is to come */
+        bool waits; /* the feed's piece is to be given again: its sandbox is paused, or does not answer yet */
+        bool deaf;  /* the command takes no more, ever */
 };
 
 static void release(struct cay_deferred *d)
@@ -39,6 +43,7 @@ static void release(struct cay_deferred *d)
 static void finish(struct stream *s, struct cay_loop *loop)
 {
         s->call = NULL;
+        cay_timer_clear(&s->again);
         cay_op_feed_free(s->feed);
         cay_service_exec_unwatch(&s->watcher);
         s->release.run = release;
@@ -199,6 +204,34 @@ static void on_gone(struct cay_op_call *c)
 
 /* What the client says meanwhile */
 
+/*
+ * A sandbox that is paused, or whose box has not answered a new front yet, takes its input later. Nothing is lost of it meanwhile, and
+ * the client is slowed down: a terminal must not lose keys, and has no way to tell that it did.
+ */
+static bool takes_later(struct stream *s, const struct cay_error *err)
+{
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+        struct cay_sandbox_view box;
+        struct cay_exec_view exec;
+        struct cay_error other = { 0 };
+
+        cay_exec_watcher_view(&s->watcher, &exec);
+        if (exec.state == CAY_EXEC_ENDED)
+                return false;
+        if (err->code == CAY_UNAVAILABLE || err->code == CAY_LIMIT)
+                return true;
+        return cay_service_get(s->call->world->service, &viewer, s->sandbox, &box, &other) == 0 &&
+               box.state == CAY_STATE_PAUSED;
+}
+
+static void on_again(struct cay_timer *timer)
+{
+        struct stream *s = cay_container_of(timer, struct stream, again);
+
+        s->waits = false;
+        cay_op_feed_again(s->feed);
+}
+
 /* A command that takes no more is no end of its output. */
 static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *err)
 {
@@ -206,6 +239,11 @@ static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *
         struct cay_exec_view view;
 
         (void)len;
+        if (err->code != CAY_OK && takes_later(s, err)) {
+                s->waits = true;
+                cay_timer_set(c->world->loop, &s->again, AGAIN_MS, on_again);
+                return;
+        }
         if (err->code != CAY_OK) {
                 s->deaf = true;
                 cay_exec_watcher_view(&s->watcher, &view);
@@ -226,7 +264,9 @@ static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
 {
         struct stream *s = c->state;
 
-        return s->deaf ? len : cay_op_feed_put(s->feed, bytes, len);
+        if (s->deaf)
+                return len;
+        return s->waits ? 0 : cay_op_feed_put(s->feed, bytes, len);
 }
 
 static void on_body_end(struct cay_op_call *c)
@@ -235,7 +275,7 @@ static void on_body_end(struct cay_op_call *c)
 
         if (s->deaf)
                 return;
-        if (cay_op_feed_is_busy(s->feed))
+        if (s->waits || cay_op_feed_is_busy(s->feed))
                 s->ends_input = true;
         else
                 cay_op_feed_end(s->feed);

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "dialect/ui/tty_priv.h"
 
+#define SIZING_MS 500u
+
 static struct cay_tty *of_ws(struct cay_ws *ws)
 {
         return cay_container_of(ws, struct cay_tty, ws);
@@ -22,6 +24,7 @@ void cay_tty_let_go_if_done(struct cay_tty *t)
                 return;
         cay_timer_clear(&t->patience);
         cay_timer_clear(&t->room);
+        cay_timer_clear(&t->sizing);
         cay_guard_end(&t->guard);
         cay_rest_stream_remove(&t->stream);
         t->release.run = release;
@@ -30,13 +33,28 @@ void cay_tty_let_go_if_done(struct cay_tty *t)
 
 /* Following */
 
+static void resize(struct cay_tty *t);
+
+static void on_sizing(struct cay_timer *timer)
+{
+        struct cay_tty *t = cay_container_of(timer, struct cay_tty, sizing);
+
+        if (t->follows)
+                resize(t);
+}
+
+/* One that is paused, or whose box does not answer yet, gets its size when it goes on; one that has ended is about to be let go. */
 static void resize(struct cay_tty *t)
 {
         const struct cay_op_order order = { .rows = t->size.rows, .cols = t->size.cols };
         struct cay_error err = { 0 };
 
-        if (t->call.on_order && t->call.on_order(&t->call, &order, &err) < 0)
-                cay_log_debug("a terminal was not sized, ignoring", "exec=%s error=%s", t->exec, err.msg);
+        cay_timer_clear(&t->sizing);
+        if (!t->call.on_order || t->call.on_order(&t->call, &order, &err) == 0)
+                return;
+        cay_log_debug("a terminal was not sized", "exec=%s error=%s", t->exec, err.msg);
+        if (err.code == CAY_CONFLICT || err.code == CAY_UNAVAILABLE)
+                cay_timer_set(t->call.world->loop, &t->sizing, SIZING_MS, on_sizing);
 }
 
 void cay_tty_follow(struct cay_tty *t)

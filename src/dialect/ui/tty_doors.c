@@ -85,13 +85,13 @@ static void door_end(struct cay_op_call *c)
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_exec_view view;
         struct cay_error err = { 0 };
-        char reason[64] = "ended";
+        char reason[CAY_WS_REASON_MAX + 1] = "ended";
 
         if (cay_service_exec_get(c->world->service, &viewer, t->sandbox, t->exec, &view, &err) == 0) {
-                if (view.exit_code >= 0)
+                if (view.exit_code >= 0 && view.cause == CAY_CAUSE_EXITED)
                         snprintf(reason, sizeof(reason), "exit %d", view.exit_code);
-                else if (view.signal > 0)
-                        snprintf(reason, sizeof(reason), "signal %d", view.signal);
+                else if (view.cause_text[0])
+                        snprintf(reason, sizeof(reason), "%.*s", (int)CAY_WS_REASON_MAX, view.cause_text);
         }
         cay_ws_close(&t->ws, CAY_WS_NORMAL, reason);
         over(t);

@@ -21,7 +21,8 @@ struct cay_tty {
         struct cay_ws ws;
         struct cay_ask *ask; /* NULL: none under way */
         struct cay_timer patience;
-        struct cay_timer room; /* until the next message is within the rate */
+        struct cay_timer room;   /* until the next message is within the rate */
+        struct cay_timer sizing; /* until the size is tried again */
         struct cay_guard guard;
         struct cay_deferred release;
         struct cay_rest_stream stream;

@@ -136,6 +136,39 @@ def test_long_input_is_taken_whole(d):
         t.until(hashlib.sha256(data).hexdigest().encode())
 
 
+def test_input_waits_for_a_paused_sandbox(d):
+    """Keys and sizes that come while it is paused have their effect when it goes on, and so do those after them."""
+    box = d.make()
+    exec_id = start(d, box, "stty -echo; echo now; while read x; do echo got-$x $(stty size); done")
+    with Tty(d, box, f"?exec={exec_id}") as t:
+        t.until(b"now")
+        d.must(200, "POST", f"/api/sandboxes/{box}/pause")
+        t.say("meanwhile\n")
+        t.ws.send(b'1{"columns":77,"rows":22}')
+        t.say("also\n")
+        d.must(409, "POST", f"/api/sandboxes/{box}/execs/{exec_id}/resize", {"rows": 2, "cols": 2})  # what came before has been heard
+        assert b"got" not in t.seen, t.seen
+        d.must(200, "POST", f"/api/sandboxes/{box}/resume")
+        t.until(b"got-meanwhile")
+        t.until(b"got-also")
+        t.say("after\n")
+        t.until(b"got-after 22 77")
+        assert t.seen.count(b"got-") == 3, t.seen
+
+
+def test_a_shell_has_the_time_that_it_needs(d):
+    """The limit of commands is not the shell's; an end says why."""
+    box = d.must(201, "POST", "/api/sandboxes", {"limits": {"wall_time": "1s"}})["sandbox_id"]
+    assert d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 100"})["cause"] == "wall_time"
+    with Tty(d, box) as t:
+        t.say("sleep 1.5; echo still-$((40+2))\r")
+        t.until(b"still-42")
+    exec_id = start(d, box, "sleep 100", timeout="1s")
+    with Tty(d, box, f"?exec={exec_id}") as t:
+        code, reason = t.end()
+        assert code == 1000 and "no answer within 1 s" in reason, (code, reason)
+
+
 def refused(status_wanted, *args, **more):
     try:
         Tty(*args, **more).ws.sock.close()
