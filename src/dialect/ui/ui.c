@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "dialect/ui/tty.h"
+#include "dialect/ui/ui_encoding.h"
 #include "dialect/ui/ui_files.h"
 
 /* Browsers ask each time, by the tag; a daemon that was replaced then serves its own page at once. */
@@ -15,15 +16,23 @@ static void send_file(const void *owner, const struct cay_rest_place *place, str
 {
         const struct cay_ui_file *file = owner;
         const char *has = cay_http_request_header(req, "If-None-Match");
+        bool is_packed =
+                file->packed_len > 0 && cay_ui_accepts_gzip(cay_http_request_header(req, "Accept-Encoding"));
+        const char *tag = is_packed ? file->packed_tag : file->tag;
 
         (void)place;
         (void)v;
         cay_http_response_add(req, "Cache-Control", "no-cache");
-        cay_http_response_add(req, "ETag", file->tag);
-        if (has && strcmp(has, file->tag) == 0)
+        cay_http_response_add(req, "Vary", "Accept-Encoding");
+        cay_http_response_add(req, "ETag", tag);
+        if (has && strcmp(has, tag) == 0) {
                 cay_http_response_send(req, 304, NULL, NULL, 0);
-        else
-                cay_http_response_send(req, 200, file->type, file->bytes, file->len);
+                return;
+        }
+        if (is_packed)
+                cay_http_response_add(req, "Content-Encoding", "gzip");
+        cay_http_response_send(req, 200, file->type, is_packed ? file->packed : file->bytes,
+                               is_packed ? file->packed_len : file->len);
 }
 
 /* Port 17681 in a browser: the page has a terminal. */
@@ -52,7 +61,7 @@ static void refuse_desktop(const void *owner, const struct cay_rest_place *place
                 v->request_id);
 }
 
-#define CAY_UI_FILE(number, route, type, tag, len)                                                           \
+#define CAY_UI_FILE(number, route, type, tag, len, packed_len)                                               \
         { .row = route, .is_open = true, .handle = send_file, .owner = &cay_ui_files[number] },
 const struct cay_rest_more cay_ui_rows[] = {
 #include "web_files.inc"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The terminal as ttyd's clients speak to it, and the page's files. test_tty.py [NAME…] runs some of them."""
+import gzip
 import hashlib
 import json
 import os
@@ -210,6 +211,11 @@ def test_page_files(d):
         assert a.headers["X-Content-Type-Options"] == "nosniff", a.headers
         again = d.ask("GET", path, token=None, headers={"If-None-Match": a.headers["ETag"]})
         assert again.status == 304 and not again.body, again
+        packed = d.ask("GET", path, token=None, headers={"Accept-Encoding": "gzip, br"})
+        assert packed.headers["Content-Encoding"] == "gzip" and gzip.decompress(packed.body) == a.body, (path, packed.headers)
+        assert packed.headers["Vary"] == "Accept-Encoding" and packed.headers["ETag"] != a.headers["ETag"] and "Content-Encoding" not in a.headers, path
+        again = d.ask("GET", path, token=None, headers={"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]})
+        assert again.status == 304, again
         # Nothing is asked of anybody else, and nothing stands inline.
         if path == "/":
             assert b"://" not in a.body and b"<style" not in a.body and b"onclick" not in a.body, a.body
