@@ -31,6 +31,7 @@ enum cay_field_kind { /* the member that a row of this kind fills */
 enum {
         CAY_FIELD_REQUIRED = 1,
         CAY_FIELD_NUMBERS = 2, /* TEXTS: whole numbers are taken too, as their texts */
+        CAY_FIELD_BYTES = 4,   /* TEXT: need not be UTF-8 where the source can say so (a query's %FF) */
 };
 
 struct cay_field_texts {

@@ -141,7 +141,8 @@ int cay_http_query_next(struct cay_http_query *q)
                 v = cay_http_decode(equals + 1, len - name_len - 1, true, q->room + n + 1);
                 q->value++;
         }
-        if (v < 0 || !cay_utf8_valid(q->name, (size_t)n) || !cay_utf8_valid(q->value, (size_t)v))
+        if (v < 0 || !cay_utf8_valid(q->name, (size_t)n) ||
+            (!q->takes_bytes && !cay_utf8_valid(q->value, (size_t)v)))
                 return -EINVAL;
         return 1;
 }

@@ -36,6 +36,7 @@ struct cay_http_query {
         const char *at; /* the query; NULL: none */
         char *room;
         size_t room_size;
+        bool takes_bytes;         /* values need not be UTF-8 */
         const char *name, *value; /* decoded, in room; a parameter without '=' has value "" */
 };
 int cay_http_query_next(struct cay_http_query *q); /* 1; 0: no more; -EINVAL: broken or not UTF-8; -ENOSPC */

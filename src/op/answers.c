@@ -94,17 +94,17 @@ SHAPE(fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
 
 /* Files */
 SHAPE(file, "File", IF("name", TEXT), IF("name_base64", TEXT), TEXT("type"), NUMBER("size"), TEXT("mode"),
-      NUMBER("uid"), NUMBER("gid"), TIME("modified_at"), IF("target", TEXT), IF("target_base64", TEXT));
-SHAPE(files, NULL, TEXT("path"), LIST("entries", file), BOOL("more"));
+      NUMBER("uid"), NUMBER("gid"), TIME("modified_at"), TEXT("tag"), IF("target", TEXT), IF("target_base64", TEXT));
+SHAPE(files, NULL, IF("path", TEXT), IF("path_base64", TEXT), LIST("entries", file), BOOL("more"));
 SHAPE(found_files, NULL, TEXT("path"), LIST("entries", file), BOOL("more"), MAYBE("why", TEXT));
 SHAPE(match, "Match", IF("name", TEXT), IF("name_base64", TEXT), NUMBER("line"), IF("text", TEXT), IF("text_base64", TEXT),
       BOOL("cut"));
 SHAPE(matches, NULL, TEXT("path"), LIST("matches", match), NUMBER("files"), NUMBER("bytes"), BOOL("more"),
       MAYBE("why", TEXT));
-SHAPE(written, NULL, TEXT("path"), NUMBER("bytes"));
-SHAPE(unpacked, NULL, TEXT("path"), TEXT("format"), NUMBER("bytes"), NUMBER("entries"));
-SHAPE(changed, NULL, TEXT("path"), NUMBER("entries"));
-SHAPE(process, "Process", { "pid", CAY_ANSWER_EITHER, CAY_ANSWER_NULLABLE },
+SHAPE(written, NULL, IF("path", TEXT), IF("path_base64", TEXT), NUMBER("bytes"), TEXT("tag"));
+SHAPE(unpacked, NULL, IF("path", TEXT), IF("path_base64", TEXT), TEXT("format"), NUMBER("bytes"), NUMBER("entries"));
+SHAPE(changed, NULL, IF("path", TEXT), IF("path_base64", TEXT), NUMBER("entries"));
+SHAPE(process, "Process", IF("cpu_ms", NUMBER), IF("memory_bytes", NUMBER), { "pid", CAY_ANSWER_EITHER, CAY_ANSWER_NULLABLE },
       { "parent", CAY_ANSWER_EITHER, CAY_ANSWER_NULLABLE }, { "channel", CAY_ANSWER_EITHER, CAY_ANSWER_NULLABLE },
       { "state", CAY_ANSWER_EITHER, CAY_ANSWER_NULLABLE }, MAYBE("command", TEXT));
 SHAPE(processes, NULL, LIST("processes", process));

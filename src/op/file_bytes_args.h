@@ -5,7 +5,7 @@
 #include "op/op.h"
 
 struct cay_file_bytes_args {
-        const char *id, *path, *mode;
+        const char *id, *path, *mode, *if_tag;
         uint64_t offset, length, tail;
         bool parents, exclusive, append, as_root, has_offset, has_length, has_tail;
 };

@@ -146,9 +146,15 @@ static const char *type_word(uint32_t type)
         return type < CAY_COUNT(words) ? words[type] : words[0];
 }
 
+void cay_op_file_tag(const struct cay_box_stat *st, char ret[CAY_OP_FILE_TAG])
+{
+        snprintf(ret, CAY_OP_FILE_TAG, "%llx-%llx", (unsigned long long)st->mtime_ns,
+                 (unsigned long long)st->size);
+}
+
 void cay_op_put_stat(struct cay_json *j, const struct cay_box_stat *st)
 {
-        char mode[8];
+        char mode[8], tag[CAY_OP_FILE_TAG];
 
         snprintf(mode, sizeof(mode), "%04o", st->mode & 07777u);
         cay_op_put_bytes(j, "name", "name_base64", st->name.ptr, st->name.len);
@@ -158,6 +164,8 @@ void cay_op_put_stat(struct cay_json *j, const struct cay_box_stat *st)
         cay_op_key_u64(j, "uid", st->uid);
         cay_op_key_u64(j, "gid", st->gid);
         cay_op_key_time(j, "modified_at", st->mtime_ns > 0 ? (uint64_t)st->mtime_ns / 1000000 : 0);
+        cay_op_file_tag(st, tag);
+        cay_op_key_text(j, "tag", tag);
         if (st->type == CAY_FILE_SYMLINK)
                 cay_op_put_bytes(j, "target", "target_base64", st->target.ptr, st->target.len);
 }

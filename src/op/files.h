@@ -8,7 +8,7 @@
 
 #define CAY_OP_PATH_FIELD(type, member, text)                                                                \
         {                                                                                                    \
-                "path", CAY_FIELD_TEXT, offsetof(type, member), CAY_FIELD_REQUIRED, text,                    \
+                "path", CAY_FIELD_TEXT, offsetof(type, member), CAY_FIELD_REQUIRED | CAY_FIELD_BYTES, text,  \
                         .min = 1, .max = CAY_BOX_PATH_MAX - 1                                                \
         }
 #define CAY_OP_SANDBOX_FIELD(type, member)                                                                   \
@@ -50,4 +50,7 @@ void cay_op_channel_ack(struct cay_op_channel *s, size_t len); /* what it sent i
 /* A file request: absolute paths as they are, others below the workspace (the box's own rule). */
 struct cay_box_open cay_op_file_open(unsigned kind, const char *path, bool as_root);
 void cay_op_put_stat(struct cay_json *j, const struct cay_box_stat *st);
+/* A text that differs when the file was written in between: of its size and of the time of its last change, in nanoseconds. */
+#define CAY_OP_FILE_TAG 36
+void cay_op_file_tag(const struct cay_box_stat *st, char ret[CAY_OP_FILE_TAG]);
 int cay_op_parse_mode(const char *text, uint32_t *ret, struct cay_error *err); /* "0644", at most 0777 */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "op/files.h"
+#include "op/view.h"
 
 #define LIST_DEFAULT 1000u
 #define LIST_MAX 10000u
@@ -122,7 +123,7 @@ static void run_change(struct cay_op_call *c, const struct cay_box_open *open)
         if (!s)
                 return;
         s->base.ch.on_end = on_done_end;
-        cay_op_key_text(&s->o.j, "path", a->path);
+        cay_op_put_bytes(&s->o.j, "path", "path_base64", a->path, strlen(a->path));
         cay_op_channel_open(&s->base, c, a->id, open);
 }
 
@@ -164,8 +165,8 @@ const struct cay_op cay_op_file_mkdir = {
 static const struct cay_field move_fields[] = {
         FIELD_ID,
         FIELD_PATH("what is moved"),
-        { "to", CAY_FIELD_TEXT, offsetof(struct args, to), CAY_FIELD_REQUIRED, "its new path", .min = 1,
-          .max = CAY_BOX_PATH_MAX - 1 },
+        { "to", CAY_FIELD_TEXT, offsetof(struct args, to), CAY_FIELD_REQUIRED | CAY_FIELD_BYTES,
+          "its new path", .min = 1, .max = CAY_BOX_PATH_MAX - 1 },
         { "no_replace", CAY_FIELD_BOOL, offsetof(struct args, no_replace), 0,
           "fail if there is something already" },
         FIELD_ROOT,
@@ -289,7 +290,7 @@ static void run_list(struct cay_op_call *c)
         cay_buf_init(&s->rest, CAY_BOX_ENTRY_MAX + CAY_BOX_WINDOW_MAX);
         s->base.ch.on_data = on_entries;
         s->base.ch.on_end = on_list_end;
-        cay_op_key_text(&s->o.j, "path", a->path);
+        cay_op_put_bytes(&s->o.j, "path", "path_base64", a->path, strlen(a->path));
         cay_json_key(&s->o.j, "entries");
         cay_json_begin_array(&s->o.j);
         cay_op_channel_open(&s->base, c, a->id, &open);
@@ -320,6 +321,18 @@ static void on_lines(struct cay_service_channel *ch, const void *bytes, size_t l
         }
 }
 
+/* "S", or "S:CPU_MS:MEMORY_KIB"; an init from before an upgrade tells the state alone. */
+static void put_figures(struct cay_json *j, char *word)
+{
+        char *cpu = strchr(word, ':'), *memory = cpu ? strchr(cpu + 1, ':') : NULL;
+
+        if (!memory)
+                return;
+        *cpu = '\0';
+        cay_op_key_u64(j, "cpu_ms", strtoull(cpu + 1, NULL, 10));
+        cay_op_key_u64(j, "memory_bytes", strtoull(memory + 1, NULL, 10) * 1024);
+}
+
 static void put_process(struct cay_json *j, char *line)
 {
         static const char *const names[] = { "pid", "parent", "channel", "state" };
@@ -331,6 +344,8 @@ static void put_process(struct cay_json *j, char *line)
                 char *end = NULL;
                 unsigned long long n = word ? strtoull(word, &end, 10) : 0;
 
+                if (word && i == CAY_COUNT(names) - 1)
+                        put_figures(j, word);
                 cay_json_key(j, names[i]);
                 if (word && *word && *end == '\0')
                         cay_json_u64(j, n);
@@ -378,7 +393,7 @@ static void run_processes(struct cay_op_call *c)
 const struct cay_op cay_op_process_list = {
         .name = "process_list",
         .route = "GET /api/sandboxes/{id}/processes",
-        .doc = "What runs in a sandbox",
+        .doc = "What runs in a sandbox, with the processor time and memory of each process",
         .scope = CAY_SCOPE_READ,
         .fields = process_fields,
         .args_size = sizeof(struct args),

@@ -7,9 +7,12 @@
  * tells, all members are there. What an archive unpacks to is bounded like a body (max_body) and, in the box, by the
  * sandbox's disk.
  */
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "op/op_file_flow.h"
+#include "op/view.h"
 
 struct args {
         const char *id, *path, *format;
@@ -37,10 +40,33 @@ static int find_form(const char *format, enum cay_pack_form *ret, struct cay_err
         return cay_fail(err, CAY_INVALID, "format: '%.20s' is none of tar, tar.gz, tar.zst", format);
 }
 
+struct archive {
+        struct cay_op_flow flow;
+        char name[NAME_MAX + 16]; /* for whoever saves it */
+};
+
+/* Named after what is in it; the root and the workspace itself have no name of their own. */
+static const char *name_archive(struct archive *f, const char *path)
+{
+        size_t len = strlen(path), at;
+
+        while (len > 1 && path[len - 1] == '/')
+                len--;
+        for (at = len; at > 0 && path[at - 1] != '/';)
+                at--;
+        if (len - at == 0 || len - at > NAME_MAX || path[at] == '.' || path[at] == '/')
+                snprintf(f->name, sizeof(f->name), "archive.%s", formats[f->flow.form]);
+        else
+                snprintf(f->name, sizeof(f->name), "%.*s.%s", (int)(len - at), path + at,
+                         formats[f->flow.form]);
+        return f->name;
+}
+
 static struct cay_op_flow *begin(struct cay_op_call *c)
 {
         const struct args *a = c->args;
-        struct cay_op_flow *f = calloc(1, sizeof(*f));
+        struct archive *archive = calloc(1, sizeof(*archive));
+        struct cay_op_flow *f = archive ? &archive->flow : NULL;
         struct cay_error err = { 0 };
 
         if (!f) {
@@ -48,7 +74,7 @@ static struct cay_op_flow *begin(struct cay_op_call *c)
                 return NULL;
         }
         if (a->format && find_form(a->format, &f->form, &err) < 0) {
-                free(f);
+                free(archive);
                 cay_op_fail(c, &err, "format");
                 return NULL;
         }
@@ -66,9 +92,6 @@ static const struct cay_field get_fields[] = {
 
 static void run_get(struct cay_op_call *c)
 {
-        static const char *const names[] = { [CAY_PACK_NONE] = "archive.tar",
-                                             [CAY_PACK_GZIP] = "archive.tar.gz",
-                                             [CAY_PACK_ZSTD] = "archive.tar.zst" };
         const struct args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_TAR_OUT, a->path, a->as_root);
         struct cay_op_flow *f = begin(c);
@@ -78,7 +101,7 @@ static void run_get(struct cay_op_call *c)
         f->head = (struct cay_op_bytes){
                 .type = f->form == CAY_PACK_NONE ? "application/x-tar" : cay_pack_type(f->form),
                 .length = CAY_OP_UNKNOWN_LENGTH,
-                .name = names[f->form],
+                .name = name_archive(cay_container_of(f, struct archive, flow), a->path),
         };
         cay_op_flow_out_take(f, c, a->id, &open);
 }
@@ -109,7 +132,7 @@ static void put_unpacked(struct cay_op_flow *f, struct cay_json *j, const struct
 {
         const struct args *a = f->base.call->args;
 
-        cay_op_key_text(j, "path", a->path);
+        cay_op_put_bytes(j, "path", "path_base64", a->path, strlen(a->path));
         cay_op_key_text(j, "format", formats[f->form]);
         cay_op_key_u64(j, "bytes", end->file.bytes);
         cay_op_key_u64(j, "entries", end->file.entries);

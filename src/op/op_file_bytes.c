@@ -8,6 +8,7 @@
 
 #include "op/file_bytes_args.h"
 #include "op/op_file_flow.h"
+#include "op/view.h"
 
 struct range {
         uint64_t from, length, total;
@@ -159,6 +160,9 @@ static const struct cay_field write_fields[] = {
           "fail if it is there already" },
         { "parents", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, parents), 0,
           "make missing folders above it" },
+        { "if_tag", CAY_FIELD_TEXT, offsetof(struct cay_file_bytes_args, if_tag), 0,
+          "write only if the file still has this tag (as file_stat and file_list show it); else 409",
+          .min = 1, .max = CAY_OP_FILE_TAG - 1 },
         FIELD_ROOT,
         {},
 };
@@ -181,12 +185,15 @@ static int fill_write(const struct cay_file_bytes_args *a, struct cay_box_file *
 static void put_written(struct cay_op_flow *f, struct cay_json *j, const struct cay_box_end *end)
 {
         const struct cay_file_bytes_args *a = f->base.call->args;
+        char tag[CAY_OP_FILE_TAG];
 
-        cay_op_key_text(j, "path", a->path);
+        cay_op_put_bytes(j, "path", "path_base64", a->path, strlen(a->path));
         cay_op_key_u64(j, "bytes", end->file.bytes);
+        cay_op_file_tag(&end->file.stat, tag);
+        cay_op_key_text(j, "tag", tag);
 }
 
-static void run_write(struct cay_op_call *c)
+static void take_body(struct cay_op_call *c)
 {
         const struct cay_file_bytes_args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_WRITE, a->path, a->as_root);
@@ -202,6 +209,57 @@ static void run_write(struct cay_op_call *c)
                 return;
         f->put_answer = put_written;
         cay_op_flow_in_take(f, c, a->id, &open);
+}
+
+/*
+ * if_tag: STAT, then WRITE on a new state. What changes the file after the first of them is not seen; for an editor's text that is as long
+ * as its body takes.
+ */
+static void on_tag_end(struct cay_service_channel *ch, const struct cay_box_end *end,
+                       const struct cay_error *err)
+{
+        struct cay_op_channel *s = cay_container_of(ch, struct cay_op_channel, ch);
+        struct cay_op_call *c = s->call;
+        const struct cay_file_bytes_args *a = c->args;
+        char tag[CAY_OP_FILE_TAG] = "";
+        struct cay_error bad = { 0 };
+
+        if (err && err->code != CAY_OK && err->code != CAY_NOT_FOUND) {
+                cay_op_channel_fail(s, err);
+                return;
+        }
+        if (!err || err->code == CAY_OK)
+                cay_op_file_tag(&end->file.stat, tag);
+        if (strcmp(tag, a->if_tag) != 0) {
+                cay_fail(&bad, CAY_CONFLICT,
+                         tag[0] ? "if_tag: the file was changed since; read it again, or write without if_tag"
+                                : "if_tag: the file is gone; write without if_tag to make it");
+                cay_op_fail(cay_op_channel_finish(s), &bad, "if_tag");
+                return;
+        }
+        cay_op_channel_finish(s);
+        c->on_gone = NULL;
+        take_body(c);
+}
+
+static void run_write(struct cay_op_call *c)
+{
+        const struct cay_file_bytes_args *a = c->args;
+        struct cay_box_open open = cay_op_file_open(CAY_BOX_STAT, a->path, a->as_root);
+        struct cay_op_channel *s;
+
+        if (!a->if_tag) {
+                take_body(c);
+                return;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        open.file.flags = CAY_BOX_FOLLOW;
+        s->ch.on_end = on_tag_end;
+        cay_op_channel_open(s, c, a->id, &open);
 }
 
 const struct cay_op cay_op_file_write = {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "http/target.h"
 
 #define MEM_MAX (256u * 1024)
@@ -56,6 +57,8 @@ int cay_rest_args_set(struct cay_rest_args *a, const char *name, size_t name_len
                 return cay_fail(err, CAY_INVALID, "%.100s: there is no such field", a->field);
         if (nr >= FIELDS_MAX || a->seen & (1ull << nr))
                 return cay_fail(err, CAY_INVALID, "%s: is given twice", f->name);
+        if (!(f->flags & CAY_FIELD_BYTES) && !cay_utf8_valid(value, strlen(value)))
+                return cay_fail(err, CAY_INVALID, "%s: is not UTF-8", f->name);
         copy = cay_arena_copy(&a->mem, value, strlen(value));
         if (!copy)
                 return cay_fail(err, CAY_LIMIT, "%s: the parameters are too long", f->name);
@@ -86,7 +89,9 @@ int cay_rest_args_path(struct cay_rest_args *a, const struct cay_route_match *ma
 int cay_rest_args_query(struct cay_rest_args *a, const char *query, struct cay_error *err)
 {
         char room[ROOM];
-        struct cay_http_query q = { .at = query, .room = room, .room_size = sizeof(room) };
+        struct cay_http_query q = {
+                .at = query, .room = room, .room_size = sizeof(room), .takes_bytes = true
+        };
         int r;
 
         while ((r = cay_http_query_next(&q)) > 0)

@@ -664,7 +664,7 @@ def test_odd_files(d):
         assert set(names) <= shown, shown
         for name in names:
             a = d.ask("GET", f"/api/sandboxes/{box}/files?path=odd/" + urllib.parse.quote_from_bytes(name))
-            assert (a.status == 200 and a.body == b"x") or (name == b"\xff\xfe" and a.status == 400), (name, a)
+            assert a.status == 200 and a.body == b"x", (name, a)
             header = a.headers.get("Content-Disposition", "")
             assert "\n" not in header and header.count('"') in (0, 2) and "<script>" != header, header
         packed = d.must(200, "GET", at(box, "archive", path="odd", format="tar.gz"))
@@ -679,6 +679,57 @@ def test_odd_files(d):
         assert len(e) >= 1100, len(e)
         d.must(200, "DELETE", at(box, path="odd", recursive=True))
         assert shell(d, box, "ls") == ""
+
+
+def test_names_that_are_no_text(d):
+    """A name need not be UTF-8: the bytes go in a query as %FF, and everything that takes a path takes them."""
+    raw = urllib.parse.quote_from_bytes
+    with sandbox(d) as box:
+        base = f"/api/sandboxes/{box}"
+        folder, file, other = b"f\xff", b"f\xff/a\xfe", b"f\xff/b\xfd"
+        made = d.must(200, "POST", f"{base}/files/mkdir?path={raw(folder)}")
+        assert base64.b64decode(made["path_base64"]) == folder, made
+        d.must(200, "PUT", f"{base}/files?path={raw(file)}", b"text")
+        assert d.must(200, "GET", f"{base}/files?path={raw(file)}") == b"text"
+        assert base64.b64decode(d.must(200, "GET", f"{base}/files/stat?path={raw(file)}")["name_base64"]) == b"a\xfe"
+        d.must(200, "POST", f"{base}/files/move?path={raw(file)}&to={raw(other)}")
+        listed = d.must(200, "GET", f"{base}/files/list?path={raw(folder)}")
+        assert [base64.b64decode(e["name_base64"]) for e in listed["entries"]] == [b"b\xfd"], listed
+        assert d.must(200, "GET", f"{base}/archive?path={raw(folder)}")
+        d.must(200, "DELETE", f"{base}/files?path={raw(folder)}&recursive=true")
+        a = d.ask("GET", f"{base}/files/list?path=.&limit=%FF")
+        assert a.status == 400 and a.json["error"]["field"] == "limit", a
+
+
+def test_tags(d):
+    """if_tag: what somebody else wrote in between is not overwritten."""
+    with sandbox(d) as box:
+        first = d.must(200, "PUT", at(box, path="note"), b"one")["tag"]
+        assert d.must(200, "GET", at(box, "files/stat", path="note"))["tag"] == first
+        second = d.must(200, "PUT", at(box, path="note", if_tag=first), b"two!")["tag"]
+        assert second != first
+        shell(d, box, "echo theirs > note")
+        a = d.ask("PUT", at(box, path="note", if_tag=second), b"mine")
+        assert a.status == 409 and a.json["error"]["field"] == "if_tag" and "changed" in a.json["error"]["message"], a
+        assert shell(d, box, "cat note; rm note") == "theirs\n"
+        a = d.ask("PUT", at(box, path="note", if_tag=second), b"mine")
+        assert a.status == 409 and "gone" in a.json["error"]["message"], a
+        assert shell(d, box, "ls") == ""
+        d.must(200, "PUT", at(box, path="src/deep/file", parents=True), b"x")
+        for path, name in (("src", "src.tar.gz"), ("src/deep/", "deep.tar.gz"), (".", "archive.tar.gz"), ("src/..", "archive.tar.gz")):
+            header = d.ask("GET", at(box, "archive", path=path, format="tar.gz")).headers["Content-Disposition"]
+            assert f'"{name}"' in header, (path, header)
+
+
+def test_processes(d):
+    """Each process with the processor time and memory that it has used."""
+    with sandbox(d) as box:
+        d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", "x = bytearray(30 << 20)\nwhile True: pass"], "background": True})
+
+        def busy():
+            found = [p for p in d.must(200, "GET", f"/api/sandboxes/{box}/processes")["processes"] if p["command"].startswith("python3 -c")]
+            return found and found[0]["cpu_ms"] >= 200 and found[0]["memory_bytes"] > 30 << 20 and found[0]
+        assert wait_for("a busy process", busy)["state"] in "RS"
 
 
 def test_cleaning_follows_nothing(d):
@@ -888,7 +939,7 @@ def test_cut_uploads(d):
 
 ALL = [test_cut_uploads, test_ranges, test_silent_box, test_watch, test_watch_sse, test_watch_overflow, test_watch_bounds, test_packed, test_packed_damage, test_bombs, test_large,
        test_host_files_stay_outside, test_exchange_race, test_hostile_archives, test_harmless_archives, test_odd_files,
-       test_cleaning_follows_nothing, test_many_at_once]
+       test_names_that_are_no_text, test_tags, test_processes, test_cleaning_follows_nothing, test_many_at_once]
 
 
 def main(names):
