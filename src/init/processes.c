@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker PROCESSES: "pid ppid channel state command\n" for every process of the box, commands percent-encoded
- * where they are not plain. Where init is not pid 1 (no pid namespace of the box's own), only its descendants
+ * Worker PROCESSES: "pid ppid channel state:cpu_ms:memory_kib command\n" for every process of the box, commands
+ * percent-encoded where they are not plain. Where init is not pid 1 (no pid namespace of the box's own), only its descendants
  * are listed.
  *
  * cay-init's own helpers are left out. With cgroup2 they are those children of init that sit in the workers'
@@ -35,6 +35,25 @@ struct listing {
         char buf[16 * 1024];
 };
 
+/* Behind the session: tty, its group, flags, four counts of faults, then the user and system time. */
+static uint64_t ticks_find(const char *at)
+{
+        enum { BEFORE = 7 };
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; i < BEFORE + 2; i++) {
+                char *end;
+                long long n = strtoll(at, &end, 10);
+
+                if (end == at)
+                        return 0;
+                if (i >= BEFORE && n > 0)
+                        sum += (uint64_t)n;
+                at = end;
+        }
+        return sum;
+}
+
 int cay_process_stat_parse(const char *text, struct cay_process *ret)
 {
         const char *open = strchr(text, '('), *close = strrchr(text, ')');
@@ -57,6 +76,7 @@ int cay_process_stat_parse(const char *text, struct cay_process *ret)
         }
         ret->ppid = (pid_t)numbers[0];
         ret->session = (pid_t)numbers[2];
+        ret->cpu_ticks = ticks_find(at);
         len = (size_t)(close - open - 1);
         memcpy(ret->comm, open + 1, len < sizeof(ret->comm) ? len : sizeof(ret->comm) - 1);
         return 0;
@@ -189,21 +209,36 @@ static void command_read(const struct listing *l, const struct cay_process *p, c
         cay_files_escape(raw, (size_t)n, ret, size);
 }
 
+/* What of it is in memory now, in KiB; 0 where that cannot be read. */
+static uint64_t memory_read(const struct listing *l, pid_t pid)
+{
+        char path[32], text[128], *at;
+        uint64_t pages;
+
+        snprintf(path, sizeof(path), "%d/statm", pid);
+        if (sys_read_file(l->proc_fd, path, text, sizeof(text)) <= 0 || !(at = strchr(text, ' ')))
+                return 0;
+        pages = strtoull(at, NULL, 10);
+        return pages < UINT32_MAX ? pages * (uint64_t)sysconf(_SC_PAGESIZE) / 1024 : 0;
+}
+
 static int line_put(struct listing *l, const struct cay_process *p, uint32_t channel)
 {
+        uint64_t per_s = (uint64_t)sysconf(_SC_CLK_TCK);
         char command[COMMAND_MAX];
         int n;
 
         command_read(l, p, command, sizeof(command));
-        if (sizeof(l->buf) - l->len < COMMAND_MAX + 64) {
+        if (sizeof(l->buf) - l->len < COMMAND_MAX + 128) {
                 int r = cay_files_write_full(l->req->out_fd, l->buf, l->len);
 
                 l->len = 0;
                 if (r < 0)
                         return r;
         }
-        n = snprintf(l->buf + l->len, sizeof(l->buf) - l->len, "%d %d %u %c %s\n", p->pid, p->ppid, channel,
-                     p->state, command);
+        n = snprintf(l->buf + l->len, sizeof(l->buf) - l->len, "%d %d %u %c:%llu:%llu %s\n", p->pid, p->ppid,
+                     channel, p->state, (unsigned long long)(p->cpu_ticks * 1000 / per_s),
+                     (unsigned long long)memory_read(l, p->pid), command);
         l->len += (size_t)n;
         return 0;
 }

@@ -15,6 +15,7 @@
 struct cay_process {
         pid_t pid, ppid, session;
         char state;
+        uint64_t cpu_ticks; /* of the processors that it used, in user and in system mode; 0: not told */
         char comm[64];
 };
 
