@@ -17,7 +17,10 @@ static int set_limit(void *args, const struct cay_flag *flag, const char *value,
         char option[32];
 
         snprintf(option, sizeof(option), "--%s", flag->name);
-        return cay_limit_parse(&a->limits, (enum cay_limit)flag->nr, option, value, err);
+        if (cay_limit_parse(&a->limits, (enum cay_limit)flag->nr, option, value, err) < 0)
+                return -1;
+        a->given |= 1u << flag->nr;
+        return 0;
 }
 
 static int set_output_limit(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
@@ -242,6 +245,7 @@ void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o)
 {
         *o = *cay_task_options(a->task);
         o->spec.limits = a->limits;
+        o->given = a->given;
         o->spec.may_skip = a->may_skip;
         o->spec.test_off = a->test_off;
         o->engine = a->engine;

@@ -11,6 +11,7 @@ struct cay_run_args {
         struct cay_flag_list env;
         struct cay_limits limits;
         unsigned may_skip, test_off;
+        unsigned given; /* limits (mask) that have an option here */
         bool read_only, tty, json, quiet, trace, raw;
         char **command; /* points into argv */
         enum cay_workspace_mode workspace_mode;

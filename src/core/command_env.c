@@ -67,10 +67,12 @@ const char **cay_command_env_make(const struct cay_command_env *in, struct cay_a
         l.items = cay_arena_array(mem, given + OWN_MAX + 1, sizeof(*l.items));
         if (l.items == NULL)
                 return NULL;
-        add_own(&l, in, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        if (!in->box_env)
+                add_own(&l, in, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         add_own(&l, in, "HOME", home(in));
         add_own(&l, in, "USER", in->user->name);
-        add_own(&l, in, "LANG", "C.UTF-8");
+        if (!in->box_env)
+                add_own(&l, in, "LANG", "C.UTF-8");
         if (in->tty)
                 add_own(&l, in, "TERM", in->term != NULL ? in->term : "xterm-256color");
         for (unsigned k = 0; k < CAY_COUNT(in->layers); k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every command in a box finds in its environment: PATH, HOME, USER, LANG (TERM with a terminal), then what the caller gives, in
- * layers of which the later ones win. Pure.
+ * layers of which the later ones win. A box with an environment of its own (an image's ENV) keeps its PATH and LANG. Pure.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ struct cay_command_env {
         bool has_workspace;        /* a host folder is mapped */
         enum cay_template_kind template_kind;
         bool read_only;
+        bool box_env; /* the box has a PATH and a LANG of its own (CAY_ENGINE_CAN_ENV) */
         bool tty;
         const char *term;                      /* NULL: xterm-256color */
         const struct cay_field_map *layers[2]; /* may be NULL; the second wins */

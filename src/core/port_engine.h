@@ -63,11 +63,13 @@ enum {                            /* cay_engine.caps: what not every engine can,
        CAY_ENGINE_CAN_KEEP = 1,   /* `stop` is there: the writable layer stays over it */
        CAY_ENGINE_CAN_BRIDGE = 2, /* networks with a way out, published ports, volumes */
        CAY_ENGINE_CAN_ONCE = 4, /* boxes with nothing of ours in them, for one command each (spec.no_init) */
+       CAY_ENGINE_CAN_ENV = 8,  /* a box has an environment of its own, with PATH and LANG in it */
 };
 
 struct cay_engine_ops {
         const char *name;
         unsigned lacks;
+        unsigned never_holds; /* limits (mask) that it has no means for, on any host */
 
         /* Checks its means; may block, start-up only. */
         int (*open)(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err);

@@ -62,6 +62,12 @@ int cay_user_parse(const char *text, struct cay_user *ret, struct cay_error *err
         return 0;
 }
 
+void cay_user_settle(struct cay_user *u)
+{
+        if (!u->lookup && u->uid == CAY_USER_OWN && u->gid == CAY_USER_OWN)
+                *u = (struct cay_user){ .uid = CAY_USER_DEFAULT, .gid = CAY_USER_DEFAULT, .name = "sandbox" };
+}
+
 /* name:password:uid:gid:… */
 static bool read_line(const char *line, const char *end, const char *name, size_t name_len, uint32_t *ret_uid,
                       uint32_t *ret_gid)

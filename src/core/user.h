@@ -9,6 +9,7 @@
 
 #define CAY_USER_ID_MAX 65535u      /* a box has 65,536 ids */
 #define CAY_USER_DEFAULT UINT32_MAX /* the box's own default */
+#define CAY_USER_OWN 1001u          /* and its number, where the box isolates */
 #define CAY_USER_NAME_MAX 32
 #define CAY_USER_PASSWD_MAX (1024u * 1024) /* of an image's passwd file that is looked at */
 
@@ -20,5 +21,7 @@ struct cay_user {
 
 /* NULL or "sandbox": the default; "root", "1001", "1001:100"; anything else is a name to look up. */
 int cay_user_parse(const char *text, struct cay_user *ret, struct cay_error *err);
+/* By number, it is the own user of every box that isolates: that becomes the default, which every engine has. */
+void cay_user_settle(struct cay_user *u);
 /* Finds u->name in the bytes of a passwd file, which may hold anything; fills the ids. CAY_NOT_FOUND without it. */
 int cay_user_find(struct cay_user *u, const char *passwd, size_t len, struct cay_error *err);

@@ -95,8 +95,33 @@ static int put_volumes(const struct docker_plan *p, struct cay_buf *out)
         return r;
 }
 
+/* Files of the image, with the sandbox's user in them. */
+static int put_accounts(const struct cay_buf *accounts, struct cay_buf *out)
+{
+        int r = 0;
+
+        for (unsigned i = 0; i < DOCKER_ACCOUNT_COUNT && r == 0; i++)
+                if (accounts[i].len > 0)
+                        r = put_member(out, docker_account_path((enum docker_account)i) + 1, 0644, 0,
+                                       cay_buf_data(&accounts[i]), accounts[i].len);
+        return r;
+}
+
+/*
+ * With a read-only root an archive may go into a volume only, and of one that goes into /workspace Docker leaves out the member ".", which is that
+ * folder. By its name from above the folder is a member like any other, and Docker sees that it is not outside.
+ */
+int docker_order_put_workspace(struct cay_buf *out)
+{
+        static const uint8_t end[CAY_TAR_BLOCK * 2];
+        int r = put_member(out, "../workspace/", 0755, DOCKER_USER, NULL, 0);
+
+        return r == 0 ? cay_buf_put(out, end, sizeof(end)) : r;
+}
+
 int docker_order_put_archive(const struct docker_order *order, const struct docker_facts *facts,
-                             const void *init, size_t init_len, struct cay_buf *out)
+                             const void *init, size_t init_len, const struct cay_buf *accounts,
+                             struct cay_buf *out)
 {
         bool read_only = order->plan.flags & DOCKER_PLAN_READ_ONLY;
         bool fresh = !(order->plan.flags & DOCKER_PLAN_GO_ON);
@@ -117,6 +142,8 @@ int docker_order_put_archive(const struct docker_order *order, const struct dock
                 r = put_member(out, "workspace/", 0755, DOCKER_USER, NULL, 0);
         if (r == 0 && !read_only && fresh)
                 r = put_member(out, "home/sandbox/", 0755, DOCKER_USER, NULL, 0);
+        if (r == 0 && !read_only && fresh)
+                r = put_accounts(accounts, out);
         if (r == 0 && fresh)
                 r = put_volumes(&order->plan, out);
         if (r == 0)

@@ -20,6 +20,22 @@
 #define INIT_MAX (8u * 1024 * 1024)
 #define CLOSE_MS 20000 /* for what is left when the front goes and nobody keeps us */
 
+bool docker_broker_knows_user(const struct docker_broker *b, const char *image_id)
+{
+        for (unsigned i = 0; image_id[0] && i < DOCKER_WITH_USER_MAX; i++)
+                if (strcmp(b->with_user[i], image_id) == 0)
+                        return true;
+        return false;
+}
+
+void docker_broker_note_user(struct docker_broker *b, const char *image_id)
+{
+        char *slot = b->with_user[b->with_user_next++ % DOCKER_WITH_USER_MAX];
+
+        if (!cay_str_copy(slot, DOCKER_IMAGE_ID, image_id))
+                slot[0] = '\0';
+}
+
 struct docker_box *docker_box_find(struct docker_broker *b, const char *id)
 {
         for (struct docker_box *box = b->boxes; box; box = box->next)

@@ -24,6 +24,8 @@
 #define DOCKER_TASKS_MAX (4 * DOCKER_BOXES_MAX) /* of a front's */
 #define DOCKER_CONTAINER 65                     /* of a container's id, with NUL */
 
+#define DOCKER_WITH_USER_MAX 32u
+
 struct docker_task;
 struct docker_once;
 struct docker_measure;
@@ -75,6 +77,9 @@ struct docker_broker {
         size_t once_bytes; /* reserved by boxes without init */
         struct docker_images images;
         struct cay_buf init; /* cay-init's bytes */
+        char with_user[DOCKER_WITH_USER_MAX]
+                      [DOCKER_IMAGE_ID]; /* images that have the sandbox's user; "": none */
+        unsigned with_user_next;         /* the one that makes room */
 
         struct helper_ears ears;       /* tasks of fronts before are not answered */
         struct docker_request request; /* the one that is heard now */
@@ -89,7 +94,9 @@ void docker_broker_answer(struct docker_broker *b, struct docker_answer *a);
 void docker_broker_settled(struct docker_broker *b); /* the first sync has come to an end */
 void docker_broker_gone(struct docker_broker *b, struct docker_box *box);
 void docker_broker_told_daemon(struct docker_broker *b); /* away, or back */
-void docker_broker_idle(struct docker_broker *b);        /* a task ended */
+bool docker_broker_knows_user(const struct docker_broker *b, const char *image_id);
+void docker_broker_note_user(struct docker_broker *b, const char *image_id);
+void docker_broker_idle(struct docker_broker *b); /* a task ended */
 struct docker_box *docker_box_find(struct docker_broker *b, const char *id);
 struct docker_box *docker_box_add(struct docker_broker *b, const char *id); /* NULL: no room */
 void docker_box_remove(struct docker_broker *b, struct docker_box *box);

@@ -171,13 +171,15 @@ void docker_ports_put_exposed(struct cay_json *j, const struct docker_plan *p)
         cay_json_end_object(j);
 }
 
-static void put_binding(struct cay_json *j, const struct docker_port *port, bool any)
+static void put_binding(struct cay_json *j, const struct docker_port *port, enum docker_port_wish wish)
 {
         unsigned last = port->host + DOCKER_PORT_SPAN - 1;
         char key[16], range[32] = "";
 
         port_key(port->inside, key, sizeof(key));
-        if (port->host > 0 && !any)
+        if (port->host > 0 && wish == DOCKER_PORT_EXACT)
+                snprintf(range, sizeof(range), "%u", port->host);
+        else if (port->host > 0 && wish == DOCKER_PORT_NEAR)
                 snprintf(range, sizeof(range), "%u-%u", port->host, last < 65535 ? last : 65535);
         cay_json_key(j, key);
         cay_json_begin_array(j);
@@ -195,12 +197,23 @@ void docker_network_put_host(struct cay_json *j, const struct docker_order *orde
 
         snprintf(name, sizeof(name), DOCKER_NAME_PREFIX "%s", p->id);
         put_text(j, "NetworkMode", p->network == DOCKER_NETWORK_BRIDGE ? name : "none");
+        if (p->network ==
+            DOCKER_NETWORK_NONE) { /* else Docker copies the names of the host's servers into it */
+                cay_json_key(j, "Dns");
+                cay_json_begin_array(j);
+                cay_json_text(j, "127.0.0.1");
+                cay_json_end_array(j);
+                cay_json_key(j, "DnsSearch");
+                cay_json_begin_array(j);
+                cay_json_text(j, ".");
+                cay_json_end_array(j);
+        }
         if (p->port_count == 0)
                 return;
         cay_json_key(j, "PortBindings");
         cay_json_begin_object(j);
         for (unsigned i = 0; i < p->port_count; i++)
-                put_binding(j, &p->ports[i], order->any_port);
+                put_binding(j, &p->ports[i], order->ports);
         cay_json_end_object(j);
 }
 

@@ -21,6 +21,7 @@
 #define TMPFS_USUAL (64ull << 20)
 #define SHM_BYTES (64ull << 20)
 #define FILES_MAX 4096u
+#define LANG_USUAL "LANG=C.UTF-8"
 #define MEMLOCK_MAX (64u * 1024) /* this and the next two: as cay-init has them (init/child_rights.c) */
 #define MSGQUEUE_MAX (800u * 1024)
 #define SIGPENDING_MAX 1024u
@@ -187,6 +188,7 @@ static int check_workspace(struct docker_order *order, const struct docker_optio
 {
         const struct docker_plan *p = &order->plan;
         cay_auto_close int root = -1, fd = -1;
+        const char *top;
         struct stat st;
 
         if (!(p->flags & DOCKER_PLAN_WORKSPACE))
@@ -196,11 +198,12 @@ static int check_workspace(struct docker_order *order, const struct docker_optio
         if (o->host.kind != DOCKER_HOST_UNIX)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "a Docker on another machine has none of this one's folders");
-        if (p->workspace_root >= o->root_count)
+        if (p->workspace_root == DOCKER_ROOT_CALLER ? o->keep : p->workspace_root >= o->root_count)
                 return cay_fail(err, CAY_DENIED, "workspace: there is no such root");
         if (!cay_path_is_inside(p->workspace_below))
                 return cay_fail(err, CAY_DENIED, "workspace '%.100s' leaves its root", p->workspace_below);
-        root = sys_open_at(AT_FDCWD, o->roots[p->workspace_root], O_PATH | O_DIRECTORY, 0);
+        top = p->workspace_root == DOCKER_ROOT_CALLER ? "" : o->roots[p->workspace_root];
+        root = sys_open_at(AT_FDCWD, top[0] ? top : "/", O_PATH | O_DIRECTORY, 0);
         fd = root < 0 ? root : sys_open_beneath(root, p->workspace_below, O_PATH | O_DIRECTORY, 0);
         if (fd < 0)
                 return cay_fail_sys(err, fd == -ENOENT ? CAY_NOT_FOUND : CAY_DENIED, fd, "workspace '%.100s'",
@@ -217,8 +220,8 @@ static int check_workspace(struct docker_order *order, const struct docker_optio
                         "workspace '%.100s' belongs to user %u: Docker maps no ids, so a writable one "
                         "has to belong to %u",
                         p->workspace_below, (unsigned)st.st_uid, DOCKER_USER);
-        if (snprintf(order->bind, sizeof(order->bind), "%s/%s", o->roots[p->workspace_root],
-                     p->workspace_below) >= (int)sizeof(order->bind))
+        if (snprintf(order->bind, sizeof(order->bind), "%s/%s", top, p->workspace_below) >=
+            (int)sizeof(order->bind))
                 return cay_fail(err, CAY_INVALID, "the workspace's path is too long");
         return 0;
 }
@@ -333,6 +336,20 @@ static void put_limits(struct cay_json *j, const struct docker_order *order, con
         put_ulimits(j, order->exec);
 }
 
+/* By a folder or a volume of the caller's. */
+static bool is_mounted(const struct docker_order *order, const char *path)
+{
+        for (unsigned i = 0; i < order->plan.volume_count; i++)
+                if (strcmp(order->plan.volumes[i].target, path) == 0)
+                        return true;
+        return order->bind[0] && strcmp(path, "/workspace") == 0;
+}
+
+bool docker_order_has_workspace_volume(const struct docker_order *order)
+{
+        return order->plan.flags & DOCKER_PLAN_READ_ONLY && !order->exec && !is_mounted(order, "/workspace");
+}
+
 /* With a read-only root, or where nothing goes into the container, these are what can be written to. */
 static void put_tmpfs(struct cay_json *j, const struct docker_order *order)
 {
@@ -347,7 +364,9 @@ static void put_tmpfs(struct cay_json *j, const struct docker_order *order)
         cay_json_key(j, "Tmpfs");
         cay_json_begin_object(j);
         for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
-                if (order->bind[0] && strcmp(rows[i].path, "/workspace") == 0)
+                if (!order->exec && strcmp(rows[i].path, "/workspace") == 0)
+                        continue; /* a volume: what is in it outlives a stop */
+                if (is_mounted(order, rows[i].path))
                         continue;
                 snprintf(text, sizeof(text), "rw,exec,nosuid,nodev,size=%llu,%s", (unsigned long long)size,
                          rows[i].more);
@@ -398,6 +417,7 @@ static void put_host_config(struct cay_json *j, const struct docker_order *order
         cay_json_begin_object(j);
         docker_network_put_host(j, order);
         put_text(j, "IpcMode", "private");
+        put_text(j, "CgroupnsMode", "private"); /* else, with cgroup v1, it sees the host's paths */
         put_list(j, "CapDrop", (const char *const[]){ "ALL", NULL });
         put_security(j, facts, !order->exec);
         put_bool(j, "Privileged", false);
@@ -436,10 +456,11 @@ static void put_labels(struct cay_json *j, const struct docker_order *order, con
         cay_json_end_object(j);
 }
 
-/* The image's own entry point and command are replaced by these words, whatever they are. */
-static void put_init(struct cay_json *j)
+/* The image's own entry point and command are replaced by these words, whatever they are; Docker adds its environment. */
+static void put_init(struct cay_json *j, const struct docker_order *order)
 {
         put_list(j, "Entrypoint", (const char *const[]){ "/.cay/init", "docker", NULL });
+        put_list(j, "Env", (const char *const[]){ order->lacks_lang ? LANG_USUAL : NULL, NULL });
         put_text(j, "WorkingDir", "/");
 }
 
@@ -455,13 +476,36 @@ static void put_strings(struct cay_json *j, const char *key, struct cay_view *st
         cay_json_end_array(j);
 }
 
-static void put_command(struct cay_json *j, const struct cay_box_exec *exec)
+static bool is_lang(struct cay_view v)
 {
+        return v.len >= 5 &&
+               (memcmp(v.ptr, "LANG=", 5) == 0 || (v.len >= 7 && memcmp(v.ptr, "LC_ALL=", 7) == 0));
+}
+
+/* The image's environment is below it: Docker adds what is not given here. */
+static void put_env(struct cay_json *j, struct cay_view *strings, uint32_t count, bool lacks_lang)
+{
+        cay_json_key(j, "Env");
+        cay_json_begin_array(j);
+        for (uint32_t i = 0; i < count; i++) {
+                struct cay_view s = cay_box_next_string(strings);
+
+                cay_json_string(j, s.ptr, s.len);
+                lacks_lang &= !is_lang(s);
+        }
+        if (lacks_lang)
+                cay_json_text(j, LANG_USUAL);
+        cay_json_end_array(j);
+}
+
+static void put_command(struct cay_json *j, const struct docker_order *order)
+{
+        const struct cay_box_exec *exec = order->exec;
         struct cay_view strings = exec->args;
         bool has_in = exec->flags & CAY_BOX_STDIN;
 
         put_strings(j, "Entrypoint", &strings, exec->argc);
-        put_strings(j, "Env", &strings, exec->envc);
+        put_env(j, &strings, exec->envc, order->lacks_lang);
         cay_json_key(j, "WorkingDir");
         if (exec->cwd.len > 0)
                 cay_json_string(j, exec->cwd.ptr, exec->cwd.len);
@@ -475,6 +519,22 @@ static void put_command(struct cay_json *j, const struct cay_box_exec *exec)
         put_bool(j, "Tty", false);
 }
 
+/* Without a name: they go with their container. */
+static void put_own_volumes(struct cay_json *j, const struct docker_order *order)
+{
+        cay_json_key(j, "Volumes");
+        cay_json_begin_object(j);
+        cay_json_key(j, "/.cay"); /* the one place where an archive can go in, then */
+        cay_json_begin_object(j);
+        cay_json_end_object(j);
+        if (docker_order_has_workspace_volume(order)) {
+                cay_json_key(j, "/workspace");
+                cay_json_begin_object(j);
+                cay_json_end_object(j);
+        }
+        cay_json_end_object(j);
+}
+
 int docker_order_put_json(const struct docker_order *order, const struct docker_options *o,
                           const struct docker_facts *facts, struct cay_buf *out)
 {
@@ -486,28 +546,21 @@ int docker_order_put_json(const struct docker_order *order, const struct docker_
         cay_json_begin_object(j);
         put_text(j, "Image", order->image ? order->image : order->built);
         if (order->exec)
-                put_command(j, order->exec);
+                put_command(j, order);
         else
-                put_init(j);
+                put_init(j, order);
         put_list(j, "Cmd", (const char *const[]){ NULL });
         put_text(j, "User", user);
         put_text(j, "Hostname", "sandbox");
         put_text(j, "StopSignal", "SIGKILL");
-        put_bool(j, "NetworkDisabled", order->plan.network == DOCKER_NETWORK_NONE);
+        put_bool(j, "NetworkDisabled", false); /* with true Docker writes no /etc/hosts: no localhost */
         docker_ports_put_exposed(j, &order->plan);
         cay_json_key(j, "Healthcheck"); /* an image may bring one: it would run beside us */
         cay_json_begin_object(j);
         put_list(j, "Test", (const char *const[]){ "NONE", NULL });
         cay_json_end_object(j);
-        if (order->plan.flags & DOCKER_PLAN_READ_ONLY &&
-            !order->exec) { /* the one place where an archive can go in, then */
-                cay_json_key(j, "Volumes");
-                cay_json_begin_object(j);
-                cay_json_key(j, "/.cay");
-                cay_json_begin_object(j);
-                cay_json_end_object(j);
-                cay_json_end_object(j);
-        }
+        if (order->plan.flags & DOCKER_PLAN_READ_ONLY && !order->exec)
+                put_own_volumes(j, order);
         put_labels(j, order, o);
         put_host_config(j, order, o, facts);
         cay_json_end_object(j);

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "box/message.h"
+#include "docker/accounts.h"
 #include "docker/options.h"
 #include "wire/docker_message.h"
 
@@ -30,6 +31,12 @@ struct docker_facts {      /* of the Docker daemon */
         bool has_seccomp; /* it can filter system calls */
 };
 
+enum docker_port_wish {                    /* each is tried when the one before it could not be had */
+                        DOCKER_PORT_EXACT, /* the one that is wished for */
+                        DOCKER_PORT_NEAR,  /* one of those behind it */
+                        DOCKER_PORT_ANY,
+};
+
 struct docker_order { /* a plan that was looked at */
         struct docker_plan plan;
         const char *image;           /* borrowed from the options; NULL: the one that was built, see below */
@@ -37,7 +44,8 @@ struct docker_order { /* a plan that was looked at */
         unsigned skipped;            /* enum docker_limit */
         char bind[4096 + DOCKER_BELOW];  /* the folder for /workspace; "": none */
         uint64_t bind_dev, bind_ino;     /* that folder itself */
-        bool any_port;                   /* those that were wished for could not be had, nor any near them */
+        enum docker_port_wish ports;     /* how the ports that are wished for are asked of Docker */
+        bool lacks_lang;                 /* the image's environment says nothing of the language */
         const struct cay_box_exec *exec; /* borrowed: the command of a box without init; NULL: cay-init */
 };
 
@@ -47,7 +55,14 @@ int docker_order_check(const struct docker_plan *plan, const struct docker_optio
 /* Body of "create a container". 0 or -errno. */
 int docker_order_put_json(const struct docker_order *order, const struct docker_options *o,
                           const struct docker_facts *facts, struct cay_buf *out);
-/* The archive that goes in before the start: init, its configuration, folders. 0 or -errno. */
+/*
+ * The archive that goes in before the start: init, its configuration, folders, and those of the accounts (DOCKER_ACCOUNT_COUNT of them)
+ * that are not empty. 0 or -errno.
+ */
 int docker_order_put_archive(const struct docker_order *order, const struct docker_facts *facts,
-                             const void *init, size_t init_len, struct cay_buf *out);
+                             const void *init, size_t init_len, const struct cay_buf *accounts,
+                             struct cay_buf *out);
+/* With a read-only root and nothing else at /workspace that is a volume, and belongs to the sandbox by this archive. */
+bool docker_order_has_workspace_volume(const struct docker_order *order);
+int docker_order_put_workspace(struct cay_buf *out);
 const char *docker_order_archive_path(const struct docker_order *order); /* where it is unpacked */

@@ -24,8 +24,25 @@ struct docker_relay {
         struct docker_stream frames;
         struct cay_splice splice;
         struct cay_deferred release;
+        struct docker_relay_wait *wait; /* borrowed; NULL: nobody waits */
         bool ended;
 };
+
+void docker_relay_forget(struct docker_relay_wait *wait)
+{
+        if (wait->relay)
+                cay_take(wait->relay)->wait = NULL;
+}
+
+static void tell(struct docker_relay *r, bool is_up)
+{
+        struct docker_relay_wait *wait = r->wait;
+
+        if (!wait)
+                return;
+        docker_relay_forget(wait);
+        wait->on_ready(wait, is_up);
+}
 
 static struct docker_relay *from_user(struct cay_duplex_user *u)
 {
@@ -57,6 +74,7 @@ static void on_spliced(struct cay_splice *s)
 {
         struct docker_relay *r = cay_container_of(s, struct docker_relay, splice);
 
+        tell(r, false);
         end(r);
         r->release.run = release;
         cay_loop_defer(r->loop, &r->release);
@@ -118,6 +136,8 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
                         lose(r, (int)n);
                         return;
                 }
+                if (payload > 0 && kind == DOCKER_STREAM_ERR)
+                        tell(r, true);
                 if (kind != DOCKER_STREAM_OUT)
                         payload = 0;
                 if ((size_t)n > payload)
@@ -150,7 +170,8 @@ static void on_lost(struct cay_duplex_user *u, int why)
 }
 
 int docker_relay_open_take(struct docker_relays *all, struct cay_loop *loop, int front_fd,
-                           struct cay_duplex *docker, const struct cay_buf *rest)
+                           struct cay_duplex *docker, const struct cay_buf *rest,
+                           struct docker_relay_wait *wait)
 {
         static const struct cay_duplex_user_ops user_ops = {
                 .on_data = on_data, .on_room = on_room, .on_eof = on_eof, .on_lost = on_lost
@@ -176,6 +197,9 @@ int docker_relay_open_take(struct docker_relays *all, struct cay_loop *loop, int
         r->raw = docker;
         r->user.ops = &user_ops;
         r->unframed.ops = &ops;
+        r->wait = wait;
+        if (wait)
+                wait->relay = r;
         docker->user = &r->user;
         r->next = all->first;
         all->first = r;

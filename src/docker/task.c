@@ -41,8 +41,11 @@ static void let_go(struct docker_task *t)
                 }
         }
         docker_call_abort(&t->call);
+        docker_relay_forget(&t->wait);
         cay_timer_clear(&t->timer);
         cay_buf_done(&t->body);
+        for (unsigned i = 0; i < DOCKER_ACCOUNT_COUNT; i++)
+                cay_buf_done(&t->accounts[i]);
         if (t->fd >= 0)
                 close(cay_take_fd(t->fd));
         explicit_bzero(&t->req, sizeof(t->req));

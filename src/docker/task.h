@@ -18,7 +18,9 @@ enum docker_step {
         DOCKER_STEP_VOLUME,
         DOCKER_STEP_NETWORK,
         DOCKER_STEP_CREATE,
+        DOCKER_STEP_ACCOUNT, /* the image's users, one file after the other */
         DOCKER_STEP_ARCHIVE,
+        DOCKER_STEP_WORKSPACE, /* a volume there becomes the sandbox's own */
         DOCKER_STEP_START,
         DOCKER_STEP_AGAIN, /* the container goes, to be created anew */
         DOCKER_STEP_INSPECT,
@@ -50,7 +52,13 @@ struct docker_task {
         struct cay_buf body; /* of the call */
         char exec[DOCKER_CONTAINER];
         unsigned tries;
-        unsigned volume;      /* of the plan: the one that is seen to */
+        unsigned volume; /* of the plan: the one that is seen to */
+        char image_id[DOCKER_IMAGE_ID];
+        unsigned account; /* enum docker_account: the one that is read */
+        bool lacks_user;
+        struct cay_buf
+                accounts[DOCKER_ACCOUNT_COUNT]; /* files that go in, with one line more; empty: as they are */
+        struct docker_relay_wait wait;
         struct cay_error why; /* the first failure, kept while undoing */
         struct docker_answer answer;
         struct cay_deferred release;
@@ -76,6 +84,8 @@ void docker_task_on_find(struct docker_task *t);
 void docker_task_on_image(struct docker_task *t);
 void docker_task_on_volume(struct docker_task *t);
 void docker_task_on_network(struct docker_task *t);
+void docker_task_on_account(struct docker_task *t);
+void docker_task_on_archive(struct docker_task *t);
 void docker_task_on_create(struct docker_task *t);
 void docker_task_on_start(struct docker_task *t);
 void docker_task_on_again(struct docker_task *t);

@@ -48,11 +48,12 @@ static void on_answer(struct docker_call *c)
         case DOCKER_STEP_CREATE:
                 docker_task_on_create(t);
                 return;
+        case DOCKER_STEP_ACCOUNT:
+                docker_task_on_account(t);
+                return;
         case DOCKER_STEP_ARCHIVE:
-                if (c->status == 200)
-                        docker_task_ask(t, DOCKER_STEP_START);
-                else
-                        docker_task_fail(t, "put cay-init into the container");
+        case DOCKER_STEP_WORKSPACE:
+                docker_task_on_archive(t);
                 return;
         case DOCKER_STEP_START:
                 docker_task_on_start(t);
@@ -96,11 +97,15 @@ static void on_answer(struct docker_call *c)
 
 /* Questions */
 
+/* Another id than that of commands, so that none of them can stop or end it; it has nothing to do with files. */
+#define HELPER_USER "65533:65533"
+
 static int put_exec(struct cay_buf *out)
 {
         static const char body[] =
                 "{\"AttachStdin\":true,\"AttachStdout\":true,\"AttachStderr\":true,\"Tty\":false,"
-                "\"Privileged\":false,\"User\":\"1001:1001\",\"WorkingDir\":\"/\",\"Cmd\":[\"/.cay/init\","
+                "\"Privileged\":false,\"User\":\"" HELPER_USER
+                "\",\"WorkingDir\":\"/\",\"Cmd\":[\"/.cay/init\","
                 "\"attach\"]}";
 
         return cay_buf_puts(out, body);
@@ -122,7 +127,9 @@ static int put_body(struct docker_task *t)
                 return docker_order_put_json(&t->order, &b->options, &b->facts, &t->body);
         case DOCKER_STEP_ARCHIVE:
                 return docker_order_put_archive(&t->order, &b->facts, cay_buf_data(&b->init), b->init.len,
-                                                &t->body);
+                                                t->accounts, &t->body);
+        case DOCKER_STEP_WORKSPACE:
+                return docker_order_put_workspace(&t->body);
         case DOCKER_STEP_EXEC:
                 return put_exec(&t->body);
         case DOCKER_STEP_ATTACH:
@@ -163,6 +170,11 @@ static void put_path(const struct docker_task *t, char *path, size_t size)
         else if (t->step == DOCKER_STEP_ARCHIVE)
                 snprintf(path, size, "/containers/%s/archive?path=%s", container,
                          docker_order_archive_path(&t->order));
+        else if (t->step == DOCKER_STEP_WORKSPACE)
+                snprintf(path, size, "/containers/%s/archive?path=/workspace", container);
+        else if (t->step == DOCKER_STEP_ACCOUNT)
+                snprintf(path, size, "/containers/%s/archive?path=%s", container,
+                         docker_account_path((enum docker_account)t->account));
         else if (t->step == DOCKER_STEP_ATTACH)
                 snprintf(path, size, "/exec/%s/start", t->exec);
         else if (t->step == DOCKER_STEP_VOLUME)
@@ -184,8 +196,10 @@ static enum cay_http_method method_of(enum docker_step step)
         case DOCKER_STEP_FIND:
         case DOCKER_STEP_IMAGE:
         case DOCKER_STEP_INSPECT:
+        case DOCKER_STEP_ACCOUNT:
                 return CAY_HTTP_GET;
         case DOCKER_STEP_ARCHIVE:
+        case DOCKER_STEP_WORKSPACE:
                 return CAY_HTTP_PUT;
         case DOCKER_STEP_AGAIN:
         case DOCKER_STEP_REMOVE:
@@ -217,7 +231,7 @@ void docker_task_ask(struct docker_task *t, enum docker_step step)
                          step != DOCKER_STEP_EXEC && step != DOCKER_STEP_ATTACH && step != DOCKER_STEP_JOIN;
         req.body = t->body.len > 0 ? cay_buf_data(&t->body) : NULL;
         req.body_len = t->body.len;
-        req.type = step == DOCKER_STEP_ARCHIVE ? "application/x-tar" : NULL;
+        req.type = step == DOCKER_STEP_ARCHIVE || step == DOCKER_STEP_WORKSPACE ? "application/x-tar" : NULL;
         req.upgrade = step == DOCKER_STEP_ATTACH || step == DOCKER_STEP_JOIN;
         req.wait_ms = step == DOCKER_STEP_STOP || step == DOCKER_STEP_REMOVE || step == DOCKER_STEP_UNDO ||
                                       step == DOCKER_STEP_START || step == DOCKER_STEP_CREATE ||

@@ -9,6 +9,8 @@
 #include "docker/socket.h"
 #include "docker/task.h"
 
+enum { READY_MS = 15000 };
+
 /* An id of Docker's goes into paths: it has to look like one. */
 static bool take_id(struct docker_task *t, char ret[DOCKER_CONTAINER])
 {
@@ -98,10 +100,22 @@ static void open_once(struct docker_task *t)
         tell_made(t);
 }
 
+static bool has_lang(const struct cay_json_value *env)
+{
+        for (size_t i = 0; i < cay_json_value_count(env); i++) {
+                const char *one = cay_json_value_text(cay_json_value_at(env, i));
+
+                if (one && (cay_str_starts(one, "LANG=") || cay_str_starts(one, "LC_ALL=")))
+                        return true;
+        }
+        return false;
+}
+
 void docker_task_on_image(struct docker_task *t)
 {
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        const char *machine;
+        const struct cay_json_value *root;
+        const char *machine, *id;
 
         if (t->call.status == 404) {
                 cay_fail(&t->why, CAY_NOT_FOUND,
@@ -114,7 +128,8 @@ void docker_task_on_image(struct docker_task *t)
                 docker_task_fail(t, "look at the image");
                 return;
         }
-        machine = cay_json_value_text(cay_json_value_find(docker_task_parse(t, &doc), "Architecture"));
+        root = docker_task_parse(t, &doc);
+        machine = cay_json_value_text(cay_json_value_find(root, "Architecture"));
         if (!machine || strcmp(machine, t->broker->facts.machine) != 0) {
                 cay_fail(&t->why, CAY_UNSUPPORTED, "image '%s' is for %.20s, this Docker runs on %s",
                          docker_task_image(&t->order), machine && machine[0] ? machine : "no machine at all",
@@ -122,6 +137,10 @@ void docker_task_on_image(struct docker_task *t)
                 docker_task_give_up(t);
                 return;
         }
+        id = cay_json_value_text(cay_json_value_find(root, "Id"));
+        if (!id || !cay_str_copy(t->image_id, sizeof(t->image_id), id))
+                t->image_id[0] = '\0';
+        t->order.lacks_lang = !has_lang(cay_json_value_find(cay_json_value_find(root, "Config"), "Env"));
         if (t->order.plan.flags & DOCKER_PLAN_NO_INIT)
                 open_once(t);
         else
@@ -159,6 +178,15 @@ void docker_task_on_network(struct docker_task *t)
         }
 }
 
+/* Nothing can be put into a read-only root; and of an image that was looked at before it is known that it has the user. */
+static enum docker_step after_create(struct docker_task *t)
+{
+        if (t->order.plan.flags & DOCKER_PLAN_READ_ONLY || t->account == DOCKER_ACCOUNT_COUNT ||
+            docker_broker_knows_user(t->broker, t->image_id))
+                return DOCKER_STEP_ARCHIVE;
+        return DOCKER_STEP_ACCOUNT;
+}
+
 void docker_task_on_create(struct docker_task *t)
 {
         if (t->call.status == 409) {
@@ -172,16 +200,60 @@ void docker_task_on_create(struct docker_task *t)
                 docker_task_give_up(t);
         } else {
                 t->box->doomed = false; /* of one before it */
-                docker_task_ask(t, t->order.exec ? DOCKER_STEP_JOIN : DOCKER_STEP_ARCHIVE);
+                docker_task_ask(t, t->order.exec ? DOCKER_STEP_JOIN : after_create(t));
         }
 }
 
-/* Docker has found no free port at the one that was wished for, nor behind it. */
+void docker_task_on_account(struct docker_task *t)
+{
+        struct cay_view text = { "", 0 };
+        bool there = t->call.status == 200;
+        int r = 0;
+
+        if (there ? docker_account_read(cay_buf_data(&t->call.body), t->call.body.len, &text)
+                  : t->call.status == 404) {
+                if (!docker_account_has_user(text)) {
+                        cay_buf_init(&t->accounts[t->account], DOCKER_ACCOUNT_MAX + 256);
+                        r = docker_account_put((enum docker_account)t->account, text,
+                                               &t->accounts[t->account]);
+                        t->lacks_user = true;
+                }
+        } else if (!there) {
+                docker_task_fail(t, "read the image's users");
+                return;
+        } /* else a link, or a folder: it is left as it is */
+        if (r < 0) {
+                cay_fail_sys(&t->why, CAY_INTERNAL, r, "add the sandbox's user");
+                docker_task_give_up(t);
+                return;
+        }
+        if (++t->account < DOCKER_ACCOUNT_COUNT) {
+                docker_task_ask(t, DOCKER_STEP_ACCOUNT);
+                return;
+        }
+        if (!t->lacks_user)
+                docker_broker_note_user(t->broker, t->image_id);
+        docker_task_ask(t, DOCKER_STEP_ARCHIVE);
+}
+
+void docker_task_on_archive(struct docker_task *t)
+{
+        bool fresh = !(t->order.plan.flags & DOCKER_PLAN_GO_ON);
+
+        if (t->call.status != 200)
+                docker_task_fail(t, "put cay-init into the container");
+        else if (t->step == DOCKER_STEP_ARCHIVE && fresh && docker_order_has_workspace_volume(&t->order))
+                docker_task_ask(t, DOCKER_STEP_WORKSPACE);
+        else
+                docker_task_ask(t, DOCKER_STEP_START);
+}
+
+/* The ports that were asked for are taken. */
 static bool lacks_port(const struct docker_task *t)
 {
         const char *text = cay_buf_data(&t->call.body);
 
-        return t->order.plan.port_count > 0 && !t->order.any_port &&
+        return t->order.plan.port_count > 0 && t->order.ports != DOCKER_PORT_ANY &&
                !(t->order.plan.flags & DOCKER_PLAN_GO_ON) &&
                (strstr(text, "address already in use") || strstr(text, "already allocated"));
 }
@@ -217,7 +289,7 @@ void docker_task_on_start(struct docker_task *t)
                 return;
         }
         if (t->call.status == 500 && lacks_port(t)) {
-                t->order.any_port = true;
+                t->order.ports++;
                 docker_task_ask(t, DOCKER_STEP_AGAIN);
                 return;
         }
@@ -278,6 +350,28 @@ void docker_task_on_no_stream(struct docker_task *t)
                 docker_task_fail(t, "join the container's init");
 }
 
+/* The helper has reached init (init/docker.c); or it has ended without. */
+static void on_ready(struct docker_relay_wait *w, bool is_up)
+{
+        struct docker_task *t = cay_container_of(w, struct docker_task, wait);
+
+        cay_timer_clear(&t->timer);
+        if (is_up)
+                tell_made(t);
+        else
+                give_up_ended(t);
+}
+
+static void on_ready_late(struct cay_timer *timer)
+{
+        struct docker_task *t = cay_container_of(timer, struct docker_task, timer);
+
+        docker_relay_forget(&t->wait);
+        cay_fail(&t->why, CAY_TIMEOUT, "cay-init did not answer within %u s of its container's start",
+                 READY_MS / 1000);
+        docker_task_give_up(t);
+}
+
 void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, struct cay_buf *rest)
 {
         struct docker_task *t = cay_container_of(c, struct docker_task, call);
@@ -288,11 +382,16 @@ void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, str
                 docker_task_ask(t, DOCKER_STEP_START);
                 return;
         }
-        r = docker_relay_open_take(&t->broker->relays, t->broker->loop, cay_take_fd(t->fd), duplex, rest);
+        t->wait.on_ready = on_ready;
+        if (t->req.type == DOCKER_box_make)
+                cay_timer_set(t->broker->loop, &t->timer, READY_MS, on_ready_late);
+        r = docker_relay_open_take(&t->broker->relays, t->broker->loop, cay_take_fd(t->fd), duplex, rest,
+                                   t->req.type == DOCKER_box_make ? &t->wait : NULL);
         if (r < 0) {
+                cay_timer_clear(&t->timer);
                 cay_fail_sys(&t->why, CAY_INTERNAL, r, "join the box link");
                 docker_task_give_up(t);
-                return;
+        } else if (t->req.type != DOCKER_box_make) {
+                tell_made(t);
         }
-        tell_made(t);
 }

@@ -30,6 +30,27 @@ static char *copy_view(char **at, struct cay_view v)
         return copy;
 }
 
+static bool has_name(char **env, const char *variable)
+{
+        size_t len = strcspn(variable, "=");
+
+        for (; *env; env++)
+                if (strncmp(*env, variable, len) == 0 && (*env)[len] == '=')
+                        return true;
+        return false;
+}
+
+/* Init's own, below what the request has: in a container that is what the image brings (ENV), and Docker's HOSTNAME. */
+static void add_own_env(char **env, char **slot)
+{
+        for (char **e = environ; e && *e && slot < vectors + CAY_COUNT(vectors) - 1; e++) {
+                if (has_name(env, *e))
+                        continue;
+                *slot++ = *e;
+                *slot = NULL;
+        }
+}
+
 /* argv and env out of the request; sizes hold by its own bounds. */
 static void unpack(const struct cay_child *c, char ***ret_argv, char ***ret_env)
 {
@@ -45,11 +66,9 @@ static void unpack(const struct cay_child *c, char ***ret_argv, char ***ret_env)
         *ret_env = slot;
         for (uint32_t i = 0; i < exec->envc; i++)
                 *slot++ = copy_view(&at, cay_box_next_string(&strings));
-        if (!cay_init_has_layer(c->init, CAY_LAYER_ENV)) {
-                for (char **e = environ; e && *e && slot < vectors + CAY_COUNT(vectors) - 1; e++)
-                        *slot++ = *e;
-        }
         *slot = NULL;
+        if (!cay_init_has_layer(c->init, CAY_LAYER_ENV) || c->init->config.flags & CAY_INIT_DOCKER)
+                add_own_env(*ret_env, slot);
 }
 
 static const char *path_of(char **env)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -58,6 +59,33 @@ static int check_workspace(const struct cay_init_config *config)
                        : -ESTALE;
 }
 
+/*
+ * A mask, inherited by all, as the warden sets it for boxes of its own: a command may widen it again, so it is no limit; but programs count
+ * processors by it. Which ones is as random as the secret, so that boxes do not share the first ones.
+ */
+static void pin_cpus(const struct cay_init_config *config)
+{
+        unsigned count, left = config->cpus, nr = 0, first;
+        cpu_set_t have, want;
+
+        if (left == 0 || sched_getaffinity(0, sizeof(have), &have) < 0)
+                return;
+        count = (unsigned)CPU_COUNT(&have);
+        if (count <= left)
+                return;
+        first = (config->secret[0] | (unsigned)config->secret[1] << 8) % count;
+        CPU_ZERO(&want);
+        for (unsigned i = 0; i < 2 * CPU_SETSIZE && left > 0; i++) {
+                unsigned cpu = i % CPU_SETSIZE;
+
+                if (!CPU_ISSET(cpu, &have) || nr++ < first)
+                        continue;
+                CPU_SET(cpu, &want);
+                left--;
+        }
+        sched_setaffinity(0, sizeof(want), &want); /* ignoring: programs count too many, then */
+}
+
 int cay_docker_read_config(struct cay_init *init)
 {
         struct cay_init_config *config = &init->config;
@@ -75,6 +103,7 @@ int cay_docker_read_config(struct cay_init *init)
             config->size != sizeof(*config) || config->fds != 0 || config->inherited != 0 ||
             !(config->flags & CAY_INIT_DOCKER))
                 return -EPROTO;
+        pin_cpus(config);
         return check_workspace(config);
 }
 
@@ -270,6 +299,8 @@ int cay_docker_attach_main(void)
                 nanosleep(&nap, NULL); /* init has only just been started */
         }
         if (sock < 0)
+                return 1;
+        if (write(STDERR_FILENO, ".", 1) != 1) /* cay-docker waits for it: init is there */
                 return 1;
         in = (struct way){ .from = STDIN_FILENO, .to = sock };
         out = (struct way){ .from = sock, .to = STDOUT_FILENO };

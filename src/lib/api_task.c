@@ -320,6 +320,8 @@ int cay_task_set_limit(struct cay_task *task, const char *name, const char *valu
                 r = cay_output_limit_parse(limits, name, value, &task->err);
         else
                 r = cay_limit_parse(limits, (enum cay_limit)nr, name, value, &task->err);
+        if (r == 0)
+                task->options.given |= 1u << nr;
         return code_of(task, r);
 }
 

@@ -293,6 +293,8 @@ static int choose_engine(struct cay_run *run, struct cay_error *err)
         if ((o->engine == NULL || is_auto(o)) && o->engine_ops == NULL &&
             (run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION))
                 return cay_fail(err, CAY_UNSUPPORTED, "there is no engine that isolates");
+        if (!(run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION))
+                cay_user_settle(&run->user);
         if ((run->ops->lacks & CAY_ENGINE_LACKS_USERS) && run->user.uid != CAY_USER_DEFAULT)
                 return cay_fail(err, CAY_UNSUPPORTED, "the %s engine cannot run commands as another user",
                                 run->ops->name);
@@ -302,17 +304,32 @@ static int choose_engine(struct cay_run *run, struct cay_error *err)
         return 0;
 }
 
+/* A default that the engine has no means for: nobody asked for it, so it is no reason to refuse the run. */
+static void leave_out_defaults(struct cay_run *run)
+{
+        unsigned out = run->ops->never_holds & ~run->o.given;
+        struct cay_limits *l = &run->o.spec.limits;
+
+        if (out & CAY_LIMIT_BIT(disk_bytes))
+                l->disk_bytes = 0;
+        if (out & CAY_LIMIT_BIT(inodes))
+                l->inodes = 0;
+}
+
 static int prepare(struct cay_run *run, struct cay_error *err)
 {
         const struct cay_run_options *o = &run->o;
         struct cay_spec *spec = &run->shell->spec;
 
+        if (cay_run_check_command(o, err) < 0 || cay_user_parse(o->user, &run->user, err) < 0 ||
+            choose_engine(run, err) < 0)
+                return -1;
+        leave_out_defaults(run);
         *spec = o->spec;
         spec->one_shot = true;
         if (spec->id[0] == '\0' && fresh_id(spec->id, err) < 0)
                 return -1;
-        if (cay_run_check_command(o, err) < 0 || cay_user_parse(o->user, &run->user, err) < 0 ||
-            choose_engine(run, err) < 0 || cay_spec_check(spec, err) < 0)
+        if (cay_spec_check(spec, err) < 0)
                 return -1;
         if ((spec->workspace_rw || spec->workspace_cow) &&
             (run->user.uid != CAY_USER_DEFAULT || run->user.lookup))

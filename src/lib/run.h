@@ -47,6 +47,8 @@ struct cay_run_result {
 
 struct cay_run_options {
         struct cay_spec spec; /* spec.id "" = a fresh id; one_shot is set here */
+        unsigned
+                given; /* limits (mask) that the caller named: of the others, those that an engine never holds are left out */
         const char
                 *engine; /* "native", "docker", "process", "auto": native where it holds; NULL: the default */
         const char *const *argv; /* NULL-terminated */

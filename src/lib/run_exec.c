@@ -95,17 +95,19 @@ static const char *home(const struct cay_run *run)
 static int make_env(struct cay_run *run, struct env *e)
 {
         const struct cay_run_options *o = &run->o;
-        bool bare = run->ops->lacks & CAY_ENGINE_LACKS_USERS;
+        bool bare = run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION;
         unsigned given;
 
         strings_size(o->env, &given);
         e->list = calloc(given + OWN_ENV + 1, sizeof(*e->list));
         if (e->list == NULL)
                 return -ENOMEM;
-        add_env(e, o, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        if (!(run->engine->caps & CAY_ENGINE_CAN_ENV))
+                add_env(e, o, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         add_env(e, o, "HOME", home(run));
         add_env(e, o, "USER", bare ? getenv("USER") : run->user.name);
-        add_env(e, o, "LANG", "C.UTF-8");
+        if (!(run->engine->caps & CAY_ENGINE_CAN_ENV))
+                add_env(e, o, "LANG", "C.UTF-8");
         if (o->tty)
                 add_env(e, o, "TERM", o->term != NULL ? o->term : "xterm-256color");
         for (unsigned i = 0; i < given; i++)
@@ -239,7 +241,7 @@ static int open_exec(struct cay_run *run, struct cay_error *err)
                         .output_max_bytes = l->output_bytes,
                         .files_max = (uint32_t)l->files,
                         /* A hole must not pass the disk by far, but data meets the full disk first: that has a cause. */
-                        .file_max_bytes = 2 * l->disk_bytes,
+                        .file_max_bytes = run->ops->never_holds & CAY_LIMIT_BIT(disk_bytes) ? 0 : 2 * l->disk_bytes,
                         .cwd = { cwd, (uint32_t)strlen(cwd) },
                 },
         };

@@ -164,6 +164,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
                 .has_workspace = sb->has_workspace,
                 .template_kind = sb->template_kind,
                 .read_only = sb->read_only,
+                .box_env = sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_ENV,
                 .tty = x->tty,
                 .term = x->term,
                 .layers = { &sb->env, &x->env },
@@ -185,7 +186,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
                         .output_max_bytes = x->output_bytes,
                         .files_max = (uint32_t)sb->limits.files,
                         /* A hole must not pass the disk by far, but data meets the full disk first: that has a cause. */
-                        .file_max_bytes = 2 * sb->limits.disk_bytes,
+                        .file_max_bytes = sb->skipped & CAY_LIMIT_BIT(disk_bytes) ? 0 : 2 * sb->limits.disk_bytes,
                         .cwd = { cwd, (uint32_t)strlen(cwd) },
                 },
         };
@@ -360,6 +361,8 @@ static int check_user(struct cay_sandbox *sb, struct cay_exec *x, const char *te
 
         if (cay_user_parse(text, &x->user, err) < 0)
                 return cay_wrap(err, "user");
+        if (row->engine != NULL && !(row->engine->ops->lacks & CAY_ENGINE_LACKS_ISOLATION))
+                cay_user_settle(&x->user);
         other = x->user.uid != CAY_USER_DEFAULT || x->user.lookup;
         if (other && row->engine != NULL && (row->engine->ops->lacks & CAY_ENGINE_LACKS_USERS))
                 return cay_fail(err, CAY_UNSUPPORTED,

@@ -96,6 +96,9 @@ struct docker_volume { /* one of the owner's: made where there is none, and left
         uint32_t read_only;
 };
 
+#define DOCKER_ROOT_CALLER                                                                                   \
+        0xffffffffu /* workspace_below is below /: for who started cay-docker without a keeper, with their own rights */
+
 struct docker_plan { /* descriptor: the link stream */
         char id[CAY_NAME_MAX + 1];
         uint32_t flags;
@@ -104,7 +107,7 @@ struct docker_plan { /* descriptor: the link stream */
         uint32_t cpu_milli; /* 0: no limit, likewise below */
         uint64_t memory_bytes, swap_bytes, pids, disk_bytes, inodes;
         uint8_t secret[DOCKER_SECRET]; /* of the box link */
-        uint32_t workspace_root;       /* one of those cay-docker was started with, from 0 */
+        uint32_t workspace_root; /* one of those cay-docker was started with, from 0; or DOCKER_ROOT_CALLER */
         char workspace_below[DOCKER_BELOW];
         char image[DOCKER_IMAGE]; /* one of those cay-docker was started with; "": the first */
         char owner[DOCKER_WORD], template_name[DOCKER_WORD]; /* labels; may be "" */

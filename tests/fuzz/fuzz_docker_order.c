@@ -131,7 +131,8 @@ static void check_host(const struct cay_json_value *host, const struct docker_or
         cay_json_value_each(find(host, "PortBindings"), check_binding, NULL);
 }
 
-static void one_plan(const struct docker_plan *plan, const struct docker_facts *facts, bool any_port)
+static void one_plan(const struct docker_plan *plan, const struct docker_facts *facts,
+                     enum docker_port_wish ports)
 {
         static struct docker_order order;
         const struct cay_json_in_limits limits = { .bytes = 1 << 20, .values = 100000 };
@@ -147,7 +148,7 @@ static void one_plan(const struct docker_plan *plan, const struct docker_facts *
         must(err.code == CAY_OK && cay_id_is_valid(order.plan.id));
         must(!(order.skipped & ~plan->may_skip) && !(order.skipped & facts->can_hold));
         must(!order.image || docker_options_has_image(&options, order.image));
-        order.any_port = any_port;
+        order.ports = ports;
         cay_buf_init(&text, 1 << 20);
         must(docker_order_put_json(&order, &options, facts, &text) == 0);
         if (cay_json_in_parse(cay_buf_data(&text), text.len, &limits, &doc, &err) < 0) {
@@ -170,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static struct docker_request padded;
         struct docker_facts facts = { .machine = "amd64", .cpus = 2, .memory_bytes = 1 << 30 };
         unsigned state, fds;
-        bool any_port;
+        enum docker_port_wish ports;
         void *exact;
 
         if (size < HEAD)
@@ -179,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fds = data[0] >> 2 & 3;
         facts.can_hold = data[1];
         facts.has_seccomp = data[2] & 1;
-        any_port = data[2] & 2;
+        ports = (enum docker_port_wish)((data[2] >> 1) % 3);
         data += HEAD;
         size -= HEAD;
         exact = malloc(size ? size : 1); /* one byte too far is seen */
@@ -195,6 +196,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(exact);
         memset(&padded, 0, sizeof(padded));
         memcpy(&padded, data, size < sizeof(padded) ? size : sizeof(padded));
-        one_plan(&padded.plan, &facts, any_port);
+        one_plan(&padded.plan, &facts, ports);
         return 0;
 }

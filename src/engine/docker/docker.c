@@ -3,6 +3,7 @@
 #include "engine/docker/docker.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "engine/docker/docker_image.h"
@@ -107,7 +108,7 @@ static const struct engine_linked_kind kind = {
                   .close_ms = 30000 },
         .ops = &cay_engine_docker_ops,
         .size = sizeof(struct cay_engine_docker),
-        .caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE | CAY_ENGINE_CAN_ONCE,
+        .caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE | CAY_ENGINE_CAN_ONCE | CAY_ENGINE_CAN_ENV,
         .answer_ms = 20000,
         .outlives = true,
         .box_make = DOCKER_box_make,
@@ -163,7 +164,7 @@ static int check(struct engine_linked *e, const struct cay_spec *spec, struct ca
                                 "the docker engine takes images, no folders: name one of docker_images");
         if (spec->workspace_cow)
                 return cay_fail(err, CAY_UNSUPPORTED, "the docker engine has no copy-on-write workspace");
-        if (spec->workspace_fd >= 0)
+        if (spec->workspace_fd >= 0 && e->link.pid == 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the docker engine takes a workspace by its path below workspace_roots only: "
                                 "Docker cannot be given an open folder");
@@ -213,6 +214,27 @@ static int put_extras(const struct cay_spec *spec, struct docker_plan *p, struct
         return put_labels(spec, p, err);
 }
 
+/* For a cay-docker of the caller's own. Docker wants a path; cay-docker and cay-init see to it that it is this folder. */
+static int put_folder(const struct cay_spec *spec, struct docker_plan *p, struct cay_error *err)
+{
+        char link[40], path[sizeof(p->workspace_below) + 1];
+        ssize_t n;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", spec->workspace_fd);
+        n = readlink(link, path, sizeof(path));
+        if (n < 2 || path[0] != '/')
+                return cay_fail(err, CAY_INVALID,
+                                "workspace: the folder has no path that Docker could be given");
+        if ((size_t)n >= sizeof(path))
+                return cay_fail(err, CAY_INVALID, "workspace: the folder's path is longer than %zu bytes",
+                                sizeof(p->workspace_below) - 1);
+        path[n] = '\0';
+        p->flags |= DOCKER_PLAN_WORKSPACE | (spec->workspace_rw ? DOCKER_PLAN_WORKSPACE_RW : 0);
+        p->workspace_root = DOCKER_ROOT_CALLER;
+        cay_str_copy(p->workspace_below, sizeof(p->workspace_below), path + 1);
+        return 0;
+}
+
 static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct cay_error *err)
 {
         const struct cay_limits *l = &spec->limits;
@@ -228,6 +250,8 @@ static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct c
         p->inodes = l->inodes;
         p->flags = (spec->read_only ? DOCKER_PLAN_READ_ONLY : 0) | (spec->keep ? DOCKER_PLAN_KEEP : 0) |
                    (spec->go_on ? DOCKER_PLAN_GO_ON : 0) | (spec->no_init ? DOCKER_PLAN_NO_INIT : 0);
+        if (spec->workspace_fd >= 0 && put_folder(spec, p, err) < 0)
+                return -1;
         if (spec->workspace_root > 0) {
                 p->flags |= DOCKER_PLAN_WORKSPACE | (spec->workspace_rw ? DOCKER_PLAN_WORKSPACE_RW : 0);
                 p->workspace_root = spec->workspace_root - 1;
@@ -318,6 +342,7 @@ static int docker_health(struct cay_engine *engine, struct cay_error *err)
 const struct cay_engine_ops cay_engine_docker_ops = {
         .name = "docker",
         .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_COUNTS,
+        .never_holds = CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes),
         .open = docker_open,
         .close = engine_linked_close,
         .reopen_take = engine_linked_reopen_take,

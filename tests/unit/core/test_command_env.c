@@ -44,6 +44,11 @@ static void defaults(void **state)
         check(&in, "USER", "sandbox");
         check(&in, "LANG", "C.UTF-8");
         check(&in, "TERM", NULL);
+        in.box_env = true; /* an image has a PATH and a LANG of its own */
+        check(&in, "PATH", NULL);
+        check(&in, "LANG", NULL);
+        check(&in, "USER", "sandbox");
+        in.box_env = false;
         in.tty = true;
         check(&in, "TERM", "xterm-256color");
         in.term = "vt100";

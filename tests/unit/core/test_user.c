@@ -37,6 +37,25 @@ static void by_number_and_by_known_name(void **state)
         assert_false(parsed("0:0").lookup);
 }
 
+/* The own user's number is as good as its name; with another group it is somebody else. */
+static void its_own_number(void **state)
+{
+        static const char *const own[] = { "1001", "1001:1001", "sandbox" }, *const other[] = { "1001:0",
+                                                                                                "1002",
+                                                                                                "root" };
+
+        for (unsigned i = 0; i < CAY_COUNT(own); i++) {
+                struct cay_user a = parsed(own[i]), b = parsed(other[i]);
+
+                cay_user_settle(&a);
+                assert_int_equal(a.uid, CAY_USER_DEFAULT);
+                assert_int_equal(a.gid, CAY_USER_DEFAULT);
+                assert_string_equal(a.name, "sandbox");
+                cay_user_settle(&b);
+                assert_int_not_equal(b.uid, CAY_USER_DEFAULT);
+        }
+}
+
 static void nonsense_is_refused(void **state)
 {
         static const char *const bad[] = { "",    "65536", "1:",         "1:x",         ":1",
@@ -104,6 +123,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(by_number_and_by_known_name),
+                cmocka_unit_test(its_own_number),
                 cmocka_unit_test(nonsense_is_refused),
                 cmocka_unit_test(by_name),
                 cmocka_unit_test(a_file_cut_anywhere_does_no_harm),

@@ -83,7 +83,10 @@ static void none_is_the_default(void **state)
         const struct cay_json_value *root = created();
 
         assert_string_equal(cay_json_value_text(find(root, "HostConfig", "NetworkMode")), "none");
-        assert_true(cay_json_value_is_true(find(root, "NetworkDisabled", NULL)));
+        /* With true Docker writes no /etc/hosts, so that localhost is no name; and none of the host's servers is told. */
+        assert_false(cay_json_value_is_true(find(root, "NetworkDisabled", NULL)));
+        assert_string_equal(cay_json_value_text(cay_json_value_at(find(root, "HostConfig", "Dns"), 0)),
+                            "127.0.0.1");
         assert_null(find(root, "HostConfig", "PortBindings"));
 }
 
@@ -101,11 +104,16 @@ static void ports_are_on_loopback(void **state)
         assert_false(cay_json_value_is_true(find(root, "NetworkDisabled", NULL)));
         assert_int_equal(cay_json_value_count(find(root, "ExposedPorts", NULL)), 3);
         assert_string_equal(binding(root, "80/tcp", "HostIp"), "127.0.0.1");
-        assert_string_equal(binding(root, "80/tcp", "HostPort"), "8080-8179");
+        assert_string_equal(binding(root, "80/tcp", "HostPort"), "8080");
         assert_string_equal(binding(root, "81/tcp", "HostIp"), "127.0.0.1");
         assert_string_equal(binding(root, "81/tcp", "HostPort"), "");
+        assert_string_equal(binding(root, "65535/tcp", "HostPort"), "65500");
+        t.order.ports = DOCKER_PORT_NEAR;
+        assert_int_equal(docker_order_put_json(&t.order, &options, &facts, &t.json), 0);
+        root = parse();
+        assert_string_equal(binding(root, "80/tcp", "HostPort"), "8080-8179");
         assert_string_equal(binding(root, "65535/tcp", "HostPort"), "65500-65535");
-        t.order.any_port = true;
+        t.order.ports = DOCKER_PORT_ANY;
         assert_int_equal(docker_order_put_json(&t.order, &options, &facts, &t.json), 0);
         assert_string_equal(binding(parse(), "80/tcp", "HostPort"), "");
 }

@@ -269,13 +269,15 @@ static void the_archive(void **state)
         struct docker_plan p = plan_of("archive");
         struct docker_order order;
         const uint8_t *at;
-        struct cay_buf tar;
+        struct cay_buf tar, accounts[DOCKER_ACCOUNT_COUNT] = { 0 };
         unsigned members = 0;
 
+        cay_buf_init(&accounts[DOCKER_ACCOUNT_GROUP], 64);
+        assert_int_equal(cay_buf_puts(&accounts[DOCKER_ACCOUNT_GROUP], "a:x:1001:\n"), 0);
         memset(p.secret, 7, sizeof(p.secret));
         assert_int_equal(check(&p, &order), CAY_OK);
         cay_buf_init(&tar, 1 << 20);
-        assert_int_equal(docker_order_put_archive(&order, &facts, "program", 7, &tar), 0);
+        assert_int_equal(docker_order_put_archive(&order, &facts, "program", 7, accounts, &tar), 0);
         assert_string_equal(docker_order_archive_path(&order), "/");
         for (at = (const uint8_t *)cay_buf_data(&tar);; members++) {
                 struct cay_tar_header h;
@@ -298,18 +300,108 @@ static void the_archive(void **state)
                         assert_int_equal(c.flags, CAY_INIT_ISOLATED | CAY_INIT_ONE_ID | CAY_INIT_OOM_SET |
                                                           CAY_INIT_DOCKER);
                 }
+                if (strcmp(h.name, "etc/group") == 0) { /* root's: the sandbox reads it */
+                        assert_int_equal(h.mode, 0644);
+                        assert_int_equal(octal(at + 108), 0);
+                        assert_memory_equal(at + CAY_TAR_BLOCK, "a:x:1001:\n", 10);
+                }
+                assert_string_not_equal(h.name, "etc/passwd"); /* an empty one is left as it is */
                 at += CAY_TAR_BLOCK + h.size + cay_tar_padding(h.size);
         }
-        assert_int_equal(members, 6);
+        assert_int_equal(members, 7);
         cay_buf_done(&tar);
+        cay_buf_done(&accounts[DOCKER_ACCOUNT_GROUP]);
+}
+
+/* With a read-only root /workspace outlives a stop: it is a volume, which goes with its container. */
+static void a_read_only_root(void **state)
+{
+        struct docker_plan p = plan_of("read-only");
+        struct docker_order order;
+        struct cay_error err = { 0 };
+        struct cay_json_in *doc = NULL;
+        const struct cay_json_value *root;
+        struct cay_tar_header h;
+        struct cay_buf out;
+
+        p.flags = DOCKER_PLAN_READ_ONLY | DOCKER_PLAN_KEEP;
+        assert_int_equal(check(&p, &order), CAY_OK);
+        cay_buf_init(&out, 65536);
+        assert_int_equal(docker_order_put_json(&order, &options, &facts, &out), 0);
+        assert_int_equal(cay_json_in_parse(cay_buf_data(&out), out.len, NULL, &doc, &err), 0);
+        root = cay_json_in_root(doc);
+        assert_non_null(find(root, "Volumes", "/workspace"));
+        assert_non_null(find(root, "Volumes", "/.cay"));
+        assert_null(find(find(root, "HostConfig", "Tmpfs"), "/workspace", NULL));
+        assert_non_null(find(find(root, "HostConfig", "Tmpfs"), "/tmp", NULL));
+        cay_json_in_free(doc);
+        assert_true(docker_order_has_workspace_volume(&order));
+        cay_buf_clear(&out);
+        assert_int_equal(docker_order_put_workspace(&out), 0);
+        assert_int_equal(cay_tar_header_parse((const uint8_t *)cay_buf_data(&out), &h), 1);
+        assert_string_equal(h.name, "../workspace/");
+        assert_int_equal(octal((const uint8_t *)cay_buf_data(&out) + 108), 1001);
+        p.volume_count = 1;
+        p.volumes[0].read_only = 1;
+        snprintf(p.volumes[0].name, sizeof(p.volumes[0].name), "data");
+        snprintf(p.volumes[0].target, sizeof(p.volumes[0].target), "/workspace");
+        snprintf(p.owner, sizeof(p.owner), "me");
+        assert_int_equal(check(&p, &order), CAY_OK);
+        assert_false(docker_order_has_workspace_volume(&order));
+        cay_buf_done(&out);
+}
+
+/* The image's environment is Docker's to add: only a language is given, where the image says nothing of it. */
+static void the_environment(void **state)
+{
+        struct docker_plan p = plan_of("env");
+        struct docker_order order;
+
+        assert_int_equal(check(&p, &order), CAY_OK);
+        for (unsigned i = 0; i < 2; i++) {
+                struct cay_error err = { 0 };
+                struct cay_json_in *doc = NULL;
+                const struct cay_json_value *env, *host;
+                struct cay_buf out;
+
+                order.lacks_lang = i == 1;
+                cay_buf_init(&out, 65536);
+                assert_int_equal(docker_order_put_json(&order, &options, &facts, &out), 0);
+                assert_int_equal(cay_json_in_parse(cay_buf_data(&out), out.len, NULL, &doc, &err), 0);
+                env = find(cay_json_in_root(doc), "Env", NULL);
+                host = find(cay_json_in_root(doc), "HostConfig", NULL);
+                assert_int_equal(cay_json_value_count(env), i);
+                if (i == 1)
+                        assert_string_equal(cay_json_value_text(cay_json_value_at(env, 0)), "LANG=C.UTF-8");
+                assert_string_equal(cay_json_value_text(find(host, "CgroupnsMode", NULL)), "private");
+                cay_json_in_free(doc);
+                cay_buf_done(&out);
+        }
+}
+
+static void folders_of_a_caller(void **state)
+{
+        struct docker_plan p = plan_of("caller");
+        struct docker_order order;
+
+        p.flags = DOCKER_PLAN_WORKSPACE;
+        p.workspace_root = DOCKER_ROOT_CALLER;
+        snprintf(p.workspace_below, sizeof(p.workspace_below), "usr/bin");
+        assert_int_equal(check(&p, &order), CAY_OK);
+        assert_string_equal(order.bind, "/usr/bin");
+        options.keep = true; /* a daemon's front is no such caller */
+        assert_int_equal(check(&p, &order), CAY_DENIED);
+        options.keep = false;
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_plain_plan),  cmocka_unit_test(limits_are_held_refused_or_skipped),
-                cmocka_unit_test(hostile_plans), cmocka_unit_test(folders),
-                cmocka_unit_test(the_archive),   cmocka_unit_test(the_filter),
+                cmocka_unit_test(a_plain_plan),        cmocka_unit_test(limits_are_held_refused_or_skipped),
+                cmocka_unit_test(hostile_plans),       cmocka_unit_test(folders),
+                cmocka_unit_test(the_archive),         cmocka_unit_test(the_filter),
+                cmocka_unit_test(a_read_only_root),    cmocka_unit_test(the_environment),
+                cmocka_unit_test(folders_of_a_caller),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
