@@ -3,7 +3,6 @@
 #include "docker/api.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,19 +18,17 @@ enum {
         TRIES_MAX = 12, /* about seven seconds, a restart of Docker: longer is for whoever asked to decide */
 };
 
-static int resolve(struct docker_api *api, struct cay_error *err)
+static void on_found(struct docker_resolver *r, const struct sockaddr_storage *address, unsigned len)
 {
-        const struct docker_host *h = &api->options->host;
-        struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-        int r = getaddrinfo(h->host, h->port, &hints, &found);
+        struct docker_api *api = cay_container_of(r, struct docker_api, resolver);
 
-        if (r != 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "docker host '%s': %s", api->options->host_text,
-                                gai_strerror(r));
-        memcpy(&api->address, found->ai_addr, found->ai_addrlen);
-        api->address_len = (unsigned)found->ai_addrlen;
-        freeaddrinfo(found);
-        return 0;
+        api->address = *address;
+        api->address_len = len;
+}
+
+void docker_api_look_up(struct docker_api *api)
+{
+        docker_resolver_ask(&api->resolver);
 }
 
 static int load_certificates(struct docker_api *api, struct cay_error *err)
@@ -50,16 +47,23 @@ static int load_certificates(struct docker_api *api, struct cay_error *err)
 int docker_api_init(struct docker_api *api, struct cay_loop *loop, const struct docker_options *o,
                     struct cay_error *err)
 {
+        int r;
+
         *api = (struct docker_api){ .loop = loop, .options = o };
         if (o->host.kind == DOCKER_HOST_UNIX)
                 return 0;
         if (o->host.kind == DOCKER_HOST_TLS && load_certificates(api, err) < 0)
                 return -1;
-        return resolve(api, err);
+        if (docker_resolve(&o->host, o->host_text, &api->address, &api->address_len, err) < 0)
+                return -1;
+        api->resolver.on_found = on_found;
+        r = docker_resolver_open(&api->resolver, loop, &o->host);
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "look up Docker's name") : 0;
 }
 
 void docker_api_done(struct docker_api *api)
 {
+        docker_resolver_close(&api->resolver);
         cay_tls_context_free(api->tls);
         api->tls = NULL;
 }
@@ -88,7 +92,7 @@ static int connect_tcp(const struct docker_api *api)
         return cay_take_fd(fd);
 }
 
-static struct cay_duplex *open_duplex(struct docker_api *api, int *ret_error)
+static struct cay_duplex *open_duplex(struct docker_api *api, struct docker_socket_end *lost, int *ret_error)
 {
         const struct docker_host *h = &api->options->host;
         struct cay_tls *tls = NULL;
@@ -106,6 +110,8 @@ static struct cay_duplex *open_duplex(struct docker_api *api, int *ret_error)
                 }
         }
         d = docker_socket_open_take(api->loop, fd, tls);
+        if (d)
+                docker_socket_note_end(d, lost);
         if (d)
                 docker_socket_drain(d); /* an answer may come, and the end, before all of a body was taken */
         return d;
@@ -166,15 +172,44 @@ static void on_deadline(struct cay_timer *t)
         give_up(c);
 }
 
+static const char *const tls_words[CAY_TLS_FAULT_COUNT] = {
+        [CAY_TLS_PEER_UNTRUSTED] = "ca.pem does not vouch for its certificate",
+        [CAY_TLS_PEER_EXPIRED] = "its certificate has expired",
+        [CAY_TLS_PEER_TOO_EARLY] = "its certificate is not valid yet",
+        [CAY_TLS_PEER_OTHER_NAME] = "its certificate is for another name or address than this one",
+        [CAY_TLS_OWN_REFUSED] =
+                "it does not accept our certificate (cert.pem): another authority signed it than the one "
+                "that Docker trusts",
+        [CAY_TLS_OWN_EXPIRED] = "our certificate (cert.pem) has expired",
+        [CAY_TLS_OWN_MISSING] = "it wants a certificate of ours (cert.pem), and got none",
+        [CAY_TLS_NOT_SPOKEN] = "it does not speak TLS on this port",
+        [CAY_TLS_OTHER_FAULT] = "TLS failed",
+};
+
+static void say_lost(struct docker_call *c, const struct cay_http_fault *fault)
+{
+        const char *host = c->api->options->host_text;
+        int why = -c->lost.sys;
+
+        if (c->lost.tls != CAY_TLS_NO_FAULT)
+                cay_fail(&c->err, CAY_UNAVAILABLE, "Docker (%s): %s", host, tls_words[c->lost.tls]);
+        else if (why == ECONNREFUSED || why == EHOSTUNREACH || why == ENETUNREACH || why == ETIMEDOUT)
+                cay_fail_sys(&c->err, CAY_UNAVAILABLE, -why, "Docker (%s) cannot be reached", host);
+        else
+                cay_fail(&c->err, fault->status == 504 ? CAY_TIMEOUT : CAY_UNAVAILABLE, "Docker (%s): %s",
+                         host, fault->text);
+}
+
 static void on_fail(struct cay_http_client *http, const struct cay_http_fault *fault)
 {
         struct docker_call *c = cay_container_of(http, struct docker_call, http);
         bool unheard = c->body_sent == 0 && c->req.body_len > 0;
 
         cay_timer_clear(&c->timer);
-        cay_fail(&c->err, fault->status == 504 ? CAY_TIMEOUT : CAY_UNAVAILABLE, "Docker (%s): %s",
-                 c->api->options->host_text, fault->text);
-        if (c->req.repeatable || unheard)
+        say_lost(c, fault);
+        if (c->lost.tls != CAY_TLS_NO_FAULT && c->lost.tls != CAY_TLS_OTHER_FAULT)
+                give_up(c); /* a certificate does not become another by waiting */
+        else if (c->req.repeatable || unheard)
                 try_again(c);
         else
                 give_up(c);
@@ -213,6 +248,7 @@ static void on_upgraded(struct cay_http_client *http)
         struct cay_buf rest = { 0 };
         struct cay_duplex *d = cay_http_client_take_duplex(http, &rest);
 
+        docker_socket_note_end(d, NULL);
         c->status = 101;
         end(c);
         c->on_stream(c, d, &rest);
@@ -266,7 +302,8 @@ static void start(struct docker_call *c)
         c->tries++;
         c->body_sent = 0;
         cay_buf_clear(&c->body);
-        d = open_duplex(c->api, &r);
+        c->lost = (struct docker_socket_end){ 0 };
+        d = open_duplex(c->api, &c->lost, &r);
         if (!d) {
                 cay_fail_sys(&c->err, CAY_UNAVAILABLE, r, "Docker (%s) cannot be reached",
                              c->api->options->host_text);
@@ -348,6 +385,8 @@ int docker_call_fail(const struct docker_call *c, const char *what, struct cay_e
         }
         if (cay_json_in_parse(cay_buf_data(&c->body), c->body.len, NULL, &doc, &bad) == 0)
                 text = cay_json_value_text(cay_json_value_find(cay_json_in_root(doc), "message"));
+        else if (c->body.len > 0) /* a proxy's, or that of a port where TLS is spoken */
+                text = cay_buf_data(&c->body);
         for (; text && *text && n + 1 < sizeof(clean); text++)
                 clean[n++] = (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text;
         clean[n] = '\0';

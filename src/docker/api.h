@@ -14,6 +14,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "docker/options.h"
+#include "docker/resolver.h"
+#include "docker/socket.h"
 #include "http/client.h"
 #include "http/tls.h"
 
@@ -26,8 +28,9 @@ struct docker_api {
         struct cay_loop *loop;                /* borrowed */
         const struct docker_options *options; /* borrowed */
         struct cay_tls_context *tls;          /* owned; NULL: plain */
-        struct sockaddr_storage address;      /* resolved at start; TCP */
+        struct sockaddr_storage address;      /* TCP: as it was resolved last */
         unsigned address_len;
+        struct docker_resolver resolver;
         unsigned minor; /* of the API's version; 0: not asked yet */
 };
 
@@ -66,11 +69,14 @@ struct docker_call { /* embedded, zeroed; free again inside on_done, on_stream *
         unsigned tries;
         size_t body_sent;
         bool active;
+        struct docker_socket_end lost; /* how its connection ended */
 };
 
 int docker_api_init(struct docker_api *api, struct cay_loop *loop, const struct docker_options *o,
                     struct cay_error *err); /* resolves names, reads certificates: blocks */
 void docker_api_done(struct docker_api *api);
+void docker_api_look_up(
+        struct docker_api *api); /* Docker cannot be reached: it may have another address by now */
 void docker_call_begin(struct docker_call *c, struct docker_api *api, const struct docker_call_request *req);
 void docker_call_abort(struct docker_call *c); /* tells nothing; fine when it is not active */
 void docker_call_done(struct docker_call *c);  /* frees the body */

@@ -14,6 +14,7 @@ struct docker_socket {
         struct cay_deferred release;
         size_t owed;
         bool closed, eof_told, room_owed;
+        struct docker_socket_end *end; /* borrowed; NULL: nobody wants to know */
 };
 
 static void release(struct cay_deferred *d)
@@ -64,6 +65,8 @@ static void on_lost(struct cay_conn *c, int why)
         struct docker_socket *s = cay_container_of(c, struct docker_socket, conn);
         struct cay_duplex_user *u = s->duplex.user;
 
+        if (s->end && !s->closed)
+                *s->end = (struct docker_socket_end){ .sys = why, .tls = c->tls_fault };
         drop(s);
         if (!s->closed)
                 u->ops->on_lost(u, why);
@@ -137,4 +140,9 @@ struct cay_duplex *docker_socket_open_take(struct cay_loop *loop, int fd, struct
 void docker_socket_drain(struct cay_duplex *d)
 {
         cay_container_of(d, struct docker_socket, duplex)->conn.drains = true;
+}
+
+void docker_socket_note_end(struct cay_duplex *d, struct docker_socket_end *end)
+{
+        cay_container_of(d, struct docker_socket, duplex)->end = end;
 }

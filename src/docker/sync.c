@@ -47,6 +47,7 @@ static void fail(struct docker_broker *b, const struct cay_error *why)
         bool news = !b->sync.away;
 
         docker_call_abort(&b->sync.events);
+        docker_api_look_up(&b->api);
         b->sync.away = true;
         b->sync.why = *why;
         b->sync.step = VERSION;

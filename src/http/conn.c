@@ -144,6 +144,7 @@ void cay_conn_close(struct cay_conn *c)
 
 static void lose(struct cay_conn *c, int why)
 {
+        c->tls_fault = c->tls ? cay_tls_fault(c->tls) : CAY_TLS_NO_FAULT;
         cay_conn_close(c);
         c->events->on_lost(c, why);
 }

@@ -34,6 +34,7 @@
 #include <sys/uio.h>
 
 #include "base/buf.h"
+#include "http/tls.h"
 #include "loop/loop.h"
 
 #define CAY_CONN_HIGH (256u * 1024) /* bytes queued from which a writer should wait for on_drain */
@@ -41,7 +42,6 @@
 #define CAY_CONN_OUT_MAX (64u * 1024 * 1024)
 
 struct cay_conn;
-struct cay_tls;
 
 struct cay_conn_events {
         void (*on_input)(struct cay_conn *c); /* bytes in `in`, `eof` was just set, or a kick was asked for */
@@ -76,7 +76,8 @@ struct cay_conn {
         struct cay_timer timer;
         struct cay_deferred kick;
         struct cay_buf out;
-        struct cay_tls *tls; /* owned; NULL: plain */
+        struct cay_tls *tls;          /* owned; NULL: plain */
+        enum cay_tls_fault tls_fault; /* in on_lost: why TLS failed, if it did */
         int fd;
         bool is_unix, paused, linger, was_high, kicked, ended;
         bool unwatched; /* a hang-up would show again and again while nobody reads */

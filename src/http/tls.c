@@ -21,6 +21,7 @@ struct cay_tls {
         SSL *ssl; /* owned */
         int fd;   /* borrowed from the connection */
         bool dead;
+        enum cay_tls_fault fault; /* why it failed */
 };
 
 /* The BIO: its data is the struct cay_tls. */
@@ -254,10 +255,59 @@ void cay_tls_free(struct cay_tls *t)
         free(t);
 }
 
+static enum cay_tls_fault judge_peer(const SSL *ssl)
+{
+        switch (SSL_get_verify_result(ssl)) {
+        case X509_V_OK:
+                return CAY_TLS_NO_FAULT;
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+                return CAY_TLS_PEER_EXPIRED;
+        case X509_V_ERR_CERT_NOT_YET_VALID:
+                return CAY_TLS_PEER_TOO_EARLY;
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH:
+                return CAY_TLS_PEER_OTHER_NAME;
+        default:
+                return CAY_TLS_PEER_UNTRUSTED;
+        }
+}
+
+/* What the other side says of us, or how it speaks. */
+static enum cay_tls_fault judge_reason(unsigned long error)
+{
+        switch (ERR_GET_REASON(error)) {
+        case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+        case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+                return CAY_TLS_OWN_REFUSED;
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+                return CAY_TLS_OWN_EXPIRED;
+        case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+                return CAY_TLS_OWN_MISSING;
+        case SSL_R_WRONG_VERSION_NUMBER:
+        case SSL_R_UNKNOWN_PROTOCOL:
+        case SSL_R_HTTP_REQUEST:
+        case SSL_R_PACKET_LENGTH_TOO_LONG:
+                return CAY_TLS_NOT_SPOKEN;
+        default:
+                return CAY_TLS_OTHER_FAULT;
+        }
+}
+
+enum cay_tls_fault cay_tls_fault(const struct cay_tls *t)
+{
+        return t->fault;
+}
+
 /* What a call that gave no bytes means. *ret_turned: the other direction must move first. */
 static ssize_t explain(struct cay_tls *t, int n, int turned_error, bool *ret_turned)
 {
         int saved_errno = errno, error = SSL_get_error(t->ssl, n);
+        unsigned long reason = ERR_peek_error();
 
         ERR_clear_error();
         *ret_turned = error == turned_error;
@@ -266,6 +316,10 @@ static ssize_t explain(struct cay_tls *t, int n, int turned_error, bool *ret_tur
         if (error == SSL_ERROR_ZERO_RETURN)
                 return 0;
         t->dead = true;
+        if (t->fault == CAY_TLS_NO_FAULT && !SSL_is_server(t->ssl))
+                t->fault = judge_peer(t->ssl);
+        if (t->fault == CAY_TLS_NO_FAULT && error == SSL_ERROR_SSL)
+                t->fault = judge_reason(reason);
         return error == SSL_ERROR_SYSCALL && saved_errno != 0 ? -saved_errno : -EPROTO;
 }
 

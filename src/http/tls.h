@@ -10,6 +10,20 @@
 
 #include "base/error.h"
 
+enum cay_tls_fault { /* why a connection failed, as far as it can be told */
+                     CAY_TLS_NO_FAULT,
+                     CAY_TLS_PEER_UNTRUSTED, /* no certificate that was given vouches for the other side's */
+                     CAY_TLS_PEER_EXPIRED,
+                     CAY_TLS_PEER_TOO_EARLY, /* it is not valid yet */
+                     CAY_TLS_PEER_OTHER_NAME,
+                     CAY_TLS_OWN_REFUSED, /* the other side does not take our certificate */
+                     CAY_TLS_OWN_EXPIRED,
+                     CAY_TLS_OWN_MISSING, /* it wants one, and we have none */
+                     CAY_TLS_NOT_SPOKEN,  /* what came is no TLS */
+                     CAY_TLS_OTHER_FAULT,
+                     CAY_TLS_FAULT_COUNT
+};
+
 struct cay_tls_context; /* certificate and key, shared by connections */
 struct cay_tls;         /* one connection */
 
@@ -37,5 +51,6 @@ void cay_tls_free(struct cay_tls *t); /* accepts NULL; says nothing */
 ssize_t cay_tls_read(struct cay_tls *t, void *bytes, size_t size, bool *ret_wants_out);
 /* May take less than len. After -EAGAIN call it again with the same bytes first (they may have moved). */
 ssize_t cay_tls_write(struct cay_tls *t, const void *bytes, size_t len, bool *ret_wants_in);
-void cay_tls_shut(struct cay_tls *t);              /* says the end, if that can be said without waiting */
-bool cay_tls_has_pending(const struct cay_tls *t); /* bytes that the socket does not show any more */
+void cay_tls_shut(struct cay_tls *t); /* says the end, if that can be said without waiting */
+enum cay_tls_fault cay_tls_fault(const struct cay_tls *t); /* of a dead one */
+bool cay_tls_has_pending(const struct cay_tls *t);         /* bytes that the socket does not show any more */

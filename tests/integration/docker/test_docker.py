@@ -5,8 +5,10 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tarfile
@@ -16,7 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serve"))
 from daemon import CAY, Daemon, wait_for  # noqa: E402
-from real_docker import FOLDER, comes_back, containers, docker, dockerd, try_run, with_docker  # noqa: E402
+from real_docker import FOLDER, comes_back, containers, docker, dockerd, engines, try_run, with_docker  # noqa: E402
 
 IMAGE = "cay-test:latest"
 FLAGS = ("--engine", "docker", "--docker-host", os.environ["DOCKER_HOST"], "--docker-images", IMAGE,
@@ -268,7 +270,7 @@ class OneShot(unittest.TestCase):
 
     def cay(self, *words):
         full = {"PATH": os.environ["PATH"], "CAY_DOCKER_IMAGE": IMAGE, "DOCKER_HOST": os.environ["DOCKER_HOST"]}
-        return subprocess.run([CAY, "run", "--engine", "docker", "--allow-missing", "disk,inodes", "--", *words], env=full,
+        return subprocess.run([CAY, "run", "--engine", "docker", "--", *words], env=full,
                               capture_output=True, text=True, check=False, timeout=60)
 
     def test_what_is_left_running_ends_with_it(self):
@@ -281,22 +283,160 @@ class OneShot(unittest.TestCase):
 class OverTls(unittest.TestCase):
     """`cay run` with Docker's own variables, in the network where that Docker listens."""
 
-    def cay(self, **env):
-        words = ["nsenter", "-t", str(dockerd()), "-n", CAY, "run", "--engine", "docker", "--allow-missing",
-                 "disk,inodes", "--", "echo", "hi"]
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run(["nsenter", "-t", str(dockerd()), "-n", "ip", "link", "set", "lo", "up"], check=True, timeout=30)
+        cls.certs = os.environ["CAY_TEST_CERTS"]
+        cls.folder = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def openssl(self, *words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
+
+    def sign(self, name, ca, days, extensions):
+        """NAME.pem and NAME-key.pem, of this authority."""
+        at = os.path.join(self.folder.name, name)
+        self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", at + "-key.pem",
+                     "-subj", "/CN=" + name, "-out", at + ".csr")
+        with open(at + ".ext", "w", encoding="utf-8") as f:
+            f.write(extensions)
+        self.openssl("x509", "-req", "-in", at + ".csr", "-CA", ca + ".pem", "-CAkey", ca + "-key.pem", "-set_serial", "7",
+                     "-days", str(days), "-extfile", at + ".ext", "-out", at + ".pem")
+        return at
+
+    def certificates(self, name, ca, own):
+        """A folder as Docker's clients have it."""
+        place = os.path.join(self.folder.name, name)
+        os.mkdir(place)
+        for source, target in ((ca + ".pem", "ca.pem"), (own + ".pem", "cert.pem"), (own + "-key.pem", "key.pem")):
+            shutil.copy(source, os.path.join(place, target))
+        return place
+
+    def stranger(self):
+        """Another authority."""
+        at = os.path.join(self.folder.name, "stranger")
+        if not os.path.exists(at + ".pem"):
+            self.openssl("req", "-x509", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                         at + "-key.pem", "-subj", "/CN=stranger", "-days", "2", "-out", at + ".pem")
+        return at
+
+    def cay(self, there=True, **env):
+        words = [CAY, "run", "--engine", "docker", "--", "echo", "hi"]
+        if there:
+            words = ["nsenter", "-t", str(dockerd()), "-n", *words]
         full = {"PATH": os.environ["PATH"], "CAY_DOCKER_IMAGE": IMAGE, **env}
         return subprocess.run(words, env=full, capture_output=True, text=True, check=False, timeout=120)
 
-    def test_certificates(self):
-        subprocess.run(["nsenter", "-t", str(dockerd()), "-n", "ip", "link", "set", "lo", "up"], check=True, timeout=30)
-        certs = os.environ["CAY_TEST_CERTS"]
-        good = self.cay(DOCKER_HOST="tcp://127.0.0.1:2376", DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH=certs)
-        self.assertEqual((good.returncode, good.stdout), (0, "hi\n"), good)
-        plain = self.cay(DOCKER_HOST="tcp://127.0.0.1:2376")
-        self.assertEqual(plain.returncode, 125, plain)
-        named = self.cay(DOCKER_HOST="tcp://localhost:2376", DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH=certs)
-        self.assertEqual(named.returncode, 125, named)  # the certificate is another name's
+    def refused(self, word, host, certs, there=True):
+        tls = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": certs} if certs else {}
+        got = self.cay(there, DOCKER_HOST=host, **tls)
+        self.assertEqual(got.returncode, 125, got)
+        self.assertIn(word, got.stderr)
         self.assertEqual(containers(), [])
+
+    def test_certificates(self):
+        here = "tcp://127.0.0.1:2376"
+        good = self.cay(DOCKER_HOST=here, DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH=self.certs)
+        self.assertEqual((good.returncode, good.stdout), (0, "hi\n"), good)
+        ca, own = os.path.join(self.certs, "ca"), os.path.join(self.folder.name, "own")
+        shutil.copy(os.path.join(self.certs, "cert.pem"), own + ".pem")
+        shutil.copy(os.path.join(self.certs, "key.pem"), own + "-key.pem")
+        self.refused("HTTPS server", here, None)  # Docker's own words for whoever speaks no TLS there
+        self.refused("another name", "tcp://localhost:2376", self.certs)
+        self.refused("cannot be reached: Connection refused", "tcp://127.0.0.1:1", self.certs)
+        self.refused("ca.pem does not vouch", here, self.certificates("other-ca", self.stranger(), own))
+        foreign = self.sign("foreign", self.stranger(), 2, "extendedKeyUsage=clientAuth")
+        self.refused("does not accept our certificate", here, self.certificates("other-cert", ca, foreign))
+
+    def test_servers(self):
+        """What Docker itself is not here: one whose time is over, and one without TLS."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        old = self.sign("old", os.path.join(self.certs, "ca"), -1, "subjectAltName=IP:127.0.0.1")
+        context.load_cert_chain(old + ".pem", old + "-key.pem")
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            def serve():
+                with contextlib.suppress(OSError):
+                    while True:
+                        one = listener.accept()[0]
+                        with contextlib.suppress(OSError), one, context.wrap_socket(one, server_side=True) as secure:
+                            secure.recv(4096)
+
+            serving = threading.Thread(target=serve, daemon=True)
+            serving.start()
+            self.refused("its certificate has expired", f"tcp://127.0.0.1:{listener.getsockname()[1]}", self.certs, there=False)
+            listener.shutdown(socket.SHUT_RDWR)
+            serving.join()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            def speak():
+                with contextlib.suppress(OSError):
+                    while True:
+                        with listener.accept()[0] as one:
+                            one.recv(4096)
+                            one.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+            speaking = threading.Thread(target=speak, daemon=True)
+            speaking.start()
+            self.refused("does not speak TLS", f"tcp://127.0.0.1:{listener.getsockname()[1]}", self.certs, there=False)
+            listener.shutdown(socket.SHUT_RDWR)
+            speaking.join()
+
+
+class Moved(unittest.TestCase):
+    """Docker's name leads to another address after a while: the daemon finds it there."""
+
+    def test_the_name_is_looked_up_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            hosts = os.path.join(folder, "hosts")
+
+            def lead_to(address):
+                with open(hosts, "w", encoding="utf-8") as f:
+                    f.write(f"127.0.0.1 localhost\n{address} docker-moves\n")
+
+            def listen(address, port):
+                listener = socket.create_server((address, port))
+                threading.Thread(target=serve, args=(listener,), daemon=True).start()
+                return listener
+
+            def serve(listener):
+                with contextlib.suppress(OSError):
+                    while True:
+                        threading.Thread(target=join, args=(listener.accept()[0],), daemon=True).start()
+
+            def join(one):
+                with contextlib.suppress(OSError), one, socket.socket(socket.AF_UNIX) as other:
+                    other.connect(FOLDER + "/sock")
+                    open_ones.append(one)
+                    threading.Thread(target=Between.pump, args=(other, one), daemon=True).start()
+                    Between.pump(one, other)
+
+            open_ones = []
+            lead_to("127.0.0.2")
+            first = listen("127.0.0.2", 0)
+            port = first.getsockname()[1]
+            d = Daemon("--engine", "docker", "--docker-host", f"tcp://docker-moves:{port}", "--docker-images", IMAGE)
+            with open(os.path.join(d.folder, "out"), "wb") as out, open(os.path.join(d.folder, "err"), "ab") as err:
+                process = subprocess.Popen(
+                    ["unshare", "-m", "sh", "-c", f"mount --bind {hosts} /etc/hosts && exec \"$@\"", "sh", CAY, "serve", "--data",
+                     os.path.join(d.folder, "data"), "--listen", "127.0.0.1:0", *d.flags],
+                    stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=d.environment())
+            with contextlib.ExitStack() as stack:
+                stack.push(d.__exit__)
+                with_docker(d.adopt(process))
+                first.shutdown(socket.SHUT_RDWR)
+                first.close()
+                for one in open_ones:
+                    with contextlib.suppress(OSError):
+                        one.shutdown(socket.SHUT_RDWR)
+                wait_for("the word that it is away", lambda: not engines(d)["docker"]["up"])
+                lead_to("127.0.0.3")
+                second = listen("127.0.0.3", port)
+                stack.callback(second.close)
+                box = with_docker(d).make()
+                self.assertEqual(d.run(box, "echo moved")["stdout"], "moved\n")
+                d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
 if __name__ == "__main__":
