@@ -15,27 +15,24 @@
 
 enum { NONE_STATUS = 1 };
 
-static bool stands_in(const char *task, const char *trigger)
-{
-        const struct cay_template one = { .name = "", .triggers = { .items = &trigger, .count = 1 } };
-        const struct cay_template_set set = { .rows = &one, .count = 1 };
-
-        return cay_template_match(&set, task) != NULL;
-}
-
 /* The longest trigger of a template that stands in the task; "" when there is none. */
 static void find_trigger(struct cay_json_view template, const char *task, char ret[TRIGGER_MAX])
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(template, "triggers"));
         struct cay_json_view item;
+        size_t longest = 0;
 
         ret[0] = '\0';
         while (cay_json_view_next(&w, NULL, &item)) {
                 char trigger[TRIGGER_MAX];
+                size_t len;
 
                 cay_json_view_copy(item, trigger, sizeof(trigger));
-                if (strlen(trigger) > strlen(ret) && stands_in(task, trigger))
+                len = cay_template_trigger(trigger, task);
+                if (len > longest) {
                         memcpy(ret, trigger, sizeof(trigger));
+                        longest = len;
+                }
         }
 }
 

@@ -3,8 +3,8 @@
 #include "core/template.h"
 
 #include <assert.h>
-#include <ctype.h>
-#include <strings.h>
+
+#include "base/fold.h"
 
 static const char *const root_words[] = {
         [CAY_TEMPLATE_ROOT_NONE] = "none",     [CAY_TEMPLATE_ROOT_HOST] = "host",
@@ -26,20 +26,77 @@ const struct cay_template *cay_template_find(const struct cay_template_set *set,
         return NULL;
 }
 
-static bool is_word(char c)
+static uint32_t peek(const char *at)
 {
-        return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+        return cay_fold_next(&at);
 }
 
-/* As whole words: "run" does not stand in "prune". */
-static bool stands_in(const char *text, const char *words, size_t len)
+static void skip_blanks(const char **at)
 {
-        for (const char *at = text; *at; at++) {
-                if ((at == text || !is_word(at[-1]) || !is_word(words[0])) &&
-                    strncasecmp(at, words, len) == 0 && (!is_word(words[len - 1]) || !is_word(at[len])))
-                        return true;
+        while (peek(*at) == ' ')
+                cay_fold_next(at);
+}
+
+static bool is_end(const char *at)
+{
+        skip_blanks(&at);
+        return *at == '\0';
+}
+
+/* Whether the text goes on with the trigger's words and does not end within a word. */
+static bool begins_with(const char *text, const char *trigger)
+{
+        uint32_t last = 0;
+
+        while (*trigger) {
+                uint32_t c = cay_fold_next(&trigger);
+
+                if (c == ' ')
+                        skip_blanks(&trigger);
+                if (c == ' ' && *trigger == '\0') /* blanks at its end */
+                        break;
+                if (cay_fold_next(&text) != c)
+                        return false;
+                if (c == ' ')
+                        skip_blanks(&text);
+                last = c;
         }
-        return false;
+        return !cay_fold_is_word(last) || !cay_fold_is_word(peek(text));
+}
+
+size_t cay_template_trigger(const char *trigger, const char *text)
+{
+        uint32_t first, before = 0;
+
+        skip_blanks(&trigger);
+        first = peek(trigger);
+        while (first != 0 && *text) {
+                uint32_t c = peek(text);
+
+                if (c == first && !(cay_fold_is_word(before) && cay_fold_is_word(c)) &&
+                    begins_with(text, trigger))
+                        return strlen(trigger);
+                before = cay_fold_next(&text);
+        }
+        return 0;
+}
+
+bool cay_template_trigger_is(const char *a, const char *b)
+{
+        for (;;) {
+                uint32_t c, d;
+
+                skip_blanks(&a);
+                skip_blanks(&b);
+                do {
+                        c = cay_fold_next(&a);
+                        d = cay_fold_next(&b);
+                } while (c == d && c != ' ' && c != 0);
+                if (c == 0 || d == 0) /* blanks at an end count for nothing */
+                        return (c == 0 || c == ' ') && (d == 0 || d == ' ') && is_end(a) && is_end(b);
+                if (c != d)
+                        return false;
+        }
 }
 
 const struct cay_template *cay_template_match(const struct cay_template_set *set, const char *text)
@@ -51,9 +108,9 @@ const struct cay_template *cay_template_match(const struct cay_template_set *set
                 const struct cay_field_texts *triggers = &set->rows[i].triggers;
 
                 for (unsigned k = 0; k < triggers->count; k++) {
-                        size_t len = strlen(triggers->items[k]);
+                        size_t len = cay_template_trigger(triggers->items[k], text);
 
-                        if (len > longest && stands_in(text, triggers->items[k], len)) {
+                        if (len > longest) {
                                 best = &set->rows[i];
                                 longest = len;
                         }

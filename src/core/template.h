@@ -69,9 +69,13 @@ struct cay_template_set {
 
 const struct cay_template *cay_template_find(const struct cay_template_set *set, const char *name); /* NULL */
 /*
- * The template that a task's text means: the one with the longest trigger that stands in it as whole words, whatever their case; the
- * first of the file among equals. NULL: none.
+ * Whether a trigger's words stand in a text, as whole words, in any case and with any white space between them. The length of the
+ * trigger, so that the longest of several can be chosen; 0: no.
  */
+size_t cay_template_trigger(const char *trigger, const char *text);
+bool cay_template_trigger_is(const char *a,
+                             const char *b); /* whether two triggers stand for the same words */
+/* The template that a task's text means: the one with the longest trigger in it; the first of the file among equals. NULL: none. */
 const struct cay_template *cay_template_match(const struct cay_template_set *set, const char *text);
 const char *cay_template_root_word(enum cay_template_root root); /* "host", "rootfs", "dockerfile", "image" */
 /* Whether it can be started here: 0, or CAY_CONFLICT with the reason. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "registry/registry.h"
+#include "registry/registry_priv.h"
 #include "sys/fd.h"
 
 #define HELP                                                                                                 \
@@ -34,7 +34,10 @@ static ssize_t read_all(int fd, char *buf, size_t size)
         return (ssize_t)len;
 }
 
-/* Beside the text: SYSTEM.md files that the daemon would leave out. Engines are the daemon's business. */
+/*
+ * Beside the text: files that are missing, and SYSTEM.md files that the daemon would leave out. Which engines there are is the daemon's
+ * business; what no engine can do is an error. A rootfs is made by a build more often than kept beside the registry: a warning.
+ */
 static void look(struct cay_registry *r, const char *path, struct cay_notes *notes)
 {
         struct cay_registry_place place = {
@@ -47,10 +50,18 @@ static void look(struct cay_registry *r, const char *path, struct cay_notes *not
         snprintf(folder, sizeof(folder), "%.*s", n > 0 ? n : 1, n > 0 ? path : ".");
         place.folder_fd = sys_open_at(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0);
         cay_registry_look(r, &place, notes);
-        for (unsigned i = 0; i < set->count; i++)
-                if (!set->rows[i].available)
-                        cay_note_warning(notes, 0, 0, "containers.%s: %s", set->rows[i].name,
-                                         set->rows[i].why);
+        for (unsigned i = 0; i < set->count; i++) {
+                const struct cay_template *t = &set->rows[i];
+                bool may_come = t->root == CAY_TEMPLATE_ROOT_ROOTFS && strcmp(t->engine, "docker") != 0;
+
+                if (!t->available && may_come)
+                        cay_note_warning(notes, r->lines[i], r->columns[i], "containers.%s: %s", t->name,
+                                         t->why);
+                else if (!t->available)
+                        cay_note_error(notes, r->lines[i], r->columns[i], "containers.%s: %s", t->name,
+                                       t->why);
+        }
+        cay_notes_sort(notes);
         if (place.folder_fd >= 0)
                 close(place.folder_fd);
 }

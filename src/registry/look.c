@@ -46,6 +46,20 @@ static bool lacks_program(struct cay_template *t, const struct cay_registry_plac
         return false;
 }
 
+/* Only whether it is there: the engine reads it, with its own rights. */
+static bool lacks_dockerfile(struct cay_template *t, const struct cay_registry_place *place)
+{
+        cay_auto_close int fd = -1;
+
+        if (t->root != CAY_TEMPLATE_ROOT_DOCKERFILE || place->folder_fd < 0)
+                return false;
+        fd = sys_open_beneath(place->folder_fd, t->root_text, O_PATH, 0);
+        if (fd != -ENOENT && fd != -ENOTDIR)
+                return false;
+        snprintf(t->why, sizeof(t->why), "its dockerfile '%.80s' is not there; write it", t->root_text);
+        return true;
+}
+
 static bool lacks_root(struct cay_template *t, const struct cay_registry_place *place)
 {
         int fd;
@@ -192,7 +206,8 @@ void cay_registry_look(struct cay_registry *r, const struct cay_registry_place *
                 struct cay_template *t = &r->rows[i];
 
                 t->available = !lacks_engine(t, place) && !lacks_network(t, place) && !lacks_init(t, place) &&
-                               (is_imaged(t, place) || !lacks_program(t, place)) && !lacks_root(t, place);
+                               (is_imaged(t, place) || !lacks_program(t, place)) &&
+                               !lacks_dockerfile(t, place) && !lacks_root(t, place);
                 read_system(r, t, i, place->folder_fd, notes);
         }
         cay_notes_sort(notes);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/fold.h"
 #include "registry/fields.h"
 
 #define WHERE_MAX 160
@@ -23,8 +24,12 @@ const struct cay_yaml_node *cay_registry_entry(const struct cay_yaml_node *mappi
         return NULL;
 }
 
+/*
+ * A key that nobody reads is not harmless: `needs_comfirm: true` would leave a template without its confirmation. So it is an error
+ * where keys bind what runs (an object of a template, the settings), and wherever it looks like one that was mistyped.
+ */
 void cay_registry_read_unknown(struct cay_registry_reader *r, const struct cay_yaml_node *mapping,
-                               const struct cay_field *table, const char *where)
+                               const struct cay_field *table, const char *where, bool strict)
 {
         for (const struct cay_yaml_node *n = mapping->first; n; n = n->next) {
                 const char *name = n->key->text, *meant;
@@ -35,8 +40,11 @@ void cay_registry_read_unknown(struct cay_registry_reader *r, const struct cay_y
                 name_of(where, name, full, sizeof(full));
                 meant = cay_registry_suggest(table, name);
                 if (meant)
-                        cay_note_warning(r->notes, n->key->line, n->key->column, "%s: did you mean %s?", full,
-                                         meant);
+                        cay_note_error(r->notes, n->key->line, n->key->column,
+                                       "%s: is not known; did you mean %s?", full, meant);
+                else if (strict)
+                        cay_note_error(r->notes, n->key->line, n->key->column,
+                                       "%s: is not known; take it out", full);
                 else
                         cay_note_warning(r->notes, n->key->line, n->key->column,
                                          "%s: is not known and does nothing; take it out", full);
@@ -106,6 +114,14 @@ static void no_memory(struct cay_registry_reader *r)
         cay_note_error(r->notes, 0, 0, "the registry is too big; split it");
 }
 
+static bool is_blank(const char *text)
+{
+        while (*text)
+                if (cay_fold_next(&text) != ' ')
+                        return false;
+        return true;
+}
+
 static void read_texts(struct cay_registry_reader *r, const struct cay_yaml_node *node,
                        const struct cay_field *f, struct cay_field_texts *at, const char *where)
 {
@@ -130,7 +146,7 @@ static void read_texts(struct cay_registry_reader *r, const struct cay_yaml_node
         for (const struct cay_yaml_node *n = node->first; n; n = n->next) {
                 const char *text = read_item(r, n, f, where);
 
-                if (text && text[0] == '\0')
+                if (text && (text[0] == '\0' || (f->kind == CAY_FIELD_TEXTS && is_blank(text))))
                         cay_note_error(r->notes, n->line, n->column, "%s: an entry is empty; take it out",
                                        where);
                 else if (text)
@@ -177,7 +193,7 @@ static void read_field(struct cay_registry_reader *r, const struct cay_yaml_node
 
         switch (f->kind) {
         case CAY_FIELD_OBJECT:
-                cay_registry_read(r, node, f->fields, at, where);
+                cay_registry_read(r, node, f->fields, at, where, true);
                 return;
         case CAY_FIELD_TEXTS:
         case CAY_FIELD_WORDS:
@@ -208,14 +224,14 @@ static void note_same(struct cay_registry_reader *r, const struct cay_yaml_node 
 }
 
 void cay_registry_read(struct cay_registry_reader *r, const struct cay_yaml_node *node,
-                       const struct cay_field *table, void *args, const char *where)
+                       const struct cay_field *table, void *args, const char *where, bool strict)
 {
         if (node->kind != CAY_YAML_MAPPING) {
                 wrong_kind(r, node, where[0] ? where : "the registry",
                            "keys with their values, indented below it");
                 return;
         }
-        cay_registry_read_unknown(r, node, table, where);
+        cay_registry_read_unknown(r, node, table, where, strict);
         for (const struct cay_yaml_node *n = node->first; n; n = n->next) {
                 const struct cay_field *f = cay_field_find(table, n->key->text, strlen(n->key->text));
                 char full[WHERE_MAX];

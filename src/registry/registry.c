@@ -96,6 +96,43 @@ static void check_programs(struct loading *l, const struct cay_template *t, cons
                                        t->name, t->requires.items[i]);
 }
 
+/* The template that has the same trigger in another entry before this one; NULL: none. */
+static const struct cay_template *find_trigger(const struct cay_registry *r, unsigned nr, unsigned entry)
+{
+        const char *trigger = r->rows[nr].triggers.items[entry];
+
+        for (unsigned i = 0; i <= nr; i++) {
+                const struct cay_field_texts *other = &r->rows[i].triggers;
+
+                for (unsigned k = 0; k < (i < nr ? other->count : entry); k++)
+                        if (cay_template_trigger_is(trigger, other->items[k]))
+                                return &r->rows[i];
+        }
+        return NULL;
+}
+
+/* A trigger that comes twice means the first template that has it: the other one is never chosen by it. */
+static void check_triggers(struct loading *l, unsigned nr, const struct cay_yaml_node *node)
+{
+        const struct cay_template *t = &l->registry->rows[nr];
+        const struct cay_yaml_node *list = cay_registry_entry(node, "triggers");
+
+        for (unsigned i = 0; i < t->triggers.count; i++) {
+                const struct cay_template *first = find_trigger(l->registry, nr, i);
+
+                if (first == t)
+                        cay_note_warning(l->reader.notes, list->line, list->column,
+                                         "containers.%s.triggers: '%.80s' comes twice; take one out", t->name,
+                                         t->triggers.items[i]);
+                else if (first)
+                        cay_note_warning(
+                                l->reader.notes, list->line, list->column,
+                                "containers.%s.triggers: '%.80s' is also a trigger of '%s', which comes "
+                                "first and is chosen; take one out",
+                                t->name, t->triggers.items[i], first->name);
+        }
+}
+
 static void check_resources(struct loading *l, const struct cay_template *t, const struct cay_yaml_node *node)
 {
         if (t->pool > 0 && t->max_concurrent > 0 && t->pool > t->max_concurrent)
@@ -169,7 +206,7 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
                 return;
         }
         snprintf(where, sizeof(where), "containers.%s", row.t.name);
-        cay_registry_read(&l->reader, node, cay_registry_template_fields, &row, where);
+        cay_registry_read(&l->reader, node, cay_registry_template_fields, &row, where, false);
         if (node->kind == CAY_YAML_MAPPING) {
                 choose_root(l, &row, node);
                 check_programs(l, &row.t, node);
@@ -180,6 +217,8 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
         l->registry->rows[nr] = row.t;
         l->registry->lines[nr] = node->key->line;
         l->registry->columns[nr] = node->key->column;
+        if (node->kind == CAY_YAML_MAPPING)
+                check_triggers(l, nr, node);
 }
 
 static void read_templates(struct loading *l, const struct cay_yaml_node *containers)
@@ -222,11 +261,11 @@ static void read_all(struct loading *l, const struct cay_yaml_node *root)
                                "the registry is %s; it begins with 'containers:'", cay_yaml_kind_text(root));
                 return;
         }
-        cay_registry_read_unknown(&l->reader, root, cay_registry_root_fields, "");
+        cay_registry_read_unknown(&l->reader, root, cay_registry_root_fields, "", false);
         settings = cay_registry_entry(root, "settings");
         if (settings)
                 cay_registry_read(&l->reader, settings, cay_registry_settings_fields, &l->settings,
-                                  "settings");
+                                  "settings", true);
         containers = cay_registry_entry(root, "containers");
         if (containers)
                 read_templates(l, containers);

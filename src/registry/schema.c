@@ -123,7 +123,7 @@ static void put_map(struct cay_json *j, const struct cay_field *f)
         cay_json_end_object(j);
 }
 
-static void put_fields(struct cay_json *j, const struct cay_field *table);
+static void put_strict(struct cay_json *j, const struct cay_field *table);
 
 static void put_field(struct cay_json *j, const struct cay_field *f)
 {
@@ -156,7 +156,7 @@ static void put_field(struct cay_json *j, const struct cay_field *f)
                 put_map(j, f);
                 break;
         case CAY_FIELD_OBJECT:
-                put_fields(j, f->fields);
+                put_strict(j, f->fields);
                 break;
         default:
                 put_parsed(j, f);
@@ -164,7 +164,7 @@ static void put_field(struct cay_json *j, const struct cay_field *f)
         }
 }
 
-/* Keys that are not known are warnings, never errors: so others are let in here too. */
+/* A template's own unknown keys are warnings as long as they resemble none that is known, which a schema can't say. Objects in it are strict. */
 static void put_fields(struct cay_json *j, const struct cay_field *table)
 {
         put_text(j, "type", "object");
@@ -178,6 +178,13 @@ static void put_fields(struct cay_json *j, const struct cay_field *table)
                 cay_json_end_object(j);
         }
         cay_json_end_object(j);
+}
+
+static void put_strict(struct cay_json *j, const struct cay_field *table)
+{
+        put_fields(j, table);
+        cay_json_key(j, "additionalProperties");
+        cay_json_bool(j, false);
 }
 
 static void put_one_root(struct cay_json *j)
@@ -239,7 +246,7 @@ int cay_registry_put_schema(struct cay_buf *out)
         cay_json_key(&j, settings->name);
         cay_json_begin_object(&j);
         put_text(&j, "description", settings->doc);
-        put_fields(&j, settings->fields);
+        put_strict(&j, settings->fields);
         cay_json_end_object(&j);
         cay_json_end_object(&j);
         cay_json_end_object(&j);

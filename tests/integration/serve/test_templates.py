@@ -232,12 +232,14 @@ def test_reload():
         box = d.make(template="a")
         d.run(box, "echo kept > /workspace/file")
         front = d.child("cay-front")
-        reload(d, r, "containers:\n  b: {host: true, resources: {memroy: 1g}}\n")
+        reload(d, r, "containers:\n  b: {host: true, zzzzzz: none}\n")
         assert names(d) == ["b"]
-        assert "registry.yaml:2:31: warning: containers.b.resources.memroy: did you mean memory?" in d.log(), d.log()
+        assert "registry.yaml:2:19: warning: containers.b.zzzzzz: is not known and does nothing" in d.log(), d.log()
         assert d.run(box, "cat /workspace/file")["stdout"] == "kept\n", "sandboxes are not touched"
         assert d.child("cay-front") == front, "neither is the front"
         d.must(404, "POST", "/api/sandboxes", {"template": "a"})
+        said = reload(d, r, "containers:\n  b: {host: true, security: {needs_comfirm: true}}\n", "not reloaded")
+        assert "registry.yaml:2:30: containers.b.security.needs_comfirm: is not known; did you mean needs_confirm?" in said, said
         # Errors: all of them, with their places, and what was in force stays.
         said = reload(d, r, "containers:\n  c:\n    host: maybe\n  d:\n    rootfs: /etc\n", "not reloaded")
         assert "registry.yaml:3:11: containers.c.host: 'maybe' is not true or false" in said, said
@@ -405,9 +407,26 @@ def test_check_verb():
     def check(*words, text=None):
         return subprocess.run([CAY, "template", *words], input=text, capture_output=True, text=True, timeout=PATIENCE_S)
 
-    good = os.path.join(SOURCE, "tests/unit/registry/document_001.yaml")
+    place = tempfile.mkdtemp()
+    good = os.path.join(place, "registry.yaml")
+    shutil.copy(os.path.join(SOURCE, "tests/unit/registry/document_001.yaml"), good)
+    done = check("check", good)  # its Dockerfile is not there
+    assert done.returncode == 1, done
+    assert done.stdout == f"{good}:2:3: containers.code-sandbox: its dockerfile 'code-sandbox/Dockerfile' is not there; write it\n", done
+    os.mkdir(os.path.join(place, "code-sandbox"))
+    with open(os.path.join(place, "code-sandbox", "Dockerfile"), "w", encoding="utf-8") as f:
+        f.write("FROM python:3.11-slim\n")
     done = check("check", good)
     assert done.returncode == 0 and done.stdout == "" and done.stderr == "", done
+    other = os.path.join(place, "other.yaml")
+    with open(other, "w", encoding="utf-8") as f:
+        f.write("containers:\n  a: {rootfs: none}\n  b: {image: x, engine: native}\n")
+    done = check("check", other)
+    assert done.returncode == 1, done
+    assert done.stdout.splitlines() == [
+        f"{other}:2:3: warning: containers.a: its rootfs 'none' cannot be opened: No such file or directory",
+        f"{other}:3:3: containers.b: the engine 'native' cannot make a root from image; give it a rootfs",
+    ], done
     done = check("check", "-", text="containers:\n  x:\n    host: ture\n")
     assert done.returncode == 1, done
     assert done.stdout == "stdin:3:11: containers.x.host: 'ture' is not true or false; write one of them, without quotes\n"
@@ -423,6 +442,7 @@ def test_check_verb():
             if name.endswith(".yaml"):
                 done = check("check", os.path.join(folder, name))
                 assert done.returncode == 0 and done.stdout == "", done
+    shutil.rmtree(place)
 
 
 def main():

@@ -47,6 +47,30 @@ static void by_task(void **state)
         assert_string_equal(match(""), "none");
 }
 
+static void words_in_any_white_space_and_case(void **state)
+{
+        assert_string_equal(match("please run  python"), "python");
+        assert_string_equal(match("run\npython"), "python");
+        assert_string_equal(match("Run\t \r\n PYTHON."), "python");
+        assert_string_equal(match("run\xc2\xa0python"), "python");     /* a blank that does not break */
+        assert_string_equal(match("run\xe3\x80\x80python"), "python"); /* a wide one */
+        assert_string_equal(match("run\npython\n\nscript"), "shell");
+        assert_string_equal(match("runpython"), "none");
+        assert_int_equal(cay_template_trigger("  run\t\tpython ", "so run python"), strlen("run\t\tpython "));
+        assert_int_equal(cay_template_trigger("run", "run"), 3);
+        assert_int_equal(cay_template_trigger(" ", "a  b"), 0);
+        assert_int_equal(cay_template_trigger("", "a"), 0);
+        assert_true(cay_template_trigger("pr\xc3\xbc"
+                                         "fe",
+                                         "BITTE PR\xc3\x9c"
+                                         "FE") > 0);
+        assert_true(cay_template_trigger("\xd0\x97\xd0\xb0\xd0\xbf\xd1\x83\xd1\x81\xd1\x82\xd0\xb8",
+                                         "\xd0\xb7\xd0\x90\xd0\xbf\xd1\x83\xd1\x81\xd1\x82\xd0\xb8!") > 0);
+        assert_true(cay_template_trigger("\xe8\xbf\x90\xe8\xa1\x8c", "\xe8\xaf\xb7\xe8\xbf\x90\xe8\xa1\x8c") >
+                    0);
+        assert_int_equal(cay_template_trigger("run\xff", "run\xff"), 4); /* bytes that are not UTF-8 */
+}
+
 static void what_is_not_available_says_why(void **state)
 {
         struct cay_error err = { 0 };
@@ -69,6 +93,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(by_name),
                 cmocka_unit_test(by_task),
+                cmocka_unit_test(words_in_any_white_space_and_case),
                 cmocka_unit_test(what_is_not_available_says_why),
                 cmocka_unit_test(every_root_has_a_word),
         };

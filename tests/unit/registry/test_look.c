@@ -154,6 +154,8 @@ static void engines_decide(void **state)
         lacks("host: true, engine: native", "it needs the engine 'native'; this daemon has docker");
         assert_true(look("image: x")->available);
         lacks("rootfs: root/fs", "it needs the engine 'native'; this daemon has docker");
+        lacks("dockerfile: root/Dockerfile", "its dockerfile 'root/Dockerfile' is not there; write it");
+        assert_true(look("dockerfile: root/SYSTEM.md")->available); /* a file */
         lacks("rootfs: root/fs, engine: docker",
               "the engine 'docker' cannot make a root from a folder; give it an image");
         here = (struct cay_registry_place){ .engines = "native docker", .default_engine = "native" };

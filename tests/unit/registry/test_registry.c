@@ -199,18 +199,41 @@ static void all_keys(void **state)
         assert_true(b->pool == 2 && b->max_concurrent == 4);
 }
 
-static void unknown_keys_are_warnings(void **state)
+static void unknown_keys_that_weaken_are_errors(void **state)
 {
-        WARNS("containers:\n  x:\n    host: true\n    resources:\n      memroy: 1g\n    trigers: []\n    "
-              "zzzzzz: 1\n"
-              "setings: {}\nversion: '3'\n",
-              "f:5:7: warning: containers.x.resources.memroy: did you mean memory?",
-              "f:6:5: warning: containers.x.trigers: did you mean triggers?",
-              "f:7:5: warning: containers.x.zzzzzz: is not known and does nothing; take it out",
-              "f:8:1: warning: setings: did you mean settings?",
-              "f:9:1: warning: version: is not known and does nothing; take it out");
-        WARNS("containers: {x: {host: true, security: {Network-Mode: none}}}",
-              "f:1:41: warning: containers.x.security.Network-Mode: did you mean network_mode?");
+        REFUSES("containers:\n  x:\n    host: true\n    resources:\n      memroy: 1g\n    trigers: []\n    "
+                "zzzzzz: 1\n"
+                "setings: {}\nversion: '3'\n",
+                "f:5:7: containers.x.resources.memroy: is not known; did you mean memory?",
+                "f:6:5: containers.x.trigers: is not known; did you mean triggers?",
+                "f:7:5: warning: containers.x.zzzzzz: is not known and does nothing; take it out",
+                "f:8:1: setings: is not known; did you mean settings?",
+                "f:9:1: warning: version: is not known and does nothing; take it out");
+        REFUSES("containers: {x: {host: true, security: {Network-Mode: none}}}",
+                "f:1:41: containers.x.security.Network-Mode: is not known; did you mean network_mode?");
+        REFUSES("containers: {x: {host: true, security: {needs_comfirm: true}}}",
+                "f:1:41: containers.x.security.needs_comfirm: is not known; did you mean needs_confirm?");
+        REFUSES("containers: {x: {host: true, secruity: {needs_confirm: true}}}",
+                "f:1:30: containers.x.secruity: is not known; did you mean security?");
+        REFUSES("containers: {x: {host: true, security: {ask_first: true}}}",
+                "f:1:41: containers.x.security.ask_first: is not known; take it out");
+        REFUSES("containers: {x: {host: true, build: {cpus: 1}}}",
+                "f:1:38: containers.x.build.cpus: is not known; take it out");
+        REFUSES("containers: {x: {host: true}}\nsettings: {at_once: 3}",
+                "f:2:12: settings.at_once: is not known; take it out");
+}
+
+static void triggers_that_do_nothing(void **state)
+{
+        REFUSES("containers: {x: {host: true, triggers: [a, ' ', \"\\t\"]}}",
+                "f:1:44: containers.x.triggers: an entry is empty; take it out",
+                "f:1:49: containers.x.triggers: an entry is empty; take it out");
+        WARNS("containers: {x: {host: true, triggers: [run it, run python, 'Run  It ']}}",
+              "f:1:40: warning: containers.x.triggers: 'Run  It ' comes twice; take one out");
+        WARNS("containers:\n  x: {host: true, triggers: [run it]}\n  y: {host: true, triggers: [a, RUN IT]}",
+              "f:3:29: warning: containers.y.triggers: 'RUN IT' is also a trigger of 'x', which comes first "
+              "and is "
+              "chosen; take one out");
 }
 
 static void the_outline(void **state)
@@ -356,7 +379,7 @@ static void all_errors_up_to_a_bound(void **state)
 
         for (unsigned i = 0; i < 100; i++)
                 len += (size_t)snprintf(text + len, sizeof(text) - len,
-                                        "  t%u:\n    host: maybe\n    rotfs: x\n", i);
+                                        "  t%u:\n    host: maybe\n    zzzzzz: x\n", i);
         assert_int_equal(parse(text), -1);
         assert_int_equal(notes.count, CAY_NOTES_MAX);
         assert_int_equal(notes.errors, 100);
@@ -411,7 +434,8 @@ int main(void)
                 cmocka_unit_test(an_engine_follows_from_the_root),
                 cmocka_unit_test(defaults_are_the_documents),
                 cmocka_unit_test(all_keys),
-                cmocka_unit_test(unknown_keys_are_warnings),
+                cmocka_unit_test(unknown_keys_that_weaken_are_errors),
+                cmocka_unit_test(triggers_that_do_nothing),
                 cmocka_unit_test(the_outline),
                 cmocka_unit_test(keys_that_come_twice_are_read_and_refused),
                 cmocka_unit_test(roots),
