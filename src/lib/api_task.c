@@ -29,11 +29,12 @@ SAME(UNAVAILABLE);
 SAME(TIMEOUT);
 SAME(NO_SPACE);
 SAME(INTERNAL);
+SAME(DAMAGED);
 _Static_assert((int)CAY_WORKSPACE_READ_ONLY == (int)CAY_WORKSPACE_RO &&
                        (int)CAY_WORKSPACE_READ_WRITE == (int)CAY_WORKSPACE_RW &&
                        (int)CAY_WORKSPACE_COPY == (int)CAY_WORKSPACE_COW,
                "cay.h and core/spec.h differ");
-_Static_assert((int)CAY_E_INTERNAL + 1 == (int)CAY_CODE_COUNT, "a code that cay.h does not name");
+_Static_assert((int)CAY_E_DAMAGED + 1 == (int)CAY_CODE_COUNT, "a code that cay.h does not name");
 
 static int code_of(struct cay_task *task, int r)
 {

@@ -66,7 +66,8 @@ enum {
         CAY_E_UNAVAILABLE = 8, /* cay-warden cannot be started, or went away */
         CAY_E_TIMEOUT = 9,     /* the sandbox was not made, or the command not started, in time */
         CAY_E_NO_SPACE = 10,   /* no space left to make it */
-        CAY_E_INTERNAL = 11    /* anything else: memory, descriptors, the system below */
+        CAY_E_INTERNAL = 11,   /* anything else: memory, descriptors, the system below */
+        CAY_E_DAMAGED = 12     /* what was kept is damaged */
 };
 
 enum { CAY_STDOUT = 1, CAY_STDERR = 2 };

@@ -78,13 +78,16 @@ SHAPE(intent, "Intent", TEXT("decision"), BOOL("execute"), NUMBER("confidence"),
       { "scores", CAY_ANSWER_COUNTS });
 
 /* Commands */
+SHAPE(exec_lost, "OutputLost", NUMBER("from"), NUMBER("to"));
 SHAPE(exec, "Exec",
       TEXT("exec_id"), TEXT("sandbox_id"), TEXT("status"), { "command", CAY_ANSWER_WORDS }, TEXT("workdir"), TEXT("user"),
       BOOL("tty"), BOOL("background"), NUMBER("pid"), TIME("started_at"), TIME("ended_at"),
       MAYBE("exit_code", NUMBER), MAYBE("signal", TEXT), MAYBE("cause", TEXT), TEXT("cause_text"),
       TEXT("advice"), TEXTS("hints"), NUMBER("duration_ms"), NUMBER("wall_us"), NUMBER("cpu_us"),
       MAYBE("memory_peak_bytes", NUMBER), NUMBER("stdout_bytes"), NUMBER("stderr_bytes"), NUMBER("cut_bytes"),
-      NUMBER("output_first"), NUMBER("output_end"), BOOL("output_gone"), MAYBE("deadline_in_ms", NUMBER), BOOL("open_stdin"), NUMBER("watchers"), NUMBER("idle_limit_ms"), NUMBER("idle_ms"));
+      NUMBER("output_first"), NUMBER("output_end"), BOOL("output_gone"), LIST("output_lost", exec_lost),
+      MAYBE("deadline_in_ms", NUMBER), BOOL("open_stdin"), NUMBER("watchers"), NUMBER("idle_limit_ms"),
+      NUMBER("idle_ms"));
 SHAPE(exec_output, "ExecResult", ALSO(exec), IF("stdout", TEXT), IF("stdout_base64", TEXT), IF("stderr", TEXT),
       IF("stderr_base64", TEXT), IF("stdout_truncated", BOOL), IF("stderr_truncated", BOOL), TEXT("execution_id"));
 SHAPE(run_output, "RunResult", ALSO(exec_output), TEXT("template"), BOOL("kept"), MAYBE("expires_in_ms", NUMBER),

@@ -119,11 +119,15 @@ static ssize_t put_view(struct stream *s, const char *kind, const char *executio
 }
 
 /* What went wrong, told in the stream. */
-static ssize_t put_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor)
+static ssize_t put_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor, uint64_t lost_from)
 {
         struct cay_json j;
 
         begin(s, &j, "error", cursor);
+        if (err->code == CAY_DAMAGED) {
+                cay_op_key_u64(&j, "lost_from", lost_from);
+                cay_op_key_u64(&j, "lost_to", cursor);
+        }
         cay_op_key_text(&j, "code", cay_code_word(err->code));
         cay_op_key_text(&j, "message", err->msg);
         return put(s, "error", cursor, &j);
@@ -146,13 +150,13 @@ static ssize_t pass(struct stream *s, const char *bytes, const struct cay_exec_p
 }
 
 /* A cut in bytes alone must not look like their end. */
-static void end_in_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor)
+static void end_in_trouble(struct stream *s, const struct cay_error *err, const struct cay_exec_piece *piece)
 {
         if (s->raw) {
                 drop(s);
                 return;
         }
-        put_trouble(s, err, cursor);
+        put_trouble(s, err, piece->cursor, piece->lost_from);
         end(s);
 }
 
@@ -172,7 +176,7 @@ static void pump(struct stream *s)
                         continue;
                 }
                 if (r < 0) {
-                        end_in_trouble(s, &err, piece.cursor);
+                        end_in_trouble(s, &err, &piece);
                 } else if (cay_exec_watcher_is_over(&s->watcher)) {
                         if (!s->raw)
                                 put_view(s, "exited", NULL);
@@ -247,7 +251,7 @@ static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *
         if (err->code != CAY_OK) {
                 s->deaf = true;
                 cay_exec_watcher_view(&s->watcher, &view);
-                if (!s->raw && put_trouble(s, err, view.output_end) < 0) {
+                if (!s->raw && put_trouble(s, err, view.output_end, 0) < 0) {
                         drop(s);
                         return;
                 }

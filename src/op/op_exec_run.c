@@ -145,8 +145,8 @@ static void on_output(struct cay_exec_watcher *w)
         while ((r = cay_exec_watcher_read(w, bytes, sizeof(bytes), &piece, &err)) != 0) {
                 if (r > 0) {
                         take(s, bytes, &piece);
-                } else if (err.code == CAY_CONFLICT) {
-                        s->cut[0] = s->cut[1] = true; /* overtaken: goes on at the oldest byte kept */
+                } else if (err.code == CAY_CONFLICT || err.code == CAY_DAMAGED) {
+                        s->cut[0] = s->cut[1] = true; /* overtaken or damaged: goes on behind that */
                         err = (struct cay_error){ 0 };
                 } else {
                         fail(s, &err);

@@ -225,6 +225,15 @@ void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay
         cay_op_key_u64(j, "output_first", v->output_first);
         cay_op_key_u64(j, "output_end", v->output_end);
         cay_op_key_bool(j, "output_gone", v->output_gone);
+        cay_json_key(j, "output_lost");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < v->lost_count; i++) {
+                cay_json_begin_object(j);
+                cay_op_key_u64(j, "from", v->lost[i].from);
+                cay_op_key_u64(j, "to", v->lost[i].to);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
         cay_json_key(j, "deadline_in_ms");
         if (v->has_deadline)
                 cay_json_u64(j, v->deadline_in_ms);

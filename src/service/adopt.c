@@ -101,7 +101,10 @@ static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct 
 
         if (cay_exec_open_spool(x, &err) < 0) {
                 cay_log_warn("spool lost", "exec=%s error=%s", x->id, err.msg);
-                lose_exec(x, "its output was lost with the daemon");
+                lose_exec(x,
+                          err.code == CAY_DAMAGED
+                                  ? "the file of its output was damaged: where it was is not known any more"
+                                  : "its output was lost with the daemon");
                 return;
         }
         if (end_from_spool(x))

@@ -53,6 +53,10 @@ void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const c
 enum cay_exec_state { CAY_EXEC_STARTING, CAY_EXEC_RUNNING, CAY_EXEC_ENDED, CAY_EXEC_STATE_COUNT };
 const char *cay_exec_state_word(enum cay_exec_state state);
 
+struct cay_exec_lost { /* bytes [from, to) of the output */
+        uint64_t from, to;
+};
+
 struct cay_exec_view {
         const char *id, *sandbox;
         const char *const *argv; /* NULL-terminated; {"/bin/sh", "-c", line} for a line */
@@ -73,6 +77,8 @@ struct cay_exec_view {
         uint64_t cut_bytes;                /* dropped at its limit, as asked */
         uint64_t output_first, output_end; /* cursors: the oldest byte kept, the next to come */
         bool output_gone;                  /* was kept no longer */
+        const struct cay_exec_lost *lost;  /* of what is kept: damaged on the disk, as far as it was read */
+        unsigned lost_count;
         bool has_deadline;
         uint64_t deadline_in_ms;
         unsigned watchers; /* that follow its output now */
@@ -106,18 +112,20 @@ struct cay_exec_piece {
         unsigned stream; /* 1 out, 2 err */
         uint64_t cursor; /* of its first byte; the next piece is at cursor + len */
         size_t len;
+        uint64_t lost_from; /* with CAY_DAMAGED */
 };
 
 /*
  * From a cursor (UINT64_MAX: only what is new). CAY_CONFLICT: that far back nothing is kept; CAY_INVALID: beyond the end;
- * CAY_LIMIT: too many watch this command (64).
+ * CAY_LIMIT: too many watch this command (64); CAY_DAMAGED: what is there is damaged, and the text says where what is whole begins.
  */
 int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                            const char *exec, uint64_t from, bool holds, struct cay_exec_watcher *w,
                            struct cay_error *err);
 /*
  * Up to size bytes of one stream into buf: 1, 0 when there is nothing now (on_output follows), -1 with err when it was
- * overtaken (CAY_CONFLICT: the next read goes on at the oldest byte kept, ret->cursor tells) or the spool cannot be read.
+ * overtaken (CAY_CONFLICT: the next read goes on at the oldest byte kept, ret->cursor tells) or what it was to read is damaged
+ * (CAY_DAMAGED: likewise, behind that; bytes from ret->lost_from on are lost).
  */
 int cay_exec_watcher_read(struct cay_exec_watcher *w, void *buf, size_t size, struct cay_exec_piece *ret,
                           struct cay_error *err);

@@ -181,6 +181,13 @@ int cay_exec_open_spool(struct cay_exec *x, struct cay_error *err)
                 return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is kept no longer", x->id);
         cay_exec_spool_name(x, name);
         r = cay_spool_open(&x->spool, x->service->env.spool_dir, name);
+        if (r == -EBADMSG)
+                return cay_exec_fail_lost(x, x->output_first, x->output_end, err);
+        if (r == -EPROTONOSUPPORT)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "the output of exec '%s' was kept by an older Cay, whose files this one does "
+                                "not read",
+                                x->id);
         if (r == -ENOENT)
                 return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is kept no longer", x->id);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "open the output of exec '%s'", x->id) : 0;
@@ -203,14 +210,51 @@ void cay_exec_close_spool(struct cay_exec *x)
         cay_tick_by(x->service, 0);
 }
 
+/* Of a file that was cut to a shorter one, which is whole: what its command had printed is known. */
+uint64_t cay_exec_output_end(const struct cay_exec *x)
+{
+        return x->spool.fd >= 0 && (x->state != CAY_EXEC_ENDED || x->spool.end > x->output_end)
+                       ? x->spool.end
+                       : x->output_end;
+}
+
+/* Whether a read found damage at a place; if so, where what is whole begins. */
+static bool is_lost(struct cay_exec *x, ssize_t n, uint64_t at, uint64_t *ret_to)
+{
+        if (n == -EBADMSG)
+                *ret_to = cay_spool_skip(&x->spool, at);
+        else if (n == 0 && at >= x->spool.end)
+                *ret_to = cay_exec_output_end(x);
+        else
+                return false;
+        if (*ret_to >= x->spool.end)
+                *ret_to = cay_exec_output_end(x);
+        return *ret_to > at;
+}
+
+/* One who comes back after a break that he took for one of the connection is told here what it was. */
+static int check_place(struct cay_exec *x, uint64_t at, struct cay_error *err)
+{
+        struct cay_spool_place place = { .at = at };
+        unsigned stream;
+        uint64_t to;
+        uint8_t byte;
+
+        return is_lost(x, cay_spool_read(&x->spool, &place, &byte, 1, &stream), at, &to)
+                       ? cay_exec_fail_lost(x, at, to, err)
+                       : 0;
+}
+
 static int check_cursor(const struct cay_exec *x, uint64_t *from, struct cay_error *err)
 {
+        uint64_t end = cay_exec_output_end(x);
+
         if (*from == UINT64_MAX)
-                *from = x->spool.end;
-        if (*from > x->spool.end)
+                *from = end;
+        if (*from > end)
                 return cay_fail(err, CAY_INVALID,
                                 "from: %" PRIu64 " is beyond the end of the output, which is at %" PRIu64,
-                                *from, x->spool.end);
+                                *from, end);
         if (*from < x->spool.oldest)
                 return cay_fail(err, CAY_CONFLICT,
                                 "output before cursor %" PRIu64
@@ -232,7 +276,7 @@ int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, co
                 return cay_fail(err, CAY_LIMIT, "%u watch exec '%s' already", x->watcher_count, x->id);
         if (cay_exec_open_spool(x, err) < 0)
                 return -1;
-        if (check_cursor(x, &from, err) < 0) {
+        if (check_cursor(x, &from, err) < 0 || (holds && check_place(x, from, err) < 0)) {
                 cay_exec_close_spool(x);
                 return -1;
         }
@@ -258,6 +302,7 @@ int cay_exec_watcher_read(struct cay_exec_watcher *w, void *buf, size_t size, st
         struct cay_exec *x = w->exec;
         struct cay_spool_place place = { .at = w->at, .run = w->run };
         unsigned stream;
+        uint64_t to;
         ssize_t n;
 
         if (x == NULL)
@@ -271,8 +316,11 @@ int cay_exec_watcher_read(struct cay_exec_watcher *w, void *buf, size_t size, st
                                 " is not kept any more",
                                 w->at);
         }
-        if (n < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, (int)n, "read the output of exec '%s'", x->id);
+        if (is_lost(x, n, w->at, &to)) {
+                *ret = (struct cay_exec_piece){ .cursor = to, .lost_from = w->at };
+                w->at = to;
+                return cay_exec_fail_lost(x, ret->lost_from, to, err);
+        }
         if (n == 0) {
                 w->hungry = true;
                 return 0;
@@ -291,7 +339,8 @@ bool cay_exec_watcher_is_over(const struct cay_exec_watcher *w)
 {
         const struct cay_exec *x = w->exec;
 
-        return x == NULL || (x->state == CAY_EXEC_ENDED && (x->spool.fd < 0 || w->at >= x->spool.end));
+        return x == NULL ||
+               (x->state == CAY_EXEC_ENDED && (x->spool.fd < 0 || w->at >= cay_exec_output_end(x)));
 }
 
 void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_view *ret)

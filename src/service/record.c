@@ -360,6 +360,7 @@ struct exec_spec {
         uint64_t output_bytes, timeout_ms, cpu_time_ms, hints, wall_us, cpu_us, memory_peak, out_bytes,
                 err_bytes, cut_bytes, pid;
         bool output_gone;
+        const char *output_lost;
 };
 
 static const struct cay_field exec_spec_fields[] = {
@@ -381,6 +382,7 @@ static const struct cay_field exec_spec_fields[] = {
         ROW(struct exec_spec, cut_bytes, U64),
         ROW(struct exec_spec, pid, U64),
         ROW(struct exec_spec, output_gone, BOOL),
+        ROW(struct exec_spec, output_lost, TEXT),
         { 0 },
 };
 
@@ -442,7 +444,7 @@ void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b)
                 .ended_wall_ms = x->ended_wall_ms,
                 .deadline_ms = x->deadline_ms,
                 .output_first = x->spool.fd >= 0 ? x->spool.oldest : x->output_first,
-                .output_end = x->spool.fd >= 0 ? x->spool.end : x->output_end,
+                .output_end = cay_exec_output_end(x),
                 .exit_code = ended ? x->exit_code : -1,
                 .signal = (uint64_t)x->signal,
         };
@@ -470,6 +472,12 @@ void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b)
                 put_bool(&j, "output_gone", x->output_gone);
         }
         put_u64(&j, "pid", x->pid);
+        if (x->lost_count > 0) {
+                char lost[CAY_SERVICE_LOST_TEXT];
+
+                cay_exec_lost_text(x, lost);
+                put_text(&j, "output_lost", lost);
+        }
         cay_json_end_object(&j);
         cay_json_end(&j);
         r.spec = cay_buf_data(&spec);
@@ -509,6 +517,7 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->err_bytes = spec->err_bytes;
         x->cut_bytes = spec->cut_bytes;
         x->output_gone = spec->output_gone;
+        cay_exec_lost_read(x, text_or(spec->output_lost, ""));
         x->pid = (uint32_t)spec->pid;
         x->state = strcmp(text_or(r->state, ""), cay_exec_state_word(CAY_EXEC_ENDED)) == 0 ? CAY_EXEC_ENDED
                                                                                            : CAY_EXEC_RUNNING;

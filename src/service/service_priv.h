@@ -46,6 +46,8 @@
 #define CAY_SERVICE_FLUSH_MS 60000 /* the last output of a command waits so long for a full disk */
 #define CAY_SERVICE_USED_MS 60000  /* how old the stored time of last use may get */
 #define CAY_SERVICE_FRESH_MS 1000  /* who asked for a command has so long to watch it from its first byte */
+#define CAY_SERVICE_LOST_MAX 4     /* stretches of output that are known to be lost */
+#define CAY_SERVICE_LOST_TEXT (CAY_SERVICE_LOST_MAX * 2 * 21 + 1)
 #define CAY_SERVICE_AWAIT_MS 30000 /* and so long to come back to it after a restart of ours */
 #define CAY_SERVICE_WATCHERS_MAX 64
 #define CAY_SERVICE_INPUTS_MAX 16
@@ -240,6 +242,8 @@ struct cay_exec {
         bool in_lost;   /* not all that was taken of it: ended for that */
         bool was_left;  /* a terminal that nobody watched or used any more: ended for that */
         bool output_gone;
+        struct cay_exec_lost lost[CAY_SERVICE_LOST_MAX + 1]; /* in order, apart; one more while it is added */
+        unsigned lost_count;
         uint32_t channel_number, pid;
         uint64_t started_wall_ms, ended_wall_ms;
         uint64_t deadline_ms; /* store time; 0: none */
@@ -523,6 +527,11 @@ void cay_exec_flush_pending(struct cay_exec *x);
 uint64_t cay_exec_drop_pending(struct cay_exec *x); /* how many bytes of output those were */
 void cay_exec_notify(struct cay_exec *x);
 int cay_exec_open_spool(struct cay_exec *x, struct cay_error *err);
+uint64_t cay_exec_output_end(const struct cay_exec *x); /* cursor */
+/* exec_lost.c: notes and logs that bytes [from, to) of the output are damaged, and says so; -1. */
+int cay_exec_fail_lost(struct cay_exec *x, uint64_t from, uint64_t to, struct cay_error *err);
+void cay_exec_lost_text(const struct cay_exec *x, char ret[CAY_SERVICE_LOST_TEXT]); /* for the record */
+void cay_exec_lost_read(struct cay_exec *x, const char *text);
 void cay_exec_close_spool(struct cay_exec *x);
 void cay_exec_drop_watchers(struct cay_exec *x);
 

@@ -7,8 +7,15 @@
  * bytes. What is valid is said by the header alone, which is mapped and has two slots and a word that names the one that
  * counts: a put writes bytes and run behind what is valid, then the other slot, then the word. So a process that is killed at any
  * instruction leaves the state before the put or the one after it, and since the counts per stream are in the same slot, whoever opens the
- * file next knows exactly what to ask the box for. (This is for the death of a process, not of the machine: a box does not
- * outlive that either.) Bytes and runs are written with pwrite, never through a mapping: a full disk is then an error and no signal.
+ * file next knows exactly what to ask the box for. Bytes and runs are written with pwrite, never through a mapping: a full disk is
+ * then an error and no signal.
+ *
+ * Damage. A machine that stops, a disk that fails or somebody's editor may leave a file that is cut, or has zeros or other bytes in
+ * it. So slots, runs and the end's record carry a checksum each, and so does every block of CAY_SPOOL_BLOCK bytes of output (a ring of sums beside
+ * the ring of bytes; the sum of the last block, which still grows, is in the slot). Each sum begins with the number of what it
+ * belongs to: what was there one turn of the ring before is no less wrong than garbage. A read checks the whole blocks that it
+ * touches and gives nothing of a bad one; cay_spool_skip says where what is whole begins again. A run that is bad loses the bytes
+ * from it to the next good one, since nobody knows their stream. Writing goes on in either case.
  *
  * Room. `keep` bytes and CAY_SPOOL_RUNS_KEEP runs stay readable; older ones go, but never past the wall, which is the position of the
  * slowest reader that must not lose anything. A writer that is not held back (cay_spool_has_room) may always put one window of each
@@ -29,6 +36,7 @@
 #include "base/cleanup.h"
 
 #define CAY_SPOOL_STREAMS 2
+#define CAY_SPOOL_BLOCK 4096u              /* bytes that share a checksum */
 #define CAY_SPOOL_PIECE_MAX (64u * 1024)   /* of one put */
 #define CAY_SPOOL_RUNS_KEEP (64u * 1024)   /* runs that stay readable */
 #define CAY_SPOOL_END_MAX 2048             /* bytes of the end's record */
@@ -44,8 +52,9 @@ struct cay_spool {
         uint64_t keep, slack;        /* slack: what may come although the writer is held back */
         uint64_t run_first, run_end; /* runs [first, end), counted since the start */
         uint64_t second;             /* start of run_first + 1; UINT64_MAX: there is none */
-        unsigned stream;             /* of the last run */
+        unsigned stream;             /* of the last run; CAY_SPOOL_STREAMS: it is damaged */
         uint64_t last;               /* start of the last run, where most readers are */
+        uint32_t tail_sum;           /* of the block that `end` is in, up to there */
 };
 
 struct cay_spool_place { /* where a reader is; zeroed to begin with */
@@ -57,7 +66,10 @@ struct cay_spool_place { /* where a reader is; zeroed to begin with */
 
 /* A new file; the window is that of each stream. 0, -EEXIST, -ENOSPC, -errno. */
 int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t keep, uint64_t window);
-/* An existing one, as it was left. 0, -ENOENT, -EBADMSG (not a whole spool), -errno. */
+/*
+ * An existing one, as it was left. 0, -ENOENT, -EBADMSG (damaged beyond use), -EPROTONOSUPPORT (written by an older Cay), -errno. What is
+ * damaged further inside is told by reads.
+ */
 int cay_spool_open(struct cay_spool *sp, int dir, const char *name);
 void cay_spool_close(struct cay_spool *sp); /* fine when closed */
 
@@ -71,14 +83,16 @@ bool cay_spool_has_room(const struct cay_spool *sp, uint64_t wall);
 
 /*
  * Up to size bytes of one stream from place->at (which is moved): how many, 0 at the end, -ERANGE before the oldest,
- * -EIO when the file is not what it was.
+ * -EBADMSG when what is there is not what was put.
  */
 ssize_t cay_spool_read(struct cay_spool *sp, struct cay_spool_place *place, void *buf, size_t size,
                        unsigned *ret_stream);
+/* From a cursor at which a read found damage: the next at which there is something whole, or the end. */
+uint64_t cay_spool_skip(struct cay_spool *sp, uint64_t at);
 
 /* How the command ended, as the caller encodes it: once. -EMSGSIZE, -EEXIST. */
 int cay_spool_set_end(struct cay_spool *sp, const void *bytes, size_t len);
-/* Length, 0 while there is none; points into the mapping. */
+/* Length, 0 while there is none or when it is damaged; points into the mapping. */
 size_t cay_spool_get_end(const struct cay_spool *sp, const void **ret);
 /* How much input was taken for the command, by all fronts together: what the box has not got of it is lost with its front. */
 void cay_spool_set_in_taken(struct cay_spool *sp, uint64_t bytes);

@@ -10,6 +10,7 @@ static const unsigned statuses[] = {
         [CAY_OK] = 200,          [CAY_INVALID] = 400,  [CAY_NOT_FOUND] = 404, [CAY_EXISTS] = 409,
         [CAY_DENIED] = 403,      [CAY_CONFLICT] = 409, [CAY_LIMIT] = 429,     [CAY_UNSUPPORTED] = 422,
         [CAY_UNAVAILABLE] = 503, [CAY_TIMEOUT] = 504,  [CAY_NO_SPACE] = 507,  [CAY_INTERNAL] = 500,
+        [CAY_DAMAGED] = 410,
 };
 static_assert(CAY_COUNT(statuses) == CAY_CODE_COUNT, "every code has a status");
 
@@ -30,6 +31,7 @@ const char *cay_rest_status_code(unsigned status)
                 { 500, "internal" },        { 501, "unsupported" }, { 503, "unavailable" },
                 { 502, "unavailable" },     { 504, "timeout" },     { 409, "conflict" },
                 { 505, "unsupported" },     { 428, "confirm" },     { 403, "denied" },
+                { 410, "damaged" },
         };
 
         for (unsigned i = 0; i < CAY_COUNT(words); i++)

@@ -9,7 +9,7 @@
 #include "dialect/rest/rest_call.h"
 #include "dialect/rest/rest_openapi_priv.h"
 
-#define SHAPES_MAX 64u
+#define SHAPES_MAX 96u
 
 /* What is asked */
 

@@ -320,6 +320,93 @@ def test_torn_tail_of_the_log():
             check_nothing_left(d)
 
 
+def spoil_spool(d, box, execution, how):
+    """Damages the file of a command's output: how(file, where the bytes are)."""
+    name = os.path.join(d.folder, "data", "state", "spool", f"{box}.{execution}")
+    with open(name, "r+b") as f:
+        content = f.read()
+        how(f, content.index(b"line 00000\n"))
+
+
+def lines(first, last):
+    return "".join(f"line {i:05}\n" for i in range(first, last))
+
+
+def check_lost(d, box, execution, first, last):
+    """Bytes [first, last) are told as lost in every form, and what stands around them is right."""
+    path = f"/api/sandboxes/{box}/execs/{execution}"
+    text = lines(0, 10000)
+    events = [json.loads(line) for line in d.ask("GET", f"{path}/output", headers={"Accept": "application/x-ndjson"}).body.splitlines() if line]
+    told = "".join(e["text"] for e in events if e["event"] == "stdout")
+    assert told == text[:first] and events[-1]["event"] == "error", (len(told), events[-1])
+    e = events[-1]
+    assert (e["code"], e["lost_from"], e["lost_to"], e["cursor"]) == ("damaged", first, last, last), e
+    assert f"bytes {first} to {last}" in e["message"] and "exited" not in {x["event"] for x in events}, e
+    a = d.ask("GET", f"{path}/output?raw=true&from={first}")
+    assert a.status == 410 and a.json["error"]["code"] == "damaged", a
+    assert f"cursor {last}" in a.json["error"]["message"], a
+    broken, _ = d.begin("GET", f"{path}/output?raw=true")
+    got = b""
+    try:
+        while piece := broken.read1(65536):
+            got += piece
+        assert False, "a raw stream ended as if it were whole"
+    except http.client.HTTPException:
+        assert text[:first].encode().startswith(got), len(got)
+    assert d.ask("GET", f"{path}/output?raw=true&from={last}").body.decode() == text[last:]
+    view = d.must(200, "GET", path)
+    assert {"from": first, "to": last} in view["output_lost"] and view["exit_code"] == 0, view
+    assert view["output_end"] == len(text), view
+
+
+def test_torn_spools():
+    """Output whose file is cut, or has zeros or garbage: told as lost, never as an end or as something else; also by the next front."""
+    with Daemon() as d:
+        box = d.make()
+        runs = [d.run(box, "i=0; while [ $i -lt 10000 ]; do printf 'line %05d\\n' $i; i=$((i+1)); done") for _ in range(3)]
+        zeros, cut, head = (r["exec_id"] for r in runs)
+        assert all(r["stdout"] == lines(0, 10000) for r in runs)
+
+        def garbage(f, at):
+            f.seek(at + 5000)
+            f.write(b"\0" * 3000)
+
+        spoil_spool(d, box, zeros, garbage)
+        spoil_spool(d, box, cut, lambda f, at: f.truncate(at + 50000))
+        check_lost(d, box, zeros, 4096, 8192)
+        check_lost(d, box, cut, 49152, 110000)
+        sleeper = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {
+            "background": True, "command": "printf 'line 00000\\n'; i=1; while [ $i -lt 10000 ]; do printf 'line %05d\\n' $i; i=$((i+1)); done; sleep 3000"})["exec_id"]
+        wait_for("its output", lambda: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{sleeper}")["output_end"] == 110000)
+        os.kill(d.child("cay-front"), signal.SIGKILL)
+        wait_for("the next front", lambda: ready(d))
+        spoil_spool(d, box, head, lambda f, at: (f.seek(40), f.write(b"?" * 90)))
+        spoil_spool(d, box, sleeper, garbage)
+        check_lost(d, box, zeros, 4096, 8192)
+        a = d.ask("GET", f"/api/sandboxes/{box}/execs/{head}/output")
+        assert a.status == 410 and "bytes 0 to 110000" in a.json["error"]["message"], a
+        assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{head}")["output_lost"] == [{"from": 0, "to": 110000}]
+        # The one that runs goes on, and says what is lost of it.
+        a = d.ask("GET", f"/api/sandboxes/{box}/execs/{sleeper}/output?from=5000")
+        assert a.status == 410, a
+        assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{sleeper}")["status"] == "running"
+        d.must(200, "DELETE", f"/api/sandboxes/{box}/execs/{sleeper}")
+        d.stop()
+        d.start()
+        for execution in (zeros, cut, head):
+            assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{execution}")["output_lost"], execution
+        d.must(200, "GET", "/api/health/ready")
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+        check_nothing_left(d)
+
+
+def ready(d):
+    try:
+        return d.ask("GET", "/api/health/ready").status == 200
+    except DOWN:
+        return False
+
+
 def refused(d, *flags):
     """What a start that fails says."""
     done = subprocess.run([CAY, "serve", "--data", os.path.join(d.folder, "data"), "--listen", "127.0.0.1:0", *flags],
@@ -543,7 +630,7 @@ def test_silence_is_told_once():
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
-TESTS = [test_silence_is_told_once, test_kill_at_every_step, test_disk_full, test_disk_full_for_layers_and_output, test_torn_tail_of_the_log, test_two_daemons,
+TESTS = [test_silence_is_told_once, test_kill_at_every_step, test_disk_full, test_disk_full_for_layers_and_output, test_torn_tail_of_the_log, test_torn_spools, test_two_daemons,
          test_read_only_database, test_read_only_disk, test_corrupt_page, test_clock_moves, test_out_of_descriptors,
          test_out_of_processes]
 

@@ -20,7 +20,7 @@ static void test_statuses(void **state)
         } rows[] = { { CAY_INVALID, 400 },     { CAY_NOT_FOUND, 404 },   { CAY_EXISTS, 409 },
                      { CAY_DENIED, 403 },      { CAY_CONFLICT, 409 },    { CAY_LIMIT, 429 },
                      { CAY_UNSUPPORTED, 422 }, { CAY_UNAVAILABLE, 503 }, { CAY_TIMEOUT, 504 },
-                     { CAY_NO_SPACE, 507 },    { CAY_INTERNAL, 500 } };
+                     { CAY_NO_SPACE, 507 },    { CAY_INTERNAL, 500 },    { CAY_DAMAGED, 410 } };
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
                 assert_int_equal(cay_rest_status(rows[i].code), rows[i].status);

@@ -281,7 +281,7 @@ static void refuses_what_is_no_spool(void **state)
         cay_spool_close(&t->sp);
         fd = openat(t->fd, "s", O_WRONLY);
         for (off_t at = 0; at < 160;
-             at += 4) { /* any word of the header wrong: refused, or still sound; never beyond its rings */
+             at += 4) { /* any word of the header wrong: refused, or the file's is not looked at */
                 uint32_t old;
                 int r, read_fd = openat(t->fd, "s", O_RDONLY);
 
@@ -349,7 +349,8 @@ static void a_put_that_ends_halfway_spoils_nothing(void **state)
         off_t ring;
 
         assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
-        cap = t->sp.keep + t->sp.slack + CAY_SPOOL_PIECE_MAX;
+        cap = t->sp.keep + t->sp.slack + CAY_SPOOL_PIECE_MAX + CAY_SPOOL_BLOCK;
+        cap = (cap + CAY_SPOOL_BLOCK - 1) / CAY_SPOOL_BLOCK * CAY_SPOOL_BLOCK;
         put_until(&t->sp, 2 * cap, 500, NONE);
         ring = lseek(t->sp.fd, 0, SEEK_END) - (off_t)cap; /* it is all of the file's end by now */
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -361,7 +362,7 @@ static void a_put_that_ends_halfway_spoils_nothing(void **state)
                         while (put_piece(&t->sp, max, wall) == 0)
                                 ;
                 end = t->sp.end;
-                assert_int_equal(end - t->sp.oldest, cap);
+                assert_int_equal(end - t->sp.oldest / CAY_SPOOL_BLOCK * CAY_SPOOL_BLOCK, cap);
                 limit_files((rlim_t)(ring + (off_t)(end % cap)) + 7);
                 assert_int_equal(put_piece(&t->sp, 100, end), -EFBIG);
                 limit_files(old.rlim_cur);
@@ -372,6 +373,210 @@ static void a_put_that_ends_halfway_spoils_nothing(void **state)
                 check(&t->sp, t->sp.oldest, 4000);
         }
         check_counts(&t->sp);
+}
+
+/* Damage */
+
+#define RUNS_AT 4096
+#define RUN_BYTES 16
+
+static off_t data_at(const struct cay_spool *sp)
+{
+        uint64_t cap = sp->keep + sp->slack + CAY_SPOOL_PIECE_MAX + CAY_SPOOL_BLOCK, sums, at;
+
+        sums = (cap + CAY_SPOOL_BLOCK - 1) / CAY_SPOOL_BLOCK;
+        at = RUNS_AT + (CAY_SPOOL_RUNS_KEEP + sp->slack + 1) * RUN_BYTES + sums * 4;
+        return (off_t)((at + CAY_SPOOL_BLOCK - 1) / CAY_SPOOL_BLOCK * CAY_SPOOL_BLOCK);
+}
+
+static void spoil(const struct cay_spool *sp, off_t at, size_t len, int with)
+{
+        static uint8_t junk[1u << 20];
+
+        assert_true(len <= sizeof(junk));
+        memset(junk, with, len);
+        assert_int_equal(pwrite(sp->fd, junk, len, at), len);
+}
+
+/* Reads all from a cursor and passes over damage: what comes is right, and how much did not is counted. */
+static uint64_t count_lost(struct cay_spool *sp, uint64_t from, uint64_t *ret_first)
+{
+        struct cay_spool_place place = { .at = from };
+        uint64_t lost = 0;
+        uint8_t buf[4096];
+        unsigned stream;
+        ssize_t n;
+
+        *ret_first = NONE;
+        while ((n = cay_spool_read(sp, &place, buf, sizeof(buf), &stream)) != 0) {
+                uint64_t at = place.at - (n > 0 ? (uint64_t)n : 0);
+
+                for (ssize_t i = 0; i < n; i++) {
+                        assert_int_equal(buf[i], byte_at(at + (uint64_t)i));
+                        assert_int_equal(stream, stream_at(at + (uint64_t)i));
+                }
+                if (n > 0)
+                        continue;
+                assert_int_equal(n, -EBADMSG);
+                if (*ret_first == NONE)
+                        *ret_first = at;
+                place.at = cay_spool_skip(sp, at);
+                assert_true(place.at > at);
+                lost += place.at - at;
+        }
+        assert_int_equal(place.at, sp->end);
+        return lost;
+}
+
+static void make_damaged(struct test *t)
+{
+        unlinkat(t->fd, "s", 0);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", 64 * 1024, WINDOW), 0);
+        put_until(&t->sp, 40000, 3000, NONE);
+}
+
+static void bad_blocks_are_told(void **state)
+{
+        static const int with[] = { 0, 0xff, 0x5a };
+        struct test *t = *state;
+        uint64_t first;
+
+        for (unsigned i = 0; i < 3; i++) {
+                make_damaged(t);
+                assert_int_equal(count_lost(&t->sp, 0, &first), 0);
+                /* One byte in the third block, two blocks further on, and some of the last, which is not complete. */
+                spoil(&t->sp, data_at(&t->sp) + 2 * CAY_SPOOL_BLOCK + 100, 1, with[i]);
+                spoil(&t->sp, data_at(&t->sp) + 5 * CAY_SPOOL_BLOCK - 1, 2, with[i]);
+                spoil(&t->sp, data_at(&t->sp) + (off_t)t->sp.end - 4, 4, with[i]);
+                assert_int_equal(count_lost(&t->sp, 0, &first),
+                                 3 * CAY_SPOOL_BLOCK + t->sp.end % CAY_SPOOL_BLOCK);
+                assert_int_equal(first, 2 * CAY_SPOOL_BLOCK);
+                assert_int_equal(cay_spool_skip(&t->sp, 4 * CAY_SPOOL_BLOCK + 7), 6 * CAY_SPOOL_BLOCK);
+                /* Whoever opens it next finds the same, and writing goes on. */
+                cay_spool_close(&t->sp);
+                assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+                put_until(&t->sp, 48000, 3000, NONE);
+                assert_int_equal(count_lost(&t->sp, 0, &first), 4 * CAY_SPOOL_BLOCK);
+                put_until(&t->sp, 400000, 3000, NONE);
+                check(&t->sp, t->sp.oldest, 4096);
+        }
+}
+
+/* What the ring held one turn before has a right sum of its own, and is as wrong as garbage. */
+static void an_old_block_is_no_new_one(void **state)
+{
+        struct test *t = *state;
+        uint8_t file[300000], now[4096];
+        uint64_t first, cap;
+        ssize_t len;
+
+        make_damaged(t);
+        cap = 64 * 1024 + 2 * WINDOW + CAY_SPOOL_PIECE_MAX + CAY_SPOOL_BLOCK;
+        put_until(&t->sp, cap, 3000, NONE);
+        len = pread(t->sp.fd, file, sizeof(file), data_at(&t->sp) - CAY_SPOOL_BLOCK);
+        assert_true(len > (ssize_t)cap);
+        put_until(&t->sp, cap + 50000, 3000, NONE);
+        assert_int_equal(pread(t->sp.fd, now, sizeof(now), data_at(&t->sp) + 4096), sizeof(now));
+        assert_memory_not_equal(now, file + 8192, sizeof(now));
+        assert_int_equal(pwrite(t->sp.fd, file, 4 * 4096, data_at(&t->sp) - CAY_SPOOL_BLOCK), 4 * 4096);
+        assert_true(count_lost(&t->sp, t->sp.oldest, &first) >= 3 * CAY_SPOOL_BLOCK);
+        assert_int_equal(first, cap);
+}
+
+static void a_cut_file_is_told(void **state)
+{
+        struct test *t = *state;
+        uint64_t first;
+
+        make_damaged(t);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+        assert_int_equal(ftruncate(t->sp.fd, data_at(&t->sp) + 3 * CAY_SPOOL_BLOCK + 5), 0);
+        assert_int_equal(count_lost(&t->sp, 0, &first), t->sp.end - 3 * CAY_SPOOL_BLOCK);
+        assert_int_equal(first, 3 * CAY_SPOOL_BLOCK);
+        assert_int_equal(ftruncate(t->sp.fd, RUNS_AT), 0); /* nothing but the header */
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+        assert_int_equal(count_lost(&t->sp, 0, &first), t->sp.end);
+        put_until(&t->sp, 400000, 3000, NONE);
+        check(&t->sp, t->sp.oldest, 4096);
+        assert_int_equal(ftruncate(t->sp.fd, RUNS_AT - 1), 0);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), -EBADMSG);
+}
+
+/* Every set of three runs in turn: bytes of a stream that nobody knows are lost, all others are right; the last ones too. */
+static void bad_runs_are_told(void **state)
+{
+        struct test *t = *state;
+        uint64_t first, runs;
+
+        make_damaged(t);
+        runs = t->sp.run_end;
+        assert_true(runs > 20);
+        for (uint64_t run = 0; run < runs; run++) {
+                uint64_t lost;
+
+                make_damaged(t);
+                spoil(&t->sp, RUNS_AT + (off_t)run * RUN_BYTES + 3, 2 * RUN_BYTES, (int)run);
+                cay_spool_close(&t->sp);
+                assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+                lost = count_lost(&t->sp, 0, &first);
+                assert_true(lost > 0 && lost < 8 * 613);
+                put_until(&t->sp, 400000, 3000, NONE);
+                check(&t->sp, t->sp.oldest, 4096);
+                check_counts(&t->sp);
+        }
+        make_damaged(t);
+        spoil(&t->sp, RUNS_AT, (size_t)runs * RUN_BYTES, 0);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+        assert_int_equal(count_lost(&t->sp, 0, &first), t->sp.end);
+        put_until(&t->sp, 400000, 3000, NONE);
+        check(&t->sp, t->sp.oldest, 4096);
+}
+
+/* Damage where runs give way: the writer is never held for good. */
+static void bad_runs_hold_nobody(void **state)
+{
+        struct test *t = *state;
+        uint8_t byte = 0;
+
+        assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", 1u << 20, WINDOW), 0);
+        for (uint64_t i = 0; i < CAY_SPOOL_RUNS_KEEP; i++)
+                assert_int_equal(cay_spool_put(&t->sp, i & 1, &byte, 1, NONE), 0);
+        spoil(&t->sp, RUNS_AT, CAY_SPOOL_RUNS_KEEP * RUN_BYTES, 0x11);
+        for (uint64_t i = 0; i < 3 * CAY_SPOOL_RUNS_KEEP; i++)
+                assert_int_equal(cay_spool_put(&t->sp, i & 1, &byte, 1, NONE), 0);
+        assert_true(cay_spool_has_room(&t->sp, t->sp.oldest));
+}
+
+static void a_bad_end_is_none(void **state)
+{
+        struct test *t = *state;
+        const void *end;
+        uint8_t page[4096], *found;
+
+        make_damaged(t);
+        assert_int_equal(cay_spool_set_end(&t->sp, "the end of it", 13), 0);
+        assert_int_equal(pread(t->sp.fd, page, sizeof(page), 0), sizeof(page));
+        found = memmem(page, sizeof(page), "the end of it", 13);
+        assert_non_null(found);
+        spoil(&t->sp, found - page, 1, 'T');
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+        assert_int_equal(cay_spool_get_end(&t->sp, &end), 0);
+}
+
+static void an_older_version_is_no_damage(void **state)
+{
+        struct test *t = *state;
+
+        make_damaged(t);
+        spoil(&t->sp, 8, 1, 1);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), -EPROTONOSUPPORT);
 }
 
 static _Noreturn void write_until_killed(int dir)
@@ -438,6 +643,13 @@ int main(void)
                 TEST(a_failed_put_changes_nothing),
                 TEST(a_put_that_ends_halfway_spoils_nothing),
                 TEST(survives_the_death_of_its_writer),
+                TEST(bad_blocks_are_told),
+                TEST(an_old_block_is_no_new_one),
+                TEST(a_cut_file_is_told),
+                TEST(bad_runs_are_told),
+                TEST(bad_runs_hold_nobody),
+                TEST(a_bad_end_is_none),
+                TEST(an_older_version_is_no_damage),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
