@@ -91,7 +91,7 @@ SHAPE(exec, "Exec",
 SHAPE(exec_output, "ExecResult", ALSO(exec), IF("stdout", TEXT), IF("stdout_base64", TEXT), IF("stderr", TEXT),
       IF("stderr_base64", TEXT), IF("stdout_truncated", BOOL), IF("stderr_truncated", BOOL), TEXT("execution_id"));
 SHAPE(run_output, "RunResult", ALSO(exec_output), TEXT("template"), BOOL("kept"), MAYBE("expires_in_ms", NUMBER),
-      MAYBE("idle_limit_ms", NUMBER));
+      MAYBE("sandbox_idle_limit_ms", NUMBER));
 SHAPE(execs, NULL, LIST("execs", exec));
 SHAPE(fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
 

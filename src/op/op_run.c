@@ -183,7 +183,7 @@ static void put_life(const struct shot *s, struct cay_json *j)
                 cay_json_u64(j, view.expires_in_ms);
         else
                 cay_json_null(j);
-        cay_json_key(j, "idle_limit_ms");
+        cay_json_key(j, "sandbox_idle_limit_ms");
         if (is_there)
                 cay_json_u64(j, view.idle_limit_ms);
         else

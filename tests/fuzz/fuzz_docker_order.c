@@ -101,7 +101,8 @@ static bool check_member(void *ctx, const char *name, const struct cay_json_valu
                                              "SecurityOpt",   "Privileged",     "AutoRemove", "Init",
                                              "OomScoreAdj",   "ReadonlyRootfs", "ShmSize",    "LogConfig",
                                              "RestartPolicy", "Memory",         "MemorySwap", "NanoCpus",
-                                             "PidsLimit",     "Ulimits",        "Tmpfs",      "Mounts" };
+                                             "PidsLimit",     "Ulimits",        "Tmpfs",      "Mounts",
+                                             "CgroupnsMode" };
         bool is_known = false;
 
         for (unsigned i = 0; i < CAY_COUNT(known); i++)
@@ -119,7 +120,8 @@ static void check_host(const struct cay_json_value *host, const struct docker_or
         cay_json_value_each(host, check_member, NULL);
         snprintf(network, sizeof(network), DOCKER_NAME_PREFIX "%s", order->plan.id);
         must(says(host, "NetworkMode", order->plan.network == DOCKER_NETWORK_BRIDGE ? network : "none"));
-        must(says(host, "IpcMode", "private") && !cay_json_value_is_true(find(host, "Privileged")));
+        must(says(host, "IpcMode", "private") && says(host, "CgroupnsMode", "private") &&
+             !cay_json_value_is_true(find(host, "Privileged")));
         must(cay_json_value_count(drop) == 1 &&
              strcmp(cay_json_value_text(cay_json_value_at(drop, 0)), "ALL") == 0);
         must(cay_json_value_count(opt) == 1u + has_seccomp);

@@ -214,7 +214,7 @@ static void start_answer(const struct cay_foreign *f, const struct cay_json_valu
                 put_run(j, answer);
                 cay_op_key_bool(j, "removed", !cay_json_value_is_true(cay_json_value_find(answer, "kept")));
                 cay_foreign_copy(j, "expires_in_ms", answer, "expires_in_ms");
-                cay_foreign_copy(j, "idle_limit_ms", answer, "idle_limit_ms");
+                cay_foreign_copy(j, "idle_limit_ms", answer, "sandbox_idle_limit_ms");
                 return;
         }
         cay_foreign_copy(j, "container_id", answer, "sandbox_id");
