@@ -93,6 +93,7 @@ SHAPE(exec_output, "ExecResult", ALSO(exec), IF("stdout", TEXT), IF("stdout_base
 SHAPE(run_output, "RunResult", ALSO(exec_output), TEXT("template"), BOOL("kept"), MAYBE("expires_in_ms", NUMBER),
       MAYBE("sandbox_idle_limit_ms", NUMBER));
 SHAPE(execs, NULL, LIST("execs", exec));
+SHAPE(screen, NULL, NUMBER("cursor"), NUMBER("end"), TEXT("begin"));
 SHAPE(fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
 
 /* Files */
@@ -180,6 +181,7 @@ static const struct cay_answer answers[] = {
         { "exec_run", CAY_OP_OK, CAY_OP_ACCEPTED, &exec_output },
         { "exec_list", OK, &execs },                  { "exec_get", OK, &exec },
         { "exec_attach", OK, NULL, "application/octet-stream" },
+        { "exec_screen", OK, &screen },
         { "exec_input", OK, &fed },                   { "exec_resize", OK, &exec },
         { "exec_signal", OK, &exec },                 { "exec_kill", OK, &exec },
         { "file_read", OK, NULL, "application/octet-stream" },

@@ -132,6 +132,7 @@ def commands(api, box):
     api.call("exec_input", id=box, exec=exec_id, body=b"typed\n")
     api.call("exec_resize", id=box, exec=exec_id, body={"rows": 10, "cols": 20})
     api.call("exec_signal", id=box, exec=exec_id, body={"signal": "CONT"})
+    api.call("exec_screen", id=box, exec=exec_id)
     api.call("process_list", id=box)
     api.call("exec_kill", id=box, exec=exec_id)
     wait_for("its end", lambda: api.d.must(200, "GET", f"/api/sandboxes/{box}/execs/{exec_id}")["status"] == "ended")

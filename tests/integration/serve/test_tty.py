@@ -170,6 +170,29 @@ def test_a_shell_has_the_time_that_it_needs(d):
         assert code == 1000 and "no answer within 1 s" in reason, (code, reason)
 
 
+def test_where_to_begin_to_draw(d):
+    """The last screens, from the start of a line, with the modes that were set long before; also of one that has ended."""
+    box = d.make()
+    exec_id = start(d, box, "printf '\\033[?2004h\\033[?1049h\\033[1;31m'; seq -f '%07g and some more of it' 200000; read x")
+    wait_for("all of it", lambda: status(d, box, exec_id)["output_end"] > 200000 * 28)
+    at = d.must(200, "GET", f"/api/sandboxes/{box}/execs/{exec_id}/screen")
+    view = status(d, box, exec_id)
+    assert at["end"] - 256 * 1024 <= at["cursor"] < at["end"] <= view["output_end"], (at, view)
+    assert at["begin"] == "\x1b[?1049h\x1b[?2004h\x1b[1;31m", at
+    with Tty(d, box, f"?exec={exec_id}&from={at['cursor']}") as t:
+        t.until(b"0200000 and some more of it\r\n")
+        assert t.seen[7:27] == b" and some more of it" and t.seen[:7].isdigit(), t.seen[:40]
+        t.say("\n")
+        t.end()
+    assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{exec_id}/screen")["end"] >= at["end"]
+    short = start(d, box, "echo hello; read x")
+    wait_for("its output", lambda: status(d, box, short)["output_end"] > 0)
+    assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{short}/screen") == {"cursor": 0, "end": 7, "begin": ""}
+    plain = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 1000", "background": True})["exec_id"]
+    assert d.ask("GET", f"/api/sandboxes/{box}/execs/{plain}/screen").status == 400
+    d.must(404, "GET", f"/api/sandboxes/{box}/execs/aaaa/screen")
+
+
 def refused(status_wanted, *args, **more):
     try:
         Tty(*args, **more).ws.sock.close()
