@@ -15,7 +15,8 @@ export const ACTIONS = [
     ask: (b) => ({ title: `Stop ${title(b)}?`, text: `Every command in it ends${b.execs_running ? ` (${b.execs_running} running now)` : ''}. Start goes on with it.`, yes: 'Stop it', danger: true }) },
   { verb: 'extend', label: 'Extend its life', short: 'Extend', icon: 'clock', when: isAlive, said: 'has a new life time',
     ask: (b) => ({ title: `How long should ${title(b)} live?`, text: 'Counted from now. 0: until it is destroyed.', yes: 'Extend',
-      fields: [h('label', { for: 'timeout' }, 'Time (90s, 30m, 2h)'), h('input', { id: 'timeout', name: 'timeout', value: '1h', required: true, autofocus: true, pattern: '[0-9.]+[smhd]?' })] }) },
+      fields: [h('label', { for: 'timeout' }, 'Time (90s, 30m, 2h)'), h('input', { id: 'timeout', name: 'timeout', value: b.expires_in_ms === null ? '0' : '1h', required: true, autofocus: true, pattern: '[0-9.]+[smhd]?' }),
+        h('label', { for: 'idle' }, 'Without use (0: for ever)'), h('input', { id: 'idle', name: 'idle_timeout', value: `${Math.round((b.idle_limit_ms || 0) / 1000)}s`, required: true, pattern: '[0-9.]+[smhd]?' })] }) },
   { verb: 'destroy', label: 'Destroy', icon: 'trash', class: 'danger', when: () => true, said: 'is gone',
     ask: (b) => ({ title: `Destroy ${title(b)}?`, text: 'The sandbox, its files and its history go. This cannot be undone.', yes: 'Destroy it', danger: true }) },
 ];

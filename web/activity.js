@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened in a sandbox: its commands with their ends, its events; and what runs in it now, with the ports that are open.
-import { h, button, iconButton, keepRows, setChildren } from './dom.js';
+import { h, button, iconButton, keepRows, setChildren, setText } from './dom.js';
 import * as api from './api.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
-import { SHELL } from './terminal.js';
+import { SHELL } from './shells.js';
+import { Tail } from './output.js';
 import * as format from './format.js';
 
-const SHOWN_MAX = 64 * 1024; // characters of one command's output
 const POLL_MS = 3000;
 
 function verdict(x) {
@@ -25,6 +25,7 @@ function sayCommand(x) {
 class Activity extends HTMLElement {
   off = new AbortController();
   rows = new Map(); // by exec_id, see keepRows
+  tails = new Map(); // by exec_id: its output, once somebody has opened it
   reads = 0;
 
   connectedCallback() {
@@ -33,10 +34,18 @@ class Activity extends HTMLElement {
     this.events = h('ol', { class: 'events', 'aria-label': 'Events, newest first' });
     this.append(h('h2', {}, 'Commands'), this.execs, h('h2', {}, 'Events'), this.events);
     live.addEventListener('event', (e) => { if (e.detail.sandbox_id === this.sandbox) this.#soon(); }, { signal: this.off.signal });
+    this.second = setInterval(() => this.#tick(), 1000);
     this.#read();
   }
 
-  disconnectedCallback() { this.off.abort(); clearTimeout(this.timer); }
+  disconnectedCallback() {
+    this.off.abort();
+    clearTimeout(this.timer);
+    clearInterval(this.second);
+    for (const tail of this.tails.values()) tail.stop();
+  }
+
+  #tick() { for (const el of this.execs.querySelectorAll('[data-since]')) setText(el, format.age(el.dataset.since)); }
 
   #soon() {
     clearTimeout(this.timer);
@@ -60,45 +69,28 @@ class Activity extends HTMLElement {
 
   /** A command that is as it was keeps its row. */
   #drawExecs(execs) {
-    this.rows = keepRows(this.rows, execs, (x) => x.exec_id, (x, was) => this.#exec(x, was?.querySelector('details[open] > pre')));
+    // How much it has printed and who watches it changes all the time, and is no reason to draw its row again.
+    const asDrawn = execs.map(({ output_first: first, output_end: end, idle_ms: idle, watchers, deadline_in_ms: left, ...x }) => (x.status === 'ended' ? x : { ...x, stdout_bytes: 0, stderr_bytes: 0 }));
+    this.rows = keepRows(this.rows, asDrawn, (x) => x.exec_id, (x, was) => this.#exec(x, Boolean(was?.querySelector('details[open]'))));
+    for (const [id, tail] of this.tails) if (!this.rows.has(id)) { tail.stop(); this.tails.delete(id); }
     setChildren(this.execs, this.rows.size ? [...this.rows.values()].map((r) => r.el) : [h('li', { class: 'empty' }, 'No command has run yet.')]);
   }
 
-  #exec(x, shown) {
-    const out = shown || h('pre', { class: 'output', tabindex: 0, 'aria-label': 'Output' });
-    const details = h('details', { 'data-id': x.exec_id, open: Boolean(shown), ontoggle: () => { if (details.open && !out.dataset.read) this.#output(x, out); } },
-      h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), h('span', { class: 'quiet num' }, x.status === 'ended' ? format.span(x.duration_ms) : format.age(x.started_at))),
-      x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
-      h('p', { class: 'quiet' }, `${format.clock(x.started_at)} · processor ${format.span(x.cpu_us / 1000)} · output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}${x.tty ? ' · terminal' : ''}`,
-        x.status !== 'ended' && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),
-      out);
-    return h('li', {}, details);
+  #tail(id) {
+    if (!this.tails.has(id)) this.tails.set(id, new Tail(this.sandbox, id));
+    return this.tails.get(id);
   }
 
-  /** The end of it, as text; a terminal's colours are left out here. */
-  async #output(x, out) {
-    out.dataset.read = '1';
-    out.textContent = '…';
-    const from = Math.max(x.output_first, x.output_end - SHOWN_MAX);
-    const stop = new AbortController();
-    let text = '';
-    try {
-      const answer = await api.ask('GET', `${api.path('sandboxes', this.sandbox, 'execs', x.exec_id, 'output')}?raw=true&from=${from}`, { signal: stop.signal });
-      const reader = answer.body.getReader();
-      const decoder = new TextDecoder();
-      let count = 0;
-      while (count < x.output_end - from) { // a command that goes on is shown as far as it was
-        const { value, done } = await reader.read();
-        if (done) break;
-        text += decoder.decode(value, { stream: true });
-        count += value.length;
-      }
-      stop.abort();
-    } catch (e) {
-      text += `\n[${api.words(e)}]`;
-    }
-    // eslint-disable-next-line no-control-regex
-    out.textContent = (from > 0 ? '… (only the end is shown)\n' : '') + (text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r/g, '') || '(no output)');
+  #exec(x, isOpen) {
+    const isOver = x.status === 'ended';
+    const tail = this.#tail(x.exec_id);
+    const details = h('details', { 'data-id': x.exec_id, open: isOpen, ontoggle: () => { if (!details.open) tail.stop(); else if (!tail.isOn) tail.follow(); } },
+      h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), isOver ? h('span', { class: 'quiet num' }, format.span(x.duration_ms)) : h('span', { class: 'quiet num', 'data-since': x.started_at }, format.age(x.started_at))),
+      x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
+      h('p', { class: 'quiet' }, [format.clock(x.started_at), isOver && `processor ${format.span(x.cpu_us / 1000)}`, isOver && `output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}`, x.tty && 'terminal'].filter(Boolean).join(' · '),
+        !isOver && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),
+      tail.el);
+    return h('li', {}, details);
   }
 }
 

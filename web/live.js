@@ -78,7 +78,8 @@ export class Live extends EventTarget {
     this.#readAt = performance.now();
     const all = await readAll(signal);
     if (signal.aborted) return;
-    this.boxes = new Map(all.map((b) => [b.sandbox_id, b]));
+    const readAt = performance.now(); // what is left of its time is counted from here
+    this.boxes = new Map(all.map((b) => [b.sandbox_id, { ...b, read_at: readAt }]));
     for (const id of this.history.keys()) if (!this.boxes.has(id)) this.history.delete(id);
     this.loaded = true;
     this.dispatchEvent(new Event('change'));

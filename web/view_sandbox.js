@@ -5,7 +5,8 @@ import { get, isRefused, path, words } from './api.js';
 import { actionButtons, showCause } from './actions.js';
 import { live } from './live.js';
 import * as format from './format.js';
-import './terminal.js';
+import { Life, whyGone } from './life.js';
+import { loadTerminal } from './load_terminal.js';
 import './files.js';
 import './activity.js';
 import './charts.js';
@@ -27,6 +28,8 @@ class Sandbox extends HTMLElement {
     this.heading = h('h1', {}, '…');
     this.state = h('span', { class: 'state' });
     this.facts = h('span', { class: 'quiet' });
+    this.life = new Life(() => this.box);
+    this.life.el.hidden = true;
     this.cause = h('p', { class: 'cause', hidden: true, role: 'status' });
     this.actions = actionButtons(() => this.box, { named: true, done: (verb) => { if (verb === 'destroy') location.hash = '#/sandboxes'; } });
     this.actions.hidden = true; // until it is known what they would act on
@@ -36,7 +39,7 @@ class Sandbox extends HTMLElement {
     this.tabs.addEventListener('keydown', (e) => this.#onKey(e));
     this.term = h('section', { class: 'half terminal', 'aria-label': 'Terminal' });
     this.pane = h('section', { class: 'half pane', id: 'pane', role: 'tabpanel', tabindex: -1 });
-    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the sandboxes', title: 'Back to the sandboxes' }, icon('back')), this.heading, this.state, this.facts, h('span', { class: 'grow' }), this.actions),
+    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the sandboxes', title: 'Back to the sandboxes' }, icon('back')), this.heading, this.state, this.facts, this.life.el, h('span', { class: 'grow' }), this.actions),
       this.cause, this.tabs, h('div', { class: 'split' }, this.term, this.pane));
     live.addEventListener('change', () => this.#update(live.boxes.get(this.id_)), { signal: this.off.signal });
     this.#ask();
@@ -48,7 +51,7 @@ class Sandbox extends HTMLElement {
     try {
       const box = await get(path('sandboxes', this.id_));
       if (this.off.signal.aborted) return;
-      if (!this.box) this.#update(box); // else the list was quicker, and may know better
+      if (!this.box) this.#update({ ...box, read_at: performance.now() }); // else the list was quicker, and may know better
     } catch (e) {
       if (this.box || this.off.signal.aborted) return;
       if (isRefused(e)) {
@@ -60,26 +63,41 @@ class Sandbox extends HTMLElement {
     }
   }
 
-  #showMissing(e) {
+  async #showMissing(e) {
     this.off.abort();
-    this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, 'This sandbox is not there'), h('p', {}, words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'To the sandboxes'))));
+    const why = await whyGone(this.id_, null);
+    this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, why ? 'This sandbox is gone' : 'This sandbox is not there'), h('p', {}, why || words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'To the sandboxes'))));
+  }
+
+  /** It was here a moment ago: why it is not, where one looks. */
+  async #showGone() {
+    setText(this.state, 'gone');
+    this.state.className = 'state error';
+    this.actions.hidden = true;
+    this.life.el.hidden = true;
+    clearInterval(this.timer);
+    this.drawn = 'gone';
+    const text = h('p', {}, '…');
+    this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, 'This sandbox is gone'), text));
+    const why = await whyGone(this.id_, this.box) || 'It is not in the list any more.';
+    setText(text, why);
+    this.cause.hidden = false;
+    this.cause.classList.add('calm');
+    setText(this.cause, why);
   }
 
   disconnectedCallback() { this.off.abort(); clearInterval(this.timer); }
 
   #facts() {
     const b = this.box;
-    setText(this.facts, `${b.template} · ${format.age(b.created_at)} old${b.expires_in_ms ? ` · ${format.span(b.expires_in_ms)} left` : ''}`);
+    setText(this.facts, `${b.template} · ${format.age(b.created_at)} old`);
+    this.life.tick();
+    this.life.el.hidden = false;
   }
 
   #update(box) {
     if (!box) {
-      if (live.loaded && this.box) {
-        setText(this.state, 'gone');
-        this.state.className = 'state error';
-        this.term.replaceChildren();
-        this.drawn = '';
-      }
+      if (live.loaded && this.box && this.drawn !== 'gone') this.#showGone();
       if (this.unknown && !this.box) this.#ask();
       return;
     }
@@ -97,18 +115,26 @@ class Sandbox extends HTMLElement {
     if (this.drawn !== box.status) this.#terminal();
     this.drawn = box.status;
     if (!isFirst) return;
-    this.timer = setInterval(() => this.#facts(), 5000);
+    this.timer = setInterval(() => this.#facts(), 1000);
     this.onPlace();
   }
 
   /** There is a terminal while there is a box. */
-  #terminal() {
+  async #terminal() {
     const can = format.isAlive(this.box);
     const has = this.term.querySelector('cay-terminal');
     if (can && !has) {
+      try {
+        await loadTerminal();
+      } catch (e) {
+        setTimeout(() => { if (this.isConnected && format.isAlive(this.box)) this.#terminal(); }, 1000);
+        return;
+      }
+      if (!this.isConnected || !format.isAlive(this.box) || this.drawn === 'gone' || this.term.querySelector('cay-terminal')) return;
       const el = document.createElement('cay-terminal');
       el.setAttribute('sandbox', this.id_);
       this.term.replaceChildren(el);
+      if (this.wantsFocus) el.querySelector('textarea')?.focus();
     } else if (!can) {
       this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, `It is ${this.box.status}`), h('p', {}, 'Start it to get a terminal.')));
     }
@@ -135,7 +161,8 @@ class Sandbox extends HTMLElement {
       el.setAttribute('network', this.box.network);
       this.pane.replaceChildren(el);
     }
-    if (!query.get('pane') || !element) this.term.querySelector('textarea')?.focus();
+    this.wantsFocus = !query.get('pane') || !element;
+    if (this.wantsFocus) this.term.querySelector('textarea')?.focus();
   }
 
   #onKey(e) {
@@ -155,6 +182,8 @@ class About extends HTMLElement {
     const l = box.limits;
     const rows = [['Id', box.sandbox_id], ['Name', box.name], ['Owner', box.owner], ['Template', box.template], ['Engine', box.engine], ['Network', box.network],
       ['Created', new Date(box.created_at).toLocaleString()], ['Workspace', box.workspace.mapped ? `${box.workspace.path} (${box.workspace.mode})` : box.workspace.inside],
+      ['Lives', box.expires_in_ms === null ? 'until destroyed' : `${format.span(box.expires_in_ms)} more`], ['May be idle', box.idle_limit_ms ? `for ${format.span(box.idle_limit_ms)}` : 'for ever'],
+      ['Time of a command', l.wall_ms ? `${format.span(l.wall_ms)} (not of a shell)` : 'no limit'], ['Processor time', l.cpu_time_ms && format.span(l.cpu_time_ms)], ['Output of a command', l.output_bytes && format.bytes(l.output_bytes)],
       ['Memory', format.bytes(l.memory_bytes)], ['Processors', l.cpu_milli / 1000], ['Processes', l.pids], ['Disk', format.bytes(l.disk_bytes)], ['Open files', l.files],
       ['Limits left out', box.limits_skipped.join(', ')], ['Labels', Object.entries(box.labels).map(([k, v]) => `${k}=${v}`).join(', ')]];
     this.append(h('dl', { class: 'facts wide' }, rows.filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), h('dd', {}, String(v))])));

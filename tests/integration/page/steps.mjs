@@ -9,6 +9,7 @@ import * as list from './steps_list.mjs';
 import * as others from './steps_others.mjs';
 import * as sandbox from './steps_sandbox.mjs';
 import * as signIn from './steps_sign_in.mjs';
+import * as terminal from './steps_terminal.mjs';
 import { pictures } from './pictures.mjs';
 import { real_builds } from './steps_builds.mjs';
 
@@ -31,7 +32,8 @@ function help(what, args) {
 
 const { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list, ...inside } = sandbox;
 const beside = { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list };
-const LANES = [{ owner: 'ada', steps: { ...list, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } }];
+const LANES = [{ owner: 'ada', steps: { ...list, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } },
+  { owner: 'cleo', steps: terminal }];
 
 const wanted = process.argv.slice(2);
 const browser = await openBrowser();
