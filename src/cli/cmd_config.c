@@ -98,7 +98,7 @@ int cay_cmd_config(int argc, char **argv)
         bool docs = take("--docs", &argc, argv), json = take("--json", &argc, argv);
         int rest = 0, r;
 
-        r = cay_config_load(&config, argc, argv, environ, &rest, &err);
+        r = cay_config_load_here(&config, argc, argv, environ, &rest, &err);
         if (r > 0) {
                 print_help();
                 return 0;

@@ -57,7 +57,7 @@ int cay_cmd_serve(int argc, char **argv)
         options.resume_fd = resume >= 0 ? resume : 0;
         rest = resume >= 0 ? argc : 0;
         r = resume >= 0 ? cay_resume_config(resume, &config, &err)
-                        : cay_config_load(&config, argc, argv, environ, &rest, &err);
+                        : cay_config_load_here(&config, argc, argv, environ, &rest, &err);
         if (r > 0) {
                 print_help();
                 return 0;

@@ -3,7 +3,7 @@
  * The daemon's settings. config_keys.def has one row per key; from it come the struct, the parsing and range checks, the file,
  * the environment, the flags, `cay config` and the reference page.
  *
- * Sources, each over the ones before: default, file, environment, flags. The file is lines of "key = value"; a value
+ * Sources, each over the ones before: default, file, .env (of a daemon, in its working folder), environment, flags. The file is lines of "key = value"; a value
  * may stand in double quotes (\" and \\ inside), a list has commas; # starts a comment; a key comes once. Errors name file
  * and line, variable or flag, and what would be right. A value that another source overrides must still be valid.
  */
@@ -112,6 +112,9 @@ void cay_config_done(struct cay_config *c);                       /* wipes secre
 #define CAY_CONFIG_FILE_PATH "/etc/cay/cay.conf"
 int cay_config_load(struct cay_config *c, int argc, char **argv, char **env, int *ret_rest,
                     struct cay_error *err);
+/* The same for who runs a daemon from this folder: a file .env in it is read too, between the file and the environment. */
+int cay_config_load_here(struct cay_config *c, int argc, char **argv, char **env, int *ret_rest,
+                         struct cay_error *err);
 
 /* One value; `where` is how errors and `cay config` name its origin. On failure the old value stays. */
 int cay_config_set(struct cay_config *c, enum cay_config_key key, enum cay_config_source source,

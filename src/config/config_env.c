@@ -42,6 +42,20 @@ static char *find_row(char **env, const struct cay_config_row *row, char ret_nam
         return value;
 }
 
+int cay_config_find_variable(const char *name)
+{
+        char line[NAME_LONGEST + 3], found[NAME_LONGEST + 1];
+        char *env[] = { line, NULL };
+
+        if (strlen(name) > NAME_LONGEST)
+                return -1;
+        snprintf(line, sizeof(line), "%s=1", name);
+        for (unsigned key = 0; key < CAY_CONFIG_KEY_COUNT; key++)
+                if (find_row(env, &cay_config_rows[key], found))
+                        return (int)key;
+        return -1;
+}
+
 /* Every copy of a secret, whether it was used or not. */
 static void wipe_secrets(char **env)
 {
@@ -164,14 +178,16 @@ static int read_file(struct cay_config *c, int argc, char **argv, char **env, st
         return r;
 }
 
-int cay_config_load(struct cay_config *c, int argc, char **argv, char **env, int *ret_rest,
-                    struct cay_error *err)
+static int load(struct cay_config *c, bool here, int argc, char **argv, char **env, int *ret_rest,
+                struct cay_error *err)
 {
         int r;
 
         if (cay_config_init(c, err) < 0)
                 return -1;
         r = read_file(c, argc, argv, env, err);
+        if (r == 0 && here)
+                r = cay_config_read_dotenv(c, err);
         if (r == 0)
                 r = cay_config_read_env(c, env, err);
         else
@@ -183,4 +199,16 @@ int cay_config_load(struct cay_config *c, int argc, char **argv, char **env, int
         if (r < 0)
                 cay_config_done(c);
         return r;
+}
+
+int cay_config_load(struct cay_config *c, int argc, char **argv, char **env, int *ret_rest,
+                    struct cay_error *err)
+{
+        return load(c, false, argc, argv, env, ret_rest, err);
+}
+
+int cay_config_load_here(struct cay_config *c, int argc, char **argv, char **env, int *ret_rest,
+                         struct cay_error *err)
+{
+        return load(c, true, argc, argv, env, ret_rest, err);
 }

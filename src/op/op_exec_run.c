@@ -11,6 +11,7 @@
 #include "op/exec_args.h"
 #include "op/exec_stream.h"
 #include "op/view.h"
+#include "op/most_time.h"
 
 #define OUTPUT_DEFAULT (1024u * 1024)
 #define PIECE (64u * 1024)
@@ -267,6 +268,10 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
 {
         const struct cay_exec_args *a = c->args;
 
+        if (cay_op_check_time(c, "timeout", a->timeout_ms, err) < 0) {
+                *ret_field = "timeout";
+                return -1;
+        }
         if (a->workdir && a->cwd) {
                 *ret_field = "cwd";
                 return cay_fail(err, CAY_INVALID, "cwd: is the same as workdir: give one of them");
@@ -336,6 +341,8 @@ static void run(struct cay_op_call *c)
                 cay_op_fail(c, &err, field);
                 return;
         }
+        if (what.timeout_ms == 0 && cay_op_bound_time(c, view.limits->wall_ms) != view.limits->wall_ms)
+                what.timeout_ms = cay_op_bound_time(c, view.limits->wall_ms);
         s = calloc(1, sizeof(*s));
         if (!s) {
                 cay_op_fail_memory(c);

@@ -23,6 +23,7 @@
 #include "op/put_files.h"
 #include "op/run_choice.h"
 #include "op/template_use.h"
+#include "op/most_time.h"
 
 #define FILES_MAX 64u
 #define WORDS_MAX (1024u * 1024) /* of a template's command */
@@ -512,7 +513,7 @@ static uint64_t find_timeout(const struct shot *s)
 
 static void fill_times(struct shot *s)
 {
-        s->exec_args.timeout_ms = find_timeout(s);
+        s->exec_args.timeout_ms = cay_op_bound_time(s->call, find_timeout(s));
         if (s->keep)
                 return;
         s->create_args.has_timeout = true;
@@ -564,6 +565,10 @@ static int fill(struct shot *s, const struct args *a, struct cay_error *err)
         s->keep = a->has_keep ? a->keep : s->choice.row && !s->choice.row->auto_cleanup;
         if (fill_command(s, a, err) < 0 || fill_purpose(s, a, err) < 0)
                 return -1;
+        s->field = "timeout";
+        if (cay_op_check_time(s->call, s->field, a->exec.timeout_ms, err) < 0)
+                return -1;
+        s->field = NULL;
         fill_times(s);
         return 0;
 }

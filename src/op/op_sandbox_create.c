@@ -8,6 +8,7 @@
 #include "op/create_args.h"
 #include "op/template_use.h"
 #include "op/view.h"
+#include "op/most_time.h"
 
 #define DEFAULT_FILES 4096
 #define SAID_MAX (4u << 20)
@@ -111,6 +112,10 @@ static int check_most(const struct cay_op_call *c, const struct cay_create_args 
                                 cay_limit_value_text(rows[i].nr, rows[i].asked, asked, sizeof(asked)),
                                 cay_limit_value_text(rows[i].nr, rows[i].most, most, sizeof(most)),
                                 rows[i].key);
+        }
+        if (cay_op_check_time(c, "limits.wall_time", l->wall_ms, err) < 0) {
+                *ret_field = "limits.wall_time";
+                return -1;
         }
         return 0;
 }

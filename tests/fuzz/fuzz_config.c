@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration file of any bytes: refused with a reason, or it writes as text that reads as the same configuration. */
+/* A configuration file, and a .env file, of any bytes: refused with a reason, or it writes as text that reads as the same configuration. */
 
 #include <stdint.h>
 
 #include "base/utf8.h"
-#include "config/config.h"
+#include "config/config_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,11 +33,26 @@ static void check_again(const struct cay_config *c)
         HOLDS((cay_config_check(c, &err) == 0) == (cay_config_check(&again, &err) == 0));
 }
 
+static void read_dotenv(const uint8_t *data, size_t size)
+{
+        cay_auto_config struct cay_config c;
+        cay_auto_free char *text = calloc(1, size + 1);
+        struct cay_error err = { 0 };
+
+        HOLDS(text && cay_config_init(&c, &err) == 0);
+        memcpy(text, data, size);
+        if (cay_config_read_dotenv_text(&c, text, &err) < 0)
+                HOLDS(err.code == CAY_INVALID && err.msg[0] != '\0');
+        else
+                check_again(&c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         cay_auto_config struct cay_config c;
         struct cay_error err = { 0 };
 
+        read_dotenv(data, size);
         HOLDS(cay_config_init(&c, &err) == 0);
         if (cay_config_read_text(&c, "fuzz", (const char *)data, size, &err) < 0)
                 HOLDS(err.code == CAY_INVALID && err.msg[0] != '\0');

@@ -162,7 +162,7 @@ def bad_variables():
         for name, value, told in (("SANDBOX_MAX_MEMORY_MB", "lots", "size"), ("SANDBOX_MAX_MEMORY_MB", "1", "4"),
                                   ("SANDBOX_MAX_CPU_PERCENT", "-5", "percent"), ("SANDBOX_MAX_CPU_PERCENT", "0", "1"),
                                   ("SANDBOX_MAX_PIDS", "many", "number"), ("SANDBOX_MAX_PIDS", "0", "1"),
-                                  ("SANDBOX_MAX_SANDBOXES", "0", "1"), ("SANDBOX_MODE", "maybe", "true"), ("SANDBOX_MODE", "0", "sandbox_mode"),
+                                  ("SANDBOX_MAX_SANDBOXES", "0", "1"), ("SANDBOX_MAX_TIMEOUT", "long", "time"), ("SANDBOX_MODE", "maybe", "true"), ("SANDBOX_MODE", "0", "sandbox_mode"),
                                   ("SANDBOX_TOKEN_SECRET", "short", "8"), ("SANDBOX_ALLOW_ORIGINS", "*", "origin"),
                                   ("SANDBOX_ALLOW_ORIGIN_REGEX", "^(", "regular expression"), ("SANDBOX_ALLOW_ORIGIN_REGEX", "x", "^"),
                                   ("SANDBOX_TRUSTED_HOSTS", "http://x/", "host"), ("SANDBOX_SERVICE_URL", "x" * 2000, "1024"),
