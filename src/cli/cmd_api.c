@@ -104,6 +104,31 @@ static const struct cay_cli_op *find_op(const char *name, struct cay_error *err)
         return NULL;
 }
 
+/* Options that say where the daemon is may stand before the operation, as they may before other verbs' words. */
+static int find_name(int argc, char **argv)
+{
+        static const char *const with_value[] = { "--data", "--url", "--token-file", "--ca-file", NULL };
+        int i = 1;
+
+        while (i < argc && argv[i][0] == '-') {
+                bool takes = false;
+
+                for (unsigned k = 0; with_value[k] != NULL && !takes; k++)
+                        takes = strcmp(argv[i], with_value[k]) == 0;
+                i += takes ? 2 : 1;
+        }
+        return i;
+}
+
+/* The operation first, whatever stood before it. */
+static void move_first(char **argv, int at)
+{
+        char *name = argv[at];
+
+        memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
+        argv[1] = name;
+}
+
 int cay_cmd_api(int argc, char **argv)
 {
         cay_auto_verb struct cay_verb_args a = { 0 };
@@ -111,16 +136,18 @@ int cay_cmd_api(int argc, char **argv)
         struct cay_reach reach = { 0 };
         struct cay_error err = { 0 };
         struct cay_verb row;
-        int r;
+        int at, r;
 
         if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
                 print_ops(stdout);
                 return 0;
         }
-        if (argc < 2) {
+        at = find_name(argc, argv);
+        if (at >= argc) {
                 print_ops(stderr);
                 return CAY_EXIT_USAGE;
         }
+        move_first(argv, at);
         op = find_op(argv[1], &err);
         if (op == NULL)
                 return cay_cli_complain("api", &err);

@@ -22,6 +22,7 @@ static const struct cay_flag table[] = {
         { "dry-run", NULL, "only say what would be done", TRUE(dry_run) },
         { "force", NULL, "also overwrite what was changed in the folder since the run", TRUE(force) },
         { "keep", NULL, "do not forget the run afterwards", TRUE(keep) },
+        CAY_KEPT_DATA,
         {},
 };
 

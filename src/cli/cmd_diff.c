@@ -25,6 +25,7 @@ static const struct cay_flag table[] = {
         { "json", NULL, "the list as one object, with what would keep `cay apply` from applying it",
           TRUE(json) },
         { "raw", NULL, "a terminal gets the files' bytes as they are, control characters too", TRUE(raw) },
+        CAY_KEPT_DATA,
         {},
 };
 

@@ -9,6 +9,7 @@ struct args {
 
 static const struct cay_flag table[] = {
         { "all", NULL, "every kept run", cay_flag_set_true, offsetof(struct args, all) },
+        CAY_KEPT_DATA,
         {},
 };
 

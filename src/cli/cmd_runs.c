@@ -19,6 +19,7 @@ struct args {
 
 static const struct cay_flag table[] = {
         { "json", NULL, "as one array", cay_flag_set_true, offsetof(struct args, json) },
+        CAY_KEPT_DATA,
         {},
 };
 

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
+#include <limits.h>
 
 #include "base/clock.h"
 #include "base/files_text.h"
@@ -25,6 +27,21 @@ int cay_kept_parse(const struct cay_flag *table, int argc, char **argv, void *ar
         *ret_name = argv[rest];
         *ret_paths = (const char *const *)argv + rest + more;
         *ret_count = (size_t)(argc - rest - more);
+        return 0;
+}
+
+int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
+{
+        char here[PATH_MAX] = "", path[2 * PATH_MAX];
+
+        if (value[0] == '\0')
+                return cay_fail(err, CAY_INVALID, "--%s: names no folder", flag->name);
+        if (value[0] != '/' && getcwd(here, sizeof(here)) == NULL)
+                return cay_fail_sys(err, CAY_INVALID, -errno, "--%s: find out where '%.80s' is", flag->name,
+                                    value);
+        snprintf(path, sizeof(path), "%s%s%s/runs", here, here[0] != '\0' ? "/" : "", value);
+        if (strlen(path) >= PATH_MAX || setenv("CAY_RUNS", path, 1) < 0)
+                return cay_fail(err, CAY_INVALID, "--%s: the path is too long", flag->name);
         return 0;
 }
 

@@ -21,6 +21,13 @@ struct cay_kept {
 int cay_kept_parse(const struct cay_flag *table, int argc, char **argv, void *args, const char **ret_name,
                    const char *const **ret_paths, size_t *ret_count, struct cay_error *err);
 
+/* Setter of --data DIR: runs are kept in DIR/runs. */
+int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err);
+#define CAY_KEPT_DATA                                                                                        \
+        {                                                                                                    \
+                "data", "DIR", "data folder: runs are kept in DIR/runs (CAY_RUNS)", cay_kept_set_data, 0     \
+        }
+
 void cay_kept_init(struct cay_kept *k);
 /* Opens the store, the run and its folder, and selects the paths. A folder that is not the run's any more is refused. */
 int cay_kept_open(struct cay_kept *k, const char *name, enum cay_store_use use, const char *const *paths,

@@ -43,14 +43,11 @@ static int stream(struct cay_json *j, const char *key, const char *key64, const 
 static void cause(struct cay_json *j, const struct cay_verdict *v)
 {
         cay_json_key(j, "cause");
-        cay_json_begin_object(j);
-        cay_json_key(j, "name");
         cay_json_text(j, cay_cause_word(v->cause));
-        cay_json_key(j, "text");
+        cay_json_key(j, "cause_text");
         cay_json_text(j, v->text);
         cay_json_key(j, "advice");
         cay_json_text(j, v->advice);
-        cay_json_end_object(j);
 
         cay_json_key(j, "hints");
         cay_json_begin_array(j);
@@ -89,6 +86,20 @@ static void denied(struct cay_json *j, const struct cay_run_result *r)
 
 static void numbers(struct cay_json *j, const struct cay_run_result *r)
 {
+        uint64_t wall_us = r->exec_ns != 0 && r->end_ns > r->exec_ns ? (r->end_ns - r->exec_ns) / 1000 : 0;
+
+        cay_json_key(j, "duration_ms");
+        cay_json_u64(j, wall_us / 1000);
+        cay_json_key(j, "wall_us");
+        cay_json_u64(j, wall_us);
+        cay_json_key(j, "cpu_us");
+        cay_json_u64(j, r->cpu_us);
+        cay_json_key(j, "memory_peak_bytes");
+        cay_json_u64(j, r->memory_peak_bytes);
+        cay_json_key(j, "cut_bytes");
+        cay_json_u64(j, r->cut_bytes);
+        cay_json_key(j, "truncated");
+        cay_json_bool(j, r->cut_bytes > 0 || r->verdict.cause == CAY_CAUSE_OUTPUT);
         cay_json_key(j, "timings_ms");
         cay_json_begin_object(j);
         ms(j, "start", r->start_ns, r->exec_ns);
@@ -96,14 +107,6 @@ static void numbers(struct cay_json *j, const struct cay_run_result *r)
         ms(j, "teardown", r->end_ns, r->gone_ns);
         ms(j, "total", r->start_ns, r->gone_ns);
         cay_json_end_object(j);
-        cay_json_key(j, "memory_peak_bytes");
-        cay_json_u64(j, r->memory_peak_bytes);
-        cay_json_key(j, "cpu_time_ms");
-        cay_json_u64(j, r->cpu_us / 1000);
-        cay_json_key(j, "bytes_cut");
-        cay_json_u64(j, r->cut_bytes);
-        cay_json_key(j, "truncated");
-        cay_json_bool(j, r->cut_bytes > 0 || r->verdict.cause == CAY_CAUSE_OUTPUT);
 }
 
 static void changes(struct cay_json *j, const struct cay_run_keep *keep)
@@ -142,6 +145,7 @@ static void failed(struct cay_json *j, const struct cay_error *failure)
         cay_json_end_object(j);
 }
 
+/* Members that an end of a command has over REST, too, are called as they are there (op/view.c). */
 int cay_render_run_json(const struct cay_run_result *r, const char *engine, const struct cay_buf *out,
                         const struct cay_buf *err, const struct cay_error *failure,
                         const struct cay_run_keep *keep, struct cay_buf *json)
@@ -156,6 +160,8 @@ int cay_render_run_json(const struct cay_run_result *r, const char *engine, cons
         cay_json_text(&j, r->id);
         cay_json_key(&j, "engine");
         cay_json_text(&j, engine);
+        cay_json_key(&j, "status");
+        cay_json_text(&j, failure->code == CAY_OK ? "ended" : "failed");
         rc = stream(&j, "stdout", "stdout_base64", out);
         if (rc == 0)
                 rc = stream(&j, "stderr", "stderr_base64", err);
@@ -166,7 +172,7 @@ int cay_render_run_json(const struct cay_run_result *r, const char *engine, cons
                 cay_json_null(&j);
         cay_json_key(&j, "signal");
         cay_json_text(&j, r->signal > 0 ? cay_signal_name(r->signal, name) : NULL);
-        cay_json_key(&j, "status");
+        cay_json_key(&j, "exit_status");
         cay_json_i64(&j, r->status);
         if (failure->code == CAY_OK)
                 cause(&j, &r->verdict);

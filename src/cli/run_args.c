@@ -3,9 +3,11 @@
 #include "cli/run_args.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "base/parse.h"
 #include "changes/store.h"
+#include "cli/kept.h"
 #include "core/spec.h"
 
 #define DAY_MS (24ull * 3600 * 1000)
@@ -20,6 +22,31 @@ static int set_limit(void *args, const struct cay_flag *flag, const char *value,
         if (cay_limit_parse(&a->limits, (enum cay_limit)flag->nr, option, value, err) < 0)
                 return -1;
         a->given |= 1u << flag->nr;
+        return 0;
+}
+
+static int set_memory_mb(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
+{
+        struct cay_run_args *a = args;
+        uint64_t mb;
+        char text[32];
+
+        if (cay_parse_u64(value, &mb) < 0 || mb > UINT64_MAX >> 20)
+                return cay_fail(err, CAY_INVALID, "--max-memory-mb: '%.40s' is not a number of MiB", value);
+        snprintf(text, sizeof(text), "%" PRIu64, mb << 20);
+        return cay_limit_parse(&a->limits, CAY_LIMIT_NR_memory_bytes, "--max-memory-mb", text, err);
+}
+
+/* The folder's name may have a colon in it: then nothing is cut off. */
+static int set_workspace_path(void *args, const struct cay_flag *flag, const char *value,
+                              struct cay_error *err)
+{
+        struct cay_run_args *a = args;
+
+        if (snprintf(a->workspace_text, sizeof(a->workspace_text), "%s:rw", value) >=
+            (int)sizeof(a->workspace_text))
+                return cay_fail(err, CAY_INVALID, "--workspace-path: is too long");
+        a->workspace = a->workspace_text;
         return 0;
 }
 
@@ -41,6 +68,8 @@ static int set_engine(void *args, const struct cay_flag *flag, const char *value
 {
         char names[128];
 
+        if (strcmp(value, "spawn") == 0) /* as other programs of this kind call it */
+                value = "process";
         if (!cay_run_has_engine(value))
                 return cay_fail(err, CAY_INVALID, "--engine: no engine '%.40s'; there are: %s", value,
                                 cay_run_engine_names(names, sizeof(names)));
@@ -126,10 +155,16 @@ static const struct cay_flag table[] = {
         { "cwd", "DIR", "working directory inside (/workspace)", TEXT(cwd) },
         { "read-only", NULL, "nothing but /workspace, /tmp and /dev/shm can be written to", TRUE(read_only) },
         { "engine", "NAME",
-          "native, auto (native, or what else there is), docker (an image of CAY_DOCKER_IMAGE), or process: "
-          "no isolation at all (native)",
+          "native; auto: native too, and where it does not hold the run fails with the reason and names the "
+          "others, for none takes its place by itself; docker (an image of CAY_DOCKER_IMAGE); process, or "
+          "spawn: no isolation at all, with --allow-missing all (native)",
           set_engine, offsetof(struct cay_run_args, engine) },
         { "id", "NAME", "name of the run (a fresh one)", TEXT(id) },
+        CAY_KEPT_DATA,
+        { "run-id", "NAME", "the same as --id", TEXT(id) },
+        { "workspace-path", "DIR", "the same as --workspace DIR:rw", set_workspace_path, 0 },
+        { "max-runtime-sec", "N", "the same as --timeout", LIMIT(wall_ms) },
+        { "max-memory-mb", "N", "the same as --memory Nm", set_memory_mb, 0 },
         { "tty", NULL, "give the command a terminal", TRUE(tty) },
         { "json", NULL, "print one object with output and result at the end", TRUE(json) },
         { "quiet", NULL, "do not say on stderr why it ended", TRUE(quiet) },
@@ -146,7 +181,9 @@ void cay_run_args_print_help(FILE *out)
         fprintf(out, "usage: cay run [OPTION…] [--] COMMAND [ARGUMENT…]\n\n"
                      "Runs one command in a fresh sandbox: no network, nothing of this machine writable, "
                      "gone afterwards.\n"
-                     "Standard input is passed on if it is a pipe or a file, or with --tty.\n\n");
+                     "A COMMAND of one word with blanks in it is a line for /bin/sh. "
+                     "Standard input is passed on if it is a pipe or a\n"
+                     "file, or with --tty.\n\n");
         cay_flags_print(table, out);
         fprintf(out,
                 "\nExit status: the command's own (128+n for signal n), 124 out of time, 137 out of memory,\n"
@@ -222,6 +259,13 @@ int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_
         if (rest >= argc || argv[rest][0] == '\0')
                 return cay_fail(err, CAY_INVALID, "no COMMAND given; `cay help run` shows how");
         a->command = argv + rest;
+        if (argc - rest == 1 &&
+            strpbrk(argv[rest], " \t\n") != NULL) { /* a line for a shell, as for `cay exec` */
+                a->line[0] = (char *)"/bin/sh";
+                a->line[1] = (char *)"-c";
+                a->line[2] = argv[rest];
+                a->command = a->line;
+        }
         if (a->json && a->limits.output_bytes > CAY_TASK_KEPT_MAX)
                 return cay_fail(err, CAY_INVALID,
                                 "--output-limit: at most 256 MiB with --json, which keeps it in memory");

@@ -2,6 +2,8 @@
 /* The options of `cay run`: read, checked, folders opened; nothing is made before all of them are right. */
 #pragma once
 
+#include <limits.h>
+
 #include "cli/args_flags.h"
 #include "core/limits.h"
 #include "lib/api_priv.h"
@@ -13,7 +15,9 @@ struct cay_run_args {
         unsigned may_skip, test_off;
         unsigned given; /* limits (mask) that have an option here */
         bool read_only, tty, json, quiet, trace, raw;
-        char **command; /* points into argv */
+        char **command;                    /* points into argv, or is line */
+        char *line[4];                     /* one word with blanks: a shell's */
+        char workspace_text[PATH_MAX + 4]; /* --workspace-path with its mode */
         enum cay_workspace_mode workspace_mode;
         uint64_t keep_ms;      /* of a copy-on-write workspace's changes */
         struct cay_task *task; /* owned: what cay.h has words for, folders opened */

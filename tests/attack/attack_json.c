@@ -202,13 +202,6 @@ bool attack_json_text(const char *json, const char *key, char *buf, size_t size)
         return unescape(member(json, key), buf, size);
 }
 
-bool attack_json_text_in(const char *json, const char *object, const char *key, char *buf, size_t size)
-{
-        const char *inner = member(json, object);
-
-        return inner && unescape(member(inner, key), buf, size);
-}
-
 bool attack_json_number(const char *json, const char *key, double *ret)
 {
         const char *p = member(json, key);

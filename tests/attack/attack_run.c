@@ -368,7 +368,7 @@ struct attack_result attack_finish(struct attack_child *child, unsigned deadline
                 text[strcspn(text, "\n")] = '\0';
                 snprintf(r.line, sizeof(r.line), "%.1000s", text);
         }
-        if (attack_json_text_in(r.json, "cause", "name", text, sizeof(text)))
+        if (attack_json_text(r.json, "cause", text, sizeof(text)))
                 snprintf(r.cause, sizeof(r.cause), "%.31s", text);
         return r;
 }

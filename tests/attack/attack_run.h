@@ -19,7 +19,7 @@ struct attack_result {
         char *json;      /* owned: all of stdout */
         char *errors;    /* owned: all of stderr */
         char line[1024]; /* first line of the command's stdout */
-        char cause[32];  /* cause.name; "" when there is none */
+        char cause[32];  /* "" when there is none */
 };
 
 /*
@@ -71,7 +71,6 @@ pid_t attack_find_process(const char *mark);
 /* JSON. All return false when there is no such thing; text is unescaped and cut to the buffer. */
 bool attack_json_is_valid(const char *json);
 bool attack_json_text(const char *json, const char *key, char *buf, size_t size); /* top level */
-bool attack_json_text_in(const char *json, const char *object, const char *key, char *buf, size_t size);
 bool attack_json_number(const char *json, const char *key, double *ret);
 bool attack_json_has_word(const char *json, const char *key,
                           const char *word); /* array of texts, or of objects by name */

@@ -64,7 +64,7 @@ static void test_control(void **state)
         r = attack_run(words, attack_probe_path(), DEADLINE_MS);
         attack_json_text(r.json, "stdout", out, sizeof(out));
         attack_json_text(r.json, "stderr", err, sizeof(err));
-        attack_json_text_in(r.json, "cause", "text", text, sizeof(text));
+        attack_json_text(r.json, "cause_text", text, sizeof(text));
         if (out[0] && out[strlen(out) - 1] == '\n')
                 out[strlen(out) - 1] = '\0';
         last = strrchr(out, '\n') ? strrchr(out, '\n') + 1 : out;

@@ -335,7 +335,8 @@ static void usage(void **state)
         run_it(NULL, WORDS("doctor", "--help"), NULL);
         assert_ended(0);
         assert_said("  user_ns              ");
-        assert_said("Exit status: 0 the default run works, 1 it does not, 2 wrong usage.");
+        assert_said("Exit status: 0 the default run works (and the daemon is ready), 1 it does not, 2 wrong "
+                    "usage.");
         run_it(NULL, WORDS("help"), NULL);
         assert_said("  doctor     ");
 }

@@ -143,15 +143,15 @@ static void limits(void **state)
         struct run r = CAY("--json", "--memory", "32m", "sh", "-c", "exec tail /dev/zero");
 
         assert_status(&r, 137);
-        assert_part(r.out, "\"cause\":{\"name\":\"memory\"");
+        assert_part(r.out, "\"cause\":\"memory\"");
         r = CAY("--json", "--pids", "8", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 50 & done; wait");
         assert_part(r.out, "\"pids\"");
         assert_true(r.status != 0);
         r = CAY("--json", "--disk", "1m", "sh", "-c", "head -c 2000000 /dev/zero > f");
-        assert_part(r.out, "\"cause\":{\"name\":\"disk\"");
+        assert_part(r.out, "\"cause\":\"disk\"");
         /* More disk than half of the memory: an image on a loop device. */
         r = CAY("--json", "--memory", "64m", "--disk", "40m", "sh", "-c", "head -c 50000000 /dev/zero > f");
-        assert_part(r.out, "\"cause\":{\"name\":\"disk\"");
+        assert_part(r.out, "\"cause\":\"disk\"");
         r = CAY("--json", "--memory", "64m", "--disk", "40m", "sh", "-c", "head -c 20000000 /dev/zero > f");
         assert_status(&r, 0);
 }

@@ -43,7 +43,7 @@ static void cause(const char *const *options, const char *line, const char *name
         r = run_cay(NULL, words);
         if (r.status != status)
                 fail_msg("status %d, expected %d: %.900s", r.status, status, r.out);
-        snprintf(part, sizeof(part), "\"cause\":{\"name\":\"%s\"", name);
+        snprintf(part, sizeof(part), "\"cause\":\"%s\"", name);
         assert_part(r.out, part);
         if (text != NULL)
                 assert_part(r.out, text);
@@ -163,13 +163,13 @@ static void output(void **state)
         r = CAY("--output-limit", "10k", "--quiet", "/bin/sh", "-c", "yes >&2");
         assert_int_equal(r.err_len, 10240);
         cause(WORDS("--output-limit", "10k:cut"), "head -c 30000 /dev/zero; exit 0", "exited",
-              "\"bytes_cut\":19760,\"truncated\":true", 0, "output");
+              "\"cut_bytes\":19760,\"truncated\":true", 0, "output");
         r = CAY("--output-limit", "10k:cut", "/bin/sh", "-c", "head -c 30000 /dev/zero; exit 4");
         assert_int_equal(r.status, 4);
         assert_int_equal(r.out_len, 10240);
         assert_part(r.err, "19760 bytes dropped");
         cause(WORDS("--output-limit", "10k"), "head -c 10240 /dev/zero; exit 0", "exited",
-              "\"bytes_cut\":0,\"truncated\":false", 0, NULL);
+              "\"cut_bytes\":0,\"truncated\":false", 0, NULL);
 }
 
 static void syscalls(void **state)

@@ -195,21 +195,45 @@ static void json(void **state)
                 "echo 'q\"\\'; printf '\\001\\t\\303\\244'; echo e >&2; exit 5");
         assert_status(&r, 5);
         assert_true(run_json_is_valid(&r));
-        assert_part(r.out, "{\"id\":\"json-run\",\"engine\":\"native\",\"stdout\":\"q\\\"\\\\\\n");
-        assert_part(r.out, "\"stderr\":\"e\\n\",\"exit_code\":5,\"signal\":null,\"status\":5,\"cause\":{"
-                           "\"name\":\"exited\"");
+        assert_part(
+                r.out,
+                "{\"id\":\"json-run\",\"engine\":\"native\",\"status\":\"ended\",\"stdout\":\"q\\\"\\\\\\n");
+        assert_part(r.out, "\"stderr\":\"e\\n\",\"exit_code\":5,\"signal\":null,\"exit_status\":5,"
+                           "\"cause\":\"exited\",\"cause_text\":\"exited with status 5\"");
         assert_part(r.out, "\"hints\":[],\"skipped\":[]");
         assert_part(r.out, "\"timings_ms\":{\"start\":");
-        assert_part(r.out, "\"truncated\":false}\n");
+        assert_part(r.out, "\"truncated\":false,");
         assert_false(run_has(r.out, "base64"));
         assert_string_equal(r.err, "");
         r = CAY("--json", "--", "/bin/sh", "-c", "printf '\\377\\376'; kill -TERM $$");
         assert_status(&r, 143);
         assert_true(run_json_is_valid(&r));
         assert_part(r.out, "\"stdout_base64\":\"//4=\"");
-        assert_part(r.out, "\"exit_code\":null,\"signal\":\"SIGTERM\",\"status\":143");
+        assert_part(r.out, "\"exit_code\":null,\"signal\":\"SIGTERM\",\"exit_status\":143");
         r = CAY("--json", "head", "-c", "1000000", "/dev/urandom");
         assert_true(run_json_is_valid(&r));
+}
+
+/* One word with blanks is a line for a shell, as for `cay exec`; names of another program's options. */
+static void a_line_and_other_names(void **state)
+{
+        struct run r;
+
+        run_need_root();
+        r = CAY("echo hello; exit 4");
+        assert_status(&r, 4);
+        assert_string_equal(r.out, "hello\n");
+        r = CAY("--json", "--run-id", "task-123", "--max-runtime-sec", "30", "--max-memory-mb", "256",
+                "echo hello");
+        assert_status(&r, 0);
+        assert_part(r.out, "{\"id\":\"task-123\",");
+        r = CAY("--max-runtime-sec", "1", "sleep 20");
+        assert_status(&r, 124);
+        r = CAY("--max-memory-mb", "x", "true");
+        assert_status(&r, 2);
+        assert_part(r.err, "--max-memory-mb: 'x' is not a number of MiB");
+        r = CAY("/bin/no such");
+        assert_status(&r, 127);
 }
 
 static void json_has_figures(void **state)
@@ -224,9 +248,9 @@ static void json_has_figures(void **state)
         peak = strstr(r.out, "\"memory_peak_bytes\":");
         assert_non_null(peak);
         assert_true(strtoull(peak + 20, NULL, 10) > 100000);
-        peak = strstr(r.out, "\"cpu_time_ms\":");
+        peak = strstr(r.out, "\"cpu_us\":");
         assert_non_null(peak);
-        assert_true(strtoull(peak + 14, NULL, 10) > 10);
+        assert_true(strtoull(peak + 9, NULL, 10) > 10000);
 }
 
 static void input(void **state)
@@ -821,6 +845,7 @@ int main(void)
                 TEST(large_output_is_whole),
                 TEST(background_processes_do_not_hold_it_up),
                 TEST(json),
+                TEST(a_line_and_other_names),
                 TEST(json_has_figures),
                 TEST(input),
                 TEST(input_that_stays_open_does_not_hold_it_up),

@@ -54,14 +54,15 @@ static void json_of_a_plain_end(void **state)
 
         json_of(&r, "hi\n", 3, NULL, &json);
         assert_string_equal(cay_buf_data(&json),
-                            "{\"id\":\"run-1\",\"engine\":\"native\",\"stdout\":"
+                            "{\"id\":\"run-1\",\"engine\":\"native\",\"status\":\"ended\",\"stdout\":"
                             "\"hi\\n\",\"stderr\":\"\",\"exit_code\":3,\"signal\":null,"
-                            "\"status\":3,\"cause\":{\"name\":\"exited\",\"text\":"
-                            "\"exited with status 3\",\"advice\":\"\"},\"hints\":[],"
-                            "\"skipped\":[],\"watched\":[],\"denied_syscalls\":[],\"timings_ms\":{"
+                            "\"exit_status\":3,\"cause\":\"exited\",\"cause_text\":"
+                            "\"exited with status 3\",\"advice\":\"\",\"hints\":[],"
+                            "\"skipped\":[],\"watched\":[],\"denied_syscalls\":[],"
+                            "\"duration_ms\":10,\"wall_us\":10000,\"cpu_us\":7999,\"memory_peak_bytes\":4096,"
+                            "\"cut_bytes\":0,\"truncated\":false,\"timings_ms\":{"
                             "\"start\":2.500,\"exec\":10.000,\"teardown\":0.500,"
-                            "\"total\":13.000},\"memory_peak_bytes\":4096,\"cpu_time_"
-                            "ms\":7,\"bytes_cut\":0,\"truncated\":false}\n");
+                            "\"total\":13.000}}\n");
         cay_buf_done(&json);
 }
 
@@ -84,11 +85,11 @@ static void json_of_a_bad_end(void **state)
                 strstr(cay_buf_data(&json),
                        "\"stdout\":\"\xef\xbf\xbd\xef\xbf\xbd\",\"stdout_base64\":\"//4=\",\"stderr\":\"\""));
         assert_non_null(
-                strstr(cay_buf_data(&json), "\"exit_code\":null,\"signal\":\"SIGKILL\",\"status\":137"));
-        assert_non_null(strstr(cay_buf_data(&json), "\"cause\":{\"name\":\"memory\""));
+                strstr(cay_buf_data(&json), "\"exit_code\":null,\"signal\":\"SIGKILL\",\"exit_status\":137"));
+        assert_non_null(strstr(cay_buf_data(&json), "\"cause\":\"memory\""));
         assert_non_null(strstr(cay_buf_data(&json), "\"hints\":[\"pids\",\"disk\"],\"skipped\":[\"disk\"]"));
         assert_non_null(strstr(cay_buf_data(&json), "{\"name\":\"mount\",\"number\":"));
-        assert_non_null(strstr(cay_buf_data(&json), "\"bytes_cut\":5,\"truncated\":true}"));
+        assert_non_null(strstr(cay_buf_data(&json), "\"cut_bytes\":5,\"truncated\":true,"));
         assert_null(strstr(cay_buf_data(&json), "stderr_base64"));
         cay_buf_done(&json);
 }
@@ -103,6 +104,7 @@ static void json_of_a_failure(void **state)
         assert_non_null(strstr(cay_buf_data(&json),
                                "\"error\":{\"code\":\"unavailable\",\"message\":\"no \\\"warden\\\"\"}"));
         assert_null(strstr(cay_buf_data(&json), "\"cause\""));
+        assert_non_null(strstr(cay_buf_data(&json), "\"status\":\"failed\""));
         cay_buf_done(&json);
 }
 
