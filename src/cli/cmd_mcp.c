@@ -224,7 +224,8 @@ static int refused(const char *head, struct cay_error *err)
 
         sscanf(head, "HTTP/1.1 %3u", &status);
         if (status == 401)
-                return cay_fail(err, CAY_DENIED, "the daemon wants a token: --token-file, or CAY_TOKEN");
+                return cay_fail(err, CAY_DENIED,
+                                "the daemon wants a token that is valid now: --token-file, or CAY_TOKEN");
         if (status == 404)
                 return cay_fail(err, CAY_NOT_FOUND, "the daemon has no such sandbox (or is too old for MCP)");
         if (status == 503) {

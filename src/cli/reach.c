@@ -51,7 +51,8 @@ static int find_socket(struct cay_reach *r, struct cay_error *err)
                          socket ? "" : "/cay.sock");
                 return cay_url_unix(path, &r->client.url, err);
         }
-        if (config.service_url[0] != '\0')
+        r->is_service = config.service_url[0] != '\0';
+        if (r->is_service)
                 return cay_url_parse(config.service_url, &r->client.url, err);
         if (config.socket[0] != '\0')
                 return cay_url_unix(config.socket, &r->client.url, err);
@@ -66,8 +67,10 @@ static int find_place(struct cay_reach *r, const struct cay_reach_args *args, st
 
         if (args->url != NULL && args->data != NULL)
                 return cay_fail(err, CAY_INVALID, "--url and --data: give one of them");
-        if (url == NULL && args->data == NULL)
+        if (url == NULL && args->data == NULL) {
                 url = variable("SANDBOX_SERVICE_URL");
+                r->is_service = url != NULL;
+        }
         if (url != NULL)
                 return cay_url_parse(url, &r->client.url, err);
         if (args->data == NULL)
@@ -90,7 +93,18 @@ static int use_token(struct cay_reach *r, const char *text, const char *where, s
         return 0;
 }
 
-static int find_token(struct cay_reach *r, const struct cay_reach_args *args, struct cay_error *err)
+/* A service that its operator named together with its secret: a token is made of that. It goes nowhere but there. */
+static int use_secret(struct cay_reach *r, const char *secret, struct cay_error *err)
+{
+        char text[CAY_CLIENT_TOKEN_MAX + 16] = "";
+
+        if (cay_cli_make_token(secret, text, sizeof(text), err) < 0)
+                return -1;
+        return use_token(r, text, "SANDBOX_TOKEN_SECRET", err);
+}
+
+static int find_token(struct cay_reach *r, const struct cay_reach_args *args, const char *secret,
+                      struct cay_error *err)
 {
         bool is_local = r->client.url.kind == CAY_URL_UNIX;
         const char *file = args->token_file != NULL ? args->token_file
@@ -100,6 +114,8 @@ static int find_token(struct cay_reach *r, const struct cay_reach_args *args, st
         char text[CAY_CLIENT_TOKEN_MAX + 16];
         ssize_t n;
 
+        if (file == NULL && token == NULL && !is_local && r->is_service && secret[0] != '\0')
+                return use_secret(r, secret, err);
         if (file == NULL)
                 return token != NULL ? use_token(r, token, "CAY_TOKEN", err) : 0;
         n = sys_read_file(AT_FDCWD, file, text, sizeof(text));
@@ -124,8 +140,15 @@ static void find_tls(struct cay_reach *r, const struct cay_reach_args *args)
 
 int cay_reach_open(struct cay_reach *r, const struct cay_reach_args *args, struct cay_error *err)
 {
+        char secret[256] = "";
+        int result;
+
         *r = (struct cay_reach){ 0 };
-        if (find_place(r, args, err) < 0 || find_token(r, args, err) < 0)
+        if (variable("SANDBOX_TOKEN_SECRET") != NULL) /* reading the settings overwrites it */
+                cay_str_copy(secret, sizeof(secret), variable("SANDBOX_TOKEN_SECRET"));
+        result = find_place(r, args, err) < 0 || find_token(r, args, secret, err) < 0 ? -1 : 0;
+        explicit_bzero(secret, sizeof(secret));
+        if (result < 0)
                 return -1;
         if (r->client.url.kind == CAY_URL_HTTPS)
                 find_tls(r, args);

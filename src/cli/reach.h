@@ -6,7 +6,8 @@
  * is tried again for a moment, and a daemon that says "try again" (nothing was done then) is asked again for longer.
  *
  * Where: --url, CAY_URL, SANDBOX_SERVICE_URL (service_url in the settings); else the unix socket of --data, or of the settings. As
- * whom: over TCP a bearer token out of --token-file, CAY_TOKEN_FILE or CAY_TOKEN; over the socket the kernel says who we are,
+ * whom: over TCP a bearer token out of --token-file, CAY_TOKEN_FILE or CAY_TOKEN, or one made of SANDBOX_TOKEN_SECRET for the daemon that
+ * SANDBOX_SERVICE_URL names; over the socket the kernel says who we are,
  * and only a token file that was named is shown.
  */
 #pragma once
@@ -25,6 +26,7 @@ struct cay_reach_args { /* as given */
 
 struct cay_reach {
         struct cay_client client;
+        bool is_service; /* named by SANDBOX_SERVICE_URL or service_url */
         unsigned status; /* of the last answer; 0: none */
         /* Of the last refusal: the field that is wrong, and the token that the same request is to come back with; "": none. */
         char field[64], confirm[64];

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay token`: a bearer token, made here from the shared secret; and API keys, which the running daemon makes (asked over its unix
- * socket). Nothing secret is in argv or in the environment of others: the secret comes from its file or our own environment, keys
- * and tokens go to standard output.
+ * `cay token`: bearer tokens, API keys and logins. The running daemon makes them, asked over its unix socket: it alone knows which secret
+ * it was given. A token is made here, from the shared secret, when SANDBOX_TOKEN_SECRET is in our own environment (a client far
+ * from its daemon), when no daemon answers, or when it does not serve us and we can read the secret's file all the same. Nothing secret is in
+ * argv or in the environment of others; keys and tokens go to standard output.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -26,10 +28,11 @@
 #define WORDS_MAX 64
 #define ANSWER_MAX (1024u * 1024)
 #define WAIT_S 10
+#define STARTING_TRIES 100 /* a tenth of a second each, for a daemon that says that it is not ready yet */
 
 struct args {
         const char *owner, *scope, *lifetime, *label, *revoke;
-        bool make_key, list_keys, make_login;
+        bool make_key, list_keys, make_login, from_env;
 };
 
 static const struct word {
@@ -42,6 +45,8 @@ static const struct word {
         { "--scope", offsetof(struct args, scope), true, "read, exec (default) or admin" },
         { "--lifetime", offsetof(struct args, lifetime), true,
           "how long it is good for, at most a day (default: 30m)" },
+        { "--from-env", offsetof(struct args, from_env), false,
+          "make it of SANDBOX_TOKEN_SECRET; read no settings, ask nobody" },
         { "--key", offsetof(struct args, make_key), false,
           "make a long-lived API key instead; it is shown once" },
         { "--login", offsetof(struct args, make_login), false,
@@ -55,9 +60,11 @@ static const struct word {
 static void print_help(void)
 {
         printf("usage: cay token [--data DIR] [OPTION…]\n\n"
-               "Prints a bearer token for the daemon of a data folder. Made from the shared secret: whoever "
-               "can read that\n"
-               "may make tokens. Keys and logins are the running daemon's to make.\n\n");
+               "Prints a bearer token for the daemon of a data folder. The running daemon makes it, for root "
+               "and the\n"
+               "daemon's own user. With SANDBOX_TOKEN_SECRET set, or while no daemon runs, it is made here "
+               "from the\n"
+               "shared secret.\n\n");
         for (unsigned i = 0; i < CAY_COUNT(words); i++)
                 printf("  %-12s %-6s %s\n", words[i].flag, words[i].has_value ? "VALUE" : "", words[i].doc);
         printf("\nSettings of the daemon (--data, --config, --socket…) are read as `cay serve` reads "
@@ -110,33 +117,44 @@ static int find_secret(const struct cay_config *c, struct cay_secret *ret, struc
         return cay_secret_load(fd, ret, &made, err);
 }
 
-static int print_token(const struct args *a, const struct cay_config *c, struct cay_error *err)
-{
-        cay_auto_secret struct cay_secret secret = { 0 };
-        struct cay_token token = { .caller.scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC };
-        char text[CAY_TOKEN_MAX + 1];
-        uint64_t lifetime_ms = c->token_lifetime;
+struct wish { /* a token's options, checked */
+        struct cay_token token;
+        uint64_t lifetime_ms; /* 0: the daemon's own */
+};
 
+static int read_wish(const struct args *a, struct wish *ret, struct cay_error *err)
+{
+        *ret = (struct wish){ .token.caller.scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC };
         if (a->label)
                 return cay_fail(err, CAY_INVALID, "--label: goes with --key");
-        if (a->lifetime && (cay_parse_duration(a->lifetime, &lifetime_ms) < 0 || lifetime_ms < 1000 ||
-                            lifetime_ms > 86400000))
+        if (a->lifetime && (cay_parse_duration(a->lifetime, &ret->lifetime_ms) < 0 ||
+                            ret->lifetime_ms < 1000 || ret->lifetime_ms > 86400000))
                 return cay_fail(err, CAY_INVALID, "--lifetime: '%.40s' is not between 1s and 24h",
                                 a->lifetime);
-        if (a->scope && cay_scope_parse(a->scope, &token.caller.scopes, err) < 0)
+        if (a->scope && cay_scope_parse(a->scope, &ret->token.caller.scopes, err) < 0)
                 return cay_wrap(err, "--scope");
         if (a->owner && strlen(a->owner) > CAY_OWNER_MAX)
                 return cay_fail(err, CAY_INVALID, "--owner: is longer than %d characters", CAY_OWNER_MAX);
-        snprintf(token.caller.owner, sizeof(token.caller.owner), "%s", a->owner ? a->owner : "default");
-        token.expires_s = (uint64_t)time(NULL) + lifetime_ms / 1000;
+        snprintf(ret->token.caller.owner, sizeof(ret->token.caller.owner), "%s",
+                 a->owner ? a->owner : "default");
+        return 0;
+}
+
+static int make_here(struct wish *w, const struct cay_config *c, struct cay_error *err)
+{
+        cay_auto_secret struct cay_secret secret = { 0 };
+        uint64_t lifetime_ms = w->lifetime_ms > 0 ? w->lifetime_ms : c->token_lifetime;
+        char text[CAY_TOKEN_MAX + 1];
+
+        w->token.expires_s = (uint64_t)time(NULL) + lifetime_ms / 1000;
         if (find_secret(c, &secret, err) < 0 ||
-            cay_token_make(&secret, CAY_TOKEN_BEARER, &token, text, err) < 0)
+            cay_token_make(&secret, CAY_TOKEN_BEARER, &w->token, text, err) < 0)
                 return -1;
         printf("%s\n", text);
         return 0;
 }
 
-/* Keys: one request to the daemon, one answer, both small. */
+/* What the daemon makes: one request, one answer, both small. */
 
 static int dial(const struct cay_config *c, int *ret_fd, struct cay_error *err)
 {
@@ -173,7 +191,7 @@ static int receive(int fd, struct cay_buf *answer, struct cay_error *err)
 }
 
 /* In the daemon's own words, where the answer has them. */
-static int fail_refused(const char *answer, struct cay_error *err)
+static int fail_refused(const char *answer, enum cay_code code, struct cay_error *err)
 {
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         struct cay_error none = { 0 };
@@ -182,8 +200,15 @@ static int fail_refused(const char *answer, struct cay_error *err)
         if (cay_json_in_parse(answer, strlen(answer), NULL, &doc, &none) == 0)
                 message = cay_json_value_text(
                         cay_json_value_find(cay_json_value_find(cay_json_in_root(doc), "error"), "message"));
-        return cay_fail(err, CAY_INVALID, message ? "%.200s" : "the daemon refused: %.200s",
+        return cay_fail(err, code, message ? "%.200s" : "the daemon refused: %.200s",
                         message ? message : answer);
+}
+
+static enum cay_code code_of(const char *answer)
+{
+        if (strncmp(answer, "HTTP/1.1 403", 12) == 0)
+                return CAY_DENIED;
+        return strncmp(answer, "HTTP/1.1 503", 12) == 0 ? CAY_LIMIT : CAY_INVALID; /* LIMIT: later */
 }
 
 /* text: empty, keeps the answer; *ret_answer: its body, in there. */
@@ -208,7 +233,7 @@ static int ask_for(const struct cay_config *c, const char *method, const char *p
         if (!answer)
                 return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is cut");
         if (strncmp(cay_buf_data(text), "HTTP/1.1 2", 10) != 0)
-                return fail_refused(answer + 4, err);
+                return fail_refused(answer + 4, code_of(cay_buf_data(text)), err);
         *ret_answer = answer + 4;
         return 0;
 }
@@ -226,8 +251,9 @@ static int ask(const struct cay_config *c, const char *method, const char *path,
         return 0;
 }
 
-/* label NULL: none. */
-static int make_body(struct cay_buf *body, const struct args *a, const char *label, struct cay_error *err)
+/* label NULL: none; lifetime_ms 0: none. */
+static int make_body(struct cay_buf *body, const struct args *a, const char *label, uint64_t lifetime_ms,
+                     struct cay_error *err)
 {
         struct cay_json j;
 
@@ -241,6 +267,13 @@ static int make_body(struct cay_buf *body, const struct args *a, const char *lab
                 cay_json_key(&j, "label");
                 cay_json_text(&j, label);
         }
+        if (lifetime_ms > 0) {
+                char text[32];
+
+                snprintf(text, sizeof(text), "%" PRIu64 "ms", lifetime_ms);
+                cay_json_key(&j, "lifetime");
+                cay_json_text(&j, text);
+        }
         cay_json_end_object(&j);
         if (cay_json_end(&j) < 0)
                 return cay_fail(err, CAY_INVALID, "--owner, --scope or --label is too long");
@@ -252,29 +285,60 @@ static int ask_for_key(const struct args *a, const struct cay_config *c, struct 
         cay_auto_buf struct cay_buf body = { 0 };
 
         cay_buf_init(&body, 4096);
-        if (make_body(&body, a, a->label ? a->label : "", err) < 0)
+        if (make_body(&body, a, a->label ? a->label : "", 0, err) < 0)
                 return -1;
         return ask(c, "POST", "/api/keys", cay_buf_data(&body), err);
 }
 
-/* Prints the link and nothing else, so that a script can open it. */
-static int ask_for_login(const struct args *a, const struct cay_config *c, struct cay_error *err)
+/* Prints one member of the answer and nothing else, so that a script can use it. */
+static int ask_for_one(const struct args *a, const struct cay_config *c, const char *path, const char *member,
+                       uint64_t lifetime_ms, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf body = { 0 }, text = { 0 };
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        const char *answer, *link;
+        const char *answer, *value;
 
         cay_buf_init(&body, 4096);
         cay_buf_init(&text, ANSWER_MAX);
-        if (make_body(&body, a, NULL, err) < 0 ||
-            ask_for(c, "POST", "/api/logins", cay_buf_data(&body), &text, &answer, err) < 0 ||
+        if (make_body(&body, a, NULL, lifetime_ms, err) < 0 ||
+            ask_for(c, "POST", path, cay_buf_data(&body), &text, &answer, err) < 0 ||
             cay_json_in_parse(answer, strlen(answer), NULL, &doc, err) < 0)
                 return -1;
-        link = cay_json_value_text(cay_json_value_find(cay_json_in_root(doc), "link"));
-        if (!link)
-                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer has no link");
-        printf("%s\n", link);
+        value = cay_json_value_text(cay_json_value_find(cay_json_in_root(doc), member));
+        if (!value)
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer has no %s", member);
+        printf("%s\n", value);
         return 0;
+}
+
+/* Whether the secret that we would use is the daemon's is known to the daemon alone: so it goes first. */
+static int print_token(const struct args *a, const struct cay_config *c, struct cay_error *err)
+{
+        struct cay_error here = { 0 };
+        struct wish w;
+
+        if (read_wish(a, &w, err) < 0)
+                return -1;
+        if (c->source[CAY_CONFIG_KEY_token_secret] == CAY_CONFIG_ENV)
+                return make_here(&w, c, err);
+        for (unsigned i = 0; i < STARTING_TRIES; i++) {
+                *err = (struct cay_error){ 0 };
+                if (ask_for_one(a, c, "/api/tokens", "token", w.lifetime_ms, err) == 0)
+                        return 0;
+                if (err->code != CAY_LIMIT)
+                        break;
+                nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+        }
+        if (err->code != CAY_UNAVAILABLE && err->code != CAY_DENIED)
+                return -1;
+        if (make_here(&w, c, &here) == 0) {
+                *err = (struct cay_error){ 0 };
+                return 0;
+        }
+        if (err->code == CAY_DENIED) /* a daemon is there: its words are the ones that help */
+                return cay_wrap(err, "the daemon makes tokens for root and its own user");
+        *err = here;
+        return -1;
 }
 
 static int revoke_key(const char *id, const struct cay_config *c, struct cay_error *err)
@@ -288,6 +352,20 @@ static int revoke_key(const char *id, const struct cay_config *c, struct cay_err
         return ask(c, "DELETE", path, "", err);
 }
 
+/* Without any file: a client far from its daemon has none that is about that one. */
+static int load_env(struct cay_config *c, int argc, char **argv, char **env, int *ret_last,
+                    struct cay_error *err)
+{
+        int r;
+
+        if (cay_config_init(c, err) < 0 || cay_config_read_env(c, env, err) < 0)
+                return -1;
+        r = cay_config_read_args(c, argc, argv, ret_last, err);
+        if (r == 0 && c->source[CAY_CONFIG_KEY_token_secret] != CAY_CONFIG_ENV)
+                return cay_fail(err, CAY_INVALID, "--from-env: SANDBOX_TOKEN_SECRET is not set");
+        return r;
+}
+
 static int act(int argc, char **argv, struct cay_error *err)
 {
         cay_auto_config struct cay_config config = { 0 };
@@ -298,7 +376,8 @@ static int act(int argc, char **argv, struct cay_error *err)
 
         if (split(argc, argv, &a, rest, &count, err) < 0)
                 return -1;
-        r = cay_config_load(&config, count, rest, environ, &last, err);
+        r = a.from_env ? load_env(&config, count, rest, environ, &last, err)
+                       : cay_config_load_here(&config, count, rest, environ, &last, err);
         if (r > 0) {
                 print_help();
                 return 0;
@@ -311,7 +390,7 @@ static int act(int argc, char **argv, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID,
                                 "--key, --list-keys, --revoke and --login do not go together");
         if (a.make_login)
-                return ask_for_login(&a, &config, err);
+                return ask_for_one(&a, &config, "/api/logins", "link", 0, err);
         if (a.make_key)
                 return ask_for_key(&a, &config, err);
         if (a.list_keys)

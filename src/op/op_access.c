@@ -46,6 +46,14 @@ static const struct cay_field token_fields[] = {
         {},
 };
 
+/* Who is admin by the unix socket is root or the daemon's user, and so could read the secret: for them local users are owners like others. */
+static int check_token_owner(const struct cay_op_call *c, const char *owner, struct cay_error *err)
+{
+        if (c->caller.door == CAY_DOOR_PEER && cay_owner_is_valid(owner))
+                return 0;
+        return cay_op_check_owner(owner, err);
+}
+
 static void run_token(struct cay_op_call *c)
 {
         const struct args *a = c->args;
@@ -55,7 +63,7 @@ static void run_token(struct cay_op_call *c)
         unsigned scopes;
         struct cay_op_json o;
 
-        if (cay_op_check_owner(a->owner, &err) < 0) {
+        if (check_token_owner(c, a->owner, &err) < 0) {
                 cay_op_fail(c, &err, "owner");
                 return;
         }

@@ -110,8 +110,8 @@ static void check_origin(const struct cay_gate *g, struct cay_http_request *req,
 
 /* Who */
 
-static bool check_token(struct cay_gate *g, enum cay_token_use use, const char *text, size_t len,
-                        struct cay_token *ret)
+static enum cay_token_verdict check_token(struct cay_gate *g, enum cay_token_use use, const char *text,
+                                          size_t len, struct cay_token *ret)
 {
         uint64_t now_s = cay_gate_now_ms(g) / 1000;
         enum cay_token_verdict verdict = cay_token_check(g->env.secret, use, text, len, now_s, ret);
@@ -119,7 +119,7 @@ static bool check_token(struct cay_gate *g, enum cay_token_use use, const char *
         if (verdict != CAY_TOKEN_OK)
                 cay_log_debug("token refused", "why=%s", cay_token_verdict_word(verdict));
         ret->caller.door = use == CAY_TOKEN_BEARER ? CAY_DOOR_TOKEN : CAY_DOOR_SESSION;
-        return verdict == CAY_TOKEN_OK;
+        return verdict;
 }
 
 static bool let_in(struct cay_gate *g, struct cay_visitor *v, enum cay_pass_kind kind,
@@ -142,11 +142,14 @@ static bool check_key(struct cay_gate *g, const char *text, size_t len, struct c
 
 static bool check_bearer(struct cay_gate *g, const char *text, size_t len, struct cay_visitor *v)
 {
+        enum cay_token_verdict verdict;
         struct cay_token token;
 
         if (cay_api_key_is_one(text, len))
                 return check_key(g, text, len, v);
-        return check_token(g, CAY_TOKEN_BEARER, text, len, &token) && let_in(g, v, CAY_PASS_TOKEN, &token);
+        verdict = check_token(g, CAY_TOKEN_BEARER, text, len, &token);
+        v->has_expired = verdict == CAY_TOKEN_EXPIRED;
+        return verdict == CAY_TOKEN_OK && let_in(g, v, CAY_PASS_TOKEN, &token);
 }
 
 /* "Bearer TEXT"; anything else in that field is refused like a wrong token. */
@@ -179,7 +182,7 @@ static bool check_session(struct cay_gate *g, const struct cay_http_request *req
                 return false;
         cay_gate_cookie_name(name, req->peer.is_tls, req->port);
         if (cay_gate_cookie_find(field, name, &text, &len) != 1 ||
-            !check_token(g, CAY_TOKEN_SESSION, text, len, &token) ||
+            check_token(g, CAY_TOKEN_SESSION, text, len, &token) != CAY_TOKEN_OK ||
             cay_session_is_over(g->env.logins, &token))
                 return false;
         return let_in(g, v, CAY_PASS_SESSION, &token);
@@ -223,9 +226,21 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
                 len = strlen(text);
                 v->by_link = true;
         }
-        if (!check_token(g, CAY_TOKEN_PORT, text, len, &token) || strcmp(token.caller.id, v->port.label) != 0)
+        if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK ||
+            strcmp(token.caller.id, v->port.label) != 0)
                 return;
         v->is_known = let_in(g, v, CAY_PASS_TOKEN, &token);
+}
+
+const char *cay_gate_unknown_text(const struct cay_visitor *v)
+{
+        if (v->has_expired)
+                return "this token has expired; make a new one: on the daemon's machine `cay token`, for "
+                       "longer "
+                       "`cay token --lifetime 12h`, or a key that does not expire: `cay token --key`";
+        return "a valid token is needed: Authorization: Bearer TOKEN; on the daemon's machine `cay token` "
+               "prints "
+               "one, and a request over its unix socket needs none";
 }
 
 /* A page may only do what its Origin allows: gate.h says why for each of the three. */

@@ -5,7 +5,8 @@
  *
  * Who. Over the unix socket the kernel says (peer credentials), unless a token is given. Over TCP a bearer token or an API
  * key, in the Authorization field; a WebSocket, whose clients often cannot set that, may bring it as X-Auth-Token or as an offered
- * subprotocol "mcp.auth.TOKEN", which is never chosen. Every refusal looks alike; the log knows more. A visitor who gave nothing is
+ * subprotocol "mcp.auth.TOKEN", which is never chosen. Refusals look alike, but for a token whose time is over (who has it
+ * knows what it was); the log knows more. A visitor who gave nothing is
  * unknown, which is enough for the few things that anybody may ask.
  *
  * Sessions. Over TCP, where no Authorization is given, the page's cookie counts (auth/login.h). A browser adds it to what any page asks
@@ -56,6 +57,7 @@ struct cay_visitor {
         struct cay_caller caller;
         bool is_known;    /* caller is filled */
         bool was_refused; /* gave a token that is none: not even what anybody may ask */
+        bool has_expired; /* and it was one of ours once: its signature is right */
         bool origin_is_fine;
         const char *origin;        /* borrowed from the request; NULL: none */
         struct cay_port_host port; /* asked by the name of a port of a sandbox: nothing else is there */
@@ -70,6 +72,8 @@ void cay_gate_free(struct cay_gate *g); /* accepts NULL */
 CAY_DEFINE_AUTO(struct cay_gate, cay_gate_free)
 
 void cay_gate_make_id(char ret[CAY_GATE_ID + 1]); /* for a request that never gets so far */
+/* Why a visitor is not known, and what to do: the text of a 401. */
+const char *cay_gate_unknown_text(const struct cay_visitor *v);
 /*
  * 0: it may go on (fields that allow its page to read the answer are added to the request). Else the status to answer with, and
  * err: 400, 403 (a foreign page), 421 (Host), 429 (too often; the field Retry-After is added). ret is filled either way.

@@ -90,10 +90,10 @@ void cay_mcp_refuse_gate(struct cay_http_request *req, const struct cay_visitor 
 
 static void refuse_unknown(struct cay_http_request *req, const struct cay_visitor *v)
 {
-        static const char body[] =
-                "{\"error\":\"invalid_token\",\"error_description\":\"a valid token is needed: "
-                "Authorization: Bearer TOKEN (`cay token` prints one)\"}";
+        char body[512];
 
+        snprintf(body, sizeof(body), "{\"error\":\"invalid_token\",\"error_description\":\"%s\"}",
+                 cay_gate_unknown_text(v)); /* texts of ours: nothing in them is to be escaped */
         cay_http_response_add(req, "WWW-Authenticate",
                               v->was_refused ? "Bearer realm=\"cay\", error=\"invalid_token\""
                                              : "Bearer realm=\"cay\"");

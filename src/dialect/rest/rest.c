@@ -220,13 +220,14 @@ const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *f
         return cay_rest_error_put(body, &e) < 0 ? NULL : CAY_REST_JSON;
 }
 
-/* The same words whatever was wrong with a token. */
+/* The same words whatever was wrong with a token, but for one that was right once. */
 static void refuse_unknown(struct cay_http_request *req, const struct cay_visitor *v)
 {
-        cay_http_response_add(req, "WWW-Authenticate", "Bearer");
-        cay_rest_refuse(req, 401,
-                        "a valid token is needed: Authorization: Bearer TOKEN (`cay token` prints one)",
-                        v->request_id);
+        cay_http_response_add(
+                req, "WWW-Authenticate",
+                v->has_expired ? "Bearer error=\"invalid_token\", error_description=\"the token has expired\""
+                               : "Bearer");
+        cay_rest_refuse(req, 401, cay_gate_unknown_text(v), v->request_id);
 }
 
 static void refuse_route(struct cay_http_request *req, const struct cay_route_match *m,

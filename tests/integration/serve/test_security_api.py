@@ -211,7 +211,13 @@ def test_auth_timing(d):
     assert {reason for reason, _ in seen} == {"forged"}, seen
     inside = [why(sign(text)) for text in (b"{", json.dumps(claims(e=1)), json.dumps(claims(o="?")))]
     assert [reason for reason, _ in inside] == ["malformed", "expired", "malformed"], inside
+    expired = inside.pop(1)[1]  # its holder had it from us: that its time is over tells nothing new
+    assert "this token has expired" in str(expired) and "cay token" in str(expired), expired
     assert len({body for _, body in seen + inside}) == 1
+    a = d.ask("GET", "/api/sandboxes", token=sign(claims(e=1)))
+    assert a.headers["WWW-Authenticate"] == 'Bearer error="invalid_token", error_description="the token has expired"', a.headers
+    a = d.ask("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, token=sign(claims(e=1)))
+    assert a.status == 401 and "this token has expired" in a.json["error_description"], a
 
 
 def test_auth_expired(d):
