@@ -4,6 +4,7 @@
 The package is installed for real, in a root of its own: an overlay over this machine's / in a private mount namespace, entered with
 pivot_root (a chroot can make no user namespaces).
 """
+import glob
 import os
 import shutil
 import tempfile
@@ -37,13 +38,15 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 DEBIAN_F
         /usr/bin/python3 /tmp/installed.py /tmp/cay.deb /tmp/upper /tmp/lower
 """
 
+# Every page that is there, so that none is forgotten in docs/meson.build.
+DOCS = sorted(f"share/doc/cay/docs/{name}" for pattern in ("*.md", "*.json", "img/*") for name in glob.glob(pattern, root_dir=os.path.join(SOURCE, "docs")))
 IN_PREFIX = [
     "bin/cay", "include/cay.h", "lib/cay/cay-docker", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-process", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
     "lib/libcay.so.0", "lib/libcay.so.0.1.0", "lib/pkgconfig/cay.pc", "lib/systemd/system/cay.service", "share/bash-completion/completions/cay",
     "share/cay/images/registry.yaml", "share/cay/images/sandbox/.dockerignore", "share/cay/images/sandbox/Dockerfile",
     "share/cay/images/sandbox/SYSTEM.md", "share/cay/images/sandbox/fetch-node", "share/cay/images/sandbox/install",
-    "share/cay/images/sandbox/packages/README.md", "share/doc/cay/LICENSE",
-    "share/doc/cay/examples/run_once.c", "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
+    "share/cay/images/sandbox/packages/README.md", "share/doc/cay/LICENSE", "share/doc/cay/README.md", "share/doc/cay/SECURITY.md",
+    *DOCS, "share/doc/cay/examples/run_once.c", "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
     "share/zsh/site-functions/_cay",
 ]
 

@@ -3,6 +3,7 @@
 """What an operator meets first: tokens of a secret that the daemon was given, .env, places of daemons, the longest time. test_operator.py [NAME…]."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -185,6 +186,47 @@ def test_longest_time():
         assert d.must(200, "POST", "/api/run", {"code": "print(1)", "timeout": 100}, token=admin)["stdout"] == "1\n"
         assert d.must(200, "POST", "/api/run", {"code": "print(1)"})["stdout"] == "1\n"
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def read(name):
+    with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def test_image():
+    """What the image starts, with its variables, here: it listens where PORT says. Both recipes end alike."""
+    stages = [read(name).rpartition("RUN apt-get update \\")[2] for name in ("Dockerfile", "packaging/Containerfile")]
+    assert stages[0] == stages[1]
+    env = dict(word.split("=") for word in re.search(r"^ENV (.*)$", stages[0], re.M).group(1).split())
+    words = json.loads(re.search(r"^ENTRYPOINT (.*)$", stages[0], re.M).group(1))
+    assert words == ["/usr/bin/cay", "serve"] and env["HOST"] == "0.0.0.0" and env["PORT"] == "8888", (words, env)
+    folder = tempfile.mkdtemp()
+    env["CAY_DATA"] = os.path.join(folder, "data")
+    with open(os.path.join(folder, "out"), "wb") as out, open(os.path.join(folder, "err"), "ab") as err:
+        process = subprocess.Popen([CAY, *words[1:]], stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=folder, env=clean(**{**env, "PORT": "8001"}))
+    d = Daemon(folder=folder, host="localhost").adopt(process)
+    try:
+        assert d.port == 8001, d.told
+        d.host = "127.0.0.1"
+        d.must(200, "GET", "/health", token=False, headers={"Host": "sandbox.railway.internal"})
+        d.must(200, "GET", "/api/sandboxes", headers={"Host": "localhost:8001"})
+        assert d.ask("GET", "/api/sandboxes", headers={"Host": "elsewhere"}).status == 421
+        check = json.loads(re.search(r"^HEALTHCHECK .*CMD (.*)$", stages[0], re.M).group(1))
+        cay(*check[1:], CAY_DATA=env["CAY_DATA"])
+    finally:
+        d.stop()
+        shutil.rmtree(folder)
+
+
+def test_deployment_files():
+    plan = json.loads(read("railpack.json"))
+    assert plan["deploy"]["startCommand"].endswith("/bin/cay serve") and plan["deploy"]["variables"]["HOST"] == "0.0.0.0"
+    compose = read("packaging/compose.yaml")
+    for line in ("DOCKER_TLS_CERTDIR: /certs", "DOCKER_HOST: tcp://docker-dind:2376", "DOCKER_TLS_VERIFY: 1", "DOCKER_CERT_PATH: /certs/client",
+                 "- docker-certs-client:/certs/client:ro", "privileged: true"):
+        assert re.search(r"^ +" + re.escape(line), compose, re.M), line
+    settings = json.loads(cay("config", "--json", CAY_ENGINE="docker", CAY_DOCKER_IMAGE="python:3.11-slim", DOCKER_HOST="tcp://docker-dind:2376").stdout)
+    assert settings["engine"]["from"] == "CAY_ENGINE" and settings["docker_images"]["value"] == "python:3.11-slim", settings
 
 
 def main():
