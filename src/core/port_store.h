@@ -27,6 +27,11 @@
 #define CAY_STORE_BATCH_MAX (1024u * 1024) /* of a batch, all told */
 #define CAY_STORE_ROWS_MAX 1000            /* of one query */
 #define CAY_STORE_CLAIMS_MAX 100000
+/*
+ * Values whose names begin so say that nothing lies on disk that no record knows of. A store that finds itself older than what was
+ * told of it drops them.
+ */
+#define CAY_STORE_FILES_KNOWN "files_known."
 #define CAY_STORE_CLAIM_MS (24ull * 3600 * 1000)
 #define CAY_STORE_EVENTS_MAX 100000
 #define CAY_STORE_EVENT_MS (30ull * 24 * 3600 * 1000)
@@ -130,6 +135,7 @@ struct cay_store_query {
 struct cay_store_health {
         unsigned queued;          /* batches waiting */
         bool is_full;             /* the last commit failed for want of space */
+        bool is_damaged;          /* a commit met damage in the database; a restart mends what can be */
         uint64_t commits, groups; /* batches committed, and in how many transactions */
         uint64_t worst_us;        /* the longest transaction */
         uint64_t file_bytes;      /* database and log */

@@ -296,15 +296,21 @@ static int open_store(struct front *f, struct cay_error *err)
 {
         char folder[4096] = "/";
         struct cay_store_sqlite_report report = { 0 };
-        struct cay_store_sqlite_env env = { .loop = f->loop,
-                                            .clock = &cay_store_system_clock,
-                                            .folder = folder };
+        struct cay_store_sqlite_env env = {
+                .loop = f->loop, .clock = &cay_store_system_clock, .folder = folder, .newest_fd = f->newest_fd
+        };
 
         if (!f->state_is_root &&
             snprintf(folder, sizeof(folder), "%s/state", f->config.data) >= (int)sizeof(folder))
                 return cay_fail(err, CAY_INVALID, "the data folder's path is too long");
         if (cay_store_sqlite_open(&env, &f->store, &report, err) < 0)
                 return -1;
+        cay_closep(&f->newest_fd);
+        if (report.is_older && !report.is_new)
+                cay_log_error(
+                        "the database is older than what was stored: an older copy was put back, or its log "
+                        "was damaged or removed; files without a record are kept",
+                        "missing_events=%lld", (long long)report.missing);
         f->keeps_unowned = report.has_damaged_file;
         if (report.was_damaged)
                 cay_log_error("the database was damaged: what could be read was kept",

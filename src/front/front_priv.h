@@ -24,7 +24,8 @@ struct front {
         struct cay_secret secret;
         struct cay_tls_context *tls; /* NULL: plain */
         int state_fd, spool_fd;
-        int id_lock; /* while it is open, no other front on this machine has our id; -1: none */
+        int newest_fd; /* beside the sandboxes' files: how far the database was; -1: none */
+        int id_lock;   /* while it is open, no other front on this machine has our id; -1: none */
         unsigned own_uid;
         bool keeps_unowned; /* records may have been lost: what none knows of is left on disk */
         bool state_is_root;

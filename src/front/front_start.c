@@ -97,6 +97,19 @@ static int open_spool(struct front *f, struct cay_error *err)
                                : 0;
 }
 
+/* Not in the store's folder, which may be put back as a whole. Without it an older database is not noticed, and all else works. */
+static void open_newest(struct front *f)
+{
+        cay_auto_close int layers = sys_open_beneath(CAY_HAND_DATA, "layers", O_RDONLY | O_DIRECTORY, 0);
+
+        f->newest_fd =
+                layers < 0 ? -1
+                           : sys_open_at(layers, ".newest", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+        if (f->newest_fd < 0)
+                cay_log_warn("an older database would not be noticed, ignoring",
+                             "file=layers/.newest errno=%d", layers < 0 ? -layers : -f->newest_fd);
+}
+
 /* The folder whose texts templates name; the keeper hands their descriptors over, landlock must know where they lie. */
 static int open_registry_folder(const char *registry)
 {
@@ -135,6 +148,7 @@ int cay_front_prepare(struct front *f, struct cay_error *err)
         set_up_memory();
         warm_up();
         raise_files();
+        open_newest(f);
         id = choose_id(&f->id_lock);
         if (cay_front_state_open(CAY_HAND_DATA, id, &f->state_fd, err) < 0 ||
             cay_front_drop(f->state_fd, id, &f->state_is_root, err) < 0)

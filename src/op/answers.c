@@ -121,7 +121,7 @@ SHAPE(ready, NULL, TEXT("status"), TEXT("version"), IF("engine_up", BOOL),
       { "engine_why", CAY_ANSWER_TEXT, CAY_ANSWER_OPTIONAL | CAY_ANSWER_NULLABLE }, IF("sandboxes", NUMBER),
       IF("alive", NUMBER), IF("links_lost", NUMBER), IF("execs_running", NUMBER), IF("channels", NUMBER),
       IF("watchers", NUMBER), IF("creates", NUMBER), IF("create_failures", NUMBER), IF("execs", NUMBER),
-      IF("adoptions", NUMBER), IF("relinks", NUMBER), IF("store_queued", NUMBER), IF("store_full", BOOL), IF("files_unclaimed", NUMBER),
+      IF("adoptions", NUMBER), IF("relinks", NUMBER), IF("store_queued", NUMBER), IF("store_full", BOOL), IF("store_damaged", BOOL), IF("files_unclaimed", NUMBER),
       IF("store_bytes", NUMBER), IF("started_at", TIME), IF("engines_down", TEXTS));
 SHAPE(files_left, "FilesLeft", TEXT("sandbox_id"), TEXT("engine"), BOOL("busy"));
 SHAPE(files_list, NULL, LIST("files", files_left));

@@ -29,6 +29,7 @@ static void put_all_figures(const struct cay_op_call *c, const struct cay_servic
         cay_op_key_u64(j, "files_unclaimed", h->files_unclaimed);
         cay_op_key_u64(j, "store_queued", h->store.queued);
         cay_op_key_bool(j, "store_full", h->store.is_full);
+        cay_op_key_bool(j, "store_damaged", h->store.is_damaged);
         cay_op_key_u64(j, "store_bytes", h->store.file_bytes);
         cay_op_key_time(j, "started_at", c->world->started_wall_ms);
 }
@@ -84,12 +85,17 @@ static void run_ready(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         cay_service_figures(c->world->service, &viewer, &h);
-        if (h.ready && h.engine_up && !h.store_full) {
+        if (h.ready && h.engine_up && !h.store_full && !h.store_damaged) {
                 answer_health(c, true, &h);
                 return;
         }
         if (!h.ready)
                 cay_fail(&err, CAY_UNAVAILABLE, "not ready: sandboxes are being adopted");
+        else if (h.store_damaged)
+                cay_fail(
+                        &err, CAY_UNAVAILABLE,
+                        "not ready: the daemon's database is damaged, and nothing can be stored; restart the "
+                        "daemon: it keeps what can be read");
         else if (h.store_full)
                 cay_fail(
                         &err, CAY_UNAVAILABLE,

@@ -3,7 +3,7 @@
  * Files that an engine keeps and no record knows of.
  *
  * Theory of operation. Such files are either what is left of a create or a destroy that was cut off, which nobody wants, or all that is left
- * of a sandbox whose record was lost: the database was removed, emptied, or mended. Only a store that is known to be whole can tell the
+ * of a sandbox whose record was lost: the database was removed, emptied, mended, or an older one was put back. Only a store that is known to be whole can tell the
  * two apart. So the store holds a value for each engine that says that a start has looked through its files and found no such ones.
  * Where it is not set (a database that was just made has none), or where the database has been mended, files are never removed
  * by themselves: they are listed here, told in log, journal and health, and wait for somebody who adopts or removes each.
@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "service/service_priv.h"
 
-#define KNOWN "files_known." /* and the engine's name */
+#define KNOWN CAY_STORE_FILES_KNOWN /* and the engine's name */
 
 struct cay_left {
         struct cay_left *next;
@@ -119,7 +119,7 @@ void cay_left_tell(struct cay_service *s)
         if (s->left == NULL)
                 return;
         cay_log_error("files of sandboxes without a record were found and are left: the database was lost or "
-                      "damaged; `cay recover` lists them",
+                      "damaged, or is an older one; `cay recover` lists them",
                       "count=%u first=%s", s->left_count, s->left->id);
         snprintf(count, sizeof(count), "%u", s->left_count);
         e = cay_errand_new(s, NULL, NULL, on_told);

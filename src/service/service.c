@@ -191,6 +191,7 @@ void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, stru
                         count_sandbox(s->sorted[i], ret);
         s->store->ops->health(s->store, &store);
         ret->store_full = store.is_full;
+        ret->store_damaged = store.is_damaged;
         if (!v->sees_all)
                 return;
         ret->adoptions = s->adoptions;

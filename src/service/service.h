@@ -390,6 +390,7 @@ struct cay_service_health {
         unsigned execs_running, channels, watchers;
         uint64_t creates, create_failures, execs;
         uint64_t adoptions, relinks; /* 0 for who does not see all */
+        bool store_damaged;          /* likewise, until a restart */
         bool store_full;          /* nothing can be stored now: told to everybody, or requests come in vain */
         unsigned files_unclaimed; /* the same: files of sandboxes that no record knows of */
         struct cay_store_health store; /* the same */

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -160,10 +161,46 @@ static int resume_time(struct cay_store_sqlite *s, const struct cay_clock *clock
         return cay_apply_mark(&s->apply, err);
 }
 
+/* What the log has is about to be written over: it stays, under another name, for whoever looks into it. */
+static void keep_log(const struct cay_store_sqlite *s, uint64_t wall_ms)
+{
+        cay_auto_close int from = openat(s->dirfd, CAY_STORE_FILE "-wal", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        cay_auto_close int to = -1;
+        char name[64], bytes[16384];
+        struct stat st;
+        ssize_t n;
+
+        if (from < 0 || fstat(from, &st) < 0 || st.st_size == 0)
+                return;
+        snprintf(name, sizeof(name), CAY_STORE_FILE "-wal.older-%" PRIu64, wall_ms);
+        to = openat(s->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        while (to >= 0 && (n = read(from, bytes, sizeof(bytes))) > 0)
+                if (write(to, bytes, (size_t)n) != n)
+                        return; /* a full disk: what is there of it may still tell something */
+}
+
+/* Before anything is written: is it the database that was left? */
+static int check_age(struct cay_store_sqlite *s, const struct cay_clock *clock,
+                     struct cay_store_sqlite_report *report, struct cay_error *err)
+{
+        struct cay_clock_reading now;
+
+        if (cay_newest_compare(&s->newest, &s->apply.db, &report->missing, err) < 0)
+                return -1;
+        if (report->missing == 0)
+                return 0;
+        clock->read(clock, &now);
+        report->is_older = true;
+        keep_log(s, now.wall_ms);
+        return cay_newest_settle(&s->newest, &s->apply.db, report->missing, now.wall_ms, err);
+}
+
 static int open_and_resume(struct cay_store_sqlite *s, const struct cay_store_sqlite_env *env,
                            struct cay_store_sqlite_report *report, struct cay_error *err)
 {
-        return open_or_mend(s, env, report, err) < 0 ? -1 : resume_time(s, env->clock, err);
+        if (open_or_mend(s, env, report, err) < 0 || check_age(s, env->clock, report, err) < 0)
+                return -1;
+        return resume_time(s, env->clock, err);
 }
 
 /* The disk is full, and what was kept back is given up: a daemon that does not start cannot make room. */
@@ -180,6 +217,7 @@ static int open_all(struct cay_store_sqlite *s, const struct cay_store_sqlite_en
 {
         if (open_folder(s, env->folder, err) < 0 || lock_folder(s, env->folder, err) < 0)
                 return -1;
+        cay_newest_open(&s->newest, env->newest_fd > 0 ? env->newest_fd : -1);
         cay_reserve_open(&s->apply.reserve, s->dirfd, "state.reserve");
         cay_reserve_take(&s->apply.reserve,
                          cay_clock_ms()); /* as an earlier one left it: it costs nothing then */

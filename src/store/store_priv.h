@@ -7,6 +7,7 @@
 #include "loop/loop.h"
 #include "store/apply.h"
 #include "store/batch.h"
+#include "store/newest.h"
 #include "store/store_sqlite.h"
 
 /* A query on its way: what the reader fills, until the loop hands it to the caller. */
@@ -37,8 +38,9 @@ struct cay_store_sqlite {
         char *path;            /* owned: of the database */
         int dirfd, lock_fd;    /* owned */
 
-        struct cay_apply apply; /* the writer's */
-        struct cay_db reader;   /* the reader's */
+        struct cay_apply apply;   /* the writer's */
+        struct cay_newest newest; /* likewise */
+        struct cay_db reader;     /* the reader's */
         pthread_t write_thread, read_thread;
         bool has_writer, has_reader;
         uint64_t log_minded_ms; /* the writer's; monotonic */

@@ -107,6 +107,9 @@ static void note_group(struct cay_store_sqlite *s, const struct cay_store_batch 
         for (const struct cay_store_batch *b = list; b; b = b->next) {
                 s->health.commits += b->err.code == CAY_OK;
                 any = any || b->err.code == CAY_OK;
+                if (b->err.code == CAY_OK)
+                        cay_newest_set(&s->newest, b->seq);
+                s->health.is_damaged = s->health.is_damaged || cay_db_is_damage(&b->err);
                 if (b->err.code == CAY_OK || b->err.code == CAY_NO_SPACE)
                         s->health.is_full = b->err.code == CAY_NO_SPACE;
         }
@@ -209,6 +212,7 @@ static void *read_loop(void *arg)
                 if (cay_select_query(&s->reader, a->query, &a->mem, &a->rows, &a->count, &a->err) < 0)
                         cay_arena_done(&a->mem);
                 pthread_mutex_lock(&s->lock);
+                s->health.is_damaged = s->health.is_damaged || cay_db_is_damage(&a->err);
                 push_ask(&s->asks_done, a);
                 pthread_mutex_unlock(&s->lock);
                 tell_loop(s);
@@ -433,6 +437,7 @@ void cay_store_close(struct cay_store_sqlite *s)
         cay_db_close(&s->reader);
         cay_db_close(&s->apply.db);
         cay_reserve_close(&s->apply.reserve);
+        cay_newest_close(&s->newest);
         pthread_cond_destroy(&s->writer_wakes);
         pthread_cond_destroy(&s->reader_wakes);
         pthread_mutex_destroy(&s->lock);

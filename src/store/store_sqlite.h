@@ -16,7 +16,9 @@
  * reserve, a file of no content that is given up to make room and taken back when there is some.
  *
  * A database that SQLite finds damaged is moved aside (never removed), what can still be read is carried over, and an event
- * says what was lost. A cut or damaged tail of the log is SQLite's ordinary business: it ends with the last whole commit.
+ * says what was lost. A cut or damaged log is SQLite's ordinary business: it ends with the last whole commit. When that was not the last
+ * one, or the database is an older copy, newest.h notices: the log is copied to a name that stays, an event says it, and nothing counts as known
+ * that lies on disk without a record.
  */
 #pragma once
 
@@ -29,12 +31,15 @@ struct cay_store_sqlite_env {
         struct cay_loop *loop;         /* borrowed: outlives the store */
         const struct cay_clock *clock; /* borrowed; asked from other threads too */
         const char *folder;            /* exists, writable by us and by nobody else */
+        int newest_fd; /* borrowed during open: a file beside what records are about (newest.h); 0: none */
 };
 
 struct cay_store_sqlite_report { /* what open met, for the log */
         bool is_new;
         bool was_damaged;
         bool has_damaged_file;               /* one that was moved aside, now or earlier, still lies there */
+        bool is_older;                       /* commits are missing that somebody was told of (newest.h) */
+        uint64_t missing;                    /* so many events; UINT64_MAX: nobody can tell */
         char moved_to[128];                  /* the name, in the folder, of the damaged file */
         char damage[160];                    /* what SQLite said */
         unsigned kept[CAY_STORE_KIND_COUNT]; /* records carried over, by kind */

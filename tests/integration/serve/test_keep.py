@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that outlive their box, and time that stands still. test_keep.py [NAME…] runs some of the tests."""
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -277,6 +278,95 @@ def test_a_lost_database_loses_no_files(d):
             assert not os.path.lexists(image(d, b))
 
 
+def test_an_older_database_loses_no_files(d):
+    """A copy of yesterday's database put back, or a log that is garbage: newer images stay, are told of, and can be adopted."""
+    admin = d.make_token("--owner", "boss", "--scope", "admin")
+    folder = os.path.join(d.folder, "data", "state")
+    database = os.path.join(folder, "state.db")
+    for how in ("older", "garbage", "no log"):
+        old = d.make(name=f"old-{how.replace(' ', '-')}")
+        d.run(old, "echo old > /workspace/f")
+        d.stop()
+        if how == "older":
+            shutil.copy2(database, d.folder)
+        d.start()
+        new = d.make()
+        d.run(new, "echo new > /workspace/f")
+        change(d, new, "stop")
+        if how == "older":
+            d.stop()
+            with open(os.path.join(d.folder, "state.db"), "rb") as f, open(database, "r+b") as g:
+                g.write(f.read())
+                g.truncate()
+            os.unlink(os.path.join(d.folder, "state.db"))
+        else:
+            d.cut_power()
+            assert os.path.getsize(database + "-wal") > 4096
+            with open(database + "-wal", "r+b") as f:
+                f.write(os.urandom(600))
+            if how == "no log":
+                os.unlink(database + "-wal")
+        before = len(d.log())
+        for again in range(2):
+            d.start()
+            assert new + ".img" in layers(d) and old + ".img" in layers(d), (how, layers(d))
+            assert d.must(200, "GET", "/api/health/ready", token=admin)["files_unclaimed"] == 1
+            assert d.must(200, "GET", "/api/sandboxes/" + old)["sandbox_id"] == old
+            d.must(404, "GET", "/api/sandboxes/" + new)
+            if again == 0:
+                assert "the database is older" in d.log()[before:] and "cay recover" in d.log()[before:], how
+                d.stop()
+        assert d.must(200, "GET", "/api/events?kind=store_older", token=admin)["events"], how
+        assert how != "garbage" or any(n.startswith("state.db-wal.older-") for n in os.listdir(folder))
+        d.must(201, "POST", f"/api/recover/{new}", {"owner": "alice"}, token=admin)
+        d.must(200, "POST", f"/api/sandboxes/{new}/start", token=admin)
+        r = d.must(200, "POST", f"/api/sandboxes/{new}/execute", {"command": ["cat", "/workspace/f"]}, token=admin)
+        assert r["stdout"] == "new\n", r
+        d.must(200, "DELETE", f"/api/sandboxes/{new}", token=admin)
+        d.must(200, "DELETE", f"/api/sandboxes/{old}")
+        wait_for("the removal", lambda: layers(d) == [])  # and afterwards what nobody knows of goes again
+        d.stop()
+        before = len(d.log())
+        d.start()
+        assert "the database is older" not in d.log()[before:], how
+
+
+def test_a_database_damaged_while_it_is_used(d):
+    """Garbage over it: requests fail with a reason, ready says so and what to do, no front dies of it; a restart keeps the files."""
+    admin = d.make_token("--owner", "boss", "--scope", "admin")
+    box = d.make()
+    d.run(box, "echo mine > /workspace/f")
+    change(d, box, "stop")
+    d.stop()
+    d.start()
+    front = d.child("cay-front")
+    folder = os.path.join(d.folder, "data", "state")
+    for name in ("state.db", "state.db-wal"):
+        with open(os.path.join(folder, name), "r+b") as f:
+            size = max(os.path.getsize(os.path.join(folder, name)), 65536)
+            f.write(os.urandom(size))
+
+    def noticed():
+        d.ask("POST", "/api/sandboxes", {"own_user_only": True})
+        d.ask("GET", "/api/events?limit=1000", token=admin)
+        return d.ask("GET", "/api/health/ready").status == 503
+
+    wait_for("the damage to be noticed", noticed)
+    a = d.ask("GET", "/api/health/ready")
+    assert "damaged" in a.json["error"]["message"] and "restart" in a.json["error"]["message"], a
+    assert d.child("cay-front") == front
+    d.stop()
+    d.start()
+    assert box + ".img" in layers(d), layers(d)
+    files = {f["sandbox_id"] for f in d.must(200, "GET", "/api/recover", token=admin)["files"]}
+    known = {b["sandbox_id"] for b in d.must(200, "GET", "/api/sandboxes", token=admin)["sandboxes"]}
+    assert box in files | known, (files, known)
+    for b in files:
+        d.must(200, "DELETE", f"/api/recover/{b}", token=admin)
+    for b in known:
+        d.must(200, "DELETE", f"/api/sandboxes/{b}", token=admin)
+
+
 def test_interrupted_writing_is_mended(d):
     """Everything killed in the middle of writing: the journal makes sense of it."""
     for limits in ({}, {"disk": "10m"}):
@@ -335,7 +425,8 @@ def test_pause_stops_the_clock(d):
     remove(d, box)
 
 
-TESTS = [test_a_lost_database_loses_no_files, test_daemon_restarts, test_the_warden_killed, test_ended_without_a_front, test_damage_is_told,
+TESTS = [test_a_lost_database_loses_no_files, test_an_older_database_loses_no_files, test_a_database_damaged_while_it_is_used,
+         test_daemon_restarts, test_the_warden_killed, test_ended_without_a_front, test_damage_is_told,
          test_files_without_a_sandbox, test_interrupted_writing_is_mended, test_pause_stops_the_clock]
 
 
