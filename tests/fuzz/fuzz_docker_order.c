@@ -97,12 +97,13 @@ static bool check_binding(void *ctx, const char *name, const struct cay_json_val
 /* Members that would take a wall away are not there, whatever their value. */
 static bool check_member(void *ctx, const char *name, const struct cay_json_value *v)
 {
-        static const char *const known[] = { "NetworkMode",   "PortBindings",   "IpcMode",    "CapDrop",
-                                             "SecurityOpt",   "Privileged",     "AutoRemove", "Init",
-                                             "OomScoreAdj",   "ReadonlyRootfs", "ShmSize",    "LogConfig",
-                                             "RestartPolicy", "Memory",         "MemorySwap", "NanoCpus",
-                                             "PidsLimit",     "Ulimits",        "Tmpfs",      "Mounts",
-                                             "CgroupnsMode" };
+        static const char *const known[] = {
+                "NetworkMode",  "PortBindings", "IpcMode",       "CapDrop",     "SecurityOpt",
+                "Privileged",   "AutoRemove",   "Init",          "OomScoreAdj", "ReadonlyRootfs",
+                "ShmSize",      "LogConfig",    "RestartPolicy", "Memory",      "MemorySwap",
+                "NanoCpus",     "PidsLimit",    "Ulimits",       "Tmpfs",       "Mounts",
+                "CgroupnsMode", "Dns",          "DnsSearch"
+        };
         bool is_known = false;
 
         for (unsigned i = 0; i < CAY_COUNT(known); i++)
