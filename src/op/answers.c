@@ -14,6 +14,7 @@
 #define TEXTS(n)     { n, CAY_ANSWER_TEXTS }
 #define MAYBE(n, k)  { n, CAY_ANSWER_##k, CAY_ANSWER_NULLABLE }
 #define IF(n, k)     { n, CAY_ANSWER_##k, CAY_ANSWER_OPTIONAL }
+#define SOME(n, k)   { n, CAY_ANSWER_##k, CAY_ANSWER_OPTIONAL | CAY_ANSWER_NULLABLE }
 #define OBJECT(n, s) { n, CAY_ANSWER_OBJECT, 0, &s }
 #define LIST(n, s)   { n, CAY_ANSWER_LIST, 0, &s }
 #define ALSO(s)      { "", CAY_ANSWER_ALSO, 0, &s }
@@ -165,6 +166,40 @@ SHAPE(key, "Key", TEXT("key_id"), TEXT("owner"), TEXT("scope"), TEXT("label"), T
 SHAPE(key_made, NULL, ALSO(key), TEXT("key"));
 SHAPE(keys, NULL, LIST("keys", key));
 
+/* Other dialects' (dialect/containers, dialect/service): what a run came to, then each answer */
+SHAPE(foreign_run, NULL, TEXT("execution_id"), MAYBE("exit_code", NUMBER), MAYBE("signal", TEXT), MAYBE("cause", TEXT),
+      TEXT("cause_text"), TEXT("advice"), NUMBER("duration_ms"), BOOL("stdout_truncated"), BOOL("stderr_truncated"),
+      IF("stdout", TEXT), IF("stdout_base64", TEXT), IF("stderr", TEXT), IF("stderr_base64", TEXT));
+SHAPE(container_security, NULL, TEXT("network_mode"), BOOL("read_only"), BOOL("needs_confirm"));
+SHAPE(container_row, "ContainerEnvironment", TEXT("name"), TEXT("description"), { "triggers", CAY_ANSWER_WORDS },
+      BOOL("available"), MAYBE("reason", TEXT), TEXT("build"), TEXT("source"), OBJECT("security", container_security),
+      OBJECT("limits", limits), BOOL("auto_cleanup"), NUMBER("max_concurrent"), BOOL("has_system"));
+SHAPE(container_settings, NULL, BOOL("auto_cleanup"), NUMBER("max_concurrent"));
+SHAPE(container_list, NULL, LIST("containers", container_row), OBJECT("settings", container_settings));
+SHAPE(container_life, NULL, MAYBE("expires_in_ms", NUMBER), MAYBE("idle_limit_ms", NUMBER));
+SHAPE(container_exec, "ContainerRun", TEXT("container_id"), TEXT("status"), TEXT("exec_id"), ALSO(foreign_run));
+SHAPE(container_run, "ContainerStart", TEXT("container"), ALSO(container_exec), BOOL("removed"), ALSO(container_life));
+SHAPE(container_made, "ContainerMade", TEXT("container"), TEXT("container_id"), TEXT("status"), TEXT("execution_id"),
+      ALSO(container_life), MAYBE("idle_expires_in_ms", NUMBER), BOOL("removed"));
+SHAPE(container_stopped, NULL, TEXT("container_id"), TEXT("status"));
+SHAPE(container_active, "Container", TEXT("container_id"), TEXT("container"), MAYBE("name", TEXT), TEXT("status"),
+      OBJECT("limits", limits), TIME("created_at"), NUMBER("idle_ms"), NUMBER("execs_running"), ALSO(container_life),
+      MAYBE("idle_expires_in_ms", NUMBER));
+SHAPE(container_status, NULL, LIST("containers", container_active), NUMBER("active"), MAYBE("next", TEXT));
+SHAPE(container_cleaned, NULL, NUMBER("cleaned"), NUMBER("failed"), TEXTS("containers"), BOOL("more"));
+SHAPE(service_resources, NULL, SOME("sandboxes", NUMBER), SOME("alive", NUMBER), SOME("execs_running", NUMBER),
+      SOME("creates", NUMBER), SOME("execs", NUMBER), SOME("engine_up", BOOL), SOME("started_at", TIME));
+SHAPE(service_health, "ServiceHealth", TEXT("status"), TEXT("service"), TEXT("version"), TIME("timestamp"),
+      OBJECT("resources", service_resources));
+SHAPE(service_run, "ServiceRun", BOOL("success"), TEXT("status"), TEXT("sandbox_type"), TEXT("sandbox_id"), NUMBER("cpu_us"),
+      MAYBE("memory_peak_bytes", NUMBER), ALSO(foreign_run), { "metadata", CAY_ANSWER_WHATEVER });
+SHAPE(service_executions, NULL, NUMBER("started"), NUMBER("ended"), NUMBER("running"));
+SHAPE(service_latencies, NULL, OBJECT("create", histogram), OBJECT("start", histogram), OBJECT("run", histogram));
+SHAPE(service_metrics, "ServiceMetrics", TEXT("service"), TIME("timestamp"), OBJECT("executions", service_executions),
+      { "causes", CAY_ANSWER_COUNTS }, OBJECT("latencies", service_latencies), OBJECT("sandboxes", metric_sandboxes),
+      OBJECT("resources", metric_used));
+SHAPE(service_cleaned, NULL, TEXT("status"), NUMBER("cleaned"), NUMBER("failed"), TEXTS("sandboxes"));
+
 #define OK CAY_OP_OK, CAY_OP_OK
 #define CREATED CAY_OP_CREATED, CAY_OP_CREATED
 static const struct cay_answer answers[] = {
@@ -203,6 +238,14 @@ static const struct cay_answer answers[] = {
         { "key_revoke", OK, &key },
         { "recover_list", OK, &files_list },          { "recover_adopt", CREATED, &sandbox },
         { "recover_remove", OK, &destroyed },
+        { "containers_list", OK, &container_list },   { "containers_exec", OK, &container_exec },
+        { "containers_start", CAY_OP_OK, CAY_OP_CREATED, &container_run, NULL, &container_made },
+        { "containers_stop", OK, &container_stopped }, { "containers_status", OK, &container_status },
+        { "containers_cleanup", OK, &container_cleaned },
+        { "service_health", OK, &service_health },    { "service_healthz", OK, &service_health },
+        { "service_sandbox_health", OK, &service_health },
+        { "service_execute", OK, &service_run },      { "service_metrics", OK, &service_metrics },
+        { "service_cleanup", OK, &service_cleaned },
 };
 /* clang-format on */
 

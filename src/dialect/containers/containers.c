@@ -423,12 +423,50 @@ static const struct cay_foreign_row cleanup_row = { .dialect = CAY_OP_CONTAINERS
                                                     .put_args = cleanup_put,
                                                     .put_answer = cleanup_answer };
 
+/* As the reference lists them. */
+static const struct cay_op listed[] = {
+        { .name = "containers_list",
+          .route = "GET /containers",
+          .doc = "Lists the environments of the registry",
+          .scope = CAY_SCOPE_READ },
+        { .name = "containers_start",
+          .route = "POST /containers/start",
+          .doc = "Starts a container and runs code or a command in it; without either it stays for exec",
+          .scope = CAY_SCOPE_EXEC,
+          .flags = CAY_OP_STREAM,
+          .fields = start_fields },
+        { .name = "containers_exec",
+          .route = "POST /containers/exec",
+          .doc = "Runs a command in a container that stays",
+          .scope = CAY_SCOPE_EXEC,
+          .flags = CAY_OP_STREAM,
+          .fields = exec_fields },
+        { .name = "containers_stop",
+          .route = "POST /containers/stop",
+          .doc = "Stops a container and removes it",
+          .scope = CAY_SCOPE_EXEC,
+          .flags = CAY_OP_DESTRUCTIVE,
+          .fields = stop_fields },
+        { .name = "containers_status",
+          .route = "GET /containers/status",
+          .doc = "Lists the containers that are alive, page by page",
+          .scope = CAY_SCOPE_READ,
+          .fields = status_fields },
+        { .name = "containers_cleanup",
+          .route = "POST /containers/cleanup",
+          .doc = "Removes all of one's containers",
+          .scope = CAY_SCOPE_EXEC,
+          .flags = CAY_OP_DESTRUCTIVE },
+};
+
+#define ROW(nr, route, translation)                                                                          \
+        {                                                                                                    \
+                .row = route, .listed = &listed[nr], .handle = cay_foreign_handle, .owner = &(translation)   \
+        }
+
 const struct cay_rest_more cay_containers_rows[] = {
-        { .row = "GET /containers", .handle = cay_foreign_handle, .owner = &list_row },
-        { .row = "POST /containers/start", .handle = cay_foreign_handle, .owner = &start_row },
-        { .row = "POST /containers/exec", .handle = cay_foreign_handle, .owner = &exec_row },
-        { .row = "POST /containers/stop", .handle = cay_foreign_handle, .owner = &stop_row },
-        { .row = "GET /containers/status", .handle = cay_foreign_handle, .owner = &status_row },
-        { .row = "POST /containers/cleanup", .handle = cay_foreign_handle, .owner = &cleanup_row },
+        ROW(0, "GET /containers", list_row),          ROW(1, "POST /containers/start", start_row),
+        ROW(2, "POST /containers/exec", exec_row),    ROW(3, "POST /containers/stop", stop_row),
+        ROW(4, "GET /containers/status", status_row), ROW(5, "POST /containers/cleanup", cleanup_row),
 };
 const unsigned cay_containers_count = CAY_COUNT(cay_containers_rows);

@@ -25,7 +25,7 @@ static const char own_policy[] = "default-src 'none'; script-src 'self'; connect
 
 struct page {
         const char *row, *type;
-        int (*make)(struct cay_buf *out);
+        int (*make)(const struct cay_rest_listing *l, struct cay_buf *out);
 };
 
 struct target { /* what a route stands for: one of the four */
@@ -45,13 +45,15 @@ struct cay_rest {
         unsigned dialect_count;
 };
 
-static int make_css(struct cay_buf *out)
+static int make_css(const struct cay_rest_listing *l, struct cay_buf *out)
 {
+        (void)l;
         return cay_buf_puts(out, cay_reference_css);
 }
 
-static int make_script(struct cay_buf *out)
+static int make_script(const struct cay_rest_listing *l, struct cay_buf *out)
 {
+        (void)l;
         return cay_buf_puts(out, cay_login_js);
 }
 
@@ -89,12 +91,13 @@ static int add_op(struct cay_rest *r, const struct cay_op *op, struct cay_route 
         return add_slashed(r, op->route, t, routes, count);
 }
 
-static int add_page(struct cay_rest *r, unsigned i, struct cay_route *routes, unsigned *count)
+static int add_page(struct cay_rest *r, unsigned i, const struct cay_rest_listing *l,
+                    struct cay_route *routes, unsigned *count)
 {
         struct target *t = cay_arena_alloc(&r->mem, sizeof(*t));
 
         cay_buf_init(&r->pages[i], CAY_REFERENCE_MAX);
-        if (!t || pages[i].make(&r->pages[i]) < 0)
+        if (!t || pages[i].make(l, &r->pages[i]) < 0)
                 return -1;
         t->page = &pages[i];
         routes[(*count)++] = (struct cay_route){ .row = pages[i].row, .owner = t };
@@ -126,10 +129,28 @@ static int add_more(struct cay_rest *r, const struct cay_rest_more *more, struct
         return add_slashed(r, more->row, t, routes, count);
 }
 
+/* Our own ops, then what other dialects have to show. */
+static int list_all(struct cay_rest *r, unsigned more, struct cay_rest_listing *ret)
+{
+        const struct cay_op **ops = cay_arena_array(&r->mem, cay_op_count + more, sizeof(*ops));
+
+        if (!ops)
+                return -1;
+        *ret = (struct cay_rest_listing){ .ops = ops };
+        for (unsigned i = 0; i < cay_op_count; i++)
+                ops[ret->count++] = cay_ops[i];
+        for (unsigned i = 0; i < r->dialect_count; i++)
+                for (unsigned k = 0; k < r->dialects[i].count; k++)
+                        if (r->dialects[i].rows[k].listed)
+                                ops[ret->count++] = r->dialects[i].rows[k].listed;
+        return 0;
+}
+
 int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect *dialects,
                  unsigned dialect_count, struct cay_rest **ret, struct cay_error *err)
 {
         cay_auto(cay_rest_freep) struct cay_rest *r = calloc(1, sizeof(*r));
+        struct cay_rest_listing listing = { 0 };
         struct cay_route *routes;
         unsigned count = 0, more = 0;
         bool ok;
@@ -147,8 +168,9 @@ int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect
                 r->dialects[r->dialect_count++] = dialects[i];
         for (unsigned i = 0; ok && i < cay_op_count; i++)
                 ok = add_op(r, cay_ops[i], routes, &count) == 0;
+        ok = ok && list_all(r, more, &listing) == 0;
         for (unsigned i = 0; ok && i < PAGES; i++)
-                ok = add_page(r, i, routes, &count) == 0;
+                ok = add_page(r, i, &listing, routes, &count) == 0;
         for (unsigned i = 0; i < dialect_count; i++)
                 for (unsigned k = 0; ok && k < dialects[i].count; k++)
                         ok = add_more(r, &dialects[i].rows[k], routes, &count) == 0;

@@ -21,7 +21,9 @@ struct cay_rest_place { /* where a request is handled; the struct is the call's,
 
 struct cay_rest_more { /* a row of another dialect, routed and let in as ours are */
         const char *row;
-        bool is_open; /* for anybody */
+        const struct cay_op
+                *listed; /* how the reference and the OpenAPI document show it; never run. NULL: they don't */
+        bool is_open;    /* for anybody */
         /* Takes the request over. */
         void (*handle)(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                        const struct cay_visitor *v);

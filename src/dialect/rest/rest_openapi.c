@@ -220,6 +220,7 @@ static void put_bytes_content(struct cay_json *j, const char *types)
 static void put_success(struct cay_json *j, const struct cay_op *op, const struct cay_answer *a,
                         enum cay_op_status status)
 {
+        bool is_other = status != a->status && a->other_shape;
         char code[8];
 
         snprintf(code, sizeof(code), "%u", cay_rest_success(status));
@@ -228,7 +229,7 @@ static void put_success(struct cay_json *j, const struct cay_op *op, const struc
         cay_openapi_begin(j, "content");
         if (a->shape) {
                 cay_openapi_begin(j, "application/json");
-                cay_openapi_put_ref_at(j, "schema", a->shape);
+                cay_openapi_put_ref_at(j, "schema", is_other ? a->other_shape : a->shape);
                 cay_json_end_object(j);
         }
         put_bytes_content(j, a->bytes ? a->bytes : "");
@@ -296,27 +297,39 @@ static void put_op(struct cay_json *j, const struct cay_op *op)
         cay_json_end_object(j);
 }
 
-static bool is_first_of_path(unsigned n)
+static bool is_first_of_path(const struct cay_rest_listing *l, unsigned n)
 {
         for (unsigned i = 0; i < n; i++)
-                if (strcmp(path_of(cay_ops[i]), path_of(cay_ops[n])) == 0)
+                if (strcmp(path_of(l->ops[i]), path_of(l->ops[n])) == 0)
                         return false;
         return true;
 }
 
-static void put_paths(struct cay_json *j)
+static void put_paths(struct cay_json *j, const struct cay_rest_listing *l)
 {
         cay_openapi_begin(j, "paths");
-        for (unsigned n = 0; n < cay_op_count; n++) {
-                if (!is_first_of_path(n))
+        for (unsigned n = 0; n < l->count; n++) {
+                if (!is_first_of_path(l, n))
                         continue;
-                cay_openapi_begin(j, path_of(cay_ops[n]));
-                for (unsigned i = n; i < cay_op_count; i++)
-                        if (strcmp(path_of(cay_ops[i]), path_of(cay_ops[n])) == 0)
-                                put_op(j, cay_ops[i]);
+                cay_openapi_begin(j, path_of(l->ops[n]));
+                for (unsigned i = n; i < l->count; i++)
+                        if (strcmp(path_of(l->ops[i]), path_of(l->ops[n])) == 0)
+                                put_op(j, l->ops[i]);
                 cay_json_end_object(j);
         }
         cay_json_end_object(j);
+}
+
+/* Where this document came from, however that is called by whoever reads it. */
+static void put_servers(struct cay_json *j)
+{
+        cay_json_key(j, "servers");
+        cay_json_begin_array(j);
+        cay_json_begin_object(j);
+        cay_op_key_text(j, "url", "/");
+        cay_op_key_text(j, "description", "the daemon that this document was read from");
+        cay_json_end_object(j);
+        cay_json_end_array(j);
 }
 
 /* Components */
@@ -381,7 +394,7 @@ static void put_error_response(struct cay_json *j)
         cay_json_end_object(j);
 }
 
-static void put_components(struct cay_json *j)
+static void put_components(struct cay_json *j, const struct cay_rest_listing *l)
 {
         struct shapes shapes = { 0 };
 
@@ -396,17 +409,19 @@ static void put_components(struct cay_json *j)
         put_error_response(j);
         cay_openapi_begin(j, "schemas");
         put_error_schema(j);
-        for (unsigned i = 0; i < cay_op_count; i++) {
-                const struct cay_answer *a = cay_answer_find(cay_ops[i]->name);
+        for (unsigned i = 0; i < l->count; i++) {
+                const struct cay_answer *a = cay_answer_find(l->ops[i]->name);
 
                 if (a && a->shape)
                         put_named(j, &shapes, a->shape);
+                if (a && a->other_shape)
+                        put_named(j, &shapes, a->other_shape);
         }
         cay_json_end_object(j);
         cay_json_end_object(j);
 }
 
-int cay_openapi_put(struct cay_buf *out)
+int cay_openapi_put(const struct cay_rest_listing *l, struct cay_buf *out)
 {
         struct cay_json j;
 
@@ -418,8 +433,9 @@ int cay_openapi_put(struct cay_buf *out)
         cay_op_key_text(&j, "summary", "Isolated sandboxes for agents");
         cay_op_key_text(&j, "version", CAY_VERSION);
         cay_json_end_object(&j);
-        put_paths(&j);
-        put_components(&j);
+        put_servers(&j);
+        put_paths(&j, l);
+        put_components(&j, l);
         cay_json_end_object(&j);
         return cay_json_end(&j);
 }

@@ -79,6 +79,8 @@ static void put_member_schema(struct cay_json *j, const struct cay_answer_field 
                 put_ref(j, f->shape);
                 return;
         }
+        if (f->kind == CAY_ANSWER_WHATEVER)
+                return;
         if (f->kind == CAY_ANSWER_WORDS)
                 cay_openapi_put_types(j, "string", "array", false);
         else if (f->kind == CAY_ANSWER_EITHER)

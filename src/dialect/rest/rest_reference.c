@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "op/op.h"
-
 const char cay_reference_css[] =
         "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;"
         "background:#fff}\n"
@@ -116,12 +114,12 @@ static const char head[] =
         "\"input_base64\", \"eof\", \"rows\", \"cols\", \"signal\"}</code>. The same as JSON: <a "
         "href=/api/reference>/api/reference</a>.</p>\n";
 
-int cay_reference_html(struct cay_buf *out)
+int cay_reference_html(const struct cay_rest_listing *l, struct cay_buf *out)
 {
         int r = cay_buf_puts(out, head);
 
-        for (unsigned i = 0; i < cay_op_count && r == 0; i++)
-                r = html_op(out, cay_ops[i]);
+        for (unsigned i = 0; i < l->count && r == 0; i++)
+                r = html_op(out, l->ops[i]);
         return r == 0 ? cay_buf_puts(out, "</body></html>\n") : r;
 }
 
@@ -145,7 +143,7 @@ static void json_fields(struct cay_json *j, const struct cay_op *op, const struc
         cay_json_end_array(j);
 }
 
-int cay_reference_json(struct cay_buf *out)
+int cay_reference_json(const struct cay_rest_listing *l, struct cay_buf *out)
 {
         struct cay_json j;
 
@@ -154,8 +152,8 @@ int cay_reference_json(struct cay_buf *out)
         cay_op_key_text(&j, "version", CAY_VERSION);
         cay_json_key(&j, "ops");
         cay_json_begin_array(&j);
-        for (unsigned i = 0; i < cay_op_count; i++) {
-                const struct cay_op *op = cay_ops[i];
+        for (unsigned i = 0; i < l->count; i++) {
+                const struct cay_op *op = l->ops[i];
 
                 cay_json_begin_object(&j);
                 cay_op_key_text(&j, "name", op->name);

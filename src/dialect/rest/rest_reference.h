@@ -3,9 +3,15 @@
 #pragma once
 
 #include "base/buf.h"
+#include "op/op.h"
 
 #define CAY_REFERENCE_MAX (1024u * 1024)
 
-int cay_reference_html(struct cay_buf *out); /* appends; 0 or -errno */
-int cay_reference_json(struct cay_buf *out);
+struct cay_rest_listing { /* what there is to show */
+        const struct cay_op *const *ops;
+        unsigned count;
+};
+
+int cay_reference_html(const struct cay_rest_listing *l, struct cay_buf *out); /* appends; 0 or -errno */
+int cay_reference_json(const struct cay_rest_listing *l, struct cay_buf *out);
 extern const char cay_reference_css[];

@@ -215,12 +215,46 @@ static const struct cay_foreign_row cleanup_row = { .dialect = CAY_OP_SERVICE,
                                                     .put_args = cleanup_put,
                                                     .put_answer = cleanup_answer };
 
+/* As the reference lists them. */
+#define HEALTH "Whether the service is up; with a token also figures"
+
+static const struct cay_op listed[] = {
+        { .name = "service_health", .route = "GET /health", .doc = HEALTH, .flags = CAY_OP_OPEN },
+        { .name = "service_healthz", .route = "GET /healthz", .doc = HEALTH, .flags = CAY_OP_OPEN },
+        { .name = "service_sandbox_health",
+          .route = "GET /sandbox/health",
+          .doc = HEALTH,
+          .flags = CAY_OP_OPEN },
+        { .name = "service_execute",
+          .route = "POST /sandbox/execute",
+          .doc = "Runs code in a sandbox made for it, within the service's own limits (SANDBOX_MAX_...)",
+          .scope = CAY_SCOPE_EXEC,
+          .flags = CAY_OP_STREAM,
+          .fields = execute_fields },
+        { .name = "service_metrics",
+          .route = "GET /sandbox/metrics",
+          .doc = "Figures: executions, causes, latencies, what is in use",
+          .scope = CAY_SCOPE_READ },
+        { .name = "service_cleanup",
+          .route = "POST /sandbox/cleanup",
+          .doc = "Destroys one's sandboxes that nobody has used for a while",
+          .scope = CAY_SCOPE_EXEC,
+          .flags = CAY_OP_DESTRUCTIVE,
+          .fields = cleanup_fields },
+};
+
+#define ROW(nr, route, open, translation)                                                                    \
+        {                                                                                                    \
+                .row = route, .listed = &listed[nr], .is_open = (open), .handle = cay_foreign_handle,        \
+                .owner = &(translation)                                                                      \
+        }
+
 const struct cay_rest_more cay_service_rows[] = {
-        { .row = "GET /health", .is_open = true, .handle = cay_foreign_handle, .owner = &health_row },
-        { .row = "GET /healthz", .is_open = true, .handle = cay_foreign_handle, .owner = &health_row },
-        { .row = "GET /sandbox/health", .is_open = true, .handle = cay_foreign_handle, .owner = &health_row },
-        { .row = "POST /sandbox/execute", .handle = cay_foreign_handle, .owner = &execute_row },
-        { .row = "GET /sandbox/metrics", .handle = cay_foreign_handle, .owner = &metrics_row },
-        { .row = "POST /sandbox/cleanup", .handle = cay_foreign_handle, .owner = &cleanup_row },
+        ROW(0, "GET /health", true, health_row),
+        ROW(1, "GET /healthz", true, health_row),
+        ROW(2, "GET /sandbox/health", true, health_row),
+        ROW(3, "POST /sandbox/execute", false, execute_row),
+        ROW(4, "GET /sandbox/metrics", false, metrics_row),
+        ROW(5, "POST /sandbox/cleanup", false, cleanup_row),
 };
 const unsigned cay_service_count = CAY_COUNT(cay_service_rows);

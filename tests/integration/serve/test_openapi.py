@@ -62,7 +62,7 @@ class Api:
             if "{" + key + "}" in path:
                 path = path.replace("{" + key + "}", str(values.pop(key)))
         if values:
-            path += "?" + "&".join(f"{k}={v}" for k, v in values.items())
+            path += "?" + "&".join(f"{k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in values.items())
         answer = self.d.ask(method.upper(), path, body, token=token if token != "admin" else False, unix=token == "admin", headers=headers)
         self.headers = answer.headers
         assert answer.status == want, (op_name, answer)
@@ -212,6 +212,28 @@ def refusals(api, box):
     api.call("sandbox_create", 409, {"name": "one"})
 
 
+def other_dialects(api):
+    """/containers and /sandbox are in the document, too."""
+    assert api.document["servers"][0]["url"] == "/", api.document["servers"]
+    for method, path in (("post", "/containers/start"), ("get", "/containers"), ("post", "/sandbox/execute"), ("get", "/health")):
+        assert method in api.document["paths"][path], path
+    api.call("containers_list")
+    api.call("containers_start", body={"code": "print(1)", "container": "python", "keep": None})
+    api.call("containers_start", body={"command": "printf '\\377'; exit 1"})
+    box = api.call("containers_start", 201, body={"container": "host"})["container_id"]
+    api.call("containers_exec", body={"container_id": box, "command": ["true"]})
+    api.call("containers_exec", 404, body={"container_id": "nowhere", "command": ["true"]})
+    api.call("containers_status")
+    api.call("containers_stop", body={"container_id": box})
+    api.call("containers_cleanup")
+    for name in ("service_health", "service_healthz", "service_sandbox_health"):
+        api.call(name, token=False)
+        api.call(name)
+    api.call("service_execute", body={"code": "print(1)", "metadata": [1, "a"], "url": None})
+    api.call("service_metrics")
+    api.call("service_cleanup", body={"idle_for": 60})
+
+
 def main():
     with Daemon("--max-sandboxes", "4") as d:
         api = Api(d)
@@ -223,6 +245,7 @@ def main():
         access(api)
         refusals(api, box)
         api.call("sandbox_destroy", id=box)
+        other_dialects(api)
         api.call("sandbox_cleanup", body={"state": "ready"})
         lost_records(api)
         left = set(api.ops) - api.called - STREAMS - WITH_DOCKER

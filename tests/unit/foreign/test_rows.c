@@ -12,6 +12,7 @@
 #include "dialect/containers/containers.h"
 #include "dialect/foreign/foreign.h"
 #include "dialect/service/service_api.h"
+#include "op/answers.h"
 
 static struct cay_config config;
 static struct cay_op_world world = { .config = &config };
@@ -148,9 +149,35 @@ static int tear_down(void **state)
         return 0;
 }
 
+/* What the reference says of a row is what its op asks for and its table takes. */
+static void check_listed(const struct cay_rest_more *rows, unsigned count)
+{
+        for (unsigned i = 0; i < count; i++) {
+                const struct cay_foreign_row *r = rows[i].owner;
+                const struct cay_op *listed = rows[i].listed, *op = cay_op_find(r->op);
+
+                assert_non_null(listed);
+                assert_string_equal(listed->route, rows[i].row);
+                assert_ptr_equal(listed->fields, r->fields);
+                assert_int_equal(listed->scope, rows[i].is_open ? 0 : op->scope);
+                assert_int_equal(!!(listed->flags & CAY_OP_OPEN), rows[i].is_open);
+                assert_int_equal(listed->flags & CAY_OP_STREAM, op->flags & CAY_OP_STREAM);
+                assert_int_equal(listed->flags & CAY_OP_DESTRUCTIVE, op->flags & CAY_OP_DESTRUCTIVE);
+                assert_non_null(cay_answer_find(listed->name));
+        }
+}
+
+static void test_listed(void **state)
+{
+        check_listed(cay_containers_rows, cay_containers_count);
+        check_listed(cay_service_rows, cay_service_count);
+        (void)state;
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows), cmocka_unit_test(test_bodies) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows), cmocka_unit_test(test_listed),
+                                            cmocka_unit_test(test_bodies) };
 
         return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -15,6 +15,7 @@
 
 static struct cay_buf text;
 static struct cay_json_in *doc;
+static struct cay_rest_listing listing;
 
 static int set_up(void **state)
 {
@@ -22,7 +23,8 @@ static int set_up(void **state)
         struct cay_error err = { 0 };
 
         cay_buf_init(&text, CAY_REFERENCE_MAX);
-        assert_int_equal(cay_openapi_put(&text), 0);
+        listing = (struct cay_rest_listing){ cay_ops, cay_op_count };
+        assert_int_equal(cay_openapi_put(&listing, &text), 0);
         assert_int_equal(cay_json_in_parse(cay_buf_data(&text), text.len, &limits, &doc, &err), 0);
         (void)state;
         return 0;
@@ -92,7 +94,7 @@ static void test_no_room(void **state)
         cay_auto_buf struct cay_buf small = { 0 };
 
         cay_buf_init(&small, 1000);
-        assert_true(cay_openapi_put(&small) < 0);
+        assert_true(cay_openapi_put(&listing, &small) < 0);
         (void)state;
 }
 

@@ -14,12 +14,13 @@
 
 static void test_page(void **state)
 {
+        const struct cay_rest_listing listing = { cay_ops, cay_op_count };
         static const char own_script[] = "<script src=/login.js defer></script>";
         const char *script;
         cay_auto_buf struct cay_buf out = { 0 };
 
         cay_buf_init(&out, CAY_REFERENCE_MAX);
-        assert_int_equal(cay_reference_html(&out), 0);
+        assert_int_equal(cay_reference_html(&listing, &out), 0);
         for (unsigned i = 0; i < cay_op_count; i++)
                 assert_non_null(strstr(cay_buf_data(&out), cay_ops[i]->route));
         script = strstr(cay_buf_data(&out), "<script");
@@ -34,13 +35,14 @@ static void test_page(void **state)
 
 static void test_json(void **state)
 {
+        const struct cay_rest_listing listing = { cay_ops, cay_op_count };
         cay_auto_buf struct cay_buf out = { 0 };
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         const struct cay_json_value *ops;
         struct cay_error err = { 0 };
 
         cay_buf_init(&out, CAY_REFERENCE_MAX);
-        assert_int_equal(cay_reference_json(&out), 0);
+        assert_int_equal(cay_reference_json(&listing, &out), 0);
         assert_int_equal(cay_json_in_parse(cay_buf_data(&out), out.len, NULL, &doc, &err), 0);
         ops = cay_json_value_find(cay_json_in_root(doc), "ops");
         assert_int_equal(cay_json_value_count(ops), cay_op_count);
@@ -55,12 +57,13 @@ static void test_json(void **state)
 
 static void test_full_buffer(void **state)
 {
+        const struct cay_rest_listing listing = { cay_ops, cay_op_count };
         cay_auto_buf struct cay_buf out = { 0 };
 
         cay_buf_init(&out, 100);
-        assert_true(cay_reference_html(&out) < 0);
+        assert_true(cay_reference_html(&listing, &out) < 0);
         cay_buf_clear(&out);
-        assert_true(cay_reference_json(&out) < 0);
+        assert_true(cay_reference_json(&listing, &out) < 0);
         (void)state;
 }
 
