@@ -4,6 +4,7 @@
 #include "auth/api_key.h"
 
 #include "auth/digest.h"
+#include "base/fair.h"
 #include "base/str.h"
 
 #define PREFIX "cayk_"
@@ -168,6 +169,22 @@ static void make_id(const uint8_t hash[CAY_DIGEST_SIZE], char ret[CAY_API_KEY_ID
                 snprintf(ret + 1 + 2 * i, 3, "%02x", hash[i]);
 }
 
+static unsigned count_good(const struct cay_api_keys *keys, const char *owner)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < keys->count; i++)
+                count += keys->entries[i]->record.revoked_wall_ms == 0 &&
+                         strcmp(keys->entries[i]->owner, owner) == 0;
+        return count;
+}
+
+static bool has_room(const struct cay_api_keys *keys, const char *owner)
+{
+        return cay_fair_has_room(CAY_STORE_KEYS_MAX, CAY_API_KEYS_OWNER, keys->count,
+                                 count_good(keys, owner));
+}
+
 int cay_api_keys_make(struct cay_api_keys *keys, const char *owner, unsigned scopes, const char *label,
                       uint64_t wall_ms, char ret_text[CAY_API_KEY_LEN + 1],
                       const struct cay_store_key **ret_record, struct cay_error *err)
@@ -182,6 +199,11 @@ int cay_api_keys_make(struct cay_api_keys *keys, const char *owner, unsigned sco
                                 "'%.63s' is no owner: 1 to 63 letters, digits and . _ @ : + -", owner);
         if (!cay_scope_has(scopes, CAY_SCOPE_READ))
                 return cay_fail(err, CAY_INVALID, "an API key needs a scope (read, exec or admin)");
+        if (!has_room(keys, owner))
+                return cay_fail(err, CAY_LIMIT,
+                                "owner: '%.63s' has %u API keys, the most that an owner may have here: "
+                                "revoke some",
+                                owner, count_good(keys, owner));
         if (make_text(ret_text) < 0 || cay_digest_sha256(ret_text, CAY_API_KEY_LEN, record.hash) < 0)
                 return cay_fail(err, CAY_INTERNAL, "an API key could not be made");
         make_id(record.hash, id);

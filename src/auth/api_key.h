@@ -12,6 +12,8 @@
 #define CAY_API_KEY_LEN (5 + 32 + 6)
 #define CAY_API_KEY_ID_LEN 17 /* "k" and 16 hexadecimal digits */
 
+#define CAY_API_KEYS_OWNER 1000u /* of one owner, revoked ones aside */
+
 struct cay_api_keys; /* a table of at most CAY_STORE_KEYS_MAX */
 
 struct cay_api_keys *cay_api_keys_new(void); /* NULL: no memory */

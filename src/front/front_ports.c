@@ -13,11 +13,14 @@
 #include "base/log.h"
 #include "dialect/mcp/mcp.h"
 #include "dialect/ui/tty.h"
+#include "service/service.h"
 #include "sys/unix_socket.h"
 
 #define NUMBER_FIRST 1000u /* of listeners; the daemon's own have small ones */
 #define ACCEPTS_MAX 64u    /* per round and slot */
 #define BACK_OFF_MS 100u   /* without descriptors */
+
+_Static_assert(CAY_HAND_PORTS_MAX == CAY_SERVICE_OWN_PORTS_MAX, "the service shares out what there is");
 
 struct order { /* what the service waits for */
         struct cay_job *job;

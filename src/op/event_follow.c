@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/fair.h"
 #include "base/str.h"
 #include "loop/loop.h"
 #include "op/view.h"
@@ -194,18 +195,18 @@ static struct follower *make(struct cay_op_call *c, const struct cay_op_follow *
 void cay_op_event_follow(struct cay_op_call *c, const struct cay_op_follow *what)
 {
         struct cay_op_use *use = c->world->use;
+        unsigned own = cay_service_event_watches(c->world->service, c->caller.owner);
         struct cay_error err = { 0 };
         struct follower *f;
 
-        if (use && use->followers >= CAY_OP_FOLLOWERS_MAX) {
-                cay_fail(&err, CAY_LIMIT, "%u clients follow events already: ask again later",
-                         CAY_OP_FOLLOWERS_MAX);
-                cay_op_fail(c, &err, NULL);
-                return;
-        }
-        if (cay_service_event_watches(c->world->service, c->caller.owner) >= CAY_OP_FOLLOWERS_OWNER) {
-                cay_fail(&err, CAY_LIMIT, "%u clients of this owner follow events already: end some",
-                         CAY_OP_FOLLOWERS_OWNER);
+        if (!cay_fair_has_room(CAY_OP_FOLLOWERS_MAX, CAY_OP_FOLLOWERS_OWNER, use ? use->followers : own,
+                               own)) {
+                if (own > 0)
+                        cay_fail(&err, CAY_LIMIT, "%u clients of this owner follow events already: end some",
+                                 own);
+                else
+                        cay_fail(&err, CAY_LIMIT, "%u clients follow events already: ask again later",
+                                 CAY_OP_FOLLOWERS_MAX);
                 cay_op_fail(c, &err, NULL);
                 return;
         }

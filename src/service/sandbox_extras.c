@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 
+#include "base/fair.h"
 #include "service/service_priv.h"
 
 static const char *const network_words[] = {
@@ -109,6 +110,33 @@ int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
         if (read_ports(sb, ports, err) < 0 || read_volumes(sb, volumes, err) < 0)
                 return -1;
         return check_ports(sb, err);
+}
+
+/* Ports that the daemon publishes itself, of those that are alive: places of one table, which owners share. */
+int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        const struct cay_service *s = sb->service;
+        unsigned all = 0, own = 0, wanted = sb->port_count - sb->box_port_count;
+
+        if (wanted == 0)
+                return 0;
+        for (unsigned i = 0; i < s->count; i++) {
+                const struct cay_sandbox *other = s->sorted[i];
+                unsigned ports = other->port_count - other->box_port_count;
+
+                if (other == sb || (!cay_state_has_box(other->state) && !other->has_box))
+                        continue;
+                all += ports;
+                own += strcmp(other->owner, sb->owner) == 0 ? ports : 0;
+        }
+        for (unsigned i = 0; i < wanted; i++, all++, own++)
+                if (!cay_fair_has_room(CAY_SERVICE_OWN_PORTS_MAX, CAY_SERVICE_OWN_PORTS_MAX, all, own))
+                        return cay_fail(err, CAY_LIMIT,
+                                        "ports: %u of your sandboxes' are published, and an owner may have "
+                                        "half of what others leave of %u: leave them out, or destroy a "
+                                        "sandbox that has some",
+                                        own, CAY_SERVICE_OWN_PORTS_MAX);
+        return 0;
 }
 
 int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err)

@@ -183,7 +183,7 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
         sb->no_init = w->no_init;
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
-            cay_sandbox_check_extras(sb, err) < 0)
+            cay_sandbox_check_extras(sb, err) < 0 || cay_sandbox_check_own_ports(sb, err) < 0)
                 return -1;
         if (cay_record_make_texts(sb, err) < 0)
                 return -1;
@@ -533,8 +533,8 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                 if (sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_ERROR)
                         cay_fail(&err, CAY_CONFLICT, "sandbox '%s' runs already (%s)", sb->id,
                                  cay_state_word(sb->state));
-                else if (!sb->has_box)
-                        cay_service_check_room(s, sb->owner, &err);
+                else if (!sb->has_box && cay_service_check_room(s, sb->owner, &err) == 0)
+                        cay_sandbox_check_own_ports(sb, &err);
         }
         if (err.code == CAY_OK && check_disk(s, &err) == 0 && sb->has_workspace && folder)
                 hold_folder(sb, folder, &err);

@@ -42,9 +42,10 @@
 #define CAY_SERVICE_PAGE_MAX 1000    /* sandboxes of one page */
 #define CAY_SERVICE_CURSOR_MAX 96    /* of a list: bytes with the NUL */
 #define CAY_SERVICE_CLAIM_MAX 128    /* bytes of a single-use id */
-#define CAY_SERVICE_SPOOL_BYTES (8u << 20)    /* of output that is kept of a command */
-#define CAY_SERVICE_EXECS_RUNNING_MAX 128     /* of a sandbox at once */
-#define CAY_SERVICE_EXECS_KEPT 64             /* ended ones of a sandbox that can still be asked about */
+#define CAY_SERVICE_SPOOL_BYTES (8u << 20) /* of output that is kept of a command */
+#define CAY_SERVICE_OWN_PORTS_MAX 256u     /* published ports that the daemon answers itself, of all owners */
+#define CAY_SERVICE_EXECS_RUNNING_MAX 128  /* of a sandbox at once */
+#define CAY_SERVICE_EXECS_KEPT 64          /* ended ones of a sandbox that can still be asked about */
 #define CAY_SERVICE_OUTPUT_KEPT (64ull << 20) /* bytes of ended commands of a sandbox; the oldest go first */
 
 struct cay_loop;

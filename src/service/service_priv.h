@@ -425,7 +425,8 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
 int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
                             const struct cay_field_texts *ports, const struct cay_field_texts *volumes,
                             struct cay_error *err);
-int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err); /* can its engine? */
+int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err);    /* can its engine? */
+int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *err); /* its owner's share */
 int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err);
 void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box *box);
 void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_view *ret);

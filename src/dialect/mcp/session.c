@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "base/log.h"
 
 #define IDLE_MS (30u * 60 * 1000)
@@ -94,7 +95,7 @@ static int make_room(struct cay_mcp *m, const char *owner, struct cay_error *err
                 if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
                         oldest = s;
         }
-        if (own < CAY_MCP_SESSIONS_OWNER && m->session_count < CAY_MCP_SESSIONS_MAX)
+        if (cay_fair_has_room(CAY_MCP_SESSIONS_MAX, CAY_MCP_SESSIONS_OWNER, m->session_count, own))
                 return 0;
         if (oldest) {
                 let_go(oldest);
@@ -105,6 +106,12 @@ static int make_room(struct cay_mcp *m, const char *owner, struct cay_error *err
                                 "all %u sessions that one owner may have are in use: end one (DELETE), or "
                                 "wait for a call of one to end",
                                 CAY_MCP_SESSIONS_OWNER);
+        if (own > 0)
+                return cay_fail(
+                        err, CAY_LIMIT,
+                        "all %u sessions that are this owner's share now are in use: end one (DELETE), or "
+                        "wait for a call of one to end",
+                        own);
         return cay_fail(err, CAY_UNAVAILABLE,
                         "there are %u sessions, which is the most: try again in a moment",
                         CAY_MCP_SESSIONS_MAX);

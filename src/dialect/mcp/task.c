@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "dialect/mcp/ear.h"
 #include "dialect/mcp/task_priv.h"
 #include "dialect/mcp/tools.h"
@@ -179,7 +180,7 @@ static bool make_room(struct cay_mcp *m, const char *owner)
                     (!oldest || (*at)->changed_wall_ms <= (*oldest)->changed_wall_ms))
                         oldest = at;
         }
-        if (count < TASKS_MAX && own < TASKS_MAX_OWNER)
+        if (cay_fair_has_room(TASKS_MAX, TASKS_MAX_OWNER, count, own))
                 return true;
         if (oldest)
                 forget(oldest);

@@ -130,6 +130,22 @@ static void the_table_is_bounded_and_finds_each(void **state)
         assert_non_null(cay_api_keys_revoke(keys, "k9999", 1));
 }
 
+static void one_owner_has_its_share(void **state)
+{
+        cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
+        const struct cay_store_key *record = NULL;
+        char text[CAY_API_KEY_LEN + 1];
+        struct cay_error err = { 0 };
+
+        for (unsigned i = 0; i < CAY_API_KEYS_OWNER; i++)
+                assert_int_equal(cay_api_keys_make(keys, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_int_equal(cay_api_keys_make(keys, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), -1);
+        assert_int_equal(err.code, CAY_LIMIT);
+        assert_int_equal(cay_api_keys_make(keys, "b", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_non_null(cay_api_keys_revoke(keys, record->id, 1));
+        assert_int_equal(cay_api_keys_make(keys, "b", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+}
+
 static void use_is_written_back_now_and_then(void **state)
 {
         cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
@@ -157,6 +173,7 @@ int main(void)
                 cmocka_unit_test(records_of_the_store_are_copied),
                 cmocka_unit_test(bad_owners_and_scopes_make_nothing),
                 cmocka_unit_test(the_table_is_bounded_and_finds_each),
+                cmocka_unit_test(one_owner_has_its_share),
                 cmocka_unit_test(use_is_written_back_now_and_then),
         };
 

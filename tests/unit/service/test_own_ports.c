@@ -125,6 +125,29 @@ static void they_need_no_network_and_come_again(void **state)
         assert_int_equal(pub.open, 0);
 }
 
+/* One owner takes all that it is given: another still gets some. */
+static void owners_share_them(void **state)
+{
+        static const char *texts[] = { "18765", "18766", NULL };
+        struct test *t = *state;
+        struct cay_sandbox_new what = with_ports(texts, 2);
+        char id[CAY_NAME_MAX + 1] = "";
+        struct call c;
+        unsigned made = 0;
+
+        service_close(t);
+        t->env.max_alive = 1000;
+        service_open(t);
+        for (; try_create(t, &what, &c) == CAY_OK; made++)
+                memcpy(id, c.call.id, sizeof(id));
+        assert_int_equal(c.call.job.err.code, CAY_LIMIT);
+        assert_non_null(strstr(c.call.job.err.msg, "an owner may have half"));
+        assert_int_equal(made, CAY_SERVICE_OWN_PORTS_MAX / 4);
+        assert_int_equal(change(t, stop, id), CAY_OK); /* the engine of these tests has no more boxes */
+        what.owner = "you";
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+}
+
 static void without_one_nothing_is_made_and_what_there_is_lives(void **state)
 {
         static const char *texts[] = { "18765", NULL };
@@ -148,6 +171,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_engine_hears_nothing_of_them, setup_own, teardown),
                 cmocka_unit_test_setup_teardown(they_need_no_network_and_come_again, setup_own, teardown),
+                cmocka_unit_test_setup_teardown(owners_share_them, setup_own, teardown),
                 cmocka_unit_test_setup_teardown(without_one_nothing_is_made_and_what_there_is_lives,
                                                 setup_own, teardown),
         };
