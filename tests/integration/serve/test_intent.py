@@ -22,7 +22,7 @@ def test_run(d):
     assert got["decision"] == "run" and got["execute"] is True and got["obstacle"] is None, got
     assert got["reason"] == "the code block comes with 'Please run'" and got["speech"] == "en", got
     assert got["template"] == {"name": "shell", "matched_by": "language", "available": True, "needs_confirm": False}, got
-    assert got["code"] == {"text": "echo $((6 * 7))\n", "language": "shell", "guessed": False, "kind": "fenced", "block": 1, "blocks": 1}, got
+    assert got["code"] == {"text": "echo $((6 * 7))\n", "language": "bash", "guessed": False, "kind": "fenced", "block": 1, "blocks": 1}, got
     ran = d.must(200, "POST", "/api/run", {"code": got["code"]["text"], "language": got["code"]["language"]})
     assert ran["stdout"] == "42\n" and ran["exit_code"] == 0 and ran["template"] == got["template"]["name"], ran
 
