@@ -50,6 +50,7 @@ struct execute_args {
         const char *sandbox_type, *action, *code, *url, *language, *execution_id, *confirm;
         const struct cay_json_value *metadata;
         uint64_t timeout_ms;
+        bool read_only;
 };
 
 #define AT(member) offsetof(struct execute_args, member)
@@ -58,9 +59,11 @@ static const struct cay_field execute_fields[] = {
         { "sandbox_type", CAY_FIELD_TEXT, AT(sandbox_type), 0, "code (default) or browser", .max = 63 },
         { "action", CAY_FIELD_TEXT, AT(action), 0, "execute (default)", .max = 63 },
         { "code", CAY_FIELD_TEXT, AT(code), 0, "what to run", .max = 1024 * 1024 },
-        { "url", CAY_FIELD_TEXT, AT(url), 0, "for a browser", .max = 4096 },
+        { "url", CAY_FIELD_TEXT, AT(url), 0, "for a browser; code does not look at it", .max = 4096 },
         { "language", CAY_FIELD_TEXT, AT(language), 0, "of the code; default: python", .max = 63 },
         { "timeout", CAY_FIELD_DURATION, AT(timeout_ms), 0, "seconds; default: 30" },
+        { "read_only", CAY_FIELD_BOOL, AT(read_only), 0,
+          "the root is read-only; /workspace, /tmp and /dev/shm stay writable" },
         { "metadata", CAY_FIELD_ANY, AT(metadata), 0, "comes back with the answer" },
         { "execution_id", CAY_FIELD_TEXT, AT(execution_id), 0, "single-use id", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },
@@ -81,9 +84,6 @@ static int check_execute(const struct execute_args *a, const char **ret_field, s
         if (a->action && strcmp(a->action, "execute") != 0)
                 return cay_fail(err, CAY_INVALID, "action: '%.40s' is not known for code; execute is",
                                 a->action);
-        *ret_field = "url";
-        if (a->url)
-                return cay_fail(err, CAY_INVALID, "url: is for a browser, not for code");
         *ret_field = "code";
         if (!a->code || a->code[0] == '\0')
                 return cay_fail(err, CAY_INVALID, "code: is required");
@@ -115,6 +115,8 @@ static int execute_put(const struct cay_foreign *f, struct cay_json *j, const ch
         cay_op_key_text(j, "code", a->code);
         cay_foreign_text(j, "language", a->language);
         cay_foreign_ms(j, "timeout", a->timeout_ms ? a->timeout_ms : TIMEOUT_MS);
+        if (a->read_only)
+                cay_op_key_bool(j, "read_only", true);
         cay_foreign_text(j, "execution_id", a->execution_id);
         cay_foreign_text(j, "confirm", a->confirm);
         put_limits(j, f->world->config);
