@@ -308,6 +308,14 @@ static int hold_input(struct run *s)
         return s->held ? 0 : -1;
 }
 
+/* What a command that says nothing gets: 0 leaves it to the service, unless that would be longer than may be. A terminal has no limit there. */
+static uint64_t bound_default(const struct cay_op_call *c, uint64_t default_ms)
+{
+        uint64_t bound = cay_op_bound_time(c, default_ms);
+
+        return bound != default_ms ? bound : 0;
+}
+
 static void run(struct cay_op_call *c)
 {
         const struct cay_exec_args *a = c->args;
@@ -341,8 +349,8 @@ static void run(struct cay_op_call *c)
                 cay_op_fail(c, &err, field);
                 return;
         }
-        if (what.timeout_ms == 0 && cay_op_bound_time(c, view.limits->wall_ms) != view.limits->wall_ms)
-                what.timeout_ms = cay_op_bound_time(c, view.limits->wall_ms);
+        if (what.timeout_ms == 0)
+                what.timeout_ms = bound_default(c, a->tty ? 0 : view.limits->wall_ms);
         s = calloc(1, sizeof(*s));
         if (!s) {
                 cay_op_fail_memory(c);
