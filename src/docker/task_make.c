@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Docker's answers mean on the way to a box: image, volumes, network, container, ports, init. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -236,11 +237,24 @@ void docker_task_on_account(struct docker_task *t)
         docker_task_ask(t, DOCKER_STEP_ARCHIVE);
 }
 
+/* A kept container that somebody else removed: there is nothing to go on with, and no box any more. */
+static void give_up_removed(struct docker_task *t)
+{
+        cay_fail(&t->why, CAY_CONFLICT,
+                 "its container was removed from Docker, and its files with it: destroy the sandbox, or make "
+                 "another");
+        t->why.sys = ENOENT;
+        docker_task_forget_box(t);
+        docker_task_finish(t);
+}
+
 void docker_task_on_archive(struct docker_task *t)
 {
         bool fresh = !(t->order.plan.flags & DOCKER_PLAN_GO_ON);
 
-        if (t->call.status != 200)
+        if (t->call.status == 404 && !fresh) {
+                give_up_removed(t);
+        } else if (t->call.status != 200)
                 docker_task_fail(t, "put cay-init into the container");
         else if (t->step == DOCKER_STEP_ARCHIVE && fresh && docker_order_has_workspace_volume(&t->order))
                 docker_task_ask(t, DOCKER_STEP_WORKSPACE);
@@ -350,7 +364,11 @@ void docker_task_on_no_stream(struct docker_task *t)
                 docker_task_fail(t, "join the container's init");
 }
 
-/* The helper has reached init (init/docker.c); or it has ended without. */
+/*
+ * The helper has reached init (init/docker.c); or it has ended without. Docker answers before the process of an exec is started; a pause in
+ * between would freeze that start, and with it all that Docker asks of the container: neither a resume nor a removal would come to an end.
+ * So the task goes on until here, and whatever is asked about the box waits behind it.
+ */
 static void on_ready(struct docker_relay_wait *w, bool is_up)
 {
         struct docker_task *t = cay_container_of(w, struct docker_task, wait);
@@ -383,15 +401,12 @@ void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, str
                 return;
         }
         t->wait.on_ready = on_ready;
-        if (t->req.type == DOCKER_box_make)
-                cay_timer_set(t->broker->loop, &t->timer, READY_MS, on_ready_late);
+        cay_timer_set(t->broker->loop, &t->timer, READY_MS, on_ready_late);
         r = docker_relay_open_take(&t->broker->relays, t->broker->loop, cay_take_fd(t->fd), duplex, rest,
-                                   t->req.type == DOCKER_box_make ? &t->wait : NULL);
+                                   &t->wait);
         if (r < 0) {
                 cay_timer_clear(&t->timer);
                 cay_fail_sys(&t->why, CAY_INTERNAL, r, "join the box link");
                 docker_task_give_up(t);
-        } else if (t->req.type != DOCKER_box_make) {
-                tell_made(t);
         }
 }

@@ -488,6 +488,16 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
         return false;
 }
 
+void cay_channel_stopped(struct cay_init *init, pid_t pid)
+{
+        bool ours = pid == init->spare.pid;
+
+        for (struct cay_channel *ch = init->channels; ch && !ours; ch = ch->next)
+                ours = ch->group.keeper == pid || (ch->kind != CAY_BOX_EXEC && ch->group.pid == pid);
+        if (ours)
+                kill(pid, SIGCONT);
+}
+
 void cay_channel_tidy_all(struct cay_init *init)
 {
         struct cay_channel *next;

@@ -117,6 +117,8 @@ void cay_channel_send_all(struct cay_init *init); /* the peer has room */
 /* An END without words, for when there is no memory for more. Its length, or -errno. */
 int cay_channel_plain_end(uint16_t kind, enum cay_code code, int sys, uint8_t *payload, size_t size);
 bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const struct rusage *used);
+/* A process of ours was stopped, by code that has the same id: a keeper or a worker goes on. A command may stay as it is. */
+void cay_channel_stopped(struct cay_init *init, pid_t pid);
 void cay_channel_tidy_all(struct cay_init *init); /* something has died: nodes may be empty now */
 /* The largest resident set of processes that have ended, as the kernel tells it to whoever waits for them. */
 void cay_channel_note_memory(struct cay_channel *ch, uint64_t most_kib);

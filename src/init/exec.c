@@ -304,7 +304,10 @@ static void add_counted(const struct cay_channel *ch, struct cay_box_exec_end *e
         if (!c->is_open)
                 return;
         e->pids_hits = (uint32_t)(cay_counters_pids_refused(c) - ch->pids_before);
-        if (e->exit_code != 0 && e->killed == CAY_KILLED_NOT && cay_counters_oom_kills(c) > ch->oom_before)
+        if (cay_counters_oom_kills(c) == ch->oom_before)
+                return;
+        e->disk_full |= CAY_BOX_END_OOM;
+        if (e->exit_code != 0 && e->killed == CAY_KILLED_NOT)
                 e->killed = CAY_KILLED_MEMORY;
 }
 

@@ -49,7 +49,7 @@ static void reset_signals(void)
 
         for (int signo = 1; signo < 65; signo++)
                 syscall(SYS_rt_sigaction, signo, plain, NULL, 8);
-        act.sa_flags = SA_NOCLDSTOP; /* stopped children are no news */
+        act.sa_flags = SA_NOCLDSTOP; /* stopped children are no news, but see hear_of_stops */
         sigaction(SIGCHLD, &act, NULL);
         sigfillset(&all);
         /* Faults of our own stay faults; a blocked one would only take away the sanitizers' report. */
@@ -148,9 +148,12 @@ static void on_child(struct cay_signal *s, int signo, int pid)
         pid_t dead;
 
         cay_watcher_ending(init);
-        while ((dead = wait4(-1, &status, WNOHANG, &used)) > 0)
-                if (!cay_spare_reaped(init, dead))
+        while ((dead = wait4(-1, &status, WNOHANG | WUNTRACED, &used)) > 0) {
+                if (WIFSTOPPED(status))
+                        cay_channel_stopped(init, dead);
+                else if (!cay_spare_reaped(init, dead))
                         cay_channel_reaped(init, dead, status, &used);
+        }
         init->childless = dead < 0 && errno == ECHILD;
         cay_channel_tidy_all(init);
 }
@@ -176,12 +179,22 @@ static void raise_files(struct cay_init *init)
                 setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* Where commands have our id they can stop what we start. */
+static void hear_of_stops(void)
+{
+        struct sigaction act = { .sa_handler = SIG_DFL };
+
+        sigaction(SIGCHLD, &act, NULL);
+}
+
 static int set_up(struct cay_init *init)
 {
         static const int signals[] = { SIGCHLD };
         int r;
 
         umask(022);
+        if (init->config.flags & CAY_INIT_ONE_ID)
+                hear_of_stops();
         raise_files(init);
         init->landlock_fd = init->workers_node = -1;
         init->is_pid1 = getpid() == 1;

@@ -126,6 +126,40 @@ class Inside(unittest.TestCase):
         self.assertEqual(d.run(box, "echo on")["stdout"], "on\n")
 
 
+    def test_a_command_cannot_stop_its_keeper(self):
+        """The process between init and a command has its id: it goes on when it is stopped, and its end is told at once."""
+        d = self.d
+        box = d.make()
+        got = d.run(box, "kill -STOP $PPID; echo on; exit 4")
+        self.assertEqual((got["exit_code"], got["stdout"]), (4, "on\n"), got)
+        got = d.run(box, "kill -KILL $PPID; sleep 100")
+        self.assertEqual((got["cause"], got["signal"]), ("signalled", "SIGKILL"), got)
+        self.assertEqual(d.run(box, "echo on")["stdout"], "on\n")
+
+    def test_memory_of_one_command(self):
+        """A child that was killed for memory is a hint at a command that ends well; each command has a peak of its own."""
+        d = self.d
+        box = d.make(limits={"memory": "48m"})
+        got = d.run(box, "(x=a; while :; do x=$x$x; done); exit 0")
+        self.assertEqual((got["cause"], got["exit_code"], got["hints"]), ("exited", 0, ["memory"]), got)
+        self.assertGreater(got["memory_peak_bytes"], 24 << 20, got)
+        got = d.run(box, "sleep 0.05")
+        self.assertEqual(got["hints"], [], got)
+        self.assertTrue(0 < got["memory_peak_bytes"] < 24 << 20, got)
+
+    def test_removed_behind_our_back(self):
+        d = self.d
+        box = d.make()
+        docker("rm", "-f", f"cay-{box}")
+        wait_for("the word of it", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == "error")
+        a = d.ask("POST", f"/api/sandboxes/{box}/start")
+        self.assertEqual(a.status, 409, a)
+        self.assertIn("container was removed", a.json["error"]["message"])
+        self.assertFalse(d.must(200, "GET", f"/api/sandboxes/{box}")["kept"])
+        self.assertEqual(d.must(409, "POST", f"/api/sandboxes/{box}/execute", {"command": "id"})["error"]["code"], "conflict")
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 class OneShot(unittest.TestCase):
     def cay(self, *words, **env):
         full = {"PATH": os.environ["PATH"], "CAY_DOCKER_IMAGE": IMAGE, "DOCKER_HOST": os.environ["DOCKER_HOST"], **env}

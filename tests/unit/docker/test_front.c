@@ -68,6 +68,8 @@ static struct {                     /* what the test has told it, and what waits
         bool holds, is_empty, mute; /* lists are held back; nobody is in them; "mute" was created */
         bool brief;                 /* so was "brief", which ends between two questions */
         bool exited;                /* ours has */
+        bool slow;                  /* the process of an exec is started when the test says so */
+        int stream;                 /* of that exec */
         int list;
         const char *text; /* of the held one */
 } d = { .list = -1 };
@@ -81,6 +83,12 @@ static bool obey(const char *bytes)
                 d.is_empty = true;
         } else if (strncmp(bytes, "EXIT", 4) == 0) {
                 d.exited = true;
+        } else if (strncmp(bytes, "SLOW", 4) == 0) {
+                d.slow = true;
+        } else if (strncmp(bytes, "READY", 5) == 0) {
+                static const char reached[] = "\2\0\0\0\0\0\0\1."; /* on the helper's standard error */
+
+                assert_int_equal(write(d.stream, reached, sizeof(reached) - 1), sizeof(reached) - 1);
         } else if (strncmp(bytes, "RELEASE", 7) == 0) {
                 d.holds = false;
                 fake_docker_say_take(d.list, d.text);
@@ -117,6 +125,15 @@ static bool answer_oddly(const char *bytes, int fd, int log)
                 d.mute = false;
         if (strstr(bytes, "/unpause "))
                 return true;
+        if (d.slow && strstr(bytes, "/exec/abab/start ")) {
+                static const char joined[] =
+                        "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n";
+
+                assert_int_equal(write(fd, joined, sizeof(joined) - 1), sizeof(joined) - 1);
+                d.stream = fd;
+                dprintf(log, "joined\n");
+                return true;
+        }
         if (strncmp(bytes, "GET /v1.41/networks", 19) == 0 && (d.is_empty || d.list >= 0))
                 dprintf(log, "looked\n");
         if (is_list && d.holds) {
@@ -446,6 +463,33 @@ static void who_cannot_be_joined_is_not_unavailable(void **state)
         assert_non_null(strstr(log_text(), "DELETE /v1.41/containers/" OURS "?force=1&v=1 "));
 }
 
+/*
+ * Docker has joined the streams of an exec whose process is not started yet. Frozen in this moment, neither a thaw nor a removal would come to
+ * an end: so a freeze waits until the helper has said that it runs.
+ */
+static void a_freeze_waits_for_the_helper(void **state)
+{
+        struct docker_request link, ice;
+        int ends[2];
+
+        assert_int_equal(greet(), CAY_OK);
+        fake_docker_tell(&docker, "SLOW");
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+        link = about(DOCKER_box_link, "mine");
+        fake_front_say(&front, &link, ends, 1);
+        fake_docker_wait_for(&docker, "joined\n", 1);
+        ice = about(DOCKER_box_freeze, "mine");
+        fake_front_say(&front, &ice, NULL, 0);
+        usleep(300000);
+        assert_int_equal(fake_docker_times(&docker, "/pause "), 0);
+        fake_docker_tell(&docker, "READY");
+        assert_int_equal(fake_front_hear_code(&front, &link), CAY_OK);
+        assert_int_equal(fake_front_hear_code(&front, &ice), CAY_OK);
+        assert_int_equal(fake_docker_times(&docker, "/pause "), 1);
+        close(ends[0]);
+        close(ends[1]);
+}
+
 /* Docker says 409 of one that has ended as of one that is frozen already: it is not told as frozen. */
 static void one_that_has_ended_is_not_frozen(void **state)
 {
@@ -547,6 +591,7 @@ int main(void)
                 TEST(an_old_list_brings_nobody_back),
                 TEST(absence_is_told_once),
                 TEST(who_cannot_be_joined_is_not_unavailable),
+                TEST(a_freeze_waits_for_the_helper),
                 TEST(one_that_has_ended_is_not_frozen),
                 TEST(a_create_without_an_answer_is_undone),
                 TEST(requests_have_a_number),
