@@ -318,12 +318,10 @@ static void on_more(struct cay_deferred *d)
 
 static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
 {
-        static const struct cay_rpc_fault fault = { .code = CAY_RPC_NO_REQUEST,
-                                                    .id = "null",
-                                                    .text = "the line is too long" };
+        static const struct cay_rpc_fault long_line = { .code = CAY_RPC_NO_REQUEST,
+                                                        .text = "the line is too long: 12 MiB is the most" };
         static const struct cay_rpc_fault full = {
                 .code = CAY_RPC_INTERNAL,
-                .id = "null",
                 .text = "no memory is left for a line of this size: try again in a moment"
         };
         struct cay_mcp_channel *ch = of_user(u);
@@ -333,9 +331,12 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
                 return;
         r = cay_buf_put(&ch->in, bytes, len);
         if (r < 0) {
+                struct cay_rpc_fault fault = r == -ENOSPC ? long_line : full;
+
+                cay_rpc_guess_id(cay_buf_data(&ch->in), ch->in.len, fault.id);
                 cay_buf_done(&ch->in);
                 if (!ch->skips)
-                        send_fault(ch, r == -ENOSPC ? &fault : &full);
+                        send_fault(ch, &fault);
                 ch->skips = true;
                 cay_buf_put(&ch->in, bytes, len);
         }

@@ -3,8 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "dialect/mcp/mcp_priv.h"
 #include "dialect/mcp/tool_exec.h"
 #include "op/advice.h"
+
+#define APART_MS 25u /* between a progress and the result */
 
 static const char *text_of(const struct cay_mcp_exec *e, const char *key)
 {
@@ -53,6 +57,21 @@ static bool wanted_network(const struct cay_mcp_exec *e)
                (speaks_of_network(&e->out.streams[0]) || speaks_of_network(&e->out.streams[1]));
 }
 
+static bool is_kept(const struct cay_mcp_exec *e)
+{
+        return !e->own || e->keep || !e->ended;
+}
+
+static bool is_container(const struct cay_mcp_exec *e)
+{
+        return strncmp(e->call->tool->name, "container_", strlen("container_")) == 0;
+}
+
+static const char *id_word(const struct cay_mcp_exec *e)
+{
+        return is_container(e) ? "container_id" : "sandbox_id";
+}
+
 /* What was seen on the way and is not what it ended by. */
 static void put_hints(const struct cay_mcp_exec *e, struct cay_buf *out, const char *cause)
 {
@@ -73,11 +92,16 @@ static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const 
         const char *cause = text_of(e, "cause");
         int64_t code = 0;
 
-        if (!e->ended)
+        if (e->is_full)
+                cay_buf_puts(out, "[there is more output]");
+        else if (!e->ended)
                 cay_buf_printf(out,
-                               "[still running as exec_id %s in sandbox %s: call exec_poll with them and "
-                               "offset %" PRIu64 "]",
-                               e->exec, e->sandbox, e->out.next);
+                               "[still running as exec_id %s in %s %s: call exec_poll with them and "
+                               "offset %" PRIu64 "]%s",
+                               e->exec, id_word(e), e->sandbox, e->out.next,
+                               e->own && !e->keep
+                                       ? "\n[its sandbox is destroyed five minutes after it has ended]"
+                                       : "");
         else if (cay_json_value_i64(cay_json_value_find(view, "exit_code"), &code))
                 cay_buf_printf(out, "[exit code %" PRId64 "]", code);
         else
@@ -87,9 +111,20 @@ static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const 
         else if (advice[0])
                 cay_buf_printf(out, "\n[%s]", advice);
         put_hints(e, out, cause);
-        if (e->out.has_gap)
-                cay_buf_printf(out, "\n[output was cut: exec_poll with offset %" PRIu64 " reads on there]",
-                               e->out.gap);
+        if (e->out.has_gap && is_kept(e))
+                cay_buf_printf(out,
+                               "\n[output was cut: exec_poll with %s %s, exec_id %s and offset %" PRIu64
+                               " reads on there]",
+                               id_word(e), e->sandbox, e->exec, e->out.gap);
+        else if (e->out.has_gap)
+                cay_buf_puts(out,
+                             "\n[output was cut, and the sandbox of this call is gone: print less (| tail -n "
+                             "100), or run it "
+                             "in a sandbox of your own (sandbox_create), where exec_poll reads the rest]");
+        if (e->own && e->keep && e->ended)
+                cay_buf_printf(out, "\n[%s %s is kept%s]", id_word(e), e->sandbox,
+                               cay_mcp_arg_text(e->call, "name") ? ""
+                                                                 : ", until it was not used for 30 minutes");
         if (e->trouble[0])
                 cay_buf_printf(out, "\n[%s]", e->trouble);
 }
@@ -130,22 +165,22 @@ static void put_structure(const struct cay_mcp_exec *e, struct cay_json *j, cons
 {
         static const char *const copied[] = { "status",     "exit_code",   "signal",       "cause",
                                               "cause_text", "duration_ms", "stdout_bytes", "stderr_bytes" };
-        bool is_container = strncmp(e->call->tool->name, "container_", strlen("container_")) == 0;
+        bool runs = e->is_full ? strcmp(text_of(e, "status"), "running") == 0 : !e->ended;
 
         cay_json_begin_object(j);
         cay_op_key_text(j, "exec_id", e->exec);
-        cay_op_key_text(j, is_container ? "container_id" : "sandbox_id", e->sandbox);
+        cay_op_key_text(j, id_word(e), e->sandbox);
         for (unsigned i = 0; i < CAY_COUNT(copied); i++) {
                 cay_json_key(j, copied[i]);
                 cay_mcp_put_value(j, cay_json_value_find(cay_json_in_root(e->doc), copied[i]));
         }
         cay_op_key_text(j, "advice", advice);
-        cay_op_key_bool(j, "running", !e->ended);
+        cay_op_key_bool(j, "running", runs);
         put_stream(j, "stdout", &e->out.streams[0]);
         put_stream(j, "stderr", &e->out.streams[1]);
         cay_op_key_bool(j, "truncated", e->out.has_gap);
         cay_op_key_u64(j, "next_offset", e->out.has_gap ? e->out.gap : e->out.next);
-        cay_op_key_bool(j, "sandbox_kept", !e->own || e->keep || !e->ended);
+        cay_op_key_bool(j, "sandbox_kept", is_kept(e));
         cay_json_end_object(j);
 }
 
@@ -169,6 +204,15 @@ static void skip_lost(struct cay_mcp_exec *e)
                 e->out.gap = (uint64_t)first;
 }
 
+static void on_apart(struct cay_timer *t)
+{
+        struct cay_mcp_exec *e = cay_container_of(t, struct cay_mcp_exec, patience);
+
+        if (!e->call->is_over)
+                cay_mcp_exec_send(e);
+}
+
+/* A result that comes in one piece with a progress is read first by some clients, which then know nothing of the progress's token. */
 void cay_mcp_exec_send(struct cay_mcp_exec *e)
 {
         struct cay_mcp_call *c = e->call;
@@ -178,6 +222,10 @@ void cay_mcp_exec_send(struct cay_mcp_exec *e)
 
         cay_timer_clear(&e->patience);
         cay_timer_clear(&e->beat);
+        if (cay_clock_ms() - e->progress_ms < APART_MS) {
+                cay_timer_set(c->mcp->world->loop, &e->patience, APART_MS, on_apart);
+                return;
+        }
         if (!e->doc && cay_json_in_parse(cay_buf_data(&e->view), e->view.len, NULL, &e->doc, &err) < 0) {
                 cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "what the command came to is not known");
                 return;

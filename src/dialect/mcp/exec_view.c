@@ -43,12 +43,33 @@ static void put(struct cay_mcp_text *t, const char *bytes, size_t len)
         }
 }
 
-static int decode(const struct cay_json_value *event, struct cay_buf *out)
+int cay_mcp_event_bytes(const struct cay_json_value *event, struct cay_buf *out)
 {
         const char *text = cay_json_value_text(cay_json_value_find(event, "text"));
         const char *coded = cay_json_value_text(cay_json_value_find(event, "base64"));
 
         return text ? cay_buf_puts(out, text) : coded ? cay_base64_decode(coded, strlen(coded), out) : -1;
+}
+
+static size_t read_on(struct cay_mcp_output *o, struct cay_mcp_text *t, const struct cay_buf *bytes,
+                      uint64_t cursor)
+{
+        size_t room = CAY_MCP_ON_MAX - (size_t)(o->streams[0].bytes + o->streams[1].bytes);
+        size_t len = bytes->len, cut;
+
+        if (o->has_gap)
+                return 0;
+        if (len > room) {
+                cut = cay_utf8_cut(cay_buf_data(bytes), room);
+                len = cut > 0 ? cut : room;
+                o->has_gap = true;
+                o->gap = cursor + len;
+        }
+        t->head.max = CAY_MCP_ON_MAX;
+        cay_buf_put(&t->head, cay_buf_data(bytes), len);
+        t->bytes += len;
+        o->next = cursor + len;
+        return len;
 }
 
 size_t cay_mcp_output_take(struct cay_mcp_output *o, const char *kind, const struct cay_json_value *event)
@@ -62,8 +83,11 @@ size_t cay_mcp_output_take(struct cay_mcp_output *o, const char *kind, const str
         if (i == 0 && strcmp(kind, "stdout") != 0)
                 return 0;
         cay_buf_init(&bytes, PIECE_MAX);
-        if (decode(event, &bytes) < 0 || !cay_json_value_i64(cay_json_value_find(event, "cursor"), &cursor))
+        if (cay_mcp_event_bytes(event, &bytes) < 0 ||
+            !cay_json_value_i64(cay_json_value_find(event, "cursor"), &cursor))
                 return 0;
+        if (o->reads_on)
+                return read_on(o, t, &bytes, (uint64_t)cursor);
         /* Reading on there gives everything that may be left out. */
         if (o->gap == 0 && before + bytes.len > CAY_MCP_HEAD_MAX)
                 o->gap = (uint64_t)cursor + (before < CAY_MCP_HEAD_MAX ? CAY_MCP_HEAD_MAX - before : 0);

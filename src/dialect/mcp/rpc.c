@@ -46,6 +46,12 @@ static bool is_scalar(const char *bytes, size_t len)
                cay_json_value_count(cay_json_in_root(doc)) == 1;
 }
 
+/* What would be taken for one in a message that is read. */
+static bool is_id(const char *bytes, size_t len)
+{
+        return (len > 1 && bytes[0] == '"') ? is_scalar(bytes, len) : len < 19 && is_scalar(bytes, len);
+}
+
 static int read_params(struct cay_rpc *m, const struct cay_json_value *params, struct cay_rpc_fault *fault)
 {
         const struct cay_json_value *token;
@@ -107,16 +113,67 @@ int cay_rpc_read(struct cay_rpc *m, const char *bytes, size_t len, size_t max, s
 
         *m = (struct cay_rpc){ 0 };
         *fault = (struct cay_rpc_fault){ .id = "null" };
-        if (cay_json_in_parse(bytes, len, &limits, &m->doc, &err) < 0)
+        if (cay_json_in_parse(bytes, len, &limits, &m->doc, &err) < 0) {
+                if (err.code == CAY_LIMIT)
+                        cay_rpc_guess_id(bytes, len, fault->id);
                 return refuse(fault,
                               err.code == CAY_LIMIT || is_scalar(bytes, len) ? CAY_RPC_NO_REQUEST
                                                                              : CAY_RPC_NOT_JSON,
                               err.msg);
+        }
         if (read_object(m, fault) < 0) {
                 cay_rpc_done(m);
                 return -1;
         }
         return 0;
+}
+
+/* Behind a text that begins at `at`; NULL: it does not end. */
+static const char *skip_text(const char *at, const char *end)
+{
+        for (at++; at < end && *at != '"'; at++)
+                at += *at == '\\';
+        return at < end ? at + 1 : NULL;
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+        while (at < end && strchr(" \t\r\n", *at) && *at)
+                at++;
+        return at;
+}
+
+/* Members of the outermost object alone count: what is inside others is skipped by its brackets. */
+void cay_rpc_guess_id(const char *bytes, size_t len, char ret[CAY_RPC_ID_MAX + 1])
+{
+        const char *at = bytes, *end = bytes + len;
+        unsigned depth = 0;
+
+        snprintf(ret, CAY_RPC_ID_MAX + 1, "null");
+        while (at && at < end) {
+                const char *from = at, *value;
+
+                if (*at != '"') {
+                        depth += *at == '{' || *at == '[';
+                        depth -= depth > 0 && (*at == '}' || *at == ']');
+                        at++;
+                        continue;
+                }
+                at = skip_text(at, end);
+                if (!at || depth != 1 || at - from != 4 || memcmp(from, "\"id\"", 4) != 0)
+                        continue;
+                value = skip_blanks(at, end);
+                if (value >= end || *value != ':')
+                        continue;
+                value = skip_blanks(value + 1, end);
+                at = value < end && *value == '"' ? skip_text(value, end) : value;
+                while (at && at < end && *value != '"' && ((*at >= '0' && *at <= '9') || *at == '-'))
+                        at++;
+                if (at && at < end && at > value && (size_t)(at - value) <= CAY_RPC_ID_MAX &&
+                    is_id(value, (size_t)(at - value)))
+                        snprintf(ret, CAY_RPC_ID_MAX + 1, "%.*s", (int)(at - value), value);
+                return;
+        }
 }
 
 void cay_rpc_done(struct cay_rpc *m)

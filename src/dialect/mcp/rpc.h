@@ -47,6 +47,8 @@ struct cay_rpc_fault {
 
 /* 0 with a message to be done with, or -1 with the fault to answer. max: bytes of a message. */
 int cay_rpc_read(struct cay_rpc *m, const char *bytes, size_t len, size_t max, struct cay_rpc_fault *fault);
+/* The id of a message that is too long to be read whole, from its first bytes, as JSON; "null": it is not among them. */
+void cay_rpc_guess_id(const char *bytes, size_t len, char ret[CAY_RPC_ID_MAX + 1]);
 void cay_rpc_done(struct cay_rpc *m); /* fine when zeroed */
 bool cay_rpc_is_modern(const struct cay_rpc *m);
 

@@ -42,7 +42,8 @@ static void key_u64(struct cay_json *j, const char *key, uint64_t value)
 static void put_range(struct cay_json *j, const struct cay_field *f)
 {
         if (f->kind == CAY_FIELD_U64 || f->kind == CAY_FIELD_DURATION) {
-                key_u64(j, "minimum", f->kind == CAY_FIELD_U64 ? f->min : 0);
+                if (f->kind == CAY_FIELD_U64 && f->min > 0)
+                        key_u64(j, "minimum", f->min);
                 if (f->kind == CAY_FIELD_U64 && f->max > 0 && f->max < INT64_MAX / 1024)
                         key_u64(j, "maximum", f->max);
         } else if (f->kind == CAY_FIELD_TEXT && f->min > 0) {
@@ -61,7 +62,8 @@ static void put_param(struct cay_json *j, const struct cay_mcp_param *p, const s
         cay_json_key(j, p->name);
         cay_json_begin_object(j);
         key_text(j, "type", type_of(f->kind));
-        key_text(j, "description", p->doc ? p->doc : f->doc);
+        if (!p->doc || p->doc[0])
+                key_text(j, "description", p->doc ? p->doc : f->doc);
         put_range(j, f);
         cay_json_end_object(j);
 }
@@ -77,12 +79,28 @@ static void put_sandbox(struct cay_json *j, const struct cay_mcp_tool *t)
         cay_json_begin_object(j);
         key_text(j, "type", "string");
         key_text(j, "description",
-                 t->flags & CAY_TOOL_MAY_MAKE ? "The sandbox to work in (its sandbox_id or name). Left out: "
-                                                "a fresh one is made for "
-                                                "this call and destroyed after it."
-                                              : "The sandbox to work in: the id (or name) that "
-                                                "sandbox_create or container_start gave.");
+                 t->flags & CAY_TOOL_MAY_MAKE
+                         ? "Where to run; left out: a fresh one that is destroyed after it."
+                         : "Its id or name.");
         cay_json_end_object(j);
+}
+
+static void put_required(struct cay_json *j, const struct cay_mcp_tool *t, bool needs_sandbox)
+{
+        bool is_open = false;
+
+        for (const struct cay_mcp_param *p = t->params; p->name; p++)
+                is_open = is_open || p->is_required;
+        if (!is_open && !needs_sandbox)
+                return;
+        cay_json_key(j, "required");
+        cay_json_begin_array(j);
+        if (needs_sandbox)
+                cay_json_text(j, cay_mcp_sandbox_param(t));
+        for (const struct cay_mcp_param *p = t->params; p->name; p++)
+                if (p->is_required)
+                        cay_json_text(j, p->name);
+        cay_json_end_array(j);
 }
 
 void cay_mcp_put_schema(struct cay_json *j, const struct cay_mcp_tool *t, bool has_sandbox)
@@ -105,16 +123,7 @@ void cay_mcp_put_schema(struct cay_json *j, const struct cay_mcp_tool *t, bool h
                         put_param(j, p, f);
         }
         cay_json_end_object(j);
-        cay_json_key(j, "required");
-        cay_json_begin_array(j);
-        if (needs_sandbox)
-                cay_json_text(j, cay_mcp_sandbox_param(t));
-        for (const struct cay_mcp_param *p = t->params; p->name; p++)
-                if (p->is_required)
-                        cay_json_text(j, p->name);
-        cay_json_end_array(j);
-        cay_json_key(j, "additionalProperties");
-        cay_json_bool(j, false);
+        put_required(j, t, needs_sandbox);
         cay_json_end_object(j);
 }
 

@@ -5,21 +5,28 @@
  * Theory of operation. The op streams; what comes is kept (exec_view.h) and told as progress and log messages on the way. The call is
  * answered when the command ends or when the client's patience would: then the stream is left, the command goes on, and the
  * answer has its exec_id. A sandbox made for the call is destroyed before the answer, unless the command is still running in it: then it
- * goes with the session, or by its time-outs. Cancelling kills the command, and such a sandbox with it.
+ * goes with the session, or when it has been idle for five minutes, so that there is time to read what the command printed. Cancelling
+ * kills the command, and such a sandbox with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/language.h"
+#include "base/utf8.h"
 #include "dialect/mcp/mcp_priv.h"
 #include "dialect/mcp/task.h"
 #include "dialect/mcp/tool_exec.h"
 
-#define PATIENCE_MS 50000u /* stock clients give up after 60 s */
+#define PATIENCE_MS 45000u /* stock clients give up after 60 s */
 #define TASK_MS 3000u      /* then a call becomes a task, for clients that know those */
 #define BEAT_MS 100u
-#define FRESH_MAX 2048u
+#define FRESH_MAX 2048u          /* bytes that are told of a stream at once */
+#define LOGGED_MAX (256u * 1024) /* bytes of all log messages of a call */
+#define FRESH_CHARACTER 3u       /* bytes of a character that is not whole */
+#define IDLE_ONCE_S 300u  /* a sandbox made for one call, when its command has ended without a listener */
+#define IDLE_KEPT_S 1800u /* one without a name that is to stay */
 #define VIEW_MAX (512u * 1024)
 
 static void free_exec(struct cay_mcp_call *c)
@@ -29,7 +36,8 @@ static void free_exec(struct cay_mcp_call *c)
         cay_timer_clear(&e->patience);
         cay_timer_clear(&e->beat);
         cay_mcp_output_done(&e->out);
-        cay_buf_done(&e->fresh);
+        for (unsigned i = 0; i < 2; i++)
+                cay_buf_done(&e->fresh[i].text);
         cay_buf_done(&e->view);
         cay_json_in_free(e->doc);
         for (unsigned i = 0; i < CAY_MCP_IMAGES_MAX; i++)
@@ -111,15 +119,67 @@ static void on_patience(struct cay_timer *t)
         cay_mcp_exec_conclude(e);
 }
 
+/* Newest output as a log message: no more than fits a beat, and no more of them than a client can want. */
+static void log_fresh(struct cay_mcp_exec *e, unsigned stream, size_t len)
+{
+        struct cay_mcp_fresh *f = &e->fresh[stream];
+        cay_auto_buf struct cay_buf data = { 0 };
+        struct cay_json j;
+
+        if (e->logged > LOGGED_MAX || (len == 0 && f->left_out == 0))
+                return;
+        cay_buf_init(&data, 8 * FRESH_MAX);
+        cay_json_init(&j, &data);
+        cay_json_begin_object(&j);
+        cay_op_key_text(&j, "exec_id", e->exec);
+        if (e->logged + len > LOGGED_MAX) {
+                cay_op_key_text(&j, "note", "no more output is logged; the result and exec_poll have it");
+                len = 0;
+                e->logged = LOGGED_MAX + 1;
+        } else {
+                cay_json_key(&j, "text");
+                cay_json_string(&j, cay_buf_data(&f->text), len);
+                if (f->left_out > 0)
+                        cay_op_key_u64(&j, "left_out_bytes", f->left_out);
+        }
+        cay_json_end_object(&j);
+        if (cay_json_end(&j) == 0)
+                cay_mcp_call_log(e->call, CAY_MCP_INFO, stream ? "stderr" : "stdout", cay_buf_data(&data),
+                                 data.len);
+        if (e->logged <= LOGGED_MAX)
+                e->logged += data.len;
+}
+
+/* is_last: the result comes behind it. Clients take a progress that comes with its result for one of nobody's, so none is told then. */
+static void tell_fresh(struct cay_mcp_exec *e, bool is_last)
+{
+        uint64_t bytes = e->out.streams[0].bytes + e->out.streams[1].bytes;
+        cay_auto_buf struct cay_buf both = { 0 };
+
+        cay_buf_init(&both, 2 * FRESH_MAX);
+        for (unsigned i = 0; i < 2; i++) {
+                struct cay_mcp_fresh *f = &e->fresh[i];
+                size_t whole = is_last ? f->text.len : cay_utf8_cut(cay_buf_data(&f->text), f->text.len);
+
+                cay_buf_put(&both, cay_buf_data(&f->text), whole);
+                if (e->call->level <= CAY_MCP_INFO)
+                        log_fresh(e, i, whole);
+                cay_buf_drop(&f->text, whole);
+                f->left_out = 0;
+        }
+        if (e->call->rpc.progress[0] && !is_last && both.len > 0 && bytes > e->told) {
+                cay_mcp_call_progress(e->call, bytes, cay_buf_data(&both), both.len);
+                e->told = bytes;
+                e->progress_ms = cay_clock_ms();
+        }
+}
+
 static void on_beat(struct cay_timer *t)
 {
         struct cay_mcp_exec *e = cay_container_of(t, struct cay_mcp_exec, beat);
-        uint64_t bytes = e->out.streams[0].bytes + e->out.streams[1].bytes;
 
-        if (bytes > e->told && !e->call->is_over)
-                cay_mcp_call_progress(e->call, bytes, cay_buf_data(&e->fresh), e->fresh.len);
-        e->told = bytes;
-        cay_buf_clear(&e->fresh);
+        if (!e->call->is_over)
+                tell_fresh(e, false);
 }
 
 static bool has_no_network(const struct cay_mcp_exec *e)
@@ -143,33 +203,30 @@ static void keep_view(struct cay_mcp_exec *e, const struct cay_json_value *event
         snprintf(e->sandbox, sizeof(e->sandbox), "%s", sandbox ? sandbox : "");
 }
 
-static void tell_output(struct cay_mcp_exec *e, const char *kind, const struct cay_json_value *event)
+/* The newest bytes of a stream, of which the last ones are kept when there are many. */
+static void keep_fresh(struct cay_mcp_exec *e, unsigned stream, const struct cay_json_value *event)
 {
         struct cay_mcp_call *c = e->call;
-        const char *text = cay_json_value_text(cay_json_value_find(event, "text"));
-        cay_auto_buf struct cay_buf data = { 0 };
-        size_t len = text ? strlen(text) : 0, skip;
-        struct cay_json j;
+        struct cay_mcp_fresh *f = &e->fresh[stream];
+        cay_auto_buf struct cay_buf bytes = { 0 };
+        size_t skip, room;
 
-        if (c->rpc.progress[0] && text) {
-                skip = len > FRESH_MAX ? len - FRESH_MAX : 0;
-                if (cay_buf_left(&e->fresh) < len - skip)
-                        cay_buf_clear(&e->fresh);
-                cay_buf_put(&e->fresh, text + skip, len - skip);
-        }
-        if (c->rpc.progress[0] && !e->beat.loop)
-                cay_timer_set(c->mcp->world->loop, &e->beat, BEAT_MS, on_beat);
-        if (c->level > CAY_MCP_INFO)
+        if (!c->rpc.progress[0] && c->level > CAY_MCP_INFO)
                 return;
-        cay_buf_init(&data, 1024 * 1024);
-        cay_json_init(&j, &data);
-        cay_json_begin_object(&j);
-        cay_op_key_text(&j, "exec_id", e->exec);
-        cay_json_key(&j, text ? "text" : "base64");
-        cay_mcp_put_value(&j, cay_json_value_find(event, text ? "text" : "base64"));
-        cay_json_end_object(&j);
-        if (cay_json_end(&j) == 0)
-                cay_mcp_call_log(c, CAY_MCP_INFO, kind, cay_buf_data(&data), data.len);
+        cay_buf_init(&bytes, 1024 * 1024);
+        if (cay_mcp_event_bytes(event, &bytes) < 0)
+                return;
+        skip = bytes.len > FRESH_MAX - FRESH_CHARACTER ? bytes.len - (FRESH_MAX - FRESH_CHARACTER) : 0;
+        while (skip > 0 && skip < bytes.len && ((unsigned char)cay_buf_data(&bytes)[skip] & 0xc0) == 0x80)
+                skip++;
+        room = cay_buf_left(&f->text);
+        if (room < bytes.len - skip || skip > 0) {
+                f->left_out += f->text.len + skip;
+                cay_buf_clear(&f->text);
+        }
+        cay_buf_put(&f->text, cay_buf_data(&bytes) + skip, bytes.len - skip);
+        if (!e->beat.loop)
+                cay_timer_set(c->mcp->world->loop, &e->beat, BEAT_MS, on_beat);
 }
 
 static void on_event(struct cay_mcp_call *c, const char *kind, const struct cay_json_value *event)
@@ -184,7 +241,11 @@ static void on_event(struct cay_mcp_call *c, const char *kind, const struct cay_
         } else if (strcmp(kind, "error") == 0) {
                 snprintf(e->trouble, sizeof(e->trouble), "%s", message ? message : "");
         } else if (cay_mcp_output_take(&e->out, kind, event) > 0) {
-                tell_output(e, kind, event);
+                keep_fresh(e, strcmp(kind, "stderr") == 0, event);
+        }
+        if (e->out.reads_on && e->out.has_gap && !e->is_full) {
+                e->is_full = true;
+                cay_timer_set(c->mcp->world->loop, &e->patience, 0, on_patience);
         }
         if (strcmp(kind, "started") == 0 && !e->waits)
                 cay_timer_set(c->mcp->world->loop, &e->patience, BEAT_MS, on_patience);
@@ -212,6 +273,14 @@ static void put_program(struct cay_json *j, const struct cay_language *l)
 
 static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, struct cay_json *j);
 
+/* It stays until we are done with it. Should nobody be there to end it, it ends when it has been idle for a while. */
+static void put_life(const struct cay_mcp_call *c, struct cay_json *j, bool keep)
+{
+        cay_op_key_bool(j, "keep", true);
+        if (!cay_mcp_arg_text(c, "name"))
+                cay_op_key_u64(j, "idle_timeout", keep ? IDLE_KEPT_S : IDLE_ONCE_S);
+}
+
 /* No template is for this language: then this machine's own interpreter is. */
 static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_asked *q)
 {
@@ -226,7 +295,7 @@ static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_asked *q)
                 return false;
         e->on_host = true;
         cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j); /* what both take */
-        cay_op_key_bool(&j, "keep", true);
+        put_life(c, &j, e->keep);
         put_program(&j, language);
         cay_op_key_text(&j, "stdin", code);
         ask(e, "code_run", &json, &j);
@@ -244,10 +313,8 @@ static void on_over(struct cay_mcp_call *c, struct cay_mcp_asked *q)
                 return;
         }
         cay_timer_clear(&e->patience);
-        if (e->beat.loop) {
-                cay_timer_clear(&e->beat);
-                on_beat(&e->beat);
-        }
+        cay_timer_clear(&e->beat);
+        tell_fresh(e, true);
         if (!e->exec[0])
                 cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "the command's stream was cut");
         else if (e->ended && e->has_images)
@@ -271,7 +338,8 @@ static struct cay_mcp_exec *begin(struct cay_mcp_call *c)
         if (!c->state) {
                 e->call = c;
                 cay_mcp_output_init(&e->out);
-                cay_buf_init(&e->fresh, FRESH_MAX);
+                for (unsigned i = 0; i < 2; i++)
+                        cay_buf_init(&e->fresh[i].text, FRESH_MAX);
                 cay_buf_init(&e->view, VIEW_MAX);
                 c->state = e;
                 c->free_state = free_exec;
@@ -312,7 +380,7 @@ static void run_once(struct cay_mcp_call *c, bool keep)
         e->own = true;
         e->keep = keep;
         cay_mcp_args_begin(c, cay_op_find("code_run"), &json, &j);
-        cay_op_key_bool(&j, "keep", true);
+        put_life(c, &j, keep);
         ask(e, "code_run", &json, &j);
 }
 
@@ -372,6 +440,7 @@ static void on_started(struct cay_mcp_call *c, struct cay_mcp_asked *q)
 {
         const char *id = cay_json_value_text(cay_json_value_find(q->json, "sandbox_id"));
         struct cay_mcp_result r;
+        char text[256];
 
         if (q->err.code != CAY_OK) {
                 if (!cay_mcp_tool_confirm(c, q))
@@ -385,9 +454,14 @@ static void on_started(struct cay_mcp_call *c, struct cay_mcp_asked *q)
         cay_json_begin_array(&r.j);
         cay_json_begin_object(&r.j);
         cay_op_key_text(&r.j, "type", "text");
-        cay_op_key_text(&r.j, "text",
-                        "The container runs. Pass container_id to container_exec; remove it with "
-                        "container_stop.");
+        snprintf(text, sizeof(text),
+                 "The container runs. Pass container_id %s to container_exec; remove it with "
+                 "container_stop.%s",
+                 id ? id : "",
+                 cay_mcp_arg_text(c, "name")
+                         ? ""
+                         : " It is removed by itself when it was not used for 30 minutes.");
+        cay_op_key_text(&r.j, "text", text);
         cay_json_end_object(&r.j);
         cay_json_end_array(&r.j);
         cay_json_key(&r.j, "structuredContent");
@@ -418,6 +492,8 @@ void cay_mcp_run_start(struct cay_mcp_call *c)
         if (!q)
                 return;
         cay_mcp_args_begin(c, cay_op_find("sandbox_create"), &json, &j);
+        if (!cay_mcp_arg_text(c, "name"))
+                cay_op_key_u64(&j, "idle_timeout", IDLE_KEPT_S);
         cay_json_end_object(&j);
         cay_mcp_ask(q, cay_op_find("sandbox_create"), &json, false);
 }
@@ -435,6 +511,7 @@ void cay_mcp_run_poll(struct cay_mcp_call *c)
                 return;
         c->on_cancel = NULL; /* looking on ends nothing */
         e->out.next = cay_mcp_arg_u64(c, "offset", 0);
+        e->out.reads_on = cay_mcp_arg(c, "offset");
         cay_mcp_args_begin(c, cay_op_find("exec_attach"), &json, &j);
         cay_json_end_object(&j);
         q = cay_mcp_asked_new(c, on_over);

@@ -10,7 +10,7 @@
 
 #define TEXT_MAX 2048u
 
-static void put_text(struct cay_json *j, const char *text, size_t len)
+void cay_mcp_put_text(struct cay_json *j, const char *text, size_t len)
 {
         cay_json_begin_object(j);
         cay_op_key_text(j, "type", "text");
@@ -22,6 +22,8 @@ static void put_text(struct cay_json *j, const char *text, size_t len)
 struct picking {
         struct cay_json *j;
         const char *picks;
+        size_t left_out; /* rows of a list that is longer than a model can want */
+        bool is_bounded;
 };
 
 static bool pick(void *ctx, const char *name, const struct cay_json_value *member)
@@ -38,6 +40,10 @@ static bool pick(void *ctx, const char *name, const struct cay_json_value *membe
         }
         cay_json_begin_array(p->j);
         for (size_t i = 0; i < cay_json_value_count(member); i++) {
+                if (p->is_bounded && p->j->out->len > CAY_MCP_TEXT_MAX) {
+                        p->left_out += cay_json_value_count(member) - i;
+                        break;
+                }
                 cay_json_begin_object(p->j);
                 cay_json_value_each(cay_json_value_at(member, i), pick, p);
                 cay_json_end_object(p->j);
@@ -50,7 +56,7 @@ void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *js
                          const char *advice)
 {
         cay_auto_buf struct cay_buf text = { 0 };
-        struct picking p = { .picks = picks };
+        struct picking p = { .picks = picks, .is_bounded = !cay_mcp_arg(c, "limit") };
         struct cay_mcp_result r;
         struct cay_json j;
 
@@ -62,6 +68,8 @@ void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *js
                 cay_json_value_each(json, pick, &p);
                 if (advice)
                         cay_op_key_text(&j, "next", advice);
+                if (p.left_out > 0)
+                        cay_op_key_u64(&j, "left_out", p.left_out);
                 cay_json_end_object(&j);
         } else {
                 cay_mcp_put_value(&j, json);
@@ -74,7 +82,7 @@ void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *js
         cay_mcp_result_begin(&r);
         cay_json_key(&r.j, "content");
         cay_json_begin_array(&r.j);
-        put_text(&r.j, cay_buf_data(&text), text.len);
+        cay_mcp_put_text(&r.j, cay_buf_data(&text), text.len);
         cay_json_end_array(&r.j);
         cay_json_key(&r.j, "structuredContent");
         cay_mcp_put_raw(&r.j, cay_buf_data(&text), text.len);
@@ -87,11 +95,12 @@ static void send_failure(struct cay_mcp_call *c, const char *code, const char *t
         char words[TEXT_MAX];
         struct cay_mcp_result r;
 
-        snprintf(words, sizeof(words), "%s%s%s", text, advice && advice[0] ? "\n" : "", advice ? advice : "");
+        snprintf(words, sizeof(words), "%s%s%s%s%s", text, advice && advice[0] ? "\n" : "",
+                 advice ? advice : "", token ? "\nconfirm_token: " : "", token ? token : "");
         cay_mcp_result_begin(&r);
         cay_json_key(&r.j, "content");
         cay_json_begin_array(&r.j);
-        put_text(&r.j, words, strlen(words));
+        cay_mcp_put_text(&r.j, words, strlen(words));
         cay_json_end_array(&r.j);
         cay_json_key(&r.j, "structuredContent");
         cay_json_begin_object(&r.j);
@@ -175,7 +184,11 @@ static const char *advice_for(const struct cay_mcp_call *c, const struct cay_mcp
                                    "run_command."
                                  : "Look at the state first, with sandbox_info.";
         case CAY_LIMIT:
-                return "Destroy what is no longer needed (sandbox_destroy), or ask for less.";
+                return strstr(q->err.msg, "transfers") ? "Wait for calls that are under way, then try again."
+                       : strstr(q->err.msg, "commands")
+                               ? "End commands that are no longer needed (exec_signal with KILL)."
+                               : "Destroy what is no longer needed (sandbox_destroy), or ask for "
+                                 "less.";
         case CAY_TIMEOUT:
         case CAY_UNAVAILABLE:
                 return "Try again in a moment.";

@@ -7,7 +7,10 @@
 
 #include "dialect/mcp/fixture.h"
 #include "dialect/mcp/library.h"
+#include "dialect/mcp/mcp_priv.h"
 #include "dialect/mcp/task.h"
+
+#define CAY_FOLDER_MAX 4096u
 
 /* The list */
 
@@ -46,6 +49,22 @@ static void put_schema(struct cay_json *j, const struct cay_mcp_tool *t, const s
         cay_mcp_put_schema(j, t, has_sandbox_param(t, p));
 }
 
+/* The protocol's defaults are: changes things, may destroy, not the same twice, reaches outside. */
+static void put_hints(struct cay_json *j, unsigned flags)
+{
+        cay_json_key(j, "annotations");
+        cay_json_begin_object(j);
+        if (flags & CAY_TOOL_READS)
+                cay_op_key_bool(j, "readOnlyHint", true);
+        else if (!(flags & CAY_TOOL_DESTROYS))
+                cay_op_key_bool(j, "destructiveHint", false);
+        if (flags & CAY_TOOL_REPEATS)
+                cay_op_key_bool(j, "idempotentHint", true);
+        if (!(flags & CAY_TOOL_OPEN))
+                cay_op_key_bool(j, "openWorldHint", false);
+        cay_json_end_object(j);
+}
+
 static void put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_party *p,
                      bool is_modern)
 {
@@ -55,14 +74,7 @@ static void put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const str
         cay_op_key_text(j, "description", t->doc);
         cay_json_key(j, "inputSchema");
         put_schema(j, t, p);
-        cay_mcp_put_out_schema(j, t);
-        cay_json_key(j, "annotations");
-        cay_json_begin_object(j);
-        cay_op_key_bool(j, "readOnlyHint", t->flags & CAY_TOOL_READS);
-        cay_op_key_bool(j, "destructiveHint", t->flags & CAY_TOOL_DESTROYS);
-        cay_op_key_bool(j, "idempotentHint", t->flags & (CAY_TOOL_REPEATS | CAY_TOOL_READS));
-        cay_op_key_bool(j, "openWorldHint", false);
-        cay_json_end_object(j);
+        put_hints(j, t->flags);
         if (!is_modern && t->flags & CAY_TOOL_LONG) {
                 cay_json_key(j, "execution");
                 cay_json_begin_object(j);
@@ -187,6 +199,27 @@ const char *cay_mcp_arg_sandbox(const struct cay_mcp_call *c)
         return c->party->sandbox[0] ? c->party->sandbox : cay_json_value_text(search(c, NULL).found);
 }
 
+/* A relative folder is below the workspace. False: it is none. */
+static bool put_folder(const struct cay_mcp_call *c, struct cay_json *j, const char *text)
+{
+        const char *sandbox = c->tool->flags & CAY_TOOL_IN_SANDBOX ? cay_mcp_arg_sandbox(c) : NULL;
+        struct cay_viewer viewer = cay_mcp_viewer(&c->caller);
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        char path[CAY_FOLDER_MAX];
+
+        if (!text || text[0] == '/' || !text[0] || strlen(text) > CAY_FOLDER_MAX / 2)
+                return false;
+        snprintf(path, sizeof(path), "%s/%s",
+                 sandbox && cay_service_get(c->mcp->world->service, &viewer, sandbox, &view, &err) == 0 &&
+                                 view.workspace_in
+                         ? view.workspace_in
+                         : "/workspace",
+                 text);
+        cay_json_text(j, path);
+        return true;
+}
+
 void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_buf *out,
                         struct cay_json *j)
 {
@@ -205,7 +238,8 @@ void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, s
                 if (c->confirm[0] && strcmp(p->field, "confirm") == 0)
                         continue; /* the newer one counts */
                 cay_json_key(j, p->field);
-                cay_mcp_put_value(j, v);
+                if (strcmp(p->field, "workdir") != 0 || !put_folder(c, j, cay_json_value_text(v)))
+                        cay_mcp_put_value(j, v);
         }
         if (c->confirm[0] && op->fields && cay_field_find(op->fields, "confirm", strlen("confirm")))
                 cay_op_key_text(j, "confirm", c->confirm);

@@ -16,9 +16,8 @@ enum {
         CAY_TOOL_IN_SANDBOX = 16, /* works in one: has sandbox_id, unless the address names it */
         CAY_TOOL_MAY_MAKE = 32,   /* with that, sandbox_id may be left out: one is made for this */
         CAY_TOOL_LONG = 64,       /* may take long: can be a task */
+        CAY_TOOL_OPEN = 128,      /* may reach what is outside, where the sandbox has a network */
 };
-
-struct cay_answer_shape;
 
 struct cay_mcp_param {
         const char *name;  /* NULL ends the list */
@@ -36,8 +35,6 @@ struct cay_mcp_tool {
         const struct cay_mcp_param *params;
         void (*run)(struct cay_mcp_call *c);
         const char *picks; /* members of the op's answer that are told, separated by blanks; NULL: all */
-        const struct cay_answer_shape
-                *shape; /* of its results, where they are not the op's; NULL: they are */
 };
 
 extern const struct cay_mcp_tool cay_mcp_tools[];
@@ -57,7 +54,9 @@ const char *cay_mcp_arg_sandbox(const struct cay_mcp_call *c); /* NULL: not give
 void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_buf *out,
                         struct cay_json *j);
 
-/* Results. */
+/* Results. What a model gets to read is held to about 10,000 tokens, of four characters each, unless more was asked for. */
+#define CAY_MCP_TEXT_MAX (36u * 1024)
+void cay_mcp_put_text(struct cay_json *j, const char *text, size_t len); /* a block of content */
 /* What the op said as both text and structure; only the picked members. */
 void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *json, const char *picks,
                          const char *advice);
@@ -85,13 +84,13 @@ void cay_mcp_run_read(struct cay_mcp_call *c);
 void cay_mcp_run_write(struct cay_mcp_call *c);
 void cay_mcp_run_edit(struct cay_mcp_call *c);
 
+/* tool_find.c */
+void cay_mcp_run_list(struct cay_mcp_call *c);
+void cay_mcp_run_search(struct cay_mcp_call *c);
+
 /* schema.c: the JSON Schema of a tool's arguments, an object. */
 void cay_mcp_put_schema(struct cay_json *j, const struct cay_mcp_tool *t, bool has_sandbox);
 const char *cay_mcp_sandbox_param(const struct cay_mcp_tool *t); /* how it names its sandbox */
-/* out_schema.c: the member outputSchema, for tools whose results have a table; and shapes that are no op's. */
-void cay_mcp_put_out_schema(struct cay_json *j, const struct cay_mcp_tool *t);
-extern const struct cay_answer_shape cay_mcp_exec_shape, cay_mcp_container_exec_shape, cay_mcp_start_shape,
-        cay_mcp_read_shape;
-bool cay_mcp_is_word_of(const char *words, const char *name); /* words: separated by blanks; NULL: none */
+bool cay_mcp_is_word_of(const char *words, const char *name);    /* words: separated by blanks; NULL: none */
 /* The type of the image in these bytes ("image/png"); NULL: none that clients show. */
 const char *cay_mcp_image_type(const void *bytes, size_t len);
