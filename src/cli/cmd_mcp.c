@@ -3,6 +3,9 @@
  * `cay mcp`: MCP on standard input and output, for agents that start their servers themselves. A relay: lines go to the daemon and back as
  * they are (Upgrade: mcp-lines on its /mcp), so all of the protocol is the daemon's.
  *
+ * A daemon that dies or is replaced by an upgrade does not end this: it is looked for again, told how the session began and what it asked to be
+ * told of (mcp_memory.h), and requests that were under way are answered as lost, since nobody knows what became of them.
+ *
  * Where no daemon answers and none was named, one of our own is started for as long as this lasts, on a folder that goes with it.
  * Standard output carries messages and nothing else; what there is to say goes to standard error.
  */
@@ -22,6 +25,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/mcp_memory.h"
 #include "cli/reach.h"
 #include "client/connect.h"
 
@@ -34,6 +38,9 @@
 #define STOP_MS 30000u
 #define LAST_MS 30000 /* for what is still to be said when our input has ended, from one word to the next */
 #define TREE_DEPTH 16u
+#define LINE_MAX_BYTES (16u * 1024 * 1024) /* what is longer is passed on unread */
+#define TOLD_MAX (1024u * 1024)
+#define AGAIN_MS 60000u /* for a daemon to come back */
 
 struct mcp_args {
         struct cay_reach_args reach;
@@ -296,38 +303,174 @@ static int open_lines(const struct cay_reach *reach, const char *sandbox, int *f
 
 /* Lines both ways */
 
-static ssize_t pass(int from, int to)
+struct relay {
+        const struct mcp_args *args;
+        struct cay_reach *reach;
+        int fd;
+        pid_t helper;
+        struct cay_mcp_memory memory;
+        struct cay_buf in, out;   /* of the client's, of the daemon's: a line that is not whole */
+        bool in_skips, out_skips; /* inside a line that is too long to be kept */
+        bool is_drained;          /* the client says no more */
+};
+
+enum heard { HEARD, OVER, BROKEN }; /* more may come; our side is gone; the daemon's is */
+
+/* Passes whole lines on. What is too long for the buffer goes on as it comes, unread. */
+static int pass_lines(struct relay *r, struct cay_buf *buf, bool *skips, int to, bool is_ours)
+{
+        char *newline;
+        int result = 0;
+
+        while (result == 0 && (newline = memchr(cay_buf_data(buf), '\n', buf->len)) != NULL) {
+                size_t len = (size_t)(newline - (char *)cay_buf_data(buf)) + 1;
+                bool is_for_them = true;
+
+                if (!*skips && is_ours)
+                        cay_mcp_memory_said(&r->memory, cay_buf_data(buf), len - 1);
+                else if (!*skips)
+                        is_for_them = cay_mcp_memory_heard(&r->memory, cay_buf_data(buf), len - 1);
+                *skips = false;
+                if (is_for_them)
+                        result = say(to, cay_buf_data(buf), len);
+                cay_buf_drop(buf, len);
+        }
+        if (result == 0 && buf->len >= LINE_MAX_BYTES) {
+                result = say(to, cay_buf_data(buf), buf->len);
+                cay_buf_clear(buf);
+                *skips = true;
+        }
+        return result;
+}
+
+static enum heard hear_client(struct relay *r)
 {
         static char piece[PIECE];
-        ssize_t n = read(from, piece, sizeof(piece));
+        ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
 
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
-                return 1;
-        return n > 0 && say(to, piece, (size_t)n) < 0 ? -1 : n;
+                return HEARD;
+        if (n > 0)
+                return cay_buf_put(&r->in, piece, (size_t)n) < 0              ? OVER
+                       : pass_lines(r, &r->in, &r->in_skips, r->fd, true) < 0 ? BROKEN
+                                                                              : HEARD;
+        /* A last line may have no end. */
+        if (r->in.len > 0) {
+                cay_mcp_memory_said(&r->memory, cay_buf_data(&r->in), r->in.len);
+                cay_buf_putc(&r->in, '\n');
+                say(r->fd, cay_buf_data(&r->in), r->in.len);
+        }
+        shutdown(r->fd, SHUT_WR);
+        r->is_drained = true;
+        return HEARD;
+}
+
+static enum heard hear_daemon(struct relay *r)
+{
+        static char piece[PIECE];
+        ssize_t n = read(r->fd, piece, sizeof(piece));
+
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+                return HEARD;
+        if (n <= 0)
+                return BROKEN;
+        if (cay_buf_put(&r->out, piece, (size_t)n) < 0)
+                return OVER;
+        return pass_lines(r, &r->out, &r->out_skips, STDOUT_FILENO, false) < 0 ? OVER : HEARD;
+}
+
+static void tell_lost(struct relay *r, const char *why)
+{
+        cay_auto_buf struct cay_buf told = { 0 };
+
+        cay_buf_init(&told, TOLD_MAX);
+        if (r->out_skips && say(STDOUT_FILENO, "\n", 1) < 0) /* the beginning of a line was passed on */
+                return;
+        cay_mcp_memory_lost(&r->memory, why, &told);
+        say(STDOUT_FILENO, cay_buf_data(&told), told.len);
+}
+
+/* The same daemon, or the one that took its place. */
+static int connect_again(struct relay *r, struct cay_error *err)
+{
+        uint64_t until = cay_clock_ms() + AGAIN_MS;
+        cay_auto_buf struct cay_buf first = { 0 };
+
+        cay_connect_close(&r->fd, &r->helper);
+        cay_buf_clear(&r->out);
+        while (cay_connect(&r->reach->client, &r->fd, &r->helper, err) < 0) {
+                if (told_to_stop || cay_clock_ms() > until)
+                        return -1;
+                *err = (struct cay_error){ 0 };
+                pause_ms(STARTING_STEP_MS);
+        }
+        if (open_lines(r->reach, r->args->sandbox, &r->fd, &r->helper, err) < 0)
+                return -1;
+        cay_buf_init(&first, TOLD_MAX * 8);
+        if (cay_mcp_memory_again(&r->memory, &first) < 0)
+                return cay_fail(err, CAY_INTERNAL, "no memory to begin the session again");
+        if (say(r->fd, cay_buf_data(&first), first.len) < 0)
+                return 0; /* broken again: the next look at it tells */
+        fprintf(stderr, "cay mcp: the daemon was gone for a moment; the session goes on\n");
+        return 0;
+}
+
+static int take_up_again(struct relay *r, struct cay_error *err)
+{
+        int result = connect_again(r, err);
+
+        tell_lost(r, result == 0 ? "the daemon ended or was replaced while this was under way, and its "
+                                   "answer is lost; it may have been done: "
+                                   "look before you ask again"
+                                 : "the daemon has ended while this was under way, and does not come back");
+        r->out_skips = false;
+        return result;
 }
 
 /* Our input's end is told to the daemon, which then finishes what it is about to say. */
-static void relay(int fd)
+static int relay(struct relay *r, struct cay_error *err)
 {
-        struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
-        int wait_ms = -1;
-
         while (!told_to_stop) {
-                int r = poll(p, 2, wait_ms);
+                struct pollfd p[2] = { { .fd = r->is_drained ? -1 : STDIN_FILENO, .events = POLLIN },
+                                       { .fd = r->fd, .events = POLLIN } };
+                int n = poll(p, 2, r->is_drained ? LAST_MS : -1);
+                enum heard heard = HEARD;
 
-                if (r == 0 || (r < 0 && errno != EINTR))
-                        return;
-                if (r < 0)
+                if (n == 0 || (n < 0 && errno != EINTR))
+                        return 0;
+                if (n < 0)
                         continue;
-                if (p[1].revents && pass(fd, STDOUT_FILENO) <= 0)
-                        return;
-                if (p[0].revents && pass(STDIN_FILENO, fd) <= 0) {
-                        shutdown(fd, SHUT_WR);
-                        p[0].fd = -1;
-                        p[0].revents = 0;
-                        wait_ms = LAST_MS;
+                if (p[1].revents)
+                        heard = hear_daemon(r);
+                if (heard == HEARD && p[0].revents)
+                        heard = hear_client(r);
+                if (heard == BROKEN && r->is_drained) {
+                        tell_lost(r, "the daemon has ended while this was under way, and its answer is lost");
+                        return 0;
                 }
+                if (heard == BROKEN && !told_to_stop && take_up_again(r, err) < 0)
+                        return told_to_stop ? 0 : -1;
+                if (heard == OVER)
+                        return 0;
         }
+        return 0;
+}
+
+static int relay_lines(const struct mcp_args *a, struct cay_reach *reach, int *fd, pid_t *helper,
+                       struct cay_error *err)
+{
+        struct relay r = { .args = a, .reach = reach, .fd = *fd, .helper = *helper };
+        int result;
+
+        cay_buf_init(&r.in, LINE_MAX_BYTES + PIECE);
+        cay_buf_init(&r.out, LINE_MAX_BYTES + PIECE);
+        result = relay(&r, err);
+        *fd = r.fd;
+        *helper = r.helper;
+        cay_mcp_memory_done(&r.memory);
+        cay_buf_done(&r.in);
+        cay_buf_done(&r.out);
+        return result;
 }
 
 static int serve(const struct mcp_args *a, struct cay_reach *reach, struct daemon_of_ours *d,
@@ -347,7 +490,7 @@ static int serve(const struct mcp_args *a, struct cay_reach *reach, struct daemo
         if (r == 0)
                 r = open_lines(reach, a->sandbox, &fd, &helper, err);
         if (r == 0)
-                relay(fd);
+                r = relay_lines(a, reach, &fd, &helper, err);
         cay_connect_close(&fd, &helper);
         return r;
 }
