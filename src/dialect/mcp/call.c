@@ -45,12 +45,25 @@ static void link_to(struct cay_mcp_call *c, struct cay_mcp_party *p)
         p->calls = c;
 }
 
+static void on_turn(struct cay_timer *t)
+{
+        cay_mcp_go_on(cay_container_of(t, struct cay_mcp_party, turn));
+}
+
+/* Its place is another's now, if one waits: that one begins from the loop. A party that ends begins nothing. */
 static void unlink_call(struct cay_mcp_call *c)
 {
+        struct cay_mcp_party *p = c->party;
+        bool is_waited_for = false;
+
         *c->back = c->next;
         if (c->next)
                 c->next->back = c->back;
         c->party = NULL;
+        for (const struct cay_mcp_call *at = p->calls; at && !is_waited_for; at = at->next)
+                is_waited_for = at->waits;
+        if (is_waited_for && !p->is_over)
+                cay_timer_set(p->mcp->world->loop, &p->turn, 0, on_turn);
 }
 
 struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_link *link)

@@ -39,6 +39,7 @@ struct cay_mcp_call {
         struct cay_caller caller;
         struct cay_rpc rpc; /* the message */
         bool is_modern, is_over;
+        bool waits;               /* for its turn: nothing was begun */
         enum cay_mcp_level level; /* of log messages for it */
         bool can_elicit;
         bool can_task;               /* modern era: its client knows tasks */

@@ -9,7 +9,8 @@
 #include "dialect/mcp/task.h"
 #include "dialect/mcp/tools.h"
 
-#define CALLS_MAX 64u /* of one party, at once */
+#define CALLS_MAX 64u    /* of one party, at once */
+#define WAITING_MAX 512u /* and that wait for their turn */
 
 enum { LEGACY = 1, MODERN = 2, BEFORE_INIT = 4 };
 
@@ -25,7 +26,7 @@ static const char fleet_text[] =
         "pass its sandbox_id to run_code, run_command, read_file, write_file and the others; destroy it with "
         "sandbox_destroy when done. Sandboxes without a name are destroyed when this session ends. Sandboxes "
         "have no network unless their template says so; container_list shows the templates. A command that "
-        "takes longer than about 50 seconds goes on in the background: the result then has its exec_id, and "
+        "takes longer than about 45 seconds goes on in the background: the result then has its exec_id, and "
         "exec_poll waits for it. When something ended badly, `cause` and `advice` in the result say why and "
         "what to do.";
 
@@ -33,7 +34,7 @@ static const char one_text[] =
         "This is one Cay sandbox: an isolated place to run code and commands. run_command and run_code run "
         "in "
         "it, read_file, write_file, edit_file and list_files work on its files; relative paths are below its "
-        "workspace. A command that takes longer than about 50 seconds goes on in the background: the result "
+        "workspace. A command that takes longer than about 45 seconds goes on in the background: the result "
         "then has its exec_id, and exec_poll waits for it. When something ended badly, `cause` and `advice` "
         "in "
         "the result say why and what to do.";
@@ -82,7 +83,7 @@ static bool declares_tasks(const struct cay_json_value *capabilities)
 }
 
 /* From now on its party is told of changes. */
-static void begin_telling(struct cay_mcp_party *p)
+void cay_mcp_begin_telling(struct cay_mcp_party *p)
 {
         struct cay_mcp_ear *e = p->ear;
 
@@ -112,7 +113,9 @@ static void initialize(struct cay_mcp_call *c)
         snprintf(p->version, sizeof(p->version), "%s",
                  cay_mcp_version_is_legacy(version) ? version : CAY_MCP_LEGACY);
         p->can_elicit = declares_elicitation(cay_json_value_find(c->rpc.params, "capabilities"));
-        begin_telling(p);
+        cay_mcp_begin_telling(p);
+        if (p->on_changed)
+                p->on_changed(p);
         cay_mcp_result_begin(&r);
         cay_op_key_text(&r.j, "protocolVersion", p->version);
         put_server(&r.j, c);
@@ -147,6 +150,8 @@ static void set_level(struct cay_mcp_call *c)
                                    "emergency");
                 return;
         }
+        if (c->party->on_changed)
+                c->party->on_changed(c->party);
         cay_mcp_call_done(c);
 }
 
@@ -227,30 +232,59 @@ static const struct method *find_method(const char *name, unsigned era)
         return NULL;
 }
 
-static unsigned count_calls(const struct cay_mcp_party *p)
+static unsigned count_calls(const struct cay_mcp_party *p, bool that_wait)
 {
         unsigned n = 0;
 
         for (const struct cay_mcp_call *c = p->calls; c; c = c->next)
-                n++;
+                n += c->waits == that_wait;
         return n;
 }
+
+static void begin(struct cay_mcp_call *c);
 
 void cay_mcp_take(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_link *link)
 {
         struct cay_mcp_call *c = cay_mcp_call_new(p, rpc, link);
-        const struct method *method;
 
         if (!c) {
                 cay_rpc_done(rpc);
                 link->ops->answer(link, 503, NULL, 0);
                 return;
         }
-        if (count_calls(p) > CALLS_MAX) {
+        if (count_calls(p, true) > WAITING_MAX) {
                 cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL,
-                                   "more than %u requests are under way: wait for some", CALLS_MAX);
+                                   "more than %u requests wait for their turn: wait for some", WAITING_MAX);
                 return;
         }
+        if (count_calls(p, false) > CALLS_MAX && strcmp(c->rpc.method, "tools/call") == 0) {
+                c->waits = true;
+                return;
+        }
+        begin(c);
+}
+
+/* The one that waits longest: new ones are put in front. */
+void cay_mcp_go_on(struct cay_mcp_party *p)
+{
+        struct cay_mcp_call *oldest = NULL;
+
+        if (count_calls(p, false) >= CALLS_MAX)
+                return;
+        for (struct cay_mcp_call *c = p->calls; c; c = c->next)
+                if (c->waits)
+                        oldest = c;
+        if (!oldest)
+                return;
+        oldest->waits = false;
+        begin(oldest);
+}
+
+static void begin(struct cay_mcp_call *c)
+{
+        struct cay_mcp_party *p = c->party;
+        const struct method *method;
+
         if (c->is_modern && read_meta(c) < 0)
                 return;
         method = find_method(c->rpc.method, c->is_modern ? MODERN : LEGACY);

@@ -169,8 +169,11 @@ static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req, 
         else if (last && !cay_mcp_stream_fits_all(stream, req, seq))
                 cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL,
                                "no memory is left to tell these events again: try again in a moment");
-        else
-                cay_mcp_stream_attach(stream, req, &v->pass, last ? seq : stream->seq,
+        else /* of a front before this one: nothing that was told there is kept */
+                cay_mcp_stream_attach(stream, req, &v->pass,
+                                      !last               ? stream->seq
+                                      : seq > stream->seq ? 0
+                                                          : seq,
                                       stream == &s->own && strcmp(s->party.version, CAY_MCP_LEGACY) == 0);
 }
 
@@ -281,6 +284,7 @@ int cay_mcp_new(const struct cay_op_world *world, struct cay_mcp **ret, struct c
                 return cay_fail(err, CAY_INTERNAL, "no memory for MCP");
         }
         m->world = world;
+        cay_mcp_session_load(m);
         *ret = m;
         return 0;
 }

@@ -27,12 +27,15 @@ struct cay_mcp {
         struct cay_timer sweep, registry;
         uint64_t registry_seen;
         bool is_stopping;
+        bool is_loading; /* sessions from the store: nothing of them changes there */
 };
 
 /* dispatch.c */
 bool cay_mcp_version_is_legacy(const char *version);
 /* A request: becomes a call, or is answered at once. Takes rpc. */
 void cay_mcp_take(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_link *link);
+void cay_mcp_go_on(struct cay_mcp_party *p);         /* a call has ended: the next that waits begins */
+void cay_mcp_begin_telling(struct cay_mcp_party *p); /* of changes, from now on */
 /* A notification or a response. Takes rpc. */
 void cay_mcp_hear(struct cay_mcp_party *p, struct cay_rpc *rpc);
 

@@ -67,6 +67,7 @@ void cay_mcp_party_keep_made(struct cay_mcp_party *p)
 void cay_mcp_party_end(struct cay_mcp_party *p)
 {
         p->is_over = true;
+        cay_timer_clear(&p->turn);
         while (p->calls)
                 cay_mcp_call_cancel(p->calls);
         while (p->made) {
@@ -92,6 +93,8 @@ void cay_mcp_party_made(struct cay_mcp_party *p, const char *sandbox)
         made->next = p->made;
         p->made = made;
         p->made_count++;
+        if (p->on_changed)
+                p->on_changed(p);
 }
 
 void cay_mcp_party_forget(struct cay_mcp_party *p, const char *sandbox)
@@ -103,6 +106,8 @@ void cay_mcp_party_forget(struct cay_mcp_party *p, const char *sandbox)
                         *at = made->next;
                         free(made);
                         p->made_count--;
+                        if (p->on_changed)
+                                p->on_changed(p);
                         return;
                 }
         }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dialect/mcp/mcp.h"
+#include "loop/loop.h"
 
 #define CAY_MCP_VERSION_MAX 15u
 #define CAY_MCP_MADE_MAX 256u /* sandboxes that a party is held to clean up */
@@ -42,8 +43,10 @@ struct cay_mcp_party {
         unsigned next_id;        /* of requests that we send */
         struct cay_mcp_ear *ear; /* for changes, the owner's; NULL: nobody to tell */
         struct cay_mcp_call *calls;
+        struct cay_timer turn; /* of a call that waits */
         struct cay_mcp_made *made;
         unsigned made_count;
+        void (*on_changed)(struct cay_mcp_party *p); /* something that outlives a front; may be NULL */
 };
 
 void cay_mcp_party_init(struct cay_mcp_party *p, struct cay_mcp *mcp, const struct cay_visitor *v,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fair.h"
 #include "base/log.h"
+#include "dialect/mcp/mcp_priv.h"
 
 #define IDLE_MS (30u * 60 * 1000)
 #define OVER_MAX 8u
@@ -50,6 +51,7 @@ static void unlink_session(struct cay_mcp_session *s)
                 }
         }
         m->session_count--;
+        cay_mcp_session_drop(s);
 }
 
 static void close_down(struct cay_mcp_session *s)
@@ -80,6 +82,12 @@ static void let_go(struct cay_mcp_session *s)
                       s->party.caller.owner, s->party.made_count);
         cay_mcp_party_keep_made(&s->party);
         cay_mcp_session_end(s);
+}
+
+static void on_changed(struct cay_mcp_party *p)
+{
+        if (!p->mcp->is_loading && !p->is_over)
+                cay_mcp_session_keep(cay_container_of(p, struct cay_mcp_session, party));
 }
 
 /* Of the owner's own sessions the one that was silent longest makes room; nobody else's does. */
@@ -136,6 +144,7 @@ struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_
         cay_mcp_stream_charge(&s->own, m->world->budgets, s->party.caller.owner);
         s->ear.tell = tell;
         s->party.ear = &s->ear;
+        s->party.on_changed = on_changed;
         s->used_ms = cay_clock_ms();
         s->next = m->sessions;
         m->sessions = s;
@@ -151,6 +160,9 @@ struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, 
                     strcmp(s->party.sandbox, place->sandbox) == 0) {
                         s->used_ms = cay_clock_ms();
                         s->party.caller = v->caller; /* the token of now says what is allowed */
+                        if (s->is_restored)
+                                cay_mcp_begin_telling(&s->party);
+                        s->is_restored = false;
                         return s;
                 }
         }

@@ -33,7 +33,7 @@ def test_legacy(d):
                                              "run_command", "read_file", "write_file"} <= set(names), names
     for t in tools:
         assert t["inputSchema"]["type"] == "object" and t["description"] and len(t["name"]) <= 40
-        assert set(t["inputSchema"]["required"]) <= set(t["inputSchema"]["properties"]), t
+        assert set(t["inputSchema"].get("required", [])) <= set(t["inputSchema"]["properties"]), t
         for p in t["inputSchema"]["properties"].values():
             assert isinstance(p["type"], str) and p["description"], t
     assert s.must("logging/setLevel", {"level": "info"}) == {}
@@ -696,8 +696,38 @@ def leave_open(d):
     return kept + [w]
 
 
+def test_front_ends(d):
+    """`cay mcp` and sessions over HTTP outlive a front: what was under way is told as lost, the rest goes on."""
+    s = Session(d)
+    made = s.good("sandbox_create")["sandbox_id"]
+    data = os.path.join(d.folder, "data")
+    with start_lines([CAY, "mcp", "--data", data], stderr=subprocess.PIPE) as p:
+        talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}, "begin"))
+        box = talk(p, request("tools/call", {"name": "sandbox_create", "arguments": {}}, 1))["result"]["structuredContent"]["sandbox_id"]
+        for how, nr in (("kill", 10), ("upgrade", 20)):
+            call = {"name": "run_command", "arguments": {"sandbox_id": box, "command": f"sleep 600.{nr}", "wait_s": 300}}
+            p.stdin.write((json.dumps(request("tools/call", call, nr)) + "\n").encode())
+            wait_for("the command", lambda: run_count(d, f"600.{nr}") == 1)
+            if how == "kill":
+                os.kill(d.child("cay-front"), signal.SIGKILL)
+            else:
+                d.process.send_signal(signal.SIGUSR2)
+            r = hear(lambda: json.loads(p.stdout.readline()))
+            assert r["id"] == nr and "lost" in r["error"]["message"], r
+            call = {"name": "run_command", "arguments": {"sandbox_id": box, "command": "echo on"}}
+            r = talk(p, request("tools/call", call, nr + 1))
+            assert r["id"] == nr + 1 and r["result"]["structuredContent"]["stdout"] == "on\n", r
+            # The session over HTTP is there too, with what it made.
+            assert s.good("run_command", sandbox_id=made, command="echo here")["stdout"] == "here\n"
+        talk(p, request("tools/call", {"name": "sandbox_destroy", "arguments": {"sandbox_id": box}}, 30))
+        p.stdin.close()
+        assert p.wait(PATIENCE_S) == 0
+    assert s.end().status == 200
+    wait_for("what the session made before its front ended to go", lambda: not boxes(d))
+
+
 TESTS = [test_legacy, test_transport, test_malformed, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
-         test_many, test_stdio, test_piped, test_starting, test_asked_again, test_changes, test_published, test_room]
+         test_many, test_stdio, test_piped, test_starting, test_asked_again, test_changes, test_published, test_room, test_front_ends]
 run(TESTS, leave_open)
 if not sys.argv[1:] or "alone" in sys.argv[1:]:
     test_alone()

@@ -339,39 +339,36 @@ def test_task_asks(d):
     s.end()
 
 
-def check_schema(schema, value, where):
-    """The few words of JSON Schema that our schemas have."""
-    if "anyOf" in schema:
-        errors = []
-        for one in schema["anyOf"]:
-            try:
-                return check_schema(one, value, where)
-            except AssertionError as e:
-                errors.append(str(e))
-        raise AssertionError("; ".join(errors))
-    kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "null": type(None)}
-    assert isinstance(value, kinds[schema["type"]]) and (schema["type"] != "integer" or not isinstance(value, bool)), (where, schema, value)
-    for name in schema.get("required", []):
-        assert name in value, f"{where}: {name} is missing"
-    for name, member in schema.get("properties", {}).items():
-        if name in value:
-            check_schema(member, value[name], f"{where}.{name}")
-    for member in value if schema["type"] == "array" else []:
-        check_schema(schema["items"], member, f"{where}[]")
+HINTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}  # where a tool says nothing
+READING = {"container_list", "exec_poll", "read_file", "search", "find", "list_files", "intent_detect", "sandbox_list", "sandbox_info"}
+RUNNING = {"container_start", "container_exec", "run_code", "run_command"}
+REPEATABLE = {"container_stop", "delete_path", "sandbox_extend", "sandbox_destroy"}
+MAKING = {"port_url", "sandbox_create", "sandbox_extend"}
+
+
+def tokens(text):
+    """How many a model reads: four characters each, which is what English and JSON come to."""
+    return len(text) / 4
 
 
 def test_schemas(d):
-    """What tools answer is what their schemas say, tool by tool; none is left out."""
+    """Every tool can be called, says truly what it is, and the list of all of them is short."""
     s = Session(d)
     tools = {t["name"]: t for t in s.must("tools/list")["tools"]}
+    assert tokens(json.dumps(list(tools.values()), separators=(",", ":"), ensure_ascii=False)) <= 4000
+    for name, t in tools.items():
+        hints = {**HINTS, **t["annotations"]}
+        assert hints["readOnlyHint"] == (name in READING), name
+        assert hints["openWorldHint"] == (name in RUNNING), name
+        assert hints["idempotentHint"] == (name in REPEATABLE), name
+        assert name in READING or hints["destructiveHint"] == (name not in MAKING), name
     left = set(tools)
 
     def call(name, **arguments):
         left.discard(name)
-        r = s.good(name, **arguments)
-        check_schema({**tools[name]["outputSchema"], "required": list(r)}, r, name)
-        assert set(r) <= {"next", *tools[name]["outputSchema"]["properties"]}, (name, r)
-        return r
+        r = s.call(name, **arguments)
+        assert not r.get("isError") and r["content"][0]["text"], r
+        return r["structuredContent"]
 
     box = call("sandbox_create")["sandbox_id"]
     call("container_list")
@@ -389,7 +386,10 @@ def test_schemas(d):
     call("write_file", sandbox_id=box, path="a", content="text")
     call("read_file", sandbox_id=box, path="a")
     call("edit_file", sandbox_id=box, path="a", old_string="t", new_string="T", replace_all=True)
-    call("list_files", sandbox_id=box, path=".")
+    call("list_files", sandbox_id=box)
+    call("find", sandbox_id=box, pattern="a")
+    call("search", sandbox_id=box, pattern="T.x")
+    call("sandbox_extend", sandbox_id=box, timeout=3600)
     call("move_path", sandbox_id=box, path="a", to="b")
     call("delete_path", sandbox_id=box, path="b")
     call("port_url", sandbox_id=box, port=8000)
@@ -448,7 +448,7 @@ def setups(page):
 
     for kind, text in re.findall(r"```(json|ini|text)\n(.*?)```", page, re.S):
         if kind == "text":
-            for words in (shlex.split(line.replace("$(cay token)", "TOKEN")) for line in text.splitlines()):
+            for words in (shlex.split(line) for line in text.splitlines()):
                 if words[:3] in (["claude", "mcp", "add"], ["codex", "mcp", "add"]) and "--" in words:
                     yield {"command": words[words.index("--") + 1:]}
                 elif words[:3] == ["claude", "mcp", "add"]:
@@ -469,7 +469,7 @@ def test_setups(d):
     for s in found:
         if address(s):
             assert address(s) == "http://127.0.0.1:8888/mcp", s
-            assert s.get("headers") == {"Authorization": "Bearer TOKEN"} or s["bearer_token_env_var"] == "CAY_TOKEN", s
+            assert s.get("headers") == {"Authorization": "Bearer KEY"} or s["bearer_token_env_var"] == "CAY_TOKEN", s
             Session(d, path=address(s).replace("http://127.0.0.1:8888", "")).end()
         else:
             commands.add(tuple(s["command"] if isinstance(s["command"], list) else [s["command"], *s["args"]]))
@@ -534,6 +534,129 @@ def test_confirm(d):
     s.end()
 
 
+def test_find(d):
+    """Searching, finding and listing: sorted, bounded, in texts that a model can follow."""
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    s.good("run_command", sandbox_id=box, command="mkdir -p src/b; echo 'int main(void)' >src/b/m.c; echo Main >src/a.h; printf 'x\\0main' >bin; "
+                                                  "ln -s /etc/passwd l; mkfifo p; seq 1 5000 >numbers; mkdir many; cd many; seq 1 2000 | xargs touch")
+    r = s.call("search", sandbox_id=box, pattern=r"\bmain\(")
+    assert [(m["name"], m["line"], m["text"]) for m in r["structuredContent"]["matches"]] == [("src/b/m.c", 1, "int main(void)")], r
+    assert "src/b/m.c:1:int main(void)\n" in r["content"][0]["text"]
+    found = s.good("search", sandbox_id=box, pattern="main", ignore_case=True, glob="*.{c,h}")["matches"]
+    assert [m["name"] for m in found] == ["src/a.h", "src/b/m.c"], found
+    assert s.good("search", sandbox_id=box, pattern="n(v", literal=True, path="src/b/m.c")["matches"][0]["line"] == 1
+    r = s.call("search", sandbox_id=box, pattern=".")
+    assert r["structuredContent"]["more"] and tokens(r["content"][0]["text"]) <= 10000 and "narrower" in r["content"][0]["text"], r
+    assert len(s.good("search", sandbox_id=box, pattern=".", limit=3000, path="numbers")["matches"]) == 3000
+    bad = s.bad("search", sandbox_id=box, pattern="(a")
+    assert bad["message"].startswith("pattern:"), bad
+    assert s.bad("search", sandbox_id=box, pattern="a", path="nosuch")["error"] == "not_found"
+    r = s.call("find", sandbox_id=box, pattern="src/**/*.c")
+    assert r["content"][0]["text"] == "src/b/m.c (15)\n", r
+    assert s.bad("find", sandbox_id=box, pattern="[z-a]")["message"].startswith("pattern:")
+    r = s.call("list_files", sandbox_id=box)
+    names = [e["name"] for e in r["structuredContent"]["entries"]]
+    assert names == sorted(names) and "src/\n" in r["content"][0]["text"] and "l -> /etc/passwd\n" in r["content"][0]["text"], r
+    got, at = [], 0
+    while True:
+        r = s.call("list_files", sandbox_id=box, path="many", offset=at)
+        assert tokens(r["content"][0]["text"]) <= 10000 and tokens(json.dumps(r["structuredContent"])) <= 10000
+        got += [e["name"] for e in r["structuredContent"]["entries"]]
+        if not r["structuredContent"]["more"]:
+            break
+        at = r["structuredContent"]["next_offset"]
+        assert f"offset {at}" in r["content"][0]["text"]
+    assert got == sorted(str(i) for i in range(1, 2001)), len(got)
+    # By lines.
+    r = s.call("read_file", sandbox_id=box, path="numbers", line=100, lines=3)
+    assert r["structuredContent"]["content"] == "100\n101\n102\n" and "line 103" in r["content"][0]["text"], r
+    assert "5000 lines" in s.bad("read_file", sandbox_id=box, path="numbers", line=6000)["message"]
+    s.good("run_command", sandbox_id=box, command="seq 1 50000 >long")
+    got, line = "", 1
+    while True:
+        r = s.call("read_file", sandbox_id=box, path="long", line=line)
+        assert tokens(r["content"][0]["text"]) <= 10000
+        got += r["structuredContent"]["content"]
+        if not r["structuredContent"]["more"]:
+            break
+        line = r["structuredContent"]["next_line"]
+    assert got == "".join(f"{i}\n" for i in range(1, 50001))
+    s.end()
+
+
+def test_texts(d):
+    """What a client that passes on text alone needs to go on; bounds of what is told on the way."""
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+
+    def text(name, **arguments):
+        return s.call(name, **arguments)["content"][0]["text"]
+
+    made = s.call("sandbox_create")
+    assert made["structuredContent"]["idle_limit_ms"] == 1800000 and made["structuredContent"]["sandbox_id"] in made["content"][0]["text"]
+    named = s.must("tools/call", {"name": "sandbox_create", "arguments": {"name": "stays"}})["structuredContent"]
+    assert named["idle_limit_ms"] == 0, named
+    s.good("sandbox_destroy", sandbox_id="stays")
+    kept = s.call("container_start")
+    assert kept["structuredContent"]["container_id"] in kept["content"][0]["text"]
+    cut = text("run_command", sandbox_id=box, command="seq 1 30000")
+    again = re.search(r"exec_poll with sandbox_id (\S+), exec_id (\S+) and offset (\d+)", cut)
+    assert again and tokens(cut) <= 10000, cut[-300:]
+    more = text("exec_poll", sandbox_id=again[1], exec_id=again[2], offset=int(again[3]))
+    assert tokens(more) <= 10000 and "bytes left out" not in more and re.search(r"exec_id \S+ and offset \d+", more), more[-300:]
+    gone = text("run_command", command="seq 1 30000")
+    assert "exec_poll with" not in gone and "sandbox_create" in gone, gone[-300:]
+    # A command of a fresh sandbox that goes on: its sandbox has an idle life, which is said.
+    on = s.call("run_command", command="sleep 60", wait_s=1)
+    assert on["structuredContent"]["sandbox_id"] in on["content"][0]["text"] and "five minutes" in on["content"][0]["text"], on
+    assert d.must(200, "GET", "/api/sandboxes/" + on["structuredContent"]["sandbox_id"])["idle_limit_ms"] == 300000
+    # Relative folders, input that is applied once.
+    assert s.good("run_command", sandbox_id=box, command="mkdir -p a/b; cd a/b; pwd")["exit_code"] == 0
+    assert s.good("run_command", sandbox_id=box, command="pwd", cwd="a/b")["stdout"].endswith("/a/b\n")
+    h = s.good("run_command", sandbox_id=box, command="cat", background=True)["exec_id"]
+    for _ in range(2):
+        s.good("exec_input", sandbox_id=box, exec_id=h, text="once\n", offset=0)
+    s.good("exec_input", sandbox_id=box, exec_id=h, text="", close=True)
+    assert s.good("exec_poll", sandbox_id=box, exec_id=h)["stdout"] == "once\n"
+    # Log messages: bounded, and characters are whole although their bytes come apart.
+    s.must("logging/setLevel", {"level": "info"})
+    found = s.all("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": "timeout 3 yes"}}, {"progressToken": 7})
+    assert sum(len(json.dumps(m)) for m in found[:-1]) < 700_000, len(found)
+    split = "printf 'a\\303'; sleep 0.7; printf '\\274b\\n'; sleep 0.5"
+    found = s.all("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": split}})
+    told = "".join(m["params"]["data"].get("text", "") for m in found[:-1] if m["method"] == "notifications/message")
+    assert told == "a\u00fcb\n", found
+    s.end()
+
+
+def test_crowd(d):
+    """More calls than are worked on at once wait for their turn; more than ten commands run in the background."""
+    s = Session(d)
+    box = s.good("sandbox_create")["sandbox_id"]
+    ids = [s.good("run_command", sandbox_id=box, command="sleep 600", background=True)["exec_id"] for _ in range(15)]
+    assert len(set(ids)) == 15 and all(s.good("exec_poll", sandbox_id=box, exec_id=i, wait_s=0)["running"] for i in ids)
+    p = start_lines([CAY, "mcp", "--data", os.path.join(d.folder, "data")])
+    talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}))
+    lines = [json.dumps(request("tools/call", {"name": "run_command", "arguments": {"sandbox_id": box, "command": f"echo {i}"}}, i)) for i in range(200)]
+    p.stdin.write(("\n".join(lines) + "\n").encode())
+    answers = {}
+    while len(answers) < 200:
+        m = json.loads(p.stdout.readline())
+        if "id" in m:
+            answers[m["id"]] = m
+    wrong = {i: m for i, m in answers.items() if m.get("result", {}).get("structuredContent", {}).get("stdout") != f"{i}\n"}
+    assert not wrong, next(iter(wrong.items()))
+    # A message that is too long is answered with its id.
+    p.stdin.write(b'{"jsonrpc":"2.0","params":{"id":1,"x":"\\"id"},"id":"long","method":"' + b"x" * (14 << 20) + b'"}\n')
+    while "id" not in (m := json.loads(p.stdout.readline())):
+        pass
+    assert m["id"] == "long" and "too long" in m["error"]["message"], m
+    p.stdin.close()
+    p.wait(PATIENCE_S)
+    s.end()
+
+
 TESTS = [test_commands, test_once, test_advice, test_output, test_files, test_progress, test_tasks, test_task_asks, test_schemas, test_pages,
-         test_complete, test_setups, test_confirm]
+         test_complete, test_setups, test_confirm, test_find, test_texts, test_crowd]
 run(TESTS)
