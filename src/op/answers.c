@@ -115,6 +115,7 @@ SHAPE(process, "Process", IF("cpu_ms", NUMBER), IF("memory_bytes", NUMBER), { "p
 SHAPE(processes, NULL, LIST("processes", process));
 SHAPE(ports, NULL, { "ports", CAY_ANSWER_NUMBERS });
 SHAPE(port_link, NULL, TEXT("url"), NUMBER("port"), TIME("expires_at"));
+SHAPE(mcp_link, NULL, TEXT("url"), TIME("expires_at"));
 
 /* The daemon */
 SHAPE(live, NULL, TEXT("status"), TEXT("version"));
@@ -228,6 +229,7 @@ static const struct cay_answer answers[] = {
         { "archive_get", OK, NULL, "application/x-tar application/gzip application/zstd" },
         { "archive_put", OK, &unpacked },             { "process_list", OK, &processes },
         { "port_list", OK, &ports },                  { "port_link", CREATED, &port_link },
+        { "mcp_link", CREATED, &mcp_link },
         { "health_live", OK, &live },                 { "health_ready", OK, &ready },
         { "metrics_get", OK, &metrics },              { "metrics_text", OK, NULL, "text/plain" },
         { "version_get", OK, &version },              { "engine_list", OK, &engines },

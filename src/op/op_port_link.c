@@ -84,3 +84,74 @@ const struct cay_op cay_op_port_link = {
         .args_size = sizeof(struct args),
         .run = run,
 };
+
+/* MCP by an address alone */
+
+#define MCP_LINK_MS (60u * 60 * 1000)
+
+struct mcp_args {
+        const char *id;
+};
+
+static const struct cay_field mcp_fields[] = {
+        { "id", CAY_FIELD_TEXT, offsetof(struct mcp_args, id), 0,
+          "one sandbox alone; default: all that the caller may see", .min = 1, .max = CAY_NAME_MAX },
+        {},
+};
+
+/* The address is "ws" and what follows "http" of the daemon's own. */
+static int make_mcp_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret_expires_s,
+                         struct cay_error *err)
+{
+        const struct mcp_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        char path[CAY_NAME_MAX + 32] = "/mcp", label[CAY_OWNER_MAX + 1], token[CAY_OP_TOKEN_MAX];
+        const char *owner = c->caller.owner;
+        struct cay_sandbox_view view;
+
+        if (strncmp(c->world->url, "http", 4) != 0)
+                return cay_fail(err, CAY_INTERNAL, "the daemon does not know its own address");
+        if (a->id) {
+                if (cay_service_get(c->world->service, &viewer, a->id, &view, err) < 0)
+                        return -1;
+                snprintf(path, sizeof(path), "/api/sandboxes/%.40s/mcp", view.id);
+                owner = view.owner;
+        }
+        snprintf(label, sizeof(label), "ws:%.*s", (int)sizeof(label) - 4, path); /* as gate.h has it */
+        for (char *at = strchr(label, '/'); at; at = strchr(at, '/'))
+                *at = '+';
+        if (c->world->make_link(c->world, owner, label, MCP_LINK_MS, token, ret_expires_s, err) < 0)
+                return -1;
+        snprintf(ret_url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
+        explicit_bzero(token, sizeof(token));
+        return 0;
+}
+
+static void run_mcp(struct cay_op_call *c)
+{
+        char url[URL_MAX];
+        uint64_t expires_s = 0;
+        struct cay_error err = { 0 };
+        struct cay_op_json o;
+
+        if (make_mcp_link(c, url, &expires_s, &err) < 0) {
+                cay_op_fail(c, &err, err.code == CAY_NOT_FOUND ? "id" : NULL);
+                return;
+        }
+        cay_op_json_begin(&o);
+        cay_op_key_text(&o.j, "url", url);
+        cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
+        explicit_bzero(url, sizeof(url));
+        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+}
+
+const struct cay_op cay_op_mcp_link = {
+        .name = "mcp_link",
+        .route = "POST /api/mcp/links",
+        .doc = "Makes an address for clients of MCP over WebSocket that can send no header: good for an "
+               "hour, for nothing else",
+        .scope = CAY_SCOPE_EXEC,
+        .fields = mcp_fields,
+        .args_size = sizeof(struct mcp_args),
+        .run = run_mcp,
+};

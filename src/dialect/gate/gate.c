@@ -229,6 +229,34 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
         if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK ||
             strcmp(token.caller.id, v->port.label) != 0)
                 return;
+        if (v->by_link) /* whoever has the address has it from somebody: no page can make a browser add it, as it does a cookie */
+                token.caller.door = CAY_DOOR_TOKEN;
+        v->is_known = let_in(g, v, CAY_PASS_TOKEN, &token);
+}
+
+/* A WebSocket whose address has a token: one that was made for this very path, by clients that can say nothing but an address. */
+static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
+{
+        char room[CAY_TOKEN_MAX + 64], label[CAY_OWNER_MAX + 1];
+        const char *text = NULL;
+        struct cay_token token;
+
+        if (v->is_known || v->was_refused || v->port.port || !req->upgrade ||
+            cay_http_query_get(req->target.query, CAY_GATE_WS_LINK, room, sizeof(room), &text) != 1)
+                return;
+        snprintf(label, sizeof(label), CAY_GATE_WS_LABEL "%.*s",
+                 (int)(sizeof(label) - sizeof(CAY_GATE_WS_LABEL)), req->target.path);
+        v->was_refused = strchr(label, '+') != NULL; /* which stands for a slash in ids */
+        for (char *at = strchr(label, '/'); at; at = strchr(at, '/'))
+                *at = '+';
+        if (v->was_refused)
+                return;
+        if (!check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) ||
+            strcmp(token.caller.id, label) != 0) {
+                v->was_refused = true;
+                return;
+        }
+        token.caller.door = CAY_DOOR_TOKEN;
         v->is_known = let_in(g, v, CAY_PASS_TOKEN, &token);
 }
 
@@ -308,6 +336,8 @@ unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct
         check_caller(g, req, ret);
         if (ret->port.port)
                 check_port_caller(g, req, ret);
+        else
+                check_ws_link(g, req, ret);
         find_payer(g, req, ret);
         status = check_rate(req, ret, err);
         return status != 0 ? status : check_page(req, ret, err);

@@ -52,6 +52,10 @@ struct cay_gate_env { /* borrowed: outlives the gate */
         unsigned own_uid;      /* the daemon's: that peer is admin, like root */
 };
 
+/* A token in the query of a WebSocket's address; its id is this and the path that it is for, with + for each slash. */
+#define CAY_GATE_WS_LINK "token"
+#define CAY_GATE_WS_LABEL "ws:"
+
 struct cay_visitor {
         char request_id[CAY_GATE_ID + 1];
         struct cay_caller caller;

@@ -407,6 +407,30 @@ def test_websocket(d):
             w.send(json.dumps(request("ping")))
             assert w.read_json()["result"] == {}
     assert d.ask("GET", "/api/sandboxes", token=False, headers={"X-Auth-Token": d.token}).status == 401
+    # Clients that can say nothing but an address get one that is for this alone.
+    box = d.make()
+    for body, path in (({}, "/mcp"), ({"id": box}, f"/api/sandboxes/{box}/mcp")):
+        link = d.must(201, "POST", "/api/mcp/links", body)["url"]
+        where = link.removeprefix(f"ws://127.0.0.1:{d.port}")
+        assert where.startswith(path + "?token="), link
+        with ws_client.WebSocket(d.port, where, headers={"Sec-WebSocket-Protocol": "mcp"}) as w:
+            w.send(json.dumps(request("initialize", {"protocolVersion": LEGACY, "capabilities": {}})))
+            assert hear(w.read_json)["result"]["serverInfo"]["name"] == "cay"
+        token = where.split("token=")[1]
+        for other in ("/mcp" if body else f"/api/sandboxes/{box}/mcp", f"/api/sandboxes/{box}/files/watch"):
+            try:
+                ws_client.WebSocket(d.port, f"{other}?token={token}&path=.")
+                raise AssertionError(f"a link to {path} opened {other}")
+            except ws_client.Refused as e:
+                assert e.status == 401, e
+        try:
+            ws_client.WebSocket(d.port, where, headers={"Origin": "http://evil.example"})
+            raise AssertionError("another page came in by a link")
+        except ws_client.Refused as e:
+            assert e.status == 403, e
+        assert d.ask("GET", f"/api/sandboxes?token={token}", token=False).status == 401
+        assert d.ask("POST", where, request("ping"), token=False, headers={"Accept": BOTH}).status == 401
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
     none = {"Authorization": None}
     for bad in ({"Origin": "http://evil.example"}, none, {**none, "X-Auth-Token": "nonsense"},
                 {**none, "Sec-WebSocket-Protocol": "mcp.auth.nonsense"},

@@ -157,6 +157,7 @@ def files(api, box):
     api.call("archive_get", id=box, path="d")
     api.call("port_list", id=box)
     api.call("port_link", 201, id=box, body={"port": 8000})
+    api.call("mcp_link", 201, body={"id": box})
 
 
 def the_daemon(api):
