@@ -59,35 +59,37 @@ class Try extends HTMLElement {
       said = await api.post('/api/intent', { message });
     } catch (e) {
       const text = e.status === 404 ? 'This daemon has no intent detector.' : api.words(e);
-      this.#say('cay', h('p', { class: 'problem' }, text), block && this.#runButton('Run the code block', block, null));
+      this.#say('cay', h('p', { class: 'problem' }, text), block && this.#runButton('Run the code block', block, null, message));
       return;
     }
-    this.#decide(said, block);
+    this.#decide(said, block, message);
   }
 
-  #decide(said, block) {
+  #decide(said, block, message) {
     const code = said.code || block;
+    const asks = said.decision === 'run' && said.needs_confirm && !said.obstacle;
     this.#say('cay', h('p', { class: 'decision' }, h('span', { class: `state ${said.execute ? 'ready' : 'stopped'}` }, said.decision), said.reason,
       h('span', { class: 'quiet' }, `${said.confidence} % sure`)),
     said.obstacle && h('p', { class: 'problem' }, said.obstacle),
     said.template && h('p', { class: 'quiet' }, `Template ${said.template.name}, by its ${said.template.matched_by}`),
-    !said.execute && code && this.#runButton('Run it anyway', code, said));
-    if (said.execute) this.#run(code, said);
+    said.danger && h('p', { class: 'problem' }, said.danger.where === 'code' ? `The code ${said.danger.what}: ` : 'The message speaks of destruction or of production: ', h('code', {}, said.danger.text)),
+    !said.execute && !asks && code && this.#runButton('Run it anyway', code, said, message));
+    if (said.execute || asks) this.#run(code, said, message);
   }
 
-  #runButton(label, code, said) {
-    const el = button(label, { onclick: () => { el.disabled = true; this.#run(code, said); } }, 'play');
+  #runButton(label, code, said, message) {
+    const el = button(label, { onclick: () => { el.disabled = true; this.#run(code, said, message); } }, 'play');
     return el;
   }
 
-  async #run(code, said) {
+  async #run(code, said, message) {
     const out = new Output();
     const head = h('p', { class: 'quiet', role: 'status' }, 'Making a sandbox…');
     const end = h('p', { class: 'verdict', role: 'status' });
     const halt = new AbortController();
     const stop = button('Stop', { class: 'danger', onclick: () => halt.abort() }, 'stop');
     this.#say('cay run', head, out.el, end, stop);
-    const body = { code: code.text, stream: true };
+    const body = { code: code.text, stream: true, from_message: message };
     if (code.language) body.language = code.language;
     if (said?.template) body.template = said.template.name;
     try {

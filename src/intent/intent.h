@@ -6,8 +6,10 @@
  * Theory of operation. split.c takes out what is not the writer's own words: fenced blocks, `inline code`, code and logs pasted without a
  * fence, "quotations", lines quoted from others (>). words.c folds the rest into words: no case, no accents, sentences and clauses known.
  * match.c walks over them from left to right, takes the longest phrase that stands at each place and goes on behind it, so that "when I
- * run this" is read as that and never as "run this". decide.c weighs: words against running win over everything; a plain order to run wins
- * over questions; a mere hint (does it work?) loses against any wish for words or for other code; a block with hardly a word around it runs.
+ * run this" is read as that and never as "run this". decide.c weighs: words against running win over everything; orders inside of a
+ * question about running, or under a condition, are none; a plain order to run wins over questions; a mere hint (does it work?) loses
+ * against any wish for words or for other code; a block with hardly a word around it runs. danger.c looks for code that destroys: it
+ * needs a plain order, and whoever runs it has to ask a person first.
  *
  * In doubt it does not run: a message that is not run costs a click, one that is run by mistake may cost more.
  *
@@ -64,6 +66,14 @@ struct cay_intent_hit {
         size_t len;
 };
 
+/* What makes a person's agreement necessary, whatever the words say. */
+struct cay_intent_danger {
+        const char *what; /* "deletes files"; NULL: nothing was found */
+        const char *text; /* where; not terminated */
+        size_t len;
+        bool in_words; /* in the message's words, not in its code */
+};
+
 struct cay_intent_result {
         enum cay_intent decision;
         unsigned confidence; /* percent */
@@ -72,7 +82,8 @@ struct cay_intent_result {
         unsigned scores[CAY_INTENT_COUNT];
         struct cay_intent_hit hits[CAY_INTENT_HITS_MAX]; /* what counted, in the order of the message */
         unsigned hit_count;
-        struct cay_intent_code code; /* what there is to run, whatever the decision */
+        struct cay_intent_code code;     /* what there is to run, whatever the decision */
+        struct cay_intent_danger danger; /* of any code of the message, else of its words */
 };
 
 /*
@@ -81,5 +92,8 @@ struct cay_intent_result {
  */
 int cay_intent_detect(const char *text, size_t len, struct cay_intent_result *ret, struct cay_buf *prose,
                       struct cay_error *err);
-const char *cay_intent_word(enum cay_intent what);                     /* "run"; never NULL */
+/* Looks for commands and calls that destroy, overwrite, give away or touch production, in any language. The result points into the code. */
+bool cay_intent_find_danger(const char *code, size_t len, struct cay_intent_danger *ret);
+const char *cay_intent_word(enum cay_intent what);           /* "run"; never NULL */
+const char *cay_intent_language_title(const char *language); /* "Go" for "go"; what is not known as it is */
 const char *cay_intent_code_kind_word(enum cay_intent_code_kind kind); /* "fenced"; never NULL */

@@ -127,17 +127,29 @@ static void take_lines(struct cay_intent_split *s, const char *text)
                 end_fence(s, text, &f, s->len);
 }
 
+/* Four blanks or a tab behind a blank line, and no item of a list. */
+static bool is_indented(const char *text, size_t at, size_t end)
+{
+        size_t from = skip_blanks(text, at, end);
+
+        return (text[at] == '\t' || from - at >= 4) && from < end && !strchr("-*+`~\n\r", text[from]) &&
+               (unsigned char)text[from] < 0x80 && text[from] != '>';
+}
+
 /* Only where no fence is: whoever uses them uses them for all code. */
 static void take_loose(struct cay_intent_split *s, const char *text)
 {
         size_t from = 0, to = 0;
         unsigned lines = 0, nr = 0;
+        bool is_after_blank = true;
 
         for (size_t at = 0, end; at < s->len && nr < LOOK_LINES; at = end, nr++) {
                 bool is_code, is_inside;
 
                 end = line_end(text, at, s->len);
-                is_code = s->plain[at] != '\n' && cay_intent_is_code_line(text + at, end - at);
+                is_code = s->plain[at] != '\n' && (cay_intent_is_code_line(text + at, end - at) ||
+                                                   (is_after_blank && is_indented(text, at, end)));
+                is_after_blank = is_all_blank(text, at, end);
                 is_inside = lines > 0 && (text[at] == ' ' || text[at] == '\t' || text[at] == '}');
                 if (is_code || is_inside) {
                         from = lines == 0 ? at : from;

@@ -2,7 +2,7 @@
 /*
  * Words as phrases are written: small letters without accents. An apostrophe parts words like a blank does ("don't" is don, t), whichever
  * of its forms is typed. Words know their sentence, whether that is a question, and whether a clause starts with them; words that say
- * nothing (please, ok…) pass a clause's start on to the next one.
+ * nothing (please, ok…) pass a clause's start on to the next one. Chinese, Japanese and Korean have a word for every character.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -35,16 +35,31 @@ static_assert(CAY_COUNT(latin) == 0x180 - 0xc0, "a row for every letter");
 static const struct range {
         uint32_t from, to;
 } signs[] = {
-        { 0x80, 0xa9 },     { 0xab, 0xb4 },     { 0xb6, 0xb9 },     { 0xbb, 0xbf },
-        { 0x2000, 0x206f }, { 0x20a0, 0x20cf }, { 0x2190, 0x2bff }, { 0x3000, 0x3004 },
-        { 0x3008, 0x3020 }, { 0xfe00, 0xfe0f }, { 0xff01, 0xff0f }, { 0x1f000, 0x1faff },
+        { 0x80, 0xa9 },     { 0xab, 0xb4 },     { 0xb6, 0xb9 },     { 0xbb, 0xbf },     { 0x2000, 0x206f },
+        { 0x20a0, 0x20cf }, { 0x2190, 0x2bff }, { 0x3000, 0x3004 }, { 0x3008, 0x3020 }, { 0x30fb, 0x30fb },
+        { 0xfe00, 0xfe0f }, { 0xff01, 0xff0f }, { 0xff1a, 0xff20 }, { 0xff5e, 0xff65 }, { 0x1f000, 0x1faff },
+};
+
+/* Scripts that are written without blanks, or with blanks where the writer likes: every character is a word of its own. */
+static const struct range single[] = {
+        { 0x3005, 0x3007 }, { 0x3040, 0x30ff }, { 0x3400, 0x9fff }, { 0xac00, 0xd7a3 }, { 0x20000, 0x2ffff },
+};
+
+/* Signs above ASCII that end something, as the ASCII sign that does the same. */
+static const struct sign {
+        uint32_t c;
+        char as;
+} enders[] = {
+        { 0x2013, ',' }, { 0x2014, ',' }, { 0x2026, ',' }, { 0x3001, ',' }, { 0x3002, '!' },
+        { 0xff01, '!' }, { 0xff0c, ',' }, { 0xff1a, '!' }, { 0xff1b, '!' }, { 0xff1f, '?' },
+        { 0xff08, ',' }, { 0xff09, ',' }, { 0xbf, ',' },   { 0xa1, ',' },
 };
 
 struct reader {
         const char *plain;
         size_t at, len;
         struct cay_intent_words *out;
-        uint32_t fold, sentence;
+        uint32_t fold, sentence, clause;
         unsigned seen, total; /* words; total 0: they are only counted */
         unsigned newlines;
         bool starts;
@@ -66,12 +81,38 @@ static uint32_t decode(const char *s, size_t n)
         }
 }
 
-static bool is_sign(uint32_t c)
+static bool is_in(const struct range *list, size_t count, uint32_t c)
 {
-        for (size_t i = 0; i < CAY_COUNT(signs); i++)
-                if (c >= signs[i].from && c <= signs[i].to)
+        for (size_t i = 0; i < count; i++)
+                if (c >= list[i].from && c <= list[i].to)
                         return true;
         return false;
+}
+
+static bool is_sign(uint32_t c)
+{
+        return is_in(signs, CAY_COUNT(signs), c);
+}
+
+static bool is_single(const char *s, size_t n)
+{
+        return n >= 3 && is_in(single, CAY_COUNT(single), decode(s, n));
+}
+
+/* An accent of its own, as some systems type "e" and then the accent: no letter, and no end of the word. */
+static bool is_accent(const char *s, size_t n)
+{
+        return n == 2 && (unsigned char)s[0] >= 0xcc && decode(s, n) >= 0x300 && decode(s, n) <= 0x36f;
+}
+
+/* Small letters of Russian and its neighbours; e for io. */
+static uint32_t fold_cyrillic(uint32_t c)
+{
+        if (c >= 0x400 && c <= 0x40f)
+                c += 0x50;
+        else if (c >= 0x410 && c <= 0x42f)
+                c += 0x20;
+        return c == 0x451 ? 0x435 : c;
 }
 
 /* The letter at s as phrases have it, in room bytes of its own length; 0: no letter. */
@@ -89,6 +130,12 @@ static size_t fold(const char *s, size_t n, char *to)
         base = c >= 0xc0 && c - 0xc0 < CAY_COUNT(latin) ? latin[c - 0xc0] : NULL;
         if (base && base[0] == ' ')
                 return 0;
+        if (c >= 0x400 && c <= 0x45f) {
+                c = fold_cyrillic(c);
+                to[0] = (char)(0xc0 | c >> 6);
+                to[1] = (char)(0x80 | (c & 0x3f));
+                return 2;
+        }
         memcpy(to, base ? base : s, base ? strlen(base) : n);
         return base ? strlen(base) : n;
 }
@@ -115,10 +162,12 @@ static void put_word(struct reader *r, size_t from, uint32_t flen)
                                                                 .fold = r->fold,
                                                                 .flen = flen,
                                                                 .sentence = r->sentence,
+                                                                .clause = r->clause,
                                                                 .starts = r->starts };
                 r->fold += flen;
         } else if (r->seen == HALF) {
                 r->sentence++; /* what follows the gap is another one */
+                r->clause++;
         }
         r->seen++;
         r->starts = false;
@@ -133,10 +182,16 @@ static void mark_question(struct reader *r)
                 w->list[i - 1].is_question = true;
 }
 
+static void start_clause(struct reader *r)
+{
+        r->clause++;
+        r->starts = true;
+}
+
 static void end_sentence(struct reader *r)
 {
         r->sentence++;
-        r->starts = true;
+        start_clause(r);
 }
 
 static bool is_letter_next(const struct reader *r)
@@ -144,10 +199,22 @@ static bool is_letter_next(const struct reader *r)
         return r->at + 1 < r->len && isalnum((unsigned char)r->plain[r->at + 1]);
 }
 
+/* The sign here, or the ASCII one that does the same. */
+static char find_sign(const struct reader *r)
+{
+        size_t n = char_len(r);
+        uint32_t c = decode(r->plain + r->at, n);
+
+        for (size_t i = 0; n > 1 && i < CAY_COUNT(enders); i++)
+                if (enders[i].c == c)
+                        return enders[i].as;
+        return n > 1 ? ' ' : r->plain[r->at];
+}
+
 /* A sign between words: does a clause, or a sentence, end with it? */
 static void read_sign(struct reader *r)
 {
-        char c = r->plain[r->at];
+        char c = find_sign(r);
 
         if (c == '?' && r->total > 0)
                 mark_question(r);
@@ -155,12 +222,12 @@ static void read_sign(struct reader *r)
                 end_sentence(r);
         else if (c == '?' || c == '!' || ((c == '.' || c == ':' || c == ';') && !is_letter_next(r)))
                 end_sentence(r);
-        else if (c == ',' || c == '(' || c == ')' || c == '\n' || c == '*' ||
-                 ((unsigned char)c == 0xe2 && r->len - r->at >= 3 && r->plain[r->at + 1] == '\x80' &&
-                  (r->plain[r->at + 2] == '\x93' || r->plain[r->at + 2] == '\x94'))) /* dashes */
-                r->starts = true;
-        else if (c == '-' && r->at > 0 && r->plain[r->at - 1] == ' ')
-                r->starts = true;
+        else if (c == ',' || c == '(' || c == ')' || c == '*')
+                start_clause(r);
+        else if (c == '\n')
+                r->starts = true; /* a line that was wrapped goes on in its clause */
+        else if (c == '-' && (r->at == 0 || isspace((unsigned char)r->plain[r->at - 1])))
+                start_clause(r);
 }
 
 static void read_word(struct reader *r)
@@ -178,11 +245,21 @@ static void read_word(struct reader *r)
         }
         for (; r->at < r->len; r->at += n, flen += (uint32_t)got) {
                 n = char_len(r);
+                got = 0;
+                if (r->at > from && is_accent(r->plain + r->at, n))
+                        continue;
+                if (r->at > from && is_single(r->plain + r->at, n))
+                        break;
                 got = fold(r->plain + r->at, n, letter);
                 if (got == 0)
                         break;
                 if (is_kept(r))
                         memcpy(r->out->folded + r->fold + flen, letter, got);
+                if (is_single(r->plain + r->at, n)) {
+                        r->at += n;
+                        flen += (uint32_t)got;
+                        break;
+                }
         }
         if (r->at > from) {
                 put_word(r, from, flen);
@@ -207,7 +284,7 @@ static void pass_starts_on(struct cay_intent_words *w)
                 const struct cay_intent_word *before = &w->list[i - 1];
 
                 if (before->starts && before->sentence == w->list[i].sentence &&
-                    cay_intent_is_in_set("fill", w->folded + before->fold, before->flen))
+                    (before->flags & CAY_INTENT_FILL))
                         w->list[i].starts = true;
         }
 }
@@ -226,6 +303,9 @@ int cay_intent_words(const char *plain, size_t len, struct cay_intent_words *ret
         ret->is_cut = total > CAY_INTENT_WORDS_MAX;
         if (total > 0)
                 read_all(plain, len, ret, total);
+        if (ret->count > 0)
+                ret->folded_len = ret->list[ret->count - 1].fold + ret->list[ret->count - 1].flen;
+        cay_intent_mark_words(ret);
         pass_starts_on(ret);
         return 0;
 }

@@ -73,8 +73,10 @@ SHAPE(intent_code, "IntentCode", TEXT("text"), MAYBE("language", TEXT), BOOL("gu
       NUMBER("blocks"));
 SHAPE(intent_template, "IntentTemplate", TEXT("name"), TEXT("matched_by"), BOOL("available"), BOOL("needs_confirm"));
 SHAPE(intent_phrase, "IntentPhrase", TEXT("text"), TEXT("means"), NUMBER("weight"));
-SHAPE(intent, "Intent", TEXT("decision"), BOOL("execute"), NUMBER("confidence"), TEXT("reason"),
-      MAYBE("obstacle", TEXT), MAYBE("speech", TEXT), { "code", CAY_ANSWER_OBJECT, CAY_ANSWER_OPTIONAL, &intent_code },
+SHAPE(intent_danger, "IntentDanger", TEXT("what"), TEXT("text"), TEXT("where"));
+SHAPE(intent, "Intent", TEXT("decision"), BOOL("execute"), BOOL("needs_confirm"), NUMBER("confidence"), TEXT("reason"),
+      MAYBE("obstacle", TEXT), MAYBE("speech", TEXT),
+      { "danger", CAY_ANSWER_OBJECT, CAY_ANSWER_OPTIONAL, &intent_danger }, { "code", CAY_ANSWER_OBJECT, CAY_ANSWER_OPTIONAL, &intent_code },
       { "template", CAY_ANSWER_OBJECT, CAY_ANSWER_OPTIONAL, &intent_template }, LIST("phrases", intent_phrase),
       { "scores", CAY_ANSWER_COUNTS });
 

@@ -15,6 +15,8 @@ struct cay_create_workspace {
 struct cay_create_args {
         const char *name, *project_name, *template_name, *engine, *network, *init, *execution_id, *confirm,
                 *purpose;
+        const char *
+                danger; /* code_run's: why this needs a confirmation whatever the template says; NULL: nothing */
         struct cay_field_map labels, metadata, env;
         struct cay_limits limits;
         struct cay_field_texts may_skip, ports, volumes;
@@ -68,5 +70,5 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
           .fields = cay_create_workspace_fields, .given = CAY_FIELD_GIVEN(type, m.workspace.given) },                            \
         { "read_only", CAY_FIELD_BOOL, offsetof(type, m.read_only), 0, "root read-only" },                                       \
         { "confirm", CAY_FIELD_TEXT, offsetof(type, m.confirm), 0,                                                               \
-          "the token that the first request was answered with, when the template needs a confirmation", .min = 1, .max = 128 }
+          "the token that the first request was answered with, when a confirmation is needed", .min = 1, .max = 128 }
 /* clang-format on */

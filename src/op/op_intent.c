@@ -3,8 +3,11 @@
  * What a chat message asks for, and what its code would run in. Nothing is run here: whoever asked does that with code_run, or asks a person.
  *
  * The template: the one whose trigger stands in the message's own words, unless that one is for another language than the code's; else the
- * one for the code's language. Code in a language that no template is for is not to be executed, whatever the message says.
+ * one for the code's language. Code in a language that no template is for is not to be executed, whatever the message says; what
+ * destroys is not to be executed before a person was asked (code_run with from_message holds to that).
  */
+#include <stdio.h>
+
 #include "base/language.h"
 #include "intent/intent.h"
 #include "op/run_choice.h"
@@ -12,6 +15,7 @@
 #include "op/view.h"
 
 #define PICK_MEM (256u * 1024) /* the words of an interpreter */
+#define OBSTACLE_MAX (CAY_INTENT_LANGUAGE_MAX + 64u)
 
 struct args {
         const char *message;
@@ -126,29 +130,51 @@ static void put_scores(struct cay_json *j, const struct cay_intent_result *r)
         cay_json_end_object(j);
 }
 
+static void put_danger(struct cay_json *j, const struct cay_intent_result *r)
+{
+        if (!r->danger.what)
+                return;
+        cay_json_key(j, "danger");
+        cay_json_begin_object(j);
+        cay_op_key_text(j, "what", r->danger.what);
+        cay_json_key(j, "text");
+        cay_json_string(j, r->danger.text, r->danger.len);
+        cay_op_key_text(j, "where", r->danger.in_words ? "words" : "code");
+        cay_json_end_object(j);
+}
+
 /* Why a message that asks for a run is not executed; NULL: it is, or asks for none. */
-static const char *find_obstacle(const struct cay_intent_result *r, const struct choice *choice)
+static const char *find_obstacle(const struct cay_intent_result *r, const struct choice *choice,
+                                 char ret[OBSTACLE_MAX])
 {
         if (r->decision != CAY_INTENT_RUN)
                 return NULL;
-        if (!choice->row)
-                return r->code.language[0] ? "no template is for this language"
-                                           : "it cannot be told which language this is";
-        return choice->row->available ? NULL : "the template is not available here";
+        if (choice->row)
+                return choice->row->available ? NULL : "the template is not available here";
+        if (!r->code.language[0])
+                return "it cannot be told which language this is";
+        snprintf(ret, OBSTACLE_MAX, "no template runs %s; add one",
+                 cay_intent_language_title(r->code.language));
+        return ret;
 }
 
+/* The words of a message are no agreement to what destroys. */
 static void answer(struct cay_op_call *c, const struct cay_intent_result *r, const struct choice *choice)
 {
-        const char *obstacle = find_obstacle(r, choice);
+        char text[OBSTACLE_MAX];
+        const char *obstacle = find_obstacle(r, choice, text);
+        bool needs_confirm = r->danger.what || (choice->row && choice->row->needs_confirm);
         struct cay_op_json o;
 
         cay_op_json_begin(&o);
         cay_op_key_text(&o.j, "decision", cay_intent_word(r->decision));
-        cay_op_key_bool(&o.j, "execute", r->decision == CAY_INTENT_RUN && !obstacle);
+        cay_op_key_bool(&o.j, "execute", r->decision == CAY_INTENT_RUN && !obstacle && !needs_confirm);
+        cay_op_key_bool(&o.j, "needs_confirm", needs_confirm);
         cay_op_key_u64(&o.j, "confidence", r->confidence);
         cay_op_key_text(&o.j, "reason", r->reason);
         cay_op_key_text(&o.j, "obstacle", obstacle);
         cay_op_key_text(&o.j, "speech", r->speech[0] ? r->speech : NULL);
+        put_danger(&o.j, r);
         put_code(&o.j, &r->code);
         put_template(&o.j, choice);
         put_phrases(&o.j, r);

@@ -9,7 +9,8 @@
  * A sandbox that is not to be kept has a life that ends soon after its command's: a front that dies in the middle leaves nothing for
  * ever. A client that goes away ends its run, and the sandbox goes, kept or not, unless a stream has told its id.
  *
- * A confirmation covers all that decides what runs: it goes to sandbox_create as the purpose.
+ * A confirmation covers all that decides what runs: it goes to sandbox_create as the purpose. It is asked for by the template, or, for
+ * code from a chat message, by what the code does (intent/danger.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/utf8.h"
+#include "intent/intent.h"
 #include "loop/loop.h"
 #include "op/create_args.h"
 #include "op/exec_args.h"
@@ -28,6 +31,8 @@
 #define FILES_MAX 64u
 #define WORDS_MAX (1024u * 1024) /* of a template's command */
 #define PURPOSE_MAX (3u << 20)
+#define DANGER_MAX 256u
+#define DANGER_SHOWN 60u /* bytes of the code */
 #define ANSWER_MAX (CAY_OP_JSON_MAX + 1024u)
 #define TIMEOUT_MS 60000u         /* of a run when neither the request nor the template says */
 #define TIMEOUT_MAX_MS 2592000000 /* 30 days */
@@ -36,7 +41,7 @@
 struct args {
         struct cay_create_args create;
         struct cay_exec_args exec;
-        const char *code, *language, *task, *trigger;
+        const char *code, *language, *task, *trigger, *from_message;
         struct cay_field_map files;
         bool keep, has_keep;
 };
@@ -66,6 +71,10 @@ static const struct cay_field fields[] = {
         { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, create.idle_ms), 0,
           "how long the sandbox may be without use: with keep, when nobody ends it",
           .given = CAY_FIELD_GIVEN(struct args, create.has_idle) },
+        { "from_message", CAY_FIELD_TEXT, offsetof(struct args, from_message), 0,
+          "the chat message that the code was taken from: what destroys, overwrites or sends data away, or "
+          "is for production, then needs a confirmation",
+          .min = 1, .max = CAY_INTENT_TEXT_MAX },
         CAY_EXEC_FIELDS(struct args, exec),
         CAY_CREATE_FIELDS(struct args, create),
         { "execution_id", CAY_FIELD_TEXT, offsetof(struct args, create.execution_id), 0,
@@ -469,11 +478,52 @@ static int put_purpose(const struct args *a, struct cay_buf *out)
         return cay_json_end(&j);
 }
 
+static bool find_danger(const struct args *a, const struct cay_intent_danger *in_message,
+                        struct cay_intent_danger *ret)
+{
+        const struct cay_field_texts *command = &a->exec.command;
+
+        *ret = *in_message;
+        if (ret->what || (a->code && cay_intent_find_danger(a->code, strlen(a->code), ret)) ||
+            (command->line && cay_intent_find_danger(command->line, strlen(command->line), ret)))
+                return true;
+        for (unsigned i = 0; i < command->count; i++)
+                if (cay_intent_find_danger(command->items[i], strlen(command->items[i]), ret))
+                        return true;
+        for (unsigned i = 0; i < a->files.count; i++)
+                if (cay_intent_find_danger(a->files.pairs[i].value, strlen(a->files.pairs[i].value), ret))
+                        return true;
+        return false;
+}
+
+/* Words of a message are no agreement: code that came from one and destroys is asked about, whatever the message said. */
+static int fill_danger(struct shot *s, const struct args *a, struct cay_error *err)
+{
+        struct cay_intent_danger found;
+        struct cay_intent_result said;
+        char why[DANGER_MAX];
+        int len;
+
+        if (!a->from_message)
+                return 0;
+        s->field = "from_message";
+        if (cay_intent_detect(a->from_message, strlen(a->from_message), &said, NULL, err) < 0)
+                return -1;
+        s->field = NULL;
+        if (!find_danger(a, &said.danger, &found))
+                return 0;
+        len = snprintf(why, sizeof(why), "it %s ('%.*s')", found.what,
+                       (int)cay_utf8_cut(found.text, found.len < DANGER_SHOWN ? found.len : DANGER_SHOWN),
+                       found.text);
+        s->create_args.danger = cay_arena_copy(&s->mem, why, (size_t)len);
+        return s->create_args.danger ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for a confirmation");
+}
+
 static int fill_purpose(struct shot *s, const struct args *a, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf text = { 0 };
 
-        if (!s->choice.row || !s->choice.row->needs_confirm)
+        if (!s->create_args.danger && (!s->choice.row || !s->choice.row->needs_confirm))
                 return 0;
         cay_buf_init(&text, PURPOSE_MAX);
         if (put_purpose(a, &text) < 0)
@@ -566,7 +616,7 @@ static int fill(struct shot *s, const struct args *a, struct cay_error *err)
         s->create_args.template_name = s->choice.template_name;
         s->exec_args.claimed_id = a->create.execution_id ? a->create.execution_id : s->call->request_id;
         s->keep = a->has_keep ? a->keep : s->choice.row && !s->choice.row->auto_cleanup;
-        if (fill_command(s, a, err) < 0 || fill_purpose(s, a, err) < 0)
+        if (fill_command(s, a, err) < 0 || fill_danger(s, a, err) < 0 || fill_purpose(s, a, err) < 0)
                 return -1;
         s->field = "timeout";
         if (cay_op_check_time(s->call, s->field, a->exec.timeout_ms, err) < 0)

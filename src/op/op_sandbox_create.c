@@ -521,7 +521,7 @@ static int check_confirmed(struct create *s, const struct cay_template *t, struc
         cay_buf_init(&what, SAID_MAX);
         if (say_what(a, s->call->fd, &what) < 0)
                 return cay_fail(err, CAY_INVALID, "env: is too long to be confirmed");
-        return cay_op_confirm_template(s->call, t, a->confirm, &what, &s->confirmation, err);
+        return cay_op_confirm(s->call, t, a->danger, a->confirm, &what, &s->confirmation, err);
 }
 
 static void run(struct cay_op_call *c)
@@ -545,10 +545,10 @@ static void run(struct cay_op_call *c)
                 fail(s, &err, field);
         else if (choose_engine(c, t, &engine, &err) < 0)
                 fail(s, &err, "engine");
-        else if (!t || !t->needs_confirm)
+        else if (!a->danger && (!t || !t->needs_confirm))
                 enter(s, t);
         else if (check_confirmed(s, t, &err) < 0)
-                fail(s, &err, "template");
+                fail(s, &err, a->danger ? "confirm" : "template");
         else
                 spend(s);
 }

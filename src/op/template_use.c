@@ -23,10 +23,23 @@ int cay_op_find_template(const struct cay_op_world *w, const char *name, const s
                         "template: there is no '%.63s'; the list of templates says what there is", name);
 }
 
-int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t, const char *token,
-                            const struct cay_buf *what, struct cay_confirmation *ret, struct cay_error *err)
+static int ask_again(const struct cay_template *t, const char *danger, struct cay_error *err)
 {
-        const struct cay_confirms *confirms = &c->world->templates->confirms;
+        static const char how[] =
+                "send the same request again with the field confirm set to this token, within";
+
+        if (danger)
+                return cay_fail(err, CAY_CONFLICT, "this run needs a confirmation, because %s: %s %u s",
+                                danger, how, CAY_CONFIRM_MS / 1000);
+        return cay_fail(err, CAY_CONFLICT, "template '%s' needs a confirmation: %s %u s", t->name, how,
+                        CAY_CONFIRM_MS / 1000);
+}
+
+int cay_op_confirm(struct cay_op_call *c, const struct cay_template *t, const char *danger, const char *token,
+                   const struct cay_buf *what, struct cay_confirmation *ret, struct cay_error *err)
+{
+        static const struct cay_confirms none = { 0 };
+        const struct cay_confirms *confirms = c->world->templates ? &c->world->templates->confirms : &none;
         uint64_t now_ms = c->world->store->ops->now_ms(c->world->store);
 
         if (token)
@@ -34,11 +47,7 @@ int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t,
                                          ret->claim, err);
         if (cay_confirm_ask(confirms, c->caller.owner, what, now_ms, c->confirm, err) < 0)
                 return -1;
-        return cay_fail(err, CAY_CONFLICT,
-                        "template '%s' needs a confirmation: send the same request again with the field "
-                        "confirm set to "
-                        "this token, within %u s",
-                        t->name, CAY_CONFIRM_MS / 1000);
+        return ask_again(t, danger, err);
 }
 
 int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, const char *id,

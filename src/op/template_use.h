@@ -25,9 +25,12 @@ struct cay_confirmation {
         char claim[CAY_CONFIRM_CLAIM];
         bool is_right;
 };
-/* Of a template that needs_confirm. 0: ret is filled; else -1, and without a token c->confirm holds the one to come back with. */
-int cay_op_confirm_template(struct cay_op_call *c, const struct cay_template *t, const char *token,
-                            const struct cay_buf *what, struct cay_confirmation *ret, struct cay_error *err);
+/*
+ * Of a template that needs_confirm, or of what is dangerous (why; else NULL). 0: ret is filled; else -1, and without a token c->confirm
+ * holds the one to come back with.
+ */
+int cay_op_confirm(struct cay_op_call *c, const struct cay_template *t, const char *danger, const char *token,
+                   const struct cay_buf *what, struct cay_confirmation *ret, struct cay_error *err);
 /*
  * engine: the request's, NULL or "auto" when it says none. *ret is what to ask the service for. A template that names its engine is made
  * by that one alone: CAY_CONFLICT.

@@ -32,6 +32,7 @@ static void check(const char *text, size_t size, const struct cay_intent_result 
                 HOLDS(!r->hits[i].is_veto || r->decision != CAY_INTENT_RUN);
         }
         HOLDS(r->decision != CAY_INTENT_RUN || r->code.kind != CAY_INTENT_NO_CODE);
+        HOLDS(!r->danger.what || (r->danger.len > 0 && is_inside(text, size, r->danger.text, r->danger.len)));
         if (r->code.kind == CAY_INTENT_NO_CODE)
                 return;
         HOLDS(r->code.len > 0 && is_inside(text, size, r->code.text, r->code.len));

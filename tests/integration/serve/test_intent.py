@@ -20,7 +20,7 @@ def test_run(d):
     """Told to run: what the answer holds is all that code_run needs."""
     got = detect(d, "Please run this:\n" + SHELL)
     assert got["decision"] == "run" and got["execute"] is True and got["obstacle"] is None, got
-    assert got["reason"] == "the code block comes with 'Please run'" and got["speech"] == "en", got
+    assert got["reason"] == "the code block comes with 'Please run this'" and got["speech"] == "en", got
     assert got["template"] == {"name": "shell", "matched_by": "language", "available": True, "needs_confirm": False}, got
     assert got["code"] == {"text": "echo $((6 * 7))\n", "language": "bash", "guessed": False, "kind": "fenced", "block": 1, "blocks": 1}, got
     ran = d.must(200, "POST", "/api/run", {"code": got["code"]["text"], "language": got["code"]["language"]})
@@ -36,7 +36,26 @@ def test_not_run(d):
     got = detect(d, "run this")
     assert got["decision"] == "none" and "code" not in got and "template" not in got, got
     got = detect(d, "run this\n```cobol\nDISPLAY 'A'.\n```")
-    assert got["decision"] == "run" and got["execute"] is False and got["obstacle"] == "no template is for this language", got
+    assert got["decision"] == "run" and got["execute"] is False and got["obstacle"] == "no template runs cobol; add one", got
+
+
+def test_danger(d):
+    """What destroys is not executed on a message's word alone: not by the answer, and not by the op that runs."""
+    message = "Run it now, I am sure.\n```sh\nmkdir x && rm -rf x && echo gone\n```"
+    got = detect(d, message)
+    assert got["decision"] == "run" and got["needs_confirm"] is True and got["execute"] is False and got["obstacle"] is None, got
+    assert got["danger"] == {"what": "deletes files", "text": "rm ", "where": "code"}, got
+    body = {"code": got["code"]["text"], "language": "shell", "from_message": message}
+    refused = d.must(428, "POST", "/api/run", body)
+    token = refused["error"]["confirm"]
+    assert "deletes files" in refused["error"]["message"], refused
+    d.must(409, "POST", "/api/run", {**body, "code": body["code"] + "echo more\n", "confirm": token})
+    token = d.must(428, "POST", "/api/run", body)["error"]["confirm"]
+    assert d.must(200, "POST", "/api/run", {**body, "confirm": token})["stdout"] == "gone\n"
+    d.must(409, "POST", "/api/run", {**body, "confirm": token})
+    d.must(428, "POST", "/api/run", {"code": "echo 1", "language": "shell", "from_message": "run this on production\n`echo 1`"})
+    assert d.must(200, "POST", "/api/run", {"code": "rm -f x; echo ok", "language": "shell"})["stdout"] == "ok\n"
+    assert detect(d, "rm -rf /tmp/x")["decision"] == "none"
 
 
 def test_bounds(d):

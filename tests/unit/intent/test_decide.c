@@ -57,8 +57,8 @@ static const struct {
         { "ne l'ex\303\251cute pas" PY, CAY_INTENT_NONE },
         /* no order: somebody ran, will run, may run */
         { "I ran this yesterday" PY, CAY_INTENT_NONE },
-        { "Should I run this?" PY, CAY_INTENT_NONE },
-        { "How do I run this?" PY, CAY_INTENT_NONE },
+        { "Should I run this?" PY, CAY_INTENT_EXPLAIN },
+        { "How do I run this?" PY, CAY_INTENT_EXPLAIN },
         { "When I run this I get an error" PY, CAY_INTENT_WHY },
         { "My boss told me: run this" PY, CAY_INTENT_NONE },
         /* an order wins over words about the code, not over other code */
@@ -97,7 +97,20 @@ static const struct {
         { "Run `ls -l /`", CAY_INTENT_RUN },
         { "`ls -l /`", CAY_INTENT_NONE },
         { "run this:\nimport sys\nprint(sys.argv)\n", CAY_INTENT_RUN },
-        { "import sys\nprint(sys.argv)\n", CAY_INTENT_NONE },
+        { "import sys\nprint(sys.argv)\n", CAY_INTENT_RUN },
+        { "ls -la /tmp | head -20", CAY_INTENT_RUN },
+        { "import sys\nx = 1\n", CAY_INTENT_NONE },
+        { "```python\ndef f():\n    return 1\n```", CAY_INTENT_NONE },
+        { ">>> 1 + 1\n2\n", CAY_INTENT_NONE },
+        /* denial that is taken back; conditions; questions about running */
+        { "Don't explain it, just run it" PY, CAY_INTENT_RUN },
+        { "I cannot run it here, please run it for me" PY, CAY_INTENT_RUN },
+        { "don't forget to run it" PY, CAY_INTENT_RUN },
+        { "what happens if I run this on my server?" PY, CAY_INTENT_EXPLAIN },
+        { "does this work on Windows?" PY, CAY_INTENT_EXPLAIN },
+        { "once the backup is done, run this" PY, CAY_INTENT_NONE },
+        { "run python" PY, CAY_INTENT_RUN },
+        { "execute python:" PY, CAY_INTENT_RUN },
 };
 
 static void test_rules(void **state)
@@ -114,7 +127,8 @@ static void test_rules(void **state)
 
 static void test_reasons(void **state)
 {
-        assert_string_equal(detect("Please run this" PY).reason, "the code block comes with 'Please run'");
+        assert_string_equal(detect("Please run this" PY).reason,
+                            "the code block comes with 'Please run this'");
         assert_string_equal(detect("Run `ls -l /`").reason, "the code comes with 'Run'");
         assert_string_equal(detect(PY).reason, "the code block comes with no other text");
         assert_string_equal(detect("Don't run this" PY).reason, "'Don't run' says that it must not run");

@@ -35,8 +35,13 @@ static void test_folding(void **state)
         check_folded("F\303\274hr Stra\303\237e \303\211crire \305\222uf \302\277Qu\303\251?",
                      "fuhr strasse ecrire oeuf que");
         check_folded("a\302\240b\342\200\224c \360\237\231\217 d", "a b c d");
-        check_folded("\320\237\321\200\320\270 main.py 3.5 x_1", "\320\237\321\200\320\270 main py 3 5 x_1");
+        check_folded("\320\237\321\200\320\270 main.py 3.5 x_1", "\320\277\321\200\320\270 main py 3 5 x_1");
         check_folded("run \002 now", "run # now");
+        check_folded("e\314\201crire", "ecrire");             /* an accent of its own */
+        check_folded("\320\201\320\266", "\320\265\320\266"); /* io is e */
+        check_folded("\345\256\237\350\241\214abc",
+                     "\345\256\237 \350\241\214 abc"); /* every character is a word */
+        check_folded("\354\213\244\355\226\211", "\354\213\244 \355\226\211");
         (void)state;
 }
 

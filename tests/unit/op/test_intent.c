@@ -89,6 +89,8 @@ static const struct want wants[] = {
           "language" }, /* words of the code are none */
         { "run this\n```rust\nfn main() {}\n```", "run", false, NULL, NULL },
         { "run this\n```\n???\n```", "run", false, NULL, NULL },
+        { "run this\n```python\nos.remove('x')\n```", "run", false, "python",
+          "language" }, /* asked about first */
         { "explain this\n```python\nprint(1)\n```", "explain", false, "python", "language" },
         { "hello", "none", false, NULL, NULL },
 };
@@ -133,7 +135,7 @@ static void test_no_templates(void **state)
         const struct cay_json_value *root = cay_json_in_root(a.doc), *code;
 
         assert_false(is_true(root, "execute"));
-        assert_string_equal(text_of(root, "obstacle"), "no template is for this language");
+        assert_string_equal(text_of(root, "obstacle"), "no template runs Python; add one");
         code = cay_json_value_find(root, "code");
         assert_string_equal(text_of(code, "text"), "print(1)\n");
         assert_string_equal(text_of(code, "language"), "python");
