@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done to a sandbox, as data: when, how it is asked, what it calls. Both views make their buttons from this.
 import { h, button, iconButton } from './dom.js';
-import { call, path, post } from './api.js';
+import { call, may, path, post } from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import { live } from './live.js';
 import { isAlive, title } from './format.js';
 
 export const ACTIONS = [
-  { verb: 'start', label: 'Start', icon: 'play', when: (b) => ['stopped', 'error'].includes(b.status), said: 'started' },
-  { verb: 'pause', label: 'Pause', icon: 'pause', when: (b) => ['ready', 'busy'].includes(b.status), said: 'paused',
+  { verb: 'start', label: 'Start', icon: 'play', when: (b) => ['stopped', 'error'].includes(b.status), said: 'was started' },
+  { verb: 'pause', label: 'Pause', icon: 'pause', when: (b) => ['ready', 'busy'].includes(b.status), said: 'was paused',
     undo: 'resume' },
-  { verb: 'resume', label: 'Resume', icon: 'play', when: (b) => b.status === 'paused', said: 'goes on' },
-  { verb: 'stop', label: 'Stop', icon: 'stop', when: isAlive, said: 'stopped', undo: 'start',
-    ask: (b) => ({ title: `Stop ${title(b)}?`, text: `Every command in it ends${b.execs_running ? ` (${b.execs_running} running now)` : ''}. Start goes on with it.`, yes: 'Stop it', danger: true }) },
-  { verb: 'extend', label: 'Extend its life', short: 'Extend', icon: 'clock', when: isAlive, said: 'has a new life time',
-    ask: (b) => ({ title: `How long should ${title(b)} live?`, text: 'Counted from now. 0: until it is destroyed.', yes: 'Extend',
-      fields: [h('label', { for: 'timeout' }, 'Time (90s, 30m, 2h)'), h('input', { id: 'timeout', name: 'timeout', value: b.expires_in_ms === null ? '0' : '1h', required: true, autofocus: true, pattern: '[0-9.]+[smhd]?' }),
-        h('label', { for: 'idle' }, 'Without use (0: for ever)'), h('input', { id: 'idle', name: 'idle_timeout', value: `${Math.round((b.idle_limit_ms || 0) / 1000)}s`, required: true, pattern: '[0-9.]+[smhd]?' })] }) },
-  { verb: 'destroy', label: 'Destroy', icon: 'trash', class: 'danger', when: () => true, said: 'is gone',
-    ask: (b) => ({ title: `Destroy ${title(b)}?`, text: 'The sandbox, its files and its history go. This cannot be undone.', yes: 'Destroy it', danger: true }) },
+  { verb: 'resume', label: 'Resume', icon: 'play', when: (b) => b.status === 'paused', said: 'was resumed' },
+  { verb: 'stop', label: 'Stop', icon: 'stop', when: isAlive, said: 'was stopped', undo: 'start',
+    ask: (b) => ({ title: `Stop ${title(b)}?`, text: `Its commands are ended${b.execs_running ? ` (${b.execs_running} running now)` : ''}. Its files are kept, and you can start it again.`, yes: 'Stop', danger: true }) },
+  { verb: 'extend', label: 'Change the lifetime', short: 'Lifetime', icon: 'clock', when: isAlive, said: 'has a new lifetime',
+    ask: (b) => ({ title: `How much longer should ${title(b)} live?`, text: 'Counted from now. 0 means without a limit.', yes: 'Set',
+      fields: [h('label', { for: 'timeout' }, 'Lifetime (90s, 30m, 2h)'), h('input', { id: 'timeout', name: 'timeout', value: b.expires_in_ms === null ? '0' : '1h', required: true, autofocus: true }),
+        h('label', { for: 'idle' }, 'Time without use (0: no limit)'), h('input', { id: 'idle', name: 'idle_timeout', value: `${Math.round((b.idle_limit_ms || 0) / 1000)}s`, required: true })] }) },
+  { verb: 'destroy', label: 'Destroy', icon: 'trash', class: 'danger', when: () => true, said: 'was destroyed',
+    ask: (b) => ({ title: `Destroy ${title(b)}?`, text: 'The sandbox and its files are deleted. This cannot be undone.', yes: 'Destroy', danger: true }) },
 ];
 
 function send(verb, id, body) {
@@ -26,13 +26,12 @@ function send(verb, id, body) {
 }
 
 export async function run(action, box) {
-  let body = {};
-  if (action.ask) {
-    body = await ask(action.ask(box));
-    if (!body) return false;
-  }
+  const act = async (body) => { await send(action.verb, box.sandbox_id, body); return true; };
   try {
-    await send(action.verb, box.sandbox_id, body);
+    // What is wrong with what was typed is said in the dialog; what is wrong otherwise, when it is closed.
+    const asked = action.ask?.(box);
+    const done = !asked ? await act({}) : asked.fields ? await ask({ ...asked, send: act }) : await ask(asked) && await act({});
+    if (!done) return false;
   } catch (e) {
     fail(e);
     return false;
@@ -41,6 +40,20 @@ export async function run(action, box) {
   note(`${title(box)} ${action.said}.`, { kind: 'good', action: undo });
   live.refresh();
   return true;
+}
+
+/** One action on several: asked once, done one after the other; what could not be done is told together. */
+export async function runAll(action, boxes) {
+  const some = boxes.filter((b) => action.when(b));
+  if (some.length === 0) return;
+  const count = `${some.length} sandbox${some.length > 1 ? 'es' : ''}`;
+  const yes = !action.ask || await ask({ title: `${action.label} ${count}?`, text: action.verb === 'destroy' ? 'They and their files are deleted. This cannot be undone.' : some.map(title).slice(0, 10).join(', ') + (some.length > 10 ? ', …' : ''), yes: action.label, danger: true });
+  if (!yes) return;
+  const failed = [];
+  for (const b of some) await send(action.verb, b.sandbox_id, {}).catch((e) => failed.push(`${title(b)}: ${e.message}`));
+  if (failed.length) note(`${failed.length} of ${count} failed. ${failed[0]}`, { kind: 'bad', ms: 10000 });
+  else note(`${action.label}: ${count} done.`, { kind: 'good' });
+  live.refresh();
 }
 
 /** Buttons for every action, as pictures or with their names; setState() hides those that make no sense now. */
@@ -52,7 +65,7 @@ export function actionButtons(find, { done, named = false } = {}) {
     bar.append(el);
     return [a, el];
   });
-  bar.setState = (box) => { for (const [a, el] of made) el.hidden = !a.when(box); };
+  bar.setState = (box) => { for (const [a, el] of made) el.hidden = !may('exec') || !a.when(box); };
   return bar;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened in a sandbox: its commands with their ends, its events; and what runs in it now, with the ports that are open.
-import { h, button, iconButton, keepRows, setChildren, setText } from './dom.js';
+// What happened in a sandbox: its commands with their ends, and its events.
+import { h, button, keepRows, setChildren, setText } from './dom.js';
 import * as api from './api.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
@@ -8,7 +8,6 @@ import { SHELL } from './shells.js';
 import { Tail } from './output.js';
 import * as format from './format.js';
 
-const POLL_MS = 3000;
 
 function verdict(x) {
   if (x.status !== 'ended') return h('span', { class: 'state busy' }, 'running');
@@ -88,55 +87,10 @@ class Activity extends HTMLElement {
       h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), isOver ? h('span', { class: 'quiet num' }, format.span(x.duration_ms)) : h('span', { class: 'quiet num', 'data-since': x.started_at }, format.age(x.started_at))),
       x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
       h('p', { class: 'quiet' }, [format.clock(x.started_at), isOver && `processor ${format.span(x.cpu_us / 1000)}`, isOver && `output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}`, x.tty && 'terminal'].filter(Boolean).join(' · '),
-        !isOver && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),
+        !isOver && api.may('exec') && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),
       tail.el);
     return h('li', {}, details);
   }
 }
 
-class Processes extends HTMLElement {
-  connectedCallback() {
-    this.sandbox = this.getAttribute('sandbox');
-    this.ports = h('div', { class: 'ports' });
-    this.rows = h('tbody', {});
-    this.append(h('div', { class: 'bar small' }, h('h2', {}, 'Ports'), h('span', { class: 'grow' }), iconButton('Read again', 'refresh', { onclick: () => this.#read() })), this.ports, h('h2', {}, 'Processes'),
-      h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, ['Pid', 'Parent', 'State', 'Command'].map((t) => h('th', { scope: 'col' }, t)))), this.rows)));
-    this.#read();
-    this.timer = setInterval(() => { if (!document.hidden) this.#read(); }, POLL_MS);
-  }
-
-  disconnectedCallback() { clearInterval(this.timer); }
-
-  async #read() {
-    if (this.reading) return; // one question at a time: no answer is followed by an older one
-    this.reading = true;
-    try {
-      const { processes } = await api.get(api.path('sandboxes', this.sandbox, 'processes'));
-      const { ports } = await api.get(api.path('sandboxes', this.sandbox, 'ports'));
-      this.rows.replaceChildren(...processes.map((p) => h('tr', {}, [p.pid, p.parent, p.state, p.command].map((t, i) => h('td', { class: i < 2 ? 'num' : '' }, String(t))))));
-      if (ports.join() !== this.known) {
-        this.known = ports.join();
-        this.ports.replaceChildren(...ports.map((p) => button(`Open port ${p}`, { onclick: () => this.#open(p) }, 'open')));
-        if (ports.length === 0) this.ports.append(h('p', { class: 'quiet' }, 'Nothing listens. A server in the sandbox appears here, and opens in a tab of its own.'));
-      }
-    } catch (e) {
-      this.rows.replaceChildren(h('tr', {}, h('td', { colspan: 4 }, api.words(e))));
-    }
-    this.reading = false;
-  }
-
-  /** The tab is opened by the click, before the link is there: browsers stop those that come later. */
-  async #open(port) {
-    const tab = open('', '_blank');
-    try {
-      const { url } = await api.post(api.path('sandboxes', this.sandbox, 'links'), { port });
-      tab.opener = null;
-      tab.location = url;
-    } catch (e) {
-      tab?.close();
-      fail(e);
-    }
-  }
-}
 customElements.define('cay-activity', Activity);
-customElements.define('cay-processes', Processes);

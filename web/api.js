@@ -19,6 +19,12 @@ export const events = new EventTarget(); // 'signed-out'; 'up' and 'down': wheth
 let token = '';
 let isUp = true;
 
+/** Who is signed in, as the daemon says: {owner, scope, door}. app.js sets it. */
+export const session = { owner: '', scope: '' };
+const SCOPES = ['read', 'exec', 'admin'];
+/** Whether the session may do what needs this scope: what it may not is not offered. */
+export function may(scope) { return SCOPES.indexOf(session.scope) >= SCOPES.indexOf(scope); }
+
 export function setToken(text) { token = text; }
 export function hasToken() { return token !== ''; }
 
@@ -60,6 +66,26 @@ export async function ask(method, url, { body, bytes, signal, accept } = {}) {
   return answer;
 }
 
+/** A body that is sent with its progress told: each(bytes sent, of so many). `signal` ends it. */
+export function upload(method, url, bytes, each, signal) {
+  return new Promise((resolve, reject) => {
+    const x = new XMLHttpRequest();
+    x.open(method, url);
+    for (const [name, value] of Object.entries(headers())) x.setRequestHeader(name, value);
+    x.upload.addEventListener('progress', (e) => each(e.loaded, e.lengthComputable ? e.total : bytes.size));
+    x.addEventListener('load', () => {
+      let said = {};
+      try { said = JSON.parse(x.responseText); } catch { /* the status has to do */ }
+      if (x.status < 300) resolve(said);
+      else reject(new ApiError(x.status, said.error));
+    });
+    x.addEventListener('error', () => reject(new TypeError('no answer')));
+    x.addEventListener('abort', () => reject(new DOMException('stopped', 'AbortError')));
+    signal?.addEventListener('abort', () => x.abort());
+    x.send(bytes);
+  });
+}
+
 export async function call(method, url, body, more = {}) {
   const answer = await ask(method, url, { body, ...more });
   const text = await answer.text();
@@ -91,5 +117,5 @@ export async function stream(method, url, body, each, signal) {
 /** What a person is told about whatever was thrown. */
 export function words(e) {
   if (e instanceof ApiError) return e.message;
-  return e.name === 'TypeError' ? 'The daemon does not answer.' : String(e.message || e);
+  return e.name === 'TypeError' ? 'The daemon is not answering.' : String(e.message || e);
 }

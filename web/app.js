@@ -7,7 +7,7 @@ import { live } from './live.js';
 import './view_sign_in.js';
 import './view_sandboxes.js';
 import './view_sandbox.js';
-import './view_try.js';
+import { forgetConversation } from './view_try.js';
 import './view_templates.js';
 import './view_metrics.js';
 
@@ -20,13 +20,13 @@ const VIEWS = {
 };
 
 const KEYS = [
-  ...Object.values(VIEWS).filter((v) => v.key).map((v) => [['g', v.key], `to ${v.label}`]),
-  [['/'], 'to the filter'], [['n'], 'a new sandbox'], [['←', '→'], 'from pane to pane, on a sandbox’s tabs'], [['Shift', 'F6'], 'out of the terminal'],
-  [['Ctrl', 'Enter'], 'sends a message in Try it'], [['?'], 'this'],
+  ...Object.values(VIEWS).filter((v) => v.key).map((v) => [['g', v.key], `Go to ${v.label}`]),
+  [['/'], 'Go to the filter'], [['n'], 'New sandbox'], [['←', '→'], 'Switch between the tabs of a sandbox'], [['Shift', 'F6'], 'Leave the terminal'],
+  [['Ctrl', 'Enter'], 'Send the message in Try it'], [['Ctrl', 'S'], 'Save the file in the editor'], [['?'], 'Show this list'],
 ];
 
 function showKeys() {
-  return ask({ title: 'Keys', yes: 'Close', no: '', fields: [h('dl', { class: 'keys' }, KEYS.flatMap(([keys, text]) => [h('dt', {}, keys.flatMap((k) => [h('kbd', {}, k), ' '])), h('dd', {}, text)]))] });
+  return ask({ title: 'Keyboard shortcuts', yes: 'Close', no: '', fields: [h('dl', { class: 'keys' }, KEYS.flatMap(([keys, text]) => [h('dt', {}, keys.flatMap((k) => [h('kbd', {}, k), ' '])), h('dd', {}, text)]))] });
 }
 
 /** '#/sandbox/ID?pane=files' -> {view, id, query} */
@@ -61,7 +61,7 @@ class App extends HTMLElement {
       try {
         await api.post('/api/login', { login: given[1] });
       } catch (e) {
-        this.#askWho(api.words(e));
+        this.#askWho(api.isRefused(e) ? 'This link was used already or has expired. “cay token --login” prints a new one.' : api.words(e));
         return;
       }
       this.#who = null;
@@ -73,6 +73,7 @@ class App extends HTMLElement {
   async #begin() {
     try {
       this.#who = await api.get('/api/whoami');
+      Object.assign(api.session, this.#who);
     } catch (e) {
       if (e.status !== 401) this.#askWho(api.words(e));
       else this.#askWho('');
@@ -85,6 +86,7 @@ class App extends HTMLElement {
 
   #askWho(text) {
     this.#who = null;
+    forgetConversation(); // the next person need not be the same
     this.#shown = '';
     live.stop();
     const view = document.createElement('cay-sign-in');
@@ -96,7 +98,7 @@ class App extends HTMLElement {
   #leave() {
     if (!this.#who) return;
     api.setToken('');
-    this.#askWho('You were signed out: the session is over.');
+    this.#askWho('Your session has ended. Please sign in again.');
   }
 
   async #signOut() {
@@ -107,22 +109,22 @@ class App extends HTMLElement {
       if (session) await api.post('/api/logout');
     } catch (e) { fail(e); }
     api.setToken('');
-    this.#askWho('Signed out.');
+    this.#askWho('You are signed out.');
   }
 
   #frame() {
     this.main = h('main', { id: 'main', tabindex: -1 });
-    this.banner = h('p', { class: 'banner', role: 'status', hidden: true }, 'The daemon does not answer. Trying again…');
+    this.banner = h('p', { class: 'banner', role: 'status', hidden: true }, 'The daemon is not answering. Trying again…');
     this.nav = h('nav', { 'aria-label': 'Views' }, Object.entries(VIEWS).filter(([, v]) => v.label).map(([name, v]) => h('a', {
       href: `#/${name}`, 'data-view': name, 'aria-keyshortcuts': `g ${v.key}`, title: `${v.label} (g, then ${v.key})`,
     }, icon(v.icon), v.label)));
     this.replaceChildren(
       h('header', {},
-        h('a', { class: 'brand', href: '#/sandboxes', 'aria-label': 'Cay, to the sandboxes' }, h('img', { src: '/favicon.svg', alt: '', width: 24, height: 24 }), 'Cay'),
+        h('a', { class: 'brand', href: '#/sandboxes', 'aria-label': 'Cay: list of sandboxes' }, h('img', { src: '/favicon.svg', alt: '', width: 24, height: 24 }), 'Cay'),
         this.nav,
         h('div', { class: 'who' },
-          h('span', { class: 'quiet', id: 'who', title: `Signed in by ${this.#who.door}` }, `${this.#who.owner} · ${this.#who.scope}`),
-          iconButton('Keys', 'keyboard', { id: 'keys', 'aria-keyshortcuts': '?', title: 'Keys (?)', onclick: () => showKeys() }),
+          h('span', { class: 'quiet', id: 'who', title: `Signed in with: ${this.#who.door}` }, `${this.#who.owner} · ${this.#who.scope}`),
+          iconButton('Keyboard shortcuts', 'keyboard', { id: 'keys', 'aria-keyshortcuts': '?', title: 'Keyboard shortcuts (?)', onclick: () => showKeys() }),
           button('Sign out', { id: 'sign-out', 'aria-label': 'Sign out', onclick: () => this.#signOut() }, 'leave'))),
       this.banner, this.main);
   }

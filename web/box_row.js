@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandbox in the list: made once, then only changed.
-import { h, svg, setText } from './dom.js';
+import { h, iconButton, svg, setText } from './dom.js';
 import { actionButtons, showCause } from './actions.js';
+import { note } from './dialogs.js';
+import { session } from './api.js';
 import { live } from './live.js';
 import * as format from './format.js';
 
@@ -31,11 +33,21 @@ class Spark {
   }
 }
 
+/** Pages without TLS, but on loopback, have no clipboard of their own: the id is then selected by hand. */
+async function copyId(id) {
+  try {
+    await navigator.clipboard.writeText(id);
+    note(`Copied ${id}.`, { kind: 'good', ms: 3000 });
+  } catch { note(`The browser does not allow copying. The id is ${id}.`, { ms: 15000 }); }
+}
+
 export class Row {
   constructor(id) {
     this.id = id;
     this.name = h('a', { href: `#/sandbox/${encodeURIComponent(id)}`, class: 'name' });
+    this.pick = h('input', { type: 'checkbox', class: 'pick' });
     this.sub = h('span', { class: 'quiet id' }, id);
+    this.owner = h('span', { class: 'chip owner', hidden: true });
     this.state = h('span', { class: 'state' });
     this.cause = h('p', { class: 'cause', hidden: true });
     this.template = h('span', {});
@@ -44,9 +56,10 @@ export class Row {
     this.cpu = new Spark('Processor over the last minute');
     this.memory = new Spark('Memory over the last minute');
     this.actions = actionButtons(() => this.box);
+    this.copy = iconButton('Copy the id', 'copy', { class: 'copy', onclick: () => copyId(id) });
     const cell = (name, ...what) => h('div', { class: name, role: 'cell' }, ...what);
     this.el = h('div', { class: 'box', role: 'row', 'data-id': id },
-      cell('c-name', this.name, this.sub, this.cause), cell('c-state', this.state), cell('c-template', this.template), cell('c-age', this.age, this.left),
+      cell('c-pick', this.pick), cell('c-name', h('span', { class: 'title' }, this.name, this.owner), h('span', { class: 'title' }, this.sub, this.copy), this.cause), cell('c-state', this.state), cell('c-template', this.template), cell('c-age', this.age, this.left),
       cell('c-cpu', this.cpu.el), cell('c-memory', this.memory.el), cell('c-actions', this.actions));
   }
 
@@ -54,6 +67,10 @@ export class Row {
     const changed = this.box?.changed_at !== box.changed_at || this.box?.status !== box.status;
     this.box = box;
     setText(this.name, format.title(box));
+    this.pick.setAttribute('aria-label', `Select ${format.title(box)}`);
+    this.owner.hidden = box.owner === session.owner;
+    setText(this.owner, box.owner);
+    this.owner.title = `Owner: ${box.owner}`;
     this.sub.hidden = format.title(box) === box.sandbox_id;
     setText(this.template, box.template);
     if (changed) {
@@ -88,5 +105,5 @@ export class Row {
 
 /** The shape of a row, while the list is being asked for. */
 export function ghostRow() {
-  return h('div', { class: 'box loading', 'aria-hidden': 'true' }, Array.from({ length: 6 }, () => h('span', { class: 'ghost' })));
+  return h('div', { class: 'box loading', 'aria-hidden': 'true' }, Array.from({ length: 7 }, () => h('span', { class: 'ghost' })));
 }

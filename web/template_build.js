@@ -8,7 +8,7 @@ import * as format from './format.js';
 const STATES = { // how each looks, what it means, what the button then does
   none: { look: 'stopped', text: 'not built yet', verb: 'Build' },
   building: { look: 'busy', text: 'building', verb: 'Follow' },
-  built: { look: 'ready', text: 'built', verb: 'Build anew' },
+  built: { look: 'ready', text: 'built', verb: 'Rebuild' },
   stale: { look: 'paused', text: 'out of date', verb: 'Build again' },
   failed: { look: 'error', text: 'build failed', verb: 'Build again' },
 };
@@ -59,7 +59,7 @@ class Build extends HTMLElement {
   #event(e) {
     if (e.event === 'end') this.ended = e;
     else if (e.event === 'error') this.problem = e.message;
-    else if (e.event === 'output') this.output.add('stdout', `${e.line === undefined ? '[bytes that are no text]' : plainLine(e.line)}\n`);
+    else if (e.event === 'output') this.output.add('stdout', `${e.line === undefined ? '[binary output]' : plainLine(e.line)}\n`);
   }
 
   /** How it stands now; whoever shows the template is told. */
@@ -69,7 +69,7 @@ class Build extends HTMLElement {
     let t = null;
     try { t = await api.get(api.path('templates', this.name)); } catch { /* what was heard has to do */ }
     const build = ended || t?.build || { state: 'failed' };
-    this.#set({ ...build, error: problem || build.error || (ended ? '' : 'The daemon went before the end was heard.') });
+    this.#set({ ...build, error: problem || build.error || (ended ? '' : 'The connection was lost before the build ended.') });
     if (t) this.dispatchEvent(new CustomEvent('settled', { detail: t }));
   }
 }

@@ -9,14 +9,14 @@ import * as format from './format.js';
 const POLL_MS = 2000;
 const KEPT = 150; // readings, for the curve of commands per second
 const TILES = [
-  ['Sandboxes alive', (m) => m.sandboxes.alive], ['Commands running', (m) => m.execs.running],
+  ['Live sandboxes', (m) => m.sandboxes.alive], ['Commands running', (m) => m.execs.running],
   ['Memory in use', (m) => format.bytes(m.resources.memory_bytes)], ['Processes', (m) => m.resources.pids],
-  ['Sandboxes made', (m) => m.creations.started], ['Of them failed', (m) => m.creations.failed], ['Commands started', (m) => m.execs.started],
+  ['Sandboxes created', (m) => m.creations.started], ['Failed to start', (m) => m.creations.failed], ['Commands started', (m) => m.execs.started],
 ];
 const LATENCIES = [
-  { key: 'create', title: 'Create a sandbox', about: 'from being asked to ready' },
-  { key: 'exec_start', title: 'Start a command', about: 'from being asked to running' },
-  { key: 'exec_run', title: 'Commands ran', about: 'their own time' },
+  { key: 'create', title: 'Create a sandbox', about: 'from the request until it is ready' },
+  { key: 'exec_start', title: 'Start a command', about: 'from the request until it runs' },
+  { key: 'exec_run', title: 'Run time of commands', about: 'from start to end' },
 ];
 
 const ms = (us) => format.fine(us / 1000);
@@ -28,7 +28,7 @@ class Latency {
     this.p50 = h('b', { class: 'big num', 'data-of': `${key}-p50` }, '–');
     this.p99 = h('b', { class: 'big num', 'data-of': `${key}-p99` }, '–');
     this.sub = h('span', { class: 'quiet small num' });
-    this.plot = new Plot({ title: 'By the minute', series: [{ label: 'p50', color: '--curve-1' }, { label: 'p99', color: '--curve-2' }], say: ms, least: 1000, span: 3600, dots: true, fill: false });
+    this.plot = new Plot({ title: 'Per minute', series: [{ label: 'p50', color: '--curve-1' }, { label: 'p99', color: '--curve-2' }], say: ms, least: 1000, span: 3600, dots: true, fill: false });
     this.el = h('section', { class: 'card' }, h('h2', {}, title), h('p', { class: 'quiet small' }, about),
       h('div', { class: 'pair' }, h('div', {}, h('span', { class: 'quiet' }, 'p50'), this.p50), h('div', {}, h('span', { class: 'quiet' }, 'p99'), this.p99)), this.plot.el, this.sub);
   }
@@ -37,7 +37,7 @@ class Latency {
     const now = Date.now() / 1000;
     setText(this.p50, hour.count ? ms(hour.p50_us) : '–');
     setText(this.p99, hour.count ? ms(hour.p99_us) : '–');
-    setText(this.sub, hour.count ? `${hour.count} in the last hour, the longest ${ms(hour.max_us)}` : 'none in the last hour');
+    setText(this.sub, hour.count ? `${hour.count} in the last hour, longest ${ms(hour.max_us)}` : 'none in the last hour');
     this.plot.set(hour.minutes.map((m) => now - m.ago * 60), [hour.minutes.map((m) => m.p50_us), hour.minutes.map((m) => m.p99_us)]);
   }
 }
@@ -50,7 +50,7 @@ class Metrics extends HTMLElement {
     this.problem = h('p', { class: 'problem', role: 'alert' });
     this.tiles = TILES.map(([, of]) => ({ of, el: h('b', { class: 'big num' }, '–') }));
     this.latencies = LATENCIES.map((l) => new Latency(l));
-    this.rate = new Plot({ title: 'Commands started', about: 'per second, since this page is open', series: [{ label: '', color: '--curve-1' }], say: (v) => v.toFixed(v < 10 ? 1 : 0), least: 1, span: 300 });
+    this.rate = new Plot({ title: 'Commands started', about: 'per second, since you opened this page', series: [{ label: '', color: '--curve-1' }], say: (v) => v.toFixed(v < 10 ? 1 : 0), least: 1, span: 300 });
     this.rate.el.classList.add('card');
     this.append(h('div', { class: 'bar' }, h('h1', {}, 'Metrics'), this.since), this.problem,
       h('div', { class: 'card stats' }, TILES.map(([label], i) => h('div', { class: 'stat' }, h('span', { class: 'quiet' }, label), this.tiles[i].el))),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandbox: the terminal on one side, everything else about it in panes on the other. Which pane is open is in the address.
 import { h, icon, setText } from './dom.js';
-import { get, isRefused, path, words } from './api.js';
+import { get, isRefused, may, path, words } from './api.js';
 import { actionButtons, showCause } from './actions.js';
 import { live } from './live.js';
 import * as format from './format.js';
@@ -9,7 +9,11 @@ import { Life, whyGone } from './life.js';
 import { loadTerminal } from './load_terminal.js';
 import './files.js';
 import './activity.js';
+import './processes.js';
 import './charts.js';
+
+/** Why there is no terminal. */
+const STOPPED = { stopped: 'This sandbox is stopped', error: 'This sandbox has failed', creating: 'This sandbox is being created' };
 
 const PANES = [
   ['terminal', 'Terminal', null],
@@ -39,7 +43,7 @@ class Sandbox extends HTMLElement {
     this.tabs.addEventListener('keydown', (e) => this.#onKey(e));
     this.term = h('section', { class: 'half terminal', 'aria-label': 'Terminal' });
     this.pane = h('section', { class: 'half pane', id: 'pane', role: 'tabpanel', tabindex: -1 });
-    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the sandboxes', title: 'Back to the sandboxes' }, icon('back')), this.heading, this.state, this.facts, this.life.el, h('span', { class: 'grow' }), this.actions),
+    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the list of sandboxes', title: 'Back to the list of sandboxes' }, icon('back')), this.heading, this.state, this.facts, this.life.el, h('span', { class: 'grow' }), this.actions),
       this.cause, this.tabs, h('div', { class: 'split' }, this.term, this.pane));
     live.addEventListener('change', () => this.#update(live.boxes.get(this.id_)), { signal: this.off.signal });
     this.#ask();
@@ -66,7 +70,7 @@ class Sandbox extends HTMLElement {
   async #showMissing(e) {
     this.off.abort();
     const why = await whyGone(this.id_, null);
-    this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, why ? 'This sandbox is gone' : 'This sandbox is not there'), h('p', {}, why || words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'To the sandboxes'))));
+    this.replaceChildren(h('div', { class: 'card empty whole' }, icon('box'), h('h1', {}, why ? 'This sandbox is gone' : 'Sandbox not found'), h('p', {}, why || words(e)), h('p', { class: 'hint' }, h('a', { href: '#/sandboxes' }, 'Show all sandboxes'))));
   }
 
   /** It was here a moment ago: why it is not, where one looks. */
@@ -79,7 +83,7 @@ class Sandbox extends HTMLElement {
     this.drawn = 'gone';
     const text = h('p', {}, '…');
     this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, 'This sandbox is gone'), text));
-    const why = await whyGone(this.id_, this.box) || 'It is not in the list any more.';
+    const why = await whyGone(this.id_, this.box) || 'It is no longer in the list.';
     setText(text, why);
     this.cause.hidden = false;
     this.cause.classList.add('calm');
@@ -121,6 +125,10 @@ class Sandbox extends HTMLElement {
 
   /** There is a terminal while there is a box. */
   async #terminal() {
+    if (!may('exec')) {
+      this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, 'No terminal'), h('p', {}, 'You are signed in with read access. A terminal needs the scope exec.')));
+      return;
+    }
     const can = format.isAlive(this.box);
     const has = this.term.querySelector('cay-terminal');
     if (can && !has) {
@@ -136,7 +144,7 @@ class Sandbox extends HTMLElement {
       this.term.replaceChildren(el);
       if (this.wantsFocus) el.querySelector('textarea')?.focus();
     } else if (!can) {
-      this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, `It is ${this.box.status}`), h('p', {}, 'Start it to get a terminal.')));
+      this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, STOPPED[this.box.status] || `This sandbox is ${this.box.status}`), may('exec') && h('p', {}, this.box.status === 'creating' ? 'The terminal opens when it is ready.' : 'Start it to open a terminal.')));
     }
   }
 
@@ -185,7 +193,7 @@ class About extends HTMLElement {
       ['Lives', box.expires_in_ms === null ? 'until destroyed' : `${format.span(box.expires_in_ms)} more`], ['May be idle', box.idle_limit_ms ? `for ${format.span(box.idle_limit_ms)}` : 'for ever'],
       ['Time of a command', l.wall_ms ? `${format.span(l.wall_ms)} (not of a shell)` : 'no limit'], ['Processor time', l.cpu_time_ms && format.span(l.cpu_time_ms)], ['Output of a command', l.output_bytes && format.bytes(l.output_bytes)],
       ['Memory', format.bytes(l.memory_bytes)], ['Processors', l.cpu_milli / 1000], ['Processes', l.pids], ['Disk', format.bytes(l.disk_bytes)], ['Open files', l.files],
-      ['Limits left out', box.limits_skipped.join(', ')], ['Labels', Object.entries(box.labels).map(([k, v]) => `${k}=${v}`).join(', ')]];
+      ['Limits not enforced', box.limits_skipped.join(', ')], ['Labels', Object.entries(box.labels).map(([k, v]) => `${k}=${v}`).join(', ')]];
     this.append(h('dl', { class: 'facts wide' }, rows.filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), h('dd', {}, String(v))])));
   }
 }

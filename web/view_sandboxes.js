@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list. Rows are made once and then only changed; what a row uses is asked for while it can be seen.
 import { h, button, icon, setText } from './dom.js';
+import { may } from './api.js';
+import { ACTIONS, runAll } from './actions.js';
 import { Row, ghostRow } from './box_row.js';
 import { createSandbox } from './create.js';
 import { live } from './live.js';
@@ -10,32 +12,46 @@ const STATES = ['ready', 'busy', 'creating', 'paused', 'stopped', 'error'];
 const SAMPLE_MS = 2000;
 const FRESH_MAX = 25; // rows that are made between two frames: hundreds at once would hold the page
 const AT_ONCE = 3; // a browser has six connections to a server, and others need some
-const COLUMNS = ['Name', 'State', 'Template', 'Age', 'Processor', 'Memory', 'Actions'];
+const last = (id, of) => live.history.get(id)?.at(-1)?.[of] ?? -1;
+const COLUMNS = [ // what each sorts by; newest and largest first
+  { label: 'Name', key: 'name', by: (a, b) => format.title(a).localeCompare(format.title(b)) }, { label: 'State', key: 'state', by: (a, b) => STATES.indexOf(a.status) - STATES.indexOf(b.status) },
+  { label: 'Template', key: 'template', by: (a, b) => a.template.localeCompare(b.template) }, { label: 'Age', key: 'age', by: (a, b) => Date.parse(b.created_at) - Date.parse(a.created_at) },
+  { label: 'Processor', key: 'cpu', by: (a, b) => last(b.sandbox_id, 'cpu') - last(a.sandbox_id, 'cpu') }, { label: 'Memory', key: 'memory', by: (a, b) => last(b.sandbox_id, 'memory') - last(a.sandbox_id, 'memory') },
+  { label: 'Actions' },
+];
+const BULK = ['start', 'pause', 'resume', 'stop', 'destroy'];
 
 class Sandboxes extends HTMLElement {
   rows = new Map();
   seen = new Set();
+  picked = new Set();
   off = new AbortController();
   wanted = ''; // the row that gets the focus when it appears
 
   connectedCallback() {
     const { signal } = this.off;
     this.query = new URLSearchParams(location.hash.split('?')[1] || '');
-    this.search = h('input', { type: 'search', placeholder: 'Name, id or label', 'aria-label': 'Filter by name, id or label', 'aria-keyshortcuts': '/', oninput: () => this.#setFilter('q', this.search.value) });
+    this.search = h('input', { type: 'search', placeholder: 'Name, id, owner or label', 'aria-label': 'Filter by name, id, owner or label', 'aria-keyshortcuts': '/', oninput: () => this.#setFilter('q', this.search.value) });
     this.template = h('select', { 'aria-label': 'Filter by template', onchange: () => this.#setFilter('template', this.template.value) }, h('option', { value: '' }, 'Any template'));
     this.states = h('div', { class: 'filters', role: 'group', 'aria-label': 'Filter by state' }, ['', ...STATES].map((s) => h('button', {
       type: 'button', 'data-state': s, onclick: () => this.#setFilter('state', s),
     }, s || 'all', h('b', {}))));
     this.count = h('span', { class: 'quiet', role: 'status' });
     this.list = h('div', { role: 'rowgroup' }, Array.from({ length: 3 }, ghostRow));
+    this.pickAll = h('input', { type: 'checkbox', class: 'pick', 'aria-label': 'Select all that are shown', onchange: () => this.#pickAll() });
+    this.order = h('select', { class: 'order', 'aria-label': 'Sort by', onchange: () => this.#sortBy(this.order.value) }, COLUMNS.filter((c) => c.key).map((c) => h('option', { value: c.key }, `Sort by ${c.label.toLowerCase()}`)));
+    this.bulk = h('div', { class: 'bulk', role: 'group', 'aria-label': 'Actions for the selected sandboxes', hidden: true }, h('b', { class: 'num' }), ACTIONS.filter((a) => BULK.includes(a.verb)).map((a) => button(a.label, { class: a.class, 'data-bulk': a.verb, onclick: () => this.#runAll(a) }, a.icon)),
+      button('Clear selection', { onclick: () => { this.picked.clear(); this.#draw(); } }));
     this.table = h('div', { class: 'card boxes', role: 'table', 'aria-label': 'Sandboxes' },
-      h('div', { class: 'boxes-head', role: 'row' }, COLUMNS.map((t, i) => h('span', { role: 'columnheader', class: i === COLUMNS.length - 1 ? 'actions' : null }, t))), this.list);
+      h('div', { class: 'boxes-head', role: 'row' }, h('span', { role: 'columnheader' }, this.pickAll), COLUMNS.map((c) => this.#head(c))), this.list);
     this.empty = h('div', { class: 'card empty whole', hidden: true });
     this.append(
       h('div', { class: 'bar' }, h('h1', {}, 'Sandboxes'), this.count, h('span', { class: 'grow' }),
-        h('span', { class: 'search' }, icon('search'), this.search), this.template,
-        button('New sandbox', { class: 'primary', id: 'create', title: 'New sandbox (n)', 'aria-keyshortcuts': 'n', onclick: () => this.#create() }, 'plus')),
-      this.states, this.table, this.empty);
+        h('span', { class: 'search' }, icon('search'), this.search), this.template, this.order,
+        may('exec') && button('New sandbox', { class: 'primary', id: 'create', title: 'New sandbox (n)', 'aria-keyshortcuts': 'n', onclick: () => this.#create() }, 'plus')),
+      this.states, this.bulk, this.table, this.empty);
+    this.classList.toggle('may-pick', may('exec'));
+    this.list.addEventListener('change', (e) => this.#onPick(e));
     this.watch = new IntersectionObserver((entries) => {
       for (const e of entries) {
         if (e.isIntersecting) this.seen.add(e.target.dataset.id);
@@ -78,6 +94,63 @@ class Sandboxes extends HTMLElement {
     this.#draw();
   }
 
+  /** A column's heading, which sorts by it; once more: the other way round. */
+  #head(c) {
+    if (!c.key) return h('span', { role: 'columnheader', class: 'actions' }, c.label);
+    const el = h('button', { type: 'button', onclick: () => this.#sortBy(c.key) }, c.label);
+    return h('span', { role: 'columnheader', 'data-sort': c.key }, el);
+  }
+
+  #sortBy(key) {
+    const same = (this.query.get('sort') || 'age') === key;
+    this.#setFilter('reverse', same && !this.query.get('reverse') ? '1' : '');
+    this.#setFilter('sort', key === 'age' ? '' : key);
+  }
+
+  #sorted(boxes) {
+    const key = this.query.get('sort') || 'age';
+    const sign = this.query.get('reverse') ? -1 : 1;
+    const column = COLUMNS.find((c) => c.key === key) || COLUMNS[3];
+    for (const el of this.table.querySelectorAll('[data-sort]')) {
+      if (el.dataset.sort === column.key) el.setAttribute('aria-sort', sign > 0 === ['name', 'state', 'template', 'age'].includes(column.key) ? 'ascending' : 'descending');
+      else el.removeAttribute('aria-sort');
+    }
+    this.order.value = column.key;
+    return [...boxes].sort((a, b) => sign * column.by(a, b) || a.sandbox_id.localeCompare(b.sandbox_id));
+  }
+
+  #onPick(e) {
+    const id = e.target.closest('.box')?.dataset.id;
+    if (!id) return;
+    if (e.target.checked) this.picked.add(id);
+    else this.picked.delete(id);
+    this.#drawBulk();
+  }
+
+  #pickAll() {
+    for (const id of this.rows.keys()) {
+      if (this.pickAll.checked) this.picked.add(id);
+      else this.picked.delete(id);
+    }
+    this.#drawBulk();
+  }
+
+  #picked() { return [...this.picked].map((id) => live.boxes.get(id)).filter(Boolean); }
+
+  /** What is selected goes on being so while the list changes; what is gone, or is not shown any more, is not. */
+  #drawBulk() {
+    for (const id of this.picked) if (live.loaded && !this.rows.has(id)) this.picked.delete(id);
+    for (const [id, row] of this.rows) row.pick.checked = this.picked.has(id);
+    const boxes = this.#picked();
+    this.bulk.hidden = boxes.length === 0;
+    this.pickAll.checked = boxes.length > 0 && boxes.length === this.rows.size;
+    this.pickAll.indeterminate = boxes.length > 0 && boxes.length < this.rows.size;
+    setText(this.bulk.firstChild, `${boxes.length} selected`);
+    for (const el of this.bulk.querySelectorAll('[data-bulk]')) el.hidden = !boxes.some(ACTIONS.find((a) => a.verb === el.dataset.bulk).when);
+  }
+
+  async #runAll(action) { await runAll(action, this.#picked()); }
+
   #templates() {
     const names = new Set([...live.boxes.values()].map((b) => b.template));
     if (this.query.get('template')) names.add(this.query.get('template'));
@@ -88,7 +161,7 @@ class Sandboxes extends HTMLElement {
   #matches(b) {
     const q = (this.query.get('q') || '').toLowerCase();
     if (this.query.get('template') && b.template !== this.query.get('template')) return false;
-    return !q || [b.name, b.sandbox_id, b.project_name, ...Object.entries(b.labels || {}).flat()].some((t) => t && t.toLowerCase().includes(q));
+    return !q || [b.name, b.sandbox_id, b.project_name, b.owner, ...Object.entries(b.labels || {}).flat()].some((t) => t && t.toLowerCase().includes(q));
   }
 
   /** How many there are in each state, of those that the other filters leave. */
@@ -105,7 +178,7 @@ class Sandboxes extends HTMLElement {
   #draw() {
     const some = [...live.boxes.values()].filter((b) => this.#matches(b));
     const state = this.query.get('state');
-    const shown = state ? some.filter((b) => b.status === state) : some;
+    const shown = this.#sorted(state ? some.filter((b) => b.status === state) : some);
     if (live.loaded) for (const el of this.list.querySelectorAll('.loading')) el.remove();
     this.#dropRows(new Set(shown.map((b) => b.sandbox_id)));
     let at = this.list.firstElementChild;
@@ -128,6 +201,7 @@ class Sandboxes extends HTMLElement {
     }
     this.#templates();
     this.#drawStates(some);
+    this.#drawBulk();
     setText(this.count, live.boxes.size === shown.length ? '' : `${shown.length} of ${live.boxes.size}`);
     this.#drawEmpty(live.loaded && shown.length === 0);
     if (this.rows.has(this.wanted)) {
@@ -162,9 +236,9 @@ class Sandboxes extends HTMLElement {
     if (!is || this.empty.dataset.of === `${live.boxes.size > 0}`) return;
     this.empty.dataset.of = `${live.boxes.size > 0}`;
     this.empty.replaceChildren(...(live.boxes.size
-      ? [icon('search'), h('h2', {}, 'No sandbox matches'), h('p', {}, 'Other filters may find more.'), button('Show all', { onclick: () => { location.hash = '#/sandboxes'; } })]
-      : [icon('box'), h('h2', {}, 'No sandboxes yet'), h('p', {}, 'A sandbox is a machine of its own for code you do not trust. It is made in milliseconds and gone without a trace.'),
-        h('div', { class: 'row' }, button('New sandbox', { class: 'primary', onclick: () => this.#create() }, 'plus'), button('Try some code', { onclick: () => { location.hash = '#/try'; } }, 'chat')),
+      ? [icon('search'), h('h2', {}, 'No sandbox matches'), h('p', {}, 'Change the filters, or show all sandboxes.'), button('Show all', { onclick: () => { location.hash = '#/sandboxes'; } })]
+      : [icon('box'), h('h2', {}, 'No sandboxes yet'), h('p', {}, 'A sandbox is an isolated place to run code that you do not trust. It is created in milliseconds, and nothing of it is left when it is destroyed.'),
+        h('div', { class: 'row' }, may('exec') && [button('New sandbox', { class: 'primary', onclick: () => this.#create() }, 'plus'), button('Try some code', { onclick: () => { location.hash = '#/try'; } }, 'chat')]),
         h('p', { class: 'hint small' }, 'From a shell: ', h('code', {}, 'cay create --template python'))]));
   }
 
@@ -177,6 +251,7 @@ class Sandboxes extends HTMLElement {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     for (const id of this.seen) this.rows.get(id)?.tick();
+    if (['cpu', 'memory'].includes(this.query.get('sort'))) this.#draw();
     this.sampling = false;
   }
 

@@ -15,7 +15,7 @@ class SignIn extends HTMLElement {
         this.dispatchEvent(new Event('signed-in', { bubbles: true }));
       } catch (problem) {
         api.setToken('');
-        said.textContent = problem.status === 401 ? 'This token is not good, or not any more.' : api.words(problem);
+        said.textContent = problem.status === 401 ? 'This token is wrong or has expired.' : api.words(problem);
         field.focus();
       }
     };
@@ -24,10 +24,10 @@ class SignIn extends HTMLElement {
       h('h1', {}, 'Sign in to Cay'),
       said,
       h('section', { class: 'card' }, h('h2', {}, 'With a link'),
-        h('p', {}, 'Open the link that ', h('code', {}, 'make run'), ' or ', h('code', {}, 'cay token --login'), ' prints. It works once, within ten minutes.')),
+        h('p', {}, 'Open the link that ', h('code', {}, 'make run'), ' or ', h('code', {}, 'cay token --login'), ' prints. It works once and is valid for ten minutes.')),
       h('form', { class: 'card', onsubmit: enter }, h('h2', {}, 'Or with a token'),
         h('label', { for: 'token' }, 'Token or API key'), field,
-        h('p', { class: 'quiet' }, h('code', {}, 'cay token'), ' prints one. It is kept in this tab’s memory alone and forgotten when the page is loaded again.'),
+        h('p', { class: 'quiet' }, h('code', {}, 'cay token'), ' prints one. It is kept only in this tab’s memory, so reloading the page forgets it.'),
         h('button', { type: 'submit', class: 'primary' }, 'Sign in'))));
     field.focus();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sandboxes are made from.
 import { h, button, icon, setText } from './dom.js';
-import { get, path, words } from './api.js';
+import { get, may, path, words } from './api.js';
 import { createSandbox, defaults } from './create.js';
 import './template_build.js';
 
@@ -23,7 +23,7 @@ class Templates extends HTMLElement {
     const build = t.build && t.build.state && document.createElement('cay-build');
     const state = h('span', {});
     const why = h('p', { class: 'cause' });
-    const make = button('New sandbox', { 'aria-label': `New sandbox from ${t.name}`, onclick: () => this.#create(t.name) }, 'plus');
+    const make = button('New sandbox', { hidden: !may('exec'),  'aria-label': `New sandbox from ${t.name}`, onclick: () => this.#create(t.name) }, 'plus');
     const setAvailable = (is) => {
       state.className = `state ${is.available ? 'ready' : 'error'}`;
       setText(state, is.available ? 'available' : 'not available');
@@ -38,15 +38,15 @@ class Templates extends HTMLElement {
       h('p', { class: 'about quiet' }, t.description || 'No description.'),
       why,
       h('div', { class: 'chips' }, defaults(t).map(([k, v]) => h('span', { class: 'chip' }, h('span', {}, k), h('b', {}, String(v))))),
-      t.triggers?.length > 0 && h('div', { class: 'chips triggers' }, h('span', { class: 'quiet small' }, 'Chosen by'), t.triggers.map((w) => h('span', { class: 'chip' }, w))),
+      t.triggers?.length > 0 && h('div', { class: 'chips triggers' }, h('span', { class: 'quiet small' }, 'Used for'), t.triggers.map((w) => h('span', { class: 'chip' }, w))),
       build || null,
       h('div', { class: 'row' }, make),
       this.#more(t));
   }
 
   #more(t) {
-    const text = h('pre', { class: 'output', tabindex: 0, 'aria-label': t.has_system ? `SYSTEM.md of ${t.name}` : `All of ${t.name}` });
-    const el = h('details', { ontoggle: () => { if (el.open && !text.textContent) this.#read(t.name, text); } }, h('summary', {}, t.has_system ? 'SYSTEM.md' : 'All of it'), text);
+    const text = h('pre', { class: 'output', tabindex: 0, 'aria-label': t.has_system ? `SYSTEM.md of ${t.name}` : `Details of ${t.name}` });
+    const el = h('details', { ontoggle: () => { if (el.open && !text.textContent) this.#read(t.name, text); } }, h('summary', {}, t.has_system ? 'SYSTEM.md' : 'Details'), text);
     return el;
   }
 

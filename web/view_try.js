@@ -1,50 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
 // A message with code in it: the daemon says what it asks for and why (intent_detect), and what is to run runs in a sandbox of its own
-// (code_run), line by line.
+// (code_run), line by line. The conversation stays while the tab is open, also over a reload; signing out ends it.
 import { h, button, icon } from './dom.js';
 import * as api from './api.js';
-import { postConfirmed } from './dialogs.js';
-import { Output } from './output.js';
-import * as format from './format.js';
+import { Run, savedRun } from './try_run.js';
 
 const EXAMPLES = [
-  { title: 'Run some Python', about: 'and see its stack trace', text: 'Please run this:\n\n```python\nimport platform\nfor i in range(3):\n    print(i, platform.machine())\nprint(1 / 0)\n```\n' },
-  { title: 'Explain, not run', about: 'the detector knows the difference', text: 'What does this do?\n\n```bash\nfind . -name "*.o" -delete\n```\n' },
-  { title: 'Look around', about: 'where does the code run?', text: 'Run this and show me what it prints:\n\n```sh\nid; uname -a; ls -l /; cat /proc/self/cgroup\n```\n' },
+  { title: 'Run some Python', about: 'with a stack trace at the end', text: 'Please run this:\n\n```python\nimport platform\nfor i in range(3):\n    print(i, platform.machine())\nprint(1 / 0)\n```\n' },
+  { title: 'Ask about code', about: 'a question is not run', text: 'What does this do?\n\n```bash\nfind . -name "*.o" -delete\n```\n' },
+  { title: 'Look around', about: 'where the code runs', text: 'Run this and show me what it prints:\n\n```sh\nid; uname -a; ls -l /; cat /proc/self/cgroup\n```\n' },
 ];
+const DECISIONS = { run: 'run', write: 'write code', explain: 'explain', improve: 'improve', why: 'explain why', none: 'do not run' };
+const STORED = 'cay-try';
+const STORED_MAX = 300000;
+const FENCE = /^```[ \t]*([\w+#.-]*)[^\n]*\n([\s\S]*?)^```[ \t]*$/gm;
 
 /** A message as people write them: words, and code between fences. */
 function showMessage(text) {
   return text.split(/^```[^\n]*\n([\s\S]*?)^```[ \t]*$/m).map((part, i) => part.trim() && h('pre', { class: i % 2 ? 'code' : null }, i % 2 ? part.replace(/\n$/, '') : part.trim()));
 }
 
-/** The first fenced block, for daemons without a detector and for "run it anyway". */
-export function firstBlock(text) {
-  const found = /^```[ \t]*([\w+#.-]*)[^\n]*\n([\s\S]*?)^```/m.exec(text);
-  return found ? { language: found[1].toLowerCase(), text: found[2] } : null;
+/** The fenced blocks of a message. */
+export function blocksOf(text) {
+  return [...text.matchAll(FENCE)].map(([, language, code]) => ({ language: language.toLowerCase(), text: code }));
 }
 
-class Try extends HTMLElement {
-  off = new AbortController();
+/** What runs of a message that asks for it: every block that there is; when the daemon counts otherwise, the one that it names. */
+function chosen(said, message) {
+  const blocks = blocksOf(message);
+  if (said.code?.kind === 'fenced' && blocks.length > 1 && blocks.length === said.code.blocks) {
+    return blocks.map((b, i) => ({ message, code: i === said.code.block - 1 ? said.code : b, template: i === said.code.block - 1 ? said.template?.name : '', label: `Block ${i + 1} of ${blocks.length}` }));
+  }
+  const code = said.code || blocks[0];
+  return code ? [{ message, code, template: said.template?.name, label: said.code?.blocks > 1 ? `Block ${said.code.block} of ${said.code.blocks}` : '' }] : [];
+}
 
+/** The conversation, which outlives the view. Each turn is an element; those that a reload brings back are also data. */
+class Conversation {
+  log = h('div', { class: 'chat', 'aria-label': 'Conversation' });
+  side = h('section', { class: 'outputs', 'aria-label': 'Output', hidden: true }, h('p', { class: 'empty' }, 'The output of code that runs is shown here.'));
+  turns = []; // {you} {cay} {run}
+  split = localStorage.getItem('cay-split') === '1';
+
+  constructor() {
+    let turns = [];
+    try { turns = JSON.parse(sessionStorage.getItem(STORED) || '[]'); } catch { /* as if there were none */ }
+    for (const t of turns) this.#restore(t);
+  }
+
+  #restore(t) {
+    if (t.you) this.put(h('div', { class: 'turn you' }, showMessage(t.you)), t);
+    else if (t.run) this.put(savedRun(t.run), t, true);
+    else if (t.cay) this.put(h('div', { class: 'turn cay' }, t.cay.map((p) => h('p', { class: p.class }, p.text))), t);
+  }
+
+  /** A run has its place among the messages, and is shown there or on the side. */
+  put(el, turn, isRun = false) {
+    this.log.querySelector('.empty')?.remove();
+    if (isRun) {
+      const marker = h('span', { class: 'marker', hidden: true });
+      this.log.append(marker);
+      el.marker = marker;
+    }
+    this.#place(el);
+    if (turn) this.turns.push(turn);
+    el.scrollIntoView({ block: 'end' });
+  }
+
+  #place(el) {
+    if (!el.marker) this.log.append(el);
+    else if (this.split) this.side.append(el);
+    else el.marker.after(el);
+  }
+
+  setSplit(on) {
+    this.split = on;
+    localStorage.setItem('cay-split', on ? '1' : '0');
+    for (const el of [...this.log.querySelectorAll('.run'), ...this.side.querySelectorAll('.run')]) this.#place(el);
+    this.side.hidden = !on;
+  }
+
+  /** What is kept over a reload is bounded: the oldest goes. */
+  store() {
+    const turns = this.turns.map((t) => (t.live ? { run: t.live.saved() } : t));
+    while (turns.length && JSON.stringify(turns).length > STORED_MAX) turns.shift();
+    try { sessionStorage.setItem(STORED, JSON.stringify(turns)); } catch { /* there is no room: it lives in this page alone */ }
+  }
+}
+
+let conversation = null;
+
+export function forgetConversation() {
+  conversation = null;
+  sessionStorage.removeItem(STORED);
+}
+addEventListener('pagehide', () => conversation?.store());
+
+class Try extends HTMLElement {
   connectedCallback() {
-    this.log = h('div', { class: 'chat', 'aria-label': 'Conversation' },
-      h('div', { class: 'empty' }, icon('chat'), h('h2', {}, 'Paste a message with a code block'), h('p', {}, 'The daemon decides whether it asks for running, says why, and runs it in a fresh sandbox that is gone afterwards.'),
-        h('div', { class: 'examples' }, EXAMPLES.map((e) => h('button', { type: 'button', onclick: () => { this.text.value = e.text; this.text.focus(); } }, e.title, h('span', { class: 'quiet' }, e.about))))));
+    conversation ??= new Conversation();
+    const { log, side } = conversation;
+    if (!log.firstChild) log.append(this.#welcome());
     this.text = h('textarea', { id: 'message', rows: 4, class: 'code', 'aria-label': 'Message', placeholder: 'A message with a code block between ```', onkeydown: (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) this.#send(); } });
-    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Try it')), this.log,
-      h('form', { class: 'composer', onsubmit: (e) => { e.preventDefault(); this.#send(); } }, h('div', { class: 'card' }, this.text,
-        h('div', { class: 'row' }, h('span', { class: 'quiet small grow' }, h('kbd', {}, 'Ctrl'), ' ', h('kbd', {}, 'Enter'), ' sends'), h('button', { type: 'submit', class: 'primary' }, 'Send')))));
+    this.keep = h('input', { type: 'checkbox', id: 'keep-sandbox' });
+    this.toggle = button('Split screen', { id: 'split', 'aria-pressed': 'false', title: 'Code on the left, its output on the right', onclick: () => this.#setSplit(!conversation.split) }, 'split');
+    this.clear = button('Clear', { onclick: () => this.#clear() });
+    const may = api.may('exec');
+    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Try it'), h('span', { class: 'grow' }), this.clear),
+      h('div', { class: 'panes' }, h('div', { class: 'left' }, log,
+        h('form', { class: 'composer', onsubmit: (e) => { e.preventDefault(); this.#send(); } }, h('div', { class: 'card' }, this.text,
+          h('div', { class: 'row' }, may && h('label', { class: 'check', for: 'keep-sandbox' }, this.keep, 'Keep the sandbox'), h('span', { class: 'quiet small grow keys-hint' }, h('kbd', {}, 'Ctrl'), ' ', h('kbd', {}, 'Enter'), ' sends'), this.toggle, h('button', { type: 'submit', class: 'primary' }, 'Send'))))), side));
+    this.#setSplit(conversation.split);
     this.text.focus();
   }
 
-  disconnectedCallback() { this.off.abort(); }
+  disconnectedCallback() { conversation?.store(); }
 
-  #say(cls, ...what) {
-    const el = h('div', { class: `turn ${cls}` }, what);
-    this.log.querySelector('.empty')?.remove();
-    this.log.append(el);
-    el.scrollIntoView({ block: 'end' });
+  #welcome() {
+    return h('div', { class: 'empty' }, icon('chat'), h('h2', {}, 'Paste a message with a code block'), h('p', {}, 'The daemon decides whether the message asks for the code to be run, explains why, and runs it in a new sandbox.'),
+      h('div', { class: 'examples' }, EXAMPLES.map((e) => h('button', { type: 'button', onclick: () => { this.text.value = e.text; this.text.focus(); } }, e.title, h('span', { class: 'quiet' }, e.about)))));
+  }
+
+  #setSplit(on) {
+    conversation.setSplit(on);
+    this.classList.toggle('is-split', on);
+    this.toggle.setAttribute('aria-pressed', String(on));
+  }
+
+  #clear() {
+    forgetConversation();
+    this.replaceChildren();
+    this.connectedCallback();
+  }
+
+  #say(...what) {
+    const el = h('div', { class: 'turn cay' }, what);
+    const turn = { cay: [...el.querySelectorAll('p')].map((p) => ({ class: p.className, text: p.textContent })) };
+    conversation.put(el, turn);
     return el;
   }
 
@@ -52,67 +144,45 @@ class Try extends HTMLElement {
     const message = this.text.value;
     if (!message.trim()) return;
     this.text.value = '';
-    this.#say('you', showMessage(message));
-    const block = firstBlock(message);
+    conversation.put(h('div', { class: 'turn you' }, showMessage(message)), { you: message });
+    const mine = conversation;
     let said;
     try {
       said = await api.post('/api/intent', { message });
     } catch (e) {
-      const text = e.status === 404 ? 'This daemon has no intent detector.' : api.words(e);
-      this.#say('cay', h('p', { class: 'problem' }, text), block && this.#runButton('Run the code block', block, null, message));
+      if (mine === conversation) this.#say(h('p', { class: 'problem' }, api.words(e)), this.#runButton('Run the code', blocksOf(message).map((code, i, all) => ({ code, message, label: all.length > 1 ? `Block ${i + 1} of ${all.length}` : '' }))));
       return;
     }
-    this.#decide(said, block, message);
+    if (mine === conversation) this.#decide(said, message);
   }
 
-  #decide(said, block, message) {
-    const code = said.code || block;
-    const asks = said.decision === 'run' && said.needs_confirm && !said.obstacle;
-    this.#say('cay', h('p', { class: 'decision' }, h('span', { class: `state ${said.execute ? 'ready' : 'stopped'}` }, said.decision), said.reason,
-      h('span', { class: 'quiet' }, `${said.confidence} % sure`)),
+  #decide(said, message) {
+    const runs = chosen(said, message);
+    const asks = said.decision === 'run' && said.needs_confirm && !said.obstacle; // it runs once it is confirmed
+    const execute = (said.execute || asks) && api.may('exec');
+    this.#say(h('p', { class: 'decision' }, h('span', { class: `state ${execute ? 'ready' : 'stopped'}` }, DECISIONS[said.decision] || said.decision), ' ', said.reason, ' ',
+      h('span', { class: 'quiet' }, `${said.confidence} % confident`)),
     said.obstacle && h('p', { class: 'problem' }, said.obstacle),
-    said.template && h('p', { class: 'quiet' }, `Template ${said.template.name}, by its ${said.template.matched_by}`),
-    said.danger && h('p', { class: 'problem' }, said.danger.where === 'code' ? `The code ${said.danger.what}: ` : 'The message speaks of destruction or of production: ', h('code', {}, said.danger.text)),
-    !said.execute && !asks && code && this.#runButton('Run it anyway', code, said, message));
-    if (said.execute || asks) this.#run(code, said, message);
+    said.template && h('p', { class: 'quiet' }, `Template ${said.template.name}, chosen by its ${said.template.matched_by}${runs.length > 1 ? `. ${runs.length} blocks run one after the other, each in a sandbox of its own.` : ''}`),
+    said.danger && h('p', { class: 'problem' }, said.danger.where === 'code' ? `The code ${said.danger.what}: ` : 'The message is about destructive work or production: ', h('code', {}, said.danger.text)),
+    !execute && this.#runButton('Run it anyway', runs));
+    if (execute) this.#runAll(runs);
   }
 
-  #runButton(label, code, said, message) {
-    const el = button(label, { onclick: () => { el.disabled = true; this.#run(code, said, message); } }, 'play');
+  #runButton(label, runs) {
+    if (!api.may('exec') || runs.length === 0) return null;
+    const el = button(label, { onclick: () => { el.disabled = true; this.#runAll(runs); } }, 'play');
     return el;
   }
 
-  async #run(code, said, message) {
-    const out = new Output();
-    const head = h('p', { class: 'quiet', role: 'status' }, 'Making a sandbox…');
-    const end = h('p', { class: 'verdict', role: 'status' });
-    const halt = new AbortController();
-    const stop = button('Stop', { class: 'danger', onclick: () => halt.abort() }, 'stop');
-    this.#say('cay run', head, out.el, end, stop);
-    const body = { code: code.text, stream: true, from_message: message };
-    if (code.language) body.language = code.language;
-    if (said?.template) body.template = said.template.name;
-    try {
-      const done = await postConfirmed('/api/run', body, (b) => api.stream('POST', '/api/run', b, (e) => this.#event(e, head, out, end), AbortSignal.any([halt.signal, this.off.signal])).then(() => true));
-      if (!done) end.textContent = 'Not run: it was not confirmed.';
-    } catch (e) {
-      end.replaceChildren(h('span', { class: 'state error' }, 'not run'), ` ${e.name === 'AbortError' ? 'Stopped: its sandbox is destroyed.' : api.words(e)}`);
-    }
-    stop.remove();
-  }
-
-  #event(e, head, out, end) {
-    if (out.event(e)) return;
-    if (e.event === 'started') {
-      head.textContent = `Started ${e.started_at ? format.clock(e.started_at) : ''} in ${e.sandbox_id || 'a sandbox'}`;
-    } else if (e.event === 'exited') {
-      const good = e.exit_code === 0;
-      end.replaceChildren(h('span', { class: `state ${good ? 'ready' : 'error'}` }, e.exit_code !== null && e.exit_code !== undefined ? `exit ${e.exit_code}` : e.signal || e.cause),
-        h('span', { class: 'quiet num' }, `${format.span((e.wall_us ?? 0) / 1000)} · processor ${format.span((e.cpu_us ?? 0) / 1000)}`),
-        e.cause && e.cause !== 'exited' ? h('span', { class: 'cause' }, `${e.cause_text} ${e.advice}`) : '');
-      end.scrollIntoView({ block: 'end' });
-    } else if (e.event === 'error') {
-      end.textContent = e.message;
+  async #runAll(runs, keep = this.keep.checked) {
+    const mine = conversation;
+    for (const r of runs) {
+      if (mine !== conversation) return;
+      const run = new Run({ ...r, keep, onEnd: () => mine.store() });
+      run.onAgain = () => this.#runAll([r], true);
+      mine.put(run.el, { live: run }, true);
+      await run.go();
     }
   }
 }

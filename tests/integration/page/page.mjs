@@ -12,6 +12,7 @@ export const BASE = process.env.CAY_PAGE_BASE;
 const WAIT = 60000;
 const WIDE = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
+const TABLET = { width: 820, height: 1180 };
 
 export async function openBrowser() {
   return chromium.launch({ executablePath: process.env.CAY_PAGE_BROWSER || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'], timeout: WAIT });
@@ -73,7 +74,7 @@ async function audit(tab, name, rules) {
   check(found.length === 0, `nothing in the way of people on ${name}, but there is:\n${found.join('\n')}`);
 }
 
-/** One view as people see it: light, dark, on a phone; each for everybody, and none wider than its screen. */
+/** One view as people see it: light, dark, on a phone, on a tablet; each for everybody, and none wider than its screen. */
 export async function look(tab, name, { phone = true } = {}) {
   await picture(tab, name);
   await audit(tab, name);
@@ -84,6 +85,9 @@ export async function look(tab, name, { phone = true } = {}) {
     await tab.setViewportSize(PHONE);
     await picture(tab, `${name}_phone`);
     await until(`${name} to be no wider than a phone`, () => tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    await tab.setViewportSize(TABLET);
+    await picture(tab, `${name}_tablet`);
+    await until(`${name} to be no wider than a tablet`, () => tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
     await tab.setViewportSize(WIDE);
   }
   await tab.emulateMedia({ colorScheme: 'light' });

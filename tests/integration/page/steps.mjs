@@ -3,6 +3,8 @@
 // with a signed-in tab, and leaves it so; a step that fails costs the person the tab, not the others.
 import readline from 'node:readline';
 import { checkFaults, openBrowser, Person, showFailure } from './page.mjs';
+import * as create from './steps_create.mjs';
+import * as files from './steps_files.mjs';
 import * as heavy from './steps_heavy.mjs';
 import * as keyboard from './steps_keyboard.mjs';
 import * as list from './steps_list.mjs';
@@ -10,6 +12,7 @@ import * as others from './steps_others.mjs';
 import * as sandbox from './steps_sandbox.mjs';
 import * as signIn from './steps_sign_in.mjs';
 import * as terminal from './steps_terminal.mjs';
+import * as tryIt from './steps_try.mjs';
 import { pictures } from './pictures.mjs';
 import { real_builds } from './steps_builds.mjs';
 
@@ -32,8 +35,8 @@ function help(what, args) {
 
 const { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list, ...inside } = sandbox;
 const beside = { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list };
-const LANES = [{ owner: 'ada', steps: { ...list, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } },
-  { owner: 'cleo', steps: terminal }];
+const LANES = [{ owner: 'ada', steps: { ...list, ...create, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } },
+  { owner: 'cyd', steps: { ...files, ...tryIt } }, { owner: 'cleo', steps: terminal }];
 
 const wanted = process.argv.slice(2);
 const browser = await openBrowser();

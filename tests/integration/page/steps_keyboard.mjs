@@ -47,7 +47,7 @@ export async function the_whole_path_by_keys(p) {
   await tab.waitForSelector('#create');
   await tab.keyboard.press('g'); // a stray one takes nothing from the next key
   await tab.keyboard.press('?');
-  await tab.waitForSelector('dialog:has-text("out of the terminal")');
+  await tab.waitForSelector('dialog:has-text("Leave the terminal")');
   await tab.keyboard.press('Escape');
   await tab.locator('dialog').waitFor({ state: 'detached' });
   await tab.keyboard.press('n');
@@ -69,6 +69,13 @@ export async function the_whole_path_by_keys(p) {
   await walkTo(tab, 'Destroy', ({ text }) => text === 'Destroy', 'Shift+Tab');
   await tab.keyboard.press('Enter');
   await tab.waitForSelector('dialog:has-text("Destroy by-keys?")');
+  await tab.keyboard.press('Enter'); // one key too many destroys nothing
+  await tab.locator('dialog').waitFor({ state: 'detached' });
+  check(await tab.evaluate(() => document.querySelector('cay-sandbox').box.status === 'ready'), 'Enter is Cancel');
+  await walkTo(tab, 'Destroy', ({ text }) => text === 'Destroy', 'Shift+Tab');
+  await tab.keyboard.press('Enter');
+  await tab.waitForSelector('dialog:has-text("Destroy by-keys?")');
+  await tab.keyboard.press('Tab');
   await tab.keyboard.press('Enter');
   await tab.waitForSelector('#create');
   await tab.locator('.box:has-text("by-keys")').waitFor({ state: 'detached' });

@@ -57,10 +57,13 @@ export async function confirmation(p) {
     await tab.click('#create');
     await tab.selectOption('dialog select[name=template]', 'careful');
     await tab.click('dialog button[type=submit]');
-    await tab.waitForSelector('dialog:has-text("needs your word")');
+    await tab.waitForSelector('dialog:has-text("Confirm this request"):has-text("Asks before it is used")');
   };
   await create();
+  check((await tab.textContent('dialog:last-of-type .facts')).includes('Memory'), 'who is asked sees template and limits');
   await look(tab, 'confirm');
+  await tab.keyboard.press('Escape'); // the question
+  await until('the first dialog alone', async () => (await tab.locator('dialog').count()) === 1);
   await tab.keyboard.press('Escape');
   await tab.locator('dialog').waitFor({ state: 'detached' });
   check((await tab.locator('.box:has-text("careful")').count()) === 0, `nothing was made for ${p.owner} without a word`);

@@ -27,7 +27,7 @@ export async function try_it(p) {
 export async function templates(p) {
   const { tab } = p;
   await p.go('templates');
-  const card = tab.locator('.card:has-text("careful"):has-text("Asks first")');
+  const card = tab.locator('.card:has-text("careful"):has-text("Confirmation")');
   await card.locator('summary').click();
   await card.locator('pre:has-text("needs_confirm")').waitFor();
   await card.locator('summary').click();

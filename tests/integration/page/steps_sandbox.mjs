@@ -15,7 +15,7 @@ export async function terminal_types_colours_resizes(p) {
   });
   check(colours[1] === 'rgb(10, 200, 30)' && colours[0] !== colours[1], `each in its colour (${colours})`);
   await p.shell('mkdir -p src; for i in 1 2 3; do echo "print($i * 14)" > try$i.py; done; python3 try3.py; ls --color=always -l /; echo all-""made', /^all-made/m);
-  await tab.click('button[aria-label="Read again"]');
+  await tab.click('button[aria-label="Refresh"]');
   await tab.waitForSelector('.files li:has-text("try3.py")');
   await look(tab, 'sandbox', { phone: false });
   await tab.setViewportSize({ width: 1000, height: 640 });
@@ -125,7 +125,7 @@ export async function activity_processes_ports_charts(p) {
   await look(tab, 'about');
   await tab.click('[data-verb=stop]');
   await tab.click('dialog button[type=submit]');
-  await tab.waitForSelector('.terminal .empty:has-text("It is stopped")');
+  await tab.waitForSelector('.terminal .empty:has-text("This sandbox is stopped")');
   await look(tab, 'stopped');
   await p.destroy(box);
 }
@@ -189,7 +189,7 @@ export async function late_answers_change_nothing(p) {
   // A folder that answers after the next one was asked for.
   await tab.waitForSelector('.files button:text("inside")');
   const workspace = await holdNext(tab, /files\/list\?path=%2Fworkspace$/);
-  await tab.click('button[aria-label="Read again"]');
+  await tab.click('button[aria-label="Refresh"]');
   await workspace.asked;
   await tab.click('.files button:text("inside")');
   await tab.waitForSelector('.files li:has-text("deep")');
@@ -215,7 +215,7 @@ export async function files_before_the_first_answer(p) {
   const held = await holdNext(tab, first);
   await tab.click('#tab-files');
   await held.asked;
-  await tab.click('button[aria-label="Read again"]');
+  await tab.click('button[aria-label="Refresh"]');
   await tab.waitForSelector('.files li:has-text("text")');
   await held.letGo();
   await tab.click('#tab-about');
@@ -223,7 +223,7 @@ export async function files_before_the_first_answer(p) {
   await tab.click('#tab-files');
   await tab.waitForSelector('.files .empty:has-text("too much at once")');
   await tab.click('button:has-text("New folder")');
-  await tab.fill('dialog input[name=folder]', 'made');
+  await tab.fill('dialog input[name=path]', 'made');
   await tab.click('dialog button[type=submit]');
   await tab.waitForSelector('.files li:has-text("made")');
   const text = /files\?path=%2Fworkspace%2Ftext$/;
@@ -255,7 +255,7 @@ export async function a_refusal_that_passes(p) {
   check(await tab.evaluate(() => document.querySelector('cay-sandbox').timer > 0), 'its age goes on');
   await refuseNext(tab, /\/api\/sandboxes\/sb-none$/, 429);
   await p.go('sandbox/sb-none');
-  await tab.waitForSelector('h1:has-text("This sandbox is not there")');
+  await tab.waitForSelector('h1:has-text("Sandbox not found")');
   await p.destroy(box);
 }
 

@@ -17,7 +17,7 @@ export async function sign_in_by_token(p) {
   await look(t, 'sign_in');
   await t.fill('#token', 'nonsense');
   await t.keyboard.press('Enter');
-  await t.waitForSelector('.problem:text("not good")');
+  await t.waitForSelector('.problem:text("wrong or has expired")');
   await t.fill('#token', await p.help('token'));
   await t.keyboard.press('Enter');
   await t.waitForSelector('#who');
@@ -41,7 +41,7 @@ export async function sign_out_ends_the_session(p) {
   await other.tab.goto(`${BASE}/`);
   await other.tab.waitForSelector('cay-sign-in');
   await other.tab.goto(`${BASE}/#login=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`);
-  await other.tab.waitForSelector('.problem:text("not good")');
+  await other.tab.waitForSelector('.problem:text("used already or has expired")');
   await other.leave();
 }
 
@@ -55,7 +55,7 @@ export async function another_user_sees_nothing(p) {
   check((await tab.locator('.box').count()) === 0, 'an empty list');
   await look(tab, 'nothing_yet');
   await other.go(`sandbox/${box}`);
-  await tab.waitForSelector('text=This sandbox is not there');
+  await tab.waitForSelector('text=Sandbox not found');
   const refused = await tab.evaluate((b) => new Promise((done) => {
     const ws = new WebSocket(`${location.origin.replace('http', 'ws')}/tty/${b}/ws`, 'tty');
     ws.onopen = () => done(false);
