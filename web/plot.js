@@ -21,6 +21,7 @@ export class Plot {
   constructor({ title, about = '', series, say, least = 1, steps, span = 120, dots = false, fill = true }) {
     this.series = series;
     this.say = say;
+    this.span = span;
     this.values = series.map((s) => {
       const value = h('span', { class: 'key num' });
       value.style.setProperty('--key', `var(${s.color})`);
@@ -35,8 +36,8 @@ export class Plot {
       return {
         width, height: HEIGHT, padding: [8, 10, 0, 0], legend: { show: false }, cursor: { y: false, points: { size: 6 } },
         hooks: { setCursor: [(u) => this.#tell(u.cursor.idx)] },
-        scales: { x: { range: () => [Date.now() / 1000 - span, Date.now() / 1000] }, y: { range: (u, min, max) => [0, Math.max((max || 0) * 1.15, least)] } },
-        axes: [{ stroke: ink, font, grid: { show: false }, ticks: { show: false }, size: 26, space: 80, incrs: [15, 30, 60, 300, 600, 900, 1200, 1800], values: (u, vals) => vals.map((v) => clock(v, span)) },
+        scales: { x: { range: () => [Date.now() / 1000 - this.span, Date.now() / 1000] }, y: { range: (u, min, max) => [0, Math.max((max || 0) * 1.15, least)] } },
+        axes: [{ stroke: ink, font, grid: { show: false }, ticks: { show: false }, size: 26, space: 80, incrs: [15, 30, 60, 300, 600, 900, 1200, 1800], values: (u, vals) => vals.map((v) => clock(v, this.span)) },
           { stroke: ink, font, grid, ticks: { show: false }, size: 62, gap: 6, space: 34, ...(steps && { incrs: steps }), values: (u, vals) => vals.map(say) }],
         series: [{}, ...series.map(({ label, color }) => ({ label, stroke: css(color), width: 1.75, spanGaps: true, ...(fill && { fill: `${css(color)}1f` }), points: { show: dots, size: 5, fill: css(color) } }))],
       };
@@ -68,6 +69,12 @@ export class Plot {
   set(times, columns) {
     this.plot.setData([times, ...columns]);
     this.#tell(this.plot.cursor.idx);
+  }
+
+  /** How many seconds are shown. */
+  setSpan(seconds) {
+    this.span = seconds;
+    this.plot.setData(this.plot.data);
   }
 
   #tell(at) {

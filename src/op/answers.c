@@ -46,8 +46,11 @@ SHAPE(sandboxes, NULL, LIST("sandboxes", sandbox), MAYBE("next", TEXT));
 SHAPE(destroyed, NULL, TEXT("sandbox_id"), TEXT("status"));
 SHAPE(cleaned, NULL, BOOL("dry_run"), TEXTS("sandboxes"), NUMBER("destroyed"), NUMBER("failed"),
       MAYBE("first_failure", TEXT), BOOL("more"));
+SHAPE(point, "StatsPoint", TIME("at"), NUMBER("cpu_milli"), NUMBER("memory_bytes"), NUMBER("pids"),
+      NUMBER("rx_bytes_per_s"), NUMBER("tx_bytes_per_s"), NUMBER("loopback_bytes_per_s"));
 SHAPE(stats, NULL, NUMBER("memory_bytes"), NUMBER("memory_peak_bytes"), NUMBER("oom_kills"), NUMBER("pids"),
-      NUMBER("pids_refused"), NUMBER("cpu_us"), NUMBER("rx_bytes"), NUMBER("tx_bytes"), NUMBER("loopback_bytes"));
+      NUMBER("pids_refused"), NUMBER("cpu_us"), NUMBER("rx_bytes"), NUMBER("tx_bytes"), NUMBER("loopback_bytes"),
+      { "history", CAY_ANSWER_LIST, CAY_ANSWER_OPTIONAL, &point });
 SHAPE(event, "Event", NUMBER("seq"), TEXT("kind"), TEXT("sandbox_id"), TEXT("owner"), TIME("at"),
       MAYBE("detail", ANY));
 SHAPE(events, NULL, LIST("events", event));

@@ -2,16 +2,21 @@
 /* Figures of a sandbox, and the journal of what happened. */
 #include "op/event_follow.h"
 #include "op/view.h"
+#include "service/history.h"
 
 #define EVENTS_DEFAULT 100u
 
 struct stats_args {
         const char *id;
+        bool history;
 };
 
 static const struct cay_field stats_fields[] = {
         { "id", CAY_FIELD_TEXT, offsetof(struct stats_args, id), 0, "the sandbox", .min = 1,
           .max = CAY_NAME_MAX },
+        { "history", CAY_FIELD_BOOL, offsetof(struct stats_args, history), 0,
+          "also what it used in the last half hour, as far as this daemon has seen it: a point every 15 "
+          "seconds, every minute while no command runs" },
         {},
 };
 
@@ -20,10 +25,32 @@ struct stats {
         struct cay_op_call *call;
 };
 
+static void put_history(struct cay_json *j, const struct cay_history *h)
+{
+        const struct cay_history_point *p;
+
+        cay_json_key(j, "history");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; h && (p = cay_history_at(h, i)); i++) {
+                cay_json_begin_object(j);
+                cay_op_key_time(j, "at", p->wall_ms);
+                cay_op_key_u64(j, "cpu_milli", p->cpu_milli);
+                cay_op_key_u64(j, "memory_bytes", p->memory_bytes);
+                cay_op_key_u64(j, "pids", p->pids);
+                cay_op_key_u64(j, "rx_bytes_per_s", p->rx_per_s);
+                cay_op_key_u64(j, "tx_bytes_per_s", p->tx_per_s);
+                cay_op_key_u64(j, "loopback_bytes_per_s", p->loopback_per_s);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+}
+
 static void on_stats(struct cay_job *job)
 {
         struct stats *s = cay_container_of(job, struct stats, service.call.job);
         const struct cay_engine_stats *f = &s->service.stats;
+        const struct stats_args *a = s->call->args;
+        struct cay_viewer viewer = cay_op_viewer(s->call);
         struct cay_op_json o;
 
         if (job->err.code != CAY_OK) {
@@ -39,6 +66,8 @@ static void on_stats(struct cay_job *job)
                 cay_op_key_u64(&o.j, "rx_bytes", f->rx_bytes);
                 cay_op_key_u64(&o.j, "tx_bytes", f->tx_bytes);
                 cay_op_key_u64(&o.j, "loopback_bytes", f->loopback_bytes);
+                if (a->history)
+                        put_history(&o.j, cay_service_history(s->call->world->service, &viewer, a->id));
                 cay_op_json_answer(&o, s->call, CAY_OP_OK);
         }
         free(s);

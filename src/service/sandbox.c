@@ -57,6 +57,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         if (sb->workspace_peer >= 0)
                 close(sb->workspace_peer);
         free(sb->workspace_below);
+        free(sb->history);
         explicit_bzero(sb->secret, sizeof(sb->secret));
         free(sb->box_workspace);
         cay_arena_done(&sb->mem);

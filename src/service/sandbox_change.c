@@ -5,6 +5,7 @@
  * Time limits of commands stand still while their sandbox is paused: the record says since when, and resume moves the deadlines by as much,
  * in memory and in the same commit. Its own life time goes on.
  */
+#include "base/clock.h"
 #include "base/str.h"
 #include "service/service_priv.h"
 
@@ -294,14 +295,64 @@ static void answer_figures(struct cay_errand *e, const struct cay_error *err)
         }
 }
 
+static bool has_room_for_history(const struct cay_sandbox *sb)
+{
+        const struct cay_service *s = sb->service;
+        unsigned all = 0, own = 0;
+
+        for (unsigned i = 0; i < s->count; i++) {
+                if (s->sorted[i]->history == NULL)
+                        continue;
+                all++;
+                own += strcmp(s->sorted[i]->owner, sb->owner) == 0;
+        }
+        return all < CAY_HISTORY_MAX && own < CAY_HISTORY_OWNER_MAX;
+}
+
+static bool is_history_due(struct cay_sandbox *sb, uint64_t mono_ms)
+{
+        if (sb->no_history || sb->state == CAY_STATE_PAUSED)
+                return false;
+        if (sb->history_at_ms == 0)
+                sb->history_at_ms = mono_ms + CAY_HISTORY_STEP_MS;
+        return mono_ms >= sb->history_at_ms;
+}
+
+/* One that finds no room is not looked at again: the walk above is made once for each sandbox. */
+static void note_history(struct cay_sandbox *sb, const struct cay_engine_stats *stats)
+{
+        uint64_t mono_ms = cay_clock_ms();
+
+        if (!is_history_due(sb, mono_ms))
+                return;
+        if (sb->history == NULL)
+                sb->history = has_room_for_history(sb) ? calloc(1, sizeof(*sb->history)) : NULL;
+        sb->no_history = sb->history == NULL;
+        if (sb->no_history)
+                return;
+        cay_history_add(sb->history, mono_ms, cay_service_wall(sb->service), stats);
+        sb->history_at_ms = mono_ms + (sb->running > 0 ? CAY_HISTORY_STEP_MS : CAY_HISTORY_IDLE_MS);
+}
+
+const struct cay_history *cay_service_history(struct cay_service *s, const struct cay_viewer *v,
+                                              const char *id)
+{
+        struct cay_error err = { 0 };
+        const struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+
+        return sb != NULL ? sb->history : NULL;
+}
+
 static void on_figures(struct cay_errand *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
         if (sb != NULL && sb->figures == e)
                 sb->figures = NULL;
-        if (sb != NULL && err->code == CAY_OK)
+        if (sb != NULL && err->code == CAY_OK) {
                 cay_sandbox_note_figures(sb, &e->box.stats);
+                note_history(sb, &e->box.stats);
+        }
         answer_figures(e, err);
 }
 
@@ -341,7 +392,8 @@ void cay_sandbox_refresh_figures(struct cay_sandbox *sb)
 {
         if (!sb->has_box || sb->story != CAY_STORY_NONE || sb->figures != NULL)
                 return;
-        if (sb->figures_unknown || (sb->figures_old && sb->running == 0))
+        if (sb->figures_unknown || (sb->figures_old && sb->running == 0) ||
+            is_history_due(sb, cay_clock_ms()))
                 ask_figures(sb, NULL);
 }
 

@@ -27,6 +27,7 @@
 #include "loop/loop.h"
 #include "service/channel.h"
 #include "service/exec.h"
+#include "service/history.h"
 #include "service/meters.h"
 #include "service/service.h"
 #include "service/spool.h"
@@ -201,6 +202,9 @@ struct cay_sandbox {
         bool figures_unknown;         /* of an adopted box: what happened before us is nobody's */
         bool figures_old;             /* commands ended since */
         struct cay_errand *figures;   /* borrowed: asks for them now; NULL: none does */
+        struct cay_history *history;  /* owned; NULL: none yet */
+        uint64_t history_at_ms;       /* its next point; monotonic, 0: not known yet */
+        bool no_history;              /* there were too many when its first point came */
 };
 
 struct cay_exec {

@@ -119,6 +119,9 @@ export async function activity_processes_ports_charts(p) {
   // What the sandbox says to itself is on the curve.
   await p.shell('while :; do python3 -c "import urllib.request; urllib.request.urlopen(\'http://127.0.0.1:8000/much\').read()"; done &', /\[2\]/);
   await until('traffic on loopback', async () => /no network[\d.]+ [KM]B\/s/.test(await tab.textContent('cay-charts figure:last-child')));
+  // What was before is the daemon's to tell: it notes a point now and then, whoever looks.
+  await until('a point that the daemon noted', () => tab.evaluate((id) => fetch(`/api/sandboxes/${id}/stats?history=true`).then((r) => r.json()).then((s) => s.history.some((q) => q.memory_bytes > 0)), box));
+  await tab.click('[data-span="1800"]');
   await look(tab, 'charts');
   await tab.click('#tab-about');
   await tab.waitForSelector('cay-about dd:has-text("none")');
