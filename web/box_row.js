@@ -86,7 +86,8 @@ export class Row {
 
   tick() {
     setText(this.age, format.age(this.box.created_at));
-    setText(this.left, this.box.expires_in_ms === null || this.box.expires_in_ms === undefined ? '' : `${format.span(this.box.expires_in_ms)} left`);
+    const { expires_in_ms: ms, read_at: at } = this.box;
+    setText(this.left, ms === null || ms === undefined ? '' : `${format.span(Math.max(0, ms - (at === undefined ? 0 : performance.now() - at)))} left`);
   }
 
   draw() {

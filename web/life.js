@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a sandbox lives, counted down, and why one is gone.
 import { h, button, setText } from './dom.js';
-import { get, path } from './api.js';
+import { get, may, path } from './api.js';
 import { ACTIONS, run } from './actions.js';
 import { live } from './live.js';
 import * as format from './format.js';
@@ -39,7 +39,7 @@ export class Life {
     const { text, soon, counts } = lifeOf(this.find());
     setText(this.text, text);
     this.el.classList.toggle('soon', soon);
-    this.more.hidden = !soon;
+    this.more.hidden = !soon || !may('exec');
     if (counts && performance.now() - this.askedAt > ASK_AGAIN_MS) {
       this.askedAt = performance.now();
       live.refresh();

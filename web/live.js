@@ -8,6 +8,7 @@ const PAGE = 500;
 const SOON_MS = 150;
 const CALM_MS = 1000;
 const AWAY_MS = 5000;
+const HIDDEN_MS = 10000;
 const SAMPLES = 60;
 
 async function readAll(signal) {
@@ -22,6 +23,29 @@ async function readAll(signal) {
 }
 
 export const pause = (ms) => new Promise((r) => { setTimeout(r, ms); });
+
+/** Resolves when somebody can see the page. */
+function untilSeen(signal) {
+  if (!document.hidden) return null;
+  return new Promise((resolve) => {
+    const stop = new AbortController();
+    const done = () => { if (!document.hidden || signal.aborted) { stop.abort(); resolve(); } };
+    document.addEventListener('visibilitychange', done, { signal: stop.signal });
+    signal.addEventListener('abort', done, { signal: stop.signal });
+  });
+}
+
+/** [a signal that ends with `signal`, or when the page has been hidden for a while; what ends the watch for that] */
+function whileSeen(signal) {
+  const hidden = new AbortController();
+  const stop = new AbortController();
+  let timer = 0;
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(() => hidden.abort(), HIDDEN_MS);
+  }, { signal: stop.signal });
+  return [AbortSignal.any([signal, hidden.signal]), () => { clearTimeout(timer); stop.abort(); }];
+}
 
 export class Live extends EventTarget {
   boxes = new Map();
@@ -85,18 +109,25 @@ export class Live extends EventTarget {
     this.dispatchEvent(new Event('change'));
   }
 
+  /**
+   * A browser has six connections to a server for all of its tabs, and this stream keeps one: a tab that nobody has seen for a while gives it back
+   * until it is looked at again.
+   */
   async #follow(signal) {
     for (let tries = 0; !signal.aborted; tries++) {
+      await untilSeen(signal);
+      const [seen, letGo] = whileSeen(signal);
       try {
         this.#seq ||= (await get('/api/events?newest_first=true&limit=1', { signal })).events[0]?.seq || 0;
         clearTimeout(this.#timer);
         this.#timer = 0;
         await this.#read();
         tries = 0;
-        await stream('GET', `/api/events?follow=true&after=${this.#seq}`, undefined, (e) => this.#hear(e), signal);
+        await stream('GET', `/api/events?follow=true&after=${this.#seq}`, undefined, (e) => this.#hear(e), seen);
       } catch (e) {
         if (signal.aborted || e.status === 401) return;
-      }
+        if (seen.aborted) tries = -1; // nothing was wrong
+      } finally { letGo(); }
       await pause(Math.min(5000, 300 * 2 ** Math.min(tries, 5)));
     }
   }

@@ -99,8 +99,8 @@ export class Run {
     try { box = await api.get(api.path('sandboxes', this.sandbox)); } catch (e) { if (!api.isRefused(e)) return; }
     if (box && this.keep) {
       // It is used by nobody from now on, so it gets an end: the page that made it may never come back.
-      await api.post(api.path('sandboxes', this.sandbox, 'extend'), { timeout: 0, idle_timeout: KEEP_IDLE }).catch(() => {});
-      this.after.replaceChildren(link(this.sandbox), h('span', { class: 'quiet small' }, `It is kept, and ends after ${KEEP_IDLE.replace('m', ' minutes')} without use.`));
+      const ends = await api.post(api.path('sandboxes', this.sandbox, 'extend'), { timeout: 0, idle_timeout: KEEP_IDLE }).then(() => true, () => false);
+      this.after.replaceChildren(link(this.sandbox), h('span', { class: 'quiet small' }, ends ? `It is kept, and ends after ${KEEP_IDLE.replace('m', ' minutes')} without use.` : 'It is kept.'));
       return;
     }
     if (box) return; // the link to it stays
@@ -109,7 +109,10 @@ export class Run {
   }
 
   /** For a reload: what was to be seen. */
-  saved() { return { head: this.head.textContent, output: this.out.el.textContent.slice(-SAVED_MAX), verdict: this.end.textContent, label: this.label, sandbox: this.keep ? this.sandbox : '' }; }
+  saved() {
+    const cut = this.keep ? 'The page was reloaded while this ran. The command goes on in its sandbox.' : 'The page was reloaded while this ran, which ended it.';
+    return { head: this.head.textContent, output: this.out.el.textContent.slice(-SAVED_MAX), verdict: this.ended ? this.end.textContent : cut, label: this.label, sandbox: this.keep ? this.sandbox : '' };
+  }
 }
 
 /** A run of before a reload. */

@@ -184,17 +184,27 @@ class Sandbox extends HTMLElement {
 }
 
 class About extends HTMLElement {
-  async connectedCallback() {
-    const box = await get(path('sandboxes', this.getAttribute('sandbox'))).catch(() => null);
-    if (!box) return;
+  off = new AbortController();
+
+  connectedCallback() {
+    live.addEventListener('change', () => this.#read(), { signal: this.off.signal });
+    this.#read();
+  }
+
+  disconnectedCallback() { this.off.abort(); }
+
+  async #read() {
+    const box = live.boxes.get(this.getAttribute('sandbox')) || await get(path('sandboxes', this.getAttribute('sandbox'))).catch(() => null);
+    if (!box || this.as === JSON.stringify(box)) return;
+    this.as = JSON.stringify(box);
     const l = box.limits;
     const rows = [['Id', box.sandbox_id], ['Name', box.name], ['Owner', box.owner], ['Template', box.template], ['Engine', box.engine], ['Network', box.network],
       ['Created', new Date(box.created_at).toLocaleString()], ['Workspace', box.workspace.mapped ? `${box.workspace.path} (${box.workspace.mode})` : box.workspace.inside],
-      ['Lives', box.expires_in_ms === null ? 'until destroyed' : `${format.span(box.expires_in_ms)} more`], ['May be idle', box.idle_limit_ms ? `for ${format.span(box.idle_limit_ms)}` : 'for ever'],
-      ['Time of a command', l.wall_ms ? `${format.span(l.wall_ms)} (not of a shell)` : 'no limit'], ['Processor time', l.cpu_time_ms && format.span(l.cpu_time_ms)], ['Output of a command', l.output_bytes && format.bytes(l.output_bytes)],
+      ['Time left', box.expires_in_ms === null ? 'no limit' : format.span(box.expires_in_ms)], ['Idle limit', box.idle_limit_ms ? format.span(box.idle_limit_ms) : 'none'],
+      ['Time per command', l.wall_ms ? `${format.span(l.wall_ms)} (shells have no limit)` : 'no limit'], ['Processor time per command', l.cpu_time_ms && format.span(l.cpu_time_ms)], ['Output per command', l.output_bytes && format.bytes(l.output_bytes)],
       ['Memory', format.bytes(l.memory_bytes)], ['Processors', l.cpu_milli / 1000], ['Processes', l.pids], ['Disk', format.bytes(l.disk_bytes)], ['Open files', l.files],
       ['Limits not enforced', box.limits_skipped.join(', ')], ['Labels', Object.entries(box.labels).map(([k, v]) => `${k}=${v}`).join(', ')]];
-    this.append(h('dl', { class: 'facts wide' }, rows.filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), h('dd', {}, String(v))])));
+    this.replaceChildren(h('dl', { class: 'facts wide' }, rows.filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), h('dd', {}, String(v))])));
   }
 }
 customElements.define('cay-about', About);

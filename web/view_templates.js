@@ -38,7 +38,7 @@ class Templates extends HTMLElement {
       h('p', { class: 'about quiet' }, t.description || 'No description.'),
       why,
       h('div', { class: 'chips' }, defaults(t).map(([k, v]) => h('span', { class: 'chip' }, h('span', {}, k), h('b', {}, String(v))))),
-      t.triggers?.length > 0 && h('div', { class: 'chips triggers' }, h('span', { class: 'quiet small' }, 'Used for'), t.triggers.map((w) => h('span', { class: 'chip' }, w))),
+      t.triggers?.length > 0 && h('div', { class: 'chips triggers' }, h('span', { class: 'quiet small' }, 'Triggers'), t.triggers.map((w) => h('span', { class: 'chip' }, w))),
       build || null,
       h('div', { class: 'row' }, make),
       this.#more(t));

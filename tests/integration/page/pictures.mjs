@@ -34,5 +34,13 @@ export async function pictures(p) {
   await p.go('templates');
   await tab.waitForSelector('.template');
   await look(tab, 'docs_templates');
+  await p.go('try');
+  await tab.fill('#message', 'Please run this:\n\n```python\nimport platform\nfor i in range(3):\n    print(i, platform.machine())\nprint(1 / 0)\n```\n');
+  await tab.keyboard.press('Control+Enter');
+  await tab.waitForSelector('.run .after:has-text("has been destroyed")');
+  await look(tab, 'docs_try');
+  await tab.click('#split');
+  await look(tab, 'docs_try_split');
+  await tab.click('#split');
   await p.destroy(...Object.values(made));
 }

@@ -93,3 +93,23 @@ export async function owners_and_readers(p) {
   await reader.leave();
   await p.destroy(box);
 }
+
+/** A tab that nobody sees gives its connection back, and is up to date when it is looked at again. */
+export async function a_hidden_tab_keeps_no_connection(p) {
+  const { tab } = p;
+  await p.go('sandboxes');
+  await tab.waitForSelector('#create');
+  const show = (hidden) => tab.evaluate((is) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => is });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  const ended = tab.waitForEvent('requestfailed', (r) => r.url().includes('/api/events?follow'));
+  await show(true);
+  await ended;
+  const box = await p.box({ name: 'meanwhile' });
+  await show(false);
+  await tab.waitForSelector('.box:has-text("meanwhile") .state.ready');
+  await p.destroy(box);
+  await tab.locator('.box:has-text("meanwhile")').waitFor({ state: 'detached' }); // events come again
+  await tab.reload();
+}

@@ -143,7 +143,7 @@ export async function life_is_counted_down(p) {
   const first = await until('a countdown', async () => /ends in 1:\d\d/.exec(await life())?.[0]);
   await until('another second', async () => /ends in 1:\d\d/.exec(await life())?.[0] !== first);
   check(/ends 1 h after its last use/.test(await life()), `the idle rule is shown: ${await life()}`);
-  await tab.waitForSelector('cay-about dd:has-text("for 1 h")');
+  await tab.waitForSelector('cay-about dd:has-text("1 h")');
   await look(tab, 'life');
   await tab.click('.life button:has-text("Extend")');
   await tab.fill('dialog [name=timeout]', '2h');
