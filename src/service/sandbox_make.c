@@ -383,6 +383,33 @@ static void on_published(struct cay_errand *e, const struct cay_error *err)
         store_ready(sb, e->spec.go_on);
 }
 
+static void on_let_go(struct cay_timer *t)
+{
+        struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, adopt_timer);
+        struct cay_error err = { 0 };
+
+        if (sb->destroy_wanted) {
+                cay_fail(&err, CAY_CONFLICT, "sandbox '%s' was destroyed while it was started", sb->id);
+                give_up(sb, &err);
+                return;
+        }
+        make_box(sb);
+}
+
+/* The box before this one is gone, the kernel still writes what it left. The engine serves everybody, so the wait is here. */
+static bool waits_for_files(struct cay_sandbox *sb, const struct cay_errand *e, const struct cay_error *err)
+{
+        uint64_t now = cay_clock_ms();
+
+        if (e->local || !e->spec.go_on || err->code != CAY_UNAVAILABLE || err->sys != EBUSY)
+                return false;
+        if (now >= sb->let_go_until_ms)
+                return false;
+        cay_log_debug("start waits for its files", "id=%s", sb->id);
+        cay_timer_set(sb->service->loop, &sb->adopt_timer, CAY_SERVICE_LET_GO_AGAIN_MS, on_let_go);
+        return true;
+}
+
 static void on_made(struct cay_errand *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
@@ -393,6 +420,8 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
                 return;
         if (err->code != CAY_OK) {
                 sb->has_box = false;
+                if (waits_for_files(sb, e, err))
+                        return;
                 sb->layer_bad = !e->local && e->spec.go_on && err->code == CAY_CONFLICT;
                 give_up(sb, err);
                 return;
@@ -544,6 +573,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         }
         cay_meters_note(&s->meters, sb->owner, CAY_METER_CREATE_ASKED, 0);
         cay_sandbox_begin(sb, CAY_STORY_START, c);
+        sb->let_go_until_ms = cay_clock_ms() + CAY_SERVICE_LET_GO_MS;
         sb->before = sb->state;
         sb->before_cause = sb->cause;
         cay_str_copy(sb->before_text, sizeof(sb->before_text), sb->cause_text);

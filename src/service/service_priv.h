@@ -44,10 +44,12 @@
 #define CAY_SERVICE_GIVE_UP_MS 300000 /* a box that cannot be reached for so long is given up */
 #define CAY_SERVICE_KILL_MS                                                                                  \
         10000 /* a command that was to be killed and does not end is ended without its word */
-#define CAY_SERVICE_FLUSH_MS 60000 /* the last output of a command waits so long for a full disk */
-#define CAY_SERVICE_USED_MS 60000  /* how old the stored time of last use may get */
-#define CAY_SERVICE_FRESH_MS 1000  /* who asked for a command has so long to watch it from its first byte */
-#define CAY_SERVICE_LOST_MAX 4     /* stretches of output that are known to be lost */
+#define CAY_SERVICE_FLUSH_MS 60000  /* the last output of a command waits so long for a full disk */
+#define CAY_SERVICE_USED_MS 60000   /* how old the stored time of last use may get */
+#define CAY_SERVICE_FRESH_MS 1000   /* who asked for a command has so long to watch it from its first byte */
+#define CAY_SERVICE_LET_GO_MS 20000 /* a start waits so long for files that its last box is not done with */
+#define CAY_SERVICE_LET_GO_AGAIN_MS 100
+#define CAY_SERVICE_LOST_MAX 4 /* stretches of output that are known to be lost */
 #define CAY_SERVICE_LOST_TEXT (CAY_SERVICE_LOST_MAX * 2 * 21 + 1)
 #define CAY_SERVICE_AWAIT_MS 30000 /* and so long to come back to it after a restart of ours */
 #define CAY_SERVICE_WATCHERS_MAX 64
@@ -192,6 +194,8 @@ struct cay_sandbox {
         unsigned gone_looks; /* so often there were words left to read of a box that is gone */
         uint64_t ping_at_ms, lost_at_ms, linked_at_ms; /* monotonic */
         struct cay_timer relink_timer, gone_timer, adopt_timer;
+        uint64_t
+                let_go_until_ms; /* monotonic: a start that finds its files still in use tries again until then */
 
         /* what is in it */
         struct cay_exec *execs;       /* ref each; oldest first */

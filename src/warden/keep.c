@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sys/fd.h"
 #include "sys/loopdev.h"
 #include "sys/mounts.h"
@@ -22,8 +23,9 @@
 #define BASE ".base1-" /* the number grows when images are formatted in another way */
 #define RESERVE ".reserve"
 #define BASE_NEW ".base-new"
-#define BASES_MAX 16u /* sizes that are kept ready; one more, and all others go */
-#define LET_GO_MS 1000
+#define BASES_MAX 16u        /* sizes that are kept ready; one more, and all others go */
+#define LET_GO_MS 50         /* the warden itself waits no longer: everybody else would wait with it */
+#define WRITTEN_OUT_MS 9000u /* a helper may: its box's stop is answered after it (box.c: REAP_MS) */
 #define KEEP_BLOCK 4096u
 #define KEEP_INODES_OF_FEW 32768u
 #define KEEP_INODES_OF_OURS 256u /* more than we and ext4 have for ourselves */
@@ -240,19 +242,21 @@ int cay_keep_check_inodes(uint64_t bytes, uint64_t inodes, struct cay_error *err
                         (unsigned long long)inodes, (unsigned long long)bytes);
 }
 
-/* The kernel lets go of a mount a moment after its last process, and of the lock with it. */
-static int lock(int file)
+/* The kernel lets go of a mount a moment after its last process, later when much of it is still to be written, and of the lock with it. */
+static int lock(int file, unsigned wait_ms)
 {
         const struct timespec nap = { .tv_nsec = 1000000 };
+        uint64_t until = cay_clock_ms() + wait_ms;
 
-        for (int i = 0; i < LET_GO_MS; i++) {
+        for (;;) {
                 if (flock(file, LOCK_EX | LOCK_NB) == 0)
                         return 0;
                 if (errno != EWOULDBLOCK && errno != EINTR)
                         return -errno;
+                if (cay_clock_ms() >= until)
+                        return -EBUSY;
                 nanosleep(&nap, NULL);
         }
-        return -EBUSY;
 }
 
 int cay_keep_write_out(int dir, const char *id, int fs)
@@ -269,7 +273,7 @@ int cay_keep_write_out(int dir, const char *id, int fs)
         file = sys_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
         if (file < 0)
                 return file;
-        r = lock(file);
+        r = lock(file, WRITTEN_OUT_MS);
         if (fsync(file) < 0)
                 return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -EUCLEAN : -errno;
         if (sys_layer_image_has_errors(file))
@@ -299,7 +303,7 @@ static int open_new(int dir, const char *id, const char *name, uint64_t bytes, u
                 r = sys_layer_image_copy(base, file);
         }
         if (r >= 0)
-                r = lock(file);
+                r = lock(file, LET_GO_MS);
         if (r < 0)
                 return cay_fail_sys(err,
                                     r == -ENOSPC || r == -EFBIG || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL,
@@ -342,11 +346,13 @@ static int open_old(int dir, const char *id, const char *name, uint64_t bytes, s
         if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
                 return cay_fail(err, CAY_CONFLICT, "the files of '%s' are not what was left (layers/%s)", id,
                                 name);
-        r = lock(file);
-        if (r == -EBUSY)
-                return cay_fail(
-                        err, CAY_UNAVAILABLE,
-                        "the files of '%s' are still being written to the disk: try again in a moment", id);
+        r = lock(file, LET_GO_MS);
+        if (r == -EBUSY) /* the caller asks again: service/sandbox_make.c */
+                return cay_fail_sys(
+                        err, CAY_UNAVAILABLE, r,
+                        "the files of '%s' are still mounted: what it wrote last is on its way to a slow "
+                        "disk, or somebody holds layers/%s; try again",
+                        id, name);
         if (r == 0 && sys_layer_image_has_errors(file))
                 r = -EUCLEAN;
         if (r == 0 && (bytes < KEEP_JOURNAL_FROM || sys_layer_image_is_unclean(file)))

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Files that outlive their box, and time that stands still. test_keep.py [NAME…] runs some of the tests."""
+import fcntl
 import os
 import shutil
 import signal
 import stat
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -365,6 +367,40 @@ def test_a_database_damaged_while_it_is_used(d):
         d.must(200, "DELETE", f"/api/recover/{b}", token=admin)
     for b in known:
         d.must(200, "DELETE", f"/api/sandboxes/{b}", token=admin)
+    d.stop()
+    for name in os.listdir(folder):
+        if ".damaged" in name:
+            os.unlink(os.path.join(folder, name))
+    d.start()
+
+
+def test_a_start_waits_for_its_files(d):
+    """Files that are still in use: the start waits for them, everybody else is served meanwhile; and not for ever."""
+    box, other = d.make(), d.make()
+    d.run(box, "echo mine > /workspace/f")
+    change(d, box, "stop")
+    with open(image(d, box), "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        asked = threading.Thread(target=lambda: change(d, box, "start"))
+        asked.start()
+        wait_for("the start to wait", lambda: "start waits for its files" in d.log())
+        began = time.monotonic()
+        for _ in range(20):
+            assert d.run(other, ["true"])["exit_code"] == 0
+        took = time.monotonic() - began
+        assert asked.is_alive() or took > 15, took
+        fcntl.flock(f, fcntl.LOCK_UN)
+    asked.join()
+    assert state(d, box)["status"] == "ready" and d.run(box, ["cat", "/workspace/f"])["stdout"] == "mine\n"
+    change(d, box, "stop")
+    with open(image(d, box), "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        a = d.ask("POST", f"/api/sandboxes/{box}/start")
+        assert a.status == 503 and "still mounted" in a.json["error"]["message"], a
+    assert state(d, box)["status"] == "stopped"
+    change(d, box, "start")
+    for b in (box, other):
+        remove(d, b)
 
 
 def test_interrupted_writing_is_mended(d):
@@ -426,7 +462,7 @@ def test_pause_stops_the_clock(d):
 
 
 TESTS = [test_a_lost_database_loses_no_files, test_an_older_database_loses_no_files, test_a_database_damaged_while_it_is_used,
-         test_daemon_restarts, test_the_warden_killed, test_ended_without_a_front, test_damage_is_told,
+         test_a_start_waits_for_its_files,          test_daemon_restarts, test_the_warden_killed, test_ended_without_a_front, test_damage_is_told,
          test_files_without_a_sandbox, test_interrupted_writing_is_mended, test_pause_stops_the_clock]
 
 
