@@ -170,7 +170,8 @@ static const char *advice_for(const struct cay_mcp_call *c, const struct cay_mcp
         if (q->field && strcmp(q->field, "template") == 0)
                 return "container_list lists the templates.";
         if (q->field && strcmp(q->field, "language") == 0)
-                return "python, javascript and shell are known by name. For others name a template that has "
+                return "python, javascript, shell and bash are known by name. For others name a template "
+                       "that has "
                        "it "
                        "(container_list), or write the program to a file and run it with run_command.";
         switch (q->err.code) {
@@ -184,11 +185,11 @@ static const char *advice_for(const struct cay_mcp_call *c, const struct cay_mcp
                                    "run_command."
                                  : "Look at the state first, with sandbox_info.";
         case CAY_LIMIT:
-                return strstr(q->err.msg, "transfers") ? "Wait for calls that are under way, then try again."
-                       : strstr(q->err.msg, "commands")
+                return strstr(q->err.msg, "commands")
                                ? "End commands that are no longer needed (exec_signal with KILL)."
-                               : "Destroy what is no longer needed (sandbox_destroy), or ask for "
-                                 "less.";
+                       : strstr(q->err.msg, "sandboxes")
+                               ? "Destroy what is no longer needed (sandbox_destroy), or ask for less."
+                               : "Wait until other calls have ended and try again, or ask for less.";
         case CAY_TIMEOUT:
         case CAY_UNAVAILABLE:
                 return "Try again in a moment.";
