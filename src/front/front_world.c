@@ -44,15 +44,15 @@ static int make_session(const struct cay_op_world *w, const struct cay_caller *w
         return cay_token_make(&f->secret, CAY_TOKEN_SESSION, &token, ret, err);
 }
 
-static int make_link(const struct cay_op_world *w, const char *owner, const char *label, uint64_t lifetime_ms,
-                     char *ret, uint64_t *ret_expires_s, struct cay_error *err)
+static int make_link(const struct cay_op_world *w, const char *owner, const char *label, const char *key,
+                     uint64_t lifetime_ms, char *ret, uint64_t *ret_expires_s, struct cay_error *err)
 {
         const struct front *f = w->ctx;
         struct cay_token token = { .expires_s = (wall_ms() + lifetime_ms) / 1000,
                                    .caller = { .scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC } };
 
         snprintf(token.caller.owner, sizeof(token.caller.owner), "%s", owner);
-        snprintf(token.caller.id, sizeof(token.caller.id), "%s", label);
+        snprintf(token.caller.id, sizeof(token.caller.id), "%s%s%s", label, key ? ":" : "", key ? key : "");
         *ret_expires_s = token.expires_s;
         return cay_token_make(&f->secret, CAY_TOKEN_PORT, &token, ret, err);
 }

@@ -72,7 +72,8 @@ struct cay_op_world {
         int (*find_workspace)(const struct cay_op_world *w, const char *path, unsigned *ret_root,
                               const char **ret_below, struct cay_error *err);
         /* A credential for one port of one sandbox, "{port}-{id}", of that owner; the same room. */
-        int (*make_link)(const struct cay_op_world *w, const char *owner, const char *label,
+        /* key: id of the API key that asks for it, with which it ends; NULL: none */
+        int (*make_link)(const struct cay_op_world *w, const char *owner, const char *label, const char *key,
                          uint64_t lifetime_ms, char *ret, uint64_t *ret_expires_s, struct cay_error *err);
         void *ctx; /* of the four above */
 };
@@ -86,6 +87,8 @@ enum {
         CAY_OP_STREAM = 2,      /* may answer with a stream */
         CAY_OP_DESTRUCTIVE = 4, /* cannot be undone */
         CAY_OP_OPEN = 8,        /* nobody needs to say who they are */
+        CAY_OP_LIVE_IN =
+                16, /* RAW_IN that acts on the body while it comes: who sends it is judged meanwhile */
 };
 
 struct cay_op {

@@ -48,7 +48,9 @@ static int make_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "ports have no host names here: proxy_domains is empty");
         snprintf(label, sizeof(label), "%u-%s", (unsigned)a->port, view.id);
-        if (c->world->make_link(c->world, view.owner, label, LINK_MS, token, ret_expires_s, err) < 0)
+        if (c->world->make_link(c->world, view.owner, label,
+                                c->caller.door == CAY_DOOR_KEY ? c->caller.id : NULL, LINK_MS, token,
+                                ret_expires_s, err) < 0)
                 return -1;
         return make_url(c->world, label, token, ret_url, err);
 }
@@ -117,10 +119,11 @@ static int make_mcp_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t 
                 snprintf(path, sizeof(path), "/api/sandboxes/%.40s/mcp", view.id);
                 owner = view.owner;
         }
-        snprintf(label, sizeof(label), "ws:%.*s", (int)sizeof(label) - 4, path); /* as gate.h has it */
+        snprintf(label, sizeof(label), "ws+%.*s", (int)sizeof(label) - 4, path); /* as gate.h has it */
         for (char *at = strchr(label, '/'); at; at = strchr(at, '/'))
                 *at = '+';
-        if (c->world->make_link(c->world, owner, label, MCP_LINK_MS, token, ret_expires_s, err) < 0)
+        if (c->world->make_link(c->world, owner, label, c->caller.door == CAY_DOOR_KEY ? c->caller.id : NULL,
+                                MCP_LINK_MS, token, ret_expires_s, err) < 0)
                 return -1;
         snprintf(ret_url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
         explicit_bzero(token, sizeof(token));

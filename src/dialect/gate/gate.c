@@ -210,6 +210,24 @@ static void check_caller(struct cay_gate *g, const struct cay_http_request *req,
         }
 }
 
+/* Its id is what the link is for; behind a colon the key of whoever made it, which must still be good. */
+static bool let_in_link(struct cay_gate *g, struct cay_visitor *v, struct cay_token *token, const char *label)
+{
+        char *colon = strchr(token->caller.id, ':');
+
+        if (colon)
+                *colon = '\0';
+        if (strcmp(token->caller.id, label) != 0)
+                return false;
+        if (!colon)
+                return let_in(g, v, CAY_PASS_TOKEN, token);
+        memmove(token->caller.id, colon + 1, strlen(colon + 1) + 1);
+        if (!g->env.keys || !cay_api_keys_is_good(g->env.keys, token->caller.id))
+                return false;
+        token->caller.door = CAY_DOOR_KEY;
+        return let_in(g, v, CAY_PASS_KEY, token);
+}
+
 /* A link, or the cookie that one was exchanged for: good for the port that it names. */
 static void check_port_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
@@ -226,12 +244,11 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
                 len = strlen(text);
                 v->by_link = true;
         }
-        if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK ||
-            strcmp(token.caller.id, v->port.label) != 0)
+        if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK)
                 return;
         if (v->by_link) /* whoever has the address has it from somebody: no page can make a browser add it, as it does a cookie */
                 token.caller.door = CAY_DOOR_TOKEN;
-        v->is_known = let_in(g, v, CAY_PASS_TOKEN, &token);
+        v->is_known = let_in_link(g, v, &token, v->port.label);
 }
 
 /* A WebSocket whose address has a token: one that was made for this very path, by clients that can say nothing but an address. */
@@ -251,13 +268,9 @@ static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req
                 *at = '+';
         if (v->was_refused)
                 return;
-        if (!check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) ||
-            strcmp(token.caller.id, label) != 0) {
-                v->was_refused = true;
-                return;
-        }
-        token.caller.door = CAY_DOOR_TOKEN;
-        v->is_known = let_in(g, v, CAY_PASS_TOKEN, &token);
+        v->is_known = check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) == CAY_TOKEN_OK &&
+                      let_in_link(g, v, &token, label);
+        v->was_refused = !v->is_known;
 }
 
 const char *cay_gate_unknown_text(const struct cay_visitor *v)

@@ -54,7 +54,7 @@ struct cay_gate_env { /* borrowed: outlives the gate */
 
 /* A token in the query of a WebSocket's address; its id is this and the path that it is for, with + for each slash. */
 #define CAY_GATE_WS_LINK "token"
-#define CAY_GATE_WS_LABEL "ws:"
+#define CAY_GATE_WS_LABEL "ws+"
 
 struct cay_visitor {
         char request_id[CAY_GATE_ID + 1];

@@ -246,11 +246,23 @@ static void door_abort(struct cay_op_call *c)
                 cay_http_response_abort(req);
 }
 
+/* Cut, as one that went away: nothing was answered yet. */
+static void on_sender_over(struct cay_guard *g, const char *why)
+{
+        struct cay_rest_call *rc = cay_container_of(g, struct cay_rest_call, guard);
+
+        (void)why;
+        if (rc->call.on_gone)
+                rc->call.on_gone(&rc->call);
+}
+
 static int door_read(struct cay_op_call *c)
 {
         struct cay_rest_call *rc = self(c);
         int r = cay_http_request_read(rc->req, c->world->config->max_body, 0);
 
+        if (r == 0 && c->op->flags & CAY_OP_LIVE_IN)
+                cay_guard_begin(&rc->guard, on_sender_over);
         rc->too_large = r == -EFBIG;
         return r;
 }

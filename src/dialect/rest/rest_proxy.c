@@ -176,11 +176,11 @@ static void on_over(struct cay_guard *g, const char *why)
         cay_http_response_abort(finish(p));
 }
 
-static bool is_event_stream(const struct cay_http_client *c)
+/* What has no length that was told before may go on for ever, whatever it calls itself. */
+static void guard(struct proxy *p)
 {
-        const char *type = cay_http_client_header(c, "Content-Type");
-
-        return type && strncasecmp(type, "text/event-stream", strlen("text/event-stream")) == 0;
+        if (!p->guard.back)
+                cay_guard_begin(&p->guard, on_over);
 }
 
 static void on_response(struct cay_http_client *c)
@@ -197,8 +197,8 @@ static void on_response(struct cay_http_client *c)
 
         copy_answer_fields(p);
         p->begun = true;
-        if (is_event_stream(c))
-                cay_guard_begin(&p->guard, on_over);
+        if (length == CAY_HTTP_NO_LENGTH)
+                guard(p);
         cay_http_response_begin(p->req, c->head.status, cay_http_client_header(c, "Content-Type"), length);
 }
 
@@ -391,6 +391,8 @@ static void start(struct proxy *p, struct cay_duplex *duplex)
                 cay_rest_refuse(finish(p), 413, "the body is larger than max_body allows", p->request_id);
         } else if (!req->has_body) {
                 cay_http_client_write_end(&p->client);
+        } else if (req->body_bytes == CAY_HTTP_NO_LENGTH) {
+                guard(p);
         }
 }
 
@@ -480,8 +482,9 @@ static void exchange_link(const struct cay_op_world *world, struct cay_http_requ
         /* Two slashes in front would name another host. */
         if (req->target.path[1] == '/' ||
             cay_proxy_put_unlinked(&to, req->target.path, req->target.query) < 0 ||
-            world->make_link(world, v->caller.owner, v->port.label, CAY_PORT_COOKIE_MS, token, &expires_s,
-                             &err) < 0) {
+            world->make_link(world, v->caller.owner, v->port.label,
+                             v->caller.door == CAY_DOOR_KEY ? v->caller.id : NULL, CAY_PORT_COOKIE_MS, token,
+                             &expires_s, &err) < 0) {
                 cay_rest_refuse(req, 400, "this link cannot be followed", v->request_id);
                 return;
         }

@@ -335,17 +335,18 @@ def test_expiry(d):
 
 
 def test_proxied(d):
-    """A WebSocket to a port of a sandbox, which the daemon only passes on."""
+    """What the daemon only passes on from a port of a sandbox: a WebSocket, and an answer without an end."""
     key, revoke = make_key(d, "ports")
     box = d.must(201, "POST", "/api/sandboxes", {}, token=key)["sandbox_id"]
     d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"background": True, "command": ["python3", "-c", (
-        "import socket\ns=socket.create_server(('127.0.0.1',3000))\nwhile 1:\n c,_=s.accept()\n c.recv(9999)\n"
-        " c.sendall(b'HTTP/1.1 101 X\\r\\nUpgrade: plain\\r\\nConnection: Upgrade\\r\\n\\r\\nhello')\n keep=c\n")]}, token=key)
+        "import socket\nkeep=[]\ns=socket.create_server(('127.0.0.1',3000))\nwhile 1:\n c,_=s.accept()\n q=c.recv(9999)\n"
+        " c.sendall(b'HTTP/1.1 101 X\\r\\nUpgrade: plain\\r\\nConnection: Upgrade\\r\\n\\r\\nhello' if b'pgrade: plain' in q else"
+        " b'HTTP/1.1 200 OK\\r\\nContent-Type: application/x-ndjson\\r\\n\\r\\nhello')\n keep.append(c)\n")]}, token=key)
 
-    def joined():
+    def joined(fields="Connection: Upgrade\r\nUpgrade: plain\r\n"):
         s = socket.create_connection(("127.0.0.1", d.port))
         s.settimeout(60)
-        s.sendall((f"GET /api/sandboxes/{box}/ports/3000/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: plain\r\n"
+        s.sendall((f"GET /api/sandboxes/{box}/ports/3000/ HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}"
                    f"Authorization: Bearer {key}\r\n\r\n").encode())
         got = b""
         while b"hello" not in got and b"HTTP/1.1 5" not in got and (more := s.recv(4096)):
@@ -355,10 +356,53 @@ def test_proxied(d):
         s.close()
         return None
 
-    s = wait_for("the server inside", joined)
+    open_ones = [wait_for("the server inside", joined), wait_for("its other answer", lambda: joined(""))]
     revoke()
-    assert s.recv(4096) == b"", "it is cut"
-    s.close()
+    for s in open_ones:
+        while s.recv(4096):
+            pass  # the rest of a chunk; then it is cut
+        s.close()
+    destroy(d, box)
+
+
+def test_links(d):
+    """A link to a port, and the cookie that it was exchanged for, end with the key that made it."""
+    key, revoke = make_key(d, "linked")
+    box = d.must(201, "POST", "/api/sandboxes", {}, token=key)["sandbox_id"]
+    host, _, path = d.must(201, "POST", f"/api/sandboxes/{box}/links", {"port": 3000}, token=key)["url"].split("://")[1].partition("/")
+
+    def ask(path, **headers):
+        c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=30)
+        c.request("GET", path, headers={"Host": host, **headers})
+        r = c.getresponse()
+        r.read()
+        c.close()
+        return r
+
+    got = ask("/" + path)
+    cookie = got.getheader("Set-Cookie").split(";")[0]
+    assert got.status == 303 and ask("/", Cookie=cookie).status == 502, got.status  # nobody listens inside
+    revoke()
+    assert ask("/" + path).status == 401 and ask("/", Cookie=cookie).status == 401
+    destroy(d, box)
+
+
+def test_input(d):
+    """A body that goes on is judged while it comes: it is what a command reads."""
+    key, revoke = make_key(d, "typist")
+    box = d.must(201, "POST", "/api/sandboxes", {}, token=key)["sandbox_id"]
+    exec_id = start(d, box, key, "cat > typed", open_stdin=True)
+    with socket.create_connection(("127.0.0.1", d.port), 30) as s:
+        s.sendall((f"POST /api/sandboxes/{box}/execs/{exec_id}/input HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
+                   "Transfer-Encoding: chunked\r\n\r\n6\r\nbefore\r\n").encode())
+
+        def typed():
+            return d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": "cat typed"}, token=False, unix=True)["stdout"]
+
+        wait_for("the input", lambda: typed() == "before")
+        revoke()
+        assert s.recv(100) == b""  # cut
+    assert typed() == "before" and status_of(d, box, exec_id) == "running"
     destroy(d, box)
 
 
@@ -376,7 +420,7 @@ def test_logout(d):
 
 
 TESTS = [test_rest_streams, test_run_goes_on, test_exec_ws, test_terminal, test_mcp_ws_idle, test_mcp_ws, test_mcp_lines, test_mcp_http, test_mcp_modern,
-         test_expiry, test_proxied, test_logout]
+         test_expiry, test_proxied, test_links, test_input, test_logout]
 
 
 def main():
