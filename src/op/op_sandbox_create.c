@@ -379,16 +379,23 @@ static void let_in(struct cay_waiter *w)
 
         s->call->on_gone = NULL;
         s->call->works_for_listener = false;
-        if (cay_op_find_template(s->call->world, w->template_name[0] ? w->template_name : NULL, &t, &err) < 0)
+        if (cay_op_find_template(s->call, w->template_name[0] ? w->template_name : NULL, &t, &err) < 0)
                 fail(s, &err, "template");
         else
                 make(s, t);
 }
 
 /* A limit that is reached is no fault of the template's name. */
+static void refuse_for(struct create *s, const struct cay_error *err)
+{
+        if (err->code == CAY_LIMIT)
+                cay_service_note_refused(s->call->world->service, s->waiter.owner);
+        fail(s, err, err->code == CAY_LIMIT ? NULL : "template");
+}
+
 static void refuse(struct cay_waiter *w, const struct cay_error *err)
 {
-        fail(cay_container_of(w, struct create, waiter), err, err->code == CAY_LIMIT ? NULL : "template");
+        refuse_for(cay_container_of(w, struct create, waiter), err);
 }
 
 /* Nobody is there any more for whom it would be made. */
@@ -466,7 +473,7 @@ static void enter(struct create *s, const struct cay_template *t)
                     ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err)
                     : 1;
         if (r < 0) {
-                fail(s, &err, err.code == CAY_LIMIT ? NULL : "template");
+                refuse_for(s, &err);
         } else if (r > 0) {
                 make(s, t);
         } else {
@@ -493,7 +500,7 @@ static void on_spent(struct cay_job *job)
                          "leave it out");
         if (err.code != CAY_OK)
                 fail(s, &err, "confirm");
-        else if (cay_op_find_template(s->call->world, a->template_name, &t, &err) < 0)
+        else if (cay_op_find_template(s->call, a->template_name, &t, &err) < 0)
                 fail(s, &err, "template");
         else
                 enter(s, t);
@@ -540,8 +547,7 @@ static void run(struct cay_op_call *c)
         s->call = c;
         s->waiter.let_in = let_in;
         s->waiter.refuse = refuse;
-        if (check_most(c, a, &field, &err) < 0 ||
-            cay_op_find_template(c->world, a->template_name, &t, &err) < 0)
+        if (check_most(c, a, &field, &err) < 0 || cay_op_find_template(c, a->template_name, &t, &err) < 0)
                 fail(s, &err, field);
         else if (choose_engine(c, t, &engine, &err) < 0)
                 fail(s, &err, "engine");

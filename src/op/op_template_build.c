@@ -160,7 +160,7 @@ static int check(struct cay_op_call *c, const char *name, struct cay_error *err)
 {
         const struct cay_template *t = NULL;
 
-        if (cay_op_find_template(c->world, name, &t, err) < 0)
+        if (cay_op_find_template(c, name, &t, err) < 0)
                 return -1;
         if (!t || t->root != CAY_TEMPLATE_ROOT_DOCKERFILE)
                 return cay_fail(err, CAY_CONFLICT,

@@ -4,9 +4,18 @@
 
 _Static_assert(sizeof(((struct cay_op_call *)NULL)->confirm) == CAY_CONFIRM_TOKEN + 1, "a token fits");
 
-int cay_op_find_template(const struct cay_op_world *w, const char *name, const struct cay_template **ret,
+/* Where the names of templates are listed, for callers of each dialect; /sandbox has no such list. */
+static const char *const lists[CAY_OP_DIALECT_COUNT] = {
+        [CAY_OP_REST] = "; GET /api/templates lists them",
+        [CAY_OP_CONTAINERS] = "; GET /containers lists them",
+        [CAY_OP_SERVICE] = "",
+        [CAY_OP_MCP] = "; container_list lists them",
+};
+
+int cay_op_find_template(const struct cay_op_call *c, const char *name, const struct cay_template **ret,
                          struct cay_error *err)
 {
+        const struct cay_op_world *w = c->world;
         const struct cay_template_set *set = w->templates ? w->templates->set : NULL;
 
         *ret = NULL;
@@ -19,8 +28,7 @@ int cay_op_find_template(const struct cay_op_world *w, const char *name, const s
                 return cay_template_check(*ret, err);
         if (strcmp(name, CAY_TEMPLATE_DEFAULT) == 0)
                 return 0;
-        return cay_fail(err, CAY_NOT_FOUND,
-                        "template: there is no '%.63s'; the list of templates says what there is", name);
+        return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.63s'%s", name, lists[c->dialect]);
 }
 
 static int ask_again(const struct cay_template *t, const char *danger, struct cay_error *err)

@@ -18,7 +18,7 @@ struct cay_templates {                      /* the front's; world->templates */
 };
 
 /* name NULL, or "host" where the registry has no such row: *ret is NULL. CAY_NOT_FOUND; CAY_CONFLICT: not available here. */
-int cay_op_find_template(const struct cay_op_world *w, const char *name, const struct cay_template **ret,
+int cay_op_find_template(const struct cay_op_call *c, const char *name, const struct cay_template **ret,
                          struct cay_error *err);
 /* A token that came back: the claim is to be put into the store, and then, when nobody had it before, is_right decides. */
 struct cay_confirmation {

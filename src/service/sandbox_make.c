@@ -66,6 +66,11 @@ unsigned cay_service_room(const struct cay_service *s)
         return all < s->env.max_alive ? s->env.max_alive - all : 0;
 }
 
+void cay_service_note_refused(struct cay_service *s, const char *owner)
+{
+        cay_meters_note(&s->meters, owner, CAY_METER_CREATE_ASKED, 0);
+}
+
 int cay_service_check_room(const struct cay_service *s, const char *owner, struct cay_error *err)
 {
         unsigned own, all = count_alive(s, owner, &own);

@@ -196,6 +196,8 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
 /* Whether one more may be alive now, of all and of this owner: CAY_LIMIT says which limit it is. A create checks the same. */
 int cay_service_check_room(const struct cay_service *s, const char *owner, struct cay_error *err);
 unsigned cay_service_room(const struct cay_service *s); /* how many more of all */
+void cay_service_note_refused(struct cay_service *s,
+                              const char *owner); /* who was not let in has asked, too */
 
 /* A call about one sandbox: create and whatever changes its state. */
 struct cay_service_call {

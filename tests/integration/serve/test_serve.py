@@ -483,7 +483,7 @@ BAD = [  # body of a create, the field that is named
     ('{"memory_limit": []}', 400, "memory_limit"), ('{"limits": {"memory": "1"}}', 400, "limits.memory"),
     ('{"limits": {"pids": 18446744073709551616}}', 400, None), ('{"limits": {"pds": 1}}', 400, "limits.pds"),
     ('{"cpu_limit": "NaN"}', 400, "cpu_limit"), ('{"cpu_limit": NaN}', 400, None), ('{"timeout": "soon"}', 400, "timeout"),
-    ('{"template": "nowhere"}', None, None), ('{"network": "bridge"}', 422, "network"),
+    ('{"template": "nowhere"}', None, None), ('{"network": "bridge"}', 403, "network"),
     ('{"workspace": {"path": "/etc"}}', 403, "workspace.path"), ('{"workspace": {"mode": "rw"}}', 400, "workspace.path"),
     ('{"workspace": {"path": "/etc", "mode": "x"}}', 400, "workspace.mode"), ('{"labels": {"a": 1}}', 400, "labels.a"),
     ('{"may_skip": ["nothing"]}', 400, "may_skip"), ('{"execution_id": ""}', 400, "execution_id"),

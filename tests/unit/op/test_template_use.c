@@ -34,20 +34,23 @@ static void finding(void **state)
         static const struct cay_template_set with_host = { .rows = &own, .count = 1 };
         static struct cay_templates host_templates = { .set = &with_host };
         static const struct cay_op_world host_world = { .templates = &host_templates };
+        const struct cay_op_call call = { .world = &world }, host_call = { .world = &host_world },
+                                 bare_call = { .world = &bare };
 
-        assert_int_equal(cay_op_find_template(&world, NULL, &t, &err), 0);
+        assert_int_equal(cay_op_find_template(&call, NULL, &t, &err), 0);
         assert_null(t);
-        assert_int_equal(cay_op_find_template(&host_world, NULL, &t, &err), 0);
+        assert_int_equal(cay_op_find_template(&host_call, NULL, &t, &err), 0);
         assert_ptr_equal(t, &own); /* as if it was named */
-        assert_int_equal(cay_op_find_template(&world, "near", &t, &err), 0);
+        assert_int_equal(cay_op_find_template(&call, "near", &t, &err), 0);
         assert_ptr_equal(t, &rows[0]);
-        assert_int_equal(cay_op_find_template(&world, "host", &t, &err), 0);
+        assert_int_equal(cay_op_find_template(&call, "host", &t, &err), 0);
         assert_null(t); /* always there */
-        assert_int_equal(cay_op_find_template(&world, "gone", &t, &err), -1);
+        assert_int_equal(cay_op_find_template(&call, "gone", &t, &err), -1);
         assert_int_equal(err.code, CAY_CONFLICT);
-        assert_int_equal(cay_op_find_template(&world, "none", &t, &err), -1);
+        assert_int_equal(cay_op_find_template(&call, "none", &t, &err), -1);
         assert_int_equal(err.code, CAY_NOT_FOUND);
-        assert_int_equal(cay_op_find_template(&bare, "none", &t, &err), 0); /* the service decides */
+        assert_non_null(strstr(err.msg, "GET /api/templates"));
+        assert_int_equal(cay_op_find_template(&bare_call, "none", &t, &err), 0); /* the service decides */
         assert_null(t);
 }
 
