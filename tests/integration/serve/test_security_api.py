@@ -147,7 +147,8 @@ def test_auth_missing(d):
         bodies.add(without_id(a))
     assert len(bodies) == 1, bodies
     # what anybody may ask is this and no more
-    assert {op["name"] for op in ops(d) if op["scope"] == "anybody"} == {"health_live", "health_ready", "login_use"}
+    assert {op["name"] for op in ops(d) if op["scope"] == "anybody"} == {
+        "health_live", "health_ready", "login_use", "service_health", "service_healthz", "service_sandbox_health"}
 
 
 def forged(d):
