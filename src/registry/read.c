@@ -24,6 +24,23 @@ const struct cay_yaml_node *cay_registry_entry(const struct cay_yaml_node *mappi
         return NULL;
 }
 
+/* Keys of other tools that would change what a container may do. Who writes one counts on it, so none is passed over. */
+static bool is_foreign(const char *name)
+{
+        static const char *const names[] = {
+                "privileged", "cap_add",     "cap_drop",     "devices",      "device_cgroup_rules",
+                "volumes",    "mounts",      "binds",        "network_mode", "networks",
+                "user",       "group_add",   "pid",          "pid_mode",     "ipc",
+                "ipc_mode",   "userns_mode", "uts",          "security_opt", "sysctls",
+                "runtime",    "read_only",   "cgroup_parent"
+        };
+
+        for (unsigned i = 0; i < CAY_COUNT(names); i++)
+                if (strcmp(names[i], name) == 0)
+                        return true;
+        return false;
+}
+
 /*
  * A key that nobody reads is not harmless: `needs_comfirm: true` would leave a template without its confirmation. So it is an error
  * where keys bind what runs (an object of a template, the settings), and wherever it looks like one that was mistyped.
@@ -42,7 +59,7 @@ void cay_registry_read_unknown(struct cay_registry_reader *r, const struct cay_y
                 if (meant)
                         cay_note_error(r->notes, n->key->line, n->key->column,
                                        "%s: is not known; did you mean %s?", full, meant);
-                else if (strict)
+                else if (strict || (where[0] && is_foreign(name)))
                         cay_note_error(r->notes, n->key->line, n->key->column,
                                        "%s: is not known; take it out", full);
                 else

@@ -209,6 +209,9 @@ static void unknown_keys_that_weaken_are_errors(void **state)
                 "f:7:5: warning: containers.x.zzzzzz: is not known and does nothing; take it out",
                 "f:8:1: setings: is not known; did you mean settings?",
                 "f:9:1: warning: version: is not known and does nothing; take it out");
+        REFUSES("containers:\n  x:\n    host: true\n    privileged: true\n    cap_add: [ALL]\n",
+                "f:4:5: containers.x.privileged: is not known; take it out",
+                "f:5:5: containers.x.cap_add: is not known; take it out");
         REFUSES("containers: {x: {host: true, security: {Network-Mode: none}}}",
                 "f:1:41: containers.x.security.Network-Mode: is not known; did you mean network_mode?");
         REFUSES("containers: {x: {host: true, security: {needs_comfirm: true}}}",
