@@ -146,7 +146,8 @@ struct cay_box_exec_end {
         uint32_t killed;                           /* enum cay_box_killed */
         uint64_t wall_us, user_us, sys_us, cpu_us; /* cpu_us: the exec's whole tree, 0 if unknown */
         uint64_t out_bytes, err_bytes, cut_bytes;  /* produced; dropped by CUT */
-        uint32_t disk_full; /* bit 0: no blocks left in the layer at the end, bit 1: no inodes; CAY_BOX_END_OOM */
+        uint32_t
+                disk_full; /* bit 0: no blocks left in the layer at the end, bit 1: no inodes; CAY_BOX_END_OOM */
         uint64_t
                 memory_peak_bytes; /* the most that it had, as far as init can tell (init/exec.c); 0: unknown */
         uint32_t pids_hits;    /* where init watches processes: how often the limit was seen to be reached */
