@@ -94,9 +94,9 @@ static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, st
         }
         *ret_fell = sys_read_fd(p->lock_fd, text, sizeof(text)) > 0;
         n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-        if (ftruncate(p->lock_fd, 0) < 0 || pwrite(p->lock_fd, text, (size_t)n, 0) != n)
-                return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
-                                    "write the lock");
+        /* On a disk without a block nobody reads who has the lock; it holds all the same. */
+        if (ftruncate(p->lock_fd, 0) < 0 || (pwrite(p->lock_fd, text, (size_t)n, 0) != n && errno != ENOSPC))
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "write the lock");
         return 0;
 }
 
@@ -196,9 +196,13 @@ static int write_url(const struct cay_place *p, const struct cay_config *c, stru
         snprintf(url + strlen(url), 2, "\n");
         unlinkat(p->data_fd, URL, 0);
         r = sys_make_file(p->data_fd, URL, 0600, url, strlen(url));
-        return r < 0 ? cay_fail_sys(err, r == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, r,
-                                    "write the file '" URL "' in the data folder")
-                     : 0;
+        if (r == -ENOSPC) { /* a daemon that does not start cannot make room */
+                unlinkat(p->data_fd, URL, 0);
+                cay_log_warn("the disk is full: the address is not written to the data folder, ignoring",
+                             "file=" URL);
+                return 0;
+        }
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "write the file '" URL "' in the data folder") : 0;
 }
 
 int cay_place_open(struct cay_place *p, const struct cay_config *config, struct cay_error *err)

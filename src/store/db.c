@@ -5,7 +5,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { BUSY_MS = 5000 };
 
@@ -82,19 +85,75 @@ static int set_up(struct cay_db *db, enum cay_db_how how, struct cay_error *err)
         return how == CAY_DB_WRITE ? cay_db_run(db, write_pragmas, err) : 0;
 }
 
+/*
+ * The first connection empties the log's index by cutting it to so many bytes, and makes it long again. On a disk without a block its own
+ * would be gone in between: zeros over what is there say the same.
+ */
+#define INDEX_EMPTY 3
+#define INDEX_MOST (1 << 20)
+
+static int truncate_file(int fd, off_t size)
+{
+        static const char nothing[4096];
+        struct stat st;
+
+        if (size != INDEX_EMPTY || fstat(fd, &st) < 0 || st.st_size <= size || st.st_size > INDEX_MOST)
+                return ftruncate(fd, size);
+        for (off_t at = 0; at < st.st_size;) {
+                size_t len = st.st_size - at < (off_t)sizeof(nothing) ? (size_t)(st.st_size - at)
+                                                                      : sizeof(nothing);
+                ssize_t n = pwrite(fd, nothing, len, at);
+
+                if (n <= 0)
+                        return ftruncate(fd, size);
+                at += n;
+        }
+        return 0;
+}
+
+static void set_up_files(void)
+{
+        static _Atomic bool is_done;
+        sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+        if (!atomic_exchange(&is_done, true))
+                vfs->xSetSystemCall(vfs, "ftruncate", (sqlite3_syscall_ptr)truncate_file);
+}
+
+/* Log and index stay when the last connection goes, with the blocks that they have: store_open.c says why. */
+static void keep_log_file(struct cay_db *db)
+{
+        int yes = 1;
+
+        sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
+}
+
 int cay_db_open(struct cay_db *db, const char *path, enum cay_db_how how, struct cay_error *err)
 {
         int flags = how == CAY_DB_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY,
             rc;
 
         *db = (struct cay_db){ 0 };
+        set_up_files();
         rc = sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
-        if (rc != SQLITE_OK)
+        if (rc != SQLITE_OK) {
                 cay_db_fail(db, rc, err, "open");
-        else if (set_up(db, how, err) == 0)
+        } else if (set_up(db, how, err) == 0) {
+                keep_log_file(db);
                 return 0;
+        }
         cay_db_close(db);
         return -1;
+}
+
+void cay_db_close_last(struct cay_db *db)
+{
+        struct cay_error ignored;
+
+        /* Else it would cut the log, and give its blocks to whoever wants some. */
+        if (db->handle)
+                cay_db_run(db, "PRAGMA journal_size_limit=-1", &ignored);
+        cay_db_close(db);
 }
 
 void cay_db_close(struct cay_db *db)

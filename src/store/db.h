@@ -21,6 +21,8 @@ enum cay_db_how {
 
 /* CAY_UNAVAILABLE with sys = EUCLEAN when the file is damaged or no database at all. */
 int cay_db_open(struct cay_db *db, const char *path, enum cay_db_how how, struct cay_error *err);
+/* The writer's, after all others: the log keeps its blocks. */
+void cay_db_close_last(struct cay_db *db);
 void cay_db_close(struct cay_db *db); /* fine when closed */
 int cay_db_run(struct cay_db *db, const char *sql, struct cay_error *err);
 /* The statement in a slot, made from sql the first time, reset and without bindings. NULL: err says. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -57,6 +58,30 @@ void cay_reserve_log(int dirfd, const char *name)
                 return; /* one that fails half way keeps what it got, and there is little enough */
         if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, CAY_RESERVE_LOG_BYTES) < 0)
                 return; /* a file system that cannot, or no room: as it was */
+}
+
+#define LOG_HEAD 32 /* bytes; without it nothing that follows counts */
+
+void cay_reserve_empty_log(int dirfd, const char *name)
+{
+        cay_auto_close int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        static const char nothing[LOG_HEAD];
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0)
+                return;
+        if (pwrite(fd, nothing, sizeof(nothing), 0) != (ssize_t)sizeof(nothing) && ftruncate(fd, 0) < 0)
+                return; /* a disk that fails: it holds what the database has, too */
+}
+
+bool cay_reserve_is_empty_log(int dirfd, const char *name)
+{
+        cay_auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        static const char nothing[LOG_HEAD];
+        char head[LOG_HEAD];
+
+        return fd < 0 || pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+               memcmp(head, nothing, sizeof(head)) == 0;
 }
 
 bool cay_reserve_give(struct cay_reserve *r)

@@ -22,4 +22,10 @@ void cay_reserve_take(struct cay_reserve *r, uint64_t mono_ms); /* now and then;
  * use where the disk keeps a part of itself for root and root has used that; blocks that a file has already are. No room is no failure.
  */
 void cay_reserve_log(int dirfd, const char *name);
+/*
+ * The log of a database that nobody has open and that holds all of it: it stays, with its blocks, so that a daemon can be started when there
+ * is not one left; but says nothing any more, so that it is never taken for that of another database which is put in the place of this one.
+ */
+void cay_reserve_empty_log(int dirfd, const char *name);
+bool cay_reserve_is_empty_log(int dirfd, const char *name);
 bool cay_reserve_give(struct cay_reserve *r); /* true: there is more room now than before */

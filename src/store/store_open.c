@@ -167,10 +167,9 @@ static void keep_log(const struct cay_store_sqlite *s, uint64_t wall_ms)
         cay_auto_close int from = openat(s->dirfd, CAY_STORE_FILE "-wal", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         cay_auto_close int to = -1;
         char name[64], bytes[16384];
-        struct stat st;
         ssize_t n;
 
-        if (from < 0 || fstat(from, &st) < 0 || st.st_size == 0)
+        if (from < 0 || cay_reserve_is_empty_log(s->dirfd, CAY_STORE_FILE "-wal"))
                 return;
         snprintf(name, sizeof(name), CAY_STORE_FILE "-wal.older-%" PRIu64, wall_ms);
         to = openat(s->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

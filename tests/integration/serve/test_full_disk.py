@@ -4,6 +4,7 @@
 is told. test_full_disk.py [NAME…] runs some of the tests."""
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -173,6 +174,41 @@ def test_a_disk_without_a_block(d, disk):
         d.must(200, "DELETE", f"/api/sandboxes/{b}")
 
 
+def test_a_start_without_a_block(d, disk):
+    """Root has taken the disk's last block while the daemon was stopped, or before: it starts, lists, destroys, and says that it is full."""
+    other = os.path.join(disk, "other")
+    for name in ("out", "err"):  # what it prints has room, else nobody would hear of its start
+        elsewhere = os.path.join(os.path.dirname(disk), name)
+        shutil.copy(os.path.join(d.folder, name), elsewhere)
+        os.unlink(os.path.join(d.folder, name))
+        os.symlink(elsewhere, os.path.join(d.folder, name))
+    for when in ("stopped", "running", "killed"):
+        boxes = [d.make(limits={"disk": "20m"}) for _ in range(3)]
+        d.run(boxes[0], "echo work > /workspace/precious")
+        change(d, boxes[0], "stop")
+        log = os.path.join(d.folder, "data", "state", "state.db-wal")
+        wait_for("the log's room", lambda: d.run(boxes[1], ["true"]) and os.stat(log).st_blocks * 512 >= 8 * MIB)
+        if when == "stopped":
+            d.stop()
+        fill_wholly(other)
+        if when == "running":
+            d.stop()
+        elif when == "killed":
+            d.cut_power()
+        fill_wholly(other + "2")
+        d.start()
+        assert {b["sandbox_id"] for b in d.must(200, "GET", "/api/sandboxes")["sandboxes"]} >= set(boxes)
+        assert d.ask("POST", "/api/sandboxes", {}).status == 507
+        for b in boxes[1:]:
+            d.must(200, "DELETE", f"/api/sandboxes/{b}")
+        for name in ("", "2"):
+            os.unlink(other + name)
+        wait_for("the room", lambda: free_bytes(disk) >= MARGIN + 40 * MIB)
+        change(d, boxes[0], "start")
+        assert d.run(boxes[0], ["cat", "/workspace/precious"])["stdout"] == "work\n", when
+        d.must(200, "DELETE", f"/api/sandboxes/{boxes[0]}")
+
+
 def device_of(d, box):
     image = os.path.join(d.folder, "data", "layers", box + ".img")
     for name in os.listdir("/sys/block"):
@@ -223,7 +259,7 @@ def test_a_broken_file_system_is_told(d, disk):
     assert [n for n in os.listdir(layers) if n[0] != "."] == []
 
 
-TESTS = [test_sandboxes_fill_the_disk, test_the_host_fills_the_disk, test_a_disk_without_a_block,
+TESTS = [test_sandboxes_fill_the_disk, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
          test_a_broken_file_system_is_told]
 
 
