@@ -182,3 +182,18 @@ enum cay_token_verdict cay_token_check(const struct cay_secret *secret, enum cay
         n = cay_base64url_decode(text + word_len, dot - word_len, payload, sizeof(payload));
         return n < 0 ? CAY_TOKEN_MALFORMED : cay_token_read_payload(payload, (size_t)n, now_s, ret);
 }
+
+bool cay_token_ws_label(const char *path, char ret[CAY_OWNER_MAX + 1])
+{
+        static const char common[] = "/api/sandboxes/";
+        int n;
+
+        if (strncmp(path, common, sizeof(common) - 1) == 0)
+                path += sizeof(common) - 1;
+        n = snprintf(ret, CAY_OWNER_MAX + 1, "ws+%s", path);
+        if (n < 0 || n > (int)CAY_OWNER_MAX || strchr(path, '+') != NULL || strchr(path, ':') != NULL)
+                return false;
+        for (char *at = strchr(ret, '/'); at; at = strchr(at, '/'))
+                *at = '+';
+        return true;
+}

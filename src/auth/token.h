@@ -47,6 +47,11 @@ int cay_token_make(const struct cay_secret *secret, enum cay_token_use use, stru
                    char ret[CAY_TOKEN_MAX + 1], struct cay_error *err);
 enum cay_token_verdict cay_token_check(const struct cay_secret *secret, enum cay_token_use use,
                                        const char *text, size_t len, uint64_t now_s, struct cay_token *ret);
+/*
+ * The id of a link's token that is good for a WebSocket at one path alone: "ws+" and the path with '+' for each slash, without the part that all
+ * sandboxes' paths have in common. False: the path has a '+' or is too long, and no link is for it.
+ */
+bool cay_token_ws_label(const char *path, char ret[CAY_OWNER_MAX + 1]);
 const char *cay_token_verdict_word(enum cay_token_verdict v); /* for the log */
 /* The payload alone, after the MAC: what cay_token_check does last. For tests and the fuzzer. */
 enum cay_token_verdict cay_token_read_payload(const char *json, size_t len, uint64_t now_s,

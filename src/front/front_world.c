@@ -52,7 +52,9 @@ static int make_link(const struct cay_op_world *w, const char *owner, const char
                                    .caller = { .scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC } };
 
         snprintf(token.caller.owner, sizeof(token.caller.owner), "%s", owner);
-        snprintf(token.caller.id, sizeof(token.caller.id), "%s%s%s", label, key ? ":" : "", key ? key : "");
+        if (snprintf(token.caller.id, sizeof(token.caller.id), "%s%s%s", label, key ? ":" : "",
+                     key ? key : "") >= (int)sizeof(token.caller.id))
+                return cay_fail(err, CAY_INTERNAL, "the link's name is too long");
         *ret_expires_s = token.expires_s;
         return cay_token_make(&f->secret, CAY_TOKEN_PORT, &token, ret, err);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "auth/token.h"
 #include "config/config.h"
 #include "op/view.h"
 
@@ -119,9 +120,8 @@ static int make_mcp_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t 
                 snprintf(path, sizeof(path), "/api/sandboxes/%.40s/mcp", view.id);
                 owner = view.owner;
         }
-        snprintf(label, sizeof(label), "ws+%.*s", (int)sizeof(label) - 4, path); /* as gate.h has it */
-        for (char *at = strchr(label, '/'); at; at = strchr(at, '/'))
-                *at = '+';
+        if (!cay_token_ws_label(path, label))
+                return cay_fail(err, CAY_INTERNAL, "no link can be made for '%s'", path);
         if (c->world->make_link(c->world, owner, label, c->caller.door == CAY_DOOR_KEY ? c->caller.id : NULL,
                                 MCP_LINK_MS, token, ret_expires_s, err) < 0)
                 return -1;

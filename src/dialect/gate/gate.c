@@ -261,14 +261,8 @@ static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req
         if (v->is_known || v->was_refused || v->port.port || !req->upgrade ||
             cay_http_query_get(req->target.query, CAY_GATE_WS_LINK, room, sizeof(room), &text) != 1)
                 return;
-        snprintf(label, sizeof(label), CAY_GATE_WS_LABEL "%.*s",
-                 (int)(sizeof(label) - sizeof(CAY_GATE_WS_LABEL)), req->target.path);
-        v->was_refused = strchr(label, '+') != NULL; /* which stands for a slash in ids */
-        for (char *at = strchr(label, '/'); at; at = strchr(at, '/'))
-                *at = '+';
-        if (v->was_refused)
-                return;
-        v->is_known = check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) == CAY_TOKEN_OK &&
+        v->is_known = cay_token_ws_label(req->target.path, label) &&
+                      check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) == CAY_TOKEN_OK &&
                       let_in_link(g, v, &token, label);
         v->was_refused = !v->is_known;
 }

@@ -52,9 +52,8 @@ struct cay_gate_env { /* borrowed: outlives the gate */
         unsigned own_uid;      /* the daemon's: that peer is admin, like root */
 };
 
-/* A token in the query of a WebSocket's address; its id is this and the path that it is for, with + for each slash. */
+/* A token in the query of a WebSocket's address, good for its path alone (cay_token_ws_label). */
 #define CAY_GATE_WS_LINK "token"
-#define CAY_GATE_WS_LABEL "ws+"
 
 struct cay_visitor {
         char request_id[CAY_GATE_ID + 1];
