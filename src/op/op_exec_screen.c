@@ -88,7 +88,7 @@ static void read_on(struct look *s)
 
         while (!s->screen.found && s->screen.at < s->end && seen < ROUND) {
                 r = cay_exec_watcher_read(&s->watcher, bytes, sizeof(bytes), &piece, &err);
-                if (r < 0 && err.code == CAY_CONFLICT) { /* overtaken: from the oldest that is kept now */
+                if (r < 0 && (err.code == CAY_CONFLICT || err.code == CAY_DAMAGED)) { /* from what is there */
                         uint64_t want = s->screen.want > piece.cursor ? s->screen.want : piece.cursor;
 
                         cay_screen_init(&s->screen, piece.cursor, want);
