@@ -2,6 +2,7 @@
 /* What a terminal's client says: one of a few words, sizes within their bounds, whatever comes. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dialect/ui/tty_words.h"
 
@@ -21,10 +22,11 @@ static bool is_fine(const struct cay_tty_size *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct cay_tty_size first, later = { 0 };
+        struct cay_tty_size later = { 0 };
+        struct cay_tty_first first;
 
         if (cay_tty_read_first(data, size, &first))
-                HOLDS(is_fine(&first) && size >= 2);
+                HOLDS(is_fine(&first.size) && size >= 2 && memchr(first.token, '\0', sizeof(first.token)));
         if (cay_tty_read(data, size, &later) == CAY_TTY_SIZE)
                 HOLDS(is_fine(&later));
         else

@@ -297,6 +297,11 @@ static unsigned check_page(const struct cay_http_request *req, const struct cay_
         return 0;
 }
 
+static void name_payer(struct cay_visitor *v)
+{
+        snprintf(v->pass.payer, sizeof(v->pass.payer), "%s/%s", v->caller.owner, v->caller.id);
+}
+
 /*
  * How often: by owner and token, or by address for whoever is not known; each kind in a table of its own, so that strangers with many
  * addresses take no room from those who are known. Local users are held by connections alone.
@@ -310,9 +315,21 @@ static void find_payer(struct cay_gate *g, const struct cay_http_request *req, s
                 return;
         p->is_stranger = !v->is_known;
         if (v->is_known)
-                snprintf(p->payer, sizeof(p->payer), "%s/%s", v->caller.owner, v->caller.id);
+                name_payer(v);
         else
                 snprintf(p->payer, sizeof(p->payer), "@%s", req->peer.address);
+}
+
+bool cay_gate_admit(struct cay_pass *p, const char *text, size_t len, struct cay_caller *ret)
+{
+        struct cay_visitor v = { 0 };
+
+        if (!p->gate || !check_bearer(p->gate, text, len, &v))
+                return false;
+        name_payer(&v);
+        *p = v.pass;
+        *ret = v.caller;
+        return true;
 }
 
 static unsigned check_rate(struct cay_http_request *req, struct cay_visitor *v, struct cay_error *err)

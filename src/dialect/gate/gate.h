@@ -84,6 +84,11 @@ const char *cay_gate_unknown_text(const struct cay_visitor *v);
 unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct cay_visitor *ret,
                         struct cay_error *err);
 /*
+ * For a WebSocket that was opened by nobody known and brings its token in its first message (ttyd's AuthToken): judges the token or key as a
+ * request's would be, and makes p the pass of its caller. False: it is no good, and nothing has changed.
+ */
+bool cay_gate_admit(struct cay_pass *p, const char *text, size_t len, struct cay_caller *ret);
+/*
  * Appends a field of a request for whoever it is passed on to, a sandbox's server: without a token that a WebSocket brought, and not at
  * all where a token or key of ours stands anywhere in it. Nothing is
  * appended where nothing else was in it. Authorization and Cookie are the caller's to keep back. 0 or -errno.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "dialect/gate/gate.h"
 #include "dialect/ui/tty_priv.h"
 
 #define SIZING_MS 500u
@@ -74,12 +75,39 @@ void cay_tty_follow(struct cay_tty *t)
 
 /* What the client says */
 
+/* Whoever was not known by its request is by its first message, or not at all. */
+static bool is_let_in(struct cay_tty *t, struct cay_tty_first *first)
+{
+        struct cay_error err = { 0 };
+
+        if (t->is_known)
+                return true;
+        t->is_known = cay_gate_admit(&t->guard.pass, first->token, strlen(first->token), &t->call.caller);
+        explicit_bzero(first->token, sizeof(first->token));
+        cay_guard_end(&t->guard); /* a stranger's pass is not looked after; this one can be revoked */
+        cay_guard_begin(&t->guard, cay_tty_let_go);
+        if (!t->is_known)
+                cay_ws_close(&t->ws, CAY_WS_REFUSED,
+                             "a valid token is needed: AuthToken of the first message, or Authorization");
+        else if (cay_tty_find(t, &err) < 0)
+                cay_ws_close(&t->ws, CAY_WS_REFUSED, err.msg);
+        else
+                return true;
+        return false;
+}
+
 static void take_first(struct cay_tty *t, const void *bytes, size_t len)
 {
+        struct cay_tty_first first;
+        bool is_one = cay_tty_read_first(bytes, len, &first);
+
         cay_timer_clear(&t->patience);
         t->told = true;
-        if (!cay_tty_read_first(bytes, len, &t->size))
+        t->size = first.size;
+        if (!is_one)
                 cay_ws_close(&t->ws, CAY_WS_REFUSED, "the first message is {\"columns\": N, \"rows\": N}");
+        else if (!is_let_in(t, &first))
+                return;
         else if (t->exec[0])
                 cay_tty_follow(t);
         else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A terminal in a sandbox, over a WebSocket that speaks as ttyd does (subprotocol "tty"), so that ttyd's clients work: the base is
- * /tty/SANDBOX, hence /tty/SANDBOX/ws and /tty/SANDBOX/token. The gate has let the client in before; ttyd's own AuthToken is not looked at.
+ * /tty/SANDBOX, hence /tty/SANDBOX/ws and /tty/SANDBOX/token. The gate has let the client in before; or else the
+ * client offers the subprotocol "tty" and brings a token or key as AuthToken in its first message: nothing is looked up before that was judged.
  *
  * Without more a shell starts with the first message and ends with its client. With ?exec=ID&from=CURSOR the client looks at a command
  * that it has started itself (exec_run with tty), which goes on without it: whoever was cut off comes back with `from` plus the number of

@@ -46,18 +46,15 @@ static int read_query(struct cay_tty *t, const struct cay_http_request *req, str
         return 0;
 }
 
-/* The sandbox is there and, if one is named, so is the command, and it has a terminal. */
-static int find(struct cay_tty *t, const struct cay_http_request *req, const char *sandbox,
-                struct cay_error *err)
+int cay_tty_find(struct cay_tty *t, struct cay_error *err)
 {
         const struct cay_op_world *world = t->call.world;
         struct cay_viewer viewer = cay_op_viewer(&t->call);
         struct cay_sandbox_view box;
         struct cay_exec_view exec;
 
-        if (cay_op_check_scope(t->call.op, &t->call.caller, err) < 0 || read_query(t, req, err) < 0 ||
-            cay_service_get(world->service, &viewer, sandbox ? sandbox : req->target.segments[1], &box, err) <
-                    0)
+        if (cay_op_check_scope(t->call.op, &t->call.caller, err) < 0 ||
+            cay_service_get(world->service, &viewer, t->sandbox, &box, err) < 0)
                 return -1;
         snprintf(t->sandbox, sizeof(t->sandbox), "%s", box.id);
         if (!t->exec[0])
@@ -72,6 +69,19 @@ static int find(struct cay_tty *t, const struct cay_http_request *req, const cha
         return 0;
 }
 
+static int read_request(struct cay_tty *t, const struct cay_http_request *req, const char *sandbox,
+                        struct cay_error *err)
+{
+        const char *name = sandbox ? sandbox : req->target.segments[1];
+
+        if (read_query(t, req, err) < 0)
+                return -1;
+        if (strlen(name) > CAY_NAME_MAX)
+                return cay_fail(err, CAY_NOT_FOUND, "there is no sandbox of this name");
+        snprintf(t->sandbox, sizeof(t->sandbox), "%s", name);
+        return t->is_known ? cay_tty_find(t, err) : 0;
+}
+
 static struct cay_tty *make(const struct cay_rest_place *place, const struct cay_visitor *v)
 {
         struct cay_tty *t = calloc(1, sizeof(*t));
@@ -82,7 +92,8 @@ static struct cay_tty *make(const struct cay_rest_place *place, const struct cay
         t->call.doors = &cay_tty_doors;
         t->call.world = place->world;
         t->call.caller = v->caller;
-        t->call.is_known = true;
+        t->call.is_known = true; /* before anything is asked */
+        t->is_known = v->is_known;
         t->call.is_two_way = true;
         t->call.wants_stream = true;
         t->call.fd = -1;
@@ -114,6 +125,15 @@ void cay_ui_tty(const void *owner, const struct cay_rest_place *place, struct ca
         struct cay_tty *t;
 
         (void)owner;
+        if (!v->is_known &&
+            (fault || !cay_ws_offers(req, "tty"))) { /* ttyd's clients alone say who they are later */
+                cay_http_response_add(req, "WWW-Authenticate", "Bearer");
+                cay_rest_refuse(
+                        req, 401,
+                        "a valid token is needed: Authorization: Bearer TOKEN (`cay token` prints one)",
+                        v->request_id);
+                return;
+        }
         if (fault) {
                 cay_rest_refuse(req, fault->status, fault->text, v->request_id);
                 return;
@@ -126,7 +146,7 @@ void cay_ui_tty(const void *owner, const struct cay_rest_place *place, struct ca
         t = make(place, v);
         if (!t) {
                 cay_rest_refuse(req, 503, "no memory for this terminal", v->request_id);
-        } else if (find(t, req, place->sandbox, &err) < 0) {
+        } else if (read_request(t, req, place->sandbox, &err) < 0) {
                 free(t);
                 refuse(req, &err, v);
         } else {

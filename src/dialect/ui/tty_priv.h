@@ -30,6 +30,7 @@ struct cay_tty {
         uint64_t from;
         struct cay_tty_size size;
         bool is_ours;  /* the shell was started here and ends with its client */
+        bool is_known; /* who it is; else the first message has to say */
         bool told;     /* the first message has come */
         bool follows;  /* the op has the call */
         bool in_input; /* an input message is not all taken */
@@ -40,6 +41,8 @@ struct cay_tty {
 extern const struct cay_op_doors cay_tty_doors; /* of its call */
 extern const struct cay_ws_ops cay_tty_ws_ops;
 
+/* The sandbox (as it was named) is there for the caller and, if one is named, so is the command, and it has a terminal. */
+int cay_tty_find(struct cay_tty *t, struct cay_error *err);
 void cay_tty_follow(struct cay_tty *t);         /* the command is known: shows it */
 void cay_tty_let_go_if_done(struct cay_tty *t); /* after each of the three ends */
 

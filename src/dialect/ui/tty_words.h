@@ -24,7 +24,14 @@ struct cay_tty_size {
         uint64_t rows, cols;
 };
 
+#define CAY_TTY_TOKEN_MAX 1024u /* bytes of an AuthToken; a longer one is none */
+
+struct cay_tty_first {
+        struct cay_tty_size size;
+        char token[CAY_TTY_TOKEN_MAX + 1]; /* "": none */
+};
+
 /* false: it is no such message. Without a size it is 80 by 24. */
-bool cay_tty_read_first(const void *bytes, size_t len, struct cay_tty_size *ret);
+bool cay_tty_read_first(const void *bytes, size_t len, struct cay_tty_first *ret);
 /* ret is set with CAY_TTY_SIZE. */
 enum cay_tty_word cay_tty_read(const void *bytes, size_t len, struct cay_tty_size *ret);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/id.h"
 #include "dialect/ui/tty.h"
 #include "dialect/ui/ui_encoding.h"
 #include "dialect/ui/ui_files.h"
@@ -44,7 +45,7 @@ static void go_to_page(const void *owner, const struct cay_rest_place *place, st
         (void)owner;
         (void)v;
         snprintf(where, sizeof(where), "%s/#/sandbox/%s", place->world->url ? place->world->url : "",
-                 place->sandbox);
+                 cay_id_is_valid(place->sandbox) ? place->sandbox : "");
         cay_http_response_add(req, "Location", where);
         cay_http_response_send(req, 302, NULL, NULL, 0);
 }
@@ -65,11 +66,15 @@ static void refuse_desktop(const void *owner, const struct cay_rest_place *place
         { .row = route, .is_open = true, .handle = send_file, .owner = &cay_ui_files[number] },
 const struct cay_rest_more cay_ui_rows[] = {
 #include "web_files.inc"
-        { .row = "GET /tty/{id}/ws", .handle = cay_ui_tty },
+        /* Open: ttyd's clients may say who they are in their first message. */
+        { .row = "GET /tty/{id}/ws", .is_open = true, .handle = cay_ui_tty },
         { .row = "GET /tty/{id}/token", .handle = cay_ui_tty_token },
-        { .port = CAY_UI_TTY_PORT, .row = "ws", .handle = cay_ui_tty },
+        { .port = CAY_UI_TTY_PORT, .row = "ws", .is_open = true, .handle = cay_ui_tty },
         { .port = CAY_UI_TTY_PORT, .row = "token", .handle = cay_ui_tty_token },
-        { .port = CAY_UI_TTY_PORT, .row = "", .handle = go_to_page },
+        { .port = CAY_UI_TTY_PORT,
+          .row = "",
+          .is_open = true,
+          .handle = go_to_page }, /* which asks who it is */
         { .port = CAY_UI_DESKTOP_PORT, .row = NULL, .handle = refuse_desktop },
 };
 const unsigned cay_ui_count = CAY_COUNT(cay_ui_rows);

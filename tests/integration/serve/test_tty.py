@@ -17,8 +17,8 @@ SIZE = {"AuthToken": "", "columns": 91, "rows": 33}
 class Tty:
     """What a client of ttyd does: frames as ttyd 1.7.7 has them."""
 
-    def __init__(self, d, box, query="", token=None, first=SIZE, protocol="tty"):
-        self.ws = WebSocket(d.port, f"/tty/{box}/ws{query}", token or d.token, headers={"Sec-WebSocket-Protocol": protocol})
+    def __init__(self, d, box, query="", token=None, first=SIZE, protocol="tty", headers=None):
+        self.ws = WebSocket(d.port, f"/tty/{box}/ws{query}", d.token if token is None else token, headers={"Sec-WebSocket-Protocol": protocol, **(headers or {})})
         self.seen, self.titles, self.settings = bytearray(), [], []
         if first is not None:
             self.ws.send(json.dumps(first).encode())
@@ -191,6 +191,38 @@ def test_where_to_begin_to_draw(d):
     plain = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "sleep 1000", "background": True})["exec_id"]
     assert d.ask("GET", f"/api/sandboxes/{box}/execs/{plain}/screen").status == 400
     d.must(404, "GET", f"/api/sandboxes/{box}/execs/aaaa/screen")
+
+
+def test_a_token_in_the_first_message(d):
+    """ttyd's own way: a client whose request says nothing says who it is by AuthToken; nothing is told or looked up before."""
+    box = d.make()
+    key = d.must(201, "POST", "/api/keys", {"label": "ttyd", "scope": "exec", "owner": d.must(200, "GET", "/api/whoami")["owner"]}, token=d.make_token("--scope", "admin"))
+    for word in (d.token, key["key"]):
+        for port, path in ((d.port, f"/tty/{box}/ws"), (d.port, f"/api/sandboxes/{box}/ports/17681/ws")):
+            with WebSocket(port, path, headers={"Sec-WebSocket-Protocol": "tty", "Origin": f"http://127.0.0.1:{port}"}) as w:
+                w.send(json.dumps({**SIZE, "AuthToken": word}).encode())
+                w.send(b"0echo by-its-$((40+2))\r")
+                seen = b""
+                while b"by-its-42" not in seen:
+                    seen += w.read()[1].removeprefix(b"0")
+    # Whoever is not known hears the same of any sandbox; others what a request would be told.
+    for name, token, word in ((box, None, "valid token"), (box, "", "valid token"), (box, "cay1.nonsense.nonsense", "valid token"), (box, "x" * 2000, "valid token"),
+                              ("nothing-here", None, "valid token"), ("nothing-here", d.token, "nothing-here"), (box, d.make_token("--owner", "mallory"), box),
+                              (box, d.make_token("--scope", "read"), "scope")):
+        with Tty(d, name, token="", first={**SIZE, "AuthToken": token} if token is not None else {}) as t:
+            code, reason = t.end()
+            assert code == 1008 and word in reason and not t.titles, (name, token, code, reason)
+    # A page of elsewhere, a client of another protocol, a wrong Authorization: not even a WebSocket.
+    for headers, wanted in (({"Origin": "http://evil.example"}, 403), ({"Authorization": "Bearer nonsense"}, 401)):
+        refused(wanted, d, box, token="", headers=headers)
+    refused(401, d, box, token="", protocol="other")
+    assert d.ask("GET", f"/tty/{box}/ws", token=False).status == 401
+    # What was started for a key ends with it.
+    with Tty(d, box, token="", first={**SIZE, "AuthToken": key["key"]}) as t:
+        t.say("echo let-$((40+2))\r")
+        t.until(b"let-42")
+        d.must(200, "DELETE", f"/api/keys/{key['key_id']}", token=d.make_token("--scope", "admin"))
+        assert t.end()[0] == 1008
 
 
 def refused(status_wanted, *args, **more):

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,18 +62,29 @@ static void test_size(void **state)
 static void test_first(void **state)
 {
         static const char usual[] = "{\"AuthToken\":\"x\",\"columns\":91,\"rows\":33}";
-        struct cay_tty_size size;
+        char longest[CAY_TTY_TOKEN_MAX + 32];
+        struct cay_tty_first first;
 
         (void)state;
-        assert_true(cay_tty_read_first(usual, strlen(usual), &size));
-        assert_int_equal(size.rows, 33);
-        assert_int_equal(size.cols, 91);
-        assert_true(cay_tty_read_first("{}", 2, &size));
-        assert_int_equal(size.rows, 24);
-        assert_int_equal(size.cols, 80);
-        assert_false(cay_tty_read_first("0ls", 3, &size));
-        assert_false(cay_tty_read_first("", 0, &size));
-        assert_false(cay_tty_read_first("[1]", 3, &size));
+        assert_true(cay_tty_read_first(usual, strlen(usual), &first));
+        assert_int_equal(first.size.rows, 33);
+        assert_int_equal(first.size.cols, 91);
+        assert_string_equal(first.token, "x");
+        assert_true(cay_tty_read_first("{}", 2, &first));
+        assert_int_equal(first.size.rows, 24);
+        assert_int_equal(first.size.cols, 80);
+        assert_string_equal(first.token, "");
+        assert_true(cay_tty_read_first("{\"AuthToken\":7}", 15, &first));
+        assert_string_equal(first.token, "");
+        for (unsigned len = CAY_TTY_TOKEN_MAX; len <= CAY_TTY_TOKEN_MAX + 1; len++) {
+                snprintf(longest, sizeof(longest), "{\"AuthToken\":\"%0*d\"}", (int)len, 0);
+                assert_true(cay_tty_read_first(longest, strlen(longest), &first));
+                assert_int_equal(strlen(first.token),
+                                 len <= CAY_TTY_TOKEN_MAX ? len : 0); /* too long is none */
+        }
+        assert_false(cay_tty_read_first("0ls", 3, &first));
+        assert_false(cay_tty_read_first("", 0, &first));
+        assert_false(cay_tty_read_first("[1]", 3, &first));
 }
 
 int main(void)
