@@ -49,7 +49,7 @@
 extern "C" {
 #endif
 
-#define CAY_API_VERSION 1 /* grows when something is added to this file */
+#define CAY_API_VERSION 2 /* grows when something is added to this file */
 
 struct cay_task;
 struct cay_result;

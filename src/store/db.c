@@ -146,14 +146,18 @@ int cay_db_open(struct cay_db *db, const char *path, enum cay_db_how how, struct
         return -1;
 }
 
-void cay_db_close_last(struct cay_db *db)
+bool cay_db_close_last(struct cay_db *db)
 {
+        int in_log = -1, copied = -1, rc = SQLITE_MISUSE;
         struct cay_error ignored;
 
         /* Else it would cut the log, and give its blocks to whoever wants some. */
-        if (db->handle)
+        if (db->handle) {
                 cay_db_run(db, "PRAGMA journal_size_limit=-1", &ignored);
+                rc = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_FULL, &in_log, &copied);
+        }
         cay_db_close(db);
+        return rc == SQLITE_OK && in_log == copied;
 }
 
 void cay_db_close(struct cay_db *db)

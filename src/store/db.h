@@ -22,8 +22,8 @@ enum cay_db_how {
 /* CAY_UNAVAILABLE with sys = EUCLEAN when the file is damaged or no database at all. */
 int cay_db_open(struct cay_db *db, const char *path, enum cay_db_how how, struct cay_error *err);
 /* The writer's, after all others: the log keeps its blocks. */
-void cay_db_close_last(struct cay_db *db);
-void cay_db_close(struct cay_db *db); /* fine when closed */
+bool cay_db_close_last(struct cay_db *db); /* true: the database holds all of its log */
+void cay_db_close(struct cay_db *db);      /* fine when closed */
 int cay_db_run(struct cay_db *db, const char *sql, struct cay_error *err);
 /* The statement in a slot, made from sql the first time, reset and without bindings. NULL: err says. */
 sqlite3_stmt *cay_db_statement(struct cay_db *db, unsigned slot, const char *sql, struct cay_error *err);

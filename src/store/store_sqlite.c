@@ -435,10 +435,9 @@ void cay_store_close(struct cay_store_sqlite *s)
         cay_watch_remove(&s->watch);
         finish_all(s);
         cay_db_close(&s->reader);
-        if (s->apply.db.handle) {
-                cay_db_close_last(&s->apply.db);
+        /* On a full disk the database may not take all of its log: then the log is all that there is of the rest. */
+        if (s->apply.db.handle && cay_db_close_last(&s->apply.db))
                 cay_reserve_empty_log(s->dirfd, CAY_STORE_FILE "-wal");
-        }
         cay_reserve_close(&s->apply.reserve);
         cay_newest_close(&s->newest);
         pthread_cond_destroy(&s->writer_wakes);

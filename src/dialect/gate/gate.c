@@ -261,9 +261,12 @@ static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req
         if (v->is_known || v->was_refused || v->port.port || !req->upgrade ||
             cay_http_query_get(req->target.query, CAY_GATE_WS_LINK, room, sizeof(room), &text) != 1)
                 return;
-        v->is_known = cay_token_ws_label(req->target.path, label) &&
-                      check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) == CAY_TOKEN_OK &&
-                      let_in_link(g, v, &token, label);
+        v->was_refused = true;
+        if (!cay_token_ws_label(req->target.path, label) ||
+            check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) != CAY_TOKEN_OK)
+                return;
+        token.caller.door = CAY_DOOR_TOKEN; /* it came in the address, as no cookie does */
+        v->is_known = let_in_link(g, v, &token, label);
         v->was_refused = !v->is_known;
 }
 

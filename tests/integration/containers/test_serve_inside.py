@@ -23,18 +23,20 @@ def recipe():
         text = f.read()
     options = [word for flag in re.findall(r"--security-opt \S+", text) for word in flag.split(" ")]
     entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", text, re.M)[1])
-    return options, re.search(r"^USER (.*)$", text, re.M)[1], entry
+    variables = [word for pair in re.search(r"^ENV (.*)$", text, re.M)[1].split() for word in ("-e", pair)]
+    return options + variables, re.search(r"^USER (.*)$", text, re.M)[1], entry
 
 
 class ServeInside(unittest.TestCase):
     def test_recipe(self):
         options, user, entry = recipe()
         self.assertEqual(entry[:2], ["/usr/bin/cay", "serve"])
-        self.assertEqual(len(options), 4, options)
+        self.assertEqual(options.count("--security-opt"), 2, options)
+        self.assertIn("CAY_DATA=/data", options)
         uid = user.split(":")[0]
         started = call("docker", "run", "-d", "--name", NAME, "--network", "none", "--user", user, *options,
                        "-v", "/usr:/usr:ro", "-v", f"{BUILD}:/cay:ro", "--tmpfs", f"/data:uid={uid},gid={uid},mode=0700",
-                       "-e", "SANDBOX_TRUSTED_HOSTS=localhost", "-e", "PATH=/usr/bin:/bin", IMAGE, "/cay/cay", *entry[1:], text=True)
+                       "-e", "PATH=/usr/bin:/bin", IMAGE, "/cay/cay", *entry[1:], text=True)
         self.assertEqual(started.returncode, 0, started.stdout)
         self.addCleanup(call, "docker", "rm", "-f", NAME)
         for _ in range(TRIES):

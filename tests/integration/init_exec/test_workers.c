@@ -133,6 +133,20 @@ static void the_users_rights_hold(void **state)
         box_stop(&b);
 }
 
+/* The row of the process that sleeps and has just these words; NULL: there is none. */
+static const char *find_sleeper(const char *list, const char *words)
+{
+        for (const char *row = list; row[0] != '\0'; row = strchrnul(row, '\n')) {
+                int at = 0;
+
+                row += row[0] == '\n';
+                if (sscanf(row, "%*d %*d %*u S:%*u:%*u %n", &at) == 0 && at > 0 &&
+                    strncmp(row + at, words, strlen(words)) == 0 && row[at + (int)strlen(words)] == '\n')
+                        return row;
+        }
+        return NULL;
+}
+
 static void processes_know_their_exec(void **state)
 {
         struct run r, list;
@@ -146,8 +160,8 @@ static void processes_know_their_exec(void **state)
              i++) { /* until both sleep: the shell's own row has the words too */
                 do_file(&b, &list, CAY_BOX_PROCESSES, "");
                 assert_int_equal(list.end.code, CAY_OK);
-                is_up = strstr(cay_buf_data(&list.out), " S sleep 78\n") &&
-                        (way == BOX_PLAIN || strstr(cay_buf_data(&list.out), " S sleep 77\n"));
+                is_up = find_sleeper(cay_buf_data(&list.out), "sleep 78") &&
+                        (way == BOX_PLAIN || find_sleeper(cay_buf_data(&list.out), "sleep 77"));
                 if (!is_up) {
                         run_free(&list);
                         usleep(10000);
@@ -155,10 +169,8 @@ static void processes_know_their_exec(void **state)
         }
         assert_true(is_up);
         if (way != BOX_PLAIN) { /* without a cgroup a daemon's origin is a guess */
-                char *at = strstr(cay_buf_data(&list.out), " S sleep 77\n");
+                const char *at = find_sleeper(cay_buf_data(&list.out), "sleep 77");
 
-                while (at > cay_buf_data(&list.out) && at[-1] != '\n')
-                        at--;
                 snprintf(row, sizeof(row), "%.*s", (int)strcspn(at, "\n"), at);
                 assert_non_null(strstr(row, " 1 ")); /* the channel's number, among pid and parent */
         }

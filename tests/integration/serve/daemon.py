@@ -58,6 +58,14 @@ def is_alive(pid):
     return False
 
 
+def fields_of(response):
+    """Fields by name; of one that is there several times the values with commas between them, which means the same."""
+    found = {}
+    for name, value in response.getheaders():
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -202,7 +210,7 @@ class Daemon:
 
     def ask(self, method, path, body=None, token=True, headers=None, unix=False):
         r, c = self.begin(method, path, body, token, headers, unix)
-        answer = Answer(r.status, dict(r.getheaders()), r.read())
+        answer = Answer(r.status, fields_of(r), r.read())
         c.close()
         return answer
 

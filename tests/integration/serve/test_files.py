@@ -300,7 +300,7 @@ def test_packed(d):
                                  ("tar.zst", "application/zstd", lambda b: unzstd(b, 4 << 20))]:
             a = d.ask("GET", at(box, "archive", path="src", format=form))
             assert a.status == 200 and a.headers["Content-Type"] == kind, a.headers
-            assert f'"archive.{form}"' in a.headers["Content-Disposition"], a.headers
+            assert f'"src.{form}"' in a.headers["Content-Disposition"], a.headers
             assert len(a.body) < len(plain.body) and undo(a.body) == plain.body
             for query in [{}, {"format": form}]:
                 shell(d, box, "rm -rf back")
