@@ -490,7 +490,7 @@ static void flood(const char *kind, const char *where)
         r = box_run("--output-limit 1m:cut --timeout 20", NULL, probe);
         if (!attack_json_is_valid(r.json) || strcmp(r.cause, "exited") != 0)
                 fail_msg("cut flood of %s: cause '%s'", kind, r.cause);
-        assert_true(attack_json_number(r.json, "bytes_cut", &cut) && cut >= 7 << 20);
+        assert_true(attack_json_number(r.json, "cut_bytes", &cut) && cut >= 7 << 20);
         attack_result_free(&r);
 }
 
