@@ -52,7 +52,7 @@ static const struct cay_field own_limit = { .name = "", .kind = CAY_FIELD_U64, .
         }
 #define LANGUAGE                                                                                             \
         {                                                                                                    \
-                "language", "language", "python (default), javascript, shell or bash.", NULL, false,               \
+                "language", "language", "python (default), javascript, shell or bash.", NULL, false,         \
                         "lang languageId"                                                                    \
         }
 #define LIMIT(text)                                                                                          \
