@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the tables of src/cli/ops.h as C, from the op table itself: run at build time. Pointers in a static program cost at every
+ * Writes the tables of src/cay/cli/ops.h as C, from the op table itself: run at build time. Pointers in a static program cost at every
  * start, for a table that `cay run` never looks at: so what is written holds none. Texts lie in one array, rows have places in it,
  * and a function makes the tables when they are first asked for.
  */
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "op/op.h"
+#include "domain/ops/op.h"
 
 static size_t text_len; /* of what put_text has written */
 static unsigned field_count;
@@ -154,7 +154,7 @@ int main(void)
 
         if (cay_op_count > 256)
                 return 1;
-        printf("/* Written by tools/gen_cli out of src/op. */\n#include \"cli/ops.h\"\n\n");
+        printf("/* Written by tools/gen_cli out of src/domain/ops. */\n#include \"cay/cli/ops.h\"\n\n");
         put_texts();
         printf("static const struct cay_cli_field_row fields[] = {\n");
         for (unsigned i = 0; i < cay_op_count; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes seccomp_filters.h from src/init/seccomp_policy.def at build time: the BPF program and the names of calls.
+ * Makes seccomp_filters.h from src/cay-init/seccomp_policy.def at build time: the BPF program and the names of calls.
  * `gen_seccomp` writes the header to stdout; `gen_seccomp --self-test` checks the program against the policy.
- * Built with CAY_GEN_FRONT it does the same for the front: seccomp_front.h from src/front/seccomp_front.def, where what is denied traps.
- * Built with CAY_GEN_INIT it makes seccomp_init.h, the filter of cay-init itself: src/init/seccomp_init.def added to the commands' policy.
+ * Built with CAY_GEN_FRONT it does the same for the front: seccomp_front.h from src/cay-front/seccomp_front.def, where what is denied traps.
+ * Built with CAY_GEN_INIT it makes seccomp_init.h, the filter of cay-init itself: src/cay-init/seccomp_init.def added to the commands' policy.
  *
  * Theory of operation
  *
@@ -76,22 +76,22 @@
 
 /* Policy, the list written by hand, names in the header, and what happens to a call that has no row. */
 #ifdef CAY_GEN_FRONT
-#define POLICY "../src/front/seccomp_front.def"
+#define POLICY "../src/cay-front/seccomp_front.def"
 #define MUSTS "seccomp_front_musts.def"
 #define GUARD "CAY_SECCOMP_FRONT_H"
 #define UPPER "CAY_SECCOMP_FRONT"
 #define LOWER "cay_seccomp_front"
 #define DENIED SECCOMP_RET_TRAP
 #elif defined(CAY_GEN_INIT)
-#define POLICY "../src/init/seccomp_policy.def"
-#define ADDED "../src/init/seccomp_init.def"
+#define POLICY "../src/cay-init/seccomp_policy.def"
+#define ADDED "../src/cay-init/seccomp_init.def"
 #define MUSTS "seccomp_init_musts.def"
 #define GUARD "CAY_SECCOMP_INIT_H"
 #define UPPER "CAY_SECCOMP_INIT"
 #define LOWER "cay_seccomp_init"
 #define DENIED SECCOMP_RET_USER_NOTIF
 #else
-#define POLICY "../src/init/seccomp_policy.def"
+#define POLICY "../src/cay-init/seccomp_policy.def"
 #define MUSTS "seccomp_musts.def"
 #define GUARD "CAY_SECCOMP_FILTERS_H"
 #define UPPER "CAY_SECCOMP"

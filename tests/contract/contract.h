@@ -20,12 +20,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/str.h"
-#include "box/box_client.h"
-#include "core/port_engine.h"
-#include "loop/loop.h"
+#include "foundation/base/buf.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/str.h"
+#include "links/box/box_client.h"
+#include "domain/model/port_engine.h"
+#include "foundation/loop/loop.h"
 
 #define WAIT_MS 60000
 

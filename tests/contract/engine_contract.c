@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every engine promises (core/port_engine.h), one list (promises.def) run on each row of engines.def and on the fake.
+ * What every engine promises (domain/model/port_engine.h), one list (promises.def) run on each row of engines.def and on the fake.
  */
 #include "contract/contract.h"
 
-#include "engine/engine_table.h"
-#include "engine/native/native.h"
-#include "engine/process/process_link.h"
+#include "engines/engine_table.h"
+#include "engines/native/native.h"
+#include "engines/process/process_link.h"
 #include "fake/fake_engine.h"
 
 #define KINDS_MAX 8

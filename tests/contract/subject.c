@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "engine/native/native.h"
-#include "engine/process/process_link.h"
-#include "engine/process/scratch.h"
+#include "engines/native/native.h"
+#include "engines/process/process_link.h"
+#include "engines/process/scratch.h"
 #include "fake/fake_engine.h"
 
 static unsigned count_entries(const char *path, const char *prefix)

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "base/str.h"
+#include "foundation/base/str.h"
 
 #define BOXES_MAX 64
 #define LAYERS_MAX 64

@@ -2,7 +2,7 @@
 /* An engine in memory: boxes are fake_inits. What it does is in one plan that tests set before they open it. */
 #pragma once
 
-#include "core/port_engine.h"
+#include "domain/model/port_engine.h"
 #include "fake/fake_init.h"
 
 struct fake_plan {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "base/cleanup.h"
+#include "foundation/base/cleanup.h"
 
 #define CHANNELS 16
 

@@ -8,10 +8,10 @@
  */
 #pragma once
 
-#include "box/peer.h"
-#include "box/stream.h"
-#include "box/message.h"
-#include "loop/loop.h"
+#include "links/box/peer.h"
+#include "links/box/stream.h"
+#include "links/box/message.h"
+#include "foundation/loop/loop.h"
 
 struct fake_script {
         uint64_t lose_after_bytes;   /* the stream is cut when this much output was sent; 0: never */

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "loop/loop.h"
+#include "foundation/loop/loop.h"
 
 #define TEXTS_MAX 11
 

@@ -2,7 +2,7 @@
 /* A store in memory, by the book of port_store.h: what is committed is there for the next service. Fails and waits on demand. */
 #pragma once
 
-#include "core/port_store.h"
+#include "domain/model/port_store.h"
 
 struct cay_loop;
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "fuzz/must.h"
-#include "base/cleanup.h"
-#include "base/error.h"
-#include "box/box_client.h"
+#include "foundation/base/cleanup.h"
+#include "foundation/base/error.h"
+#include "links/box/box_client.h"
 
 enum { CHANNELS = 4, WINDOW = 4096, STREAMS_MAX = 32 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fuzz/must.h"
-#include "box/message.h"
+#include "links/box/message.h"
 
 static uint8_t again[CAY_FRAME_MAX];
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "fuzz/must.h"
-#include "box/frame.h"
-#include "box/stream.h"
+#include "links/box/frame.h"
+#include "links/box/stream.h"
 
 struct input {
         const uint8_t *at, *end;

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "changes/change_set.h"
-#include "changes/meta.h"
-#include "tar/tar_reader.h"
+#include "cay/changes/change_set.h"
+#include "cay/changes/meta.h"
+#include "foundation/tar/tar_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/json_view.h"
-#include "client/answer.h"
+#include "foundation/base/json_view.h"
+#include "cay/client/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-#include "base/utf8.h"
-#include "config/config_priv.h"
+#include "foundation/base/utf8.h"
+#include "domain/settings/config_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

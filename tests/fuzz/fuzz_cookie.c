@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialect/gate/gate_priv.h"
+#include "daemon/gate/gate_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

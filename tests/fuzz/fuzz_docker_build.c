@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/must.h"
-#include "docker/build_stream.h"
+#include "cay-docker/build_stream.h"
 
 static uint64_t hash;
 

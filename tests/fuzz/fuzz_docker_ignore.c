@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/must.h"
-#include "docker/build_ignore.h"
+#include "cay-docker/build_ignore.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "fuzz/must.h"
-#include "docker/once.h"
-#include "docker/task.h"
+#include "cay-docker/once.h"
+#include "cay-docker/task.h"
 
 enum { FRONT, DOCKER, DOCKER_END, STARTED, NOT_STARTED, NEW_STREAM, WHO_COUNT };
 

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "fuzz/must.h"
-#include "base/json_out.h"
-#include "docker/extras.h"
-#include "docker/order.h"
-#include "json/json_in.h"
+#include "foundation/base/json_out.h"
+#include "cay-docker/extras.h"
+#include "cay-docker/order.h"
+#include "foundation/json/json_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

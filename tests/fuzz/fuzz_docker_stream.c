@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/must.h"
-#include "docker/stream.h"
+#include "cay-docker/stream.h"
 
 struct sum {
         uint64_t hash[3];

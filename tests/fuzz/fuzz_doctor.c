@@ -6,12 +6,12 @@
 
 #include <stdint.h>
 
-#include "base/cleanup.h"
-#include "doctor/cgroup_text.h"
-#include "doctor/docker_text.h"
-#include "doctor/host_text.h"
-#include "sys/mountinfo.h"
-#include "sys/userns_why.h"
+#include "foundation/base/cleanup.h"
+#include "cay/doctor/cgroup_text.h"
+#include "cay/doctor/docker_text.h"
+#include "cay/doctor/host_text.h"
+#include "foundation/sys/mountinfo.h"
+#include "foundation/sys/userns_why.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

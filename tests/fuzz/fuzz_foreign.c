@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-#include "config/config.h"
-#include "dialect/containers/containers.h"
-#include "dialect/foreign/foreign.h"
-#include "dialect/service/service_api.h"
+#include "domain/settings/config.h"
+#include "dialects/containers/containers.h"
+#include "dialects/shared/foreign.h"
+#include "dialects/sandbox_service/service_api.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "fuzz/must.h"
-#include "http/chars.h"
-#include "http/client.h"
-#include "unit/http/fake_duplex.h"
+#include "foundation/http/chars.h"
+#include "foundation/http/client.h"
+#include "unit/foundation/http/fake_duplex.h"
 
 struct outcome {
         unsigned status, lines, fault;

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "fuzz/must.h"
-#include "http/chars.h"
-#include "http/server.h"
+#include "foundation/http/chars.h"
+#include "foundation/http/server.h"
 
 enum { SEEN_MAX = 64 };
 

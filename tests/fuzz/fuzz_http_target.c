@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "fuzz/must.h"
-#include "base/utf8.h"
-#include "http/router.h"
+#include "foundation/base/utf8.h"
+#include "foundation/http/router.h"
 
 static const struct cay_route routes[] = {
         { .row = "GET /" },

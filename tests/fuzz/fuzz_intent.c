@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-#include "intent/intent.h"
+#include "foundation/base/utf8.h"
+#include "domain/intent/intent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

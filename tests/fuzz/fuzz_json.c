@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "base/utf8.h"
-#include "json/json_in.h"
+#include "foundation/base/utf8.h"
+#include "foundation/json/json_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "dialect/rest/rest_location.h"
-#include "dialect/rest/rest_range.h"
+#include "dialects/rest/rest_location.h"
+#include "dialects/rest/rest_range.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/json_view.h"
-#include "cli/mcp_memory.h"
+#include "foundation/base/json_view.h"
+#include "cay/cli/mcp_memory.h"
 #include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

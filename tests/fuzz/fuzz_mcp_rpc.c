@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "dialect/mcp/rpc.h"
-#include "dialect/mcp/stream.h"
+#include "dialects/mcp/rpc.h"
+#include "dialects/mcp/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialect/gate/gate_priv.h"
-#include "dialect/mcp/resource_uri.h"
+#include "daemon/gate/gate_priv.h"
+#include "dialects/mcp/resource_uri.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

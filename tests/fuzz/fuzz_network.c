@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "network/dns.h"
-#include "network/policy.h"
-#include "network/tls_hello.h"
+#include "domain/network/dns.h"
+#include "domain/network/policy.h"
+#include "domain/network/tls_hello.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

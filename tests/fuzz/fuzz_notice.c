@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/notice.h"
+#include "links/box/notice.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

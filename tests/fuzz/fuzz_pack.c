@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pack/pack.h"
+#include "foundation/compress/pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

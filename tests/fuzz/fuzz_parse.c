@@ -7,14 +7,14 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "base/base64.h"
-#include "base/bytes.h"
-#include "base/error.h"
-#include "base/id.h"
-#include "base/json_out.h"
-#include "base/parse.h"
-#include "base/path.h"
-#include "base/utf8.h"
+#include "foundation/base/base64.h"
+#include "foundation/base/bytes.h"
+#include "foundation/base/error.h"
+#include "foundation/base/id.h"
+#include "foundation/base/json_out.h"
+#include "foundation/base/parse.h"
+#include "foundation/base/path.h"
+#include "foundation/base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "dialect/gate/gate_port.h"
-#include "dialect/rest/proxy_fields.h"
+#include "daemon/gate/gate_port.h"
+#include "dialects/rest/proxy_fields.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

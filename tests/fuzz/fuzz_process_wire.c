@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz/must.h"
-#include "wire/process_message.h"
+#include "links/helper/process_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,10 +3,10 @@
 
 #include <stdint.h>
 
-#include "base/id.h"
-#include "base/path.h"
-#include "base/utf8.h"
-#include "registry/registry.h"
+#include "foundation/base/id.h"
+#include "foundation/base/path.h"
+#include "foundation/base/utf8.h"
+#include "domain/templates/registry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialect/rest/rest_args.h"
-#include "op/op.h"
+#include "dialects/rest/rest_args.h"
+#include "domain/ops/op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

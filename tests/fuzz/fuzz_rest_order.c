@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialect/rest/rest_order.h"
+#include "dialects/rest/rest_order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

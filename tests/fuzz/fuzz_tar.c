@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/files_text.h"
-#include "init/archive_plan.h"
+#include "foundation/base/files_text.h"
+#include "cay-init/archive_plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

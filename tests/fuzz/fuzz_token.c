@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-#include "auth/api_key.h"
-#include "base/base64.h"
-#include "auth/login.h"
-#include "auth/token.h"
+#include "domain/auth/api_key.h"
+#include "foundation/base/base64.h"
+#include "domain/auth/login.h"
+#include "domain/auth/token.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialect/ui/tty_words.h"
+#include "dialects/page/tty_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "fuzz/must.h"
-#include "warden/make.h"
+#include "cay-warden/make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "fuzz/must.h"
-#include "base/utf8.h"
-#include "http/ws.h"
-#include "unit/http/fake_duplex.h"
+#include "foundation/base/utf8.h"
+#include "foundation/http/ws.h"
+#include "unit/foundation/http/fake_duplex.h"
 
 enum { MESSAGE_MAX = 3000 };
 

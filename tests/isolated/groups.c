@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sys/cgroup_priv.h"
-#include "sys/fd.h"
+#include "foundation/sys/cgroup_priv.h"
+#include "foundation/sys/fd.h"
 
 #define PATH_SIZE 4096
 #define REMOVE_ROUNDS 1000 /* of 10 ms */

@@ -18,9 +18,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "sys/fd.h"
-#include "sys/loopdev.h"
-#include "sys/mounts.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/loopdev.h"
+#include "foundation/sys/mounts.h"
 
 #define DISK_BYTES (32ull << 30) /* sparse: it takes what is written */
 #define KEEP_MAX 8

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/process/own_id.h"
+#include "engines/process/own_id.h"
 
 #define RUN_FOLDER "/run/cay"
 #define OWN_IDS_EACH (CAY_OWN_IDS / SHARE_COUNT)

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "warden/record.h"
+#include "cay-warden/record.h"
 
 #define SHARE_COUNT 8u
 #define SHARE_SLOTS (CAY_RECORD_SLOTS / SHARE_COUNT)

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "foundation/base/cleanup.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/banned.h"
-#include "base/cleanup.h"
+#include "foundation/base/banned.h"
+#include "foundation/base/cleanup.h"
 #include "integration/run/harness.h"
 #include "patience.h"
 

@@ -115,14 +115,14 @@ class References(unittest.TestCase):
         self.assertEqual(known - told - {"containers"}, set())
 
     def test_every_cause(self):
-        causes = dict(table("src/core/cause.def", "CAY_CAUSE", 2))
+        causes = dict(table("src/domain/model/cause.def", "CAY_CAUSE", 2))
         told = {t.strip("`"): body for t, body in sections(read("docs", "operations.md"), 3).items() if t.startswith("`")}
         self.assertEqual(set(told), set(causes))
         for word, advice in causes.items():
             self.assertIn(plain(advice), plain(told[word]), word)
 
     def test_every_error_code(self):
-        codes = dict(table("src/base/error_codes.def", "CAY_CODE", 2))
+        codes = dict(table("src/foundation/base/error_codes.def", "CAY_CODE", 2))
         codes.pop("ok")
         told = set(re.findall(r"^\| `(\w+)` \| \d", read("docs", "operations.md"), re.M))
         self.assertEqual(told & set(codes), set(codes))

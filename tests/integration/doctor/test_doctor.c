@@ -21,9 +21,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "base/banned.h"
-#include "base/cleanup.h"
-#include "base/str.h"
+#include "foundation/base/banned.h"
+#include "foundation/base/cleanup.h"
+#include "foundation/base/str.h"
 #include "integration/run/harness.h"
 
 #define OUTPUT_MAX (256u << 10)

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/parse.h"
-#include "http/router.h"
-#include "http/server.h"
-#include "http/sse.h"
-#include "http/ws.h"
-#include "loop/signal.h"
+#include "foundation/base/parse.h"
+#include "foundation/http/router.h"
+#include "foundation/http/server.h"
+#include "foundation/http/sse.h"
+#include "foundation/http/ws.h"
+#include "foundation/loop/signal.h"
 
 static struct cay_loop *loop;
 static struct cay_router *router;

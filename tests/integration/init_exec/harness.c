@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 #include "patience.h"
-#include "sys/caps.h"
-#include "sys/fd.h"
-#include "sys/syscalls.h"
-#include "sys/unix_socket.h"
+#include "foundation/sys/caps.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/syscalls.h"
+#include "foundation/sys/unix_socket.h"
 
 #define RUN_KEEP_MAX (8u * 1024 * 1024)
 #define HOST_FIRST 300000u /* host ids of the isolated box */

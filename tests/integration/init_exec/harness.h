@@ -13,9 +13,9 @@
 
 #include <sys/types.h>
 
-#include "base/buf.h"
-#include "box/box_client.h"
-#include "wire/init_config.h"
+#include "foundation/base/buf.h"
+#include "links/box/box_client.h"
+#include "links/helper/init_config.h"
 
 enum box_way {
         BOX_PLAIN,    /* a plain process, keepers below it */

@@ -7,7 +7,7 @@
 
 #include "integration/init_exec/harness.h"
 #include "patience.h"
-#include "wire/layers.h"
+#include "links/helper/layers.h"
 
 #define OFF(layer) (1u << CAY_LAYER_##layer)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands whose process was ready before them (init/spare.h): they are what any other command is, and nobody can tell or spoil it. */
+/* Commands whose process was ready before them (cay-init/spare.h): they are what any other command is, and nobody can tell or spoil it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "integration/init_exec/harness.h"
 #include "patience.h"
-#include "sys/fd.h"
+#include "foundation/sys/fd.h"
 
 #define NODE "sed -n 's|^0::.*/||p' /proc/self/cgroup; "
 #define FACTS                                                                                                \

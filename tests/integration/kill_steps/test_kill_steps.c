@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #include "isolated/leftovers.h"
-#include "base/cleanup.h"
+#include "foundation/base/cleanup.h"
 #include "patience.h"
-#include "wire/steps.h"
+#include "links/helper/steps.h"
 
 #define RUN_MS ((long)test_patience(15000)) /* a run, whoever is killed in it */
 #define GONE_MS ((long)test_patience(5000)) /* what was left of it */

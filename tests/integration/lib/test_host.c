@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "isolated/leftovers.h"
-#include "lib/cay.h"
+#include "libcay/cay.h"
 
 #define THREADS 4
 #define RUNS 5

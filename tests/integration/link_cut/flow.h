@@ -2,7 +2,7 @@
 /* A command in the box whose output goes through a ring, with a strict reader that checks every byte and one that sleeps. */
 #pragma once
 
-#include "core/output.h"
+#include "domain/model/output.h"
 #include "integration/link_cut/box_side.h"
 #include "integration/link_cut/growth.h"
 #include "integration/link_cut/rig.h"

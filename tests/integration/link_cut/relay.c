@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "foundation/base/cleanup.h"
 
 #define READ_TRIES 20000u /* of a millisecond each, at least */
 

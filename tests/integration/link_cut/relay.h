@@ -2,7 +2,7 @@
 /* A stretch of wire that breaks after so many bytes: what a link goes through when it is to be cut inside a frame. */
 #pragma once
 
-#include "loop/loop.h"
+#include "foundation/loop/loop.h"
 
 enum relay_way { RELAY_TO_INIT, RELAY_TO_FRONT };
 

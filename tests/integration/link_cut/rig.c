@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 
 #include "isolated/leftovers.h"
-#include "base/clock.h"
-#include "base/str.h"
-#include "engine/engine_table.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/str.h"
+#include "engines/engine_table.h"
 #include "integration/link_cut/box_side.h"
 #include "integration/link_cut/rig.h"
 

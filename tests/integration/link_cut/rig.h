@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "box/box_client.h"
-#include "core/port_engine.h"
+#include "links/box/box_client.h"
+#include "domain/model/port_engine.h"
 #include "integration/link_cut/relay.h"
 
 enum cut {           /* how a link is lost */

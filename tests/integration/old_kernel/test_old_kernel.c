@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/banned.h"
-#include "base/cleanup.h"
+#include "foundation/base/banned.h"
+#include "foundation/base/cleanup.h"
 #include "integration/run/harness.h"
 #include "tools/old_kernel.h"
 

@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "isolated/leftovers.h"
-#include "base/banned.h"
-#include "base/buf.h"
+#include "foundation/base/banned.h"
+#include "foundation/base/buf.h"
 #include "integration/run/harness.h"
 #include "patience.h"
 

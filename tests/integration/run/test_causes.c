@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/banned.h"
-#include "base/cleanup.h"
+#include "foundation/base/banned.h"
+#include "foundation/base/cleanup.h"
 #include "integration/run/harness.h"
 
 static void assert_part(const char *text, const char *part)

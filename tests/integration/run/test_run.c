@@ -20,8 +20,8 @@
 #include <termios.h>
 #include <utmp.h>
 
-#include "base/banned.h"
-#include "base/cleanup.h"
+#include "foundation/base/banned.h"
+#include "foundation/base/cleanup.h"
 #include "integration/run/harness.h"
 #include "patience.h"
 
@@ -770,7 +770,7 @@ static void the_process_engine_is_not_root(void **state)
                            "id -u; id -G; grep NoNewPrivs /proc/self/status; head -c 1 /etc/shadow 2>&1; "
                            "touch x && echo made");
 
-        assert_true(strncmp(r.out, "20132", 5) == 0); /* engine/process/own_id.h */
+        assert_true(strncmp(r.out, "20132", 5) == 0); /* engines/process/own_id.h */
         assert_part(r.out, "NoNewPrivs:\t1\n");
         assert_part(r.out, "Permission denied");
         assert_part(r.out, "made\n");

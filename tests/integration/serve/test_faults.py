@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, PATIENCE_S, Daemon, children, wait_for  # noqa: E402
 
-STEPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../src/service/steps.def")
+STEPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../src/domain/sandboxes/steps.def")
 DOWN = (OSError, http.client.HTTPException, ValueError)
 CGROUPS = "/sys/fs/cgroup"
 

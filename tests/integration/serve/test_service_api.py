@@ -162,7 +162,7 @@ def test_keys_stay_inside(d):
 
 def bad_variables():
     """Each stops the start, with its name and what is allowed."""
-    with open(os.path.join(SOURCE, "src/config/config_keys.def"), encoding="utf-8") as f:
+    with open(os.path.join(SOURCE, "src/domain/settings/config_keys.def"), encoding="utf-8") as f:
         untried = set(re.findall(r"\b(?:SANDBOX|E2B|BROWSERBASE)_[A-Z_]+", f.read()))
     with tempfile.TemporaryDirectory(prefix="cay-serve-") as folder:
         for name, value, told in (("SANDBOX_MAX_MEMORY_MB", "lots", "size"), ("SANDBOX_MAX_MEMORY_MB", "1", "4"),

@@ -110,7 +110,7 @@ def test_built_in():
 
 
 def test_document_001():
-    with open(os.path.join(SOURCE, "tests/unit/registry/document_001.yaml"), encoding="utf-8") as f:
+    with open(os.path.join(SOURCE, "tests/unit/domain/templates/document_001.yaml"), encoding="utf-8") as f:
         text = f.read()
     with Registry(text) as r:
         write(os.path.join(r.folder, "code-sandbox", "SYSTEM.md"), "# Use it well\n")
@@ -409,7 +409,7 @@ def test_check_verb():
 
     place = tempfile.mkdtemp()
     good = os.path.join(place, "registry.yaml")
-    shutil.copy(os.path.join(SOURCE, "tests/unit/registry/document_001.yaml"), good)
+    shutil.copy(os.path.join(SOURCE, "tests/unit/domain/templates/document_001.yaml"), good)
     done = check("check", good)  # its Dockerfile is not there
     assert done.returncode == 1, done
     assert done.stdout == f"{good}:2:3: containers.code-sandbox: its dockerfile 'code-sandbox/Dockerfile' is not there; write it\n", done

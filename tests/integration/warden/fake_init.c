@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "wire/init_config.h"
+#include "links/helper/init_config.h"
 
 static struct cay_init_config config;
 static int given[CAY_INIT_FD_COUNT];

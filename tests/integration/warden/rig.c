@@ -8,9 +8,9 @@
 #include <sys/mount.h>
 
 #include "isolated/leftovers.h"
-#include "sys/fd.h"
-#include "sys/syscalls.h"
-#include "sys/unix_socket.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/syscalls.h"
+#include "foundation/sys/unix_socket.h"
 
 static char folder[64];
 static struct cay_leftovers *before;

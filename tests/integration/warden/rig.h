@@ -26,10 +26,10 @@
 
 #include <cmocka.h>
 
-#include "base/cleanup.h"
-#include "base/error.h"
+#include "foundation/base/cleanup.h"
+#include "foundation/base/error.h"
 #include "patience.h"
-#include "wire/message.h"
+#include "links/helper/message.h"
 
 #define RIG_WAIT_MS ((int)test_patience(10000))
 

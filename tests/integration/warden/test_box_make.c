@@ -4,8 +4,8 @@
 
 #include <sys/mount.h>
 
-#include "sys/fd.h"
-#include "wire/init_config.h"
+#include "foundation/sys/fd.h"
+#include "links/helper/init_config.h"
 
 static struct rig rig;
 

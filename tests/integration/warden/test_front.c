@@ -5,8 +5,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "sys/fd.h"
-#include "sys/unix_socket.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/unix_socket.h"
 
 static struct rig rig;
 

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
-#include "sys/fd.h"
+#include "foundation/sys/fd.h"
 
 static struct rig rig;
 static int canary = -1; /* a folder of the host that links point to */

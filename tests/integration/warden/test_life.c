@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <sys/mount.h>
 
-#include "sys/fd.h"
-#include "sys/unix_socket.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/unix_socket.h"
 
 static struct rig rig;
 

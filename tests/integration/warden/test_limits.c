@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "sys/fd.h"
+#include "foundation/sys/fd.h"
 
 #define LACKING "/sys/fs/cgroup/cay-lacking"
 

@@ -9,7 +9,7 @@
 #include <sys/mount.h>
 #include <sys/un.h>
 
-#include "sys/unix_socket.h"
+#include "foundation/sys/unix_socket.h"
 
 #define CLIENT 31234u /* nobody on this machine, likewise below */
 #define OTHER 31235u

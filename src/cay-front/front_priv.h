@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a front, in the order in which they are made. */
+#pragma once
+
+#include "domain/auth/api_key.h"
+#include "domain/auth/login.h"
+#include "domain/auth/secret.h"
+#include "domain/settings/config.h"
+#include "daemon/gate/gate.h"
+#include "dialects/mcp/mcp.h"
+#include "dialects/rest/rest.h"
+#include "cay-front/front_turns.h"
+#include "cay-front/front_engines.h"
+#include "cay-front/front_ports.h"
+#include "cay-front/front_registry.h"
+#include "foundation/http/server.h"
+#include "foundation/loop/signal.h"
+#include "domain/ops/op.h"
+#include "domain/sandboxes/service.h"
+
+struct front {
+        /* before the drop */
+        struct cay_config config;
+        struct cay_secret secret;
+        struct cay_tls_context *tls; /* NULL: plain */
+        int state_fd, spool_fd;
+        int newest_fd; /* beside the sandboxes' files: how far the database was; -1: none */
+        int id_lock;   /* while it is open, no other front on this machine has our id; -1: none */
+        unsigned own_uid;
+        bool keeps_unowned; /* records may have been lost: what none knows of is left on disk */
+        bool state_is_root;
+
+        /* after it */
+        struct cay_loop *loop;
+        struct cay_signal signals;
+        struct cay_watch keeper;
+        struct cay_front_turns turns;
+        struct cay_front_ports *ports;
+        struct cay_front_engines engines;
+        struct cay_store *store;
+        struct cay_api_keys *keys;
+        struct cay_logins logins;
+        char url[CAY_CONFIG_URL_MAX];
+        struct cay_service *service;
+        struct cay_gate *gate;
+        struct cay_rest *rest;
+        struct cay_mcp *mcp;
+        struct cay_http_server *http;
+        struct cay_budgets budgets; /* of memory that clients make us hold */
+        struct cay_op_world world;
+        struct cay_op_use use;
+        struct cay_front_templates templates;
+        struct cay_timer stop_timer, settle_timer, key_timer;
+        struct cay_store_commit key_commit;
+        bool key_busy, stopping;
+};
+
+/* front_start.c: everything that needs the keeper's rights. */
+int cay_front_read_config(struct front *f, struct cay_error *err);
+int cay_front_prepare(struct front *f, struct cay_error *err); /* secret, TLS, folders; then the drop */
+
+/* front_world.c: what ops are given. */
+void cay_front_fill_world(struct front *f);
+int cay_front_load_keys(struct front *f, struct cay_error *err);
+void cay_front_watch_keys(struct front *f); /* stores now and then when keys were used */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose request the front works for, written down where the keeper finds it after a crash, and which ones it refuses because they ended fronts
+ * before (cay/keeper/turns_keep.h has the theory). A request is known by its client (address or uid) and its route: method and path, in which
+ * what looks like an id is one and the same.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "foundation/http/request.h"
+#include "cay/keeper/hand_over.h"
+
+struct cay_front_turns {
+        struct cay_hand_turns *shared; /* NULL: the keeper gave none */
+        uint64_t refused[CAY_HAND_REFUSED_MAX], until_ms;
+};
+
+/* words: what the front was started with, from argv[3] on. */
+void cay_front_turns_open(struct cay_front_turns *t, char *const *words);
+void cay_front_turns_begin(struct cay_front_turns *t, const struct cay_http_request *req); /* NULL: it ends */
+bool cay_front_turns_refuses(const struct cay_front_turns *t, const struct cay_http_request *req);
+
+/* Never 0; text: the same for people. Pure. */
+uint64_t cay_front_turn_key(const struct cay_http_peer *peer, const char *method, const char *path,
+                            char text[CAY_HAND_TURN_TEXT]);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tar stream on its way out of a worker, through one buffer.
+ *
+ * Theory of operation. The size in a header is a promise: a file that shrinks meanwhile is filled up with zeros and one that grows is cut, so
+ * that the stream stays an archive whatever happens around it. The limit in bytes is on the stream, holes and the end included,
+ * and is checked before a member is begun: what was begun is never broken off for it.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "foundation/base/error.h"
+#include "cay-init/files.h"
+#include "foundation/tar/tar.h"
+
+struct cay_archive_stream {
+        int fd;                    /* borrowed */
+        const char *what;          /* "archive": for people */
+        uint64_t bytes, max_bytes; /* of the stream so far, as headers promise it, without its end */
+        /* private */
+        size_t len; /* of buf */
+        char buf[CAY_FILES_BUFFER];
+};
+
+/* max_bytes 0: no limit. */
+void cay_archive_stream_init(struct cay_archive_stream *s, int fd, const char *what, uint64_t max_bytes);
+/* A member's header. 1: its name cannot be written, and nothing was. */
+int cay_archive_stream_member(struct cay_archive_stream *s, const struct cay_tar_member *m,
+                              struct cay_error *err);
+/* The content of one of that size, from memory or from a file (`path` is for people). */
+int cay_archive_stream_bytes(struct cay_archive_stream *s, const char *bytes, size_t size,
+                             struct cay_error *err);
+int cay_archive_stream_file(struct cay_archive_stream *s, int fd, uint64_t size, const char *path,
+                            struct cay_error *err);
+/* The end of the archive, and all that is still in the buffer. */
+int cay_archive_stream_end(struct cay_archive_stream *s, struct cay_error *err);

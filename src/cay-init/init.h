@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cay-init's own state, shared by the files of this folder. There is one per process; it lives as long as the box.
+ * Owners: init.c starts and ends, link.c speaks with the front, channel.c keeps the channels.
+ */
+#pragma once
+
+#include "links/box/peer.h"
+#include "links/box/stream.h"
+#include "cay-init/counters.h"
+#include "cay-init/spare.h"
+#include "cay-init/truth.h"
+#include "cay-init/watch.h"
+#include "foundation/loop/loop.h"
+#include "foundation/loop/signal.h"
+#include "links/helper/init_config.h"
+#include "links/helper/layers.h"
+
+#define CAY_INIT_WORKERS_NODE "w" /* cgroup2 node below the box's own */
+
+struct cay_channel;
+
+struct cay_init {
+        struct cay_loop *loop; /* owned */
+        struct cay_init_config config;
+        int fds[CAY_INIT_FD_COUNT]; /* owned; -1: not given */
+        int landlock_fd;            /* owned; -1: none */
+        int layer_fds[2];           /* owned: "/" and "/workspace", asked for free space; -1: none */
+        int workers_node;           /* owned: cgroup2 node of the workers; -1: none yet */
+        bool is_pid1;
+        bool has_session;   /* of our own, without a terminal: commands need none for themselves */
+        bool is_filtered;   /* our own calls, see init_filter.h */
+        bool childless;     /* at the last reaping nothing was left to wait for */
+        uint32_t uid, gid;  /* our own */
+        uint64_t files_max; /* RLIMIT_NOFILE that we were given, for commands that ask for none */
+
+        struct cay_watch control;
+        struct cay_signal signal;
+        struct cay_peer peer;
+        bool welcomed;                 /* HELLO came on this stream */
+        bool one_shot;                 /* an exec said that the box ends with it */
+        bool leaving;                  /* the box ends now */
+        struct cay_timer relink_timer; /* one-shot without a stream: how long to wait for another */
+
+        struct cay_channel *channels; /* owned: live, ended and closing ones */
+        uint32_t channel_count;
+        struct cay_ring_pool rings; /* of the channels' OUT and ERR */
+        struct cay_truth truth;
+        struct cay_watcher watcher;
+        struct cay_spare spare;
+        struct cay_counters counters; /* where the engine does not tell what the cgroups count */
+};
+
+static inline bool cay_init_is_isolated(const struct cay_init *init)
+{
+        return init->config.flags & CAY_INIT_ISOLATED;
+}
+
+static inline bool cay_init_has_layer(const struct cay_init *init, enum cay_layer layer)
+{
+        return cay_layer_is_on(init->config.test_off, layer);
+}
+
+/* Serves until the box is to end; never returns to a caller that has anything left to do. Exit status. */
+int cay_init_main(void);
+int cay_init_docker_main(void); /* the same in a Docker container (docker.h) */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting a channel's process, init's side: cgroup node, fork (or a spare), and what the child tells afterwards. */
+#pragma once
+
+#include "cay-init/channel.h"
+
+/* On failure the channel has its END already. worker NULL: an exec. */
+void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open,
+                     const struct cay_worker *worker);
+void cay_spawn_listen(struct cay_channel *ch);  /* reads all the child has said so far */
+void cay_spawn_hang_up(struct cay_channel *ch); /* hears no more of it */
+pid_t cay_spawn_fork(struct cay_child *c,
+                     int node_fd); /* into a cgroup2 node (-1: ours), and on from there; -errno */

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A box after its birth: reports of its first process, its end, and the unmaking of all that was made for it. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "foundation/base/cleanup.h"
+#include "foundation/base/clock.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/netdev.h"
+#include "foundation/sys/syscalls.h"
+#include "cay-warden/keep.h"
+#include "cay-warden/room.h"
+
+#define REAP_MS 10000
+#define WRITE_OUT_DAMAGED 3 /* exit status of the helper that writes a layer out */
+
+void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
+{
+        struct sys_cgroup_stats s = { 0 };
+
+        sys_cgroup_stats(&box->cgroup, &s);
+        *ret = (struct wire_stats){ s.memory_bytes, s.memory_peak_bytes, s.oom_kills,
+                                    s.pids,         s.pids_refused,      s.cpu_us };
+}
+
+/* Our child, not waited for: the number is its own. One that is over has carried nothing. */
+void warden_box_network(const struct warden_box *box, struct wire_network *ret)
+{
+        struct sys_netdev n = { 0 };
+
+        if (box->pid > 0)
+                sys_netdev_read(box->pid, &n);
+        *ret = (struct wire_network){ n.rx_bytes, n.tx_bytes, n.loopback_bytes };
+}
+
+void warden_box_describe(const struct warden *w, const struct warden_box *box, struct wire_answer *a)
+{
+        const struct wire_plan *p = &box->plan;
+        uint32_t set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
+                       (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0);
+
+        memcpy(a->box.id, p->id, sizeof(a->box.id));
+        a->box.skipped = box->skipped;
+        a->box.watched = w->can_watch & set & ~box->skipped;
+        a->box.kept = box->kept;
+        a->box.mended = box->is_mended;
+        a->box.damaged = box->is_damaged;
+}
+
+static void close_fd(int *fd)
+{
+        if (*fd >= 0)
+                close(*fd);
+        *fd = -1;
+}
+
+/* The helper is done when the box runs; when the box has to go before, so does the helper. */
+static void reap_helper(struct warden_box *box, bool kill_it)
+{
+        if (box->helper <= 0)
+                return;
+        if (kill_it)
+                kill(box->helper, SIGKILL);
+        while (waitpid(box->helper, NULL, 0) < 0 && errno == EINTR)
+                ;
+        box->helper = 0;
+}
+
+/* Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. */
+void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
+{
+        cay_step_reached(w->steps, CAY_STEP_killed);
+        if (box->pid > 0 && (box->pidfd < 0 || sys_pidfd_send_signal(box->pidfd, SIGKILL) < 0))
+                kill(box->pid, SIGKILL); /* our child, not waited for yet: the number is its own */
+        sys_cgroup_kill(&box->cgroup);
+        /*
+         * Only the name, while the loop device holds the file: whatever takes time (pages being written, blocks to be given back) is then
+         * done by whoever lets go of it last, and not here. What fails is tried, and told, when the box is unmade.
+         */
+        if (box->drop_layer)
+                cay_keep_drop(w->layers, box->plan.id);
+        if (ret_stats)
+                warden_box_stats(box, ret_stats);
+}
+
+/* The same where the kernel has no pidfd: looks every millisecond. */
+static bool await_exit(pid_t pid)
+{
+        const struct timespec nap = { .tv_nsec = 1000000 };
+
+        for (int i = 0; i < REAP_MS; i++) {
+                siginfo_t info = { 0 };
+
+                if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != 0)
+                        return true;
+                nanosleep(&nap, NULL);
+        }
+        return false;
+}
+
+/*
+ * Waits for what was killed, with a bound: a process that is stuck in the kernel (a dead network file system in the workspace)
+ * must not stop the other boxes. It keeps its record; the sweep of a later warden gets it.
+ */
+static bool reap(struct warden_box *box)
+{
+        struct pollfd p = { .fd = box->pidfd, .events = POLLIN };
+        uint64_t now = cay_clock_ms();
+        int left = box->state != BOX_LEAVING     ? REAP_MS
+                   : now < box->leaving.until_ms ? (int)(box->leaving.until_ms - now)
+                                                 : 0;
+        int status = 0;
+        bool dead = box->pid <= 0 || (box->pidfd < 0 ? await_exit(box->pid) : poll(&p, 1, left) > 0);
+
+        if (dead && box->pid > 0)
+                while (waitpid(box->pid, &status, 0) < 0 && errno == EINTR)
+                        ;
+        if (dead && box->state == BOX_LEAVING && box->leaving.is_written && WIFEXITED(status) &&
+            WEXITSTATUS(status) == WRITE_OUT_DAMAGED)
+                box->is_damaged = true;
+        box->pid = -1;
+        close_fd(&box->pidfd);
+        return dead;
+}
+
+bool warden_box_unmake(struct warden *w, struct warden_box *box)
+{
+        bool all;
+
+        /* Descriptors first: epoll forgets them, and a box that lives sees its control socket close. */
+        close_fd(&box->status);
+        close_fd(&box->control);
+        if (box->state == BOX_LEAVING)
+                close_fd(&box->leaving.fs);
+        /* While the namespaces come down, nodes that no process is left in go already: of a one-shot box all with limits. */
+        sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
+        reap_helper(box, true);
+        all = reap(box);
+        cay_step_reached(w->steps, CAY_STEP_reaped);
+        /* A node that cannot be removed keeps its record: the next warden tries again. */
+        all = sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0 && all;
+        if (box->drop_layer)
+                all = cay_keep_drop(w->layers, box->plan.id) == 0 && all;
+        if (all) {
+                cay_step_reached(w->steps, CAY_STEP_cgroups_gone);
+                cay_record_drop(&box->record);
+        }
+        close_fd(&box->record.fd);
+        cay_step_reached(w->steps, CAY_STEP_record_gone);
+        w->leaving -= box->state == BOX_LEAVING;
+        box->state = BOX_FREE;
+        return all;
+}
+
+static int write_out_as_helper(int dir, const struct warden_box *box)
+{
+        int r = cay_keep_write_out(dir, box->plan.id, box->leaving.fs);
+
+        return r == -EUCLEAN ? WRITE_OUT_DAMAGED : r < 0;
+}
+
+/*
+ * What `stop` keeps is on the disk before it is answered. A helper waits for that, in the place of the box's process, with nothing of
+ * ours open but the folder. false: there is none, and the host writes it out in its own time.
+ */
+static bool write_out(struct warden *w, struct warden_box *box)
+{
+        struct clone_args args = { .exit_signal = SIGCHLD };
+        pid_t pid;
+
+        box->leaving.is_written = true;
+        if (!box->kept || box->leaving.type != WIRE_box_stop)
+                return false;
+        pid = sys_clone3(&args);
+        if (pid == 0) {
+                int dir = dup2(w->layers, 3), fs = box->leaving.fs >= 0 ? dup2(box->leaving.fs, 4) : -1;
+
+                sys_close_range(fs < 0 ? 4 : 5, ~0U, 0);
+                box->leaving.fs = fs;
+                _exit(dir < 0 ? 1 : write_out_as_helper(dir, box));
+        }
+        close_fd(&box->leaving.fs); /* the helper has it, and with it the mount goes */
+        if (pid < 0)
+                return false;
+        box->pid = pid;
+        box->pidfd = sys_pidfd_open(pid, 0);
+        if (box->pidfd >= 0)
+                warden_watch(w, box->pidfd, WATCH_PIDFD, box);
+        return box->pidfd >= 0;
+}
+
+/* Answers, with what is left to say of a box that is gone. */
+static void tell_gone(struct warden *w, struct wire_answer *a, bool all)
+{
+        if (!all) {
+                w->failed = true;
+                a->code = CAY_INTERNAL;
+                snprintf(a->text, sizeof(a->text),
+                         "clean-up of '%s' is not complete; the next start goes on with it", a->box.id);
+        }
+        warden_answer(w, a);
+}
+
+/* Before it is killed: its root is in its layer, or is an overlay over it. */
+static int open_layer(const struct warden_box *box)
+{
+        char path[32];
+
+        if (!box->kept || box->state != BOX_LIVE || box->pid <= 0)
+                return -1;
+        snprintf(path, sizeof(path), "/proc/%d/root", (int)box->pid);
+        return sys_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+}
+
+void warden_box_leave(struct warden *w, struct warden_box *box, const struct wire_request *req,
+                      struct wire_answer *a)
+{
+        cay_step_reached(w->steps, CAY_STEP_drop_asked);
+        box->drop_layer = box->kept && req->type == WIRE_box_drop;
+        box->leaving.fs = req->type == WIRE_box_stop ? open_layer(box) : -1;
+        warden_box_doom(w, box, &a->box.stats);
+        /*
+         * The front of a single box waits for our own end before it is done, so it gets its figures now and does its
+         * part while we do ours; should something stay, our exit status says so.
+         */
+        if (w->single && req->type == WIRE_box_drop) {
+                warden_answer(w, a);
+                w->failed = !warden_box_unmake(w, box) || w->failed;
+                return;
+        }
+        box->leaving.type = req->type;
+        box->leaving.seq = req->seq;
+        box->leaving.is_asked = true;
+        box->leaving.is_written = false;
+        box->leaving.stats = a->box.stats;
+        box->leaving.until_ms = cay_clock_ms() + REAP_MS;
+        w->leaving++;
+        close_fd(&box->status); /* of one on its way: nobody looks at that any more */
+        if (box->state == BOX_LIVE && box->pidfd >= 0) {
+                box->state = BOX_LEAVING; /* its pidfd is watched already */
+                return;
+        }
+        box->state = BOX_LEAVING; /* nobody to wait for, or no way to be told */
+        warden_box_on_left(w, box);
+}
+
+void warden_box_on_left(struct warden *w, struct warden_box *box)
+{
+        bool is_dead = box->pid <= 0 || box->pidfd >= 0; /* that its pidfd says so is why we are here */
+
+        if (!box->leaving.is_written && is_dead && reap(box) && write_out(w, box))
+                return;
+        warden_box_left(w, box);
+}
+
+void warden_box_left(struct warden *w, struct warden_box *box)
+{
+        struct wire_answer a = { .type = box->leaving.type, .seq = box->leaving.seq };
+        bool is_asked = box->leaving.is_asked, all;
+
+        a.box.stats = box->leaving.stats;
+        all = reap(box); /* what the helper found is known now */
+        if (box->is_damaged && box->leaving.type == WIRE_box_stop)
+                cay_keep_set_aside(w->layers, box->plan.id);
+        warden_box_describe(w, box, &a);
+        all = warden_box_unmake(w, box) && all;
+        if (is_asked)
+                tell_gone(w, &a, all);
+        else
+                w->failed = w->failed || !all;
+}
+
+static bool is_overdue(const struct warden_box *box)
+{
+        return box->state == BOX_LEAVING && cay_clock_ms() >= box->leaving.until_ms;
+}
+
+void warden_boxes_overdue(struct warden *w)
+{
+        for (unsigned i = 0; i < w->rows && w->leaving > 0; i++) {
+                struct warden_box *box = &w->boxes[i];
+
+                if (!is_overdue(box))
+                        continue;
+                if (box->leaving.is_written) { /* a disk that does not answer: the box itself is gone */
+                        box->pid = -1;
+                        close_fd(&box->pidfd);
+                }
+                warden_box_left(w, box);
+        }
+}
+
+void warden_boxes_unasked(struct warden *w)
+{
+        for (unsigned i = 0; i < w->rows; i++)
+                w->boxes[i].leaving.is_asked = false;
+}
+
+void warden_box_on_exit(struct warden *w, struct warden_box *box)
+{
+        struct wire_answer a = { .type = WIRE_box_gone };
+        int status;
+
+        if (box->state == BOX_MAKING) {
+                warden_box_on_status(w, box); /* says why, and unmakes */
+                return;
+        }
+        if (box->pidfd >= 0)
+                epoll_ctl(w->epoll, EPOLL_CTL_DEL, box->pidfd, NULL);
+        if (box->pid > 0)
+                waitpid(box->pid, &status, 0);
+        box->pid = -1;
+        box->state = BOX_DEAD;
+        warden_box_describe(w, box, &a);
+        warden_box_stats(box, &a.box.stats);
+        warden_answer(w, &a);
+}
+
+void warden_box_on_status(struct warden *w, struct warden_box *box)
+{
+        struct wire_answer a = { .type = WIRE_box_make, .seq = box->make_seq };
+        struct isolate_failure why = { 0 };
+        ssize_t n = read(box->status, &why, sizeof(why));
+        siginfo_t info = { 0 };
+
+        warden_box_describe(w, box, &a);
+        if (n == (ssize_t)sizeof(why)) {
+                struct cay_error err = { 0 };
+
+                why.text[sizeof(why.text) - 1] = 0;
+                if (why.sys)
+                        cay_fail_sys(&err, why.sys == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -why.sys, "%s",
+                                     why.text);
+                else
+                        cay_fail(&err, CAY_UNSUPPORTED, "%s", why.text);
+                a.code = err.code;
+                a.sys = err.sys;
+                snprintf(a.text, sizeof(a.text), "%s", err.msg);
+        } else if (waitid(P_PID, (id_t)box->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                   info.si_pid != 0 && !(box->plan.flags & WIRE_PLAN_ONE_SHOT)) {
+                a.code = CAY_UNAVAILABLE;
+                snprintf(a.text, sizeof(a.text), "the box's first process died while it was made");
+        }
+        if (a.code != CAY_OK) {
+                warden_box_doom(w, box, NULL);
+                warden_box_unmake(w, box);
+        } else {
+                close_fd(&box->status);
+                reap_helper(box, false);
+                if (w->single) /* letting go of a mount waits for a grace period: now, while the command runs, nobody waits */
+                        close_fd(&w->init_exe);
+                box->drop_layer = false; /* from here on somebody knows of it */
+                box->state = BOX_LIVE;
+                if (box->kept)
+                        warden_room_soon(w);
+                cay_step_reached(w->steps, CAY_STEP_made);
+        }
+        warden_answer(w, &a);
+}

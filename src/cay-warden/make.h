@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of making a box, for request_box_make.c, which has the order of them: a plan is checked (make_check.c), its mounts are made
+ * from outside, where we may (make_mounts.c), and what the box and its cay-init have to know is sent (make_send.c).
+ */
+#pragma once
+
+#include "cay-warden/truth.h"
+#include "cay-warden/warden.h"
+
+struct warden_given { /* descriptors of the plan; -1: not given */
+        int link, rootfs;
+        int folder, peer; /* of a workspace by descriptor */
+        struct warden_workspace workspace;
+};
+
+/* make_check.c. Of ret, the workspace is the caller's to close, the rest stays the request's. */
+int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count,
+                           struct warden_given *ret, struct cay_error *err);
+int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped,
+                             struct cay_error *err);
+bool warden_make_fits_tmpfs(const struct warden *w, const struct wire_plan *p);
+
+/* make_mounts.c: ISOLATE_MOUNTS of them, -1 before; the caller closes them, but for that of truth. */
+int warden_make_mounts(struct warden *w, struct warden_box *box, const struct warden_given *given,
+                       const struct cay_truth *truth, bool tmpfs, int *mounts, struct cay_error *err);
+
+/* make_send.c: 0 or -errno. The second waits in cay-init's socket before it runs. */
+int warden_make_send_mounts(struct warden_box *box, const int *mounts);
+int warden_make_send_config(struct warden *w, struct warden_box *box, int link, const struct cay_truth *truth,
+                            uint32_t cpus, bool oom_set);

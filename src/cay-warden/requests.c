@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a front asks for: read one message, look up what it is, act, answer.
+ *
+ * Why it is safe to obey a front that was taken over: a message is of fixed size and checked against its row (links/helper/requests.def) before
+ * anything of it is read; ids are only compared; and a front may do anything to boxes of its own warden. What makes a box has its own
+ * file and its own checks (request_box_make.c).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "foundation/sys/unix_socket.h"
+#include "cay-warden/keep.h"
+#include "cay-warden/warden.h"
+#include "links/helper/init_config.h"
+
+/* The front reads its answers; one that does not is gone or broken, and its boxes go with it. */
+void warden_answer(struct warden *w, struct wire_answer *a)
+{
+        a->magic = WIRE_MAGIC;
+        a->size = sizeof(*a);
+        if (w->front >= 0 && send(w->front, a, sizeof(*a), MSG_NOSIGNAL) < 0) {
+                epoll_ctl(w->epoll, EPOLL_CTL_DEL, w->front, NULL);
+                close(w->front);
+                w->front = -1;
+        }
+}
+
+struct warden_box *warden_find(struct warden *w, const char *id)
+{
+        for (unsigned i = 0; i < w->rows; i++)
+                if (w->boxes[i].state != BOX_FREE && strcmp(w->boxes[i].plan.id, id) == 0)
+                        return &w->boxes[i];
+        return NULL;
+}
+
+static void on_hello(struct warden *w, const struct wire_request *req, struct wire_answer *a)
+{
+        if (req->hello.version != WIRE_VERSION) {
+                a->code = CAY_INVALID;
+                snprintf(a->text, sizeof(a->text),
+                         "warden and caller are of different versions (%u, %u): reinstall both", WIRE_VERSION,
+                         req->hello.version);
+                return;
+        }
+        w->state = WIRE_READY;
+        w->single = req->hello.flags & WIRE_HELLO_SINGLE;
+        a->hello.version = WIRE_VERSION;
+        a->hello.can_hold = w->can_hold;
+        a->hello.watched = w->can_watch;
+        a->hello.can_keep = w->can_keep;
+}
+
+static void say(struct wire_answer *a, const struct cay_error *err)
+{
+        a->code = err->code;
+        a->sys = err->sys;
+        snprintf(a->text, sizeof(a->text), "%s", err->msg);
+}
+
+/* Of a box that is not there: what an earlier one left. Safe because the name is made of an id of the strict form. */
+static void drop_layer(const struct warden *w, struct wire_answer *a)
+{
+        struct cay_error err = { 0 };
+        int r = w->layers >= 0 && cay_id_is_valid(a->box.id) ? cay_keep_drop(w->layers, a->box.id) : 0;
+
+        if (r == 0)
+                return;
+        cay_fail_sys(&err, CAY_UNAVAILABLE, r, "remove the files of '%s'", a->box.id);
+        say(a, &err);
+}
+
+static void on_layers(const struct warden *w, const struct wire_request *req, struct wire_answer *a)
+{
+        int r = w->layers >= 0 ? cay_keep_list(w->layers, req->layers.from, a) : 0;
+
+        if (r == 0)
+                return;
+        a->code = CAY_UNAVAILABLE;
+        a->sys = -r;
+        snprintf(a->text, sizeof(a->text), "the folder of kept files cannot be read");
+}
+
+/* Dropping what is not there is done, though its files may be there; and so is stopping it. */
+static void answer_absent(struct warden *w, uint32_t type, struct wire_answer *a)
+{
+        if (type == WIRE_box_drop) {
+                drop_layer(w, a);
+        } else if (type != WIRE_box_stop) {
+                a->code = CAY_NOT_FOUND;
+                snprintf(a->text, sizeof(a->text), "there is no sandbox '%s'", a->box.id);
+        }
+        warden_answer(w, a);
+}
+
+static int relink(const struct warden_box *box, int link)
+{
+        struct cay_init_relink what = { CAY_INIT_MAGIC, sizeof(what) };
+
+        return (int)sys_send_fds(box->control, &what, sizeof(what), &link, 1, MSG_DONTWAIT);
+}
+
+static void fail_box(uint32_t type, int neg_errno, struct wire_answer *a)
+{
+        struct cay_error err = { 0 };
+
+        if (neg_errno == -EOPNOTSUPP)
+                cay_fail(&err, CAY_UNSUPPORTED,
+                         "this sandbox cannot be paused: it has no cgroup2 group of its own (an ordinary "
+                         "user's daemon needs one delegated to it). Run the daemon as root, or in a scope: "
+                         "systemd-run --user --scope -p Delegate=yes cay serve");
+        else
+                cay_fail_sys(&err, CAY_UNAVAILABLE, neg_errno, "%s '%s'", wire_request_name(type), a->box.id);
+        say(a, &err);
+}
+
+/* Of the box that a request names, as far as there is one. Who asks about one that goes waits until it is gone. */
+static struct warden_box *find_asked(struct warden *w, const struct wire_request *req)
+{
+        struct warden_box *box =
+                memchr(req->box.id, 0, sizeof(req->box.id)) ? warden_find(w, req->box.id) : NULL;
+
+        if (!box || box->state != BOX_LEAVING)
+                return box;
+        warden_box_left(w, box);
+        return NULL;
+}
+
+static void on_box(struct warden *w, const struct wire_request *req, const int *fds, struct wire_answer *a)
+{
+        struct warden_box *box = find_asked(w, req);
+        int r = 0;
+
+        memcpy(a->box.id, req->box.id, sizeof(a->box.id));
+        a->box.id[sizeof(a->box.id) - 1] = 0;
+        /* A new stream to one that is dead: its end may have been told to a front before this one, or to nobody. */
+        if (!box || (box->state == BOX_DEAD && req->type == WIRE_box_link)) {
+                answer_absent(w, req->type, a);
+                return;
+        }
+        warden_box_describe(w, box, a);
+        switch (req->type) {
+        case WIRE_box_link:
+                r = relink(box, fds[0]);
+                break;
+        case WIRE_box_freeze:
+        case WIRE_box_thaw:
+                r = sys_cgroup_freeze(&box->cgroup, req->type == WIRE_box_freeze);
+                break;
+        case WIRE_box_stat:
+                warden_box_stats(box, &a->box.stats);
+                warden_box_network(box, &a->box.network);
+                break;
+        default: /* box_drop, box_stop */
+                warden_box_leave(w, box, req, a);
+                return;
+        }
+        if (r < 0)
+                fail_box(req->type, r, a);
+        warden_answer(w, a);
+}
+
+/* A front that comes after another asks what is there. */
+static void on_list(struct warden *w, const struct wire_request *req, struct wire_answer *a)
+{
+        for (uint32_t i = req->list.from; i < w->rows; i++) {
+                const struct warden_box *box = &w->boxes[i];
+
+                if (box->state == BOX_FREE)
+                        continue;
+                memcpy(a->list.id, box->plan.id, sizeof(a->list.id));
+                a->list.next = i + 1;
+                a->list.live = box->state == BOX_LIVE;
+                return;
+        }
+}
+
+/* One request; false ends the link. */
+bool warden_on_request(struct warden *w)
+{
+        static struct wire_request req;
+        static struct wire_answer a;
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n = sys_recv_fds(w->front, &req, sizeof(req), fds, &count, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return true; /* news of a front that has been replaced meanwhile */
+        if (n <= 0 || wire_request_check(&req, n, count, w->state) < 0) {
+                sys_close_fds(fds, n < 0 ? 0 : count);
+                return false;
+        }
+        memset(&a, 0, sizeof(a));
+        a.type = req.type;
+        a.seq = req.seq;
+        switch (req.type) {
+        case WIRE_hello:
+                on_hello(w, &req, &a);
+                warden_answer(w, &a);
+                break;
+        case WIRE_box_make:
+                warden_box_make(w, &req, fds, count);
+                break;
+        case WIRE_box_list:
+                on_list(w, &req, &a);
+                warden_answer(w, &a);
+                break;
+        case WIRE_layer_list:
+                on_layers(w, &req, &a);
+                warden_answer(w, &a);
+                break;
+        case WIRE_trace:
+                a.trace = *w->steps;
+                warden_answer(w, &a);
+                break;
+        default:
+                on_box(w, &req, fds, &a);
+                break;
+        }
+        sys_close_fds(fds, count);
+        return w->front >= 0 && !(w->single && req.type == WIRE_box_drop);
+}

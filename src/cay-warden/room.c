@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room for layers. See room.h for the theory. */
+#include "cay-warden/room.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+
+#include "foundation/base/clock.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/loopdev.h"
+#include "cay-warden/keep.h"
+
+#define LOOK_MS 200
+#define LOOK_OFTEN_MS 50 /* while something is held back, unless there are many */
+#define MANY 64
+#define LOOK_SELDOM_MS 1000
+#define PLENTY (8ull << 30)        /* so much above all that is promised: nobody fills that in a second */
+#define LEAST_MARGIN (16ull << 20) /* where the settings want none */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+/* A number of a layer's file system, as the kernel tells it; 0 when it does not. */
+static uint64_t read_number(const struct warden_box *box, const char *name)
+{
+        char path[96], text[32];
+
+        snprintf(path, sizeof(path), "/sys/fs/ext4/%s/%s", box->room.device, name);
+        return sys_read_file(AT_FDCWD, path, text, sizeof(text)) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+static void hold_back(struct warden_box *box, uint64_t clusters)
+{
+        char path[96], text[32];
+
+        if (box->room.held == clusters)
+                return;
+        snprintf(path, sizeof(path), "/sys/fs/ext4/%s/reserved_clusters", box->room.device);
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)clusters);
+        if (sys_write_file(AT_FDCWD, path, text) == 0)
+                box->room.held = clusters;
+}
+
+void warden_room_note(struct warden *w, struct warden_box *box, int mount)
+{
+        struct statfs fs;
+
+        box->room.is_known = sys_layer_device(mount, box->room.device, sizeof(box->room.device)) == 0 &&
+                             fstatfs(mount, &fs) == 0 && fs.f_bsize > 0;
+        if (!box->room.is_known)
+                return;
+        box->room.blocks = (uint64_t)fs.f_blocks;
+        box->room.block_bytes = (uint64_t)fs.f_bsize;
+        box->room.usual = box->room.held = read_number(box, "reserved_clusters");
+        box->room.errors = read_number(box, "errors_count");
+        warden_room_soon(w);
+}
+
+void warden_room_soon(struct warden *w)
+{
+        w->room_at_ms = 1;
+}
+
+int warden_room_wait(const struct warden *w)
+{
+        uint64_t now = cay_clock_ms();
+
+        if (w->room_at_ms == 0)
+                return -1;
+        return w->room_at_ms <= now ? 0 : (int)(w->room_at_ms - now);
+}
+
+static bool has_room(const struct warden_box *box)
+{
+        return box->kept && box->room.is_known && !box->is_damaged &&
+               (box->state == BOX_MAKING || box->state == BOX_LIVE);
+}
+
+/* What the disk may still have to give for each, and for all together. */
+static uint64_t count_needs(struct warden *w, unsigned *ret_count)
+{
+        uint64_t all = 0;
+
+        *ret_count = 0;
+        for (unsigned i = 0; i < w->rows; i++) {
+                struct warden_box *box = &w->boxes[i];
+                uint64_t bytes, had, tables;
+
+                if (!has_room(box) || cay_keep_measure(w->layers, box->plan.id, &bytes, &had) < 0)
+                        continue;
+                tables = bytes - least(bytes, box->room.blocks * box->room.block_bytes);
+                box->room.grew = had > box->room.had;
+                box->room.had = had;
+                box->room.need = bytes - least(bytes, had);
+                box->room.tables = least(tables, box->room.need);
+                all += box->room.need;
+                ++*ret_count;
+        }
+        return all;
+}
+
+/*
+ * Loop devices write with root's rights, and what is on its way into layers would be taken from what the disk keeps for root: then not even
+ * what the daemon itself gives up would be its own to use. So it is given up as soon as users have nothing left.
+ */
+static void mind_reserve(struct warden *w, const struct statvfs *fs, uint64_t room)
+{
+        if (w->has_reserve && (uint64_t)fs->f_bavail * fs->f_frsize < KEEP_RESERVE / 2)
+                w->has_reserve = cay_keep_reserve(w->layers, false) < 0;
+        else if (!w->has_reserve && room >= 2 * KEEP_RESERVE)
+                w->has_reserve = cay_keep_reserve(w->layers, true) == 0;
+}
+
+static uint64_t room_of_disk(struct warden *w)
+{
+        uint64_t margin = w->margin > 0 ? w->margin : LEAST_MARGIN, free;
+        struct statvfs fs;
+
+        if (fstatvfs(w->layers, &fs) < 0)
+                return UINT64_MAX; /* then nobody knows */
+        free = (uint64_t)fs.f_bavail * fs.f_frsize;
+        mind_reserve(w, &fs, free - least(free, margin));
+        return free - least(free, margin);
+}
+
+static void release_all(struct warden *w)
+{
+        for (unsigned i = 0; i < w->rows; i++)
+                if (has_room(&w->boxes[i]))
+                        hold_back(&w->boxes[i], w->boxes[i].room.usual);
+}
+
+/* Free blocks inside. Through its first process, our child: a descriptor would keep the mount. false: it is not there (yet). */
+static bool count_free(const struct warden_box *box, uint64_t *ret)
+{
+        char path[32];
+        struct statfs fs;
+
+        snprintf(path, sizeof(path), "/proc/%d/root", (int)box->pid);
+        if (box->pid <= 0 || statfs(path, &fs) < 0 || (uint64_t)fs.f_blocks != box->room.blocks)
+                return false;
+        *ret = (uint64_t)fs.f_bfree;
+        return true;
+}
+
+static void allow(struct warden_box *box, uint64_t bytes)
+{
+        uint64_t blocks = bytes / box->room.block_bytes, left;
+
+        if (!count_free(box, &left))
+                return;
+        hold_back(box, left > blocks && left - blocks > box->room.usual ? left - blocks : box->room.usual);
+}
+
+static void divide(struct warden *w, uint64_t room, unsigned count)
+{
+        uint64_t taken = 0, idle = 0, each;
+        unsigned growing = 0;
+
+        for (unsigned i = 0; i < w->rows; i++) {
+                struct warden_box *box = &w->boxes[i];
+
+                if (!has_room(box))
+                        continue;
+                /* Inodes are not made faster than we look: a part of the room will do, and a small disk is not all held back. */
+                box->room.tables = least(box->room.tables, room / 4 / count);
+                box->room.coming =
+                        least(box->room.need - box->room.tables,
+                              read_number(box, "delayed_allocation_blocks") * box->room.block_bytes);
+                box->room.grew = box->room.grew || box->room.coming > 0;
+                taken += box->room.tables + box->room.coming;
+                growing += box->room.grew;
+        }
+        room -= least(room, taken);
+        each = growing == count ? 0 : room / 2 / count;
+        for (unsigned i = 0; i < w->rows; i++) {
+                struct warden_box *box = &w->boxes[i];
+
+                if (!has_room(box) || box->room.grew)
+                        continue;
+                box->room.share = least(box->room.need - box->room.tables, growing > 0 ? each : 2 * each);
+                idle += box->room.share;
+                allow(box, box->room.share);
+        }
+        each = growing > 0 ? (room - least(room, idle)) / growing : 0;
+        for (unsigned i = 0; i < w->rows; i++)
+                if (has_room(&w->boxes[i]) && w->boxes[i].room.grew)
+                        allow(&w->boxes[i], each);
+}
+
+/* One whose file system has met an error: its box ends now, and its end says why. */
+static void end_broken(struct warden *w)
+{
+        for (unsigned i = 0; i < w->rows; i++) {
+                struct warden_box *box = &w->boxes[i];
+
+                if (!has_room(box) || box->state != BOX_LIVE ||
+                    read_number(box, "errors_count") <= box->room.errors)
+                        continue;
+                box->is_damaged = true;
+                warden_box_doom(w, box, NULL);
+        }
+}
+
+static unsigned look_in(uint64_t needs, uint64_t room, unsigned count)
+{
+        if (needs > room)
+                return count <= MANY ? LOOK_OFTEN_MS : LOOK_MS;
+        return room - needs > PLENTY ? LOOK_SELDOM_MS : LOOK_MS;
+}
+
+void warden_room_look(struct warden *w)
+{
+        uint64_t now = cay_clock_ms(), needs, room;
+        unsigned count;
+
+        if (w->room_at_ms == 0 || now < w->room_at_ms)
+                return;
+        needs = count_needs(w, &count);
+        room = room_of_disk(w);
+        if (needs <= room)
+                release_all(w);
+        else
+                divide(w, room, count);
+        if (now >= w->errors_at_ms) {
+                end_broken(w);
+                w->errors_at_ms = now + LOOK_SELDOM_MS;
+        }
+        w->room_at_ms = count > 0 ? now + look_in(needs, room, count) : 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon that verbs speak to: where it is, as whom we come, one call, and what people are told when it says no.
+ *
+ * A daemon that was started a moment ago may not listen yet, or still be taking over what there was: a place where nobody listens
+ * is tried again for a moment, and a daemon that says "try again" (nothing was done then) is asked again for longer.
+ *
+ * Where: --url, CAY_URL, SANDBOX_SERVICE_URL (service_url in the settings); else the unix socket of --data, or of the settings. As
+ * whom: over TCP a bearer token out of --token-file, CAY_TOKEN_FILE or CAY_TOKEN, or one made of SANDBOX_TOKEN_SECRET for the daemon that
+ * SANDBOX_SERVICE_URL names; over the socket the kernel says who we are,
+ * and only a token file that was named is shown.
+ */
+#pragma once
+
+#include "foundation/base/json_view.h"
+#include "cay/cli/args_flags.h"
+#include "cay/cli/values.h"
+#include "cay/client/conn.h"
+
+#define CAY_REACH_ANSWER_MAX (64u * 1024 * 1024)
+#define CAY_REACH_WAIT_MS 120000 /* for an answer that does not wait for somebody's command */
+
+struct cay_reach_args { /* as given */
+        const char *url, *token_file, *data, *ca_file;
+};
+
+struct cay_reach {
+        struct cay_client client;
+        bool is_service; /* named by SANDBOX_SERVICE_URL or service_url */
+        unsigned status; /* of the last answer; 0: none */
+        /* Of the last refusal: the field that is wrong, and the token that the same request is to come back with; "": none. */
+        char field[64], confirm[64];
+        char tls_program[4096];
+};
+
+int cay_reach_open(struct cay_reach *r, const struct cay_reach_args *args, struct cay_error *err);
+
+/* The rows of these options, for verbs' tables: offset is that of the struct cay_reach_args in their arguments. */
+#define CAY_REACH_FLAGS(offset)                                                                              \
+        { "url", "URL",                                                                                      \
+          "the daemon: http://HOST:PORT, https://HOST or unix:/PATH (CAY_URL; else its socket)",             \
+          cay_flag_set_text, (offset) + offsetof(struct cay_reach_args, url) },                              \
+                { "token-file", "FILE", "a token to show it (CAY_TOKEN_FILE, CAY_TOKEN)", cay_flag_set_text, \
+                  (offset) + offsetof(struct cay_reach_args, token_file) },                                  \
+                { "ca-file", "FILE", "certificates to trust instead of the system's (CAY_CA_FILE)",          \
+                  cay_flag_set_text, (offset) + offsetof(struct cay_reach_args, ca_file) },                  \
+        {                                                                                                    \
+                "data", "DIR", "data folder of the daemon whose socket is used (CAY_DATA)",                  \
+                        cay_flag_set_text, (offset) + offsetof(struct cay_reach_args, data)                  \
+        }
+
+struct cay_reach_answer {
+        struct cay_buf body; /* owned */
+        struct cay_json_view json;
+};
+
+void cay_reach_answer_done(struct cay_reach_answer *a);
+#define cay_auto_answer cay_auto(cay_reach_answer_done)
+
+/* Sends what the values make; afterwards the answer's head is there and no error (else err has the daemon's words). */
+int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd, int wait_ms,
+                    struct cay_error *err);
+/* The request alone: its answer comes later. A body of bytes follows in chunks. */
+int cay_reach_send(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd,
+                   struct cay_error *err);
+/* The head of the answer to it; the same rule. */
+int cay_reach_await(struct cay_reach *r, struct cay_conn *c, int wait_ms, struct cay_error *err);
+/* One call with an answer of JSON. fd: goes along, -1 for none. */
+int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int wait_ms,
+                   struct cay_reach_answer *ret, struct cay_error *err);
+
+/* "cay VERB: message", and in a second line what to do; the exit status. */
+int cay_reach_complain(const struct cay_reach *r, const char *verb, const struct cay_error *err);

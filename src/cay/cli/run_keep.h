@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `cay run` keeps of a copy-on-write workspace.
+ *
+ * Theory of operation. The change set is written, and afterwards read and counted, by a process that has given up its rights (cmd_run.c) and so
+ * could neither name nor remove a file. The folder of the run is the business of a second process, the keeper, which is forked before that and
+ * does one thing when it is told how the run went: writes down that it is kept, or removes the folder. It reads one message of fixed
+ * size from the first and nothing else. If the first dies without a word, the run's folder goes, too.
+ */
+#pragma once
+
+#include "cay/changes/store.h"
+#include "libcay/run.h"
+
+struct cay_run_keep {
+        bool is_on; /* there is a copy-on-write workspace */
+        struct cay_store store;
+        struct cay_stored run; /* its folder; locked until the keeper ends */
+        int keeper_fd;         /* owned: pipe to the keeper */
+        int keeper_pid;        /* 0: none */
+        bool is_kept;
+        struct cay_change_counts counts;
+        uint64_t left_out;
+        struct cay_error failure; /* code CAY_OK: nothing was lost */
+};
+
+void cay_run_keep_init(struct cay_run_keep *k);
+/*
+ * Before the run: takes the options' folder and id (a fresh one is set if there is none), makes the run's folder, starts the keeper and
+ * sets changes_fd. Nothing is done where the workspace is not copy-on-write.
+ */
+int cay_run_keep_begin(struct cay_run_keep *k, struct cay_run_options *o, uint64_t keep_ms,
+                       struct cay_error *err);
+/* After the run, NULL when there was none: counts, tells the keeper and waits for it. What went wrong is in k->failure. */
+void cay_run_keep_end(struct cay_run_keep *k, const struct cay_run_result *result);
+void cay_run_keep_done(struct cay_run_keep *k); /* also half-way: then nothing is kept */

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers, one function each. The choice is a switch and not a pointer in a row: pointers would have to be put right at every start. */
+#include "cay/cli/show.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cay/cli/safe.h"
+#include "cay/cli/table.h"
+
+static int show_sandboxes(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "SANDBOX", "sandbox_id", CAY_CELL_TEXT },
+                { "NAME", "name", CAY_CELL_TEXT },
+                { "STATUS", "status", CAY_CELL_STATUS },
+                { "TEMPLATE", "template", CAY_CELL_TEXT },
+                { "MEMORY", "limits.memory_bytes", CAY_CELL_BYTES, .may_go = true },
+                { "CPUS", "limits.cpu_milli", CAY_CELL_MILLI, .may_go = true },
+                { "RUNNING", "execs_running", CAY_CELL_NUMBER, .may_go = true },
+                { "PORTS", "ports", CAY_CELL_PORTS, .may_go = true, .if_any = true },
+                { "AGE", "created_at", CAY_CELL_AGE },
+                { "LEFT", "expires_in_ms", CAY_CELL_MS },
+                { "" },
+        };
+
+        struct cay_json_view list = cay_json_view_find(answer, "sandboxes"), first;
+        struct cay_json_walk w = cay_json_view_walk(list);
+
+        if (!cay_json_view_next(&w, NULL, &first) && isatty(fileno(out)))
+                fprintf(stderr,
+                        "cay: no sandboxes; `cay create` makes one\n"); /* scripts get an empty list */
+        return cay_table_print(out, list, columns, err);
+}
+
+static int show_sandbox(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "sandbox", "sandbox_id", CAY_CELL_TEXT },
+                { "name", "name", CAY_CELL_TEXT },
+                { "status", "status", CAY_CELL_STATUS },
+                { "cause", "cause", CAY_CELL_TEXT },
+                { "why", "cause_text", CAY_CELL_TEXT },
+                { "advice", "advice", CAY_CELL_TEXT },
+                { "busy with", "busy_with", CAY_CELL_TEXT },
+                { "owner", "owner", CAY_CELL_TEXT },
+                { "template", "template", CAY_CELL_TEXT },
+                { "engine", "engine", CAY_CELL_TEXT },
+                { "network", "network", CAY_CELL_TEXT },
+                { "ports", "ports", CAY_CELL_PORTS },
+                { "volumes", "volumes", CAY_CELL_VOLUMES },
+                { "labels", "labels", CAY_CELL_PAIRS },
+                { "metadata", "metadata", CAY_CELL_PAIRS },
+                { "memory", "limits.memory_bytes", CAY_CELL_BYTES },
+                { "cpus", "limits.cpu_milli", CAY_CELL_MILLI },
+                { "pids", "limits.pids", CAY_CELL_NUMBER },
+                { "disk", "limits.disk_bytes", CAY_CELL_BYTES },
+                { "not held", "limits_skipped", CAY_CELL_LIST },
+                { "workspace", "workspace.inside", CAY_CELL_TEXT },
+                { "from", "workspace.path", CAY_CELL_TEXT },
+                { "mode", "workspace.mode", CAY_CELL_TEXT },
+                { "read-only", "read_only", CAY_CELL_BOOL },
+                { "created", "created_at", CAY_CELL_WHEN },
+                { "lives for", "expires_in_ms", CAY_CELL_MS },
+                { "idle for", "idle_ms", CAY_CELL_MS },
+                { "ends if idle for", "idle_expires_in_ms", CAY_CELL_MS },
+                { "running", "execs_running", CAY_CELL_NUMBER },
+                { "" },
+        };
+
+        cay_record_print(out, answer, columns);
+        return 0;
+}
+
+/* For scripts: `box=$(cay create)`. */
+static int show_id(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        char text[CAY_CELL_MAX];
+
+        fprintf(out, "%s\n", cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, text));
+        return 0;
+}
+
+static int show_state(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        char id[CAY_CELL_MAX], status[CAY_CELL_MAX];
+
+        fprintf(out, "%s  %s\n", cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, id),
+                cay_cell_format(cay_json_view_find(answer, "status"), CAY_CELL_TEXT, status));
+        return 0;
+}
+
+static int show_life(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        char id[CAY_CELL_MAX], left[CAY_CELL_MAX];
+        struct cay_json_view ms = cay_json_view_find(answer, "expires_in_ms");
+
+        fprintf(out, "%s  %s%s\n",
+                cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, id),
+                cay_json_view_is_null(ms) ? "until it is destroyed" : "lives for ",
+                cay_json_view_is_null(ms) ? "" : cay_cell_format(ms, CAY_CELL_MS, left));
+        return 0;
+}
+
+static int show_execs(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "COMMAND-ID", "exec_id", CAY_CELL_TEXT }, { "STATUS", "status", CAY_CELL_STATUS },
+                { "EXIT", "exit_code", CAY_CELL_NUMBER },   { "CAUSE", "cause", CAY_CELL_TEXT },
+                { "STARTED", "started_at", CAY_CELL_AGE },  { "TOOK", "duration_ms", CAY_CELL_MS },
+                { "COMMAND", "command", CAY_CELL_COMMAND }, { "" },
+        };
+
+        return cay_table_print(out, cay_json_view_find(answer, "execs"), columns, err);
+}
+
+static int show_events(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "NR", "seq", CAY_CELL_NUMBER },           { "AT", "at", CAY_CELL_WHEN },
+                { "SANDBOX", "sandbox_id", CAY_CELL_TEXT }, { "KIND", "kind", CAY_CELL_TEXT },
+                { "DETAIL", "detail", CAY_CELL_PAIRS },     { "" },
+        };
+
+        return cay_table_print(out, cay_json_view_find(answer, "events"), columns, err);
+}
+
+static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "ports"));
+        struct cay_json_view port;
+        uint64_t n;
+
+        while (cay_json_view_next(&w, NULL, &port))
+                if (cay_json_view_u64(port, &n))
+                        fprintf(out, "%" PRIu64 "\n", n);
+        return 0;
+}
+
+static int show_left(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "FILES", "sandbox_id", CAY_CELL_TEXT },
+                { "ENGINE", "engine", CAY_CELL_TEXT },
+                { "" },
+        };
+
+        return cay_table_print(out, cay_json_view_find(answer, "files"), columns, err);
+}
+
+static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "sandboxes"));
+        bool dry = cay_json_view_is_true(cay_json_view_find(answer, "dry_run"));
+        uint64_t gone = 0, failed = 0, seen = 0;
+        struct cay_json_view id;
+        char text[CAY_CELL_MAX];
+
+        for (; cay_json_view_next(&w, NULL, &id); seen++)
+                fprintf(out, "%s\n", cay_cell_format(id, CAY_CELL_TEXT, text));
+        cay_json_view_u64(cay_json_view_find(answer, "destroyed"), &gone);
+        cay_json_view_u64(cay_json_view_find(answer, "failed"), &failed);
+        if (dry)
+                fprintf(stderr, "cay cleanup: %" PRIu64 " would go\n", seen);
+        else
+                fprintf(stderr, "cay cleanup: %" PRIu64 " destroyed\n", gone);
+        if (failed > 0)
+                return cay_fail(err, CAY_CONFLICT, "%" PRIu64 " could not be destroyed: %s", failed,
+                                cay_cell_format(cay_json_view_find(answer, "first_failure"), CAY_CELL_TEXT,
+                                                text));
+        return 0;
+}
+
+/* SYSTEM.md, line by line: control characters are shown, lines stay lines. */
+static void print_system(struct cay_json_view text, FILE *out)
+{
+        cay_auto_free char *all = cay_json_view_is_text(text) ? malloc(text.len + 1) : NULL;
+        char *save = NULL;
+
+        if (all == NULL)
+                return;
+        cay_json_view_copy(text, all, text.len + 1);
+        fprintf(out, "\nInstructions (SYSTEM.md):\n");
+        for (char *line = strtok_r(all, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+                char safe[4096];
+
+                fprintf(out, "  %s\n", cay_safe_copy(line, safe, sizeof(safe)));
+        }
+}
+
+static void show_template(struct cay_json_view answer, FILE *out)
+{
+        static const struct cay_column columns[] = {
+                { "template", "name", CAY_CELL_TEXT },
+                { "description", "description", CAY_CELL_TEXT },
+                { "available", "available", CAY_CELL_BOOL },
+                { "why not", "why", CAY_CELL_TEXT },
+                { "root", "root", CAY_CELL_TEXT },
+                { "engine", "engine", CAY_CELL_TEXT },
+                { "build", "build.state", CAY_CELL_STATUS },
+                { "image", "build.image", CAY_CELL_TEXT },
+                { "size", "build.size_bytes", CAY_CELL_SIZE },
+                { "built", "build.built_at", CAY_CELL_WHEN },
+                { "failed in", "build.step", CAY_CELL_TEXT },
+                { "failed with", "build.error", CAY_CELL_TEXT },
+                { "network", "network", CAY_CELL_TEXT },
+                { "read-only", "read_only", CAY_CELL_BOOL },
+                { "confirmation", "needs_confirm", CAY_CELL_BOOL },
+                { "memory", "limits.memory_bytes", CAY_CELL_BYTES },
+                { "cpus", "limits.cpu_milli", CAY_CELL_MILLI },
+                { "pids", "limits.pids", CAY_CELL_NUMBER },
+                { "disk", "limits.disk_bytes", CAY_CELL_BYTES },
+                { "time", "limits.wall_ms", CAY_CELL_MS },
+                { "lives for", "life_time_ms", CAY_CELL_LIMIT_MS },
+                { "idle for", "idle_time_ms", CAY_CELL_LIMIT_MS },
+                { "variables", "env", CAY_CELL_LIST },
+                { "command", "command", CAY_CELL_COMMAND },
+                { "interpreter", "interpreter", CAY_CELL_COMMAND },
+                { "triggers", "triggers", CAY_CELL_QUOTED },
+                { "" },
+        };
+
+        cay_record_print(out, answer, columns);
+        print_system(cay_json_view_find(answer, "system"), out);
+}
+
+static int show_templates(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "TEMPLATE", "name", CAY_CELL_TEXT },
+                { "ENGINE", "engine", CAY_CELL_TEXT, .may_go = true },
+                { "AVAILABLE", "available", CAY_CELL_BOOL },
+                { "BUILD", "build.state", CAY_CELL_STATUS, .may_go = true },
+                { "SIZE", "build.size_bytes", CAY_CELL_SIZE, .may_go = true },
+                { "DESCRIPTION", "description", CAY_CELL_TEXT },
+                { "" },
+        };
+        struct cay_json_view list = cay_json_view_find(answer, "templates");
+
+        if (cay_json_view_is_array(list))
+                return cay_table_print(out, list, columns, err);
+        show_template(answer, out);
+        return 0;
+}
+
+int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        switch (how) {
+        case CAY_SHOW_SANDBOXES:
+                return show_sandboxes(answer, out, err);
+        case CAY_SHOW_SANDBOX:
+                return show_sandbox(answer, out, err);
+        case CAY_SHOW_ID:
+                return show_id(answer, out, err);
+        case CAY_SHOW_STATE:
+                return show_state(answer, out, err);
+        case CAY_SHOW_LIFE:
+                return show_life(answer, out, err);
+        case CAY_SHOW_EXECS:
+                return show_execs(answer, out, err);
+        case CAY_SHOW_EVENTS:
+                return show_events(answer, out, err);
+        case CAY_SHOW_PORTS:
+                return show_ports(answer, out, err);
+        case CAY_SHOW_CLEANUP:
+                return show_cleanup(answer, out, err);
+        case CAY_SHOW_TEMPLATES:
+                return show_templates(answer, out, err);
+        case CAY_SHOW_LEFT:
+                return show_left(answer, out, err);
+        case CAY_SHOW_JSON:
+                break;
+        }
+        fwrite(answer.at, 1, answer.len, out);
+        putc('\n', out);
+        return 0;
+}

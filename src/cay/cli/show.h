@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's answers as people read them. */
+#pragma once
+
+#include <stdio.h>
+
+#include "foundation/base/error.h"
+#include "foundation/base/json_view.h"
+
+enum cay_show {
+        CAY_SHOW_JSON, /* as it is */
+        CAY_SHOW_SANDBOXES,
+        CAY_SHOW_SANDBOX,
+        CAY_SHOW_ID,
+        CAY_SHOW_STATE,
+        CAY_SHOW_LIFE,
+        CAY_SHOW_EXECS,
+        CAY_SHOW_EVENTS,
+        CAY_SHOW_PORTS,
+        CAY_SHOW_CLEANUP,
+        CAY_SHOW_TEMPLATES, /* a list, or one */
+        CAY_SHOW_LEFT,      /* files that have no record */
+};
+
+/* -1: the answer tells of a failure, which err says. */
+int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct cay_error *err);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verbs that call the daemon. A row names the op whose fields become the verb's options (with the op's own words as help), which
+ * fields are words instead, and how the answer looks to people; verbs.c has the rows. Most need no more code. Those that do
+ * (exec, cp…) read their options here and go on by themselves.
+ */
+#pragma once
+
+#include "cay/cli/args_flags.h"
+#include "cay/cli/reach.h"
+#include "cay/cli/show.h"
+#include "cay/cli/table.h"
+#include "cay/cli/values.h"
+
+#define CAY_VERB_FLAGS_MAX 48u
+#define CAY_VERB_NAME_MAX 40u
+
+enum cay_verb_more { /* options of its own; offsets are into struct cay_verb_args */
+                     CAY_MORE_NONE,
+                     CAY_MORE_CREATE,
+                     CAY_MORE_EXEC,
+                     CAY_MORE_QUIET,
+                     CAY_MORE_LOGS,
+                     CAY_MORE_STATS,
+                     CAY_MORE_TEMPLATE,
+                     CAY_MORE_OUTPUT,
+                     CAY_MORE_BODY,
+};
+
+/* Texts stand in the row itself: pointers would have to be put right at every start of the program, also of one that uses no row. */
+struct cay_verb {
+        char name[CAY_VERB_NAME_MAX]; /* "" ends the table */
+        char op[24];
+        /* Fields that are words, with blanks between: "id exec?" (may be left out), "id+" (at least one, a call for each), "id*" (any number). Names
+           that are no field ("source") are for the verb itself. "..." at the end: a command follows, "...?": or none. */
+        char words[24];
+        char hide[176];    /* fields that are no options */
+        char flat[8];      /* an object whose members are options by themselves */
+        char letters[48];  /* "env:e workdir:w" */
+        char renames[16];  /* "labels:label": an option that is given again and again is called after one */
+        char about[400];   /* help: what it does */
+        char other_op[24]; /* used when an optional first word is left out */
+        char pages[16];    /* the answer's array that goes on in further pages */
+        bool no_json;      /* has no --json */
+        bool both_ways;    /* words that may be left out are options, too */
+        enum cay_verb_more more;
+        enum cay_show show; /* the answer for people */
+};
+
+struct cay_verb_args {
+        const struct cay_verb *verb;
+        struct cay_reach_args reach;
+        struct cay_values values;
+        bool json;
+        const char **words; /* owned: of the last kind of word ("id+"), and those that are no field */
+        unsigned word_count;
+        char **rest; /* "...": points into argv, NULL-terminated */
+        int rest_count;
+
+        /* options of single verbs */
+        bool follow, detach, quiet, no_stdin, once, dry, confirm, raw;
+        const char *workspace, *interval, *body, *output, *from, *task;
+        char confirm_token[64];
+
+        /* below: of verb.c */
+        struct cay_flag flags[CAY_VERB_FLAGS_MAX + 1];
+        char names[CAY_VERB_FLAGS_MAX][CAY_VERB_NAME_MAX];  /* of options */
+        char fields[CAY_VERB_FLAGS_MAX][CAY_VERB_NAME_MAX]; /* of what they fill */
+        unsigned flag_count;
+};
+
+extern const struct cay_verb cay_verbs[]; /* ends with a row without a name */
+const struct cay_verb *cay_verb_find(const char *name);
+const struct cay_flag *cay_verb_more(const struct cay_verb *verb); /* never NULL */
+
+/* 0; 1: help was asked for and is printed; -1. The arguments are to be freed in any case. */
+int cay_verb_read(struct cay_verb_args *a, const struct cay_verb *verb, int argc, char **argv,
+                  struct cay_error *err);
+void cay_verb_args_done(struct cay_verb_args *a);
+#define cay_auto_verb cay_auto(cay_verb_args_done)
+
+/* A whole verb; argv[0] is its name. `run` gets the options read and the daemon found; it returns the exit status, or -1. */
+int cay_verb_main(int argc, char **argv,
+                  int (*run)(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err));
+/* One that is its row and nothing else. */
+int cay_verb_run(int argc, char **argv);
+/* What the row says, called and shown; as `run` above. */
+int cay_verb_call(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);
+int cay_verb_print(const struct cay_verb_args *a, struct cay_json_view answer, struct cay_error *err);
+/* As cay_reach_complain; a field that the daemon names is called as it is on the command line. */
+int cay_verb_complain(const struct cay_verb_args *a, const struct cay_reach *r, const struct cay_error *err);
+/* Standard output is written wholly, or err says why not. */
+int cay_verb_flush(struct cay_error *err);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `cay doctor`: what of this machine Cay can use, what it cannot, and what to do about that.
+ *
+ * Theory of operation. Three steps, apart so that each can be tested alone. Collecting (facts_*.c) asks the machine: it reads, or
+ * tries things out in children that end at once and leave nothing (probe.h). Judging (judge_*.c) is pure: facts in, one finding
+ * per row of checks.def out, so that other people's machines can be given to it as text. Rendering turns findings into
+ * one screen or into JSON. Whether Cay works here is never concluded from findings: the default run is made, for real.
+ */
+#pragma once
+
+#include "foundation/base/buf.h"
+#include "cay/doctor/facts.h"
+
+enum cay_doctor_check {
+#define CAY_CHECK(id, group, title, doc) CAY_CHECK_##id,
+#include "cay/doctor/checks.def"
+#undef CAY_CHECK
+        CAY_CHECK_COUNT
+};
+
+enum cay_doctor_status {
+        CAY_DOCTOR_OK,
+        CAY_DOCTOR_NOTE,    /* less than there could be; Cay does without */
+        CAY_DOCTOR_MISSING, /* not there, or forbidden */
+        CAY_DOCTOR_BROKEN,  /* there, and does not work */
+        CAY_DOCTOR_STATUS_COUNT
+};
+
+#define CAY_DOCTOR_TEXT 288 /* a whole cay_error fits */
+
+struct cay_doctor_finding {
+        enum cay_doctor_status status;
+        char found[CAY_DOCTOR_TEXT];
+        char remedy[CAY_DOCTOR_TEXT]; /* "": nothing to do, or it follows from another finding */
+};
+
+struct cay_doctor_report {
+        struct cay_doctor_finding findings[CAY_CHECK_COUNT];
+};
+
+const char *cay_doctor_id(enum cay_doctor_check nr);
+const char *cay_doctor_group(enum cay_doctor_check nr);
+const char *cay_doctor_title(enum cay_doctor_check nr);
+const char *cay_doctor_doc(enum cay_doctor_check nr);
+const char *cay_doctor_status_word(enum cay_doctor_status status); /* "ok"; never NULL */
+
+void cay_doctor_judge(const struct cay_doctor_facts *f, struct cay_doctor_report *ret);
+
+struct cay_doctor_style {
+        bool utf8;    /* marks beyond ASCII */
+        bool colours; /* terminal escapes */
+};
+
+/* At most 40 lines of 100 columns. 0 or -errno. */
+int cay_doctor_render_text(const struct cay_doctor_report *r, const struct cay_doctor_style *style,
+                           struct cay_buf *out);
+int cay_doctor_render_json(const struct cay_doctor_facts *f, const struct cay_doctor_report *r,
+                           struct cay_buf *out);

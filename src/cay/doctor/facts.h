@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything `cay doctor` knows of a machine. Plain values: whoever fills it (the collectors, a test) owns it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "foundation/base/error.h"
+#include "cay/doctor/cgroup_text.h"
+#include "cay/doctor/docker_text.h"
+#include "foundation/sys/userns_facts.h"
+#include "foundation/sys/userns_why.h"
+
+/* Results of probes: 0 works, -errno, or this: not tried, because what it needs is not there. */
+#define CAY_DOCTOR_UNTRIED 1
+
+enum cay_doctor_ns {
+        CAY_DOCTOR_NS_MOUNT,
+        CAY_DOCTOR_NS_PID,
+        CAY_DOCTOR_NS_NET,
+        CAY_DOCTOR_NS_IPC,
+        CAY_DOCTOR_NS_UTS,
+        CAY_DOCTOR_NS_CGROUP,
+        CAY_DOCTOR_NS_TIME,
+        CAY_DOCTOR_NS_COUNT
+};
+
+struct cay_doctor_ranges { /* of one of /etc/subuid, /etc/subgid */
+        bool has_file;
+        uint64_t ids, first; /* our largest range; 0: none */
+};
+
+#define CAY_DOCTOR_RANGE 65536u /* ids that a person is advised to have */
+
+struct cay_doctor_helper { /* newuidmap, newgidmap */
+        char path[128];    /* "": not found */
+        bool set_id;       /* root's, with the set-user-id bit */
+        bool has_cap;      /* or with the one file capability it needs */
+        bool nosuid;       /* on a mount where neither works */
+};
+
+struct cay_doctor_facts {
+        char kernel[80], machine[80], distribution[80]; /* "": unknown */
+        struct sys_userns_facts at;                     /* where we are */
+        unsigned uid;
+        char user[40]; /* "": no name */
+        bool no_new_privs;
+        bool maps_any; /* may give a sandbox any ids, without a range of our own */
+        char program_dir[256];
+        struct cay_error programs; /* code CAY_OK: they are there */
+
+        int user_ns; /* errno of whichever step failed */
+        int ns[CAY_DOCTOR_NS_COUNT];
+        int proc;
+        char proc_why[SYS_WHY_SIZE];
+
+        struct cay_doctor_cgroup cgroup;
+
+        int landlock;  /* ABI, or -errno */
+        char lsm[128]; /* security modules that are on; "": unknown */
+        int seccomp, seccomp_notify;
+
+        int overlay, overlay_userns, idmap;
+        bool has_mke2fs;
+        int loop_control; /* 0: can be opened */
+
+        struct cay_doctor_ranges subuid, subgid;
+        uint64_t
+                free_ids; /* first of CAY_DOCTOR_RANGE ids that nobody has, as uids and as gids; 0: none was found */
+        struct cay_doctor_helper newuidmap, newgidmap;
+
+        struct cay_docker docker;
+
+        bool limits_known;
+        unsigned limits_missing; /* masks of domain/model/limits.h */
+        unsigned limits_watched; /* held by watching, not by the kernel */
+        bool works;
+        struct cay_error run; /* why it does not */
+};
+
+struct cay_run_options;
+
+struct cay_doctor_options {
+        const struct cay_run_options *run; /* the default run; its program_dir may be "" */
+        const struct cay_error *programs;  /* why cay-init was not found; code CAY_OK: it was */
+        const char *docker_host;           /* $DOCKER_HOST, or NULL */
+        const char *path;                  /* $PATH, or NULL */
+};
+
+/* Asks this machine. Takes up to a few seconds where something does not answer; changes nothing. */
+void cay_doctor_collect(const struct cay_doctor_options *o, struct cay_doctor_facts *ret);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collectors, one file each. All of them write only their own part of the facts; those below may read what those above wrote. */
+#pragma once
+
+#include "cay/doctor/facts.h"
+
+void cay_doctor_collect_host(const char *path, struct cay_doctor_facts *f); /* versions, who and where, ids */
+void cay_doctor_collect_cgroups(struct cay_doctor_facts *f);
+void cay_doctor_collect_namespaces(struct cay_doctor_facts *f);
+void cay_doctor_collect_kernel(struct cay_doctor_facts *f); /* confinement and files */
+void cay_doctor_collect_docker(const char *docker_host, unsigned deadline_ms, struct cay_doctor_facts *f);
+void cay_doctor_collect_runs(const struct cay_run_options *run, struct cay_doctor_facts *f);
+
+/* Who hangs is rare, a machine that has something else to do is not. */
+#define CAY_DOCTOR_PROBE_MS 30000
+#define CAY_DOCTOR_DOCKER_MS 20000
+
+/* For probes: a user namespace in which we are root, and nothing else is mapped. 0 or -errno. */
+int cay_doctor_enter_userns(void);
+/* A mount namespace of our own and an empty tmpfs in it, which *ret_dir names. */
+int cay_doctor_enter_scratch(const char **ret_dir);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting cay-docker: everything it needs to know is in its arguments, and nothing of that is secret. */
+#include "cay/keeper/docker_keep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WORDS_MAX 256u
+
+struct words {
+        char *argv[WORDS_MAX + 1];
+        unsigned count;
+};
+
+static void add(struct words *w, const char *name, const char *value)
+{
+        if (w->count + 2 > WORDS_MAX)
+                return; /* lists have a maximum that is smaller */
+        w->argv[w->count++] = (char *)(uintptr_t)name;
+        if (value)
+                w->argv[w->count++] = (char *)(uintptr_t)value;
+        w->argv[w->count] = NULL;
+}
+
+static void add_list(struct words *w, const char *name, const struct cay_config_list *list)
+{
+        for (unsigned i = 0; i < list->count; i++)
+                add(w, name, list->items[i]);
+}
+
+/* As Docker's own programs do: the folder counts only where TLS is asked for. */
+static const char *certificates(const struct cay_config *config)
+{
+        const char *verify = getenv("DOCKER_TLS_VERIFY"), *folder = getenv("DOCKER_CERT_PATH");
+
+        if (config->docker_certs[0])
+                return config->docker_certs;
+        return verify && verify[0] && folder ? folder : "";
+}
+
+int cay_docker_keep_start(struct cay_helper *h, const struct cay_config *config, const char *program_dir,
+                          const sigset_t *mask, struct cay_error *err)
+{
+        struct words w = { .count = 0 };
+        char init[4096];
+        const struct cay_spawn s = {
+                .dir = program_dir, .program = "cay-docker", .argv = w.argv, .mask = mask
+        };
+
+        snprintf(init, sizeof(init), "%s/cay-init", program_dir);
+        add(&w, "cay-docker", "--keep");
+        add(&w, "--host", config->docker_host);
+        add(&w, "--instance", config->data);
+        add(&w, "--init", init);
+        if (certificates(config)[0])
+                add(&w, "--certs", certificates(config));
+        add_list(&w, "--image", &config->docker_images);
+        add_list(&w, "--root", &config->workspace_roots);
+        if (config->registry[0])
+                add(&w, "--registry", config->registry);
+        return cay_helper_start(h, &s, err);
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper of a daemon: what it starts when, and whose end leads to what. */
+#include "cay/keeper/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "foundation/base/clock.h"
+#include "foundation/base/log.h"
+#include "cay/keeper/hand_over.h"
+#include "cay/keeper/resume.h"
+#include "cay/keeper/serve_priv.h"
+#include "cay/keeper/spawn.h"
+#include "cay/keeper/tell.h"
+#include "foundation/sys/fd.h"
+#include "links/helper/process_message.h"
+
+#define WARDEN_GRACE_MS 30000
+#define PAUSE_FIRST_MS 100
+#define PAUSE_SERVED_MS 1000 /* at most, after a front that served: clients wait meanwhile */
+#define SERVED_FAILURES 4u   /* as many as lead to that pause */
+#define PAUSE_MAX_MS 10000   /* at most, after one that did not get that far */
+#define STEADY_MS 60000      /* a front that served so long starts from the first pause again */
+#define NOTES_MS 300         /* for a front to store which sandboxes ended with the warden */
+
+static void stop(struct keeper *k);
+
+static void give_up(struct keeper *k, const struct cay_error *err)
+{
+        if (k->err.code == CAY_OK)
+                k->err = *err;
+        k->failed = true;
+        stop(k);
+}
+
+/* Settings for children, sealed: a front cannot change what the next one is told. */
+static int seal_config(struct keeper *k, struct cay_error *err)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+        cay_auto_close int fd = memfd_create("cay-settings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        int r;
+
+        cay_buf_init(&text, CAY_CONFIG_FILE_MAX);
+        r = cay_config_write(k->options->config, &text);
+        if (r == 0)
+                r = fd < 0 ? -errno : sys_write_all(fd, cay_buf_data(&text), text.len);
+        explicit_bzero(cay_buf_data(&text), text.len);
+        if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r < 0 ? r : -errno, "hand the settings over");
+        k->config_fd = cay_take_fd(fd);
+        return 0;
+}
+
+/* Starts */
+
+static void on_pause_over(struct cay_timer *t)
+{
+        cay_keeper_start_front(cay_container_of(t, struct keeper, timer));
+}
+
+/*
+ * The next front: at once the first time, then after pauses that grow while they keep failing. There is no number of failures at which we would
+ * stop: that would end the sandboxes, which have no part in it.
+ */
+static void plan_front(struct keeper *k)
+{
+        uint64_t most = k->front_served ? PAUSE_SERVED_MS : PAUSE_MAX_MS;
+        uint64_t pause = k->failures == 0 ? 0 : PAUSE_FIRST_MS;
+
+        for (unsigned i = 1; i < k->failures && pause < most; i++)
+                pause *= 2;
+        if (k->failures < UINT_MAX)
+                k->failures++;
+        cay_timer_set(k->loop, &k->timer, pause < most ? pause : most, on_pause_over);
+}
+
+/* cay-process: its boxes end with it, and it with us. */
+static int start_process(struct keeper *k, struct cay_error *err)
+{
+        char *argv[] = { (char *)"cay-process", (char *)(uintptr_t)k->options->program_dir, NULL };
+        const struct cay_spawn s = { .dir = k->options->program_dir,
+                                     .program = "cay-process",
+                                     .argv = argv,
+                                     .mask = &k->signals.before };
+
+        return cay_helper_start(&k->process, &s, err);
+}
+
+int cay_keeper_start_helper(struct keeper *k, enum cay_keep_engine engine, struct cay_error *err)
+{
+        switch (engine) {
+        case CAY_KEEP_NATIVE:
+                return cay_warden_keep_start(k, err);
+        case CAY_KEEP_DOCKER:
+                return cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir,
+                                             &k->signals.before, err);
+        default:
+                return start_process(k, err);
+        }
+}
+
+/* What engines need, and is not there (any more). */
+static int start_helpers(struct keeper *k, struct cay_error *err)
+{
+        const pid_t pids[CAY_KEEP_ENGINES] = { k->warden.pid, k->docker.pid, k->process.pid };
+
+        for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++)
+                if (pids[i] == 0 && k->plan.rows[i].runs &&
+                    cay_keeper_start_helper(k, (enum cay_keep_engine)i, err) < 0)
+                        return -1;
+        return 0;
+}
+
+void cay_keeper_start_front(struct keeper *k)
+{
+        struct cay_error err = { 0 };
+
+        if (k->step != CAY_SERVING)
+                return;
+        k->front_served = false;
+        if (start_helpers(k, &err) < 0) {
+                if (!k->was_ready) {
+                        give_up(k, &err);
+                        return;
+                }
+                cay_log_error("a program that an engine needs does not start: trying again", "error=%s",
+                              err.msg);
+                plan_front(k);
+                return;
+        }
+        if (cay_front_keep_start(k, &err) < 0) {
+                cay_log_error("the front does not start", "error=%s", err.msg);
+                plan_front(k);
+        }
+}
+
+/* Ends */
+
+static void kill_now(struct cay_timer *t)
+{
+        struct keeper *k = cay_container_of(t, struct keeper, timer);
+        const pid_t helpers[] = { k->warden.pid, k->docker.pid, k->process.pid },
+                    fronts[] = { k->front, 0, 0 };
+        const pid_t *pids = k->step == CAY_STOPPING_FRONT ? fronts : helpers;
+
+        k->failed = true;
+        for (unsigned i = 0; i < CAY_COUNT(helpers); i++) {
+                if (pids[i] <= 0)
+                        continue;
+                cay_log_error("a child does not end: killed", "pid=%d", (int)pids[i]);
+                kill(pids[i], SIGKILL);
+        }
+}
+
+/* One after the other; each step begins when the child of the one before is gone. */
+static void step_on(struct keeper *k)
+{
+        if (k->step == CAY_STOPPING_FRONT && k->front == 0) {
+                k->step = CAY_STOPPING_WARDEN;
+                cay_warden_keep_let_go(k); /* which is how it is told */
+                cay_helper_close(&k->docker);
+                cay_helper_close(&k->process);
+                cay_timer_set(k->loop, &k->timer, WARDEN_GRACE_MS, kill_now);
+        }
+        if (k->step == CAY_STOPPING_WARDEN && k->warden.pid == 0 && k->docker.pid == 0 &&
+            k->process.pid == 0) {
+                k->step = CAY_STOPPED;
+                cay_timer_clear(&k->timer);
+                cay_loop_stop(k->loop);
+        }
+}
+
+static void stop(struct keeper *k)
+{
+        if (k->step != CAY_SERVING)
+                return;
+        k->step = CAY_STOPPING_FRONT;
+        cay_upgrade_cancel(k);
+        cay_tell_systemd("STOPPING=1");
+        if (k->front > 0)
+                kill(k->front, SIGTERM);
+        cay_timer_set(k->loop, &k->timer, k->options->config->stop_timeout + CAY_FRONT_GRACE_MS, kill_now);
+        step_on(k);
+}
+
+static void on_front_end(struct keeper *k, int status)
+{
+        struct cay_error err = { 0 };
+
+        k->front = 0;
+        cay_front_keep_let_go(k);
+        if (k->step != CAY_SERVING)
+                return;
+        if (k->upgrade == CAY_UPGRADE_FRONT) {
+                cay_upgrade_on_front_end(k);
+                return;
+        }
+        if (!k->was_ready) { /* it has said why; the next would fail alike */
+                cay_fail(&err, CAY_UNAVAILABLE, "the front ended before it was ready; its message is above");
+                give_up(k, &err);
+                return;
+        }
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CAY_HAND_DENIED)
+                cay_log_error(
+                        "the front called what its filter forbids (the line above names it) and was ended");
+        cay_log_warn(k->front_served
+                             ? "the front ended: starting another"
+                             : "the front ended before it was ready: sandboxes go on, another is tried",
+                     "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                     WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        cay_turns_keep_on_end(&k->turns, status, cay_clock_ms());
+        if (k->front_served && cay_clock_ms() - k->front_since_ms >= STEADY_MS)
+                k->failures = 0;
+        else if (k->front_served && k->failures > SERVED_FAILURES)
+                k->failures = SERVED_FAILURES;
+        plan_front(k);
+}
+
+static void on_notes_taken(struct cay_timer *t)
+{
+        struct keeper *k = cay_container_of(t, struct keeper, timer);
+
+        if (k->front > 0)
+                kill(k->front, SIGTERM);
+}
+
+/* A helper ended while we serve: said, and counted. True: its engine is given up. */
+static bool note_fall(struct keeper *k, enum cay_keep_engine engine, const struct cay_helper *h,
+                      const char *what, int status)
+{
+        bool given_up = cay_keep_fell(&k->plan, engine, cay_clock_ms() - h->since_ms, k->was_ready);
+        char event[128];
+
+        snprintf(event, sizeof(event), "%s%s", what, given_up ? "" : ": starting another");
+        cay_log_error(event, "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        return given_up;
+}
+
+static void on_warden_end(struct keeper *k, int status)
+{
+        bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+        bool is_between = k->upgrade == CAY_UPGRADE_WARDEN; /* there is no front whose end would lead on */
+        bool given_up;
+
+        k->warden.pid = 0;
+        cay_warden_keep_let_go(k);
+        cay_upgrade_cancel(k);
+        if (k->step != CAY_SERVING) {
+                k->failed = k->failed || !clean;
+                return;
+        }
+        given_up = note_fall(k, CAY_KEEP_NATIVE, &k->warden,
+                             "the warden ended, and every sandbox of native with it", status);
+        if (given_up && !k->was_ready)
+                return;   /* the front, which is on its way, sees for itself that there is none */
+        if (k->front > 0) /* its link is to the old one; what it learns from that is written down first */
+                cay_timer_set(k->loop, &k->timer, NOTES_MS, on_notes_taken);
+        else if (is_between)
+                plan_front(k);
+}
+
+/* Its containers live on, and so does the front: it gets a link to the next one. One that is given up it sees gone. */
+static void on_docker_end(struct keeper *k, int status)
+{
+        k->docker.pid = 0;
+        cay_helper_close(&k->docker);
+        if (k->step != CAY_SERVING) { /* it has stopped its containers, or says that one may run on */
+                k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+                return;
+        }
+        if (!note_fall(k, CAY_KEEP_DOCKER, &k->docker, "cay-docker ended", status))
+                cay_again_plan(k, CAY_KEEP_DOCKER);
+}
+
+static void on_process_end(struct keeper *k, int status)
+{
+        k->process.pid = 0;
+        cay_helper_close(&k->process);
+        if (k->step != CAY_SERVING) {
+                k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+                return;
+        }
+        if (!note_fall(k, CAY_KEEP_PROCESS, &k->process,
+                       "cay-process ended, and every sandbox of process with it", status))
+                cay_again_plan(k, CAY_KEEP_PROCESS);
+}
+
+static void reap(struct keeper *k)
+{
+        int status;
+        pid_t pid;
+
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                if (pid == k->front)
+                        on_front_end(k, status);
+                else if (pid == k->warden.pid)
+                        on_warden_end(k, status);
+                else if (pid == k->docker.pid)
+                        on_docker_end(k, status);
+                else if (pid == k->process.pid)
+                        on_process_end(k, status);
+        }
+        step_on(k);
+}
+
+static bool has_terminal(void)
+{
+        cay_auto_close int fd = sys_open_at(AT_FDCWD, "/dev/tty", O_RDONLY | O_NOCTTY, 0);
+
+        return fd >= 0;
+}
+
+/* SIGHUP has two meanings: whoever started us in a terminal closed it, or an operator asks for a reload. */
+static bool lost_terminal(const struct keeper *k)
+{
+        return k->had_terminal && !has_terminal();
+}
+
+/* The front reads it and says in the log what it thinks of it; sandboxes that run are not touched. */
+static void reload(struct keeper *k)
+{
+        const char *path = k->options->config->registry;
+        struct cay_error err = { 0 };
+        int r = 0;
+
+        if (path[0] == '\0')
+                cay_log_info("nothing to reload: no registry file is set");
+        else if (cay_registry_keep_read(&k->registry, path, &err) < 0)
+                cay_log_error("the registry is not reloaded: the old one stays in force", "error=%s",
+                              err.msg);
+        else if (k->warden.sock >= 0)
+                r = cay_warden_keep_tell_registry(k);
+        if (r >= 0 && err.code == CAY_OK && path[0] && k->front > 0 && k->front_watch.fd > 0)
+                r = cay_registry_keep_send(&k->registry, k->front_watch.fd);
+        if (r < 0)
+                cay_log_error("the registry is not handed over: the old one stays in force", "errno=%d", -r);
+}
+
+static void on_signal(struct cay_signal *s, int signo, int pid)
+{
+        struct keeper *k = cay_container_of(s, struct keeper, signals);
+
+        (void)pid;
+        if (signo == SIGCHLD) {
+                reap(k);
+                return;
+        }
+        if (signo == SIGUSR2) {
+                cay_upgrade_begin(k);
+                return;
+        }
+        if (signo == SIGHUP && !lost_terminal(k)) {
+                reload(k);
+                return;
+        }
+        cay_log_info("stopping", "signal=%d", signo);
+        stop(k);
+}
+
+/* From the keeper that executed us: the same process, so its children are ours. */
+static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *err)
+{
+        struct cay_keeper_state state;
+
+        if (cay_resume_load(k->options->resume_fd, &state, err) < 0)
+                return -1;
+        k->place = state.place;
+        k->config_fd = state.config_fd;
+        k->warden.pid = state.warden;
+        k->warden.sock = state.warden_sock;
+        k->was_ready = state.flags & CAY_KEPT_READY;
+        if (state.flags & CAY_KEPT_ENGINES)
+                cay_keep_apply_mask(&k->plan, state.flags >> CAY_KEPT_ENGINES_AT);
+        if (!k->plan.rows[CAY_KEEP_NATIVE].runs &&
+            k->warden.pid > 0) { /* older keepers had one whatever the engine was */
+                k->warden.pid = 0;
+                cay_warden_keep_let_go(k);
+        }
+        k->registry.good = (struct cay_registry_text){ state.registry_fd, state.registry_folder };
+        k->process.pid = state.process_pid;
+        k->process.sock = state.process_pid > 0 ? state.process_sock : -1;
+        k->process.since_ms = cay_clock_ms();
+        if (k->process.pid > 0 &&
+            state.process_version != PROCESS_WIRE_VERSION) /* ours could not talk to it */
+                cay_helper_close(&k->process); /* it ends, and so do its sandboxes; then there is another */
+        cay_ports_keep_take_over(&k->ports, state.port_fds, state.port_count);
+        *ret_before = state.before;
+        cay_log_info("upgraded", "version=%s pid=%d", CAY_VERSION, (int)getpid());
+        return 0;
+}
+
+static int run(struct keeper *k, struct cay_error *err)
+{
+        static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
+        bool is_resumed = k->options->resume_fd > 0;
+        sigset_t before;
+        int r;
+
+        cay_resume_note_program();
+        if (cay_keep_plan_make(k->options->config, &k->plan, err) < 0)
+                return -1;
+        if (is_resumed ? take_over(k, &before, err) < 0
+                       : cay_place_open(&k->place, k->options->config, err) < 0 || seal_config(k, err) < 0)
+                return -1;
+        cay_keep_plan_tell(k->options->config, &k->plan);
+        if (k->registry.good.fd < 0 &&
+            cay_registry_keep_read(&k->registry, k->options->config->registry, err) < 0)
+                return -1;
+        k->loop = cay_loop_new();
+        r = k->loop ? cay_signal_open(k->loop, &k->signals, signals, CAY_COUNT(signals), on_signal) : -errno;
+        if (r == 0 && is_resumed) {
+                k->signals.before =
+                        before; /* signals were blocked over the exec, and those that came are still there */
+                r = k->warden.sock >= 0 ? cay_upgrade_watch(k) : 0;
+        }
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "watch signals");
+        if (!is_resumed && start_helpers(k, err) < 0)
+                return -1;
+        k->had_terminal = has_terminal();
+        cay_keeper_start_front(k);
+        r = k->step == CAY_STOPPED ? 0 : cay_loop_run(k->loop);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "the event loop failed");
+        if (k->err.code != CAY_OK) {
+                *err = k->err;
+                return -1;
+        }
+        return k->failed ? 1 : 0;
+}
+
+int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
+{
+        struct keeper k = {
+                .options = options,
+                .config_fd = -1,
+                .front_watch.fd = -1,
+                .registry = CAY_REGISTRY_KEEP_NONE,
+                .warden = CAY_HELPER_NONE,
+                .docker = CAY_HELPER_NONE,
+                .process = CAY_HELPER_NONE,
+        };
+        int r = run(&k, err);
+
+        cay_warden_keep_let_go(&k);
+        cay_helper_close(&k.docker);
+        cay_helper_close(&k.process);
+        cay_front_keep_let_go(&k);
+        cay_front_keep_sweep(CAY_HAND_RUN_FOLDER);
+        if (k.config_fd >= 0)
+                close(k.config_fd);
+        cay_registry_keep_done(&k.registry);
+        cay_turns_keep_done(&k.turns);
+        cay_ports_keep_done(&k.ports);
+        cay_timer_clear(&k.timer);
+        cay_again_cancel(&k);
+        cay_upgrade_cancel(&k);
+        cay_signal_close(&k.signals);
+        cay_loop_free(k.loop);
+        cay_place_close(&k.place);
+        return r;
+}

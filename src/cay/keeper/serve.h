@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `cay serve`: the keeper of a daemon. It holds what must outlive its two children (data folder and its lock, listening sockets, the
+ * settings) and nothing that strangers send ever reaches it.
+ *
+ * Theory of operation. It starts one warden ("cay-warden keep"), the helpers of other engines where those run, and one front after the other. A front that dies is replaced, with growing
+ * pauses; the warden and its boxes stay, and the next front gets a fresh link to it through the keeper's socket. A warden that dies takes
+ * its boxes with it (the kernel sees to that); it is replaced, and the front with it, for its link is to the old one. Another helper that dies is replaced alone: the
+ * front gets a link to the next one (again.h). What is told
+ * to stop stops in order: the front (requests under way may finish), then the warden, which unmakes every box; the exit status says
+ * whether all was unmade. Connections that come while there is no front wait in the listening sockets.
+ *
+ * Upgrade. SIGUSR2 replaces all three programs by those that lie where they were started from (upgrade.c); boxes and what runs in them
+ * live on.
+ *
+ * Ends of others. The keeper's death is seen by both children at their sockets: the front goes, the warden unmakes all and goes.
+ */
+#pragma once
+
+#include "foundation/base/error.h"
+#include "domain/settings/config.h"
+
+struct cay_serve_options {
+        const struct cay_config *config; /* borrowed */
+        const char *program_dir;         /* where cay-warden and cay-front are */
+        char *const *argv; /* as the verb was given, for the program that takes our place; NULL: none can */
+        int resume_fd;     /* from the keeper whose place we took (resume.h); 0: an ordinary start */
+};
+
+/* Serves until it is told to stop. 0: all was unmade; -1 with err; 1: stopped, but something may have stayed (told in the log). */
+int cay_serve(const struct cay_serve_options *options, struct cay_error *err);

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Upgrading a daemon that runs.
+ *
+ * Theory of operation. First both programs that will go on with something are asked whether they can (the new keeper in a child, the new
+ * warden by the warden): as long as one says no, nothing has happened, and the reason is logged. Then the front is told to end, which
+ * clients see as a pause: their connections wait, what commands print meanwhile lies in their boxes. Then the warden becomes the new
+ * one, then this process, which at last starts the new front; that one finds every box there. The front goes first because a warden
+ * of another version could not go on with its link, and a front that loses its link takes its boxes for lost.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "foundation/base/log.h"
+#include "cay/keeper/resume.h"
+#include "cay/keeper/serve_priv.h"
+#include "foundation/sys/unix_socket.h"
+#include "links/helper/message.h"
+#include "links/helper/process_message.h"
+
+#define CHECK_MS 15000
+#define WARDEN_MS 30000
+
+static void end_front(struct keeper *k);
+static void end(struct keeper *k);
+
+static void refuse(struct keeper *k, const char *who, const char *why)
+{
+        cay_log_error("no upgrade: what runs goes on", "who=%s reason=%s", who, why);
+        cay_upgrade_cancel(k);
+}
+
+static struct cay_keeper_state make_state(const struct keeper *k)
+{
+        struct cay_keeper_state state = { .place = k->place,
+                                          .before = k->signals.before,
+                                          .config_fd = k->config_fd,
+                                          .warden = (int32_t)k->warden.pid,
+                                          .warden_sock = k->warden.sock,
+                                          .flags = (k->was_ready ? CAY_KEPT_READY : 0) | CAY_KEPT_ENGINES |
+                                                   cay_keep_mask(&k->plan) << CAY_KEPT_ENGINES_AT,
+                                          .registry_fd = k->registry.good.fd,
+                                          .registry_folder = k->registry.good.folder,
+                                          .process_pid = (int32_t)k->process.pid,
+                                          .process_sock = k->process.sock,
+                                          .process_version = PROCESS_WIRE_VERSION };
+
+        state.port_count = cay_ports_keep_tell(&k->ports, state.port_fds);
+        return state;
+}
+
+/*
+ * Where native does not run there is none, and nobody but the front has to be asked. cay-docker is simply started anew; cay-process, whose
+ * sandboxes end with it, goes on as the program it is.
+ */
+static bool has_warden(const struct keeper *k)
+{
+        return k->plan.rows[CAY_KEEP_NATIVE].runs;
+}
+
+static int tell_warden(struct keeper *k, uint32_t type)
+{
+        const struct wire_keeper say = { .magic = WIRE_MAGIC, .size = sizeof(say), .type = type };
+
+        return k->warden.sock < 0 ? -EPIPE : (int)sys_send_fds(k->warden.sock, &say, sizeof(say), NULL, 0, 0);
+}
+
+static void on_no_answer(struct cay_timer *t)
+{
+        struct keeper *k = cay_container_of(t, struct keeper, upgrade_timer);
+        bool had_front_end = k->upgrade == CAY_UPGRADE_WARDEN;
+
+        refuse(k, "warden", "it does not answer");
+        if (had_front_end)
+                cay_keeper_start_front(k);
+}
+
+static void on_front_stays(struct cay_timer *t)
+{
+        struct keeper *k = cay_container_of(t, struct keeper, upgrade_timer);
+
+        cay_log_warn("the front does not end: killed", "pid=%d", (int)k->front);
+        kill(k->front, SIGKILL); /* the next one adopts all the same */
+}
+
+void cay_upgrade_begin(struct keeper *k)
+{
+        struct cay_keeper_state state = make_state(k);
+        struct cay_error err = { 0 };
+
+        if (k->step != CAY_SERVING || k->upgrade != CAY_UPGRADE_NONE) {
+                cay_log_warn("no upgrade: another one or the end is under way", "pid=%d", (int)getpid());
+                return;
+        }
+        cay_log_info("upgrade asked for", "pid=%d", (int)getpid());
+        if (cay_resume_check(k->options->argv, &state, &err) < 0) {
+                refuse(k, "keeper", err.msg);
+                return;
+        }
+        if (!has_warden(k)) {
+                end_front(k);
+                return;
+        }
+        k->upgrade = CAY_UPGRADE_CHECK;
+        cay_timer_set(k->loop, &k->upgrade_timer, CHECK_MS, on_no_answer);
+        if (tell_warden(k, WIRE_KEEPER_CHECK) < 0)
+                refuse(k, "warden", "it is not there");
+}
+
+static void end_front(struct keeper *k)
+{
+        k->upgrade = CAY_UPGRADE_FRONT;
+        cay_timer_clear(&k->upgrade_timer);
+        if (k->front <= 0) { /* between two fronts: the next one is the new one */
+                cay_timer_clear(&k->timer);
+                cay_upgrade_on_front_end(k);
+                return;
+        }
+        cay_timer_set(k->loop, &k->upgrade_timer, k->options->config->stop_timeout + CAY_FRONT_GRACE_MS,
+                      on_front_stays);
+        kill(k->front, SIGTERM);
+}
+
+void cay_upgrade_on_front_end(struct keeper *k)
+{
+        if (k->warden.link >= 0)
+                close(cay_take_fd(k->warden.link)); /* to a warden that is about to be another */
+        if (!has_warden(k)) {
+                end(k);
+                return;
+        }
+        k->upgrade = CAY_UPGRADE_WARDEN;
+        cay_timer_set(k->loop, &k->upgrade_timer, WARDEN_MS, on_no_answer);
+        if (tell_warden(k, WIRE_KEEPER_UPGRADE) < 0) {
+                refuse(k, "warden", "it is not there");
+                cay_keeper_start_front(k);
+        }
+}
+
+/* The warden is the new one. So are we, if that works; if not, the old keeper goes on with the new ones. */
+static void end(struct keeper *k)
+{
+        struct cay_keeper_state state = make_state(k);
+        struct cay_error err = { 0 };
+
+        if (has_warden(k))
+                cay_log_info("the warden is upgraded", "pid=%d", (int)k->warden.pid);
+        cay_upgrade_cancel(k);
+        cay_helper_tell_upgrade(&k->docker);
+        cay_resume_exec(k->options->argv, &state, &err);
+        cay_log_error("the keeper stays the old one", "error=%s", err.msg);
+        cay_keeper_start_front(k);
+}
+
+static void on_warden_says(struct cay_watch *w, uint32_t events)
+{
+        struct keeper *k = cay_container_of(w, struct keeper, warden_watch);
+        struct wire_kept a;
+        ssize_t n = recv(w->fd, &a, sizeof(a), MSG_DONTWAIT);
+
+        (void)events;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n != (ssize_t)sizeof(a) || a.magic != WIRE_MAGIC || a.size != sizeof(a)) {
+                cay_watch_remove(w); /* its end comes as a signal */
+                return;
+        }
+        a.text[sizeof(a.text) - 1] = '\0';
+        if (a.type == WIRE_KEEPER_CHECK && k->upgrade == CAY_UPGRADE_CHECK) {
+                if (a.code == CAY_OK)
+                        end_front(k);
+                else
+                        refuse(k, "warden", a.text);
+        } else if (a.type == WIRE_KEEPER_UPGRADE && k->upgrade == CAY_UPGRADE_WARDEN) {
+                if (a.code == CAY_OK) {
+                        end(k);
+                } else {
+                        refuse(k, "warden", a.text);
+                        cay_keeper_start_front(k);
+                }
+        }
+}
+
+int cay_upgrade_watch(struct keeper *k)
+{
+        return cay_watch_add(k->loop, &k->warden_watch, k->warden.sock, EPOLLIN, on_warden_says);
+}
+
+void cay_upgrade_cancel(struct keeper *k)
+{
+        k->upgrade = CAY_UPGRADE_NONE;
+        cay_timer_clear(&k->upgrade_timer);
+}

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* `cay template build NAME`: what Docker prints, as it prints it; then the image. `cay template rm NAME`. */
-#pragma once
-
-#include "cli/verb.h"
-
-/* The exit status: 1 when the build failed. */
-int cay_template_build(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);
-int cay_template_rm(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a visitor was let in with, for what outlives the request: a WebSocket, a stream of events, a terminal.
+ *
+ * Theory of operation. A request is judged and charged once, by the gate. A connection that stays open goes on speaking, or being told
+ * things, for hours; so it keeps a pass, by which the gate judges it again (was the key revoked, has the session ended, is the token's
+ * time over) and charges each of its messages as it would a request. A guard holds a pass and hangs in a list of the gate, which looks
+ * through it several times a second; so a silent stream is let go soon after a revocation too. A look costs two clocks: keys and
+ * sessions are searched only after one was revoked or ended.
+ *
+ * Whoever came over the unix socket has a pass that never ends and costs nothing: the kernel says who it is, and local users are held
+ * by connections alone.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "domain/auth/scope.h"
+#include "foundation/base/error.h"
+
+struct cay_gate;
+
+enum cay_pass_kind {
+        CAY_PASS_FREE, /* does not end */
+        CAY_PASS_TOKEN,
+        CAY_PASS_KEY,
+        CAY_PASS_SESSION,
+        CAY_PASS_COUNT
+};
+
+#define CAY_PASS_PAYER (2 * CAY_OWNER_MAX + 80)
+
+struct cay_pass {              /* zeroed: nobody judges, nobody pays */
+        struct cay_gate *gate; /* borrowed */
+        enum cay_pass_kind kind;
+        char id[CAY_OWNER_MAX + 1]; /* of the key or session */
+        uint64_t expires_s;         /* 0: never */
+        uint64_t seen;              /* of what was revoked or ended so far */
+        char payer[CAY_PASS_PAYER]; /* whose rate it is; "": nobody's */
+        bool is_stranger;           /* who pays is an address */
+};
+
+/* NULL: it is good. Else why it is not any more, in words for its client. */
+const char *cay_pass_over(struct cay_pass *p);
+/* One message. 0; or CAY_LIMIT, and in how many milliseconds there is room for one. */
+int cay_pass_pay(struct cay_pass *p, uint64_t *ret_wait_ms, struct cay_error *err);
+
+struct cay_guard { /* embedded, zeroed; the owner fills pass */
+        struct cay_pass pass;
+        /* Once, from the loop or inside cay_guard_look, and the guard has ended then. */
+        void (*on_over)(struct cay_guard *g, const char *why);
+        struct cay_guard *next, **back;
+};
+
+void cay_guard_begin(struct cay_guard *g, void (*on_over)(struct cay_guard *g, const char *why));
+void cay_guard_end(struct cay_guard *g); /* fine when it has not begun, and twice */
+/* With each message: true: it may go on; false: on_over was called. */
+bool cay_guard_look(struct cay_guard *g);

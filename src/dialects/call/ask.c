@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An op asked from inside: doors that lead to the asker. */
+#include "dialects/call/ask.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "foundation/base/log.h"
+#include "domain/settings/config.h"
+#include "foundation/json/json_in.h"
+#include "foundation/loop/loop.h"
+
+struct cay_ask {
+        struct cay_op_call call;
+        const struct cay_ask_ops *ops;
+        void *user;
+        struct cay_json_in *doc; /* what the arguments point into */
+        void *values;
+        struct cay_deferred start, release;
+        struct cay_error err; /* that was there before the op could run */
+        char field[CAY_JSON_IN_FIELD_MAX + 1];
+        bool runs;       /* the op has it */
+        bool is_over;    /* the last word is said */
+        bool takes_body; /* the op asked for bytes */
+        bool is_gone;    /* before it ran */
+};
+
+static struct cay_ask *self(struct cay_op_call *c)
+{
+        return cay_container_of(c, struct cay_ask, call);
+}
+
+static void release(struct cay_deferred *d)
+{
+        struct cay_ask *a = cay_container_of(d, struct cay_ask, release);
+
+        cay_json_in_free(a->doc);
+        free(a->values);
+        free(a);
+}
+
+/* The asker may be inside cay_ask_write or the like: the memory goes with the round. */
+static void finish(struct cay_ask *a)
+{
+        a->is_over = true;
+        a->release.run = release;
+        cay_loop_defer(a->call.world->loop, &a->release);
+}
+
+static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+{
+        struct cay_ask *a = self(c);
+
+        finish(a);
+        a->ops->on_answer(a, status, json, len);
+}
+
+static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        struct cay_ask *a = self(c);
+        struct cay_error told = *err;
+
+        if (err->code == CAY_INTERNAL) { /* what went wrong inside is for the log */
+                cay_log_error("an operation failed", "id=%s op=%s error=%s", c->request_id, c->op->name,
+                              err->msg);
+                cay_fail(&told, CAY_INTERNAL,
+                         "something went wrong inside; the daemon's log says what, under this request_id");
+        }
+        finish(a);
+        a->ops->on_fail(a, &told, field && field[0] ? field : NULL, c->first);
+}
+
+static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+{
+        struct cay_ask *a = self(c);
+
+        return a->ops->on_begin ? a->ops->on_begin(a, what) : 0;
+}
+
+static int door_begin_events(struct cay_op_call *c)
+{
+        struct cay_ask *a = self(c);
+
+        return a->ops->on_begin ? a->ops->on_begin(a, NULL) : 0;
+}
+
+static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
+{
+        struct cay_ask *a = self(c);
+
+        return a->ops->on_bytes ? a->ops->on_bytes(a, bytes, len) : -EPIPE;
+}
+
+static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                              size_t len)
+{
+        struct cay_ask *a = self(c);
+
+        return a->ops->on_event ? a->ops->on_event(a, id, kind, json, len) : -EPIPE;
+}
+
+/* A stream that came although nobody can take one ends as an error: the last word is always said. */
+static void end(struct cay_ask *a, bool was_cut)
+{
+        struct cay_error err = { 0 };
+
+        finish(a);
+        if (a->ops->on_end) {
+                a->ops->on_end(a, was_cut);
+                return;
+        }
+        cay_fail(&err, CAY_UNSUPPORTED, "%s answers with a stream, which does not fit here",
+                 a->call.op->name);
+        a->ops->on_fail(a, &err, NULL, "");
+}
+
+static void door_end(struct cay_op_call *c)
+{
+        end(self(c), false);
+}
+
+static void door_abort(struct cay_op_call *c)
+{
+        end(self(c), true);
+}
+
+static int door_read(struct cay_op_call *c)
+{
+        struct cay_ask *a = self(c);
+
+        a->takes_body = true;
+        if (a->ops->on_room)
+                a->ops->on_room(a);
+        return 0;
+}
+
+static void door_resume(struct cay_op_call *c)
+{
+        struct cay_ask *a = self(c);
+
+        if (a->ops->on_room)
+                a->ops->on_room(a);
+}
+
+static const struct cay_op_doors doors = {
+        .answer = door_answer,
+        .fail = door_fail,
+        .begin_bytes = door_begin_bytes,
+        .begin_events = door_begin_events,
+        .write = door_write,
+        .put_event = door_put_event,
+        .end = door_end,
+        .abort = door_abort,
+        .read = door_read,
+        .resume = door_resume,
+};
+
+/* A translation may be longer than what came: the client's own text was within max_json. */
+static int read_args(struct cay_ask *a, const struct cay_ask_what *what, struct cay_error *err)
+{
+        const struct cay_config *config = what->world->config;
+        const struct cay_json_in_limits limits = { .bytes = config ? 2 * config->max_json : 0,
+                                                   .depth = config ? (unsigned)config->max_json_depth : 0 };
+        static const struct cay_field none[] = { { .name = NULL } };
+
+        if (cay_json_in_parse(what->json ? what->json : "{}", what->json ? what->json_len : 2, &limits,
+                              &a->doc, err) < 0)
+                return -1;
+        return cay_json_in_read(a->doc, cay_json_in_root(a->doc), what->op->fields ? what->op->fields : none,
+                                a->values, a->field, err);
+}
+
+static bool can_stream(const struct cay_ask_ops *ops)
+{
+        return ops->on_end && (ops->on_event || ops->on_bytes);
+}
+
+static void start(struct cay_deferred *d)
+{
+        struct cay_ask *a = cay_container_of(d, struct cay_ask, start);
+
+        if (a->err.code != CAY_OK) {
+                door_fail(&a->call, &a->err, a->field);
+                return;
+        }
+        a->runs = true;
+        a->call.op->run(&a->call);
+        if (a->is_gone && !a->is_over && a->call.on_gone)
+                a->call.on_gone(&a->call);
+}
+
+struct cay_ask *cay_ask(const struct cay_ask_what *what)
+{
+        struct cay_ask *a = calloc(1, sizeof(*a));
+        void *values = calloc(1, what->op->args_size ? what->op->args_size : 1);
+
+        if (!a || !values) {
+                free(a);
+                free(values);
+                return NULL;
+        }
+        a->call = (struct cay_op_call){ .op = what->op,
+                                        .doors = &doors,
+                                        .world = what->world,
+                                        .caller = what->caller,
+                                        .is_known = what->is_known,
+                                        .dialect = what->dialect,
+                                        .args = values,
+                                        .fd = what->fd,
+                                        .wants_stream = what->wants_stream };
+        a->values = values;
+        a->ops = what->ops;
+        a->user = what->user;
+        snprintf(a->call.request_id, sizeof(a->call.request_id), "%s",
+                 what->request_id ? what->request_id : "");
+        if (!what->is_known && !(what->op->flags & CAY_OP_OPEN))
+                cay_fail(&a->err, CAY_DENIED, "a valid token is needed");
+        else if (what->wants_stream && !can_stream(what->ops))
+                cay_fail(&a->err, CAY_UNSUPPORTED, "%s answers with a stream, which does not fit here",
+                         what->op->name);
+        else if (cay_op_check_scope(what->op, &what->caller, &a->err) == 0)
+                read_args(a, what, &a->err);
+        a->start.run = start;
+        cay_loop_defer(what->world->loop, &a->start);
+        return a;
+}
+
+void *cay_ask_user(const struct cay_ask *a)
+{
+        return a->user;
+}
+
+const char *cay_ask_confirm(const struct cay_ask *a)
+{
+        return a->call.confirm;
+}
+
+bool cay_ask_works_for_listener(const struct cay_ask *a)
+{
+        return a->runs && !a->is_over && a->call.works_for_listener;
+}
+
+void cay_ask_drained(struct cay_ask *a)
+{
+        if (a->runs && !a->is_over && a->call.on_drain)
+                a->call.on_drain(&a->call);
+}
+
+void cay_ask_gone(struct cay_ask *a)
+{
+        if (a->is_over)
+                return;
+        a->is_gone = true;
+        if (a->runs && a->call.on_gone)
+                a->call.on_gone(&a->call);
+}
+
+size_t cay_ask_write(struct cay_ask *a, const void *bytes, size_t len)
+{
+        if (!a->takes_body || a->is_over)
+                return 0;
+        return a->call.on_body ? a->call.on_body(&a->call, bytes, len) : len;
+}
+
+void cay_ask_write_end(struct cay_ask *a)
+{
+        if (a->takes_body && !a->is_over && a->call.on_body_end)
+                a->call.on_body_end(&a->call);
+}

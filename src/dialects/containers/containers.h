@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The container manager's HTTP surface (/containers…): a registry's environments by name, code that runs in one made for it, and those that
+ * stay. Translation only; docs/api-001.md shows every row with its fields.
+ */
+#pragma once
+
+#include "dialects/rest/rest.h"
+
+extern const struct cay_rest_more cay_containers_rows[];
+extern const unsigned cay_containers_count;

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops asked for a call: what they say is kept until it can be told, or forgotten when nobody wants to know any more. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialects/mcp/mcp_priv.h"
+
+#define ANSWER_MAX (64u * 1024 * 1024)
+#define ANSWER_VALUES 400000u
+
+static void free_asked(struct cay_mcp_asked *q)
+{
+        cay_buf_done(&q->bytes);
+        cay_buf_done(&q->body);
+        cay_json_in_free(q->doc);
+        free(q);
+}
+
+static void unlink_asked(struct cay_mcp_asked *q)
+{
+        for (struct cay_mcp_asked **at = &q->call->asked; *at; at = &(*at)->next) {
+                if (*at == q) {
+                        *at = q->next;
+                        return;
+                }
+        }
+}
+
+/* The last word has come. */
+static void conclude(struct cay_mcp_asked *q)
+{
+        struct cay_mcp_call *c = q->call;
+
+        if (c) {
+                unlink_asked(q);
+                if (q->done)
+                        q->done(c, q);
+        }
+        if (!q->leaves)
+                free_asked(q);
+}
+
+static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+{
+        const struct cay_json_in_limits limits = { .bytes = ANSWER_MAX, .values = ANSWER_VALUES };
+        struct cay_mcp_asked *q = cay_ask_user(a);
+
+        (void)status;
+        q->ask = NULL;
+        if (q->call && cay_json_in_parse(json, len, &limits, &q->doc, &q->err) == 0)
+                q->json = cay_json_in_root(q->doc);
+        conclude(q);
+}
+
+static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+{
+        struct cay_mcp_asked *q = cay_ask_user(a);
+
+        q->ask = NULL;
+        q->err = *err;
+        q->field = field;
+        snprintf(q->first, sizeof(q->first), "%s", first);
+        snprintf(q->confirm, sizeof(q->confirm), "%s", cay_ask_confirm(a));
+        conclude(q);
+}
+
+static int on_begin(struct cay_ask *a, const struct cay_op_bytes *bytes)
+{
+        struct cay_mcp_asked *q = cay_ask_user(a);
+
+        if (bytes && bytes->total)
+                q->total = bytes->total;
+        else if (bytes && bytes->length != CAY_OP_UNKNOWN_LENGTH)
+                q->total = bytes->length;
+        return q->call || q->kills ? 0 : -EPIPE;
+}
+
+static void kill_started(struct cay_mcp_asked *q, const struct cay_json_value *event)
+{
+        const char *sandbox = cay_json_value_text(cay_json_value_find(event, "sandbox_id"));
+        const char *exec = cay_json_value_text(cay_json_value_find(event, "exec_id"));
+        char json[2 * CAY_NAME_MAX + 64];
+
+        if (!sandbox || !exec)
+                return;
+        snprintf(json, sizeof(json), "{\"id\":\"%s\",\"exec\":\"%s\"}", sandbox, exec);
+        cay_mcp_order(q->mcp, &q->caller, cay_op_find("exec_kill"), json);
+}
+
+static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, const char *json, size_t len)
+{
+        struct cay_mcp_asked *q = cay_ask_user(a);
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        const struct cay_json_in_limits limits = { .bytes = ANSWER_MAX };
+        struct cay_error err = { 0 };
+
+        (void)id;
+        if ((!q->call && !q->kills) || !q->event || cay_json_in_parse(json, len, &limits, &doc, &err) < 0)
+                return -EPIPE;
+        if (q->call)
+                q->event(q->call, kind, cay_json_in_root(doc));
+        else if (strcmp(kind, "started") == 0)
+                kill_started(q, cay_json_in_root(doc));
+        return q->call ? 0 : -EPIPE;
+}
+
+/* What does not fit is not read. */
+static ssize_t on_bytes(struct cay_ask *a, const void *bytes, size_t len)
+{
+        struct cay_mcp_asked *q = cay_ask_user(a);
+        size_t room = cay_buf_left(&q->bytes);
+
+        if (!q->call)
+                return -EPIPE;
+        if (len > room)
+                q->was_cut = true;
+        return cay_buf_put(&q->bytes, bytes, len < room ? len : room) < 0 || q->was_cut ? -EPIPE : 0;
+}
+
+static void on_end(struct cay_ask *a, bool was_cut)
+{
+        struct cay_mcp_asked *q = cay_ask_user(a);
+
+        q->ask = NULL;
+        q->was_cut = q->was_cut || was_cut;
+        conclude(q);
+}
+
+static void on_room(struct cay_ask *a)
+{
+        struct cay_mcp_asked *q = cay_ask_user(a);
+
+        while (q->body_at < q->body.len) {
+                size_t n = cay_ask_write(a, cay_buf_data(&q->body) + q->body_at, q->body.len - q->body_at);
+
+                if (n == 0)
+                        return;
+                q->body_at += n;
+        }
+        if (q->body_at == q->body.len) {
+                q->body_at++; /* the end is told once */
+                cay_ask_write_end(a);
+        }
+}
+
+static const struct cay_ask_ops ops = {
+        .on_answer = on_answer,
+        .on_fail = on_fail,
+        .on_begin = on_begin,
+        .on_event = on_event,
+        .on_bytes = on_bytes,
+        .on_end = on_end,
+        .on_room = on_room,
+};
+
+struct cay_mcp_asked *cay_mcp_asked_new(struct cay_mcp_call *c,
+                                        void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q))
+{
+        struct cay_mcp_asked *q = calloc(1, sizeof(*q));
+
+        if (!q) {
+                cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory");
+                return NULL;
+        }
+        q->call = c;
+        q->mcp = c->mcp;
+        q->caller = c->caller;
+        q->done = done;
+        return q;
+}
+
+void cay_mcp_ask(struct cay_mcp_asked *q, const struct cay_op *op, struct cay_buf *json, bool wants_stream)
+{
+        struct cay_mcp_call *c = q->call;
+        char id[CAY_GATE_ID + 1];
+        const struct cay_ask_what what = { .op = op,
+                                           .world = c->mcp->world,
+                                           .caller = c->caller,
+                                           .is_known = true,
+                                           .dialect = CAY_OP_MCP,
+                                           .wants_stream = wants_stream,
+                                           .fd = -1,
+                                           .json = cay_buf_data(json),
+                                           .json_len = json->len,
+                                           .request_id = id,
+                                           .ops = &ops,
+                                           .user = q };
+
+        cay_gate_make_id(id);
+        cay_buf_init(&q->bytes, q->bytes_max);
+        q->ask = cay_ask(&what);
+        if (!q->ask) {
+                free_asked(q);
+                cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory");
+                return;
+        }
+        q->next = c->asked;
+        c->asked = q;
+}
+
+static void on_leave(struct cay_deferred *d)
+{
+        struct cay_mcp_asked *q = cay_container_of(d, struct cay_mcp_asked, gone);
+
+        q->leaves = false;
+        if (q->ask)
+                cay_ask_gone(q->ask);
+        else
+                free_asked(q);
+}
+
+void cay_mcp_asked_leave(struct cay_mcp_asked *q)
+{
+        unlink_asked(q);
+        q->call = NULL;
+        q->leaves = true;
+        q->gone.run = on_leave;
+        cay_loop_defer(q->mcp->world->loop, &q->gone);
+}
+
+void cay_mcp_order(struct cay_mcp *mcp, const struct cay_caller *caller, const struct cay_op *op,
+                   const char *json)
+{
+        struct cay_mcp_asked *q = calloc(1, sizeof(*q));
+        char id[CAY_GATE_ID + 1];
+        const struct cay_ask_what what = { .op = op,
+                                           .world = mcp->world,
+                                           .caller = *caller,
+                                           .is_known = true,
+                                           .fd = -1,
+                                           .json = json,
+                                           .json_len = strlen(json),
+                                           .request_id = id,
+                                           .ops = &ops,
+                                           .user = q };
+
+        if (!q)
+                return;
+        cay_gate_make_id(id);
+        q->mcp = mcp;
+        q->ask = cay_ask(&what);
+        if (!q->ask)
+                free_asked(q);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request under way, and what it asks of ops.
+ *
+ * Life. A call is made by dispatch.c and ends once: cay_mcp_result_send, _error or _cancel; its memory goes with the round. Asks that
+ * are still under way then are left: their last words come to nobody. What a tool keeps is `state`, freed by `free_state`.
+ */
+#pragma once
+
+#include "dialects/call/ask.h"
+#include "dialects/mcp/party.h"
+#include "dialects/mcp/rpc.h"
+#include "foundation/loop/loop.h"
+
+#define CAY_MCP_RESULT_MAX (9u * 1024 * 1024) /* stock clients drop a line of more than 10 MiB */
+
+struct cay_mcp_link;
+struct cay_mcp_tool;
+
+struct cay_mcp_link_ops {                                                   /* where messages of a call go */
+        void (*note)(struct cay_mcp_link *l, const char *json, size_t len); /* before the answer */
+        /* The last word; the link is dead then. status: HTTP's, 0 as usual. NULL json: cancelled, no answer. */
+        void (*answer)(struct cay_mcp_link *l, unsigned status, const char *json, size_t len);
+        size_t (*queued)(struct cay_mcp_link *l); /* bytes that wait to leave */
+        bool (*fits)(struct cay_mcp_link *l,
+                     size_t len); /* whether there is memory for an answer of that size */
+};
+
+struct cay_mcp_link {
+        const struct cay_mcp_link_ops *ops;
+        struct cay_mcp_call *call; /* NULL: it has ended */
+};
+
+struct cay_mcp_call {
+        struct cay_mcp_party *party; /* NULL: ended */
+        struct cay_mcp_call *next, **back;
+        struct cay_mcp *mcp;
+        struct cay_mcp_link *link;
+        struct cay_caller caller;
+        struct cay_rpc rpc; /* the message */
+        bool is_modern, is_over;
+        bool waits;               /* for its turn: nothing was begun */
+        enum cay_mcp_level level; /* of log messages for it */
+        bool can_elicit;
+        bool can_task;               /* modern era: its client knows tasks */
+        bool is_task;                /* it belongs to one: nobody waits for its answer */
+        bool listens;                /* modern era: a subscription */
+        struct cay_mcp_asked *asked; /* under way */
+        uint64_t started_ms, started_wall_ms;
+        struct cay_deferred release;
+
+        /* of a tool */
+        const struct cay_mcp_tool *tool;
+        const struct cay_json_value *args;
+        void *state;
+        void (*free_state)(struct cay_mcp_call *c);
+        void (*on_cancel)(struct cay_mcp_call *c);
+        /* a question to the person behind the client (legacy era) */
+        char question[16]; /* id of our request; "": none */
+        void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result);
+        char confirm[40];  /* token that a confirmation stands for */
+        bool has_state;    /* modern era: it came as the request's state */
+        bool has_bad_meta; /* modern era: about the request as such */
+        bool asks_input;   /* modern era: its result is a question */
+};
+
+struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *rpc,
+                                      struct cay_mcp_link *link); /* takes rpc on success; NULL: no memory */
+void cay_mcp_call_error(struct cay_mcp_call *c, int code, const char *data, const char *fmt, ...)
+        CAY_PRINTF(4, 5);
+void cay_mcp_call_cancel(struct cay_mcp_call *c); /* fine when ended */
+/*
+ * Its listener was let go. A call that only looks on, or waits for a person, is cancelled; a tool's may have started something, which is not to be
+ * harmed: it comes to its end, and nobody hears of it.
+ */
+void cay_mcp_call_let_go(struct cay_mcp_call *c);
+/* From now on it is another party's, and its answer goes elsewhere. */
+void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_party *p, struct cay_mcp_link *link);
+/* Modern era, for what is about tasks: true: the client knows none, and the call was ended with that error. */
+bool cay_mcp_refuse_no_tasks(struct cay_mcp_call *c);
+
+/* A result in the making: an object is open. */
+struct cay_mcp_result {
+        struct cay_buf buf;
+        struct cay_json j;
+};
+void cay_mcp_result_begin(struct cay_mcp_result *r);
+enum cay_mcp_cache { CAY_MCP_UNCACHED, CAY_MCP_PRIVATE, CAY_MCP_PUBLIC }; /* modern era: what is said of it */
+/* Adds what the era asks for; ends object and call; frees. */
+void cay_mcp_result_send(struct cay_mcp_result *r, struct cay_mcp_call *c, enum cay_mcp_cache cache);
+void cay_mcp_result_drop(struct cay_mcp_result *r);
+/* An empty result. */
+void cay_mcp_call_done(struct cay_mcp_call *c);
+
+/* Messages before the answer. */
+void cay_mcp_call_log(struct cay_mcp_call *c, enum cay_mcp_level level, const char *logger, const char *data,
+                      size_t len); /* data: JSON */
+void cay_mcp_call_progress(struct cay_mcp_call *c, uint64_t progress, const char *message, size_t len);
+/* A request of ours to the client, in the legacy era; params: JSON. The answer comes to on_reply. */
+void cay_mcp_call_request(struct cay_mcp_call *c, const char *method, const char *params,
+                          void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result));
+/* Asks the person to approve; the answer comes to on_reply. Only with can_elicit, in the legacy era. */
+void cay_mcp_call_elicit(struct cay_mcp_call *c, const char *message,
+                         void (*on_reply)(struct cay_mcp_call *c, const struct cay_json_value *result));
+void cay_mcp_put_elicit(struct cay_json *j, const char *message); /* its params, an object */
+
+/* Asking ops for a call. */
+struct cay_mcp_asked {
+        struct cay_mcp_call *call; /* NULL: of nobody any more */
+        struct cay_mcp_asked *next;
+        struct cay_ask *ask;
+        struct cay_mcp *mcp;
+        void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q); /* NULL: nobody asks */
+        void (*event)(struct cay_mcp_call *c, const char *kind, const struct cay_json_value *json);
+        struct cay_buf bytes; /* of a stream of bytes: the first of them */
+        size_t bytes_max;
+        uint64_t total;      /* of what is streamed */
+        struct cay_buf body; /* for an op that takes bytes */
+        size_t body_at;
+        struct cay_deferred gone; /* an op is never told inside one of its own doors */
+        bool leaves;
+        bool kills; /* a command: one that starts although nobody asks any more is ended */
+        struct cay_caller caller;
+        /* what it came to, good inside done */
+        struct cay_error err; /* CAY_OK: fine */
+        const char *field;
+        char first[CAY_NAME_MAX + 1], confirm[40];
+        struct cay_json_in *doc;
+        const struct cay_json_value *json; /* the answer; NULL: a stream */
+        bool was_cut;
+        void *user;
+};
+
+/*
+ * q: zeroed but for done, event, bytes_max, body (taken). Made on the heap by cay_mcp_asked_new and freed after done. json: arguments.
+ * NULL from _new, or a failure to start: the call is ended with an error.
+ */
+struct cay_mcp_asked *cay_mcp_asked_new(struct cay_mcp_call *c,
+                                        void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q));
+void cay_mcp_ask(struct cay_mcp_asked *q, const struct cay_op *op, struct cay_buf *json, bool wants_stream);
+void cay_mcp_asked_leave(struct cay_mcp_asked *q); /* its client is gone: no done will come */
+/* For nobody in particular: an op is run, whatever comes of it. */
+void cay_mcp_order(struct cay_mcp *mcp, const struct cay_caller *caller, const struct cay_op *op,
+                   const char *json);
+
+/* _meta of results of the modern era, and of what a subscription is told (id "": none). */
+void cay_mcp_put_server_info(struct cay_json *j);
+void cay_mcp_put_subscription(struct cay_json *j, const char *id);
+/* JSON that is there already, as a value of j. */
+void cay_mcp_put_value(struct cay_json *j, const struct cay_json_value *v);
+void cay_mcp_put_raw(struct cay_json *j, const char *json, size_t len);

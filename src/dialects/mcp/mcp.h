@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MCP: agents' own way to sandboxes. Both eras of the protocol at one address, over Streamable HTTP, WebSocket and lines (what `cay
+ * mcp` relays to standard input and output); and the same for one sandbox alone, whose tools then need not name it.
+ *
+ * Theory of operation. Whatever carries it, a message ends up in dispatch.c with a party (who speaks: caller, session, era's settings)
+ * and, when it is a request, a link (where the answer and what precedes it go). A request becomes a call, which asks ops
+ * (dialect/ask) and ends exactly once: with an answer, an error, or silence when it was cancelled. Parties are sessions of the legacy
+ * era, connections of message transports, or single requests of the modern era; when one ends, its calls are cancelled and the
+ * sandboxes that it made and did not name are destroyed.
+ */
+#pragma once
+
+#include "daemon/gate/gate.h"
+#include "foundation/http/request.h"
+#include "domain/ops/op.h"
+
+struct cay_mcp;
+
+struct cay_mcp_place {                  /* what an address stands for */
+        char sandbox[CAY_NAME_MAX + 1]; /* the only one there; "": all */
+        bool is_health;                 /* below a port: only whether it is there */
+};
+
+#define CAY_MCP_PORT 18765 /* of a sandbox, by host name or below /ports/: its MCP */
+
+int cay_mcp_new(const struct cay_op_world *world, struct cay_mcp **ret,
+                struct cay_error *err); /* the world is borrowed */
+void cay_mcp_free(struct cay_mcp *m);   /* accepts NULL; after the server and the loop */
+CAY_DEFINE_AUTO(struct cay_mcp, cay_mcp_free)
+void cay_mcp_stop(struct cay_mcp *m); /* the daemon stops: streams and sessions end */
+
+/* Is this request for here? */
+bool cay_mcp_find(const struct cay_http_request *req, const struct cay_visitor *v, struct cay_mcp_place *ret);
+/* What the gate has refused, in the form of this protocol; ends the request. */
+void cay_mcp_refuse_gate(struct cay_http_request *req, const struct cay_visitor *v, unsigned status,
+                         const char *text);
+/* Takes the request over: it will be answered. */
+void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,
+                    const struct cay_mcp_place *place);

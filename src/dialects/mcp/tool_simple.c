@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tools that are one op and its answer. */
+#include <string.h>
+
+#include "dialects/mcp/tools.h"
+
+#define IDLE_S 1800u /* of a sandbox without a name: nobody else ends it when its session was cut off */
+
+static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q),
+                unsigned idle_s)
+{
+        const struct cay_op *op = cay_op_find(c->tool->op);
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_mcp_asked *q = cay_mcp_asked_new(c, done);
+        struct cay_json j;
+
+        if (!q)
+                return;
+        cay_mcp_args_begin(c, op, &json, &j);
+        if (idle_s > 0)
+                cay_op_key_u64(&j, "idle_timeout", idle_s);
+        cay_json_end_object(&j);
+        cay_mcp_ask(q, op, &json, false);
+}
+
+static void on_done(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+{
+        if (q->err.code != CAY_OK)
+                cay_mcp_tool_fail_asked(c, q);
+        else
+                cay_mcp_tool_answer(c, q->json, c->tool->picks, NULL);
+}
+
+void cay_mcp_run_simple(struct cay_mcp_call *c)
+{
+        ask(c, on_done, 0);
+}
+
+static void on_made(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+{
+        const char *id = cay_json_value_text(cay_json_value_find(q->json, "sandbox_id"));
+
+        if (q->err.code != CAY_OK) {
+                if (!cay_mcp_tool_confirm(c, q))
+                        cay_mcp_tool_fail_asked(c, q);
+                return;
+        }
+        if (id && !cay_mcp_arg_text(c, "name"))
+                cay_mcp_party_made(c->party, id);
+        cay_mcp_tool_answer(
+                c, q->json, c->tool->picks,
+                cay_mcp_arg_text(c, "name")
+                        ? "Pass sandbox_id to run_command, run_code, read_file and write_file."
+                        : "Pass sandbox_id to run_command, run_code, read_file and write_file. It is "
+                          "destroyed when it "
+                          "was "
+                          "not used for 30 minutes (sandbox_extend changes that), or with this session.");
+}
+
+/* Nobody waits for it any more: what is being made goes away by its own time-outs. */
+void cay_mcp_run_create(struct cay_mcp_call *c)
+{
+        ask(c, on_made, cay_mcp_arg_text(c, "name") ? 0 : IDLE_S);
+}
+
+static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+{
+        if (q->err.code == CAY_OK)
+                cay_mcp_party_forget(c->party, cay_mcp_arg_sandbox(c));
+        on_done(c, q);
+}
+
+void cay_mcp_run_destroy(struct cay_mcp_call *c)
+{
+        ask(c, on_destroyed, 0);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tools: what models see of Cay. A row names its op and the parameters that a model may give; most of them are fields of the op, whose
+ * row says type, range and default text, so that schema and check come from one table. Words that models use for the same thing
+ * (file_path, timeout_s…) are taken silently.
+ */
+#pragma once
+
+#include "dialects/mcp/call.h"
+
+enum {
+        CAY_TOOL_READS = 1,       /* changes nothing */
+        CAY_TOOL_DESTROYS = 2,    /* cannot be undone */
+        CAY_TOOL_REPEATS = 4,     /* twice is as once */
+        CAY_TOOL_FLEET = 8,       /* not where there is one sandbox alone */
+        CAY_TOOL_IN_SANDBOX = 16, /* works in one: has sandbox_id, unless the address names it */
+        CAY_TOOL_MAY_MAKE = 32,   /* with that, sandbox_id may be left out: one is made for this */
+        CAY_TOOL_LONG = 64,       /* may take long: can be a task */
+        CAY_TOOL_OPEN = 128,      /* may reach what is outside, where the sandbox has a network */
+};
+
+struct cay_mcp_param {
+        const char *name;  /* NULL ends the list */
+        const char *field; /* of the op; NULL: the tool's own, then `own` */
+        const char *doc;   /* for models; NULL: the field's */
+        const struct cay_field *own;
+        bool is_required;
+        const char *words; /* other names for it, separated by blanks; NULL: none */
+};
+
+struct cay_mcp_tool {
+        const char *name, *title, *doc;
+        const char *op;
+        unsigned flags;
+        const struct cay_mcp_param *params;
+        void (*run)(struct cay_mcp_call *c);
+        const char *picks; /* members of the op's answer that are told, separated by blanks; NULL: all */
+};
+
+extern const struct cay_mcp_tool cay_mcp_tools[];
+extern const unsigned cay_mcp_tool_count;
+
+/* tools.c */
+void cay_mcp_tools_list(struct cay_mcp_call *c);
+void cay_mcp_tools_call(struct cay_mcp_call *c);
+
+/* Arguments. NULL, false: not given (or not of that type, which the check has refused). */
+const struct cay_json_value *cay_mcp_arg(const struct cay_mcp_call *c, const char *param);
+const char *cay_mcp_arg_text(const struct cay_mcp_call *c, const char *param);
+bool cay_mcp_arg_bool(const struct cay_mcp_call *c, const char *param, bool otherwise);
+uint64_t cay_mcp_arg_u64(const struct cay_mcp_call *c, const char *param, uint64_t otherwise);
+const char *cay_mcp_arg_sandbox(const struct cay_mcp_call *c); /* NULL: not given */
+/* The arguments that are fields of the op, as an object that is open; with `id` when there is a sandbox. */
+void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_buf *out,
+                        struct cay_json *j);
+
+/* Results. What a model gets to read is held to about 10,000 tokens, of four characters each, unless more was asked for. */
+#define CAY_MCP_TEXT_MAX (36u * 1024)
+void cay_mcp_put_text(struct cay_json *j, const char *text, size_t len); /* a block of content */
+/* What the op said as both text and structure; only the picked members. */
+void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *json, const char *picks,
+                         const char *advice);
+/* The model can do something about it: a result that says so. advice: what to do next; NULL: none. */
+void cay_mcp_tool_fail(struct cay_mcp_call *c, const char *advice, const char *fmt, ...) CAY_PRINTF(3, 4);
+void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_asked *q);
+/* With an error that a confirmation lifts: asks for it the way the client knows (then the tool is run again, with c->confirm). */
+bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_asked *q);
+
+void cay_mcp_tool_decline(struct cay_mcp_call *c);
+bool cay_mcp_is_approved(const struct cay_json_value *answer); /* to a question of cay_mcp_tool_confirm's */
+
+/* tool_simple.c: one op, one answer. */
+void cay_mcp_run_simple(struct cay_mcp_call *c);
+void cay_mcp_run_create(struct cay_mcp_call *c);
+void cay_mcp_run_destroy(struct cay_mcp_call *c);
+/* tool_exec.c, tool_poll.c */
+void cay_mcp_run_command(struct cay_mcp_call *c);
+void cay_mcp_run_code(struct cay_mcp_call *c);
+void cay_mcp_run_start(struct cay_mcp_call *c);
+void cay_mcp_run_poll(struct cay_mcp_call *c);
+void cay_mcp_run_input(struct cay_mcp_call *c);
+/* tool_file.c */
+void cay_mcp_run_read(struct cay_mcp_call *c);
+void cay_mcp_run_write(struct cay_mcp_call *c);
+void cay_mcp_run_edit(struct cay_mcp_call *c);
+
+/* tool_find.c */
+void cay_mcp_run_list(struct cay_mcp_call *c);
+void cay_mcp_run_search(struct cay_mcp_call *c);
+
+/* schema.c: the JSON Schema of a tool's arguments, an object. */
+void cay_mcp_put_schema(struct cay_json *j, const struct cay_mcp_tool *t, bool has_sandbox);
+const char *cay_mcp_sandbox_param(const struct cay_mcp_tool *t); /* how it names its sandbox */
+bool cay_mcp_is_word_of(const char *words, const char *name);    /* words: separated by blanks; NULL: none */
+/* The type of the image in these bytes ("image/png"); NULL: none that clients show. */
+const char *cay_mcp_image_type(const void *bytes, size_t len);

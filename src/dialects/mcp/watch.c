@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A resource that somebody watches: a file by what happens in its folder, output by following the command, a sandbox by its events, a
+ * template by the registry. What cannot be followed (it is not there yet, or its sandbox has ended) is tried again from time to time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialects/mcp/ear.h"
+#include "dialects/mcp/resource_uri.h"
+#include "domain/sandboxes/exec.h"
+
+#define SOON_MS 100u
+#define AGAIN_MS 2000u
+
+struct follow {                      /* an ask under way; outlives its watch */
+        struct cay_ask *ask;         /* NULL: the last word has come */
+        struct cay_mcp_watch *watch; /* NULL: nobody wants to know any more */
+        struct cay_deferred gone;    /* an op is never told inside one of its own doors */
+        bool leaves;
+};
+
+struct cay_mcp_watch {
+        struct cay_mcp_watch *next;
+        struct cay_mcp_ear *ear;
+        struct cay_mcp_uri where;
+        struct follow *follow;
+        struct cay_event_watch events;
+        struct cay_timer soon, again;
+        bool was_lost; /* it is not followed yet, or was not for a while: things may have happened */
+        bool is_final; /* nothing will change any more */
+        char uri[];
+};
+
+const char *cay_mcp_watch_uri(const struct cay_mcp_watch *w)
+{
+        return w->uri;
+}
+
+struct cay_mcp_watch **cay_mcp_watch_next(struct cay_mcp_watch *w)
+{
+        return &w->next;
+}
+
+static void on_soon(struct cay_timer *t)
+{
+        struct cay_mcp_watch *w = cay_container_of(t, struct cay_mcp_watch, soon);
+
+        cay_mcp_ear_say(w->ear, "notifications/resources/updated", "uri", w->uri);
+}
+
+static void changed(struct cay_mcp_watch *w)
+{
+        if (!w->soon.loop)
+                cay_timer_set(w->ear->mcp->world->loop, &w->soon, SOON_MS, on_soon);
+}
+
+void cay_mcp_watch_registry(struct cay_mcp_watch *w)
+{
+        if (w->where.kind == CAY_URI_TEMPLATE)
+                changed(w);
+}
+
+/* Following */
+
+static void begin(struct cay_mcp_watch *w);
+
+static void on_again(struct cay_timer *t)
+{
+        begin(cay_container_of(t, struct cay_mcp_watch, again));
+}
+
+static void conclude(struct follow *f)
+{
+        struct cay_mcp_watch *w = f->watch;
+
+        f->ask = NULL;
+        if (w) {
+                w->follow = NULL;
+                w->was_lost = true;
+                if (!w->is_final)
+                        cay_timer_set(w->ear->mcp->world->loop, &w->again, AGAIN_MS, on_again);
+        }
+        if (!f->leaves)
+                free(f);
+}
+
+static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+{
+        (void)status;
+        (void)json;
+        (void)len;
+        conclude(cay_ask_user(a));
+}
+
+static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+{
+        (void)err;
+        (void)field;
+        (void)first;
+        conclude(cay_ask_user(a));
+}
+
+static void on_end(struct cay_ask *a, bool was_cut)
+{
+        (void)was_cut;
+        conclude(cay_ask_user(a));
+}
+
+static bool is_name(const struct cay_json_value *event, const char *key, const char *name)
+{
+        const char *text = cay_json_value_text(cay_json_value_find(event, key));
+
+        return text && strcmp(text, name) == 0;
+}
+
+/* Events without a name are about all of the folder. */
+static bool is_about(const struct cay_mcp_watch *w, const char *kind, const struct cay_json_value *event)
+{
+        const char *name = strrchr(w->where.rest, '/') + 1;
+
+        if (strcmp(kind, "attributes") == 0 || strcmp(kind, "unwatched") == 0)
+                return false;
+        return is_name(event, "path", name) || is_name(event, "to", name) ||
+               (!cay_json_value_find(event, "path") && !cay_json_value_find(event, "path_base64"));
+}
+
+static void take_file(struct cay_mcp_watch *w, const char *kind, const char *json, size_t len)
+{
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        struct cay_error err = { 0 };
+
+        if (strcmp(kind, "ready") == 0) {
+                if (w->was_lost)
+                        changed(w);
+                w->was_lost = false;
+        } else if (cay_json_in_parse(json, len, NULL, &doc, &err) == 0 &&
+                   is_about(w, kind, cay_json_in_root(doc))) {
+                changed(w);
+        }
+}
+
+static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, const char *json, size_t len)
+{
+        struct follow *f = cay_ask_user(a);
+        struct cay_mcp_watch *w = f->watch;
+
+        (void)id;
+        if (!w)
+                return -1;
+        if (w->where.kind == CAY_URI_FILE) {
+                take_file(w, kind, json, len);
+        } else if (strcmp(kind, "started") != 0) {
+                w->is_final = w->is_final || strcmp(kind, "exited") == 0;
+                changed(w);
+        }
+        return 0;
+}
+
+static const struct cay_ask_ops ops = {
+        .on_answer = on_answer, .on_fail = on_fail, .on_event = on_event, .on_end = on_end
+};
+
+static void put_file(const struct cay_mcp_watch *w, struct cay_json *j)
+{
+        char folder[CAY_MCP_URI_MAX];
+        size_t len = (size_t)(strrchr(w->where.rest, '/') - w->where.rest);
+
+        memcpy(folder, w->where.rest, len);
+        folder[len] = '\0';
+        cay_op_key_text(j, "path", len > 0 ? folder : "/");
+}
+
+/* From its end on: what is there already was there when the client subscribed. */
+static void put_output(const struct cay_mcp_watch *w, struct cay_json *j)
+{
+        struct cay_viewer viewer = cay_mcp_viewer(&w->ear->caller);
+        struct cay_exec_view view;
+        struct cay_error err = { 0 };
+
+        cay_op_key_text(j, "exec", w->where.rest);
+        cay_op_key_text(j, "stream", w->where.is_stderr ? "stderr" : "stdout");
+        if (cay_service_exec_get(w->ear->mcp->world->service, &viewer, w->where.id, w->where.rest, &view,
+                                 &err) == 0)
+                cay_op_key_u64(j, "from", view.output_end);
+}
+
+static void ask(struct cay_mcp_watch *w)
+{
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct follow *f = calloc(1, sizeof(*f));
+        bool is_file = w->where.kind == CAY_URI_FILE;
+        struct cay_ask_what what = { .op = cay_op_find(is_file ? "file_watch" : "exec_attach"),
+                                     .world = w->ear->mcp->world,
+                                     .caller = w->ear->caller,
+                                     .is_known = true,
+                                     .wants_stream = true,
+                                     .fd = -1,
+                                     .ops = &ops,
+                                     .user = f };
+        struct cay_json j;
+
+        if (!f)
+                return;
+        cay_buf_init(&json, 8 * CAY_MCP_URI_MAX);
+        cay_json_init(&j, &json);
+        cay_json_begin_object(&j);
+        cay_op_key_text(&j, "id", w->where.id);
+        if (is_file)
+                put_file(w, &j);
+        else
+                put_output(w, &j);
+        cay_json_end_object(&j);
+        if (cay_json_end(&j) == 0) {
+                what.json = cay_buf_data(&json);
+                what.json_len = json.len;
+                f->watch = w;
+                f->ask = cay_ask(&what);
+        }
+        if (f->ask)
+                w->follow = f;
+        else
+                free(f);
+}
+
+static void on_box(struct cay_event_watch *e)
+{
+        changed(cay_container_of(e, struct cay_mcp_watch, events));
+}
+
+static void begin(struct cay_mcp_watch *w)
+{
+        struct cay_viewer viewer = cay_mcp_viewer(&w->ear->caller);
+
+        if (w->where.kind == CAY_URI_FILE || w->where.kind == CAY_URI_OUTPUT) {
+                ask(w);
+        } else if (w->where.kind == CAY_URI_INFO) {
+                w->events.on_event = on_box;
+                cay_service_watch_events(w->ear->mcp->world->service, &viewer, w->where.id, &w->events);
+        }
+}
+
+/* Life */
+
+struct cay_mcp_watch *cay_mcp_watch_new(struct cay_mcp_ear *e, const char *uri)
+{
+        size_t len = strlen(uri);
+        struct cay_mcp_watch *w = calloc(1, sizeof(*w) + len + 1);
+
+        if (!w)
+                return NULL;
+        w->ear = e;
+        w->was_lost = true; /* what happens before the first look at a file is told with it */
+        memcpy(w->uri, uri, len + 1);
+        cay_mcp_uri_read(uri, &w->where);
+        if (cay_mcp_uri_is_seen(&w->where, e->sandbox))
+                begin(w);
+        return w;
+}
+
+static void on_leave(struct cay_deferred *d)
+{
+        struct follow *f = cay_container_of(d, struct follow, gone);
+
+        f->leaves = false;
+        if (f->ask)
+                cay_ask_gone(f->ask);
+        else
+                free(f);
+}
+
+void cay_mcp_watch_free(struct cay_mcp_watch *w)
+{
+        struct follow *f = w->follow;
+
+        if (f) {
+                f->watch = NULL;
+                f->leaves = true;
+                f->gone.run = on_leave;
+                cay_loop_defer(w->ear->mcp->world->loop, &f->gone);
+        }
+        cay_service_unwatch_events(&w->events);
+        cay_timer_clear(&w->soon);
+        cay_timer_clear(&w->again);
+        free(w);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What exec_stream says of the command, as ttyd's frames; its end as a close. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dialects/page/tty_priv.h"
+
+#define FRAME (32u * 1024)
+
+static struct cay_tty *self(struct cay_op_call *c)
+{
+        return cay_container_of(c, struct cay_tty, call);
+}
+
+static void over(struct cay_tty *t)
+{
+        t->follows = false;
+        cay_tty_let_go_if_done(t);
+}
+
+static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+{
+        (void)status;
+        (void)json;
+        (void)len;
+        cay_ws_close(&self(c)->ws, CAY_WS_INTERNAL, "no stream came");
+        over(self(c));
+}
+
+static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        (void)field;
+        cay_ws_close(&self(c)->ws, err->code == CAY_INTERNAL ? CAY_WS_INTERNAL : CAY_WS_REFUSED,
+                     err->code == CAY_INTERNAL ? "see the daemon's log" : err->msg);
+        over(self(c));
+}
+
+static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+{
+        (void)what;
+        return cay_ws_is_open(&self(c)->ws) ? 0 : -EPIPE;
+}
+
+static int door_begin_events(struct cay_op_call *c)
+{
+        return door_begin_bytes(c, NULL);
+}
+
+ssize_t cay_tty_say(struct cay_tty *t, char kind, const void *bytes, size_t len)
+{
+        char frame[1 + FRAME];
+        ssize_t waits = 0;
+
+        for (size_t n; waits >= 0 && len > 0; len -= n, bytes = (const char *)bytes + n) {
+                n = len < FRAME ? len : FRAME;
+                frame[0] = kind;
+                memcpy(frame + 1, bytes, n);
+                waits = cay_ws_send(&t->ws, CAY_WS_BINARY, frame, n + 1);
+        }
+        return waits;
+}
+
+static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
+{
+        struct cay_tty *t = self(c);
+        ssize_t waits = cay_tty_say(t, '0', bytes, len);
+
+        return waits >= 0 && waits < (ssize_t)CAY_OP_HIGH && t->paused ? (ssize_t)CAY_OP_HIGH : waits;
+}
+
+static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                              size_t len)
+{
+        (void)c;
+        (void)id;
+        (void)kind;
+        (void)json;
+        return (ssize_t)len; /* bytes were asked for */
+}
+
+static void door_end(struct cay_op_call *c)
+{
+        struct cay_tty *t = self(c);
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct cay_exec_view view;
+        struct cay_error err = { 0 };
+        char reason[CAY_WS_REASON_MAX + 1] = "ended";
+
+        if (cay_service_exec_get(c->world->service, &viewer, t->sandbox, t->exec, &view, &err) == 0) {
+                if (view.exit_code >= 0 && view.cause == CAY_CAUSE_EXITED)
+                        snprintf(reason, sizeof(reason), "exit %d", view.exit_code);
+                else if (view.cause_text[0])
+                        snprintf(reason, sizeof(reason), "%.*s", (int)CAY_WS_REASON_MAX, view.cause_text);
+        }
+        cay_ws_close(&t->ws, CAY_WS_NORMAL, reason);
+        over(t);
+}
+
+static void door_abort(struct cay_op_call *c)
+{
+        cay_ws_close(&self(c)->ws, CAY_WS_INTERNAL, "the stream was cut");
+        over(self(c));
+}
+
+static int door_read(struct cay_op_call *c)
+{
+        (void)c;
+        return 0;
+}
+
+static void door_resume(struct cay_op_call *c)
+{
+        cay_ws_resume(&self(c)->ws);
+}
+
+const struct cay_op_doors cay_tty_doors = {
+        .answer = door_answer,
+        .fail = door_fail,
+        .begin_bytes = door_begin_bytes,
+        .begin_events = door_begin_events,
+        .write = door_write,
+        .put_event = door_put_event,
+        .end = door_end,
+        .abort = door_abort,
+        .read = door_read,
+        .resume = door_resume,
+};

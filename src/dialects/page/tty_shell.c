@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A shell of a terminal's own: started with its first message, ended with its client. */
+#include <stdio.h>
+
+#include "foundation/base/log.h"
+#include "dialects/page/tty_priv.h"
+#include "foundation/json/json_in.h"
+
+/* A login shell where there is bash, else whatever sh is. */
+static const char shell[] = "command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l";
+
+void cay_tty_end_shell(struct cay_tty *t)
+{
+        struct cay_viewer viewer = cay_op_viewer(&t->call);
+        struct cay_error err = { 0 };
+
+        if (t->is_ours && t->exec[0] &&
+            cay_service_exec_kill(t->call.world->service, &viewer, t->sandbox, t->exec, &err) < 0)
+                cay_log_debug("a terminal's shell was not ended, ignoring", "exec=%s error=%s", t->exec,
+                              err.msg);
+}
+
+static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+{
+        struct cay_tty *t = cay_ask_user(a);
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        struct cay_error err = { 0 };
+        const char *id = NULL;
+
+        (void)status;
+        t->ask = NULL;
+        if (cay_json_in_parse(json, len, NULL, &doc, &err) == 0)
+                id = cay_json_value_text(cay_json_value_find(cay_json_in_root(doc), "exec_id"));
+        snprintf(t->exec, sizeof(t->exec), "%s", id ? id : "");
+        if (t->closed) {
+                cay_tty_end_shell(t);
+                cay_tty_let_go_if_done(t);
+        } else {
+                cay_tty_follow(t);
+        }
+}
+
+static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+{
+        struct cay_tty *t = cay_ask_user(a);
+
+        (void)field;
+        (void)first;
+        t->ask = NULL;
+        cay_ws_close(&t->ws, CAY_WS_REFUSED, err->msg);
+        cay_tty_let_go_if_done(t);
+}
+
+static const struct cay_ask_ops ask_ops = { .on_answer = on_answer, .on_fail = on_fail };
+
+static void put_shell(struct cay_json *j, const struct cay_tty *t)
+{
+        cay_json_begin_object(j);
+        cay_op_key_text(j, "id", t->sandbox);
+        cay_op_key_text(j, "command", shell);
+        cay_op_key_bool(j, "tty", true);
+        cay_op_key_bool(j, "open_stdin", true);
+        cay_op_key_bool(j, "background", true);
+        cay_op_key_text(j, "term", "xterm-256color");
+        cay_op_key_u64(j, "rows", t->size.rows);
+        cay_op_key_u64(j, "cols", t->size.cols);
+        cay_json_end_object(j);
+}
+
+void cay_tty_start_shell(struct cay_tty *t)
+{
+        cay_auto_buf struct cay_buf json = { 0 };
+        struct cay_json j;
+        struct cay_ask_what what = { .op = cay_op_find("exec_run"),
+                                     .world = t->call.world,
+                                     .caller = t->call.caller,
+                                     .is_known = true,
+                                     .fd = -1,
+                                     .request_id = t->call.request_id,
+                                     .ops = &ask_ops,
+                                     .user = t };
+
+        t->is_ours = true;
+        cay_buf_init(&json, 4096);
+        cay_json_init(&j, &json);
+        put_shell(&j, t);
+        if (cay_json_end(&j) == 0) {
+                what.json = cay_buf_data(&json);
+                what.json_len = json.len;
+                t->ask = cay_ask(&what);
+        }
+        if (!t->ask)
+                cay_ws_close(&t->ws, CAY_WS_INTERNAL, "no memory for a shell");
+}

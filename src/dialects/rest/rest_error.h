@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One form for every error: {"error": {"code", "message", "field", "request_id"}}, and which status a code is. */
+#pragma once
+
+#include "foundation/base/buf.h"
+#include "foundation/base/error.h"
+
+#define CAY_REST_ERROR_MAX 8192u
+#define CAY_REST_JSON "application/json; charset=utf-8"
+
+struct cay_rest_error {
+        unsigned status;
+        const char *code;                         /* word */
+        const char *message, *field, *request_id; /* field NULL: none */
+        const char *first;                        /* NULL, or what the first use of a single-use id made */
+        const char *confirm; /* NULL, or the token that the same request is to come back with */
+};
+
+unsigned cay_rest_status(enum cay_code code);
+const char *cay_rest_status_code(
+        unsigned status); /* the word for errors that have a status and no code of ours */
+/* Appends; 0 or -errno. */
+int cay_rest_error_put(struct cay_buf *out, const struct cay_rest_error *e);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of a request but its body, into an op's arguments: path, query, and fields that stand for some (Idempotency-Key, Last-Event-ID, Range). */
+#pragma once
+
+#include "dialects/rest/rest_args.h"
+
+int cay_rest_fill(struct cay_rest_args *a, const struct cay_http_request *req,
+                  const struct cay_route_match *m, struct cay_error *err);
+bool cay_rest_accepts(const struct cay_http_request *req, const char *type);

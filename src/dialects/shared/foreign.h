@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the dialects share that speak other people's HTTP: rows, each an op and the two translations (their
+ * fields to the op's arguments, the op's answer to theirs). Errors have the one form of REST, streams its two encodings; the op
+ * checks everything that a row's own table does not.
+ *
+ * A request's life: routed and let in by REST (dialects/rest/rest.h), its query and body read by the row's table, then asked of the op
+ * (dialects/call/ask.h). The client going away is told to the op. A stream of events passes as it is.
+ */
+#pragma once
+
+#include "foundation/base/field.h"
+#include "foundation/base/json_out.h"
+#include "dialects/rest/rest.h"
+#include "foundation/json/json_in.h"
+#include "domain/ops/op.h"
+
+struct cay_foreign { /* one request, for the translations */
+        const struct cay_foreign_row *row;
+        const struct cay_op_world *world;
+        const void *args; /* by the row's table */
+        bool is_known;
+        const char *request_id;
+};
+
+struct cay_foreign_row {
+        const char *op; /* the op's name */
+        enum cay_op_dialect dialect;
+        const struct cay_field *fields;
+        size_t args_size;
+        /* May choose another op for this request. NULL: op. */
+        const char *(*choose)(const struct cay_foreign *f);
+        /* The op's arguments, as members of an object that is open. NULL: none. -1: refused; ret_field as in a fail. */
+        int (*put_args)(const struct cay_foreign *f, struct cay_json *j, const char **ret_field,
+                        struct cay_error *err);
+        /* The client's name of an op's argument that is at fault; NULL, or a row without this: the same. */
+        const char *(*their_field)(const struct cay_foreign *f, const char *field);
+        /* What the client gets, from what the op answered, in the same way. NULL: the same. */
+        void (*put_answer)(const struct cay_foreign *f, const struct cay_json_value *answer,
+                           struct cay_json *j);
+};
+
+/* struct cay_rest_more.handle; owner is a struct cay_foreign_row. */
+void cay_foreign_handle(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
+                        const struct cay_visitor *v);
+
+/* For translations. */
+/* `key` with a value of the op's answer as it is; null when there is none. */
+void cay_foreign_copy(struct cay_json *j, const char *key, const struct cay_json_value *answer,
+                      const char *name);
+void cay_foreign_put(struct cay_json *j, const char *key, const struct cay_json_value *value);
+/* Those of `names` (NULL at the end) under the names that they have. */
+void cay_foreign_copy_all(struct cay_json *j, const struct cay_json_value *answer, const char *const *names);
+/* What a run came to: its end, the reason, its output. */
+void cay_foreign_copy_run(struct cay_json *j, const struct cay_json_value *answer);
+/* Arguments of the op, left out when the client said nothing. */
+void cay_foreign_text(struct cay_json *j, const char *key, const char *value); /* NULL: nothing */
+void cay_foreign_ms(struct cay_json *j, const char *key, uint64_t ms);         /* "1500ms"; 0: nothing */
+void cay_foreign_words(struct cay_json *j, const char *key, const struct cay_field_texts *words);
+void cay_foreign_map(struct cay_json *j, const char *key, const struct cay_field_map *map);

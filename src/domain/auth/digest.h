@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SHA-256, HMAC and random bytes, from OpenSSL; comparison that takes the same time whatever differs. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "domain/auth/secret.h"
+
+#define CAY_DIGEST_SIZE 32
+
+/* 0 or -EIO (the library refused; not expected). */
+int cay_digest_sha256(const void *bytes, size_t len, uint8_t ret[CAY_DIGEST_SIZE]);
+int cay_digest_hmac(const struct cay_secret *key, const void *bytes, size_t len,
+                    uint8_t ret[CAY_DIGEST_SIZE]);
+int cay_digest_random(void *ret, size_t len);
+bool cay_digest_equal(const void *a, const void *b, size_t len);
+void cay_digest_wipe(void *bytes, size_t len);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How often each caller may ask: a token bucket per key, in a table of fixed size.
+ *
+ * Theory of operation. A key's place is one of the WAYS of a set, chosen by a keyed hash, so that nobody can aim at a set. A bucket
+ * gives up its place only when it is full again, for then a fresh one would be the same: pushing others out of the
+ * table resets nobody's limit. When a set has no such place, newcomers share one bucket of that set until there is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "foundation/base/error.h"
+
+struct cay_rate;
+
+struct cay_rate_config {
+        uint64_t per_minute; /* 0: no limit */
+        uint64_t burst;      /* how many at once; 0: a tenth of per_minute, at least 10 */
+        unsigned keys;       /* size of the table; 0: 4,096 */
+        uint8_t seed[16];    /* random */
+};
+
+struct cay_rate *cay_rate_new(const struct cay_rate_config *config); /* NULL: no memory */
+void cay_rate_free(struct cay_rate *r);
+CAY_DEFINE_AUTO(struct cay_rate, cay_rate_free)
+/* Spends one; false: none left, and in how many milliseconds there will be (at least 1). */
+bool cay_rate_take(struct cay_rate *r, const char *key, uint64_t mono_ms, uint64_t *ret_wait_ms);

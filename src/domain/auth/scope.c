@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scopes as bits; a word stands for itself and for the narrower ones. */
+
+#include "domain/auth/scope.h"
+
+static const struct {
+        const char *word;
+        unsigned bits;
+} words[] = { /* the widest first */
+              { "admin", CAY_SCOPE_ALL },
+              { "exec", CAY_SCOPE_EXEC | CAY_SCOPE_READ },
+              { "read", CAY_SCOPE_READ }
+};
+
+static unsigned bits_of(const char *word, size_t len)
+{
+        for (size_t i = 0; i < CAY_COUNT(words); i++) {
+                if (strlen(words[i].word) == len && memcmp(words[i].word, word, len) == 0)
+                        return words[i].bits;
+        }
+        return 0;
+}
+
+int cay_scope_parse(const char *text, unsigned *ret, struct cay_error *err)
+{
+        const char *at = text;
+        unsigned scopes = 0;
+
+        for (;;) {
+                size_t len;
+                unsigned bits;
+
+                at += strspn(at, " ,");
+                if (*at == '\0')
+                        break;
+                len = strcspn(at, " ,");
+                bits = bits_of(at, len);
+                if (bits == 0)
+                        return cay_fail(err, CAY_INVALID, "'%.*s' is no scope (read, exec or admin)",
+                                        (int)(len < 40 ? len : 40), at);
+                scopes |= bits;
+                at += len;
+        }
+        if (scopes == 0)
+                return cay_fail(err, CAY_INVALID, "no scope is named (read, exec or admin)");
+        *ret = scopes;
+        return 0;
+}
+
+/* By the highest bit: what an operation needs is that bit alone, what a caller has holds the lower ones too. */
+const char *cay_scope_text(unsigned scopes)
+{
+        if (scopes & CAY_SCOPE_ADMIN)
+                return "admin";
+        if (scopes & CAY_SCOPE_EXEC)
+                return "exec";
+        return scopes & CAY_SCOPE_READ ? "read" : "none";
+}
+
+bool cay_scope_has(unsigned scopes, unsigned wanted)
+{
+        return (scopes & wanted) == wanted;
+}
+
+bool cay_owner_is_valid(const char *owner)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@:+-";
+        size_t len = strspn(owner, letters);
+
+        return len > 0 && len <= CAY_OWNER_MAX && owner[len] == '\0';
+}
+
+const char *cay_door_word(enum cay_door door)
+{
+        static const char *const doors[] = {
+                [CAY_DOOR_NONE] = "none", [CAY_DOOR_PEER] = "peer",       [CAY_DOOR_TOKEN] = "token",
+                [CAY_DOOR_KEY] = "key",   [CAY_DOOR_SESSION] = "session",
+        };
+
+        _Static_assert(CAY_COUNT(doors) == CAY_DOOR_COUNT, "a word for every door");
+        return (unsigned)door < CAY_COUNT(doors) ? doors[door] : "none";
+}
+
+bool cay_caller_may_see(const struct cay_caller *c, const char *owner)
+{
+        return cay_scope_has(c->scopes, CAY_SCOPE_ADMIN) ||
+               (cay_scope_has(c->scopes, CAY_SCOPE_READ) && strcmp(c->owner, owner) == 0);
+}
+
+void cay_caller_from_uid(struct cay_caller *ret, unsigned uid, unsigned own_uid)
+{
+        *ret = (struct cay_caller){
+                .door = CAY_DOOR_PEER,
+                .scopes = uid == 0 || uid == own_uid ? CAY_SCOPE_ALL : CAY_SCOPE_EXEC | CAY_SCOPE_READ,
+        };
+        snprintf(ret->owner, sizeof(ret->owner), "uid:%u", uid);
+        snprintf(ret->id, sizeof(ret->id), "uid:%u", uid);
+}

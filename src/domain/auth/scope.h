@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a caller may do: read (look), exec (make and use one's own), admin (all owners, keys, config). Each holds the one before. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "foundation/base/error.h"
+
+enum {
+        CAY_SCOPE_READ = 1,
+        CAY_SCOPE_EXEC = 2,
+        CAY_SCOPE_ADMIN = 4,
+        CAY_SCOPE_ALL = 7,
+};
+
+#define CAY_SCOPE_TEXT_MAX 24
+#define CAY_OWNER_MAX 63
+
+/* "exec", or several with blanks or commas; implied ones are added. CAY_INVALID on an unknown word or none. */
+int cay_scope_parse(const char *text, unsigned *ret, struct cay_error *err);
+const char *cay_scope_text(
+        unsigned scopes); /* the widest, or the one an op needs: "admin", "exec", "read", "none" */
+bool cay_scope_has(unsigned scopes, unsigned wanted); /* every wanted one */
+/* 1 to 63 of letters, digits and . _ @ : + - ; names that start with "uid:" are for unix peers. */
+bool cay_owner_is_valid(const char *owner);
+
+enum cay_door { /* how a caller proved who it is */
+                CAY_DOOR_NONE,
+                CAY_DOOR_PEER,    /* the unix socket: the kernel says */
+                CAY_DOOR_TOKEN,   /* a bearer token */
+                CAY_DOOR_KEY,     /* an API key */
+                CAY_DOOR_SESSION, /* the page's cookie */
+                CAY_DOOR_COUNT
+};
+
+/* Who is calling. Filled by whichever door let the caller in. */
+struct cay_caller {
+        char owner[CAY_OWNER_MAX + 1];
+        unsigned scopes;
+        enum cay_door door;
+        char id[CAY_OWNER_MAX + 1]; /* of the token, key or session: for the log and the rate limit */
+};
+
+const char *cay_door_word(enum cay_door door); /* "peer", "token"… */
+/* May this caller see what belongs to this owner? (If not, it does not exist: 404.) */
+bool cay_caller_may_see(const struct cay_caller *c, const char *owner);
+/* A peer of the unix socket: "uid:N"; root and the daemon's own uid are admin. */
+void cay_caller_from_uid(struct cay_caller *ret, unsigned uid, unsigned own_uid);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A wall clock that never goes back. */
+
+#include "domain/auth/wall.h"
+
+void cay_wall_init(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms, uint64_t floor_ms)
+{
+        *w = (struct cay_wall){ .shown_ms = wall_ms > floor_ms ? wall_ms : floor_ms, .mono_ms = mono_ms };
+}
+
+uint64_t cay_wall_now_ms(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms)
+{
+        uint64_t elapsed_ms = mono_ms > w->mono_ms ? mono_ms - w->mono_ms : 0;
+
+        if (wall_ms >= w->shown_ms) {
+                w->shown_ms = wall_ms;
+                w->mono_ms = mono_ms;
+                return wall_ms;
+        }
+        /* The odd millisecond waits for its other half: asking often must not stop the clock. */
+        w->shown_ms += elapsed_ms / 2;
+        w->mono_ms += elapsed_ms / 2 * 2;
+        return w->shown_ms;
+}

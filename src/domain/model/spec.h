@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine needs to know to make a sandbox. Plain values; strings and descriptors are borrowed for the call. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "foundation/base/id.h"
+#include "domain/model/limits.h"
+
+enum cay_template_kind {
+        CAY_TEMPLATE_HOST,   /* the machine's own /usr */
+        CAY_TEMPLATE_ROOTFS, /* a directory */
+};
+
+enum cay_workspace_mode {
+        CAY_WORKSPACE_RO,
+        CAY_WORKSPACE_RW,
+        CAY_WORKSPACE_COW, /* writable, but the folder stays as it is: what was changed is a change set afterwards */
+};
+
+#define CAY_SPEC_BELOW_MAX 1023
+#define CAY_SPEC_PORTS_MAX 16u
+#define CAY_SPEC_DESKTOP_PORT 16080 /* noVNC, where an image has it */
+#define CAY_SPEC_VOLUMES_MAX 8u
+#define CAY_SPEC_TARGET_MAX 127
+#define CAY_SPEC_PORT_WISH_MIN 1024u
+
+struct cay_spec_port { /* TCP, published on the loopback of the engine's host */
+        uint16_t inside,
+                host; /* host: the one that is wished for; 0: any. Taken: the next one that is free */
+};
+
+struct cay_spec_volume { /* one of the owner's, that outlives sandboxes: made where there is none */
+        const char *name, *target;
+        bool read_only;
+};
+
+struct cay_spec_volume_text { /* one that was read from a text */
+        char name[CAY_NAME_MAX + 1], target[CAY_SPEC_TARGET_MAX + 1];
+        bool read_only;
+};
+
+struct cay_spec {
+        char id[CAY_NAME_MAX + 1];
+        enum cay_template_kind template_kind;
+        int rootfs_fd;    /* O_PATH directory for CAY_TEMPLATE_ROOTFS, else -1 */
+        int workspace_fd; /* directory mapped to /workspace, or -1: empty */
+        /* By whose right, where the caller is a daemon's front that an engine does not take at its word: */
+        int workspace_peer;          /* connection of the client that passed workspace_fd; 0 or -1: none */
+        unsigned workspace_root;     /* in place of workspace_fd: one of workspace_roots, from 1; 0: none */
+        const char *workspace_below; /* and the path below it, at most CAY_SPEC_BELOW_MAX bytes */
+        bool workspace_rw,
+                workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
+        bool read_only;        /* root read-only; /workspace, /tmp and /dev/shm stay writable */
+        bool one_shot;         /* ends with its first command */
+        bool no_init; /* nothing goes into it, not even an init: it runs one command. For engines with CAY_ENGINE_CAN_ONCE */
+        bool keep;       /* the writable layer is to outlive the box, where the engine can (port_engine.h) */
+        bool go_on;      /* with keep: the layer that an earlier box of this id left, and no other */
+        bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
+        struct cay_limits limits;
+        unsigned may_skip; /* limits (mask) that need not hold on this host */
+        unsigned test_off; /* layers switched off; test builds only */
+        /* For engines that take images, and label what they make; each may be NULL. */
+        const char *image; /* NULL: the engine's own */
+        const char *owner, *template_name;
+        const char *const *labels; /* name, value, name, value, …; may be NULL */
+        unsigned label_count;      /* of pairs */
+        /* For engines with CAY_ENGINE_CAN_BRIDGE: others refuse them. */
+        bool bridge;                       /* a network of its own, with a way out; else loopback alone */
+        const struct cay_spec_port *ports; /* with a bridge */
+        unsigned port_count;
+        const struct cay_spec_volume *volumes;
+        unsigned volume_count;
+};
+
+int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);
+/* For engines without CAY_ENGINE_CAN_BRIDGE and CAY_ENGINE_CAN_ONCE: refuses networks, volumes and boxes without init. */
+int cay_spec_check_plain(const struct cay_spec *spec, const char *engine, struct cay_error *err);
+
+/* "host", "rootfs:DIR", or DIR (with a '/' in it, so that a mistyped word is no folder); ret_dir points into text. */
+int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,
+                            struct cay_error *err);
+/* "DIR[:ro|:rw|:cow]": how long DIR is and what may be done to it. Read-only unless asked for: the safe default. */
+int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, enum cay_workspace_mode *ret_mode,
+                             struct cay_error *err);
+/* "INSIDE", or "HOST:INSIDE" with the port that is wished for, from CAY_SPEC_PORT_WISH_MIN. */
+int cay_spec_parse_port(const char *text, struct cay_spec_port *ret, struct cay_error *err);
+/* "NAME:/PATH[:ro|:rw]"; writable unless asked for otherwise. Where it may be is the engine's to say. */
+int cay_spec_parse_volume(const char *text, struct cay_spec_volume_text *ret, struct cay_error *err);

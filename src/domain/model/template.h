@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Templates: what sandboxes are made from, and what holds for those that do not say otherwise. Plain values; where they come from
+ * (a registry file, a built-in list) is somebody else's business, and so is every look at the machine: whoever fills a set
+ * also says what is available here.
+ *
+ * A set is never changed once it is in use: a reload makes another one. Pointers into it are good until the loop's next round.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "foundation/base/field.h"
+#include "domain/model/limits.h"
+
+#define CAY_TEMPLATE_NAME_MAX 63
+#define CAY_TEMPLATE_DEFAULT "host" /* of requests that name none */
+
+enum cay_template_root {
+        CAY_TEMPLATE_ROOT_NONE,
+        CAY_TEMPLATE_ROOT_HOST,       /* the machine's own /usr, read-only */
+        CAY_TEMPLATE_ROOT_ROOTFS,     /* a folder */
+        CAY_TEMPLATE_ROOT_DOCKERFILE, /* built by an engine that can */
+        CAY_TEMPLATE_ROOT_IMAGE,      /* OCI reference */
+        CAY_TEMPLATE_ROOT_COUNT
+};
+
+struct cay_template {
+        const char *name, *description; /* description: "" when there is none */
+        enum cay_template_root root;
+        const char *root_text;           /* path below the registry's folder, or reference; "" for host */
+        const char *engine;              /* never NULL: what was asked for, or what the root needs */
+        struct cay_field_texts triggers; /* words of a task that mean this template */
+        const char *network;             /* "none", "bridge" */
+        const char *init; /* "cay", "none": nothing is copied into it, and it runs one command */
+        bool read_only, needs_confirm, auto_cleanup;
+        struct cay_limits
+                limits; /* what the file does not say is document 001's default; of CAY_TEMPLATE_DEFAULT 0: the daemon's */
+        uint64_t life_ms, idle_ms;        /* 0: not said */
+        struct cay_field_map env;         /* of all commands; the request's come over it */
+        struct cay_field_texts command;   /* what runs when nobody says; may be empty */
+        struct cay_field_texts interpret; /* takes code on its standard input */
+        struct cay_field_texts requires;  /* programs of the host, by path below /usr */
+        const char *system_path;          /* of SYSTEM.md, below the registry's folder; "" when nobody said */
+        uint64_t pool;                    /* boxes kept ready */
+        uint64_t max_concurrent;          /* alive at once; 0: only the set's and the daemon's count */
+        const char *build_network;        /* of what a Dockerfile runs: "none", "bridge" */
+        struct cay_field_map build_args;  /* its ARGs */
+        uint64_t build_memory, build_ms;  /* 0: the builder's own */
+
+        /* as the machine was looked at */
+        bool available;
+        char why[192];           /* when it is not */
+        const char *system_text; /* SYSTEM.md; NULL: there is none */
+        int root_fd;             /* O_PATH of a ROOTFS; -1: none. Owned by whoever made the set */
+};
+
+struct cay_template_set {
+        const struct cay_template *rows;
+        unsigned count;
+        const char *origin;      /* "built-in", or the file's path */
+        uint64_t loaded_wall_ms; /* 0: nobody said */
+        uint64_t max_concurrent; /* alive at once, of all templates together; 0: no limit of its own */
+        uint64_t queue;          /* creates that may wait for that */
+        uint64_t queue_ms;       /* how long */
+        bool auto_cleanup;       /* of templates that do not say */
+};
+
+const struct cay_template *cay_template_find(const struct cay_template_set *set, const char *name); /* NULL */
+/*
+ * Whether a trigger's words stand in a text, as whole words, in any case and with any white space between them. The length of the
+ * trigger, so that the longest of several can be chosen; 0: no.
+ */
+size_t cay_template_trigger(const char *trigger, const char *text);
+bool cay_template_trigger_is(const char *a,
+                             const char *b); /* whether two triggers stand for the same words */
+/* The template that a task's text means: the one with the longest trigger in it; the first of the file among equals. NULL: none. */
+const struct cay_template *cay_template_match(const struct cay_template_set *set, const char *text);
+const char *cay_template_root_word(enum cay_template_root root); /* "host", "rootfs", "dockerfile", "image" */
+/* Whether it can be started here: 0, or CAY_CONFLICT with the reason. */
+int cay_template_check(const struct cay_template *t, struct cay_error *err);

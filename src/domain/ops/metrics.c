@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures, written down. */
+#include "domain/ops/metrics.h"
+
+#include <inttypes.h>
+
+#include "domain/ops/view.h"
+
+static const char *const classes[] = { "2xx", "3xx", "4xx", "5xx" };
+
+/* JSON */
+
+static void begin(struct cay_json *j, const char *key)
+{
+        cay_json_key(j, key);
+        cay_json_begin_object(j);
+}
+
+static void put_histogram(struct cay_json *j, const char *key, const struct cay_histogram *h)
+{
+        uint64_t sum = 0;
+
+        cay_json_key(j, key);
+        cay_json_begin_object(j);
+        cay_op_key_u64(j, "count", h->count);
+        cay_op_key_u64(j, "sum_us", h->sum_us);
+        cay_json_key(j, "buckets");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < CAY_METER_BUCKETS; i++) {
+                sum += h->buckets[i];
+                cay_json_begin_object(j);
+                cay_op_key_u64(j, "le_ms", cay_histogram_bounds_ms[i]);
+                cay_op_key_u64(j, "count", sum);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+        cay_json_end_object(j);
+}
+
+/* The last hour: exact enough for p50 and p99, which the buckets above are not */
+
+static void put_figures(struct cay_json *j, const struct cay_window_figures *f)
+{
+        cay_op_key_u64(j, "count", f->count);
+        cay_op_key_u64(j, "p50_us", f->p50_us);
+        cay_op_key_u64(j, "p99_us", f->p99_us);
+        cay_op_key_u64(j, "max_us", f->max_us);
+}
+
+static void put_recent(struct cay_json *j, const char *key, const struct cay_window *w, uint64_t now_ms)
+{
+        struct cay_window_figures f;
+
+        begin(j, key);
+        cay_window_hour(w, now_ms, &f);
+        put_figures(j, &f);
+        cay_json_key(j, "minutes");
+        cay_json_begin_array(j);
+        for (unsigned ago = CAY_WINDOW_MINUTES; ago-- > 0;) {
+                if (!cay_window_minute(w, now_ms, ago, &f))
+                        continue;
+                cay_json_begin_object(j);
+                cay_op_key_u64(j, "ago", ago);
+                put_figures(j, &f);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+        cay_json_end_object(j);
+}
+
+static void put_last_hour(struct cay_json *j, const struct cay_metrics *m)
+{
+        begin(j, "last_hour");
+        put_recent(j, "create", &m->meter->create.recent, m->now_ms);
+        put_recent(j, "exec_start", &m->meter->exec_start.recent, m->now_ms);
+        put_recent(j, "exec_run", &m->meter->exec_run.recent, m->now_ms);
+        cay_json_end_object(j);
+}
+
+static void put_sandboxes(struct cay_json *j, const struct cay_service_health *h)
+{
+        begin(j, "sandboxes");
+        cay_op_key_u64(j, "known", h->known);
+        cay_op_key_u64(j, "alive", h->alive);
+        cay_op_key_u64(j, "links_lost", h->links_lost);
+        begin(j, "states");
+        for (unsigned i = 0; i < CAY_STATE_COUNT; i++)
+                cay_op_key_u64(j, cay_state_word(i), h->by_state[i]);
+        cay_json_end_object(j);
+        begin(j, "engines");
+        for (unsigned i = 0; i < h->engine_count; i++)
+                cay_op_key_u64(j, h->engines[i].name, h->engines[i].alive);
+        cay_json_end_object(j);
+        cay_json_end_object(j);
+}
+
+static uint64_t count_ends(const struct cay_service_meter *m)
+{
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; i < CAY_CAUSE_COUNT; i++)
+                sum += m->exec_ends[i];
+        return sum;
+}
+
+static void put_execs(struct cay_json *j, const struct cay_metrics *m)
+{
+        begin(j, "execs");
+        cay_op_key_u64(j, "started", m->health.execs);
+        cay_op_key_u64(j, "running", m->health.execs_running);
+        cay_op_key_u64(j, "ended", count_ends(m->meter));
+        begin(j, "causes");
+        for (unsigned i = CAY_CAUSE_NONE + 1; i < CAY_CAUSE_COUNT; i++)
+                cay_op_key_u64(j, cay_cause_word(i), m->meter->exec_ends[i]);
+        cay_json_end_object(j);
+        put_histogram(j, "start_latency", &m->meter->exec_start.all);
+        put_histogram(j, "duration", &m->meter->exec_run.all);
+        cay_op_key_u64(j, "cpu_us", m->meter->exec_cpu_us);
+        cay_json_end_object(j);
+}
+
+/* The daemon's own, not for everybody */
+static void put_daemon(struct cay_json *j, const struct cay_metrics *m)
+{
+        begin(j, "http_answers");
+        for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
+                cay_op_key_u64(j, classes[i], m->http_answers[i + 2]);
+        cay_json_end_object(j);
+        begin(j, "daemon");
+        cay_op_key_bool(j, "engine_up", m->health.engine_up);
+        cay_op_key_u64(j, "adoptions", m->health.adoptions);
+        cay_op_key_u64(j, "relinks", m->health.relinks);
+        cay_op_key_u64(j, "store_bytes", m->health.store.file_bytes);
+        cay_op_key_u64(j, "store_queued", m->health.store.queued);
+        cay_op_key_time(j, "started_at", m->started_wall_ms);
+        cay_json_end_object(j);
+}
+
+void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j)
+{
+        cay_op_key_text(j, "covers", m->is_whole ? "service" : "own");
+        put_sandboxes(j, &m->health);
+        begin(j, "creations");
+        cay_op_key_u64(j, "started", m->health.creates);
+        cay_op_key_u64(j, "failed", m->health.create_failures);
+        if (m->is_whole)
+                cay_op_key_u64(j, "waiting", m->waiting);
+        put_histogram(j, "latency", &m->meter->create.all);
+        cay_json_end_object(j);
+        put_execs(j, m);
+        put_last_hour(j, m);
+        begin(j, "resources");
+        cay_op_key_u64(j, "sandboxes", m->used.sandboxes);
+        cay_op_key_u64(j, "memory_bytes", m->used.memory_bytes);
+        cay_op_key_u64(j, "memory_limit_bytes", m->used.memory_limit_bytes);
+        cay_op_key_u64(j, "cpu_us", m->used.cpu_us);
+        cay_op_key_u64(j, "pids", m->used.pids);
+        cay_json_end_object(j);
+        begin(j, "pool");
+        cay_op_key_u64(j, "ready", 0); /* boxes kept ready: none yet */
+        cay_json_end_object(j);
+        if (m->is_whole)
+                put_daemon(j, m);
+}
+
+/* Text: failure is sticky, as in JSON */
+
+struct text {
+        struct cay_buf *out;
+        int failed;
+};
+
+#define SAY(t, ...)                                                                                          \
+        do {                                                                                                 \
+                if ((t)->failed == 0)                                                                        \
+                        (t)->failed = cay_buf_printf((t)->out, __VA_ARGS__);                                 \
+        } while (0)
+
+static void say_head(struct text *t, const char *name, const char *type, const char *help)
+{
+        SAY(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void say_one(struct text *t, const char *name, const char *type, const char *help, uint64_t value)
+{
+        say_head(t, name, type, help);
+        SAY(t, "%s %" PRIu64 "\n", name, value);
+}
+
+static void say_seconds(struct text *t, const char *name, uint64_t us)
+{
+        SAY(t, "%s %" PRIu64 ".%06u\n", name, us / 1000000, (unsigned)(us % 1000000));
+}
+
+static void say_histogram(struct text *t, const char *name, const char *help, const struct cay_histogram *h)
+{
+        uint64_t sum = 0;
+
+        say_head(t, name, "histogram", help);
+        for (unsigned i = 0; i < CAY_METER_BUCKETS; i++) {
+                unsigned ms = cay_histogram_bounds_ms[i];
+
+                sum += h->buckets[i];
+                SAY(t, "%s_bucket{le=\"%u.%03u\"} %" PRIu64 "\n", name, ms / 1000, ms % 1000, sum);
+        }
+        SAY(t, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, h->count);
+        SAY(t, "%s_sum %" PRIu64 ".%06u\n", name, h->sum_us / 1000000, (unsigned)(h->sum_us % 1000000));
+        SAY(t, "%s_count %" PRIu64 "\n", name, h->count);
+}
+
+static void say_engines(struct text *t, const struct cay_service_health *h)
+{
+        say_head(t, "cay_engine_answers", "gauge", "Whether each engine that runs answers.");
+        for (unsigned i = 0; i < h->engine_count; i++)
+                SAY(t, "cay_engine_answers{engine=\"%s\"} %d\n", h->engines[i].name, h->engines[i].up);
+        say_head(t, "cay_engine_sandboxes", "gauge", "Sandboxes that each engine has a box of.");
+        for (unsigned i = 0; i < h->engine_count; i++)
+                SAY(t, "cay_engine_sandboxes{engine=\"%s\"} %u\n", h->engines[i].name, h->engines[i].alive);
+}
+
+static void say_sandboxes(struct text *t, const struct cay_metrics *m)
+{
+        const struct cay_service_health *h = &m->health;
+
+        say_head(t, "cay_sandboxes", "gauge", "Sandboxes by state.");
+        for (unsigned i = 0; i < CAY_STATE_COUNT; i++)
+                SAY(t, "cay_sandboxes{state=\"%s\"} %u\n", cay_state_word(i), h->by_state[i]);
+        say_one(t, "cay_links_lost", "gauge", "Sandboxes that should live and do not answer.", h->links_lost);
+        say_one(t, "cay_sandbox_creations_total", "counter", "Sandboxes asked for, starts included.",
+                h->creates);
+        say_one(t, "cay_sandbox_creation_failures_total", "counter", "Of them, those that came to nothing.",
+                h->create_failures);
+        say_histogram(t, "cay_sandbox_creation_seconds", "From being asked for to ready.",
+                      &m->meter->create.all);
+}
+
+static void say_execs(struct text *t, const struct cay_metrics *m)
+{
+        say_one(t, "cay_execs_started_total", "counter", "Commands that were started.", m->health.execs);
+        say_one(t, "cay_execs_running", "gauge", "Commands that run.", m->health.execs_running);
+        say_head(t, "cay_execs_ended_total", "counter", "Commands that ended, by cause.");
+        for (unsigned i = CAY_CAUSE_NONE + 1; i < CAY_CAUSE_COUNT; i++)
+                SAY(t, "cay_execs_ended_total{cause=\"%s\"} %" PRIu64 "\n", cay_cause_word(i),
+                    m->meter->exec_ends[i]);
+        say_histogram(t, "cay_exec_start_seconds", "From being asked for to running.",
+                      &m->meter->exec_start.all);
+        say_histogram(t, "cay_exec_duration_seconds", "How long commands ran.", &m->meter->exec_run.all);
+        say_head(t, "cay_exec_cpu_seconds_total", "counter", "Processor time of commands that ended.");
+        say_seconds(t, "cay_exec_cpu_seconds_total", m->meter->exec_cpu_us);
+}
+
+static void say_used(struct text *t, const struct cay_metrics_used *u)
+{
+        say_one(t, "cay_measured_sandboxes", "gauge",
+                "Live sandboxes of the caller in the next four figures.", u->sandboxes);
+        say_one(t, "cay_sandbox_memory_bytes", "gauge", "Memory they use.", u->memory_bytes);
+        say_one(t, "cay_sandbox_memory_limit_bytes", "gauge", "Memory they may use.", u->memory_limit_bytes);
+        say_head(t, "cay_sandbox_cpu_seconds", "gauge", "Processor time they have used.");
+        say_seconds(t, "cay_sandbox_cpu_seconds", u->cpu_us);
+        say_one(t, "cay_sandbox_pids", "gauge", "Their processes.", u->pids);
+}
+
+/* The daemon's own, not for everybody */
+static void say_daemon(struct text *t, const struct cay_metrics *m)
+{
+        say_one(t, "cay_sandbox_creations_waiting", "gauge",
+                "Sandboxes asked for that wait for their template's limit.", m->waiting);
+        say_head(t, "cay_http_answers_total", "counter", "Answers to requests, by class of status.");
+        for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
+                SAY(t, "cay_http_answers_total{class=\"%s\"} %" PRIu64 "\n", classes[i],
+                    m->http_answers[i + 2]);
+        say_one(t, "cay_adoptions_total", "counter", "Sandboxes taken over from an earlier process.",
+                m->health.adoptions);
+        say_one(t, "cay_relinks_total", "counter", "Links to sandboxes that were made anew.",
+                m->health.relinks);
+        say_one(t, "cay_store_bytes", "gauge", "Size of the database.", m->health.store.file_bytes);
+        say_one(t, "cay_store_queued", "gauge", "Commits that wait.", m->health.store.queued);
+        say_one(t, "cay_start_time_seconds", "gauge", "When the daemon started, in seconds since 1970.",
+                m->started_wall_ms / 1000);
+}
+
+int cay_metrics_put_text(const struct cay_metrics *m, struct cay_buf *out)
+{
+        struct text t = { .out = out };
+
+        say_sandboxes(&t, m);
+        say_execs(&t, m);
+        say_used(&t, &m->used);
+        say_one(&t, "cay_pool_ready", "gauge", "Boxes kept ready.", 0);
+        say_one(&t, "cay_engine_up", "gauge", "Whether the default engine answers.", m->health.engine_up);
+        say_engines(&t, &m->health);
+        if (m->is_whole)
+                say_daemon(&t, m);
+        say_head(&t, "cay_build_info", "gauge", "The daemon's version.");
+        SAY(&t, "cay_build_info{version=\"%s\"} 1\n", CAY_VERSION);
+        return t.failed;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ops share. */
+#include "domain/ops/op.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD_MAX 80u
+
+int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller, struct cay_error *err)
+{
+        if (op->flags & CAY_OP_OPEN || cay_scope_has(caller->scopes, op->scope))
+                return 0;
+        return cay_fail(err, CAY_DENIED, "%s needs the scope %s; this caller has %s", op->name,
+                        cay_scope_text(op->scope), cay_scope_text(caller->scopes));
+}
+
+struct cay_viewer cay_op_viewer(const struct cay_op_call *c)
+{
+        return (struct cay_viewer){
+                .owner = c->caller.owner,
+                .sees_all = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN),
+        };
+}
+
+/* "limits.memory" of "memory", "path" of "path"; "" where the op has no such field. */
+static void find_field(const struct cay_op *op, const char *name, size_t len, char ret[FIELD_MAX])
+{
+        const char *dot = memchr(name, '.', len);
+        const struct cay_field *f = op->fields;
+
+        ret[0] = '\0';
+        if (f && cay_field_find(f, name, dot ? (size_t)(dot - name) : len))
+                snprintf(ret, FIELD_MAX, "%.*s", (int)len, name);
+        for (; f && f->name && !ret[0]; f++)
+                if (f->kind == CAY_FIELD_OBJECT && f->fields && cay_field_find(f->fields, name, len))
+                        snprintf(ret, FIELD_MAX, "%s.%.*s", f->name, (int)len, name);
+}
+
+/* What a path names and is not there, and what was used up: texts that do not begin with the field. */
+static const char *find_known(const struct cay_op *op, const char *msg)
+{
+        static const struct {
+                const char *text, *field;
+        } rows[] = { { "there is no sandbox ", "id" },
+                     { "there is no exec ", "exec" },
+                     { "execution id ", "execution_id" } };
+
+        for (unsigned i = 0; op->fields && i < CAY_COUNT(rows); i++)
+                if (strncmp(msg, rows[i].text, strlen(rows[i].text)) == 0 &&
+                    cay_field_find(op->fields, rows[i].field, strlen(rows[i].field)))
+                        return rows[i].field;
+        return NULL;
+}
+
+/*
+ * Errors from below begin with the name of what is at fault where there is one ("disk: …", "name: …"). Callers hear it as they wrote it, and
+ * get it as the field, too.
+ */
+void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        size_t len = strspn(err->msg, "abcdefghijklmnopqrstuvwxyz_.0123456789");
+        struct cay_error told = *err;
+        char name[FIELD_MAX] = "";
+
+        if (err->code != CAY_INTERNAL && len > 0 && err->msg[len] == ':')
+                find_field(c->op, err->msg, len, name);
+        if (strlen(name) > len)
+                snprintf(told.msg, sizeof(told.msg), "%s%.*s", name,
+                         (int)(sizeof(told.msg) - 1 - strlen(name)), err->msg + len);
+        if (!field)
+                field = name[0] ? name : find_known(c->op, err->msg);
+        c->doors->fail(c, &told, field);
+}
+
+void cay_op_fail_memory(struct cay_op_call *c)
+{
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_INTERNAL, "no memory for %s", c->op->name);
+        c->doors->fail(c, &err, NULL);
+}
+
+void cay_op_json_begin(struct cay_op_json *o)
+{
+        cay_buf_init(&o->buf, CAY_OP_JSON_MAX);
+        cay_json_init(&o->j, &o->buf);
+        cay_json_begin_object(&o->j);
+}
+
+void cay_op_json_drop(struct cay_op_json *o)
+{
+        cay_buf_done(&o->buf);
+}
+
+void cay_op_json_answer(struct cay_op_json *o, struct cay_op_call *c, enum cay_op_status status)
+{
+        struct cay_error err = { 0 };
+        int r;
+
+        cay_json_end_object(&o->j);
+        r = cay_json_end(&o->j);
+        if (r == 0) {
+                c->doors->answer(c, status, cay_buf_data(&o->buf), o->buf.len);
+        } else {
+                cay_fail_sys(&err, r == -ENOSPC ? CAY_LIMIT : CAY_INTERNAL, r, "write the answer");
+                c->doors->fail(c, &err, NULL);
+        }
+        cay_buf_done(&o->buf);
+}
+
+void cay_op_key_text(struct cay_json *j, const char *key, const char *value)
+{
+        cay_json_key(j, key);
+        cay_json_text(j, value);
+}
+
+void cay_op_key_u64(struct cay_json *j, const char *key, uint64_t value)
+{
+        cay_json_key(j, key);
+        cay_json_u64(j, value);
+}
+
+void cay_op_key_bool(struct cay_json *j, const char *key, bool value)
+{
+        cay_json_key(j, key);
+        cay_json_bool(j, value);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may come in: short-lived tokens and long-lived keys, made by admins. A key is shown once; only its hash is kept. */
+#include <string.h>
+
+#include "domain/auth/api_key.h"
+#include "domain/settings/config.h"
+#include "domain/ops/view.h"
+
+struct args {
+        const char *owner, *scope, *label, *key;
+        uint64_t lifetime_ms;
+};
+
+static int find_scopes(const char *text, unsigned *ret, struct cay_error *err)
+{
+        *ret = CAY_SCOPE_READ | CAY_SCOPE_EXEC;
+        return text ? cay_scope_parse(text, ret, err) : 0;
+}
+
+int cay_op_check_owner(const char *owner, struct cay_error *err)
+{
+        if (!cay_owner_is_valid(owner) || strncmp(owner, "uid:", 4) == 0)
+                return cay_fail(err, CAY_INVALID,
+                                "owner: 1 to 63 of letters, digits and . _ @ : + -, not starting with uid:");
+        return 0;
+}
+
+#define OWNER_FIELD                                                                                          \
+        {                                                                                                    \
+                "owner", CAY_FIELD_TEXT, offsetof(struct args, owner), CAY_FIELD_REQUIRED,                   \
+                        "whom it speaks for", .min = 1, .max = CAY_OWNER_MAX                                 \
+        }
+#define SCOPE_FIELD                                                                                          \
+        {                                                                                                    \
+                "scope", CAY_FIELD_TEXT, offsetof(struct args, scope), 0, "read, exec (default) or admin",   \
+                        .max = 63                                                                            \
+        }
+
+/* Tokens */
+
+static const struct cay_field token_fields[] = {
+        OWNER_FIELD,
+        SCOPE_FIELD,
+        { "lifetime", CAY_FIELD_DURATION, offsetof(struct args, lifetime_ms), 0,
+          "how long it is good for; at most a day", .min = 1000, .max = 86400000 },
+        {},
+};
+
+/* Who is admin by the unix socket is root or the daemon's user, and so could read the secret: for them local users are owners like others. */
+static int check_token_owner(const struct cay_op_call *c, const char *owner, struct cay_error *err)
+{
+        if (c->caller.door == CAY_DOOR_PEER && cay_owner_is_valid(owner))
+                return 0;
+        return cay_op_check_owner(owner, err);
+}
+
+static void run_token(struct cay_op_call *c)
+{
+        const struct args *a = c->args;
+        char token[CAY_OP_TOKEN_MAX];
+        struct cay_error err = { 0 };
+        uint64_t expires_s = 0;
+        unsigned scopes;
+        struct cay_op_json o;
+
+        if (check_token_owner(c, a->owner, &err) < 0) {
+                cay_op_fail(c, &err, "owner");
+                return;
+        }
+        if (find_scopes(a->scope, &scopes, &err) < 0) {
+                cay_op_fail(c, &err, "scope");
+                return;
+        }
+        if (c->world->make_token(c->world, a->owner, scopes,
+                                 a->lifetime_ms ? a->lifetime_ms : c->world->config->token_lifetime, token,
+                                 &expires_s, &err) < 0) {
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        cay_op_json_begin(&o);
+        cay_op_key_text(&o.j, "token", token);
+        cay_op_key_text(&o.j, "owner", a->owner);
+        cay_op_key_text(&o.j, "scope", cay_scope_text(scopes));
+        cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
+        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+}
+
+const struct cay_op cay_op_token_make = {
+        .name = "token_make",
+        .route = "POST /api/tokens",
+        .doc = "Makes a bearer token for an owner",
+        .scope = CAY_SCOPE_ADMIN,
+        .fields = token_fields,
+        .args_size = sizeof(struct args),
+        .run = run_token,
+};
+
+/* Keys */
+
+static const struct cay_field key_fields[] = {
+        OWNER_FIELD,
+        SCOPE_FIELD,
+        { "label", CAY_FIELD_TEXT, offsetof(struct args, label), 0, "what it is for", .max = 128 },
+        {},
+};
+
+struct storing {
+        struct cay_store_commit commit;
+        struct cay_op_call *call;
+        char id[CAY_API_KEY_ID_LEN + 1];
+        char text[CAY_API_KEY_LEN + 1]; /* "" when it is revoked */
+};
+
+static uint64_t wall_ms(const struct cay_op_call *c)
+{
+        struct cay_clock_reading now;
+
+        c->world->clock->read(c->world->clock, &now);
+        return now.wall_ms;
+}
+
+static void put_key(struct cay_json *j, const struct cay_store_key *k)
+{
+        cay_op_key_text(j, "key_id", k->id);
+        cay_op_key_text(j, "owner", k->owner);
+        cay_op_key_text(j, "scope", cay_scope_text((unsigned)k->scopes));
+        cay_op_key_text(j, "label", k->label);
+        cay_op_key_time(j, "created_at", k->created_wall_ms);
+        cay_op_key_time(j, "used_at", k->used_wall_ms);
+        cay_op_key_time(j, "revoked_at", k->revoked_wall_ms);
+}
+
+struct found {
+        const char *id;
+        const struct cay_store_key *key;
+};
+
+static bool match(void *ctx, const struct cay_store_key *record)
+{
+        struct found *f = ctx;
+
+        if (strcmp(record->id, f->id) != 0)
+                return true;
+        f->key = record;
+        return false;
+}
+
+static void on_stored(struct cay_job *job)
+{
+        struct storing *s = cay_container_of(job, struct storing, commit.job);
+        struct cay_op_call *c = s->call;
+        struct found f = { .id = s->id };
+        struct cay_op_json o;
+
+        if (job->err.code != CAY_OK) {
+                if (s->text[0])
+                        cay_api_keys_drop(c->world->keys, s->id);
+                cay_op_fail(c, &job->err, NULL);
+        } else {
+                cay_api_keys_each(c->world->keys, match, &f);
+                cay_op_json_begin(&o);
+                if (f.key)
+                        put_key(&o.j, f.key);
+                if (s->text[0])
+                        cay_op_key_text(&o.j, "key", s->text);
+                cay_op_json_answer(&o, c, s->text[0] ? CAY_OP_CREATED : CAY_OP_OK);
+        }
+        explicit_bzero(s, sizeof(*s));
+        free(s);
+}
+
+/* Nothing is shown before it is stored; a revoked key stays revoked over a power cut. */
+static void store_key(struct storing *s, const struct cay_store_key *record)
+{
+        struct cay_store *store = s->call->world->store;
+        struct cay_store_batch *b = store->ops->begin(store);
+
+        memccpy(s->id, record->id, '\0', CAY_API_KEY_ID_LEN);
+        cay_store_put_key(store, b, record);
+        cay_job_init(&s->commit.job, on_stored);
+        store->ops->commit(store, b, CAY_STORE_SURE, &s->commit);
+}
+
+static void run_key_make(struct cay_op_call *c)
+{
+        const struct args *a = c->args;
+        const struct cay_store_key *record;
+        struct cay_error err = { 0 };
+        struct storing *s;
+        unsigned scopes;
+
+        if (cay_op_check_owner(a->owner, &err) < 0 || find_scopes(a->scope, &scopes, &err) < 0) {
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        s->call = c;
+        if (cay_api_keys_make(c->world->keys, a->owner, scopes, a->label ? a->label : "", wall_ms(c), s->text,
+                              &record, &err) < 0) {
+                free(s);
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        store_key(s, record);
+}
+
+const struct cay_op cay_op_key_make = {
+        .name = "key_make",
+        .route = "POST /api/keys",
+        .doc = "Makes a long-lived API key; it is shown once",
+        .scope = CAY_SCOPE_ADMIN,
+        .fields = key_fields,
+        .args_size = sizeof(struct args),
+        .run = run_key_make,
+};
+
+static bool put_each(void *ctx, const struct cay_store_key *record)
+{
+        cay_json_begin_object(ctx);
+        put_key(ctx, record);
+        cay_json_end_object(ctx);
+        return true;
+}
+
+static void run_key_list(struct cay_op_call *c)
+{
+        struct cay_op_json o;
+
+        cay_op_json_begin(&o);
+        cay_json_key(&o.j, "keys");
+        cay_json_begin_array(&o.j);
+        cay_api_keys_each(c->world->keys, put_each, &o.j);
+        cay_json_end_array(&o.j);
+        cay_op_json_answer(&o, c, CAY_OP_OK);
+}
+
+const struct cay_op cay_op_key_list = {
+        .name = "key_list",
+        .route = "GET /api/keys",
+        .doc = "Lists API keys: what they are for, never the keys themselves",
+        .scope = CAY_SCOPE_ADMIN,
+        .run = run_key_list,
+};
+
+static const struct cay_field revoke_fields[] = {
+        { "key", CAY_FIELD_TEXT, offsetof(struct args, key), 0, "its key_id", .min = 1,
+          .max = CAY_API_KEY_ID_LEN },
+        {},
+};
+
+static void run_key_revoke(struct cay_op_call *c)
+{
+        const struct args *a = c->args;
+        const struct cay_store_key *record = cay_api_keys_revoke(c->world->keys, a->key, wall_ms(c));
+        struct cay_error err = { 0 };
+        struct storing *s;
+
+        if (!record) {
+                cay_fail(&err, CAY_NOT_FOUND, "there is no key '%.40s'", a->key);
+                cay_op_fail(c, &err, "key");
+                return;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        s->call = c;
+        store_key(s, record);
+}
+
+const struct cay_op cay_op_key_revoke = {
+        .name = "key_revoke",
+        .route = "DELETE /api/keys/{key}",
+        .doc = "Revokes an API key at once and for good",
+        .scope = CAY_SCOPE_ADMIN,
+        .flags = CAY_OP_DESTRUCTIVE,
+        .fields = revoke_fields,
+        .args_size = sizeof(struct args),
+        .run = run_key_revoke,
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file's bytes in and out. Facts of a file that is read are asked for first (one more round trip inside the box), so that its
+ * length and range are known in the answer's head; a file that shrinks meanwhile ends the stream short, which the client
+ * notices.
+ */
+#include <string.h>
+
+#include "domain/ops/file_bytes_args.h"
+#include "domain/ops/op_file_flow.h"
+#include "domain/ops/view.h"
+
+struct range {
+        uint64_t from, length, total;
+};
+
+#define FIELD_ID CAY_OP_SANDBOX_FIELD(struct cay_file_bytes_args, id)
+#define FIELD_PATH(text) CAY_OP_PATH_FIELD(struct cay_file_bytes_args, path, text)
+#define FIELD_ROOT CAY_OP_USER_FIELD(struct cay_file_bytes_args, as_root)
+
+static struct cay_op_flow *begin(struct cay_op_call *c)
+{
+        struct cay_op_flow *f = calloc(1, sizeof(*f));
+
+        if (!f)
+                cay_op_fail_memory(c);
+        return f;
+}
+
+/* Reading: STAT, then READ on a new state. */
+
+static const struct cay_field read_fields[] = {
+        FIELD_ID,
+        FIELD_PATH("file; below the workspace unless it starts with /"),
+        { "offset", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, offset), 0, "first byte",
+          .max = INT64_MAX, .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_offset) },
+        { "length", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, length), 0, "at most so many bytes",
+          .max = INT64_MAX, .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_length) },
+        { "tail", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, tail), 0,
+          "the last so many bytes, or all if there are fewer", .max = INT64_MAX,
+          .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_tail) },
+        FIELD_ROOT,
+        {},
+};
+
+static int outside(struct cay_op_call *c, const char *field, uint64_t size, struct cay_error *err)
+{
+        c->is_outside = true;
+        c->total = size;
+        return cay_fail(err, CAY_INVALID, "%s: the file has %llu bytes", field, (unsigned long long)size);
+}
+
+static int find_range(struct cay_op_call *c, const struct cay_box_stat *st, struct range *ret,
+                      struct cay_error *err)
+{
+        const struct cay_file_bytes_args *a = c->args;
+
+        if (st->type != CAY_FILE_REGULAR)
+                return cay_fail(err, CAY_INVALID, "path: it is no plain file");
+        if (a->offset > st->size || (a->has_offset && a->offset == st->size && st->size > 0))
+                return outside(c, "offset", st->size, err);
+        if (a->has_tail && a->tail == 0)
+                return outside(c, "tail", st->size, err);
+        ret->from = a->has_tail && a->tail < st->size ? st->size - a->tail : a->offset;
+        ret->total = st->size;
+        ret->length = st->size - ret->from;
+        if (a->has_length && a->length < ret->length)
+                ret->length = a->length;
+        return 0;
+}
+
+static void read_range(struct cay_op_call *c, const struct range *range)
+{
+        const struct cay_file_bytes_args *a = c->args;
+        struct cay_box_open open = cay_op_file_open(CAY_BOX_READ, a->path, a->as_root);
+        const char *slash = strrchr(a->path, '/');
+        struct cay_op_flow *f = begin(c);
+
+        if (!f)
+                return;
+        f->head = (struct cay_op_bytes){ .type = "application/octet-stream",
+                                         .length = range->length,
+                                         .is_part = a->has_offset || a->has_length || a->has_tail,
+                                         .from = range->from,
+                                         .total = range->total,
+                                         .name = slash ? slash + 1 : a->path };
+        f->is_empty = range->length == 0;
+        open.file.offset = range->from;
+        open.file.max_bytes = range->length > 0 ? range->length : 1; /* 0 would be all of it */
+        cay_op_flow_out_take(f, c, a->id, &open);
+}
+
+static void on_stat_end(struct cay_service_channel *ch, const struct cay_box_end *end,
+                        const struct cay_error *err)
+{
+        struct cay_op_channel *s = cay_container_of(ch, struct cay_op_channel, ch);
+        struct cay_op_call *c = s->call;
+        struct cay_error bad = { 0 };
+        struct range range = { 0 };
+
+        if (err && err->code != CAY_OK) {
+                cay_op_channel_fail(s, err);
+                return;
+        }
+        if (find_range(c, &end->file.stat, &range, &bad) < 0) {
+                cay_op_channel_fail(s, &bad);
+                return;
+        }
+        cay_op_channel_finish(s);
+        c->on_gone = NULL;
+        read_range(c, &range);
+}
+
+static void run_read(struct cay_op_call *c)
+{
+        const struct cay_file_bytes_args *a = c->args;
+        struct cay_box_open open = cay_op_file_open(CAY_BOX_STAT, a->path, a->as_root);
+        struct cay_op_channel *s;
+        struct cay_error err = { 0 };
+
+        if (a->has_tail && (a->has_offset || a->has_length)) {
+                cay_fail(&err, CAY_INVALID, "tail: does not go with offset or length");
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        open.file.flags = CAY_BOX_FOLLOW;
+        s->ch.on_end = on_stat_end;
+        cay_op_channel_open(s, c, a->id, &open);
+}
+
+const struct cay_op cay_op_file_read = {
+        .name = "file_read",
+        .route = "GET /api/sandboxes/{id}/files",
+        .doc = "A file's bytes, or a range of them",
+        .scope = CAY_SCOPE_READ,
+        .flags = CAY_OP_STREAM,
+        .fields = read_fields,
+        .args_size = sizeof(struct cay_file_bytes_args),
+        .run = run_read,
+};
+
+/* Writing */
+
+static const struct cay_field write_fields[] = {
+        FIELD_ID,
+        FIELD_PATH("file; below the workspace unless it starts with /"),
+        { "mode", CAY_FIELD_TEXT, offsetof(struct cay_file_bytes_args, mode), 0,
+          "permission bits of a new file in octal; default 0644", .max = 5 },
+        { "offset", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, offset), 0,
+          "write from this byte on and keep the rest; without it the file is replaced", .max = INT64_MAX,
+          .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_offset) },
+        { "append", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, append), 0,
+          "write behind what is there" },
+        { "exclusive", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, exclusive), 0,
+          "fail if it is there already" },
+        { "parents", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, parents), 0,
+          "make missing folders above it" },
+        { "if_tag", CAY_FIELD_TEXT, offsetof(struct cay_file_bytes_args, if_tag), 0,
+          "write only if the file still has this tag (as file_stat and file_list show it); else 409",
+          .min = 1, .max = CAY_OP_FILE_TAG - 1 },
+        FIELD_ROOT,
+        {},
+};
+
+static int fill_write(const struct cay_file_bytes_args *a, struct cay_box_file *file, struct cay_error *err)
+{
+        if (a->append && a->has_offset)
+                return cay_fail(err, CAY_INVALID, "offset: does not go with append");
+        file->mode = 0644;
+        if (a->mode && cay_op_parse_mode(a->mode, &file->mode, err) < 0)
+                return -1;
+        file->offset = a->offset;
+        file->flags = (a->append       ? CAY_BOX_APPEND
+                       : a->has_offset ? 0
+                                       : CAY_BOX_TRUNCATE) |
+                      (a->exclusive ? CAY_BOX_EXCLUSIVE : 0) | (a->parents ? CAY_BOX_PARENTS : 0);
+        return 0;
+}
+
+static void put_written(struct cay_op_flow *f, struct cay_json *j, const struct cay_box_end *end)
+{
+        const struct cay_file_bytes_args *a = f->base.call->args;
+        char tag[CAY_OP_FILE_TAG];
+
+        cay_op_put_bytes(j, "path", "path_base64", a->path, strlen(a->path));
+        cay_op_key_u64(j, "bytes", end->file.bytes);
+        cay_op_file_tag(&end->file.stat, tag);
+        cay_op_key_text(j, "tag", tag);
+}
+
+static void take_body(struct cay_op_call *c)
+{
+        const struct cay_file_bytes_args *a = c->args;
+        struct cay_box_open open = cay_op_file_open(CAY_BOX_WRITE, a->path, a->as_root);
+        struct cay_error err = { 0 };
+        struct cay_op_flow *f;
+
+        if (fill_write(a, &open.file, &err) < 0) {
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        f = begin(c);
+        if (!f)
+                return;
+        f->put_answer = put_written;
+        cay_op_flow_in_take(f, c, a->id, &open);
+}
+
+/*
+ * if_tag: STAT, then WRITE on a new state. What changes the file after the first of them is not seen; for an editor's text that is as long
+ * as its body takes.
+ */
+static void on_tag_end(struct cay_service_channel *ch, const struct cay_box_end *end,
+                       const struct cay_error *err)
+{
+        struct cay_op_channel *s = cay_container_of(ch, struct cay_op_channel, ch);
+        struct cay_op_call *c = s->call;
+        const struct cay_file_bytes_args *a = c->args;
+        char tag[CAY_OP_FILE_TAG] = "";
+        struct cay_error bad = { 0 };
+
+        if (err && err->code != CAY_OK && err->code != CAY_NOT_FOUND) {
+                cay_op_channel_fail(s, err);
+                return;
+        }
+        if (!err || err->code == CAY_OK)
+                cay_op_file_tag(&end->file.stat, tag);
+        if (strcmp(tag, a->if_tag) != 0) {
+                cay_fail(&bad, CAY_CONFLICT,
+                         tag[0] ? "if_tag: the file was changed since; read it again, or write without if_tag"
+                                : "if_tag: the file is gone; write without if_tag to make it");
+                cay_op_fail(cay_op_channel_finish(s), &bad, "if_tag");
+                return;
+        }
+        cay_op_channel_finish(s);
+        c->on_gone = NULL;
+        take_body(c);
+}
+
+static void run_write(struct cay_op_call *c)
+{
+        const struct cay_file_bytes_args *a = c->args;
+        struct cay_box_open open = cay_op_file_open(CAY_BOX_STAT, a->path, a->as_root);
+        struct cay_op_channel *s;
+
+        if (!a->if_tag) {
+                take_body(c);
+                return;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        open.file.flags = CAY_BOX_FOLLOW;
+        s->ch.on_end = on_tag_end;
+        cay_op_channel_open(s, c, a->id, &open);
+}
+
+const struct cay_op cay_op_file_write = {
+        .name = "file_write",
+        .route = "PUT /api/sandboxes/{id}/files",
+        .doc = "Writes the body to a file; one that is replaced stays as it was until the body is complete",
+        .scope = CAY_SCOPE_EXEC,
+        .flags = CAY_OP_RAW_IN,
+        .fields = write_fields,
+        .args_size = sizeof(struct cay_file_bytes_args),
+        .run = run_write,
+};

@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One-shot: a sandbox is made, code or a command runs in it, and it is destroyed.
+ *
+ * Theory of operation. This op calls others: sandbox_create, file_write, then exec_run, each with arguments and doors of its own (`make`, `exec`). What
+ * templates, limits, confirmations and commands mean is theirs to say; here is only the order. What exec_run says goes to the client
+ * as it is, but the last word waits until the sandbox is gone, so that a client that has its answer leaves nothing behind.
+ *
+ * A sandbox that is not to be kept has a life that ends soon after its command's: a front that dies in the middle leaves nothing for
+ * ever. A client that goes away ends its run, and the sandbox goes, kept or not, unless a stream has told its id.
+ *
+ * A confirmation covers all that decides what runs: it goes to sandbox_create as the purpose. It is asked for by the template, or, for
+ * code from a chat message, by what the code does (domain/intent/danger.c).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "foundation/base/arena.h"
+#include "foundation/base/log.h"
+#include "foundation/base/str.h"
+#include "foundation/base/utf8.h"
+#include "domain/intent/intent.h"
+#include "foundation/loop/loop.h"
+#include "domain/ops/create_args.h"
+#include "domain/ops/exec_args.h"
+#include "domain/ops/put_files.h"
+#include "domain/ops/run_choice.h"
+#include "domain/ops/template_use.h"
+#include "domain/ops/most_time.h"
+
+#define FILES_MAX 64u
+#define WORDS_MAX (1024u * 1024) /* of a template's command */
+#define PURPOSE_MAX (3u << 20)
+#define DANGER_MAX 256u
+#define DANGER_SHOWN 60u /* bytes of the code */
+#define ANSWER_MAX (CAY_OP_JSON_MAX + 1024u)
+#define TIMEOUT_MS 60000u         /* of a run when neither the request nor the template says */
+#define TIMEOUT_MAX_MS 2592000000 /* 30 days */
+#define SLACK_MS 60000u           /* that the sandbox lives longer than its command may */
+
+struct args {
+        struct cay_create_args create;
+        struct cay_exec_args exec;
+        const char *code, *language, *task, *trigger, *from_message;
+        struct cay_field_map files;
+        bool keep, has_keep;
+};
+
+static const struct cay_field fields[] = {
+        { "code", CAY_FIELD_TEXT, offsetof(struct args, code), 0,
+          "what the template's interpreter reads on its standard input", .min = 1,
+          .max = CAY_EXEC_STDIN_MAX },
+        { "language", CAY_FIELD_TEXT, offsetof(struct args, language), 0,
+          "of the code: python (default), javascript, shell, bash, or a template's name", .min = 1,
+          .max = 63 },
+        { "command", CAY_FIELD_WORDS, offsetof(struct args, exec.command), 0,
+          "or: program and arguments as a list, or a line for /bin/sh; without both: the template's own",
+          .max = 4096, .item_max = 128 * 1024 },
+        { "template", CAY_FIELD_TEXT, offsetof(struct args, create.template_name), 0,
+          "what the sandbox is made from; default: by task, by language, then host", .min = 1, .max = 63 },
+        { "task", CAY_FIELD_TEXT, offsetof(struct args, task), 0,
+          "or: words that choose the template by its triggers", .min = 1, .max = 65536 },
+        { "trigger", CAY_FIELD_TEXT, offsetof(struct args, trigger), 0, "the same as task", .min = 1,
+          .max = 65536 },
+        { "files", CAY_FIELD_MAP, offsetof(struct args, files), 0,
+          "text files to be there: path (below the workspace unless it starts with /) to text",
+          .max = FILES_MAX, .item_max = CAY_EXEC_STDIN_MAX },
+        { "keep", CAY_FIELD_BOOL, offsetof(struct args, keep), 0,
+          "the sandbox stays afterwards; default: what the template's auto_cleanup says",
+          .given = CAY_FIELD_GIVEN(struct args, has_keep) },
+        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, create.idle_ms), 0,
+          "how long the sandbox may be without use: with keep, when nobody ends it",
+          .given = CAY_FIELD_GIVEN(struct args, create.has_idle) },
+        { "from_message", CAY_FIELD_TEXT, offsetof(struct args, from_message), 0,
+          "the chat message that the code was taken from: what destroys, overwrites or sends data away, or "
+          "is for production, then needs a confirmation",
+          .min = 1, .max = CAY_INTENT_TEXT_MAX },
+        CAY_EXEC_FIELDS(struct args, exec),
+        CAY_CREATE_FIELDS(struct args, create),
+        { "execution_id", CAY_FIELD_TEXT, offsetof(struct args, create.execution_id), 0,
+          "single-use id: a second request with it runs nothing (409)", .min = 1,
+          .max = CAY_SERVICE_CLAIM_MAX },
+        {},
+};
+
+enum word { NO_WORD, ANSWER, FAIL, END, ABORT };
+
+struct shot {
+        struct cay_op_call *call; /* the client's */
+        struct cay_op_call make, exec;
+        struct cay_create_args create_args;
+        struct cay_exec_args exec_args;
+        struct cay_put_files files;
+        struct cay_service_call unmake;
+        struct cay_deferred release;
+        struct cay_arena mem; /* words that must outlive a registry */
+        struct cay_run_choice choice;
+        char sandbox[CAY_NAME_MAX + 1]; /* "": there is none */
+        bool keep, streams, gone;
+        enum { MAKES, FILES, RUNS } phase;
+
+        /* the last word, while the sandbox goes */
+        enum word word;
+        enum cay_op_status status;
+        struct cay_buf answer;
+        struct cay_error err;
+        const char *field;
+        char field_copy[64]; /* what a caller of fail names is its own only until that call ends */
+};
+
+static void release(struct cay_deferred *d)
+{
+        struct shot *s = cay_container_of(d, struct shot, release);
+
+        cay_buf_done(&s->answer);
+        cay_arena_done(&s->mem);
+        free(s);
+}
+
+static void say(struct shot *s)
+{
+        struct cay_op_call *c = s->call;
+
+        s->release.run = release;
+        cay_loop_defer(c->world->loop, &s->release);
+        c->on_gone = NULL;
+        switch (s->gone && s->word != FAIL ? ABORT : s->word) {
+        case ANSWER:
+                c->doors->answer(c, s->status, cay_buf_data(&s->answer), s->answer.len);
+                break;
+        case FAIL:
+                c->doors->fail(c, &s->err, s->field);
+                break;
+        case END:
+                c->doors->end(c);
+                break;
+        default:
+                c->doors->abort(c);
+                break;
+        }
+}
+
+/* One that could not be destroyed goes when its life ends. */
+static void on_unmade(struct cay_job *job)
+{
+        struct shot *s = cay_container_of(job, struct shot, unmake.job);
+
+        if (job->err.code != CAY_OK && job->err.code != CAY_NOT_FOUND)
+                cay_log_warn("a one-shot sandbox stays until its life ends", "id=%s sandbox=%s error=%s",
+                             s->call->request_id, s->sandbox, job->err.msg);
+        say(s);
+}
+
+static void finish(struct shot *s, enum word word)
+{
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+
+        s->word = word;
+        if (s->sandbox[0] == '\0' || (s->keep && (!s->gone || s->streams) && word != FAIL)) {
+                say(s);
+                return;
+        }
+        cay_job_init(&s->unmake.job, on_unmade);
+        cay_service_destroy(s->call->world->service, &viewer, s->sandbox, &s->unmake);
+}
+
+static void fail(struct shot *s, const struct cay_error *err, const char *field)
+{
+        s->err = *err;
+        s->field = NULL;
+        if (field) {
+                cay_str_copy(s->field_copy, sizeof(s->field_copy), field);
+                s->field = s->field_copy;
+        }
+        finish(s, FAIL);
+}
+
+/* Doors of exec_run's call */
+
+static struct shot *of_exec(struct cay_op_call *c)
+{
+        return cay_container_of(c, struct shot, exec);
+}
+
+/* How long one that was kept lives, and how long when nobody uses it. */
+static void put_life(const struct shot *s, struct cay_json *j)
+{
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+        struct cay_sandbox_view view = { 0 };
+        struct cay_error err = { 0 };
+        bool is_there =
+                s->keep && cay_service_get(s->call->world->service, &viewer, s->sandbox, &view, &err) == 0;
+
+        cay_json_key(j, "expires_in_ms");
+        if (is_there && view.expires)
+                cay_json_u64(j, view.expires_in_ms);
+        else
+                cay_json_null(j);
+        cay_json_key(j, "sandbox_idle_limit_ms");
+        if (is_there)
+                cay_json_u64(j, view.idle_limit_ms);
+        else
+                cay_json_null(j);
+}
+
+/* The answer is an object: members of ours come before its end. */
+static int put_answer(struct shot *s, const char *json, size_t len)
+{
+        cay_auto_buf struct cay_buf more = { 0 };
+        struct cay_json j;
+        int r;
+
+        cay_buf_init(&more, 1024);
+        cay_json_init(&j, &more);
+        cay_json_begin_object(&j);
+        cay_op_key_text(&j, "template", s->choice.template_name);
+        cay_op_key_bool(&j, "kept", s->keep);
+        put_life(s, &j);
+        cay_json_end_object(&j);
+        r = cay_json_end(&j);
+        if (r == 0)
+                r = cay_buf_put(&s->answer, json, len - 1);
+        if (r == 0)
+                r = cay_buf_putc(&s->answer, ',');
+        return r == 0 ? cay_buf_put(&s->answer, (const char *)cay_buf_data(&more) + 1, more.len - 1) : r;
+}
+
+static void exec_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+{
+        struct shot *s = of_exec(c);
+        struct cay_error err = { 0 };
+
+        s->status = status;
+        if (put_answer(s, json, len) < 0) {
+                cay_fail(&err, CAY_INTERNAL, "no memory for the answer");
+                fail(s, &err, NULL);
+                return;
+        }
+        finish(s, ANSWER);
+}
+
+static void exec_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        fail(of_exec(c), err, field);
+}
+
+static int exec_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+{
+        struct shot *s = of_exec(c);
+
+        return s->call->doors->begin_bytes(s->call, what);
+}
+
+static int exec_begin_events(struct cay_op_call *c)
+{
+        struct shot *s = of_exec(c);
+
+        s->streams = true;
+        return s->call->doors->begin_events(s->call);
+}
+
+static ssize_t exec_write(struct cay_op_call *c, const void *bytes, size_t len)
+{
+        struct shot *s = of_exec(c);
+
+        return s->call->doors->write(s->call, bytes, len);
+}
+
+static ssize_t exec_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                              size_t len)
+{
+        struct shot *s = of_exec(c);
+
+        return s->call->doors->put_event(s->call, id, kind, json, len);
+}
+
+static void exec_end(struct cay_op_call *c)
+{
+        finish(of_exec(c), END);
+}
+
+static void exec_abort(struct cay_op_call *c)
+{
+        struct shot *s = of_exec(c);
+
+        s->gone = true;
+        finish(s, ABORT);
+}
+
+static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
+{
+        struct shot *s = c->state;
+
+        return s->word == NO_WORD && s->exec.on_body ? s->exec.on_body(&s->exec, bytes, len) : len;
+}
+
+static void on_body_end(struct cay_op_call *c)
+{
+        struct shot *s = c->state;
+
+        if (s->word == NO_WORD && s->exec.on_body_end)
+                s->exec.on_body_end(&s->exec);
+}
+
+static int on_order(struct cay_op_call *c, const struct cay_op_order *order, struct cay_error *err)
+{
+        struct shot *s = c->state;
+
+        if (s->word != NO_WORD || !s->exec.on_order)
+                return cay_fail(err, CAY_CONFLICT, "the command has ended");
+        return s->exec.on_order(&s->exec, order, err);
+}
+
+static int exec_read(struct cay_op_call *c)
+{
+        struct shot *s = of_exec(c);
+
+        s->call->on_body = on_body;
+        s->call->on_body_end = on_body_end;
+        s->call->on_order = on_order;
+        return s->call->doors->read(s->call);
+}
+
+static void exec_resume(struct cay_op_call *c)
+{
+        struct shot *s = of_exec(c);
+
+        s->call->doors->resume(s->call);
+}
+
+static const struct cay_op_doors exec_doors = {
+        .answer = exec_answer,
+        .fail = exec_fail,
+        .begin_bytes = exec_begin_bytes,
+        .begin_events = exec_begin_events,
+        .write = exec_write,
+        .put_event = exec_put_event,
+        .end = exec_end,
+        .abort = exec_abort,
+        .read = exec_read,
+        .resume = exec_resume,
+};
+
+/* Code is the command's input: then nobody else gives it any. */
+static void start_exec(struct shot *s)
+{
+        const struct cay_op_call *c = s->call;
+        const struct args *a = c->args;
+
+        s->exec = (struct cay_op_call){ .op = &cay_op_exec_run,
+                                        .doors = &exec_doors,
+                                        .world = c->world,
+                                        .caller = c->caller,
+                                        .is_known = c->is_known,
+                                        .dialect = c->dialect,
+                                        .args = &s->exec_args,
+                                        .fd = -1,
+                                        .wants_stream = c->wants_stream,
+                                        .is_two_way = c->is_two_way && !a->code };
+        memcpy(s->exec.request_id, c->request_id, sizeof(s->exec.request_id));
+        s->exec_args.id = s->sandbox;
+        s->phase = RUNS;
+        s->exec.op->run(&s->exec);
+}
+
+static void on_files(struct cay_put_files *files, const struct cay_error *err)
+{
+        struct shot *s = cay_container_of(files, struct shot, files);
+
+        if (s->gone)
+                finish(s, ABORT);
+        else if (err->code != CAY_OK)
+                fail(s, err, "files");
+        else
+                start_exec(s);
+}
+
+static void start_files(struct shot *s)
+{
+        const struct args *a = s->call->args;
+
+        if (a->files.count == 0) {
+                start_exec(s);
+                return;
+        }
+        s->phase = FILES;
+        s->files.on_done = on_files;
+        cay_put_files_begin(&s->files, s->call, s->sandbox, &a->files);
+}
+
+/* Doors of sandbox_create's call: one JSON answer, or a failure */
+
+static struct shot *of_make(struct cay_op_call *c)
+{
+        return cay_container_of(c, struct shot, make);
+}
+
+static void make_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+{
+        struct shot *s = of_make(c);
+
+        (void)status;
+        (void)json;
+        (void)len;
+        memcpy(s->sandbox, c->made, sizeof(s->sandbox));
+        if (s->gone)
+                finish(s, ABORT);
+        else
+                start_files(s);
+}
+
+static void make_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+{
+        struct shot *s = of_make(c);
+
+        memcpy(s->call->first, c->first, sizeof(c->first));
+        memcpy(s->call->confirm, c->confirm, sizeof(c->confirm));
+        fail(s, err, field);
+}
+
+static void make_abort(struct cay_op_call *c)
+{
+        finish(of_make(c), ABORT);
+}
+
+static const struct cay_op_doors make_doors = { .answer = make_answer,
+                                                .fail = make_fail,
+                                                .abort = make_abort };
+
+/* The client */
+
+static void on_gone(struct cay_op_call *c)
+{
+        struct shot *s = c->state;
+        struct cay_op_call *sub = s->phase == RUNS ? &s->exec : &s->make;
+
+        s->gone = true;
+        if (s->word != NO_WORD)
+                return;
+        if (s->phase == FILES)
+                cay_put_files_stop(&s->files);
+        else if (sub->on_gone)
+                sub->on_gone(sub);
+}
+
+static void on_drain(struct cay_op_call *c)
+{
+        struct shot *s = c->state;
+
+        if (s->word == NO_WORD && s->phase == RUNS && s->exec.on_drain)
+                s->exec.on_drain(&s->exec);
+}
+
+/* The request */
+
+static int put_purpose(const struct args *a, struct cay_buf *out)
+{
+        struct cay_json j;
+
+        cay_json_init(&j, out);
+        cay_json_begin_array(&j);
+        cay_json_text(&j, a->code);
+        cay_json_text(&j, a->language);
+        cay_json_text(&j, a->exec.command.line);
+        for (unsigned i = 0; i < a->exec.command.count; i++)
+                cay_json_text(&j, a->exec.command.items[i]);
+        cay_json_null(&j);
+        cay_json_text(&j, a->exec.workdir);
+        cay_json_text(&j, a->exec.cwd);
+        cay_json_text(&j, a->exec.user);
+        cay_json_text(&j, a->exec.input);
+        cay_json_bool(&j, a->keep);
+        for (unsigned i = 0; i < a->files.count; i++) {
+                cay_json_text(&j, a->files.pairs[i].name);
+                cay_json_text(&j, a->files.pairs[i].value);
+        }
+        cay_json_end_array(&j);
+        return cay_json_end(&j);
+}
+
+static bool find_danger(const struct args *a, const struct cay_intent_danger *in_message,
+                        struct cay_intent_danger *ret)
+{
+        const struct cay_field_texts *command = &a->exec.command;
+
+        *ret = *in_message;
+        if (ret->what || (a->code && cay_intent_find_danger(a->code, strlen(a->code), ret)) ||
+            (command->line && cay_intent_find_danger(command->line, strlen(command->line), ret)))
+                return true;
+        for (unsigned i = 0; i < command->count; i++)
+                if (cay_intent_find_danger(command->items[i], strlen(command->items[i]), ret))
+                        return true;
+        for (unsigned i = 0; i < a->files.count; i++)
+                if (cay_intent_find_danger(a->files.pairs[i].value, strlen(a->files.pairs[i].value), ret))
+                        return true;
+        return false;
+}
+
+/* Words of a message are no agreement: code that came from one and destroys is asked about, whatever the message said. */
+static int fill_danger(struct shot *s, const struct args *a, struct cay_error *err)
+{
+        struct cay_intent_danger found;
+        struct cay_intent_result said;
+        char why[DANGER_MAX];
+        int len;
+
+        if (!a->from_message)
+                return 0;
+        s->field = "from_message";
+        if (cay_intent_detect(a->from_message, strlen(a->from_message), &said, NULL, err) < 0)
+                return -1;
+        s->field = NULL;
+        if (!find_danger(a, &said.danger, &found))
+                return 0;
+        len = snprintf(why, sizeof(why), "it %s ('%.*s')", found.what,
+                       (int)cay_utf8_cut(found.text, found.len < DANGER_SHOWN ? found.len : DANGER_SHOWN),
+                       found.text);
+        s->create_args.danger = cay_arena_copy(&s->mem, why, (size_t)len);
+        return s->create_args.danger ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for a confirmation");
+}
+
+static int fill_purpose(struct shot *s, const struct args *a, struct cay_error *err)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+
+        if (!s->create_args.danger && (!s->choice.row || !s->choice.row->needs_confirm))
+                return 0;
+        cay_buf_init(&text, PURPOSE_MAX);
+        if (put_purpose(a, &text) < 0)
+                return cay_fail(err, CAY_INVALID, "code: is too long to be confirmed");
+        s->create_args.purpose = cay_arena_copy(&s->mem, cay_buf_data(&text), text.len);
+        return s->create_args.purpose ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for a confirmation");
+}
+
+static bool has_command(const struct cay_field_texts *words)
+{
+        return words->line || words->count > 0;
+}
+
+static int fill_command(struct shot *s, const struct args *a, struct cay_error *err)
+{
+        const struct cay_template *t = s->choice.row;
+
+        if (a->code) {
+                s->exec_args.command = s->choice.interpreter;
+                s->exec_args.input = a->code;
+        } else if (!has_command(&a->exec.command) && t && has_command(&t->command)) {
+                if (cay_run_copy_words(&s->mem, &t->command, &s->exec_args.command) < 0)
+                        return cay_fail(err, CAY_INTERNAL, "no memory for a command");
+        }
+        if (has_command(&s->exec_args.command))
+                return 0;
+        s->field = "code";
+        return cay_fail(err, CAY_INVALID, "code: is required, or command");
+}
+
+static uint64_t find_timeout(const struct shot *s)
+{
+        const struct cay_template *t = s->choice.row;
+
+        return s->exec_args.timeout_ms         ? s->exec_args.timeout_ms
+               : s->create_args.limits.wall_ms ? s->create_args.limits.wall_ms
+               : t && t->limits.wall_ms        ? t->limits.wall_ms
+                                               : TIMEOUT_MS;
+}
+
+static void fill_times(struct shot *s)
+{
+        s->exec_args.timeout_ms = cay_op_bound_time(s->call, find_timeout(s));
+        if (s->keep)
+                return;
+        s->create_args.has_timeout = true;
+        s->create_args.timeout_ms = s->exec_args.timeout_ms + SLACK_MS;
+}
+
+static int check(const struct args *a, const char **ret_field, struct cay_error *err)
+{
+        *ret_field = "code";
+        if (a->code && has_command(&a->exec.command))
+                return cay_fail(err, CAY_INVALID, "code: does not go with command: give one of them");
+        *ret_field = "stdin";
+        if (a->code && a->exec.input)
+                return cay_fail(err, CAY_INVALID,
+                                "stdin: does not go with code, which is read from there: write it to a file "
+                                "and run that");
+        *ret_field = "open_stdin";
+        if (a->code && a->exec.has_stdin)
+                return cay_fail(err, CAY_INVALID,
+                                "open_stdin: does not go with code, which is read from there");
+        *ret_field = "language";
+        if (a->language && !a->code)
+                return cay_fail(err, CAY_INVALID, "language: is for code, and there is none");
+        *ret_field = "trigger";
+        if (a->trigger && a->task)
+                return cay_fail(err, CAY_INVALID, "trigger: is the same as task: give one of them");
+        *ret_field = "timeout";
+        if (a->exec.timeout_ms > TIMEOUT_MAX_MS)
+                return cay_fail(err, CAY_INVALID, "timeout: is at most 30 days");
+        *ret_field = NULL;
+        return 0;
+}
+
+static int fill(struct shot *s, const struct args *a, struct cay_error *err)
+{
+        const struct cay_op_world *w = s->call->world;
+        const struct cay_run_asks asks = { .template_name = a->create.template_name,
+                                           .task = a->task ? a->task : a->trigger,
+                                           .language = a->language,
+                                           .has_code = a->code != NULL };
+
+        if (check(a, &s->field, err) < 0 || cay_run_choose(w->templates ? w->templates->set : NULL, &asks,
+                                                           &s->mem, &s->choice, &s->field, err) < 0)
+                return -1;
+        s->create_args = a->create;
+        s->exec_args = a->exec;
+        s->create_args.template_name = s->choice.template_name;
+        s->exec_args.claimed_id = a->create.execution_id ? a->create.execution_id : s->call->request_id;
+        s->keep = a->has_keep ? a->keep : s->choice.row && !s->choice.row->auto_cleanup;
+        if (fill_command(s, a, err) < 0 || fill_danger(s, a, err) < 0 || fill_purpose(s, a, err) < 0)
+                return -1;
+        s->field = "timeout";
+        if (cay_op_check_time(s->call, s->field, a->exec.timeout_ms, err) < 0)
+                return -1;
+        s->field = NULL;
+        fill_times(s);
+        return 0;
+}
+
+static void start_make(struct shot *s)
+{
+        const struct cay_op_call *c = s->call;
+
+        s->make = (struct cay_op_call){ .op = &cay_op_sandbox_create,
+                                        .doors = &make_doors,
+                                        .world = c->world,
+                                        .caller = c->caller,
+                                        .is_known = c->is_known,
+                                        .dialect = c->dialect,
+                                        .args = &s->create_args,
+                                        .fd = c->fd,
+                                        .peer_fd = c->peer_fd };
+        memcpy(s->make.request_id, c->request_id, sizeof(s->make.request_id));
+        s->make.op->run(&s->make);
+}
+
+static void run(struct cay_op_call *c)
+{
+        struct shot *s = calloc(1, sizeof(*s));
+        const struct args *a = c->args;
+        struct cay_error err = { 0 };
+
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        s->call = c;
+        cay_arena_init(&s->mem, WORDS_MAX + PURPOSE_MAX + 4096);
+        cay_buf_init(&s->answer, ANSWER_MAX);
+        if (fill(s, a, &err) < 0) {
+                fail(s, &err, s->field);
+                return;
+        }
+        c->state = s;
+        c->on_gone = on_gone;
+        c->on_drain = on_drain;
+        c->works_for_listener = !a->exec.stream && !c->wants_stream;
+        start_make(s);
+}
+
+const struct cay_op cay_op_code_run = {
+        .name = "code_run",
+        .route = "POST /api/run",
+        .doc = "Runs code or a command in a sandbox made for it, which is destroyed afterwards",
+        .scope = CAY_SCOPE_EXEC,
+        .flags = CAY_OP_STREAM,
+        .fields = fields,
+        .args_size = sizeof(struct args),
+        .run = run,
+};

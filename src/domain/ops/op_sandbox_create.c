@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes a sandbox. What the request does not say is the template's to say, and then the configuration's. */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "domain/settings/config.h"
+#include "foundation/base/str.h"
+#include "domain/ops/create_args.h"
+#include "domain/ops/template_use.h"
+#include "domain/ops/view.h"
+#include "domain/ops/most_time.h"
+
+#define DEFAULT_FILES 4096
+#define SAID_MAX (4u << 20)
+
+const struct cay_field cay_create_workspace_fields[] = {
+        { "path", CAY_FIELD_TEXT, offsetof(struct cay_create_workspace, path), 0,
+          "folder on the host; left out when its descriptor comes with the request over the unix socket" },
+        { "mode", CAY_FIELD_TEXT, offsetof(struct cay_create_workspace, mode), 0, "ro (default), rw or cow" },
+        {},
+};
+
+struct sole { /* so that the rows find theirs */
+        struct cay_create_args args;
+};
+
+static const struct cay_field fields[] = {
+        CAY_CREATE_FIELDS(struct sole, args),
+        { "project_name", CAY_FIELD_TEXT, offsetof(struct cay_create_args, project_name), 0,
+          "kept as the label project_name", .max = 256 },
+        { "template", CAY_FIELD_TEXT, offsetof(struct cay_create_args, template_name), 0,
+          "what it is made from; default: host", .max = 63 },
+        { "timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, timeout_ms), 0,
+          "how long it lives (\"90s\", \"2h\", seconds); 0: until destroyed",
+          .given = CAY_FIELD_GIVEN(struct cay_create_args, has_timeout) },
+        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, idle_ms), 0,
+          "how long it may be without use", .given = CAY_FIELD_GIVEN(struct cay_create_args, has_idle) },
+        { "own_user_only", CAY_FIELD_BOOL, offsetof(struct cay_create_args, own_user_only), 0,
+          "no command will run as another user: made faster" },
+        { "purpose", CAY_FIELD_TEXT, offsetof(struct cay_create_args, purpose), 0,
+          "what it is made for (the code, the task): a confirmation holds for this alone",
+          .max = 512 * 1024 },
+        { "execution_id", CAY_FIELD_TEXT, offsetof(struct cay_create_args, execution_id), 0,
+          "single-use id: a second request with it makes nothing (409)", .min = 1,
+          .max = CAY_SERVICE_CLAIM_MAX },
+        {},
+};
+
+struct create {
+        struct cay_service_call service;
+        struct cay_waiter waiter; /* while too many of its template are alive */
+        struct cay_store_commit spend;
+        struct cay_confirmation confirmation;
+        struct cay_op_call *call;
+};
+
+/* A default that the engine cannot hold would refuse every sandbox that asks for nothing. */
+void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held)
+{
+        bool has_disk = held & CAY_LIMIT_BIT(disk_bytes);
+        const struct {
+                uint64_t *at, value;
+        } defaults[] = {
+                { &l->memory_bytes, config->default_memory },
+                { &l->cpu_milli, config->default_cpus },
+                { &l->pids, config->default_pids },
+                { &l->disk_bytes, has_disk ? config->default_disk : 0 },
+                { &l->inodes, has_disk ? config->default_inodes : 0 },
+                { &l->files, DEFAULT_FILES },
+        };
+
+        for (unsigned i = 0; i < CAY_COUNT(defaults); i++)
+                if (*defaults[i].at == 0)
+                        *defaults[i].at = defaults[i].value;
+}
+
+/*
+ * One caller must not be able to take the machine: what the request itself asks for has a ceiling. The callers of /sandbox ask for nothing:
+ * its limits are settings, too.
+ */
+static int check_most(const struct cay_op_call *c, const struct cay_create_args *a, const char **ret_field,
+                      struct cay_error *err)
+{
+        const struct cay_config *config = c->world->config;
+        const struct cay_limits *l = &a->limits;
+        const struct {
+                const char *field, *key;
+                enum cay_limit nr;
+                uint64_t asked, most;
+        } rows[] = {
+                { a->said_memory_limit ? "memory_limit" : "limits.memory", "most_memory",
+                  CAY_LIMIT_NR_memory_bytes, l->memory_bytes, config->most_memory },
+                { "limits.swap", "most_memory", CAY_LIMIT_NR_swap_bytes, l->swap_bytes, config->most_memory },
+                { a->said_cpu_limit ? "cpu_limit" : "limits.cpus", "most_cpus", CAY_LIMIT_NR_cpu_milli,
+                  l->cpu_milli, config->most_cpus },
+                { "limits.pids", "most_pids", CAY_LIMIT_NR_pids, l->pids, config->most_pids },
+                { "limits.disk", "most_disk", CAY_LIMIT_NR_disk_bytes, l->disk_bytes, config->most_disk },
+                { "limits.inodes", "most_inodes", CAY_LIMIT_NR_inodes, l->inodes, config->most_inodes },
+        };
+        char asked[48], most[48];
+
+        if (cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN) || c->dialect == CAY_OP_SERVICE)
+                return 0;
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                if (rows[i].asked <= rows[i].most)
+                        continue;
+                *ret_field = rows[i].field;
+                return cay_fail(err, CAY_INVALID,
+                                "%s: %s is more than callers may ask for here (%s): ask for less, or have %s "
+                                "raised",
+                                rows[i].field,
+                                cay_limit_value_text(rows[i].nr, rows[i].asked, asked, sizeof(asked)),
+                                cay_limit_value_text(rows[i].nr, rows[i].most, most, sizeof(most)),
+                                rows[i].key);
+        }
+        if (cay_op_check_time(c, "limits.wall_time", l->wall_ms, err) < 0) {
+                *ret_field = "limits.wall_time";
+                return -1;
+        }
+        return 0;
+}
+
+static int fill_skip(const struct cay_field_texts *words, unsigned *ret, struct cay_error *err)
+{
+        for (unsigned i = 0; i < words->count; i++) {
+                unsigned mask;
+
+                if (cay_limit_mask_parse("may_skip", words->items[i], &mask, err) < 0)
+                        return -1;
+                *ret |= mask;
+        }
+        return 0;
+}
+
+static int fill_mode(const char *text, enum cay_workspace_mode *ret, struct cay_error *err)
+{
+        static const struct {
+                const char *word;
+                enum cay_workspace_mode mode;
+        } modes[] = { { "ro", CAY_WORKSPACE_RO }, { "rw", CAY_WORKSPACE_RW }, { "cow", CAY_WORKSPACE_COW } };
+
+        *ret = CAY_WORKSPACE_RO;
+        if (text == NULL)
+                return 0;
+        for (unsigned i = 0; i < CAY_COUNT(modes); i++) {
+                if (strcmp(modes[i].word, text) == 0) {
+                        *ret = modes[i].mode;
+                        return 0;
+                }
+        }
+        return cay_fail(err, CAY_INVALID, "workspace.mode: '%.40s' is none of ro, rw, cow", text);
+}
+
+#define DISK_MASK (CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes))
+
+/*
+ * What a template says of disks is for whichever engine can; what the request itself asks for has to hold. Of an engine that isolates
+ * nothing, defaults are held as far as it can: that, too, is told (`skipped`).
+ */
+static unsigned limits_to_skip(const struct cay_limits *asked, const struct cay_engine_view *engine)
+{
+        unsigned lacks = engine->isolates ? DISK_MASK : CAY_LIMIT_MASK_ALL;
+
+        if (engine->isolates && engine->holds & CAY_LIMIT_BIT(disk_bytes))
+                return 0;
+        return lacks & ~engine->holds & ~cay_limits_set_mask(asked);
+}
+
+/* What only some engines have: then `auto` means the first of those. */
+static bool choose_able(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret)
+{
+        const struct cay_create_args *a = c->args;
+        const char *network = a->network ? a->network : t ? t->network : "none";
+        const char *init = a->init ? a->init : t ? t->init : "cay";
+        bool bridges = strcmp(network, "none") != 0 || a->volumes.count > 0, once = strcmp(init, "none") == 0;
+
+        if (!bridges && !once)
+                return false;
+        for (unsigned i = 0; cay_service_engine_at(c->world->service, i, ret); i++)
+                if ((ret->bridges || !bridges) && (ret->runs_once || !once))
+                        return true;
+        return false;
+}
+
+static int choose_engine(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret,
+                         struct cay_error *err)
+{
+        const struct cay_create_args *a = c->args;
+        const char *name = NULL;
+        struct cay_engine_view named;
+
+        /* A name that nobody knows is a mistake of the request, whatever the template says. */
+        if (a->engine && cay_service_engine_choose(c->world->service, a->engine, &named, err) < 0)
+                return -1;
+        if (a->engine && strcmp(a->engine, "auto") == 0 && !named.isolates)
+                return cay_fail(
+                        err, CAY_CONFLICT,
+                        "engine: auto takes none without isolation, and this daemon has no other than "
+                        "%s; leave engine out, or name it",
+                        named.name);
+        if (cay_op_template_engine(t, a->engine, &name, err) < 0)
+                return -1;
+        if (strcmp(name, "auto") == 0 && choose_able(c, t, ret))
+                return 0;
+        return cay_service_engine_choose(c->world->service, name, ret, err);
+}
+
+/* A way out is a right: whoever writes the templates gives it, or an administrator asks for it. */
+static int fill_network(const struct cay_op_call *c, const struct cay_template *t,
+                        const struct cay_engine_view *engine, enum cay_network *ret, struct cay_error *err)
+{
+        const struct cay_create_args *a = c->args;
+        const char *network = NULL;
+        int found;
+
+        if (cay_op_template_network(t, a->network, &network, err) < 0)
+                return -1;
+        found = cay_network_find(network);
+        if (found < 0)
+                return cay_fail(err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none and bridge are",
+                                network);
+        if (found != CAY_NETWORK_NONE && !engine->bridges)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "network: the %s engine has none alone; docker has bridge", engine->name);
+        if (found != CAY_NETWORK_NONE && !t && !cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN))
+                return cay_fail(err, CAY_DENIED,
+                                "network: '%s' is for templates that say so (network_mode), and for "
+                                "administrators; name such a template",
+                                network);
+        *ret = (enum cay_network)found;
+        return 0;
+}
+
+static int fill_init(const struct cay_op_call *c, const struct cay_template *t,
+                     const struct cay_engine_view *engine, bool *ret_none, struct cay_error *err)
+{
+        const struct cay_create_args *a = c->args;
+        const char *init = NULL;
+
+        if (cay_op_template_init(t, a->init, &init, err) < 0)
+                return -1;
+        *ret_none = strcmp(init, "none") == 0;
+        if (*ret_none && !engine->runs_once)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "init: the %s engine makes no sandbox without one; docker does",
+                                engine->name);
+        return 0;
+}
+
+/* The descriptor that came with the request, or a folder that the configuration lets clients name. */
+static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a,
+                          struct cay_sandbox_new *what, struct cay_error *err)
+{
+        struct stat st;
+
+        if (!a->workspace.given)
+                return 0;
+        if (fill_mode(a->workspace.mode, &what->workspace_mode, err) < 0)
+                return -1;
+        what->has_workspace = true;
+        what->workspace_path = a->workspace.path;
+        if (c->fd < 0) {
+                if (a->workspace.path == NULL)
+                        return cay_fail(
+                                err, CAY_INVALID,
+                                "workspace.path: is required, or the folder's descriptor with the request");
+                return c->world->find_workspace(c->world, a->workspace.path, &what->folder.root,
+                                                &what->folder.below, err);
+        }
+        if (fstat(c->fd, &st) < 0 || !S_ISDIR(st.st_mode))
+                return cay_fail(err, CAY_INVALID, "workspace: the descriptor is no folder");
+        what->folder.fd = c->fd;
+        what->folder.peer = c->peer_fd;
+        return 0;
+}
+
+/* project_name is a label like others. The pairs are copied by the service before it returns. */
+static unsigned fill_labels(const struct cay_create_args *a, struct cay_field_pair *pairs,
+                            struct cay_sandbox_new *what)
+{
+        unsigned count = a->labels.count;
+
+        for (unsigned i = 0; i < count; i++)
+                pairs[i] = a->labels.pairs[i];
+        if (a->project_name)
+                pairs[count++] = (struct cay_field_pair){ "project_name", a->project_name };
+        what->labels = (struct cay_field_map){ pairs, count };
+        return count;
+}
+
+static void on_made(struct cay_job *job)
+{
+        struct create *s = cay_container_of(job, struct create, service.job);
+        struct cay_op_call *c = s->call;
+        const struct cay_create_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct cay_sandbox_view view;
+        struct cay_error err = s->service.job.err;
+        struct cay_op_json o;
+
+        memcpy(c->first, s->service.first, sizeof(c->first));
+        if (err.code == CAY_OK)
+                cay_service_get(c->world->service, &viewer, s->service.id, &view, &err);
+        free(s);
+        if (err.code != CAY_OK) {
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        memccpy(c->made, view.id, '\0', CAY_NAME_MAX);
+        cay_op_json_begin(&o);
+        cay_op_put_sandbox(&o.j, &view, c->dialect);
+        cay_op_key_text(&o.j, "execution_id", a->execution_id ? a->execution_id : c->request_id);
+        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+}
+
+static void fail(struct create *s, const struct cay_error *err, const char *field)
+{
+        struct cay_op_call *c = s->call;
+
+        free(s);
+        cay_op_fail(c, err, field);
+}
+
+/* Its turn: everything is read from the arguments now, and copied by the service. */
+static void make(struct create *s, const struct cay_template *t)
+{
+        struct cay_op_call *c = s->call;
+        const struct cay_create_args *a = c->args;
+        const struct cay_config *config = c->world->config;
+        struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX], env[CAY_SERVICE_PAIRS_MAX];
+        struct cay_engine_view engine;
+        struct cay_error err = { 0 };
+        struct cay_sandbox_new what = {
+                .owner = c->caller.owner,
+                .name = a->name,
+                .template_name = a->template_name,
+                .metadata = a->metadata,
+                .limits = a->limits,
+                .ports = a->ports,
+                .volumes = a->volumes,
+                .read_only = a->read_only || (t && t->read_only),
+                .own_user_only = a->own_user_only,
+                .timeout_ms = a->has_timeout    ? a->timeout_ms
+                              : t && t->life_ms ? t->life_ms
+                                                : config->default_timeout,
+                .idle_ms = a->has_idle       ? a->idle_ms
+                           : t && t->idle_ms ? t->idle_ms
+                                             : config->default_idle,
+                .claim = a->execution_id, /* one that only names the answer is not kept */
+                .folder = CAY_FOLDER_NONE,
+        };
+
+        if (choose_engine(c, t, &engine, &err) < 0) {
+                fail(s, &err, "engine");
+                return;
+        }
+        what.engine = engine.name;
+        what.may_skip = limits_to_skip(&a->limits, &engine);
+        cay_op_template_limits(t, &what.limits);
+        cay_op_fill_limits(&what.limits, config, engine.holds);
+        fill_labels(a, labels, &what);
+        if (fill_network(c, t, &engine, &what.network, &err) < 0 ||
+            fill_init(c, t, &engine, &what.no_init, &err) < 0 ||
+            cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
+            cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
+            fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
+                fail(s, &err, NULL); /* the text begins with the field */
+                return;
+        }
+        cay_job_init(&s->service.job, on_made);
+        cay_service_create(c->world->service, &what, &s->service);
+}
+
+static void let_in(struct cay_waiter *w)
+{
+        struct create *s = cay_container_of(w, struct create, waiter);
+        const struct cay_template *t;
+        struct cay_error err = { 0 };
+
+        s->call->on_gone = NULL;
+        s->call->works_for_listener = false;
+        if (cay_op_find_template(s->call, w->template_name[0] ? w->template_name : NULL, &t, &err) < 0)
+                fail(s, &err, "template");
+        else
+                make(s, t);
+}
+
+/* A limit that is reached is no fault of the template's name. */
+static void refuse_for(struct create *s, const struct cay_error *err)
+{
+        if (err->code == CAY_LIMIT)
+                cay_service_note_refused(s->call->world->service, s->waiter.owner);
+        fail(s, err, err->code == CAY_LIMIT ? NULL : "template");
+}
+
+static void refuse(struct cay_waiter *w, const struct cay_error *err)
+{
+        refuse_for(cay_container_of(w, struct create, waiter), err);
+}
+
+/* Nobody is there any more for whom it would be made. */
+static void on_gone(struct cay_op_call *c)
+{
+        struct create *s = c->state;
+
+        cay_admission_leave(&c->world->templates->admission, &s->waiter);
+        free(s);
+        c->doors->abort(c);
+}
+
+/* Each list is one of its own: no word can pass from one into the next. */
+static void say_list(struct cay_json *j, const struct cay_field_texts *words)
+{
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < words->count; i++)
+                cay_json_text(j, words->items[i]);
+        cay_json_end_array(j);
+}
+
+/* A folder that came as a descriptor is known by what it is. */
+static void say_workspace(struct cay_json *j, const struct cay_create_workspace *w, int fd)
+{
+        struct stat st = { 0 };
+
+        if (fd >= 0)
+                fstat(fd, &st); /* what is no folder is refused later */
+        cay_json_text(j, w->path);
+        cay_json_text(j, w->mode);
+        cay_json_bool(j, w->given);
+        cay_json_u64(j, st.st_dev);
+        cay_json_u64(j, st.st_ino);
+}
+
+/* Everything that decides what will run: a confirmation is for this and nothing else. */
+static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out)
+{
+        struct cay_json j;
+
+        cay_json_init(&j, out);
+        cay_json_begin_array(&j);
+        cay_json_text(&j, "sandbox_create");
+        cay_json_text(&j, a->template_name);
+        cay_json_text(&j, a->purpose);
+        cay_json_text(&j, a->name);
+        cay_json_text(&j, a->engine);
+        cay_json_text(&j, a->network);
+        cay_json_text(&j, a->init);
+        say_list(&j, &a->ports);
+        say_list(&j, &a->volumes);
+        say_list(&j, &a->may_skip);
+        say_workspace(&j, &a->workspace, fd);
+        cay_json_bool(&j, a->read_only);
+        for (unsigned i = 0; i < a->env.count; i++) {
+                cay_json_text(&j, a->env.pairs[i].name);
+                cay_json_text(&j, a->env.pairs[i].value);
+        }
+#define CAY_LIMIT(field, word, kind, min, max, doc) cay_json_u64(&j, a->limits.field);
+#include "domain/model/limits.def"
+#undef CAY_LIMIT
+        cay_json_end_array(&j);
+        return cay_json_end(&j);
+}
+
+/* Now, or when there is room. */
+static void enter(struct create *s, const struct cay_template *t)
+{
+        struct cay_op_call *c = s->call;
+        struct cay_error err = { 0 };
+        int r;
+
+        cay_str_copy(s->waiter.owner, sizeof(s->waiter.owner), cay_op_viewer(c).owner);
+        r = c->world->templates && c->world->templates->set
+                    ? cay_admission_ask(&c->world->templates->admission, t, &s->waiter, &err)
+                    : 1;
+        if (r < 0) {
+                refuse_for(s, &err);
+        } else if (r > 0) {
+                make(s, t);
+        } else {
+                c->state = s;
+                c->on_gone = on_gone;
+                c->works_for_listener = true; /* whoever hangs up gives its place in the queue away */
+        }
+}
+
+/* Confirmations */
+
+static void on_spent(struct cay_job *job)
+{
+        struct create *s = cay_container_of(job, struct create, spend.job);
+        const struct cay_create_args *a = s->call->args;
+        const struct cay_template *t = NULL;
+        struct cay_error err = job->err;
+
+        if (err.code == CAY_EXISTS)
+                cay_fail(&err, CAY_CONFLICT, "confirm: was used before; leave it out to get a new one");
+        else if (err.code == CAY_OK && !s->confirmation.is_right)
+                cay_fail(&err, CAY_CONFLICT,
+                         "confirm: was given for another request; repeat the one that was asked about, or "
+                         "leave it out");
+        if (err.code != CAY_OK)
+                fail(s, &err, "confirm");
+        else if (cay_op_find_template(s->call, a->template_name, &t, &err) < 0)
+                fail(s, &err, "template");
+        else
+                enter(s, t);
+}
+
+/* In the store before anything is done for it: a second use finds it there, also one that the next process hears. */
+static void spend(struct create *s)
+{
+        struct cay_store *store = s->call->world->store;
+        struct cay_store_batch *b = store->ops->begin(store);
+        const struct cay_store_claim claim = { .owner = s->call->caller.owner,
+                                               .key = s->confirmation.claim,
+                                               .result = "confirmed" };
+
+        cay_store_put_claim(store, b, &claim);
+        cay_job_init(&s->spend.job, on_spent);
+        store->ops->commit(store, b, CAY_STORE_FAST, &s->spend);
+}
+
+static int check_confirmed(struct create *s, const struct cay_template *t, struct cay_error *err)
+{
+        const struct cay_create_args *a = s->call->args;
+        cay_auto_buf struct cay_buf what = { 0 };
+
+        cay_buf_init(&what, SAID_MAX);
+        if (say_what(a, s->call->fd, &what) < 0)
+                return cay_fail(err, CAY_INVALID, "env: is too long to be confirmed");
+        return cay_op_confirm(s->call, t, a->danger, a->confirm, &what, &s->confirmation, err);
+}
+
+static void run(struct cay_op_call *c)
+{
+        const struct cay_create_args *a = c->args;
+        const struct cay_template *t = NULL;
+        struct create *s = calloc(1, sizeof(*s));
+        struct cay_engine_view engine;
+        struct cay_error err = { 0 };
+        const char *field = "template";
+
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        s->call = c;
+        s->waiter.let_in = let_in;
+        s->waiter.refuse = refuse;
+        if (check_most(c, a, &field, &err) < 0 || cay_op_find_template(c, a->template_name, &t, &err) < 0)
+                fail(s, &err, field);
+        else if (choose_engine(c, t, &engine, &err) < 0)
+                fail(s, &err, "engine");
+        else if (!a->danger && (!t || !t->needs_confirm))
+                enter(s, t);
+        else if (check_confirmed(s, t, &err) < 0)
+                fail(s, &err, a->danger ? "confirm" : "template");
+        else
+                spend(s);
+}
+
+const struct cay_op cay_op_sandbox_create = {
+        .name = "sandbox_create",
+        .route = "POST /api/sandboxes",
+        .doc = "Makes a sandbox and answers when it is ready",
+        .scope = CAY_SCOPE_EXEC,
+        .fields = fields,
+        .args_size = sizeof(struct cay_create_args),
+        .run = run,
+};

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What changes the state of one sandbox: each is one call to the service, answered with how the sandbox is then. */
+#include <string.h>
+
+#include "domain/ops/template_use.h"
+#include "domain/ops/view.h"
+
+struct args {
+        const char *id;
+        uint64_t timeout_ms, idle_ms;
+        bool has_idle;
+};
+
+#define ID_FIELD                                                                                             \
+        {                                                                                                    \
+                "id", CAY_FIELD_TEXT, offsetof(struct args, id), 0,                                          \
+                        "the sandbox: its id, or one's own name for it", .min = 1, .max = CAY_NAME_MAX       \
+        }
+
+static const struct cay_field fields[] = { ID_FIELD, {} };
+
+static const struct cay_field extend_fields[] = {
+        ID_FIELD,
+        { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout_ms), CAY_FIELD_REQUIRED,
+          "lives so long from now; 0: until destroyed" },
+        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, idle_ms), 0,
+          "from now on it may be idle for so long; 0: for ever",
+          .given = CAY_FIELD_GIVEN(struct args, has_idle) },
+        {},
+};
+
+struct change {
+        struct cay_service_call service;
+        struct cay_op_call *call;
+        char id[CAY_NAME_MAX + 1];
+};
+
+static void on_gone_for_good(struct change *s)
+{
+        struct cay_op_json o;
+
+        cay_op_json_begin(&o);
+        cay_op_key_text(&o.j, "sandbox_id", s->id);
+        cay_op_key_text(&o.j, "status", "destroyed");
+        cay_op_json_answer(&o, s->call, CAY_OP_OK);
+}
+
+static void on_changed(struct cay_job *job)
+{
+        struct change *s = cay_container_of(job, struct change, service.job);
+        struct cay_op_call *c = s->call;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct cay_sandbox_view view;
+        struct cay_error err = job->err;
+        struct cay_op_json o;
+
+        if (err.code == CAY_OK && c->op->flags & CAY_OP_DESTRUCTIVE) {
+                on_gone_for_good(s);
+        } else if (err.code != CAY_OK ||
+                   cay_service_get(c->world->service, &viewer, s->id, &view, &err) < 0) {
+                cay_op_fail(c, &err, NULL);
+        } else {
+                cay_op_json_begin(&o);
+                cay_op_put_sandbox(&o.j, &view, c->dialect);
+                cay_op_json_answer(&o, c, CAY_OP_OK);
+        }
+        free(s);
+}
+
+/* Finds the sandbox (by id or name); NULL: the call is answered. */
+static struct change *begin(struct cay_op_call *c, struct cay_viewer *viewer)
+{
+        const struct args *a = c->args;
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        struct change *s;
+
+        *viewer = cay_op_viewer(c);
+        if (cay_service_get(c->world->service, viewer, a->id, &view, &err) < 0) {
+                cay_op_fail(c, &err, "id");
+                return NULL;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s) {
+                cay_op_fail_memory(c);
+                return NULL;
+        }
+        memccpy(s->id, view.id, '\0', CAY_NAME_MAX);
+        s->call = c;
+        cay_job_init(&s->service.job, on_changed);
+        return s;
+}
+
+/*
+ * The folder of a mapped workspace: the descriptor that came along, else the one the sandbox still has, else the one that its path
+ * names. Who is calling says by whose right; a descriptor counts for nothing without its client.
+ */
+static struct cay_folder find_folder(struct cay_op_call *c, const struct cay_viewer *viewer, const char *id)
+{
+        struct cay_folder f = { .fd = c->fd, .peer = c->peer_fd };
+        struct cay_error ignored = { 0 };
+        struct cay_sandbox_view view;
+
+        if (f.fd < 0 && cay_service_get(c->world->service, viewer, id, &view, &ignored) == 0 &&
+            view.has_workspace && !view.holds_workspace && view.workspace_path[0])
+                c->world->find_workspace(c->world, view.workspace_path, &f.root, &f.below, &ignored);
+        return f;
+}
+
+static void run_start(struct cay_op_call *c)
+{
+        struct cay_viewer viewer;
+        struct change *s = begin(c, &viewer);
+        struct cay_error err = { 0 };
+        struct cay_folder folder;
+
+        if (!s)
+                return;
+        if (cay_op_check_room(c->world, &viewer, s->id, &err) < 0) {
+                free(s);
+                cay_op_fail(c, &err, NULL);
+                return;
+        }
+        folder = find_folder(c, &viewer, s->id);
+        cay_service_start(c->world->service, &viewer, s->id, &folder, &s->service);
+}
+
+static void run_stop(struct cay_op_call *c)
+{
+        struct cay_viewer viewer;
+        struct change *s = begin(c, &viewer);
+
+        if (s)
+                cay_service_stop(c->world->service, &viewer, s->id, &s->service);
+}
+
+static void run_pause(struct cay_op_call *c)
+{
+        struct cay_viewer viewer;
+        struct change *s = begin(c, &viewer);
+
+        if (s)
+                cay_service_pause(c->world->service, &viewer, s->id, &s->service);
+}
+
+static void run_resume(struct cay_op_call *c)
+{
+        struct cay_viewer viewer;
+        struct change *s = begin(c, &viewer);
+
+        if (s)
+                cay_service_resume(c->world->service, &viewer, s->id, &s->service);
+}
+
+static void run_destroy(struct cay_op_call *c)
+{
+        struct cay_viewer viewer;
+        struct change *s = begin(c, &viewer);
+
+        if (s)
+                cay_service_destroy(c->world->service, &viewer, s->id, &s->service);
+}
+
+static void run_extend(struct cay_op_call *c)
+{
+        const struct args *a = c->args;
+        struct cay_viewer viewer;
+        struct change *s = begin(c, &viewer);
+
+        if (s)
+                cay_service_extend(c->world->service, &viewer, s->id, a->timeout_ms, a->has_idle, a->idle_ms,
+                                   &s->service);
+}
+
+#define CHANGE(verb, http, text, table, more)                                                                \
+        const struct cay_op cay_op_sandbox_##verb = {                                                        \
+                .name = "sandbox_" #verb,                                                                    \
+                .route = http,                                                                               \
+                .doc = text,                                                                                 \
+                .scope = CAY_SCOPE_EXEC,                                                                     \
+                .flags = more,                                                                               \
+                .fields = table,                                                                             \
+                .args_size = sizeof(struct args),                                                            \
+                .run = run_##verb,                                                                           \
+        }
+
+CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0);
+CHANGE(stop, "POST /api/sandboxes/{id}/stop", "Ends everything in a sandbox; start goes on with it", fields,
+       0);
+CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes everything in a sandbox", fields, 0);
+CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Lets a paused sandbox go on", fields, 0);
+CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Says anew how long a sandbox lives", extend_fields, 0);
+CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and all that belongs to it", fields,
+       CAY_OP_DESTRUCTIVE);

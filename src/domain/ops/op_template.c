@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates for those who ask: what there is, and whether it works here. */
+#include "domain/settings/config.h"
+#include "domain/ops/create_args.h"
+#include "domain/ops/template_image.h"
+#include "domain/ops/template_use.h"
+#include "domain/ops/view.h"
+
+static void put_texts(struct cay_json *j, const char *key, const struct cay_field_texts *texts)
+{
+        cay_json_key(j, key);
+        if (texts->line) {
+                cay_json_text(j, texts->line);
+                return;
+        }
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < texts->count; i++)
+                cay_json_text(j, texts->items[i]);
+        cay_json_end_array(j);
+}
+
+/* Names alone: values may be the operator's secrets. */
+static void put_env(struct cay_json *j, const struct cay_field_map *env)
+{
+        cay_json_key(j, "env");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < env->count; i++)
+                cay_json_text(j, env->pairs[i].name);
+        cay_json_end_array(j);
+}
+
+/* As a sandbox of it gets them: what a template leaves to the daemon is the daemon's default. */
+static void put_times_and_limits(struct cay_json *j, const struct cay_template *t,
+                                 const struct cay_config *config)
+{
+        struct cay_limits limits = t->limits;
+
+        cay_op_fill_limits(&limits, config, CAY_LIMIT_BIT(disk_bytes));
+        cay_op_put_limits(j, &limits);
+        cay_op_key_u64(j, "life_time_ms", t->life_ms ? t->life_ms : config->default_timeout);
+        cay_op_key_u64(j, "idle_time_ms", t->idle_ms ? t->idle_ms : config->default_idle);
+}
+
+static void put_template(struct cay_json *j, const struct cay_template *t,
+                         const struct cay_template_images *images, const struct cay_config *config)
+{
+        const struct cay_image *image = cay_template_images_find(images, t->name);
+        char why[CAY_IMAGE_TEXT];
+        const char *lacks = t->available ? cay_template_images_lack(images, t, why, sizeof(why)) : t->why;
+
+        cay_op_key_text(j, "name", t->name);
+        cay_op_key_text(j, "description", t->description);
+        cay_op_key_bool(j, "available", !lacks);
+        cay_op_key_text(j, "why", lacks);
+        cay_op_key_text(j, "root", cay_template_root_word(t->root));
+        cay_op_key_text(j, "engine", t->engine);
+        put_texts(j, "triggers", &t->triggers);
+        cay_op_key_text(j, "network", t->network);
+        cay_op_key_text(j, "init", t->init);
+        cay_op_key_bool(j, "read_only", t->read_only);
+        cay_op_key_bool(j, "needs_confirm", t->needs_confirm);
+        cay_op_key_bool(j, "auto_cleanup", t->auto_cleanup);
+        put_times_and_limits(j, t, config);
+        cay_op_key_u64(j, "max_concurrent", t->max_concurrent);
+        cay_op_key_u64(j, "pool", t->pool);
+        put_env(j, &t->env);
+        put_texts(j, "command", &t->command);
+        put_texts(j, "interpreter", &t->interpret);
+        cay_op_key_bool(j, "has_system", t->system_text != NULL);
+        if (image) {
+                cay_json_key(j, "build");
+                cay_json_begin_object(j);
+                cay_op_put_image(j, image);
+                cay_json_end_object(j);
+        }
+}
+
+static const struct cay_template_set *set_of(struct cay_op_call *c)
+{
+        static const struct cay_template_set none = { .origin = "none" };
+
+        return c->world->templates && c->world->templates->set ? c->world->templates->set : &none;
+}
+
+struct list_args {
+        const char *task;
+};
+
+static const struct cay_field list_fields[] = {
+        { "task", CAY_FIELD_TEXT, offsetof(struct list_args, task), 0,
+          "only the template that these words mean, by its triggers", .max = 65536 },
+        {},
+};
+
+static void answer_list(struct cay_op_call *c, const struct cay_template_images *images)
+{
+        const struct cay_template_set *set = set_of(c);
+        const struct list_args *a = c->args;
+        const struct cay_template *meant = a->task ? cay_template_match(set, a->task) : NULL;
+        struct cay_op_json o;
+
+        cay_op_json_begin(&o);
+        cay_json_key(&o.j, "templates");
+        cay_json_begin_array(&o.j);
+        for (unsigned i = 0; i < set->count; i++) {
+                if (a->task && &set->rows[i] != meant)
+                        continue;
+                cay_json_begin_object(&o.j);
+                put_template(&o.j, &set->rows[i], images, c->world->config);
+                cay_json_end_object(&o.j);
+        }
+        cay_json_end_array(&o.j);
+        cay_op_key_text(&o.j, "origin", set->origin);
+        cay_op_key_time(&o.j, "loaded_at", set->loaded_wall_ms);
+        cay_op_key_u64(&o.j, "max_concurrent", set->max_concurrent);
+        cay_op_key_bool(&o.j, "auto_cleanup", set->auto_cleanup);
+        cay_op_key_u64(&o.j, "waiting", c->world->templates ? c->world->templates->admission.waiting : 0);
+        cay_op_json_answer(&o, c, CAY_OP_OK);
+}
+
+static void run_list(struct cay_op_call *c)
+{
+        cay_template_images_ask(c, set_of(c), NULL, answer_list);
+}
+
+const struct cay_op cay_op_template_list = {
+        .name = "template_list",
+        .route = "GET /api/templates",
+        .doc = "The templates that sandboxes can be made from, and whether they work on this machine",
+        .scope = CAY_SCOPE_READ,
+        .fields = list_fields,
+        .args_size = sizeof(struct list_args),
+        .run = run_list,
+};
+
+struct get_args {
+        const char *name;
+};
+
+static const struct cay_field get_fields[] = {
+        { "name", CAY_FIELD_TEXT, offsetof(struct get_args, name), 0, "its name", .min = 1,
+          .max = CAY_TEMPLATE_NAME_MAX },
+        {},
+};
+
+static void answer_get(struct cay_op_call *c, const struct cay_template_images *images)
+{
+        const struct get_args *a = c->args;
+        const struct cay_template *t = cay_template_find(set_of(c), a->name);
+        struct cay_error err = { 0 };
+        struct cay_op_json o;
+
+        if (!t) {
+                cay_fail(&err, CAY_NOT_FOUND, "template: there is no '%.63s'; GET /api/templates lists them",
+                         a->name);
+                cay_op_fail(c, &err, "name");
+                return;
+        }
+        cay_op_json_begin(&o);
+        put_template(&o.j, t, images, c->world->config);
+        cay_op_key_text(&o.j, "system", t->system_text);
+        cay_op_json_answer(&o, c, CAY_OP_OK);
+}
+
+static void run_get(struct cay_op_call *c)
+{
+        const struct get_args *a = c->args;
+
+        cay_template_images_ask(c, set_of(c), a->name, answer_get);
+}
+
+const struct cay_op cay_op_template_get = {
+        .name = "template_get",
+        .route = "GET /api/templates/{name}",
+        .doc = "One template, with its instructions for models (SYSTEM.md)",
+        .scope = CAY_SCOPE_READ,
+        .fields = get_fields,
+        .args_size = sizeof(struct get_args),
+        .run = run_get,
+};

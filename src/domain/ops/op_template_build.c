@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds a template's image, and removes it.
+ *
+ * A client that streams gets the build's output line by line, then how it ended; one that waits gets the end with the last lines. A build that
+ * fails is an answer, as a command that fails is one; errors are for what was not even begun. A build that runs already is followed.
+ * It goes on when its client has gone, unless it was told to end then. A client that takes its lines too slowly holds nothing up: the builder leaves lines out and says so.
+ */
+#include <stdio.h>
+
+#include "foundation/base/clock.h"
+#include "domain/ops/template_image.h"
+#include "domain/ops/view.h"
+
+#define TAIL_MAX (16u * 1024)
+#define TAIL_LINES 40u
+#define EVENT_MAX (64u * 1024)
+
+struct args {
+        const char *name;
+        bool anew, cancel, stream;
+};
+
+static const struct cay_field fields[] = {
+        { "name", CAY_FIELD_TEXT, offsetof(struct args, name), 0, "the template", .min = 1,
+          .max = CAY_TEMPLATE_NAME_MAX },
+        { "anew", CAY_FIELD_BOOL, offsetof(struct args, anew), 0,
+          "build also when nothing has changed, and every step of it" },
+        { "cancel", CAY_FIELD_BOOL, offsetof(struct args, cancel), 0,
+          "end the build when this client goes, unless others follow it" },
+        { "stream", CAY_FIELD_BOOL, offsetof(struct args, stream), 0, "answer with a stream of events" },
+        {},
+};
+
+struct building {
+        struct cay_build build;
+        struct cay_job job;
+        struct cay_engine *engine;
+        struct cay_op_call *call; /* NULL: its client has gone */
+        struct cay_buf tail, json;
+        unsigned tail_lines;
+        uint64_t from_ms;
+        char name[CAY_TEMPLATE_NAME_MAX + 1];
+        bool streams;
+};
+
+static void let_go(struct building *s)
+{
+        cay_buf_done(&s->tail);
+        cay_buf_done(&s->json);
+        free(s);
+}
+
+static void keep_line(struct building *s, const char *line, size_t len)
+{
+        if (len > TAIL_MAX / 4)
+                len = TAIL_MAX / 4;
+        while (s->tail.len > 0 && (s->tail_lines == TAIL_LINES || cay_buf_left(&s->tail) < len + 1)) {
+                const char *end = memchr(cay_buf_data(&s->tail), '\n', s->tail.len);
+
+                cay_buf_drop(&s->tail, end ? (size_t)(end - cay_buf_data(&s->tail)) + 1 : s->tail.len);
+                s->tail_lines -= s->tail_lines > 0;
+        }
+        if (cay_buf_put(&s->tail, line, len) == 0 && cay_buf_putc(&s->tail, '\n') == 0)
+                s->tail_lines++;
+}
+
+static ssize_t put_event(struct building *s, const char *kind, struct cay_json *j)
+{
+        int r;
+
+        cay_json_end_object(j);
+        r = cay_json_end(j);
+        return r < 0 ? r
+                     : s->call->doors->put_event(s->call, NULL, kind, cay_buf_data(&s->json), s->json.len);
+}
+
+static void begin_event(struct building *s, const char *kind, struct cay_json *j)
+{
+        cay_buf_clear(&s->json);
+        cay_json_init(j, &s->json);
+        cay_json_begin_object(j);
+        cay_op_key_text(j, "event", kind);
+}
+
+static void on_line(struct cay_build *b, const char *line, size_t len)
+{
+        struct building *s = cay_container_of(b, struct building, build);
+        struct cay_json j;
+
+        keep_line(s, line, len);
+        if (!s->call || !s->streams)
+                return;
+        begin_event(s, "output", &j);
+        cay_op_put_bytes(&j, "line", "base64", line, len);
+        if (put_event(s, "output", &j) >= (ssize_t)CAY_OP_HIGH)
+                s->engine->ops->build_ears(s->engine, b, CAY_BUILD_PAUSE);
+}
+
+static void on_drain(struct cay_op_call *c)
+{
+        struct building *s = c->state;
+
+        s->engine->ops->build_ears(s->engine, &s->build, CAY_BUILD_HEAR);
+}
+
+static void on_gone(struct cay_op_call *c)
+{
+        struct building *s = c->state;
+
+        s->call = NULL;
+        c->doors->abort(c);
+        s->engine->ops->build_ears(s->engine, &s->build, CAY_BUILD_LEAVE);
+}
+
+static void put_result(struct building *s, struct cay_json *j)
+{
+        cay_op_key_text(j, "template", s->name);
+        cay_op_put_image(j, &s->build.image);
+        cay_op_key_bool(j, "up_to_date", s->build.image.up_to_date);
+        cay_op_put_bytes(j, "output", "output_base64", cay_buf_data(&s->tail), s->tail.len);
+        cay_op_key_u64(j, "took_ms", cay_clock_ms() - s->from_ms);
+}
+
+/* What goes wrong once a stream has begun is told in it. */
+static void end_stream(struct building *s, const struct cay_error *err)
+{
+        const char *kind = err->code == CAY_OK ? "end" : "error";
+        struct cay_json j;
+
+        begin_event(s, kind, &j);
+        if (err->code == CAY_OK) {
+                put_result(s, &j);
+        } else {
+                cay_op_key_text(&j, "code", cay_code_word(err->code));
+                cay_op_key_text(&j, "message", err->msg);
+        }
+        put_event(s, kind, &j);
+        s->call->doors->end(s->call);
+}
+
+static void on_built(struct cay_job *job)
+{
+        struct building *s = cay_container_of(job, struct building, job);
+        struct cay_op_json o;
+
+        if (s->call && s->streams) {
+                end_stream(s, &job->err);
+        } else if (s->call && job->err.code != CAY_OK) {
+                cay_op_fail(s->call, &job->err, "name");
+        } else if (s->call) {
+                cay_op_json_begin(&o);
+                put_result(s, &o.j);
+                cay_op_json_answer(&o, s->call, CAY_OP_OK);
+        }
+        let_go(s);
+}
+
+static int check(struct cay_op_call *c, const char *name, struct cay_error *err)
+{
+        const struct cay_template *t = NULL;
+
+        if (cay_op_find_template(c, name, &t, err) < 0)
+                return -1;
+        if (!t || t->root != CAY_TEMPLATE_ROOT_DOCKERFILE)
+                return cay_fail(err, CAY_CONFLICT,
+                                "template '%.63s' has no dockerfile: there is nothing to build", name);
+        if (!c->world->builder)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "no engine of this daemon builds images: it needs docker");
+        return 0;
+}
+
+static struct building *make(struct cay_op_call *c, const struct args *a)
+{
+        struct building *s = calloc(1, sizeof(*s));
+
+        if (!s)
+                return NULL;
+        s->call = c;
+        s->engine = c->world->builder;
+        s->streams = a->stream || c->wants_stream;
+        s->from_ms = cay_clock_ms();
+        snprintf(s->name, sizeof(s->name), "%s", a->name);
+        s->build.template_name = s->name;
+        s->build.anew = a->anew;
+        s->build.cancels = a->cancel;
+        s->build.on_line = on_line;
+        cay_buf_init(&s->tail, TAIL_MAX);
+        cay_buf_init(&s->json, EVENT_MAX);
+        return s;
+}
+
+static void run_build(struct cay_op_call *c)
+{
+        const struct args *a = c->args;
+        struct cay_error err = { 0 };
+        struct building *s;
+
+        if (check(c, a->name, &err) < 0) {
+                cay_op_fail(c, &err, "name");
+                return;
+        }
+        s = make(c, a);
+        if (!s) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        c->state = s;
+        c->on_gone = on_gone;
+        c->on_drain = on_drain;
+        c->works_for_listener = a->cancel;
+        if (s->streams && c->doors->begin_events(c) < 0) {
+                c->doors->abort(c);
+                let_go(s);
+                return;
+        }
+        cay_job_init(&s->job, on_built);
+        s->engine->ops->build(s->engine, &s->build, &s->job);
+}
+
+const struct cay_op cay_op_template_build = {
+        .name = "template_build",
+        .route = "POST /api/templates/{name}/build",
+        .doc = "Builds a template's image from its Dockerfile, unless its files have not changed, or follows "
+               "the "
+               "build that runs; answers when it is done, or streams the output",
+        .scope = CAY_SCOPE_ADMIN,
+        .flags = CAY_OP_STREAM,
+        .fields = fields,
+        .args_size = sizeof(struct args),
+        .run = run_build,
+};
+
+/* Removing: also of a template that the registry has no more */
+
+struct remove_args {
+        const char *name;
+};
+
+static const struct cay_field remove_fields[] = {
+        { "name", CAY_FIELD_TEXT, offsetof(struct remove_args, name), 0, "the template", .min = 1,
+          .max = CAY_TEMPLATE_NAME_MAX },
+        {},
+};
+
+struct removing {
+        struct cay_job job;
+        struct cay_op_call *call;
+        struct cay_image image;
+};
+
+static void on_removed(struct cay_job *job)
+{
+        struct removing *r = cay_container_of(job, struct removing, job);
+        const struct remove_args *a = r->call->args;
+        struct cay_op_json o;
+
+        if (job->err.code != CAY_OK) {
+                cay_op_fail(r->call, &job->err, "name");
+        } else {
+                cay_op_json_begin(&o);
+                cay_op_key_text(&o.j, "template", a->name);
+                cay_op_key_u64(&o.j, "removed", r->image.dropped);
+                cay_op_json_answer(&o, r->call, CAY_OP_OK);
+        }
+        free(r);
+}
+
+static void run_remove(struct cay_op_call *c)
+{
+        const struct remove_args *a = c->args;
+        struct cay_engine *e = c->world->builder;
+        struct cay_error err = { 0 };
+        struct removing *r;
+
+        if (!e) {
+                cay_fail(&err, CAY_UNSUPPORTED, "no engine of this daemon builds images: it needs docker");
+                cay_op_fail(c, &err, "name");
+                return;
+        }
+        r = calloc(1, sizeof(*r));
+        if (!r) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        r->call = c;
+        cay_job_init(&r->job, on_removed);
+        e->ops->image_remove(e, a->name, &r->image, &r->job);
+}
+
+const struct cay_op cay_op_template_remove = {
+        .name = "template_remove",
+        .route = "DELETE /api/templates/{name}/image",
+        .doc = "Removes the image that was built of a template; the template stays",
+        .scope = CAY_SCOPE_ADMIN,
+        .flags = CAY_OP_DESTRUCTIVE,
+        .fields = remove_fields,
+        .args_size = sizeof(struct remove_args),
+        .run = run_remove,
+};

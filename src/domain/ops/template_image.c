@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "domain/ops/template_image.h"
+
+#include <stdio.h>
+
+#include "domain/ops/view.h"
+
+struct asking {
+        struct cay_job job;
+        struct cay_op_call *call;
+        void (*tell)(struct cay_op_call *c, const struct cay_template_images *images);
+        struct cay_template_images images;
+        struct cay_image rows[];
+};
+
+static bool is_built(const struct cay_template *t)
+{
+        return t->root == CAY_TEMPLATE_ROOT_DOCKERFILE && t->available;
+}
+
+static unsigned count_built(const struct cay_template_set *set, const char *name)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < set->count; i++)
+                count += is_built(&set->rows[i]);
+        if (name && (!cay_template_find(set, name) || !is_built(cay_template_find(set, name))))
+                return 0;
+        return count;
+}
+
+static void on_told(struct cay_job *job)
+{
+        struct asking *a = cay_container_of(job, struct asking, job);
+
+        a->images.err = job->err;
+        a->tell(a->call, &a->images);
+        free(a);
+}
+
+void cay_template_images_ask(struct cay_op_call *c, const struct cay_template_set *set, const char *name,
+                             void (*tell)(struct cay_op_call *c, const struct cay_template_images *images))
+{
+        struct cay_engine *e = c->world->builder;
+        unsigned count = e ? count_built(set, name) : 0;
+        struct asking *a;
+
+        if (count == 0) {
+                tell(c, NULL);
+                return;
+        }
+        a = calloc(1, sizeof(*a) + count * sizeof(a->rows[0]));
+        if (!a) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        a->call = c;
+        a->tell = tell;
+        a->images.list = (struct cay_images){ .rows = a->rows, .max = count };
+        cay_job_init(&a->job, on_told);
+        e->ops->images(e, &a->images.list, &a->job);
+}
+
+const struct cay_image *cay_template_images_find(const struct cay_template_images *images, const char *name)
+{
+        for (unsigned i = 0; images && i < images->list.count; i++)
+                if (strcmp(images->list.rows[i].template_name, name) == 0)
+                        return &images->list.rows[i];
+        return NULL;
+}
+
+const char *cay_template_images_lack(const struct cay_template_images *images, const struct cay_template *t,
+                                     char *buf, size_t size)
+{
+        const struct cay_image *image = cay_template_images_find(images, t->name);
+
+        if (!is_built(t) || (image && image->id[0]))
+                return NULL;
+        if (images && images->err.code != CAY_OK)
+                return images->err.msg;
+        snprintf(buf, size, "its image is not built: `cay template build %s`", t->name);
+        return buf;
+}
+
+void cay_op_put_image(struct cay_json *j, const struct cay_image *image)
+{
+        bool failed = image->error[0] != '\0';
+
+        cay_op_key_text(j, "state", cay_image_state_word(image->state));
+        cay_op_key_text(j, "image", image->id[0] ? image->id : NULL);
+        cay_op_key_text(j, "context", image->context[0] ? image->context : NULL);
+        cay_op_key_u64(j, "size_bytes", image->size_bytes);
+        cay_op_key_time(j, "built_at", image->built_s > 0 ? (uint64_t)image->built_s * 1000 : 0);
+        cay_op_key_text(j, "step", failed && image->step[0] ? image->step : NULL);
+        cay_op_key_text(j, "error", failed ? image->error : NULL);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How sandboxes, commands and events look to clients. Each writes members into an object that is open. */
+#pragma once
+
+#include "domain/ops/op.h"
+#include "domain/sandboxes/exec.h"
+
+void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect);
+void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect);
+void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e);
+void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l); /* the member "limits" */
+/* "2026-01-31T12:00:00.000Z"; null for 0. */
+void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms);
+/* `key` as text when the bytes are UTF-8 without a NUL (which many readers of JSON refuse), else `coded_key` as base64: no byte is ever changed. */
+void cay_op_put_bytes(struct cay_json *j, const char *key, const char *coded_key, const void *bytes,
+                      size_t len);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engines' lists at start-up: boxes and files that no record knows of go (files stay where records may have been lost), and records learn
+ * that their files are gone.
+ */
+#include "foundation/base/str.h"
+#include "domain/sandboxes/service_priv.h"
+
+struct unowned {
+        struct cay_service *service;
+        struct cay_engine_row *row;    /* whose they are */
+        char (*ids)[CAY_NAME_MAX + 1]; /* owned */
+        unsigned count, cap;
+};
+
+static void add_unowned(struct unowned *u, const char *id)
+{
+        if (cay_table_find(u->service, id) == NULL && u->service->report.unreadable > 0) {
+                cay_log_warn("box left alone: it may belong to a record that was not understood", "id=%s",
+                             id);
+                return;
+        }
+        if (u->count == u->cap) {
+                unsigned cap = u->cap > 0 ? 2 * u->cap : 16;
+                void *ids = reallocarray(u->ids, cap, sizeof(*u->ids));
+
+                if (ids == NULL)
+                        return; /* the next start finds it again */
+                u->ids = ids;
+                u->cap = cap;
+        }
+        if (cay_str_copy(u->ids[u->count], sizeof(*u->ids), id))
+                u->count++;
+}
+
+/* An engine says what it has, and nothing about what others have. */
+static struct cay_sandbox *find_own(const struct unowned *u, const char *id)
+{
+        struct cay_sandbox *sb = cay_table_find(u->service, id);
+
+        return sb != NULL && sb->engine == u->row ? sb : NULL;
+}
+
+static void on_box(void *ctx, const char *id)
+{
+        struct unowned *u = ctx;
+        const struct cay_sandbox *sb = find_own(u, id);
+
+        if (sb == NULL || !sb->has_box)
+                add_unowned(u, id);
+}
+
+void cay_adopt_remove_unowned(struct cay_engine_row *row)
+{
+        struct unowned u = { .service = row->service, .row = row };
+
+        if (row->engine->ops->list != NULL)
+                row->engine->ops->list(row->engine, on_box, &u);
+        for (unsigned i = 0; i < u.count; i++) { /* not while the engine walks its list */
+                const struct cay_sandbox *sb = find_own(&u, u.ids[i]);
+
+                row->service->report.removed++;
+                cay_log_info("box without a record removed", "id=%s engine=%s", u.ids[i], row->name);
+                cay_errand_remove_box(row, u.ids[i], sb != NULL ? sb->kept : row->keeps_left);
+        }
+        free(u.ids);
+}
+
+/* Files */
+
+static void on_layer(void *ctx, const char *id)
+{
+        struct unowned *u = ctx;
+        struct cay_sandbox *sb = find_own(u, id);
+
+        if (sb != NULL && sb->kept)
+                sb->layer_seen = true;
+        else if (sb == NULL || !sb->has_box)
+                add_unowned(u, id);
+}
+
+static void lose_layers(struct cay_engine_row *row)
+{
+        struct cay_service *s = row->service;
+
+        for (unsigned i = 0; i < s->count; i++) {
+                struct cay_sandbox *sb = s->sorted[i];
+
+                if (sb->engine != row || !sb->kept || sb->layer_seen || sb->has_box)
+                        continue;
+                s->report.layers_lost++;
+                sb->kept = false;
+                cay_sandbox_fail(sb, CAY_CAUSE_SANDBOX_GONE,
+                                 "the files that it left are gone; a start makes it anew, with none");
+        }
+}
+
+/* What the engine keeps for a start, beside what the store knows of. */
+void cay_adopt_sort_layers(struct cay_engine_row *row)
+{
+        struct cay_service *s = row->service;
+        struct unowned u = { .service = s, .row = row };
+        struct cay_error err = { 0 };
+
+        if (!(row->engine->caps & CAY_ENGINE_CAN_KEEP))
+                return;
+        if (row->engine->ops->list_kept(row->engine, on_layer, &u, &err) < 0) {
+                cay_log_warn("kept files not looked at, ignoring", "engine=%s error=%s", row->name, err.msg);
+                free(u.ids);
+                return;
+        }
+        for (unsigned i = 0; i < u.count; i++) {
+                if (row->keeps_left && cay_table_find(s, u.ids[i]) == NULL) {
+                        s->report.layers_left++;
+                        cay_left_add(row, u.ids[i]);
+                        continue;
+                }
+                s->report.layers_removed++;
+                cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
+                cay_errand_remove_box(row, u.ids[i], false);
+        }
+        free(u.ids);
+        if (s->report.unreadable == 0)
+                cay_left_note(row);
+        lose_layers(row);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Doors into a sandbox (channel.h). */
+#include "domain/sandboxes/channel.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "domain/sandboxes/service_priv.h"
+
+static struct cay_service_channel *of(struct cay_box_channel *box)
+{
+        return cay_container_of(box, struct cay_service_channel, box);
+}
+
+/* Out of its sandbox's list: from here on it is closed. */
+static void leave(struct cay_service_channel *ch)
+{
+        struct cay_sandbox *sb = cay_take(ch->sandbox);
+        struct cay_service_channel **at = &sb->channels;
+
+        while (*at != ch)
+                at = &(*at)->next;
+        *at = ch->next;
+        ch->next = NULL;
+        sb->channel_count--;
+        cay_sandbox_use(sb);
+        if (sb->idle_ms > 0)
+                cay_tick_by(sb->service, 0);
+}
+
+static void on_data(struct cay_box_channel *box, enum cay_stream stream, const void *bytes, size_t len)
+{
+        (void)stream; /* none of these kinds has another than OUT */
+        if (of(box)->on_data != NULL)
+                of(box)->on_data(of(box), bytes, len);
+        else
+                cay_box_channel_ack(box, CAY_STREAM_OUT, len);
+}
+
+static void on_opened(struct cay_box_channel *box, uint32_t pid)
+{
+        (void)pid;
+        if (of(box)->on_opened != NULL)
+                of(box)->on_opened(of(box));
+}
+
+static void on_eof(struct cay_box_channel *box, enum cay_stream stream)
+{
+        (void)stream;
+        if (of(box)->on_eof != NULL)
+                of(box)->on_eof(of(box));
+}
+
+static void on_room(struct cay_box_channel *box)
+{
+        if (of(box)->on_room != NULL)
+                of(box)->on_room(of(box));
+}
+
+static void on_end(struct cay_box_channel *box, const struct cay_box_end *end)
+{
+        struct cay_service_channel *ch = of(box);
+        struct cay_error err = { 0 };
+        char text[200];
+
+        leave(ch);
+        if (end->code != CAY_OK) {
+                cay_box_clean_text(end->msg, text, sizeof(text));
+                cay_fail(&err, end->code < CAY_CODE_COUNT ? (enum cay_code)end->code : CAY_INTERNAL, "%s",
+                         text);
+                err.sys = end->sys;
+        }
+        if (ch->on_end != NULL)
+                ch->on_end(ch, end, &err);
+}
+
+/* Watches last: they must leave room for what is over soon. */
+static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_error *err)
+{
+        unsigned watches = 0, ports = 0;
+
+        static_assert(CAY_SERVICE_EXECS_RUNNING_MAX + CAY_SERVICE_CHANNELS_MAX + CAY_SERVICE_PORTS_MAX <=
+                              CAY_BOX_CHANNELS_MAX,
+                      "the link has room for all of them");
+        for (const struct cay_service_channel *ch = sb->channels; ch; ch = ch->next) {
+                watches += ch->box.kind == CAY_BOX_WATCH;
+                ports += ch->box.kind == CAY_BOX_CONNECT;
+        }
+        if (kind == CAY_BOX_CONNECT && ports >= CAY_SERVICE_PORTS_MAX)
+                return cay_fail(
+                        err, CAY_LIMIT,
+                        "%u connections to ports of sandbox '%s' are open, the most at once; close some",
+                        ports, sb->id);
+        if (kind != CAY_BOX_CONNECT && sb->channel_count - ports >= CAY_SERVICE_CHANNELS_MAX)
+                return cay_fail(
+                        err, CAY_LIMIT,
+                        "%u transfers are under way in sandbox '%s', the most at once; wait for one to end",
+                        sb->channel_count - ports, sb->id);
+        if (kind == CAY_BOX_WATCH && watches >= CAY_SERVICE_WATCHES_MAX)
+                return cay_fail(err, CAY_LIMIT, "%u folders are watched in sandbox '%s', the most at once",
+                                watches, sb->id);
+        return 0;
+}
+
+int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                             const struct cay_box_open *open, struct cay_service_channel *ch,
+                             struct cay_error *err)
+{
+        struct cay_sandbox *sb = cay_table_get(s, v, sandbox, err);
+        struct cay_box_open mine = *open;
+        int r;
+
+        if (sb == NULL || cay_sandbox_check_usable(sb, err) < 0)
+                return -1;
+        if (open->kind == CAY_BOX_EXEC)
+                return cay_fail(err, CAY_INVALID, "commands have a door of their own");
+        if (check_room(sb, open->kind, err) < 0)
+                return -1;
+        if (mine.window == 0)
+                mine.window = CAY_BOX_WINDOW;
+        ch->box = (struct cay_box_channel){ .on_data = on_data,
+                                            .on_opened = on_opened,
+                                            .on_eof = on_eof,
+                                            .on_room = on_room,
+                                            .on_end = on_end };
+        r = cay_box_channel_open(sb->client, &ch->box, &mine, NULL, NULL);
+        if (r == -EINVAL || r == -EMSGSIZE)
+                return cay_fail(err, CAY_INVALID, "a path is too long, or a value out of range");
+        if (r == -ENOSPC)
+                return cay_fail(err, CAY_LIMIT, "too much is open in sandbox '%s'", sb->id);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "open a channel");
+        ch->sandbox = sb;
+        ch->next = sb->channels;
+        sb->channels = ch;
+        sb->channel_count++;
+        cay_sandbox_use(sb);
+        return 0;
+}
+
+void cay_service_channel_ack(struct cay_service_channel *ch, size_t len)
+{
+        cay_box_channel_ack(&ch->box, CAY_STREAM_OUT, len);
+}
+
+size_t cay_service_channel_write(struct cay_service_channel *ch, const void *bytes, size_t len)
+{
+        return cay_box_channel_write(&ch->box, bytes, len);
+}
+
+void cay_service_channel_write_eof(struct cay_service_channel *ch)
+{
+        cay_box_channel_write_eof(&ch->box);
+}
+
+void cay_service_channel_close(struct cay_service_channel *ch)
+{
+        if (ch->sandbox == NULL)
+                return;
+        cay_box_channel_close(&ch->box);
+        leave(ch);
+}
+
+void cay_channel_end_all(struct cay_sandbox *sb, const struct cay_error *why)
+{
+        while (sb->channels != NULL) {
+                struct cay_service_channel *ch = sb->channels;
+
+                cay_box_channel_close(&ch->box);
+                leave(ch);
+                if (why != NULL && ch->on_end != NULL)
+                        ch->on_end(ch, NULL, why);
+        }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program behind an engine ended, and the engine has another one now. What was asked of the first may have been done without an
+ * answer: the store says what is right. Boxes that nobody was told of go, freezers are put as the store has them, and links are
+ * asked for again at once.
+ */
+#include "foundation/base/str.h"
+#include "domain/sandboxes/service_priv.h"
+
+static void on_frozen_again(struct cay_errand *e, const struct cay_error *err)
+{
+        if (err->code != CAY_OK)
+                cay_log_warn("box not frozen or thawed, ignoring", "id=%s error=%s", e->box.id, err->msg);
+}
+
+static void put_freezer(struct cay_sandbox *sb)
+{
+        struct cay_engine *engine = sb->engine->engine;
+        struct cay_errand *e;
+
+        if (engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER || engine->ops->freeze == NULL || sb->no_init)
+                return;
+        e = cay_errand_new(sb->service, sb, NULL, on_frozen_again);
+        if (sb->state == CAY_STATE_PAUSED)
+                engine->ops->freeze(engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+        else
+                engine->ops->thaw(engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+}
+
+void cay_service_engine_back(struct cay_service *s, const char *name)
+{
+        struct cay_engine_row *row = cay_engine_find(s, name);
+
+        if (row == NULL || row->engine == NULL)
+                return;
+        cay_log_info("engine has another helper", "engine=%s", name);
+        cay_engine_set(row, true, "");
+        cay_adopt_remove_unowned(row);
+        for (unsigned i = 0; i < s->count; i++) {
+                struct cay_sandbox *sb = s->sorted[i];
+
+                if (sb->engine != row || !sb->has_box || sb->story != CAY_STORY_NONE || sb->client == NULL)
+                        continue;
+                put_freezer(sb);
+                cay_link_again(sb);
+        }
+        cay_tick_by(s, 0);
+}

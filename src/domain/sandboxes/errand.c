@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs of the engine and of the store: what they borrow, their deadlines, and what becomes of those that nobody waits for any more. */
+#include "domain/sandboxes/service_priv.h"
+
+static void unlink_errand(struct cay_errand *e)
+{
+        if (e->at == NULL)
+                return;
+        *e->at = e->next;
+        if (e->next != NULL)
+                e->next->at = e->at;
+        e->at = NULL;
+}
+
+static void errand_free(struct cay_errand *e)
+{
+        unlink_errand(e);
+        cay_timer_clear(&e->timer);
+        cay_store_query_done(&e->query);
+        if (e->box.link_fd >= 0)
+                close(e->box.link_fd);
+        if (e->spec.rootfs_fd >= 0)
+                close(e->spec.rootfs_fd);
+        if (e->spec.workspace_fd >= 0)
+                close(e->spec.workspace_fd);
+        if (e->spec.workspace_peer > 0)
+                close(e->spec.workspace_peer);
+        explicit_bzero(e->box.secret, sizeof(e->box.secret));
+        if (e->service != NULL)
+                cay_exec_unref(e->exec);
+        free(e);
+}
+
+struct cay_errand *cay_errand_new(struct cay_service *s, struct cay_sandbox *sb, struct cay_exec *x,
+                                  void (*on_done)(struct cay_errand *e, const struct cay_error *err))
+{
+        struct cay_errand *e = cay_service_alloc(sizeof(*e));
+
+        e->service = s;
+        e->sandbox = sb;
+        e->exec = x != NULL ? cay_exec_ref(x) : NULL;
+        e->on_done = on_done;
+        e->box.link_fd = -1;
+        e->spec.rootfs_fd = e->spec.workspace_fd = -1;
+        if (sb != NULL) {
+                e->engine = sb->engine;
+                memcpy(e->box.id, sb->id, sizeof(e->box.id));
+        }
+        e->next = s->errands;
+        e->at = &s->errands;
+        if (e->next != NULL)
+                e->next->at = &e->next;
+        s->errands = e;
+        return e;
+}
+
+/* on_done may free the sandbox, the exec and, in the end, the service. */
+static void tell(struct cay_errand *e, const struct cay_error *err)
+{
+        e->told = true;
+        if (e->on_done != NULL)
+                e->on_done(e, err);
+}
+
+static void on_committed(struct cay_job *job)
+{
+        struct cay_errand *e = cay_container_of(job, struct cay_errand, commit.job);
+        struct cay_service *s = e->service;
+
+        if (s != NULL) {
+                tell(e, &job->err);
+                if (e->service != NULL && e->tells && job->err.code == CAY_OK)
+                        cay_event_tell(s, e->owner, e->id);
+        }
+        errand_free(e);
+}
+
+void cay_errand_commit(struct cay_errand *e, struct cay_store_batch *b)
+{
+        struct cay_store *store = e->service->store;
+
+        cay_job_init(&e->commit.job, on_committed);
+        store->ops->commit(store, b, CAY_STORE_FAST, &e->commit);
+}
+
+static void on_queried(struct cay_job *job)
+{
+        struct cay_errand *e = cay_container_of(job, struct cay_errand, query.job);
+
+        if (e->service != NULL)
+                tell(e, &job->err);
+        errand_free(e);
+}
+
+void cay_errand_query(struct cay_errand *e)
+{
+        struct cay_store *store = e->service->store;
+
+        cay_job_init(&e->query.job, on_queried);
+        store->ops->query(store, &e->query);
+}
+
+static void on_engine(struct cay_job *job)
+{
+        struct cay_errand *e = cay_container_of(job, struct cay_errand, job);
+        struct cay_service *s = e->service;
+
+        cay_timer_clear(&e->timer);
+        if (s != NULL) {
+                if (!e->local)
+                        cay_engine_note(e->engine, &job->err);
+                if (!e->told)
+                        tell(e, &job->err);
+                else if (e->makes && job->err.code == CAY_OK)
+                        cay_errand_remove_box(e->engine, e->box.id,
+                                              e->spec.go_on); /* nobody waited for it so long */
+        }
+        errand_free(e);
+}
+
+static void on_late(struct cay_timer *t)
+{
+        struct cay_errand *e = cay_container_of(t, struct cay_errand, timer);
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_TIMEOUT, "the engine did not answer within %u s", e->deadline_ms / 1000);
+        if (!e->local)
+                cay_engine_note(e->engine, &err);
+        tell(e, &err);
+        e->sandbox = NULL;
+}
+
+struct cay_job *cay_errand_engine(struct cay_errand *e, unsigned ms)
+{
+        cay_job_init(&e->job, on_engine);
+        e->deadline_ms = ms;
+        cay_timer_set(e->service->loop, &e->timer, ms, on_late);
+        return &e->job;
+}
+
+struct cay_engine *cay_errand_ask(struct cay_errand *e, unsigned ms, struct cay_job **ret_job)
+{
+        struct cay_job *job = cay_errand_engine(e, ms);
+        struct cay_error err = { 0 };
+
+        *ret_job = job;
+        if (e->engine->engine != NULL)
+                return e->engine->engine;
+        e->local = true;
+        cay_fail(&err, CAY_UNAVAILABLE, "the %s engine is not available: %s", e->engine->name,
+                 e->engine->note);
+        cay_job_finish(cay_loop_jobs(e->service->loop), job, &err);
+        return NULL;
+}
+
+void cay_errand_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb)
+{
+        for (struct cay_errand *e = s->errands; e != NULL; e = e->next)
+                if (e->sandbox == sb)
+                        e->sandbox = NULL;
+}
+
+void cay_errand_let_go_all(struct cay_service *s)
+{
+        while (s->errands != NULL) {
+                struct cay_errand *e = s->errands;
+
+                unlink_errand(e);
+                cay_timer_clear(&e->timer);
+                cay_exec_unref(cay_take(e->exec));
+                e->sandbox = NULL;
+                e->service = NULL;
+        }
+}
+
+static void on_removed(struct cay_errand *e, const struct cay_error *err)
+{
+        if (err->code != CAY_OK)
+                cay_log_warn("box not removed, ignoring", "id=%s error=%s", e->box.id, err->msg);
+}
+
+void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms)
+{
+        struct cay_job *job;
+        struct cay_engine *engine = cay_errand_ask(e, ms, &job);
+
+        if (engine == NULL)
+                return;
+        if (keep && engine->ops->stop != NULL)
+                engine->ops->stop(engine, &e->box, job);
+        else
+                engine->ops->destroy(engine, &e->box, job);
+}
+
+void cay_errand_remove_box(struct cay_engine_row *row, const char *id, bool keep)
+{
+        struct cay_errand *e = cay_errand_new(row->service, NULL, NULL, on_removed);
+
+        e->engine = row;
+        snprintf(e->box.id, sizeof(e->box.id), "%s", id);
+        cay_errand_unmake(e, keep, CAY_SERVICE_UNMAKE_MS);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands in sandboxes: started once, then on their own. Clients come and go; a command runs until it ends, is killed, or its
+ * sandbox goes, and its end and the last CAY_SERVICE_SPOOL_BYTES of its output stay to be asked for.
+ *
+ * Output. All that a command prints goes into a spool (domain/sandboxes/spool.h): bytes of both streams in the order they came, under one
+ * cursor that counts bytes since the start and never repeats. A watcher reads from a cursor at its own pace; there may be several. A
+ * watcher that holds (`holds`) is a wall: nothing that it has not read is dropped, and when it is a whole spool behind, the
+ * command itself is stopped until it reads on. Without such a watcher the oldest bytes give way and the command goes on; a cursor
+ * that lies before the first byte that is kept is CAY_CONFLICT and the text says where the log begins. A command that was just
+ * started waits for its first watcher in the same way, for a second after the call was answered.
+ *
+ * The end of a command is told when it is stored.
+ */
+#pragma once
+
+#include "domain/sandboxes/service.h"
+
+struct cay_exec; /* private */
+
+struct cay_exec_new {             /* zeroed: defaults */
+        const char *const *argv;  /* NULL-terminated; or: */
+        const char *line;         /* for /bin/sh -c */
+        const char *cwd;          /* NULL: the workspace */
+        struct cay_field_map env; /* on top of the sandbox's own */
+        const char *user;         /* NULL: the sandbox's; "root", "1001:100", a name of its /etc/passwd */
+        bool has_stdin;           /* else it reads /dev/null */
+        bool tty;                 /* a terminal: one stream */
+        unsigned rows, cols;      /* 0: 24 by 80 */
+        const char *term;         /* TERM with a tty; NULL: xterm-256color */
+        bool background;          /* for views; the service treats both alike */
+        uint64_t timeout_ms;      /* 0: the sandbox's wall_ms (0 there: none) */
+        uint64_t cpu_time_ms;     /* 0: the sandbox's */
+        uint64_t output_bytes;    /* most it may print; 0: no limit */
+        bool output_cut;          /* at the limit: drop the rest instead of ending it */
+        const char *claim;        /* as in struct cay_sandbox_new; the first result is an exec's id */
+};
+
+struct cay_exec_call {
+        struct cay_job job;
+        char id[CAY_NAME_MAX + 1];    /* of the exec */
+        char first[CAY_NAME_MAX + 1]; /* after CAY_EXISTS */
+        struct cay_exec_call *next;   /* private */
+};
+
+/*
+ * Answered when it is stored and runs, or has ended already (a program that is not there is an exec that ended with 127). To miss
+ * nothing and to be told of the end, watch c->id from 0 inside on_done.
+ */
+void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                      const struct cay_exec_new *what, struct cay_exec_call *c);
+
+enum cay_exec_state { CAY_EXEC_STARTING, CAY_EXEC_RUNNING, CAY_EXEC_ENDED, CAY_EXEC_STATE_COUNT };
+const char *cay_exec_state_word(enum cay_exec_state state);
+
+struct cay_exec_lost { /* bytes [from, to) of the output */
+        uint64_t from, to;
+};
+
+struct cay_exec_view {
+        const char *id, *sandbox;
+        const char *const *argv; /* NULL-terminated; {"/bin/sh", "-c", line} for a line */
+        bool is_line;
+        const char *cwd, *user; /* "" when not given */
+        bool has_stdin, tty, background;
+        enum cay_exec_state state;
+        uint32_t pid; /* inside the box; 0: not known */
+        uint64_t started_wall_ms, ended_wall_ms;
+        uint64_t wall_us, cpu_us, memory_peak_bytes; /* as far as known, at the end */
+        /* ended: */
+        int exit_code, signal; /* -1, 0: none */
+        enum cay_cause cause;
+        unsigned hints; /* bit set over enum cay_cause */
+        const char *cause_text, *advice;
+        /* output: */
+        uint64_t out_bytes, err_bytes;     /* received */
+        uint64_t cut_bytes;                /* dropped at its limit, as asked */
+        uint64_t output_first, output_end; /* cursors: the oldest byte kept, the next to come */
+        bool output_gone;                  /* was kept no longer */
+        const struct cay_exec_lost *lost;  /* of what is kept: damaged on the disk, as far as it was read */
+        unsigned lost_count;
+        bool has_deadline;
+        uint64_t deadline_in_ms;
+        unsigned watchers; /* that follow its output now */
+        /* Of a terminal that runs: how long it may be left alone (0: for ever), and for how long it has been; 0 while it is watched. */
+        uint64_t idle_limit_ms, idle_ms;
+};
+
+int cay_service_exec_get(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                         const char *exec, struct cay_exec_view *ret, struct cay_error *err);
+/* Oldest first; at most CAY_SERVICE_EXECS_RUNNING_MAX + CAY_SERVICE_EXECS_KEPT. */
+int cay_service_exec_list(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                          void (*each)(void *ctx, const struct cay_exec_view *view), void *ctx,
+                          struct cay_error *err);
+
+/* Output */
+
+struct cay_exec_watcher { /* embedded by its owner, zeroed */
+        /*
+         * There is something to read, or nothing more will come (then ask cay_exec_watcher_is_over). Told from the loop, never inside
+         * a call, and again only after a read found nothing. The owner may unwatch and free itself in it.
+         */
+        void (*on_output)(struct cay_exec_watcher *w);
+        /* private */
+        struct cay_exec *exec; /* NULL: not watching */
+        struct cay_exec_watcher *next;
+        uint64_t at, run;
+        bool holds, hungry, end_told;
+};
+
+struct cay_exec_piece {
+        unsigned stream; /* 1 out, 2 err */
+        uint64_t cursor; /* of its first byte; the next piece is at cursor + len */
+        size_t len;
+        uint64_t lost_from; /* with CAY_DAMAGED */
+};
+
+/*
+ * From a cursor (UINT64_MAX: only what is new). CAY_CONFLICT: that far back nothing is kept; CAY_INVALID: beyond the end;
+ * CAY_LIMIT: too many watch this command (64); CAY_DAMAGED: what is there is damaged, and the text says where what is whole begins.
+ */
+int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                           const char *exec, uint64_t from, bool holds, struct cay_exec_watcher *w,
+                           struct cay_error *err);
+/*
+ * Up to size bytes of one stream into buf: 1, 0 when there is nothing now (on_output follows), -1 with err when it was
+ * overtaken (CAY_CONFLICT: the next read goes on at the oldest byte kept, ret->cursor tells) or what it was to read is damaged
+ * (CAY_DAMAGED: likewise, behind that; bytes from ret->lost_from on are lost).
+ */
+int cay_exec_watcher_read(struct cay_exec_watcher *w, void *buf, size_t size, struct cay_exec_piece *ret,
+                          struct cay_error *err);
+bool cay_exec_watcher_is_over(
+        const struct cay_exec_watcher *w); /* it ended, that is stored, and all was read */
+/* The command's view; works also when its sandbox has gone since. */
+void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_view *ret);
+void cay_service_exec_unwatch(struct cay_exec_watcher *w); /* fine when it does not watch */
+
+/* Input */
+
+/*
+ * A piece of input: finished when the command's side has taken all of it; bytes are borrowed until then. One after the other. One that says
+ * where it belongs is applied once: what is there already is skipped, so that a client that has had no answer can send it again.
+ */
+struct cay_exec_input {
+        struct cay_job job;
+        const void *bytes;
+        size_t len;
+        bool eof;        /* nothing more comes after it */
+        bool has_offset; /* where in the command's input it begins: */
+        uint64_t offset;
+        uint64_t next; /* when it is finished: where the next one begins */
+        /* private */
+        size_t done;
+        bool placed; /* what is known of it is counted as done */
+        struct cay_exec *exec;
+        struct cay_exec_input *after;
+};
+
+/* CAY_CONFLICT: it has no stdin, or that was ended, or it ended (also while waiting), or the offset leaves a hole; CAY_LIMIT: 16 wait already. */
+void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                            const char *exec, struct cay_exec_input *in);
+/* A client that goes away takes its input back: what was not taken yet does not come, the job is not finished. */
+void cay_exec_input_cancel(struct cay_exec_input *in);
+
+/* Sent at once. CAY_CONFLICT when it has ended (or has no terminal), CAY_INVALID out of range. */
+int cay_service_exec_resize(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                            const char *exec, unsigned rows, unsigned cols, struct cay_error *err);
+int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                            const char *exec, int signo, struct cay_error *err);
+/* It and all its descendants; ends with cause `killed`. */
+int cay_service_exec_kill(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                          const char *exec, struct cay_error *err);
+/* The same for who waits no longer: while the sandbox is paused or its link is lost, as soon as it can be told. */
+void cay_service_exec_abandon(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                              const char *exec);

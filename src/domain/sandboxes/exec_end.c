@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How commands end.
+ *
+ * Theory of operation. Init's END goes into the spool's header the moment it comes, before init is told to forget it: from then on the end
+ * survives this process. What follows happens from the loop: figures of the box when the command did not end well (was it memory?),
+ * the verdict, its commit, and only then is anybody told. A command that ends without init's word (its sandbox went, its time is
+ * over and init says nothing) is judged by what is known. A commit that fails is tried again; the end itself is safe in the spool.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+
+#include "foundation/base/clock.h"
+#include "foundation/base/str.h"
+#include "domain/sandboxes/service_priv.h"
+
+#define QUICK_US 20000            /* nobody fills SMALL_BYTES in less */
+#define SMALL_BYTES (64ull << 20) /* of memory */
+#define INPUT_LOST "part of its input was lost with the daemon: ended"
+
+static void fill_limits(struct cay_exec *x)
+{
+        struct cay_cause_facts *f = &x->facts.facts;
+        const struct cay_limits *l = &x->sandbox->limits;
+
+        f->memory_limit = l->memory_bytes;
+        f->pids_limit = l->pids;
+        f->disk_limit = l->disk_bytes;
+        f->inodes_limit = l->inodes;
+        f->output_limit = x->output_bytes;
+        f->wall_limit_ms = x->timeout_ms;
+        f->cpu_limit_ms = x->cpu_time_ms;
+}
+
+static void count_end(struct cay_exec *x)
+{
+        /* wall_us: nobody measured one that went with its sandbox */
+        cay_meters_note_end(&x->service->meters, x->sandbox->owner, x->cause, x->wall_us, x->cpu_us);
+}
+
+static const char *say_cause(const struct cay_exec *x, const char *text, char *room, size_t size)
+{
+        char limit[48];
+
+        if (x->in_lost && x->cause == CAY_CAUSE_DAEMON_LOST)
+                return INPUT_LOST;
+        if (!x->was_left || x->cause != CAY_CAUSE_KILLED)
+                return text;
+        cay_limit_value_text(CAY_LIMIT_NR_wall_ms, x->service->env.terminal_idle_ms, limit, sizeof(limit));
+        snprintf(room, size,
+                 "nobody watched this terminal, and nothing was typed or printed, for %s: ended "
+                 "(terminal_idle)",
+                 limit);
+        return room;
+}
+
+static void judge(struct cay_exec *x)
+{
+        struct cay_verdict verdict;
+        char room[sizeof(x->cause_text)];
+        bool is_first = !x->judged;
+
+        x->judged = true;
+        fill_limits(x);
+        verdict = cay_cause_judge(&x->facts.facts);
+        x->exit_code = x->facts.facts.exit_code;
+        x->signal = x->facts.facts.signal;
+        x->cause = verdict.cause;
+        x->hints = verdict.hints;
+        x->memory_peak = x->facts.facts.memory_peak;
+        cay_str_copy(x->cause_text, sizeof(x->cause_text), say_cause(x, verdict.text, room, sizeof(room)));
+        x->ended_wall_ms = cay_service_wall(x->service);
+        if (x->spool.fd >= 0) {
+                x->out_bytes = x->spool.got[0];
+                x->err_bytes = x->spool.got[1];
+                x->output_first = x->spool.oldest;
+                x->output_end = x->spool.end;
+        }
+        if (is_first)
+                count_end(x);
+}
+
+/* Storing */
+
+void cay_exec_put_ended(struct cay_errand *e, struct cay_store_batch *b, struct cay_exec *x)
+{
+        char code[16] = "", signal_name[CAY_SIGNAL_NAME_MAX] = "";
+
+        if (x->exit_code >= 0)
+                snprintf(code, sizeof(code), "%d", x->exit_code);
+        if (x->signal > 0)
+                cay_signal_name(x->signal, signal_name);
+        cay_record_put_exec(x, b);
+        cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_ENDED, "exec", x->id, "cause",
+                      cay_cause_word(x->cause), "exit_code", code, "signal", signal_name, NULL);
+}
+
+/* Others say what is true of it, and have the last word. */
+static bool is_spoken_for(const struct cay_sandbox *sb)
+{
+        return sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY || !sb->stored;
+}
+
+void cay_exec_note_stored(struct cay_exec *x)
+{
+        struct cay_sandbox *sb = x->sandbox;
+        struct cay_error err = { 0 };
+
+        x->state = CAY_EXEC_ENDED;
+        x->ending = false;
+        x->force_at_ms = 0;
+        cay_timer_clear(&x->start_timer);
+        if (x->counted)
+                sb->running--;
+        x->counted = false;
+        sb->figures_old = true;
+        cay_sandbox_settle(sb);
+        if (sb->idle_ms > 0)
+                cay_tick_by(x->service, 0);
+        cay_exec_maybe_answer(x);
+        cay_fail(&err, CAY_CONFLICT, "exec '%s' has ended", x->id);
+        cay_exec_end_inputs(x, &err);
+        cay_exec_notify(x);
+        cay_exec_close_spool(x);
+}
+
+static void on_end_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_exec *x = e->exec;
+        struct cay_sandbox *sb = x->sandbox;
+
+        x->storing_end = false;
+        if (sb == NULL || x->state == CAY_EXEC_ENDED)
+                return;
+        if (err->code != CAY_OK) {
+                cay_service_log_unstored(e->service, "exec", x->id, err);
+                x->dirty = sb->dirty = true;
+                cay_tick_by(e->service, 1000);
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_end_stored);
+        cay_exec_note_stored(x);
+        cay_exec_trim(sb);
+}
+
+void cay_exec_verdict(struct cay_exec *x)
+{
+        struct cay_sandbox *sb = x->sandbox;
+        struct cay_service *s = x->service;
+        struct cay_store_batch *b;
+        struct cay_errand *e;
+
+        assert(x->judged);
+        if (is_spoken_for(sb) || x->storing_end)
+                return;
+        x->storing_end = true;
+        e = cay_errand_new(s, sb, x, on_end_stored);
+        b = s->store->ops->begin(s->store);
+        cay_sandbox_use(sb);
+        cay_exec_put_ended(e, b, x);
+        if (sb->story != CAY_STORY_GONE && sb->story != CAY_STORY_START)
+                cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running - (x->counted ? 1 : 0)));
+        cay_errand_commit(e, b);
+}
+
+static void on_stored_again(struct cay_errand *e, const struct cay_error *err)
+{
+        if (err->code == CAY_OK)
+                return;
+        e->exec->dirty = true;
+        cay_tick_by(e->service, 1000);
+}
+
+void cay_exec_store_again(struct cay_exec *x)
+{
+        struct cay_service *s = x->service;
+        struct cay_store_batch *b;
+
+        if (is_spoken_for(x->sandbox) || !x->stored)
+                return;
+        x->dirty = false;
+        b = s->store->ops->begin(s->store);
+        cay_record_put_exec(x, b);
+        cay_errand_commit(cay_errand_new(s, x->sandbox, x, on_stored_again), b);
+}
+
+/* With init's word */
+
+static void judge_and_store(struct cay_exec *x)
+{
+        judge(x);
+        if (x->stored)
+                cay_exec_verdict(x); /* else the start's commit goes on with it */
+}
+
+static void on_figures(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_exec *x = e->exec;
+        struct cay_sandbox *sb = x->sandbox;
+        const struct cay_engine_stats *stats = &e->box.stats;
+        struct cay_cause_facts *f = &x->facts.facts;
+
+        if (sb == NULL || x->state == CAY_EXEC_ENDED)
+                return;
+        if (err->code == CAY_OK && sb->figures_unknown)
+                cay_sandbox_note_figures(sb, stats);
+        if (err->code == CAY_OK) {
+                f->oom_kills = stats->oom_kills > x->oom_before ? stats->oom_kills - x->oom_before : 0;
+                f->pids_refused +=
+                        stats->pids_refused > x->pids_before ? stats->pids_refused - x->pids_before : 0;
+                if (f->oom_kills > 0 && stats->memory_peak_bytes > 0)
+                        f->memory_peak = stats->memory_peak_bytes;
+                cay_sandbox_note_figures(sb, stats);
+        }
+        judge_and_store(x);
+}
+
+/* One that ended well may have lost a child to the memory limit; not one that had no time, or no room, to reach it. */
+static bool is_worth_asking(const struct cay_exec *x)
+{
+        return x->facts.facts.exit_code != 0 || x->wall_us >= QUICK_US ||
+               (x->sandbox->limits.memory_bytes > 0 && x->sandbox->limits.memory_bytes < SMALL_BYTES);
+}
+
+/* Such an engine's figures have no counts to add, and may take a second. */
+static bool init_tells_all(const struct cay_sandbox *sb)
+{
+        const struct cay_engine *engine = sb->engine->engine;
+
+        return engine != NULL && engine->ops->lacks & CAY_ENGINE_LACKS_COUNTS;
+}
+
+static void after_end(struct cay_exec *x)
+{
+        struct cay_sandbox *sb = x->sandbox;
+        struct cay_engine *engine;
+        struct cay_errand *e;
+        struct cay_job *job;
+
+        if (!is_worth_asking(x) || x->facts.not_started[0] != '\0' || !sb->has_box || is_spoken_for(sb) ||
+            init_tells_all(sb)) {
+                judge_and_store(x);
+                return;
+        }
+        e = cay_errand_new(x->service, sb, x, on_figures);
+        engine = cay_errand_ask(e, CAY_SERVICE_STATS_MS, &job);
+        if (engine != NULL)
+                engine->ops->stats(engine, &e->box, job);
+}
+
+/* The box has been told to forget it: what follows may take its time. */
+static void on_after_end(struct cay_deferred *d)
+{
+        struct cay_exec *x = cay_container_of(d, struct cay_exec, after_end);
+
+        if (x->sandbox != NULL && x->state != CAY_EXEC_ENDED && !x->discard) {
+                cay_service_step_reached(CAY_SERVICE_STEP_exec_end_closed);
+                x->waits_flush = x->pending.len > 0;
+                x->flush_until_ms = cay_clock_ms() + CAY_SERVICE_FLUSH_MS;
+                if (!x->waits_flush)
+                        after_end(x);
+        }
+        cay_exec_unref(x);
+}
+
+void cay_exec_check_flush(struct cay_exec *x)
+{
+        if (!x->waits_flush || x->judged) /* judged: its end was told without the rest of its output */
+                return;
+        if (x->pending.len > 0 && cay_clock_ms() < x->flush_until_ms)
+                return;
+        x->cut_bytes += cay_exec_drop_pending(x);
+        x->waits_flush = false;
+        after_end(x);
+}
+
+static int note_end(struct cay_exec *x, const struct cay_box_end *end, struct cay_error *err)
+{
+        if (!cay_box_end_is_plausible(end))
+                return cay_fail(err, CAY_INTERNAL, "the sandbox's init told an end that cannot be");
+        if (cay_box_end_facts(end, x->argv[0], &x->facts, err) < 0)
+                return -1;
+        if (x->in_lost && x->facts.facts.killed_by_us == CAY_CAUSE_KILLED)
+                x->facts.facts.killed_by_us = CAY_CAUSE_DAEMON_LOST;
+        if (end->code == CAY_OK) {
+                x->wall_us = end->exec.wall_us;
+                x->cpu_us = end->exec.cpu_us > 0 ? end->exec.cpu_us : end->exec.user_us + end->exec.sys_us;
+                x->cut_bytes = end->exec.cut_bytes;
+        }
+        return 0;
+}
+
+static void keep_end(struct cay_exec *x, const struct cay_box_end *end)
+{
+        uint8_t bytes[CAY_SPOOL_END_MAX];
+        int len = cay_box_end_encode(end, bytes, sizeof(bytes));
+
+        if (len > 0 && x->spool.fd >= 0)
+                cay_spool_set_end(&x->spool, bytes, (size_t)len);
+}
+
+void cay_exec_on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
+{
+        struct cay_exec *x = cay_container_of(ch, struct cay_exec, ch);
+        struct cay_error err = { 0 };
+
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_ended);
+        keep_end(x, end);
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_end_kept);
+        cay_timer_clear(&x->start_timer);
+        if (note_end(x, end, &err) < 0) {
+                if (!x->opened) {
+                        cay_exec_refuse(x, &err);
+                        return;
+                }
+                cay_exec_end_without(x, CAY_CAUSE_SANDBOX_GONE, err.msg);
+                if (x->stored)
+                        cay_exec_verdict(x);
+                return;
+        }
+        x->ending = true;
+        x->after_end.run = on_after_end;
+        cay_exec_ref(x);
+        cay_loop_defer(x->service->loop, &x->after_end);
+}
+
+/* What still waited for room in the spool went with the process that had it. */
+static void note_missing(struct cay_exec *x, const struct cay_box_exec_end *e)
+{
+        uint64_t printed = e->out_bytes + e->err_bytes;
+        uint64_t known = e->cut_bytes + x->spool.got[0] + x->spool.got[1];
+
+        if (printed > known)
+                x->cut_bytes += printed - known;
+}
+
+void cay_exec_end_known(struct cay_exec *x, const struct cay_box_end *end)
+{
+        struct cay_error err = { 0 };
+
+        if (note_end(x, end, &err) < 0) {
+                cay_exec_end_without(x, CAY_CAUSE_DAEMON_LOST, err.msg);
+        } else {
+                if (end->code == CAY_OK)
+                        note_missing(x, &end->exec);
+                x->ending = true;
+                judge(x);
+        }
+        cay_exec_verdict(x);
+}
+
+/* Without it */
+
+void cay_exec_end_without(struct cay_exec *x, enum cay_cause as, const char *text)
+{
+        struct cay_cause_facts *f = &x->facts.facts;
+        struct cay_error err = { 0 };
+        bool lost =
+                as == CAY_CAUSE_SANDBOX_GONE || as == CAY_CAUSE_ENGINE_LOST || as == CAY_CAUSE_DAEMON_LOST;
+
+        if (x->state == CAY_EXEC_ENDED)
+                return;
+        cay_box_channel_close(&x->lookup);
+        cay_box_channel_close(&x->ch);
+        cay_timer_clear(&x->start_timer);
+        if (!x->ending) { /* else init's word is here already */
+                f->exit_code = -1;
+                f->signal = lost ? 0 : SIGKILL;
+                f->lost = lost ? as : CAY_CAUSE_NONE;
+                f->killed_by_us = lost ? CAY_CAUSE_NONE : as;
+                text = text[0] != '\0' ? text : NULL;
+        } else {
+                text = NULL;
+        }
+        x->ending = true;
+        judge(x);
+        if (text != NULL && x->cause == as)
+                snprintf(x->cause_text, sizeof(x->cause_text), "%s", text);
+        if (x->call != NULL && !x->stored && !x->opened) { /* else it ran, and is told when it is stored */
+                cay_fail(&err, CAY_CONFLICT, "the command was not started: %s",
+                         text != NULL ? text : "the sandbox is gone");
+                cay_service_fail_job(x->service, &cay_take(x->call)->job, &err);
+        }
+}
+
+void cay_exec_end_all(struct cay_sandbox *sb, enum cay_cause as, const char *text)
+{
+        struct cay_exec *next;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
+                next = x->next;
+                if (x->state == CAY_EXEC_ENDED)
+                        continue;
+                cay_exec_end_without(x, as, text);
+                if (x->stored)
+                        cay_exec_verdict(x);
+        }
+}
+
+void cay_exec_force_end(struct cay_exec *x)
+{
+        cay_log_warn("exec ended without its init's word", "exec=%s cause=%s", x->id,
+                     cay_cause_word(x->force_as));
+        cay_exec_end_without(x, x->force_as, "");
+        if (x->stored)
+                cay_exec_verdict(x);
+}

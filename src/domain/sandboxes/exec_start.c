@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting a command.
+ *
+ * Theory of operation. Checked whole, then: a claim of the client's is looked up; a user that has a name is looked up in the box's
+ * /etc/passwd; then OPEN leaves for the box, and while the box works the spool is made and the record leaves for the store. The call is
+ * answered when the record is stored and init has answered. A process that dies before the record is stored leaves a channel that the
+ * next front does not know, and ends; one that dies after it finds both. A spool that cannot be made and a commit that fails close the
+ * channel, which ends the command.
+ */
+#include <errno.h>
+
+#include "foundation/base/clock.h"
+#include "foundation/base/str.h"
+#include "domain/sandboxes/service_priv.h"
+
+#define PASSWD "/etc/passwd"
+#define STRINGS_MAX (CAY_FRAME_MAX - 3 * CAY_BOX_PATH_MAX) /* of argv and env in one OPEN */
+
+static void answer(struct cay_exec *x, const struct cay_error *err)
+{
+        struct cay_exec_call *c = cay_take(x->call);
+
+        if (c != NULL)
+                cay_service_fail_job(x->service, &c->job, err);
+}
+
+void cay_exec_maybe_answer(struct cay_exec *x)
+{
+        static const struct cay_error fine = { 0 };
+
+        if (x->call == NULL || !x->stored || (!x->opened && x->state != CAY_EXEC_ENDED))
+                return;
+        answer(x, &fine);
+        cay_meters_note(&x->service->meters, x->sandbox->owner, CAY_METER_EXEC_RUNS,
+                        (cay_clock_ns() - x->asked_ns) / 1000);
+        x->fresh_until_ms = cay_clock_ms() + (x->background ? 0 : CAY_SERVICE_FRESH_MS);
+        cay_tick_by(x->service, x->background ? 0 : CAY_SERVICE_FRESH_MS);
+}
+
+void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = x->sandbox;
+
+        answer(x, err);
+        cay_timer_clear(&x->start_timer);
+        cay_box_channel_close(&x->lookup);
+        cay_box_channel_close(&x->ch);
+        if (x->storing) { /* goes when it is known whether there is a record */
+                x->discard = true;
+                return;
+        }
+        if (x->stored)
+                cay_exec_drop_record(x);
+        cay_exec_remove(x);
+        cay_sandbox_settle(sb);
+        sb->dirty = true; /* what it says of READY and BUSY */
+        cay_tick_by(sb->service, 0);
+}
+
+/* The record */
+
+static void on_start_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_exec *x = e->exec;
+        struct cay_sandbox *sb = x->sandbox;
+        struct cay_error why = *err;
+
+        x->storing = false;
+        if (sb == NULL)
+                return;
+        if (err->code == CAY_EXISTS) {
+                if (x->call != NULL)
+                        cay_str_copy(x->call->first, sizeof(x->call->first), e->commit.first);
+                cay_claim_say_taken(&why, x->claim, e->commit.first);
+        }
+        x->stored = err->code == CAY_OK;
+        if (!x->stored || x->discard) {
+                x->discard = false;
+                cay_exec_refuse(x, &why);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_stored);
+        if (x->claim[0] != '\0')
+                cay_claim_release(x->service, x->owner, x->claim);
+        x->claim[0] = '\0';
+        if (x->state == CAY_EXEC_ENDED) { /* its sandbox went meanwhile */
+                x->dirty = true;
+                cay_tick_by(x->service, 0);
+                cay_exec_maybe_answer(x);
+                return;
+        }
+        x->counted = true;
+        sb->running++;
+        cay_sandbox_settle(sb);
+        if (x->judged) /* it has ended already; else the verdict finds the record stored */
+                cay_exec_verdict(x);
+        cay_exec_maybe_answer(x);
+}
+
+static void store_start(struct cay_exec *x)
+{
+        struct cay_sandbox *sb = x->sandbox;
+        struct cay_service *s = x->service;
+        struct cay_errand *e = cay_errand_new(s, sb, x, on_start_stored);
+        struct cay_store_batch *b = s->store->ops->begin(s->store);
+        struct cay_store_claim claim = { .owner = x->owner, .key = x->claim, .result = x->id };
+
+        x->storing = true;
+        cay_record_put_exec(x, b);
+        cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running + 1));
+        if (x->claim[0] != '\0')
+                cay_store_put_claim(s->store, b, &claim);
+        cay_event_put(e, b, sb, CAY_EVENT_EXEC_STARTED, "exec", x->id, NULL);
+        cay_errand_commit(e, b);
+}
+
+/* The box */
+
+static void on_start_late(struct cay_timer *t)
+{
+        struct cay_exec *x = cay_container_of(t, struct cay_exec, start_timer);
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_TIMEOUT, "the command did not start within %u s", CAY_SERVICE_START_MS / 1000);
+        cay_exec_refuse(x, &err);
+}
+
+static void on_opened(struct cay_box_channel *ch, uint32_t pid)
+{
+        struct cay_exec *x = cay_container_of(ch, struct cay_exec, ch);
+
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_opened);
+        x->opened = true;
+        x->pid = pid;
+        if (x->state == CAY_EXEC_STARTING)
+                x->state = CAY_EXEC_RUNNING;
+        cay_timer_clear(&x->start_timer);
+        cay_exec_maybe_answer(x);
+}
+
+const struct cay_box_channel cay_exec_channel_events = {
+        .on_opened = on_opened,
+        .on_data = cay_exec_on_data,
+        .on_room = cay_exec_on_room,
+        .on_end = cay_exec_on_end,
+};
+
+static size_t strings_size(const char *const *list, unsigned *ret_count)
+{
+        size_t size = 0;
+
+        for (*ret_count = 0; list[*ret_count] != NULL; (*ret_count)++)
+                size += 4 + strlen(list[*ret_count]);
+        return size;
+}
+
+static int send_open(struct cay_exec *x, struct cay_error *err)
+{
+        struct cay_sandbox *sb = x->sandbox;
+        const struct cay_command_env in = {
+                .user = &x->user,
+                .box_workspace = sb->box_workspace,
+                .has_workspace = sb->has_workspace,
+                .template_kind = sb->template_kind,
+                .read_only = sb->read_only,
+                .box_env = sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_ENV,
+                .tty = x->tty,
+                .term = x->term,
+                .layers = { &sb->env, &x->env },
+        };
+        const char **env = cay_command_env_make(&in, &x->start_mem);
+        const char *cwd = x->cwd[0] != '\0' ? x->cwd : cay_command_workspace(&in);
+        const struct cay_box_open open = {
+                .kind = CAY_BOX_EXEC,
+                .window = CAY_BOX_WINDOW,
+                .exec = {
+                        .flags = (x->tty ? CAY_BOX_TTY : 0) | (x->has_stdin ? CAY_BOX_STDIN : 0) |
+                                 (x->output_cut ? CAY_BOX_CUT : 0),
+                        .uid = x->user.uid,
+                        .gid = x->user.gid,
+                        .rows = x->rows,
+                        .cols = x->cols,
+                        /* No wall_ms: a clock in the box would go on while the sandbox is paused (tick.c has that limit). */
+                        .cpu_ms = x->cpu_time_ms,
+                        .output_max_bytes = x->output_bytes,
+                        .files_max = (uint32_t)sb->limits.files,
+                        /* A hole must not pass the disk by far, but data meets the full disk first: that has a cause. */
+                        .file_max_bytes = sb->skipped & CAY_LIMIT_BIT(disk_bytes) ? 0 : 2 * sb->limits.disk_bytes,
+                        .cwd = { cwd, (uint32_t)strlen(cwd) },
+                },
+        };
+        unsigned argc, envc;
+        int r;
+
+        if (env == NULL)
+                return cay_fail(err, CAY_INVALID, "env: is too long");
+        if (strings_size((const char *const *)x->argv, &argc) + strings_size(env, &envc) > STRINGS_MAX ||
+            argc > CAY_BOX_ARGS_MAX || envc > CAY_BOX_ARGS_MAX)
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "command: with its environment it is too long: at most %u bytes, %u words each",
+                        STRINGS_MAX, CAY_BOX_ARGS_MAX);
+        x->ch = cay_exec_channel_events;
+        r = cay_box_channel_open(sb->client, &x->ch, &open, (const char *const *)x->argv, env);
+        if (r == -ENOSPC)
+                return cay_fail(err, CAY_LIMIT, "too much is open in sandbox '%s'", sb->id);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "send the command");
+        x->channel_number = cay_box_channel_number(&x->ch);
+        cay_arena_done(&x->start_mem);
+        x->env = (struct cay_field_map){ 0 };
+        x->term = NULL;
+        cay_timer_set(x->service->loop, &x->start_timer, CAY_SERVICE_START_MS, on_start_late);
+        return 0;
+}
+
+static int make_spool(struct cay_exec *x, struct cay_error *err)
+{
+        const struct cay_service_env *env = &x->service->env;
+        char name[2 * CAY_NAME_MAX + 2];
+        int r;
+
+        cay_exec_spool_name(x, name);
+        r = cay_spool_create(&x->spool, env->spool_dir, name,
+                             env->spool_bytes > 0 ? env->spool_bytes : CAY_SERVICE_SPOOL_BYTES,
+                             CAY_BOX_WINDOW);
+        if (r < 0)
+                return cay_fail_sys(err, r == -ENOSPC || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL, r,
+                                    "make room for the command's output");
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_spooled);
+        return 0;
+}
+
+/* The box first: while it forks, we make the file and the record. What it says is not read before the loop goes on. */
+static void launch(struct cay_exec *x)
+{
+        struct cay_service *s = x->service;
+        struct cay_error err = { 0 };
+
+        if (cay_sandbox_check_usable(x->sandbox, &err) < 0) { /* things may have changed while we looked up */
+                cay_exec_refuse(x, &err);
+                return;
+        }
+        x->started_wall_ms = cay_service_wall(s);
+        x->deadline_ms = x->timeout_ms > 0 ? cay_service_now(s) + x->timeout_ms : 0;
+        cay_exec_use(x);
+        if (send_open(x, &err) < 0) {
+                cay_exec_refuse(x, &err);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_sent);
+        if (make_spool(x, &err) < 0) { /* closes the channel, which ends the command */
+                cay_exec_refuse(x, &err);
+                return;
+        }
+        cay_meters_note(&s->meters, x->sandbox->owner, CAY_METER_EXEC_STARTED, 0);
+        x->oom_before = x->sandbox->oom_seen;
+        x->pids_before = x->sandbox->pids_seen;
+        store_start(x);
+        if (x->deadline_ms > 0)
+                cay_tick_by(s, x->timeout_ms);
+}
+
+/* Who it runs as */
+
+static void on_passwd(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len)
+{
+        struct cay_exec *x = cay_container_of(ch, struct cay_exec, lookup);
+
+        cay_buf_put(&x->passwd, bytes,
+                    len); /* beyond its maximum nothing is kept: the name is not found then */
+        cay_box_channel_ack(ch, stream, len);
+}
+
+static void on_passwd_end(struct cay_box_channel *ch, const struct cay_box_end *end)
+{
+        struct cay_exec *x = cay_container_of(ch, struct cay_exec, lookup);
+        struct cay_error err = { 0 };
+        int r;
+
+        cay_timer_clear(&x->start_timer);
+        if (end->code != CAY_OK)
+                r = cay_fail(&err, CAY_NOT_FOUND, "user: '%s': the sandbox's " PASSWD " cannot be read",
+                             x->user.name);
+        else
+                r = cay_user_find(&x->user, cay_buf_data(&x->passwd), x->passwd.len, &err);
+        cay_buf_done(&x->passwd);
+        if (r < 0)
+                cay_exec_refuse(x, &err);
+        else
+                launch(x);
+}
+
+static void look_up_user(struct cay_exec *x)
+{
+        static const struct cay_box_open open = {
+                .kind = CAY_BOX_READ,
+                .window = CAY_BOX_WINDOW,
+                .file = {
+                        .uid = CAY_BOX_ID_DEFAULT,
+                        .gid = CAY_BOX_ID_DEFAULT,
+                        .max_bytes = CAY_USER_PASSWD_MAX,
+                        .path = { PASSWD, sizeof(PASSWD) - 1 },
+                },
+        };
+        struct cay_error err = { 0 };
+        int r;
+
+        if (cay_sandbox_check_usable(x->sandbox, &err) < 0) {
+                cay_exec_refuse(x, &err);
+                return;
+        }
+        cay_buf_init(&x->passwd, CAY_USER_PASSWD_MAX);
+        x->lookup = (struct cay_box_channel){ .on_data = on_passwd, .on_end = on_passwd_end };
+        r = cay_box_channel_open(x->sandbox->client, &x->lookup, &open, NULL, NULL);
+        if (r < 0) {
+                cay_fail_sys(&err, CAY_INTERNAL, r, "look up user '%s'", x->user.name);
+                cay_exec_refuse(x, &err);
+                return;
+        }
+        cay_timer_set(x->service->loop, &x->start_timer, CAY_SERVICE_START_MS, on_start_late);
+}
+
+static void begin(struct cay_exec *x)
+{
+        if (x->user.lookup)
+                look_up_user(x);
+        else
+                launch(x);
+}
+
+static void on_claim_known(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_exec *x = e->exec;
+        struct cay_error why = *err;
+
+        if (x->sandbox == NULL)
+                return;
+        if (x->state == CAY_EXEC_ENDED)
+                return;
+        if (err->code == CAY_OK && e->query.count > 0) {
+                const struct cay_store_claim *claim = e->query.rows[0];
+
+                if (x->call != NULL)
+                        cay_str_copy(x->call->first, sizeof(x->call->first), claim->result);
+                cay_claim_say_taken(&why, x->claim, claim->result);
+        }
+        if (why.code != CAY_OK)
+                cay_exec_refuse(x, &why);
+        else
+                begin(x);
+}
+
+/* The request */
+
+static int check_user(struct cay_sandbox *sb, struct cay_exec *x, const char *text, struct cay_error *err)
+{
+        const struct cay_engine_row *row = sb->engine;
+        bool other;
+
+        if (cay_user_parse(text, &x->user, err) < 0)
+                return cay_wrap(err, "user");
+        if (row->engine != NULL && !(row->engine->ops->lacks & CAY_ENGINE_LACKS_ISOLATION))
+                cay_user_settle(&x->user);
+        other = x->user.uid != CAY_USER_DEFAULT || x->user.lookup;
+        if (other && row->engine != NULL && (row->engine->ops->lacks & CAY_ENGINE_LACKS_USERS))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "user: the %s engine cannot run commands as another user", row->name);
+        if (other && sb->own_user_only)
+                return cay_fail(err, CAY_CONFLICT, "user: sandbox '%s' was made for its own user alone",
+                                sb->id);
+        if (other && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)
+                return cay_fail(err, CAY_CONFLICT,
+                                "user: a workspace that is mapped writable belongs to the sandbox's own "
+                                "user; leave user out");
+        return 0;
+}
+
+static int check_new(struct cay_sandbox *sb, const struct cay_exec_new *w, struct cay_error *err)
+{
+        unsigned running = 0;
+
+        if ((w->argv == NULL) == (w->line == NULL))
+                return cay_fail(err, CAY_INVALID, "command: either a list of words or a line for the shell");
+        if (w->argv != NULL && (w->argv[0] == NULL || w->argv[0][0] == '\0'))
+                return cay_fail(err, CAY_INVALID, "command: there is nothing to run");
+        if (w->line != NULL && w->line[0] == '\0')
+                return cay_fail(err, CAY_INVALID, "command: there is nothing to run");
+        if (w->cwd != NULL && (w->cwd[0] != '/' || strlen(w->cwd) >= CAY_BOX_PATH_MAX))
+                return cay_fail(err, CAY_INVALID, "working directory '%.80s' is not an absolute path",
+                                w->cwd);
+        if (w->rows > UINT16_MAX || w->cols > UINT16_MAX)
+                return cay_fail(err, CAY_INVALID, "terminal: at most 65,535 rows and columns");
+        if (w->timeout_ms > CAY_BOX_TIME_MAX_MS || w->cpu_time_ms > CAY_BOX_TIME_MAX_MS ||
+            w->output_bytes > INT64_MAX)
+                return cay_fail(err, CAY_INVALID, "limits: too large");
+        if (cay_sandbox_check_pairs("env", &w->env, true, err) < 0 || cay_claim_check(w->claim, err) < 0 ||
+            cay_sandbox_check_usable(sb, err) < 0)
+                return -1;
+        for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                running += x->state != CAY_EXEC_ENDED;
+        if (running >= CAY_SERVICE_EXECS_RUNNING_MAX)
+                return cay_fail(err, CAY_LIMIT, "%u commands run in sandbox '%s', the most at once", running,
+                                sb->id);
+        return 0;
+}
+
+static const char *copy(struct cay_arena *mem, const char *text)
+{
+        return text != NULL ? cay_arena_copy(mem, text, strlen(text)) : NULL;
+}
+
+static int copy_argv(struct cay_exec *x, const struct cay_exec_new *w, struct cay_error *err)
+{
+        const char *shell[] = { "/bin/sh", "-c", w->line, NULL };
+        const char *const *argv = w->line != NULL ? shell : w->argv;
+        unsigned argc;
+
+        if (strings_size(argv, &argc) > CAY_SERVICE_ARGV_MAX || argc > CAY_BOX_ARGS_MAX)
+                return cay_fail(err, CAY_INVALID, "command: too long: at most %u bytes and %u words",
+                                CAY_SERVICE_ARGV_MAX, CAY_BOX_ARGS_MAX);
+        x->argv = cay_arena_array(&x->mem, argc + 1, sizeof(*x->argv));
+        for (unsigned i = 0; x->argv != NULL && i < argc; i++) {
+                x->argv[i] = copy(&x->mem, argv[i]);
+                if (x->argv[i] == NULL)
+                        return cay_fail(err, CAY_INTERNAL, "no memory");
+        }
+        if (x->argv == NULL)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
+        return cay_record_argv_text(x, err);
+}
+
+static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay_exec_new *w,
+                    struct cay_error *err)
+{
+        if (cay_service_make_id(x->service, x->id, err) < 0 || copy_argv(x, w, err) < 0 ||
+            check_user(sb, x, w->user, err) < 0)
+                return -1;
+        x->cwd = copy(&x->mem, w->cwd != NULL ? w->cwd : "");
+        x->user_text = copy(&x->mem, w->user != NULL ? w->user : "");
+        x->term = copy(&x->start_mem, w->term);
+        if (x->cwd == NULL || x->user_text == NULL || (w->term != NULL && x->term == NULL) ||
+            cay_record_copy_map(&x->start_mem, &w->env, &x->env) < 0)
+                return cay_fail(err, CAY_INVALID, "env: is too long");
+        x->is_line = w->line != NULL;
+        x->has_stdin = w->has_stdin;
+        x->tty = w->tty;
+        x->background = w->background;
+        x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
+        x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);
+        /* The sandbox's limit is for commands that work; a terminal waits for a person, who may be slow. */
+        x->timeout_ms = w->timeout_ms > 0 ? w->timeout_ms : cay_exec_is_terminal(x) ? 0 : sb->limits.wall_ms;
+        x->cpu_time_ms = w->cpu_time_ms > 0 ? w->cpu_time_ms : sb->limits.cpu_time_ms;
+        x->output_bytes = w->output_bytes;
+        x->output_cut = w->output_cut;
+        return 0;
+}
+
+static int claim(struct cay_exec *x, const struct cay_exec_new *w, struct cay_exec_call *c,
+                 struct cay_error *err)
+{
+        const char *rival;
+
+        if (w->claim == NULL)
+                return 0;
+        rival = cay_claim_take(x->service, x->owner, w->claim, x->id);
+        if (rival != NULL) {
+                cay_str_copy(c->first, sizeof(c->first), rival);
+                cay_claim_say_taken(err, w->claim, rival);
+                return -1;
+        }
+        cay_str_copy(x->claim, sizeof(x->claim), w->claim);
+        return 0;
+}
+
+void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                      const struct cay_exec_new *what, struct cay_exec_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, sandbox, &err);
+        struct cay_exec *x;
+
+        c->next = NULL;
+        if (sb == NULL || check_new(sb, what, &err) < 0) {
+                cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        x = cay_exec_new(s, sb);
+        cay_str_copy(x->owner, sizeof(x->owner), v->owner);
+        if (fill_new(sb, x, what, &err) < 0 || claim(x, what, c, &err) < 0) {
+                x->sandbox = NULL;
+                cay_exec_unref(x);
+                cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        cay_str_copy(c->id, sizeof(c->id), x->id);
+        x->call = c;
+        x->asked_ns = cay_clock_ns();
+        x->fresh = true;
+        cay_exec_list_add(sb, x);
+        cay_sandbox_use(sb);
+        if (what->claim != NULL)
+                cay_claim_look_up(cay_errand_new(s, sb, x, on_claim_known), x->owner, x->claim);
+        else
+                begin(x);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The box link of a sandbox.
+ *
+ * Theory of operation. A stream that is lost is asked for again, at once and, if that fails or does not last, less and less often;
+ * channels live through it. When
+ * the engine says that there is no such box, or told us that it went and the link has nothing more to say, it is gone. A
+ * link that is up is pinged; a box that misses several pings, or cannot be reached for as long, is ERROR but kept: it may
+ * have been starved, and its files are worth more than a tidy list. When it answers it goes on where it was. One that stays
+ * away for CAY_SERVICE_GIVE_UP_MS is given up.
+ */
+#include "foundation/base/clock.h"
+#include "domain/sandboxes/service_priv.h"
+
+#define RETRY_FIRST_MS 100
+#define RETRY_MOST_MS 10000
+#define SHORT_LIFE_MS 1000
+#define SHORT_WAIT_MS 10u
+#define GONE_LOOKS 60 /* of CAY_SERVICE_GONE_MS each: so long the last words of a box are listened to */
+
+static void relink(struct cay_sandbox *sb);
+
+static void on_gone_late(struct cay_timer *t);
+
+/* Somebody may be at work on it; then it is said again until that is over. */
+static void gone(struct cay_sandbox *sb, enum cay_cause as, const char *text)
+{
+        if (!cay_sandbox_gone(sb, as, text))
+                cay_timer_set(sb->service->loop, &sb->gone_timer, CAY_SERVICE_GONE_MS, on_gone_late);
+}
+
+static void answers(struct cay_sandbox *sb)
+{
+        sb->ping_out = false;
+        sb->misses = 0;
+        sb->unresponsive = false;
+        sb->engine_was_down = false;
+        sb->lost_at_ms = 0;
+        cay_sandbox_recover(sb);
+}
+
+static void on_welcome(struct cay_box_client *c, const struct cay_box_welcome *w)
+{
+        struct cay_sandbox *sb = cay_box_client_ctx(c);
+
+        if (cay_box_client_awaits_welcome(c))
+                cay_adopt_welcome(sb, w);
+        else
+                for (uint32_t i = 0; i < w->count; i++)
+                        if (!cay_box_client_has_channel(c, w->channels[i]))
+                                cay_box_client_refuse(c, w->channels[i]);
+        answers(sb);
+}
+
+static void on_pong(struct cay_box_client *c, uint64_t token)
+{
+        (void)token;
+        answers(cay_box_client_ctx(c));
+}
+
+static void on_retry(struct cay_timer *t)
+{
+        relink(cay_container_of(t, struct cay_sandbox, relink_timer));
+}
+
+static void again(struct cay_sandbox *sb)
+{
+        unsigned wait = RETRY_FIRST_MS << (sb->relink_tries < 7 ? sb->relink_tries : 7);
+
+        sb->relink_tries++;
+        cay_timer_set(sb->service->loop, &sb->relink_timer, wait < RETRY_MOST_MS ? wait : RETRY_MOST_MS,
+                      on_retry);
+}
+
+/* At once, unless the stream was short-lived: a box that breaks each new one must not keep us, and the engine, busy. */
+static void relink_soon(struct cay_sandbox *sb)
+{
+        uint64_t now = cay_clock_ms();
+
+        sb->relink_tries = 0;
+        sb->short_lives = now - sb->linked_at_ms < SHORT_LIFE_MS ? sb->short_lives + 1 : 0;
+        if (sb->short_lives <= 1)
+                relink(sb);
+        else
+                cay_timer_set(sb->service->loop, &sb->relink_timer,
+                              SHORT_WAIT_MS << (sb->short_lives < 9 ? sb->short_lives - 2 : 7), on_retry);
+}
+
+/* It is gone, says the engine; by itself, or because the engine is. */
+static void ended(struct cay_sandbox *sb)
+{
+        struct cay_engine *engine = sb->engine->engine;
+        struct cay_error ignored = { 0 };
+
+        if (sb->engine_was_down || (engine->ops->health != NULL && engine->ops->health(engine, &ignored) < 0))
+                gone(sb, CAY_CAUSE_ENGINE_LOST, "the engine went, and the sandbox with it");
+        else
+                gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox's init ended");
+}
+
+static void on_lost(struct cay_box_client *c, int reason)
+{
+        struct cay_sandbox *sb = cay_box_client_ctx(c);
+
+        cay_log_debug("link lost", "id=%s reason=%d", sb->id, reason);
+        sb->link_lost = true;
+        sb->ping_out = false;
+        if (sb->lost_at_ms == 0)
+                sb->lost_at_ms = cay_clock_ms();
+        if (sb->gone_timer.loop != NULL) { /* the engine said so already, and now nothing more can come */
+                cay_timer_clear(&sb->gone_timer);
+                ended(sb);
+                return;
+        }
+        relink_soon(sb);
+}
+
+static bool is_bad(const struct cay_sandbox *sb)
+{
+        return sb->client == NULL || !sb->has_box;
+}
+
+static void on_relinked(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL || is_bad(sb) || !sb->link_lost)
+                return;
+        if (err->code == CAY_NOT_FOUND) {
+                if (sb->engine_was_down)
+                        gone(sb, CAY_CAUSE_ENGINE_LOST, "the engine went, and the sandbox with it");
+                else
+                        gone(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox ended by itself");
+                return;
+        }
+        if (err->code != CAY_OK) {
+                sb->engine_was_down |= err->code == CAY_UNAVAILABLE || err->code == CAY_TIMEOUT;
+                again(sb);
+                return;
+        }
+        cay_sandbox_note_ports(sb, &e->box);
+        e->service->relinks++;
+        sb->linked_at_ms = cay_clock_ms();
+        sb->link_lost = cay_box_client_attach_take(sb->client, cay_take_fd(e->box.link_fd)) < 0;
+        if (sb->link_lost)
+                again(sb);
+        cay_tick_by(e->service, 0);
+}
+
+static void relink(struct cay_sandbox *sb)
+{
+        struct cay_engine *engine;
+        struct cay_errand *e;
+        struct cay_job *job;
+
+        if (is_bad(sb))
+                return;
+        e = cay_errand_new(sb->service, sb, NULL, on_relinked);
+        memcpy(e->box.secret, sb->secret, sizeof(e->box.secret));
+        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        if (engine == NULL)
+                return;
+        if (cay_box_client_awaits_welcome(sb->client) && engine->ops->adopt != NULL)
+                engine->ops->adopt(engine, &e->box, job);
+        else
+                engine->ops->relink(engine, &e->box, job);
+}
+
+void cay_link_again(struct cay_sandbox *sb)
+{
+        if (!sb->link_lost)
+                return;
+        sb->relink_tries = 0;
+        cay_timer_clear(&sb->relink_timer);
+        relink(sb);
+}
+
+int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_error *err)
+{
+        static const struct cay_box_client_events events = { .on_lost = on_lost,
+                                                             .on_welcome = on_welcome,
+                                                             .on_pong = on_pong };
+        int r;
+
+        _Static_assert(CAY_STORE_SECRET == CAY_BOX_SECRET && CAY_ENGINE_SECRET == CAY_BOX_SECRET,
+                       "one secret");
+        cay_link_close(sb);
+        sb->client = cay_box_client_new(sb->service->loop, sb->secret, &events, sb);
+        if (sb->client == NULL) {
+                if (fd >= 0)
+                        close(fd);
+                return cay_fail(err, CAY_INTERNAL, "no memory for the box link");
+        }
+        if (adopting)
+                cay_box_client_await_welcome(sb->client);
+        sb->linked_at_ms = cay_clock_ms();
+        sb->ping_at_ms = sb->linked_at_ms + sb->service->env.ping_ms;
+        if (fd < 0) {
+                sb->link_lost = true;
+                again(sb);
+                return 0;
+        }
+        r = cay_box_client_attach_take(sb->client, fd);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "attach the box link");
+        return 0;
+}
+
+void cay_link_close(struct cay_sandbox *sb)
+{
+        cay_timer_clear(&sb->relink_timer);
+        cay_timer_clear(&sb->gone_timer);
+        cay_timer_clear(&sb->adopt_timer);
+        cay_box_client_free(cay_take(sb->client));
+        sb->link_lost = sb->unresponsive = sb->ping_out = sb->engine_was_down = false;
+        sb->misses = sb->relink_tries = sb->short_lives = sb->gone_looks = 0;
+        sb->lost_at_ms = 0;
+}
+
+static void miss(struct cay_sandbox *sb, uint64_t now_ms)
+{
+        const struct cay_service_env *env = &sb->service->env;
+        char text[120];
+
+        if (sb->lost_at_ms == 0)
+                sb->lost_at_ms = now_ms;
+        sb->misses++;
+        if (sb->misses < env->ping_misses)
+                return;
+        sb->unresponsive = true;
+        if (now_ms - sb->lost_at_ms > CAY_SERVICE_GIVE_UP_MS) {
+                gone(sb, CAY_CAUSE_ENGINE_LOST, "it could not be reached for several minutes");
+                return;
+        }
+        if (sb->state == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_ENGINE_LOST)
+                return; /* told already; whether it is the link or the box that is silent may change with every look */
+        snprintf(text, sizeof(text),
+                 sb->link_lost ? "the sandbox cannot be reached" : "the sandbox does not answer");
+        cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, text);
+}
+
+/* PAUSED boxes do not answer, and are not asked. */
+void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
+{
+        if (is_bad(sb) || sb->story != CAY_STORY_NONE || sb->state == CAY_STATE_PAUSED ||
+            now_ms < sb->ping_at_ms)
+                return;
+        sb->ping_at_ms = now_ms + sb->service->env.ping_ms;
+        if (sb->ping_out || sb->link_lost || cay_box_client_awaits_welcome(sb->client))
+                miss(sb, now_ms);
+        else if (cay_box_client_ping(sb->client, now_ms) == 0)
+                sb->ping_out = true;
+        if (!is_bad(sb) && sb->ping_out && sb->misses > 0)
+                cay_box_client_ping(sb->client, now_ms); /* asked again: the answer may come to any of them */
+}
+
+/*
+ * After a standstill of ours the time is over before the link has been read, and a round reads its share only: the end of a
+ * command may lie behind that. A link that never falls silent is not waited for for ever.
+ */
+static void on_gone_late(struct cay_timer *t)
+{
+        struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, gone_timer);
+
+        if (sb->client == NULL || !cay_box_client_has_unread(sb->client) || sb->gone_looks >= GONE_LOOKS) {
+                ended(sb);
+                return;
+        }
+        sb->gone_looks++;
+        cay_timer_set(sb->service->loop, &sb->gone_timer, CAY_SERVICE_GONE_MS, on_gone_late);
+}
+
+void cay_link_on_gone(void *ctx, const char *id)
+{
+        struct cay_engine_row *row = ctx;
+        struct cay_service *s = row->service;
+        struct cay_sandbox *sb = cay_table_find(s, id);
+        struct cay_error ignored = { 0 };
+
+        if (sb == NULL || sb->engine != row || is_bad(sb) || sb->story == CAY_STORY_STOP ||
+            sb->story == CAY_STORY_DESTROY)
+                return;
+        /* Another helper may be there before the last words of the box are read. */
+        sb->engine_was_down |=
+                row->engine->ops->health != NULL && row->engine->ops->health(row->engine, &ignored) < 0;
+        if (sb->link_lost)
+                ended(sb);
+        else
+                cay_timer_set(s->loop, &sb->gone_timer, CAY_SERVICE_GONE_MS, on_gone_late);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One sandbox: its state, what may be asked of it, how its stories end, how it looks. */
+#include <assert.h>
+
+#include "foundation/base/clock.h"
+#include "foundation/base/str.h"
+#include "domain/sandboxes/service_priv.h"
+
+#define TEXTS_MAX (1024u * 1024) /* labels, metadata and env, twice: as pairs and as JSON */
+
+static const char *const story_words[] = {
+        [CAY_STORY_NONE] = "",       [CAY_STORY_ADOPT] = "adopt",   [CAY_STORY_MAKE] = "create",
+        [CAY_STORY_START] = "start", [CAY_STORY_STOP] = "stop",     [CAY_STORY_DESTROY] = "destroy",
+        [CAY_STORY_PAUSE] = "pause", [CAY_STORY_RESUME] = "resume", [CAY_STORY_GONE] = "clean up",
+};
+_Static_assert(CAY_COUNT(story_words) == CAY_STORY_COUNT, "a word for every story");
+
+static const char *story_word(enum cay_story story)
+{
+        return story_words[story];
+}
+
+struct cay_sandbox *cay_sandbox_new(struct cay_service *s)
+{
+        struct cay_sandbox *sb = cay_service_alloc(sizeof(*sb));
+
+        sb->service = s;
+        sb->engine = cay_engine_default(s);
+        sb->workspace_fd = sb->workspace_peer = -1;
+        sb->workspace_path = "";
+        cay_arena_init(&sb->mem, TEXTS_MAX);
+        return sb;
+}
+
+void cay_sandbox_free(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+
+        cay_table_remove(s, sb);
+        cay_errand_forget_sandbox(s, sb);
+        cay_sandbox_unpublish(sb);
+        if (sb->claim[0] != '\0')
+                cay_claim_release(s, sb->owner, sb->claim);
+        cay_channel_end_all(sb, NULL);
+        cay_link_close(sb); /* channels of a client that is let go say nothing: commands live on */
+        while (sb->execs != NULL) {
+                struct cay_exec *x = sb->execs;
+
+                sb->execs = x->next;
+                x->next = NULL;
+                x->sandbox = NULL;
+                cay_timer_clear(&x->start_timer);
+                cay_exec_unref(x);
+        }
+        if (sb->workspace_fd >= 0)
+                close(sb->workspace_fd);
+        if (sb->workspace_peer >= 0)
+                close(sb->workspace_peer);
+        free(sb->workspace_below);
+        free(sb->history);
+        explicit_bzero(sb->secret, sizeof(sb->secret));
+        free(sb->box_workspace);
+        cay_arena_done(&sb->mem);
+        free(sb);
+}
+
+void cay_sandbox_move(struct cay_sandbox *sb, enum cay_state to)
+{
+        bool rested = sb->state == CAY_STATE_ERROR || sb->state == CAY_STATE_STOPPED;
+
+        if (sb->state == to)
+                return;
+        assert(cay_state_can_move(sb->state, to));
+        cay_log_debug("sandbox moved", "id=%s from=%s to=%s", sb->id, cay_state_word(sb->state),
+                      cay_state_word(to));
+        sb->state = to;
+        if (to == CAY_STATE_STOPPED)
+                cay_sandbox_unpublish(sb);
+        sb->changed_wall_ms = cay_service_wall(sb->service);
+        /* Not from READY to BUSY or back: one that goes has its cause already while the last commands of it end. */
+        if (rested && to != CAY_STATE_ERROR && to != CAY_STATE_STOPPED)
+                cay_sandbox_set_cause(sb, CAY_CAUSE_NONE, "");
+}
+
+enum cay_state cay_sandbox_live_state(const struct cay_sandbox *sb, unsigned running)
+{
+        if (sb->state != CAY_STATE_READY && sb->state != CAY_STATE_BUSY)
+                return sb->state;
+        return running > 0 ? CAY_STATE_BUSY : CAY_STATE_READY;
+}
+
+void cay_sandbox_settle(struct cay_sandbox *sb)
+{
+        cay_sandbox_move(sb, cay_sandbox_live_state(sb, sb->running));
+        if (sb->stored &&
+            sb->put_state != sb->state) { /* several ended at once, each not knowing of the others */
+                sb->dirty = true;
+                cay_tick_by(sb->service, 0);
+        }
+}
+
+void cay_sandbox_set_cause(struct cay_sandbox *sb, enum cay_cause cause, const char *text)
+{
+        sb->cause = cause;
+        snprintf(sb->cause_text, sizeof(sb->cause_text), "%s", text);
+}
+
+void cay_sandbox_use(struct cay_sandbox *sb)
+{
+        sb->used_ms = cay_service_now(sb->service);
+}
+
+bool cay_sandbox_is_idle(const struct cay_sandbox *sb)
+{
+        for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                if (x->state != CAY_EXEC_ENDED)
+                        return false;
+        return sb->channels == NULL;
+}
+
+int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        if (sb->story == CAY_STORY_NONE)
+                return 0;
+        return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is busy with another request (%s); try again",
+                        sb->id, story_word(sb->story));
+}
+
+int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        if (cay_sandbox_check_engine(sb, err) < 0)
+                return -1;
+        switch (sb->state) {
+        case CAY_STATE_READY:
+        case CAY_STATE_BUSY:
+                break;
+        case CAY_STATE_PAUSED:
+                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is paused; resume it first", sb->id);
+        case CAY_STATE_STOPPED:
+                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is stopped; start it first", sb->id);
+        case CAY_STATE_CREATING:
+                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is still being made", sb->id);
+        default:
+                return cay_fail(err, CAY_CONFLICT,
+                                "sandbox '%s' is in error (%s); start it again or destroy it", sb->id,
+                                sb->cause_text);
+        }
+        if (cay_sandbox_check_free(sb, err) < 0)
+                return -1;
+        if (sb->client == NULL || cay_box_client_awaits_welcome(sb->client))
+                return cay_fail(err, CAY_UNAVAILABLE, "sandbox '%s' does not answer yet; try again", sb->id);
+        return 0;
+}
+
+static void join(struct cay_sandbox *sb, struct cay_service_call *c)
+{
+        if (c == NULL)
+                return;
+        c->next = sb->calls;
+        sb->calls = c;
+}
+
+bool cay_sandbox_is_ending(const struct cay_sandbox *sb)
+{
+        return sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY || sb->story == CAY_STORY_GONE;
+}
+
+void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_service_call *c)
+{
+        assert(sb->story == CAY_STORY_NONE);
+        sb->story = story;
+        sb->begun_ns = cay_clock_ns();
+        sb->why = (struct cay_error){ 0 };
+        join(sb, c);
+        if (c != NULL)
+                cay_str_copy(c->id, sizeof(c->id), sb->id);
+        if (story == CAY_STORY_PAUSE || cay_sandbox_is_ending(sb))
+                cay_sandbox_let_figures_go(sb);
+}
+
+void cay_sandbox_answer(struct cay_service *s, struct cay_service_call **calls, const struct cay_error *err)
+{
+        while (*calls != NULL) {
+                struct cay_service_call *c = *calls;
+
+                *calls = c->next;
+                c->next = NULL;
+                cay_service_fail_job(s, &c->job, err);
+        }
+}
+
+void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err)
+{
+        static const struct cay_error fine = { 0 };
+
+        sb->story = CAY_STORY_NONE;
+        if (sb->stored && sb->put_state != sb->state) { /* a command ended in the middle of it */
+                sb->dirty = true;
+                cay_tick_by(sb->service, 0);
+        }
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                if (x->state != CAY_EXEC_ENDED && x->judged && x->stored)
+                        cay_exec_verdict(x); /* it left that to a story that came to nothing */
+        cay_sandbox_answer(sb->service, &sb->calls, err != NULL ? err : &fine);
+        if (sb->destroy_wanted) {
+                sb->destroy_wanted = false;
+                cay_sandbox_destroy(sb, sb->destroy_why, NULL);
+        }
+}
+
+static void on_stored_again(struct cay_errand *e, const struct cay_error *err)
+{
+        if (e->sandbox != NULL && err->code != CAY_OK) {
+                e->sandbox->dirty = true;
+                cay_service_log_unstored(e->service, "id", e->sandbox->id, err);
+        }
+}
+
+void cay_sandbox_store_again(struct cay_sandbox *sb)
+{
+        struct cay_store *store = sb->service->store;
+        struct cay_store_batch *b;
+
+        if (!sb->stored || sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY)
+                return; /* the story's own commit says what is true then */
+        sb->dirty = false;
+        b = store->ops->begin(store);
+        cay_record_put_sandbox(sb, b, sb->state);
+        cay_errand_commit(cay_errand_new(sb->service, sb, NULL, on_stored_again), b);
+}
+
+void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why)
+{
+        cay_channel_end_all(sb, why);
+        cay_link_close(sb);
+}
+
+bool cay_sandbox_counts_idle(const struct cay_sandbox *sb)
+{
+        return sb->idle_ms > 0 && sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_PAUSED &&
+               cay_sandbox_is_idle(sb);
+}
+
+void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
+{
+        uint64_t now = cay_service_now(sb->service);
+        bool idle = cay_sandbox_is_idle(sb);
+        bool rests = sb->state == CAY_STATE_ERROR || sb->state == CAY_STATE_STOPPED;
+
+        *ret = (struct cay_sandbox_view){
+                .id = sb->id,
+                .name = sb->name,
+                .owner = sb->owner,
+                .template_name = sb->template_name,
+                .engine = sb->engine->name,
+                .labels = sb->labels,
+                .metadata = sb->metadata,
+                .limits = &sb->limits,
+                .skipped = sb->skipped,
+                .watched = sb->watched,
+                .has_workspace = sb->has_workspace,
+                .workspace_mode = sb->workspace_mode,
+                .workspace_path = sb->workspace_path,
+                .holds_workspace = sb->workspace_fd >= 0 || sb->workspace_root > 0,
+                .workspace_in = sb->box_workspace != NULL ? sb->box_workspace : "/workspace",
+                .read_only = sb->read_only,
+                .own_user_only = sb->own_user_only,
+                .no_init = sb->no_init,
+                .state = sb->state,
+                .cause = rests ? sb->cause : CAY_CAUSE_NONE,
+                .cause_text = rests ? sb->cause_text : "",
+                .kept = rests && sb->kept &&
+                        sb->cause != CAY_CAUSE_DISK, /* what is damaged is not the same files */
+                .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
+                .busy_with = story_word(sb->story),
+                .created_wall_ms = sb->created_wall_ms,
+                .started_wall_ms = sb->started_wall_ms,
+                .changed_wall_ms = sb->changed_wall_ms,
+                .expires = sb->expires_ms > 0,
+                .expires_in_ms = sb->expires_ms > now ? sb->expires_ms - now : 0,
+                .idle_limit_ms = sb->idle_ms,
+                .idle_ms = idle && now > sb->used_ms ? now - sb->used_ms : 0,
+                .idle_counts = cay_sandbox_counts_idle(sb),
+                .execs_running = sb->running,
+                .execs_known = sb->exec_count,
+                .channels = sb->channel_count,
+        };
+        cay_sandbox_view_extras(sb, ret);
+}
+
+int cay_service_get(struct cay_service *s, const struct cay_viewer *v, const char *id_or_name,
+                    struct cay_sandbox_view *ret, struct cay_error *err)
+{
+        struct cay_sandbox *sb = cay_table_get(s, v, id_or_name, err);
+
+        if (sb == NULL)
+                return -1;
+        cay_sandbox_fill_view(sb, ret);
+        return 0;
+}

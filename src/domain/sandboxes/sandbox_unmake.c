@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stop, destroy, clean-up, and boxes that go by themselves.
+ *
+ * Theory of operation. What was asked for is stored first and done then: a process that dies in between leaves a box whose record says
+ * STOPPED, or that has no record, and the next start removes it. A commit that fails has changed nothing. An engine that
+ * fails afterwards leaves the sandbox in ERROR, to be destroyed again.
+ *
+ * A box that went by itself is the other way round: the engine takes away what is left of it (and says whether memory was the
+ * reason), then its commands are judged, then all of that is stored.
+ */
+#include "foundation/base/clock.h"
+#include "foundation/base/str.h"
+#include "domain/sandboxes/service_priv.h"
+
+#define STOPPED_TEXT "stopped on request"
+#define DAMAGED_TEXT                                                                                         \
+        "writes to the host's disk failed, so its files are not what was written: kept for the "             \
+        "administrator as "                                                                                  \
+        "layers/%s.damaged"
+#define BATCH_ROOM (512u * 1024) /* for execs in a batch; what does not fit is stored afterwards, by itself */
+
+static void end_execs(struct cay_sandbox *sb, enum cay_cause as, const char *text)
+{
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                if (x->state != CAY_EXEC_ENDED)
+                        cay_exec_end_without(x, as, text);
+}
+
+static void note_ended(struct cay_sandbox *sb)
+{
+        struct cay_exec *next;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
+                next = x->next;
+                if (x->state != CAY_EXEC_ENDED && x->ending)
+                        cay_exec_note_stored(x);
+        }
+}
+
+/* The records of commands that end with their sandbox, as many as fit; the rest is stored by and by. */
+static void put_execs(struct cay_errand *e, struct cay_store_batch *b, struct cay_sandbox *sb)
+{
+        size_t used = 0;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                if (x->state == CAY_EXEC_ENDED || !x->ending || !x->stored)
+                        continue;
+                used += cay_record_exec_size(x);
+                x->dirty = used > BATCH_ROOM;
+                if (!x->dirty)
+                        cay_exec_put_ended(e, b, x);
+        }
+}
+
+static void note_execs(struct cay_sandbox *sb, const struct cay_error *err)
+{
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                x->dirty |= x->ending && x->state != CAY_EXEC_ENDED && err->code != CAY_OK;
+        note_ended(sb);
+}
+
+static void on_execs_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        if (e->sandbox != NULL)
+                note_execs(e->sandbox, err);
+}
+
+/* stop */
+
+static void on_stopped(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        cay_service_step_reached(CAY_SERVICE_STEP_stop_done);
+        sb->has_box = err->code != CAY_OK;
+        if (err->code != CAY_OK) {
+                struct cay_error why = *err;
+
+                cay_wrap(&why, "sandbox '%s' could not be stopped wholly", sb->id);
+                sb->story = CAY_STORY_NONE;
+                cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
+                cay_sandbox_finish(sb, &why);
+                return;
+        }
+        if (e->box.damaged) {
+                struct cay_error why = { 0 };
+
+                cay_fail(&why, CAY_CONFLICT, DAMAGED_TEXT, sb->id);
+                sb->story = CAY_STORY_NONE;
+                cay_sandbox_fail(sb, CAY_CAUSE_DISK, why.msg);
+                cay_sandbox_finish(sb, &why);
+                return;
+        }
+        cay_sandbox_finish(sb, NULL);
+}
+
+/* A process that dies before this is stored finds STOPPED, and knows the same of them. */
+static void store_execs(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_execs_stored);
+        struct cay_store_batch *b = s->store->ops->begin(s->store);
+
+        put_execs(e, b, sb);
+        cay_errand_commit(e, b);
+}
+
+static void on_stop_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_service *s = e->service;
+        struct cay_error why = { 0 };
+        struct cay_errand *next;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                cay_sandbox_finish(sb, err);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_stop_stored);
+        cay_sandbox_move(sb, CAY_STATE_STOPPED);
+        cay_sandbox_set_cause(sb, CAY_CAUSE_KILLED, STOPPED_TEXT);
+        end_execs(sb, CAY_CAUSE_KILLED, "the sandbox was stopped");
+        store_execs(sb);
+        cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was stopped", sb->id);
+        cay_sandbox_empty(sb, &why);
+        next = cay_errand_new(s, sb, NULL, on_stopped);
+        if (sb->has_box) {
+                cay_errand_unmake(next, sb->kept, CAY_SERVICE_UNMAKE_MS);
+        } else {
+                next->local = true;
+                cay_job_finish(cay_loop_jobs(s->loop), cay_errand_engine(next, CAY_SERVICE_UNMAKE_MS), NULL);
+        }
+}
+
+/* What was asked for is so already, or is being done: true, and c is answered, or will be with the others. */
+static bool is_stopped(struct cay_sandbox *sb, struct cay_service_call *c)
+{
+        static const struct cay_error fine = { 0 };
+        bool rests = sb->state == CAY_STATE_STOPPED && sb->story == CAY_STORY_NONE;
+
+        if (!rests && sb->story != CAY_STORY_STOP)
+                return false;
+        cay_str_copy(c->id, sizeof(c->id), sb->id);
+        if (rests) {
+                cay_service_fail_job(sb->service, &c->job, &fine);
+                return true;
+        }
+        c->next = sb->calls;
+        sb->calls = c;
+        return true;
+}
+
+void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                      struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_store_batch *b;
+        struct cay_errand *e;
+
+        c->next = NULL;
+        if (sb != NULL && is_stopped(sb, c))
+                return;
+        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
+            sb->state == CAY_STATE_CREATING)
+                cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
+                         cay_state_word(sb->state));
+        if (err.code != CAY_OK) {
+                cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_stop_asked);
+        cay_sandbox_begin(sb, CAY_STORY_STOP, c);
+        e = cay_errand_new(s, sb, NULL, on_stop_stored);
+        b = s->store->ops->begin(s->store);
+        cay_record_put_sandbox_as(sb, b, CAY_STATE_STOPPED, CAY_CAUSE_KILLED, STOPPED_TEXT);
+        cay_event_put(e, b, sb, CAY_EVENT_STOPPED, "why", "asked", "kept", sb->kept ? "true" : "false", NULL);
+        cay_errand_commit(e, b);
+}
+
+/* destroy */
+
+static void remove_spools(struct cay_sandbox *sb)
+{
+        while (sb->execs != NULL)
+                cay_exec_remove(sb->execs);
+}
+
+static void destroyed(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        static const struct cay_error fine = { 0 };
+
+        cay_service_step_reached(CAY_SERVICE_STEP_destroy_done);
+        remove_spools(sb);
+        cay_service_step_reached(CAY_SERVICE_STEP_destroy_swept);
+        cay_sandbox_answer(s, &sb->calls, &fine);
+        cay_sandbox_answer(s, &sb->destroy_calls, &fine);
+        cay_sandbox_free(sb);
+}
+
+static void on_box_destroyed(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_error why = *err;
+
+        if (sb == NULL)
+                return;
+        if (err->code == CAY_OK) {
+                destroyed(sb);
+                return;
+        }
+        /* The record is back, so that somebody owns what may be left. */
+        cay_wrap(&why, "sandbox '%s' could not be removed wholly", sb->id);
+        sb->stored = true;
+        sb->story = CAY_STORY_NONE;
+        sb->destroy_wanted = false;
+        cay_sandbox_answer(sb->service, &sb->destroy_calls, &why);
+        cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
+        cay_sandbox_finish(sb, &why);
+}
+
+static void on_drop_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_service *s = e->service;
+        struct cay_error why = { 0 };
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                cay_sandbox_answer(s, &sb->destroy_calls, err);
+                cay_sandbox_finish(sb, err);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_destroy_stored);
+        sb->stored = false;
+        end_execs(sb, CAY_CAUSE_KILLED, "the sandbox was destroyed");
+        note_ended(sb);
+        cay_fail(&why, CAY_NOT_FOUND, "sandbox '%s' was destroyed", sb->id);
+        cay_sandbox_empty(sb, &why);
+        if (!sb->has_box && !sb->kept) {
+                destroyed(sb);
+                return;
+        }
+        cay_errand_unmake(cay_errand_new(s, sb, NULL, on_box_destroyed), false, CAY_SERVICE_UNMAKE_MS);
+}
+
+void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c)
+{
+        struct cay_service *s = sb->service;
+        struct cay_store_batch *b;
+        struct cay_error err = { 0 };
+        struct cay_errand *e;
+
+        if ((sb->has_box || sb->kept) && cay_sandbox_check_engine(sb, &err) < 0) {
+                if (c != NULL)
+                        cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        if (c != NULL) {
+                cay_str_copy(c->id, sizeof(c->id), sb->id);
+                c->next = sb->destroy_calls;
+                sb->destroy_calls = c;
+        }
+        if (sb->story == CAY_STORY_DESTROY)
+                return;
+        if (sb->story != CAY_STORY_NONE) {
+                sb->destroy_wanted = true;
+                sb->destroy_why = why;
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_destroy_asked);
+        cay_sandbox_begin(sb, CAY_STORY_DESTROY, NULL);
+        e = cay_errand_new(s, sb, NULL, on_drop_stored);
+        b = s->store->ops->begin(s->store);
+        s->store->ops->drop(b, CAY_STORE_SANDBOX, sb->id);
+        cay_event_put(e, b, sb, CAY_EVENT_DESTROYED, "why", why, "name", sb->name, NULL);
+        cay_errand_commit(e, b);
+}
+
+void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                         struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+
+        c->next = NULL;
+        if (sb == NULL)
+                cay_service_fail_job(s, &c->job, &err);
+        else
+                cay_sandbox_destroy(sb, "asked", c);
+}
+
+/* A box that does not answer, and one that went */
+
+static void on_fail_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        if (e->sandbox != NULL && err->code != CAY_OK)
+                e->sandbox->dirty = true;
+}
+
+static void store_event(struct cay_sandbox *sb, enum cay_event_kind kind)
+{
+        struct cay_service *s = sb->service;
+        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_fail_stored);
+        struct cay_store_batch *b = s->store->ops->begin(s->store);
+
+        cay_record_put_sandbox(sb, b, sb->state);
+        cay_event_put(e, b, sb, kind, "cause", sb->cause != CAY_CAUSE_NONE ? cay_cause_word(sb->cause) : "",
+                      "text", sb->cause_text, NULL);
+        cay_errand_commit(e, b);
+}
+
+void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *text)
+{
+        if (sb->state == CAY_STATE_ERROR && sb->cause == cause && strcmp(sb->cause_text, text) == 0)
+                return;
+        cay_sandbox_move(sb, CAY_STATE_ERROR);
+        cay_sandbox_set_cause(sb, cause, text);
+        cay_log_warn("sandbox in error", "id=%s cause=%s text=%s", sb->id, cay_cause_word(cause),
+                     sb->cause_text);
+        store_event(sb, CAY_EVENT_FAILED);
+}
+
+void cay_sandbox_recover(struct cay_sandbox *sb)
+{
+        if (sb->state != CAY_STATE_ERROR || !sb->has_box || sb->story != CAY_STORY_NONE)
+                return;
+        cay_sandbox_move(sb, sb->running > 0 ? CAY_STATE_BUSY : CAY_STATE_READY);
+        cay_log_info("sandbox answers again", "id=%s", sb->id);
+        store_event(sb, CAY_EVENT_RECOVERED);
+}
+
+static void on_gone_stored(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        sb->dirty |= err->code != CAY_OK;
+        note_execs(sb, err);
+        cay_sandbox_finish(sb, NULL);
+        if (e->sandbox != NULL && sb->adopting)
+                cay_adopt_done(sb);
+}
+
+/* What is left of it is away (or cannot be had away): now judge, then store. */
+static void on_remains(struct cay_errand *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_service *s = e->service;
+        uint64_t oom_kills = err->code == CAY_OK ? e->box.stats.oom_kills : 0;
+        struct cay_store_batch *b;
+        struct cay_errand *next;
+
+        if (sb == NULL)
+                return;
+        sb->has_box = false;
+        cay_sandbox_unpublish(sb);
+        if (oom_kills > sb->oom_seen)
+                snprintf(sb->cause_text, sizeof(sb->cause_text),
+                         "the sandbox ran out of memory and its init was killed");
+        if (oom_kills > sb->oom_seen)
+                sb->cause = CAY_CAUSE_MEMORY;
+        if (err->code == CAY_OK && e->box.damaged) {
+                snprintf(sb->cause_text, sizeof(sb->cause_text), DAMAGED_TEXT, sb->id);
+                sb->cause = CAY_CAUSE_DISK;
+        }
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                if (x->state == CAY_EXEC_ENDED)
+                        continue;
+                x->facts.facts.oom_kills = oom_kills > x->oom_before ? oom_kills - x->oom_before : 0;
+                cay_exec_end_without(x, sb->lost_as, "");
+        }
+        cay_sandbox_move(sb, CAY_STATE_ERROR);
+        next = cay_errand_new(s, sb, NULL, on_gone_stored);
+        b = s->store->ops->begin(s->store);
+        cay_record_put_sandbox(sb, b, CAY_STATE_ERROR);
+        put_execs(next, b, sb);
+        cay_event_put(next, b, sb, CAY_EVENT_FAILED, "cause", cay_cause_word(sb->cause), "text",
+                      sb->cause_text, NULL);
+        cay_errand_commit(next, b);
+}
+
+bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *text)
+{
+        struct cay_service *s = sb->service;
+        struct cay_error why = { 0 };
+        struct cay_errand *e;
+
+        if (!sb->has_box)
+                return true;
+        if (sb->story != CAY_STORY_NONE && sb->story != CAY_STORY_ADOPT)
+                return false;
+        cay_log_warn("sandbox gone", "id=%s cause=%s text=%s", sb->id, cay_cause_word(as), text);
+        sb->story = CAY_STORY_GONE;
+        cay_sandbox_let_figures_go(sb);
+        sb->lost_as = as;
+        cay_fail(&why, CAY_CONFLICT, "sandbox '%s' is gone: %s", sb->id, text);
+        cay_sandbox_empty(sb, &why);
+        cay_sandbox_set_cause(sb, as, text);
+        e = cay_errand_new(s, sb, NULL, on_remains);
+        cay_errand_unmake(e, sb->kept, CAY_SERVICE_ENGINE_MS);
+        return true;
+}
+
+/* Clean-up */
+
+struct cleanup_item {
+        struct cay_service_call call;
+        struct cay_service_cleanup *cleanup;
+};
+
+static void on_item_gone(struct cay_job *job)
+{
+        struct cleanup_item *item = cay_container_of(job, struct cleanup_item, call.job);
+        struct cay_service_cleanup *c = item->cleanup;
+
+        if (job->err.code == CAY_OK || job->err.code == CAY_NOT_FOUND)
+                c->gone++;
+        else
+                c->failed++;
+        if (c->failed == 1 && c->why.code == CAY_OK)
+                c->why = job->err;
+        if (--c->pending == 0)
+                cay_job_finish(cay_loop_jobs(c->loop), &c->job, NULL);
+}
+
+static bool is_empty(const struct cay_sandbox_filter *f)
+{
+        return f == NULL || (f->name == NULL && f->template_name == NULL && f->labels.count == 0 &&
+                             f->states == 0 && f->older_ms == 0 && f->idle_ms == 0);
+}
+
+static int choose(struct cay_service *s, const struct cay_viewer *v, const struct cay_sandbox_filter *f,
+                  struct cay_service_cleanup *c)
+{
+        cay_arena_init(&c->mem, 1024u * 1024);
+        c->ids = cay_arena_array(&c->mem, CAY_SERVICE_PAGE_MAX, sizeof(*c->ids));
+        if (c->ids == NULL)
+                return -1;
+        for (unsigned i = 0; i < s->count; i++) {
+                struct cay_sandbox *sb = s->sorted[i];
+
+                if (sb->story == CAY_STORY_DESTROY || !cay_table_filter_takes(sb, v, f))
+                        continue;
+                c->more = c->count == CAY_SERVICE_PAGE_MAX;
+                if (c->more)
+                        break;
+                c->ids[c->count] = cay_arena_copy(&c->mem, sb->id, strlen(sb->id));
+                if (c->ids[c->count] == NULL)
+                        return -1;
+                c->count++;
+        }
+        return 0;
+}
+
+void cay_service_cleanup(struct cay_service *s, const struct cay_viewer *v,
+                         const struct cay_sandbox_filter *filter, bool dry, struct cay_service_cleanup *c)
+{
+        struct cay_error err = { 0 };
+
+        c->loop = s->loop;
+        if (cay_service_check_ready(s, &err) == 0 && is_empty(filter))
+                cay_fail(&err, CAY_INVALID,
+                         "clean-up without a filter would remove everything; say what is meant by label, "
+                         "age, idle time, "
+                         "template, state or name");
+        else if (err.code == CAY_OK && choose(s, v, filter, c) < 0)
+                cay_fail(&err, CAY_INTERNAL, "no memory");
+        if (err.code != CAY_OK || dry || c->count == 0) {
+                cay_service_fail_job(s, &c->job, &err);
+                return;
+        }
+        c->items = cay_service_alloc(c->count * sizeof(*c->items));
+        c->pending = c->count;
+        for (unsigned i = 0; i < c->count; i++) {
+                c->items[i].cleanup = c;
+                cay_job_init(&c->items[i].call.job, on_item_gone);
+                cay_sandbox_destroy(cay_table_find(s, c->ids[i]), "cleanup", &c->items[i].call);
+        }
+}
+
+void cay_service_cleanup_done(struct cay_service_cleanup *c)
+{
+        cay_arena_done(&c->mem);
+        free(cay_take(c->items));
+        c->ids = NULL;
+        c->count = 0;
+}

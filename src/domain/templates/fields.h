@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a registry file may say: tables of fields that fill struct cay_template and the settings. The reader, the suggestions and the JSON
+ * Schema all come from these rows, so a new key is a row.
+ */
+#pragma once
+
+#include "foundation/base/field.h"
+#include "domain/model/template.h"
+
+#define CAY_REGISTRY_TEMPLATES_MAX 256
+
+struct cay_registry_row { /* a template in the making */
+        struct cay_template t;
+        const char *rootfs, *dockerfile, *image; /* at most one, and not with host */
+        bool host, has_auto_cleanup;
+};
+
+struct cay_registry_settings {
+        bool auto_cleanup;
+        uint64_t max_concurrent, queue, queue_ms;
+};
+
+extern const struct cay_field cay_registry_template_fields[]; /* fill a struct cay_registry_row */
+extern const struct cay_field cay_registry_settings_fields[];
+extern const struct cay_field cay_registry_root_fields[]; /* names and docs alone: containers, settings */
+
+/* How a PARSED row is read; the schema tells them apart by these. */
+int cay_registry_parse_word(const struct cay_field *f, const char *where, const char *text, void *at,
+                            struct cay_error *err); /* one of cay_registry_words[f->nr] */
+int cay_registry_parse_path(const struct cay_field *f, const char *where, const char *text, void *at,
+                            struct cay_error *err); /* below the registry's folder; "./" is let go */
+int cay_registry_parse_image(const struct cay_field *f, const char *where, const char *text, void *at,
+                             struct cay_error *err);
+int cay_registry_parse_limit(const struct cay_field *f, const char *where, const char *text, void *at,
+                             struct cay_error *err); /* f->nr: enum cay_limit */
+
+enum cay_registry_list {
+        CAY_REGISTRY_NETWORKS,
+        CAY_REGISTRY_ENGINES,
+        CAY_REGISTRY_INITS,
+        CAY_REGISTRY_LIST_COUNT
+};
+extern const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT]; /* each NULL-terminated */
+
+/* The name of `table` that a mistyped one is nearest to; NULL: none is near. */
+const char *cay_registry_suggest(const struct cay_field *table, const char *name);
+const char *cay_registry_suggest_word(const char *const *words, const char *name);

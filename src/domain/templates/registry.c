@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A text into a set of templates: rules that tables do not have. */
+#include "domain/templates/registry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "foundation/base/id.h"
+#include "domain/templates/fields.h"
+#include "domain/templates/read.h"
+#include "domain/templates/registry_priv.h"
+
+#define MEMORY_MAX (8u << 20)
+#define QUEUE_DEFAULT 16
+#define QUEUE_MS_DEFAULT 10000
+
+static const char *const interpreter_default[] = { "python3", "-", NULL };
+
+struct loading {
+        struct cay_registry *registry;
+        struct cay_registry_reader reader;
+        struct cay_registry_settings settings;
+};
+
+/* A root was meant, and what is wrong with it has been said. */
+static bool has_wrong_root(const struct cay_yaml_node *node)
+{
+        const struct cay_yaml_node *host = cay_registry_entry(node, "host");
+
+        return cay_registry_entry(node, "dockerfile") || cay_registry_entry(node, "rootfs") ||
+               cay_registry_entry(node, "image") ||
+               (host && (host->kind != CAY_YAML_SCALAR || strcmp(host->text, "false") != 0));
+}
+
+/* The one root there must be. */
+static void choose_root(struct loading *l, struct cay_registry_row *row, const struct cay_yaml_node *node)
+{
+        const struct {
+                const char *text;
+                enum cay_template_root root;
+        } roots[] = {
+                { row->host ? "" : NULL, CAY_TEMPLATE_ROOT_HOST },
+                { row->rootfs, CAY_TEMPLATE_ROOT_ROOTFS },
+                { row->dockerfile, CAY_TEMPLATE_ROOT_DOCKERFILE },
+                { row->image, CAY_TEMPLATE_ROOT_IMAGE },
+        };
+        struct cay_template *t = &row->t;
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < CAY_COUNT(roots); i++) {
+                if (roots[i].text) {
+                        t->root = roots[i].root;
+                        t->root_text = roots[i].text;
+                        count++;
+                }
+        }
+        if (count == 0 && !has_wrong_root(node))
+                cay_note_error(
+                        l->reader.notes, node->key->line, node->key->column,
+                        "containers.%s: has no root; add one of dockerfile, rootfs, image or 'host: true'",
+                        t->name);
+        else if (count > 1)
+                cay_note_error(l->reader.notes, node->key->line, node->key->column,
+                               "containers.%s: has %u roots; keep one of dockerfile, rootfs, image and host",
+                               t->name, count);
+}
+
+/* `sub/Dockerfile` has `sub/SYSTEM.md`; what has no file of its own has a folder of its own. */
+static void choose_system(struct loading *l, struct cay_template *t)
+{
+        const char *slash = strrchr(t->root_text, '/');
+        char path[1200];
+
+        if (t->system_path[0])
+                return;
+        if (t->root == CAY_TEMPLATE_ROOT_DOCKERFILE || t->root == CAY_TEMPLATE_ROOT_ROOTFS)
+                snprintf(path, sizeof(path), "%.*sSYSTEM.md", slash ? (int)(slash - t->root_text + 1) : 0,
+                         t->root_text);
+        else
+                snprintf(path, sizeof(path), "%s/SYSTEM.md", t->name);
+        t->system_path = cay_arena_copy(&l->registry->mem, path, strlen(path));
+        if (!t->system_path)
+                t->system_path = "";
+}
+
+static void check_programs(struct loading *l, const struct cay_template *t, const struct cay_yaml_node *node)
+{
+        const struct cay_yaml_node *list = cay_registry_entry(node, "requires");
+
+        for (unsigned i = 0; i < t->requires.count; i++)
+                if (strncmp(t->requires.items[i], "/usr/", 5) != 0 || strstr(t->requires.items[i], "/.."))
+                        cay_note_error(l->reader.notes, list->line, list->column,
+                                       "containers.%s.requires: '%.80s' is not below /usr; name it like "
+                                       "/usr/bin/python3",
+                                       t->name, t->requires.items[i]);
+}
+
+/* The template that has the same trigger in another entry before this one; NULL: none. */
+static const struct cay_template *find_trigger(const struct cay_registry *r, unsigned nr, unsigned entry)
+{
+        const char *trigger = r->rows[nr].triggers.items[entry];
+
+        for (unsigned i = 0; i <= nr; i++) {
+                const struct cay_field_texts *other = &r->rows[i].triggers;
+
+                for (unsigned k = 0; k < (i < nr ? other->count : entry); k++)
+                        if (cay_template_trigger_is(trigger, other->items[k]))
+                                return &r->rows[i];
+        }
+        return NULL;
+}
+
+/* A trigger that comes twice means the first template that has it: the other one is never chosen by it. */
+static void check_triggers(struct loading *l, unsigned nr, const struct cay_yaml_node *node)
+{
+        const struct cay_template *t = &l->registry->rows[nr];
+        const struct cay_yaml_node *list = cay_registry_entry(node, "triggers");
+
+        for (unsigned i = 0; i < t->triggers.count; i++) {
+                const struct cay_template *first = find_trigger(l->registry, nr, i);
+
+                if (first == t)
+                        cay_note_warning(l->reader.notes, list->line, list->column,
+                                         "containers.%s.triggers: '%.80s' comes twice; take one out", t->name,
+                                         t->triggers.items[i]);
+                else if (first)
+                        cay_note_warning(
+                                l->reader.notes, list->line, list->column,
+                                "containers.%s.triggers: '%.80s' is also a trigger of '%s', which comes "
+                                "first and is chosen; take one out",
+                                t->name, t->triggers.items[i], first->name);
+        }
+}
+
+static void check_resources(struct loading *l, const struct cay_template *t, const struct cay_yaml_node *node)
+{
+        if (t->pool > 0 && t->max_concurrent > 0 && t->pool > t->max_concurrent)
+                cay_note_error(l->reader.notes, node->key->line, node->key->column,
+                               "containers.%s: pool %" PRIu64 " is more than max_concurrent %" PRIu64
+                               "; lower the pool",
+                               t->name, t->pool, t->max_concurrent);
+        else if (t->pool > 0)
+                cay_note_warning(l->reader.notes, node->key->line, node->key->column,
+                                 "containers.%s: pool: no sandbox is made ahead yet; each is made when it is "
+                                 "asked for",
+                                 t->name);
+        if (t->interpret.count == 0 && cay_registry_entry(node, "interpreter"))
+                cay_note_error(l->reader.notes, node->key->line, node->key->column,
+                               "containers.%s.interpreter: names no program; write one, or leave the key out",
+                               t->name);
+}
+
+/* Programs of the machine, or of an image that stands for it, any engine has. */
+static const char *engine_for(enum cay_template_root root)
+{
+        if (root == CAY_TEMPLATE_ROOT_DOCKERFILE || root == CAY_TEMPLATE_ROOT_IMAGE)
+                return "docker";
+        return root == CAY_TEMPLATE_ROOT_ROOTFS ? "native" : "auto";
+}
+
+/*
+ * Requests that name no template are made from this one: what it leaves out is the daemon's to say (default_memory…), or a sandbox
+ * would be another one depending on whether its template was named. The limits of runs are those of all others.
+ */
+static bool is_default(const char *name)
+{
+        return strcmp(name, CAY_TEMPLATE_DEFAULT) == 0;
+}
+
+static void fill_defaults(struct loading *l, struct cay_registry_row *row)
+{
+        struct cay_template *t = &row->t;
+
+        if (!row->has_auto_cleanup)
+                t->auto_cleanup = l->settings.auto_cleanup;
+        if (t->auto_cleanup && t->idle_ms == 0 && (!is_default(t->name) || row->has_auto_cleanup))
+                t->idle_ms = CAY_REGISTRY_AUTO_IDLE_MS;
+        if (!t->engine || strcmp(t->engine, "auto") == 0)
+                t->engine = engine_for(t->root);
+        if (t->interpret.count == 0)
+                t->interpret = (struct cay_field_texts){ (const char **)(uintptr_t)interpreter_default,
+                                                         CAY_COUNT(interpreter_default) - 1, NULL };
+}
+
+static void read_template(struct loading *l, const struct cay_yaml_node *node, unsigned nr)
+{
+        struct cay_registry_row row = { .t = { .name = node->key->text,
+                                               .description = "",
+                                               .root_text = "",
+                                               .network = "none",
+                                               .init = "cay",
+                                               .build_network = "none",
+                                               .system_path = "",
+                                               .limits = cay_limits_default_run(),
+                                               .root_fd = -1 } };
+        char where[100];
+
+        if (is_default(row.t.name))
+                row.t.limits = (struct cay_limits){ 0 };
+        if (!cay_id_is_valid(row.t.name)) {
+                cay_note_error(l->reader.notes, node->key->line, node->key->column,
+                               "containers: '%.70s' is no name; write 1 to 63 of a-z, 0-9 and -, with no - "
+                               "at the ends",
+                               row.t.name);
+                return;
+        }
+        snprintf(where, sizeof(where), "containers.%s", row.t.name);
+        cay_registry_read(&l->reader, node, cay_registry_template_fields, &row, where, false);
+        if (node->kind == CAY_YAML_MAPPING) {
+                choose_root(l, &row, node);
+                check_programs(l, &row.t, node);
+                check_resources(l, &row.t, node);
+                choose_system(l, &row.t);
+        }
+        fill_defaults(l, &row);
+        l->registry->rows[nr] = row.t;
+        l->registry->lines[nr] = node->key->line;
+        l->registry->columns[nr] = node->key->column;
+        if (node->kind == CAY_YAML_MAPPING)
+                check_triggers(l, nr, node);
+}
+
+static void read_templates(struct loading *l, const struct cay_yaml_node *containers)
+{
+        struct cay_registry *r = l->registry;
+        unsigned nr = 0;
+
+        if (containers->kind != CAY_YAML_MAPPING || containers->count == 0) {
+                cay_note_error(l->reader.notes, containers->line, containers->column,
+                               "containers: names no template; write 'name:' below it, indented");
+                return;
+        }
+        if (containers->count > CAY_REGISTRY_TEMPLATES_MAX) {
+                cay_note_error(l->reader.notes, containers->line, containers->column,
+                               "containers: has %u templates; at most %d are taken", containers->count,
+                               CAY_REGISTRY_TEMPLATES_MAX);
+                return;
+        }
+        r->rows = cay_arena_array(&r->mem, containers->count, sizeof(*r->rows));
+        r->lines = cay_arena_array(&r->mem, containers->count, sizeof(*r->lines));
+        r->columns = cay_arena_array(&r->mem, containers->count, sizeof(*r->columns));
+        if (!r->rows || !r->lines || !r->columns) {
+                cay_note_error(l->reader.notes, 0, 0, "the registry is too big; split it");
+                return;
+        }
+        for (unsigned i = 0; i < containers->count; i++)
+                r->rows[i].root_fd = -1;
+        for (const struct cay_yaml_node *n = containers->first; n; n = n->next)
+                read_template(l, n, nr++);
+        r->set.rows = r->rows;
+        r->set.count = nr;
+}
+
+static void read_all(struct loading *l, const struct cay_yaml_node *root)
+{
+        const struct cay_yaml_node *containers, *settings;
+
+        if (root->kind != CAY_YAML_MAPPING) {
+                cay_note_error(l->reader.notes, root->line, root->column,
+                               "the registry is %s; it begins with 'containers:'", cay_yaml_kind_text(root));
+                return;
+        }
+        cay_registry_read_unknown(&l->reader, root, cay_registry_root_fields, "", false);
+        settings = cay_registry_entry(root, "settings");
+        if (settings)
+                cay_registry_read(&l->reader, settings, cay_registry_settings_fields, &l->settings,
+                                  "settings", true);
+        containers = cay_registry_entry(root, "containers");
+        if (containers)
+                read_templates(l, containers);
+        else
+                cay_note_error(l->reader.notes, root->line, root->column,
+                               "there is no 'containers:'; add it, with a template below");
+        l->registry->set.max_concurrent = l->settings.max_concurrent;
+        l->registry->set.auto_cleanup = l->settings.auto_cleanup;
+        l->registry->set.queue = l->settings.queue;
+        l->registry->set.queue_ms = l->settings.queue_ms;
+}
+
+int cay_registry_parse(const char *origin, const char *text, size_t len, struct cay_notes *notes,
+                       struct cay_registry **ret)
+{
+        cay_auto(cay_registry_freep) struct cay_registry *r = calloc(1, sizeof(*r));
+        struct loading l = {
+                .registry = r,
+                .settings = { .auto_cleanup = true, .queue = QUEUE_DEFAULT, .queue_ms = QUEUE_MS_DEFAULT }
+        };
+        const struct cay_yaml_node *root = NULL;
+
+        if (!r) {
+                cay_note_error(notes, 0, 0, "no memory to read it");
+                return -1;
+        }
+        cay_arena_init(&r->mem, MEMORY_MAX);
+        cay_arena_init(&r->seen, CAY_REGISTRY_SYSTEMS_MAX);
+        l.reader = (struct cay_registry_reader){ &r->mem, notes };
+        r->set.origin = cay_arena_copy(&r->mem, origin, strlen(origin));
+        if (len > CAY_REGISTRY_FILE_MAX)
+                cay_note_error(notes, 0, 0, "has more than %u bytes; split it", CAY_REGISTRY_FILE_MAX);
+        else
+                root = cay_yaml_parse(text, len, &r->mem, notes);
+        if (root)
+                read_all(&l, root);
+        cay_notes_sort(notes);
+        if (notes->errors > 0)
+                return -1;
+        *ret = cay_take(r);
+        return 0;
+}
+
+void cay_registry_free(struct cay_registry *r)
+{
+        if (!r)
+                return;
+        for (unsigned i = 0; i < r->set.count; i++)
+                if (r->rows[i].root_fd >= 0)
+                        close(r->rows[i].root_fd);
+        cay_arena_done(&r->mem);
+        cay_arena_done(&r->seen);
+        free(r);
+}
+
+const struct cay_template_set *cay_registry_set(const struct cay_registry *r)
+{
+        return &r->set;
+}

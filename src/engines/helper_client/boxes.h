@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What engines with a helper have in common besides the link: which boxes there are (the port wants to hear of them without
+ * a question to the helper), how limits are called on the link, and the ends of a box link.
+ */
+#pragma once
+
+#include "domain/model/port_engine.h"
+
+#define ENGINE_BOXES_MAX 1024u
+
+struct engine_known {              /* a box there is */
+        char id[CAY_NAME_MAX + 1]; /* "": free */
+        bool live;                 /* it runs; else what is left of it is kept */
+        bool kept;
+};
+
+struct engine_boxes {
+        unsigned rows; /* that were ever used */
+        struct engine_known known[ENGINE_BOXES_MAX];
+        void (*gone)(void *ctx, const char *id); /* as given to the port's on_gone; may be NULL */
+        void *gone_ctx;
+};
+
+struct engine_known *engine_boxes_find(struct engine_boxes *b, const char *id);       /* NULL: none */
+void engine_boxes_note(struct engine_boxes *b, const char *id, bool live, bool kept); /* new, or changed */
+void engine_boxes_forget(struct engine_boxes *b, const char *id);
+bool engine_boxes_has_live(const struct engine_boxes *b);
+void engine_boxes_tell_gone(struct engine_boxes *b, const char *id);
+void engine_boxes_lose_all(struct engine_boxes *b); /* tells of each that ran, and forgets all */
+void engine_boxes_each_live(const struct engine_boxes *b, void (*each)(void *ctx, const char *id), void *ctx);
+
+/* Limits that a helper may hold, by the bits that every link has for them; the rest are cay-init's. */
+enum {
+        ENGINE_LIMIT_MEMORY = 1,
+        ENGINE_LIMIT_SWAP = 2,
+        ENGINE_LIMIT_CPUS = 4,
+        ENGINE_LIMIT_PIDS = 8,
+        ENGINE_LIMIT_DISK = 16,
+        ENGINE_LIMIT_INODES = 32,
+};
+
+unsigned engine_limits_from_wire(unsigned wire);
+unsigned engine_limits_to_wire(unsigned core);
+unsigned engine_limits_by_init(void); /* held wherever cay-init runs */
+
+/* box->link_fd, and the other end for the helper. */
+int engine_box_open_link(struct cay_engine_box *box, int *ret_theirs, struct cay_error *err);
+int engine_box_make_secret(struct cay_engine_box *box, struct cay_error *err);

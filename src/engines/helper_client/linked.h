@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine port over a link: what is the same for every engine whose boxes a helper makes. A call of the port is one request; its
+ * answer finishes the job.
+ *
+ * Theory of operation. An engine has a struct engine_linked as its first member and says in a kind what is its own: how its requests
+ * are numbered, and what its answers mean. The slots of the port that need no more than that are below, to be put into its
+ * table of ops as they are. The helpers' messages are structs of their own; the few fields that are looked at here lie at the same place in
+ * all of them, which ENGINE_LINKED_FITS has the compiler prove. Boxes of fronts before this one are learned with the greeting.
+ */
+#pragma once
+
+#include <assert.h>
+
+#include "domain/model/port_engine.h"
+#include "engines/helper_client/boxes.h"
+#include "engines/helper_client/link.h"
+
+#define ENGINE_LINKED_REQUEST_MAX 8192u
+
+struct engine_linked_request { /* any helper's, as far as it is filled here */
+        struct engine_link_request head;
+        union {
+                struct {
+                        char id[CAY_NAME_MAX + 1];
+                } box;
+                struct {
+                        uint32_t from; /* rows before this one have been told */
+                } list;
+                char room[ENGINE_LINKED_REQUEST_MAX - sizeof(struct engine_link_request)];
+        };
+};
+
+struct engine_linked_answer { /* any helper's, as far as it is read here */
+        struct engine_link_answer head;
+        union {
+                struct {
+                        uint32_t version, can_hold;
+                } hello;
+                struct {
+                        char id[CAY_NAME_MAX + 1];
+                } box;
+                struct {
+                        char id[CAY_NAME_MAX + 1]; /* "": there are no more */
+                        uint32_t next;             /* to ask from for the one behind it */
+                } list;
+        };
+};
+
+#define ENGINE_LINKED_SAME(theirs, ours, member) (offsetof(theirs, member) == offsetof(struct ours, member))
+
+/* At file level of each engine: its messages, and how their constants begin. */
+#define ENGINE_LINKED_FITS(request, answer, PREFIX)                                                          \
+        static_assert(sizeof(request) <= ENGINE_LINKED_REQUEST_MAX &&                                        \
+                              ENGINE_LINKED_SAME(request, engine_linked_request, box.id) &&                  \
+                              ENGINE_LINKED_SAME(request, engine_linked_request, list.from),                 \
+                      "as every link's requests begin");                                                     \
+        static_assert(sizeof(answer) <= ENGINE_LINK_ANSWER_MAX && PREFIX##_TEXT == ENGINE_LINK_TEXT &&       \
+                              offsetof(answer, text) == offsetof(struct engine_link_answer, text) &&         \
+                              ENGINE_LINKED_SAME(answer, engine_linked_answer, hello.can_hold) &&            \
+                              ENGINE_LINKED_SAME(answer, engine_linked_answer, box.id) &&                    \
+                              ENGINE_LINKED_SAME(answer, engine_linked_answer, list.id) &&                   \
+                              ENGINE_LINKED_SAME(answer, engine_linked_answer, list.next),                   \
+                      "as every link's answers begin");                                                      \
+        static_assert(PREFIX##_LIMIT_MEMORY == (int)ENGINE_LIMIT_MEMORY &&                                   \
+                              PREFIX##_LIMIT_SWAP == (int)ENGINE_LIMIT_SWAP &&                               \
+                              PREFIX##_LIMIT_CPUS == (int)ENGINE_LIMIT_CPUS &&                               \
+                              PREFIX##_LIMIT_PIDS == (int)ENGINE_LIMIT_PIDS &&                               \
+                              PREFIX##_LIMIT_DISK == (int)ENGINE_LIMIT_DISK &&                               \
+                              PREFIX##_LIMIT_INODES == (int)ENGINE_LIMIT_INODES,                             \
+                      "as every link calls them")
+
+struct engine_linked;
+
+struct engine_linked_call { /* one request for one job; freed when it is answered */
+        struct engine_call call;
+        struct engine_linked *engine;
+        struct cay_engine_box *box; /* borrowed; NULL: the request only names it (freeze, thaw) */
+        struct cay_job *job;
+        uint32_t type; /* the request's */
+};
+
+struct engine_linked_kind {
+        struct engine_link_kind link;
+        const struct cay_engine_ops *ops;
+        size_t size;   /* of the engine */
+        unsigned caps; /* CAY_ENGINE_CAN_… from the start */
+        int answer_ms; /* where an answer is waited for */
+        bool outlives; /* boxes live on without a helper that is somebody else's */
+
+        /* Types of messages; 0: this helper has none. */
+        uint32_t box_make, box_link, box_list, box_freeze, box_thaw, box_stat, box_stop, box_drop;
+        uint32_t box_gone;
+
+        /* What is its own. Answers are whole ones, of the kind's size. */
+        void (*on_hello)(struct engine_linked *e,
+                         const struct engine_link_answer *a); /* let in; may be NULL */
+        void (*on_listed)(struct engine_linked *e, const char *id, const struct engine_link_answer *a);
+        void (*on_unasked)(struct engine_linked *e,
+                           const struct engine_link_answer *a); /* all but box_gone; may be NULL */
+        /* To a request about a box: what it says of it is taken, before the job is finished. NULL: it failed. */
+        void (*on_answer)(struct engine_linked_call *c, const struct engine_link_answer *a,
+                          enum cay_code code);
+};
+
+struct engine_reopen { /* private to reopen.c */
+        struct engine_link link;
+        struct engine_call call;
+        struct cay_timer timer;
+        struct cay_job *job; /* borrowed; NULL: none is under way */
+        uint32_t from;
+        unsigned listed;
+};
+
+struct engine_linked {
+        struct cay_engine engine;
+        const struct engine_linked_kind *kind;
+        struct cay_loop *loop; /* borrowed */
+        struct engine_link link;
+        struct engine_call hello;
+        struct engine_linked_request hello_request; /* as it was said */
+        struct engine_reopen reopen;
+        struct cay_error refused; /* what the hello was answered with */
+        bool greeted;
+        bool lost_boxes;   /* the helper went before they did */
+        unsigned can_hold; /* wire bits */
+        struct engine_boxes boxes;
+};
+
+static inline struct engine_linked *engine_linked_of(struct cay_engine *e)
+{
+        return cay_container_of(e, struct engine_linked, engine);
+}
+
+/* Opening. The link is not open yet; free() undoes it until then. */
+struct engine_linked *engine_linked_new(const struct engine_linked_kind *kind,
+                                        const struct cay_engine_env *env, struct cay_error *err);
+void engine_linked_say_hello(struct engine_linked *e, void *request); /* its answer may be awaited later */
+/* Says hello and waits; then learns which boxes there are. Closes and frees the engine where it fails. */
+int engine_linked_greet(struct engine_linked *e, void *request, struct cay_engine **ret,
+                        struct cay_error *err);
+/* All of it over a socket to a helper that lives on without us. Takes sock, also on failure. */
+int engine_linked_open_take(const struct engine_linked_kind *kind, const struct cay_engine_env *env, int sock,
+                            void *hello, struct cay_engine **ret, struct cay_error *err);
+
+/* For reopen.c. */
+void engine_linked_take_hello(struct engine_linked *e, const struct engine_link_answer *a); /* let in */
+void engine_linked_hear_unasked(struct engine_linked *e, const struct engine_link_answer *a);
+void engine_linked_reopen_cancel(struct engine_linked *e); /* its job fails; fine when none is under way */
+
+/* Asking */
+void engine_linked_ask(struct engine_linked *e, void *request, struct cay_engine_box *box,
+                       struct cay_job *job, const int *fds, unsigned fd_count);
+void engine_linked_finish(struct engine_linked *e, struct cay_job *job, const struct cay_error *err);
+
+/* Slots of the port. */
+void engine_linked_reopen_take(struct cay_engine *engine, int sock, struct cay_job *job);
+int engine_linked_close(struct cay_engine *engine);
+unsigned engine_linked_can_hold(struct cay_engine *engine);
+void engine_linked_relink(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
+void engine_linked_freeze(struct cay_engine *engine, const char *id, struct cay_job *job);
+void engine_linked_thaw(struct cay_engine *engine, const char *id, struct cay_job *job);
+void engine_linked_stats(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
+void engine_linked_stop(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
+void engine_linked_destroy(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
+void engine_linked_on_gone(struct cay_engine *engine, void (*gone)(void *ctx, const char *id), void *ctx);
+void engine_linked_list(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx);
+int engine_linked_health(struct cay_engine *engine, struct cay_error *err);
+void engine_linked_trace(struct cay_engine *engine,
+                         void (*each)(void *ctx, const char *who, const char *step, uint64_t ns),
+                         void *ctx); /* none is kept */

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The native engine: port_engine over a warden. What it is asked for, and what its answers mean. */
+#include "engines/native/native.h"
+
+#include <stdio.h>
+
+#include "engines/helper_client/linked.h"
+#include "links/helper/message.h"
+
+#define LAYERS_MAX (1u << 20)
+
+ENGINE_LINKED_FITS(struct wire_request, struct wire_answer, WIRE);
+
+struct cay_engine_native {
+        struct engine_linked linked; /* first */
+        struct cay_steps steps;      /* reached in this process */
+};
+
+static struct cay_engine_native *self(struct cay_engine *e)
+{
+        return cay_container_of(engine_linked_of(e), struct cay_engine_native, linked);
+}
+
+static const struct wire_answer *whole(const struct engine_link_answer *a)
+{
+        return (const void *)a;
+}
+
+/* Answers */
+
+static void on_hello(struct engine_linked *e, const struct engine_link_answer *a)
+{
+        e->engine.caps = whole(a)->hello.can_keep ? CAY_ENGINE_CAN_KEEP : 0;
+}
+
+static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
+{
+        engine_boxes_note(&e->boxes, id, true, false);
+}
+
+static void take_answer(struct engine_linked_call *c, const struct wire_answer *a)
+{
+        const struct wire_stats *s = &a->box.stats;
+
+        if (c->type == WIRE_box_make || c->type == WIRE_box_link) {
+                c->box->skipped = engine_limits_from_wire(a->box.skipped);
+                c->box->watched = engine_limits_from_wire(a->box.watched);
+                c->box->kept = a->box.kept;
+                c->box->mended = a->box.mended;
+        }
+        if (c->type == WIRE_box_stop)
+                c->box->damaged = a->box.damaged;
+        if (c->type == WIRE_box_stat || c->type == WIRE_box_drop || c->type == WIRE_box_stop)
+                c->box->stats = (struct cay_engine_stats){ .memory_bytes = s->memory_bytes,
+                                                           .memory_peak_bytes = s->memory_peak_bytes,
+                                                           .oom_kills = s->oom_kills,
+                                                           .pids = s->pids,
+                                                           .pids_refused = s->pids_refused,
+                                                           .cpu_us = s->cpu_us,
+                                                           .rx_bytes = a->box.network.rx_bytes,
+                                                           .tx_bytes = a->box.network.tx_bytes,
+                                                           .loopback_bytes = a->box.network.loopback_bytes };
+}
+
+static void on_answer(struct engine_linked_call *c, const struct engine_link_answer *a, enum cay_code code)
+{
+        if (a)
+                take_answer(c, whole(a));
+        if (c->box && ((c->type == WIRE_box_make && code != CAY_OK && code != CAY_EXISTS) ||
+                       c->type == WIRE_box_drop || (c->type == WIRE_box_stop && code == CAY_OK)))
+                engine_boxes_forget(&c->engine->boxes, c->box->id);
+}
+
+/* Opening */
+
+static const struct engine_linked_kind kind = {
+        .link = { .program = "cay-warden",
+                  .who = "the warden",
+                  .magic = WIRE_MAGIC,
+                  .request_size = sizeof(struct wire_request),
+                  .answer_size = sizeof(struct wire_answer),
+                  .fd = WIRE_WARDEN_FD,
+                  .close_ms = 10000 },
+        .ops = &cay_engine_native_ops,
+        .size = sizeof(struct cay_engine_native),
+        .answer_ms = 10000,
+        .box_make = WIRE_box_make,
+        .box_link = WIRE_box_link,
+        .box_list = WIRE_box_list,
+        .box_freeze = WIRE_box_freeze,
+        .box_thaw = WIRE_box_thaw,
+        .box_stat = WIRE_box_stat,
+        .box_stop = WIRE_box_stop,
+        .box_drop = WIRE_box_drop,
+        .box_gone = WIRE_box_gone,
+        .on_hello = on_hello,
+        .on_listed = on_listed,
+        .on_answer = on_answer,
+};
+
+static int native_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
+{
+        struct wire_request hello = {
+                .type = WIRE_hello,
+                .hello = { .version = WIRE_VERSION, .flags = env->single ? WIRE_HELLO_SINGLE : 0 },
+        };
+        struct engine_linked *e = engine_linked_new(&kind, env, err);
+
+        if (!e)
+                return -1;
+        if (engine_link_open(&e->link, env->loop, env->program_dir, err) < 0) {
+                free(e);
+                return -1;
+        }
+        cay_step_arm(getpid(), e->link.pid);
+        cay_step_reached(&self(&e->engine)->steps, CAY_STEP_warden_spawned);
+        engine_linked_say_hello(e, &hello); /* its answer is awaited when it is needed */
+        *ret = &e->engine;
+        return 0;
+}
+
+int cay_engine_native_open_link_take(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
+                                     struct cay_error *err)
+{
+        struct wire_request hello = { .type = WIRE_hello, .hello = { .version = WIRE_VERSION } };
+
+        return engine_linked_open_take(&kind, env, sock, &hello, ret, err);
+}
+
+/* Making */
+
+/* By descriptor, with who passed it where the warden asks for that, or by a root and a name; which of them counts, it decides. */
+static void add_workspace(const struct cay_spec *spec, struct wire_plan *p, int *fds, unsigned *count)
+{
+        if (spec->workspace_root > 0) {
+                p->flags |= WIRE_PLAN_WORKSPACE | WIRE_PLAN_WORKSPACE_BELOW;
+                p->workspace_root = spec->workspace_root - 1;
+                snprintf(p->workspace_below, sizeof(p->workspace_below), "%s", spec->workspace_below);
+        } else if (spec->workspace_fd >= 0) {
+                p->flags |= WIRE_PLAN_WORKSPACE;
+                fds[(*count)++] = spec->workspace_fd;
+                if (spec->workspace_peer > 0) {
+                        p->flags |= WIRE_PLAN_WORKSPACE_PEER;
+                        fds[(*count)++] = spec->workspace_peer;
+                }
+        }
+}
+
+/* link_fd is there before the job is finished: frames sent now wait in the socket until cay-init reads them. */
+static void native_create(struct cay_engine *engine, const struct cay_spec *spec, struct cay_engine_box *box,
+                          struct cay_job *job)
+{
+        struct engine_linked *e = engine_linked_of(engine);
+        const struct cay_limits *l = &spec->limits;
+        struct wire_request req = { .type = WIRE_box_make };
+        struct wire_plan *p = &req.plan;
+        struct cay_error err = { 0 };
+        int theirs = -1, fds[4];
+        unsigned count = 0;
+
+        box->link_fd = -1;
+        snprintf(box->id, sizeof(box->id), "%s", spec->id);
+        if (cay_spec_check(spec, &err) == 0 && cay_spec_check_plain(spec, "native", &err) == 0 &&
+            engine_boxes_find(&e->boxes, spec->id))
+                cay_fail(&err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);
+        if (err.code != CAY_OK || engine_box_make_secret(box, &err) < 0 ||
+            engine_box_open_link(box, &theirs, &err) < 0) {
+                engine_linked_finish(e, job, &err);
+                return;
+        }
+        snprintf(p->id, sizeof(p->id), "%s", spec->id);
+        memcpy(p->secret, box->secret, sizeof(p->secret));
+        p->may_skip = engine_limits_to_wire(spec->may_skip);
+        p->test_off = spec->test_off;
+        p->cpu_milli = (uint32_t)l->cpu_milli;
+        p->memory_bytes = l->memory_bytes;
+        p->swap_bytes = l->swap_bytes;
+        p->pids = l->pids;
+        p->disk_bytes = l->disk_bytes;
+        p->inodes = l->inodes;
+        p->flags = (spec->read_only ? WIRE_PLAN_READ_ONLY : 0) | (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) |
+                   (spec->keep ? WIRE_PLAN_KEEP : 0) | (spec->go_on ? WIRE_PLAN_GO_ON : 0) |
+                   (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
+                   (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0) |
+                   (spec->workspace_cow ? WIRE_PLAN_WORKSPACE_COW : 0);
+        fds[count++] = theirs;
+        if (spec->template_kind == CAY_TEMPLATE_ROOTFS) {
+                p->flags |= WIRE_PLAN_ROOTFS;
+                fds[count++] = spec->rootfs_fd;
+        }
+        add_workspace(spec, p, fds, &count);
+        engine_boxes_note(&e->boxes, spec->id, true, false);
+        engine_linked_ask(e, &req, box, job, fds, count);
+        close(theirs);
+        cay_step_reached(&self(engine)->steps, CAY_STEP_plan_sent);
+}
+
+/* The rest of the port */
+
+/* Asked for page by page; a folder that changes meanwhile is read like any folder. */
+static int native_list_kept(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx,
+                            struct cay_error *err)
+{
+        struct engine_linked *e = engine_linked_of(engine);
+        struct engine_ask_now now = { 0 };
+        struct wire_answer a = { 0 };
+
+        for (unsigned i = 0; i < LAYERS_MAX / WIRE_LAYERS; i++) {
+                struct wire_request req = { .type = WIRE_layer_list, .layers.from = a.layers.next };
+
+                if (engine_link_ask_now(&e->link, &now, &req, kind.answer_ms, err) < 0)
+                        return cay_wrap(err, "ask for the layers there are");
+                a = *whole(&now.answer);
+                for (unsigned k = 0; k < a.layers.count && k < WIRE_LAYERS; k++) {
+                        a.layers.ids[k][CAY_NAME_MAX] = '\0';
+                        each(ctx, a.layers.ids[k]);
+                }
+                if (!a.layers.more)
+                        break;
+        }
+        return 0;
+}
+
+static void native_trace(struct cay_engine *engine,
+                         void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx)
+{
+        static const char *const who[] = { "cli", "warden", "box" };
+        const struct cay_steps *own = &self(engine)->steps;
+        struct wire_request req = { .type = WIRE_trace };
+        struct engine_ask_now now = { 0 };
+        struct cay_error err = { 0 };
+        struct cay_steps theirs = { 0 };
+
+        if (engine_link_ask_now(&engine_linked_of(engine)->link, &now, &req, kind.answer_ms, &err) == 0)
+                theirs = whole(&now.answer)->trace;
+        for (unsigned i = 0; i < CAY_STEP_COUNT; i++) {
+                uint64_t ns = cay_step_who(i) == CAY_WHO_CLI ? own->at_ns[i] : theirs.at_ns[i];
+
+                if (ns)
+                        each(ctx, who[cay_step_who(i)], cay_step_name(i), ns);
+        }
+}
+
+const struct cay_engine_ops cay_engine_native_ops = {
+        .name = "native",
+        .open = native_open,
+        .close = engine_linked_close,
+        .can_hold = engine_linked_can_hold,
+        .create = native_create,
+        .relink = engine_linked_relink,
+        .freeze = engine_linked_freeze,
+        .thaw = engine_linked_thaw,
+        .stats = engine_linked_stats,
+        .stop = engine_linked_stop,
+        .list_kept = native_list_kept,
+        .destroy = engine_linked_destroy,
+        .on_gone = engine_linked_on_gone,
+        .list = engine_linked_list,
+        .health = engine_linked_health,
+        .trace = native_trace,
+};

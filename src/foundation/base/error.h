@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One caller-owned error object: no allocation, no release. `err` is never NULL and is untouched on success.
+ * The place that fails chooses the code; errno is detail. cay_fail(), cay_fail_sys() and cay_wrap() return -1.
+ */
+#pragma once
+
+#include "foundation/base/banned.h"
+#include "foundation/base/cleanup.h"
+
+enum cay_code {
+#define CAY_CODE(name, word, doc) CAY_##name,
+#include "foundation/base/error_codes.def"
+#undef CAY_CODE
+        CAY_CODE_COUNT
+};
+
+struct cay_error {
+        enum cay_code code;
+        int sys;       /* errno, positive; 0 if none */
+        char msg[256]; /* outermost context first; cut when full */
+};
+
+/* Sets code and text. */
+int cay_fail(struct cay_error *err, enum cay_code code, const char *fmt, ...) CAY_PRINTF(3, 4);
+
+/* The same, with a negative errno whose text is appended after ": ". */
+int cay_fail_sys(struct cay_error *err, enum cay_code code, int neg_errno, const char *fmt, ...)
+        CAY_PRINTF(4, 5);
+
+/* Puts "context: " before the message that is there. */
+int cay_wrap(struct cay_error *err, const char *fmt, ...) CAY_PRINTF(2, 3);
+
+const char *cay_code_word(enum cay_code code); /* "invalid"; never NULL */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Message heads, requests and responses: found in a stream, taken apart, judged.
+ *
+ * Theory of operation. Two readers must agree on every head. The first is ours: one line per field, CRLF and nothing else
+ * ends a line, a name is a token with its colon right behind it, no folding, no controls, and of the fields that say where
+ * the message ends exactly one of a closed set of forms. The second is llhttp (strict), which gets the same bytes and
+ * must come to the same end, the same framing and the same length. What either refuses or on which they differ is refused:
+ * a message whose end two readers see in different places is how requests are smuggled. llhttp alone would not do: 8.1.0
+ * takes folded lines (CVE-2024-27982) and, compiled loosely, a bare CR behind an empty field (CVE-2023-30589).
+ *
+ * A head is parsed once it is there as a whole (it has a maximum); looking for its end starts where it stopped last time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "foundation/base/banned.h"
+
+#define CAY_HTTP_LINES_MAX 128u
+#define CAY_HTTP_HEAD_MAX 65000u /* places in a head are 16 bits wide */
+
+enum cay_http_method {
+        CAY_HTTP_NO_METHOD,
+        CAY_HTTP_GET,
+        CAY_HTTP_HEAD,
+        CAY_HTTP_POST,
+        CAY_HTTP_PUT,
+        CAY_HTTP_PATCH,
+        CAY_HTTP_DELETE,
+        CAY_HTTP_OPTIONS,
+        CAY_HTTP_METHOD_COUNT
+};
+
+/* Why a message is refused: the status to answer with and a sentence for people (static). */
+struct cay_http_fault {
+        unsigned status;
+        const char *text;
+};
+
+struct cay_http_head_limits {
+        uint32_t line_bytes; /* request or status line */
+        uint32_t head_bytes; /* all of it; at most CAY_HTTP_HEAD_MAX */
+        uint32_t lines;      /* fields; at most CAY_HTTP_LINES_MAX */
+};
+
+struct cay_http_line {
+        uint16_t name, name_len, value, value_len; /* places in the head */
+};
+
+enum cay_http_framing {
+        CAY_HTTP_NO_BODY,
+        CAY_HTTP_LENGTH,
+        CAY_HTTP_CHUNKED,
+        CAY_HTTP_UNTIL_CLOSE, /* responses only */
+};
+
+struct cay_http_head {
+        enum cay_http_method method; /* requests */
+        unsigned status;             /* responses */
+        unsigned minor;              /* HTTP/1.minor: 0 or 1 */
+        uint16_t target, target_len;
+        enum cay_http_framing framing;
+        uint64_t length; /* with CAY_HTTP_LENGTH */
+        bool keep_alive;
+        bool upgrade; /* Connection says upgrade and there is an Upgrade field */
+        bool expect_continue;
+        uint16_t host, host_len; /* the value of Host; requests */
+        unsigned line_count;
+        struct cay_http_line lines[CAY_HTTP_LINES_MAX];
+};
+
+/* Where the search for the end of a head stands; zeroed for each message. */
+struct cay_http_head_search {
+        uint32_t scanned, line_start, lines;
+};
+
+/* The length of the head with its empty line, 0: not all there yet, -1: *ret_fault says why it is refused. */
+ssize_t cay_http_head_find(struct cay_http_head_search *s, const char *bytes, size_t len,
+                           const struct cay_http_head_limits *limits, struct cay_http_fault *ret_fault);
+/* 0, or -1 with *ret_fault. len is what cay_http_head_find gave. Framing is as a request's. */
+int cay_http_head_parse_request(struct cay_http_head *h, const char *bytes, size_t len,
+                                struct cay_http_fault *ret_fault);
+/* `method` is the request's: HEAD has no body. The fault's status is 502. */
+int cay_http_head_parse_response(struct cay_http_head *h, enum cay_http_method method, const char *bytes,
+                                 size_t len, struct cay_http_fault *ret_fault);
+
+const char *cay_http_method_word(enum cay_http_method method); /* "GET"; never NULL */
+enum cay_http_method cay_http_method_find(const char *word,
+                                          size_t len); /* CAY_HTTP_NO_METHOD: none of ours */

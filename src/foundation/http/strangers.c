@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list; what waits for what is seen by the connection's state. */
+#include "foundation/http/strangers.h"
+
+#include "foundation/http/http1.h"
+
+void cay_strangers_add(struct cay_strangers *s, struct cay_http_conn *c)
+{
+        c->is_stranger = true;
+        c->stranger_prev = s->last;
+        c->stranger_next = NULL;
+        *(s->last ? &s->last->stranger_next : &s->first) = c;
+        s->last = c;
+}
+
+void cay_strangers_drop(struct cay_strangers *s, struct cay_http_conn *c)
+{
+        if (!c->is_stranger)
+                return;
+        c->is_stranger = false;
+        *(c->stranger_prev ? &c->stranger_prev->stranger_next : &s->first) = c->stranger_next;
+        *(c->stranger_next ? &c->stranger_next->stranger_prev : &s->last) = c->stranger_prev;
+}
+
+/* Between requests, or with half a head; or in the middle of a body, or with an answer that it does not take. */
+static bool is_silent(const struct cay_http_conn *c)
+{
+        return c->state == CAY_HTTP_AWAIT;
+}
+
+static bool is_slow(const struct cay_http_conn *c)
+{
+        return c->state == CAY_HTTP_DRAIN || c->state == CAY_HTTP_ENDING ||
+               (c->state == CAY_HTTP_BUSY && c->req->reading && !c->body.done);
+}
+
+static struct cay_http_conn *find(const struct cay_strangers *s, uint64_t key,
+                                  bool (*is_it)(const struct cay_http_conn *c))
+{
+        struct cay_http_conn *c = s->first;
+
+        while (c && ((key != 0 && c->peer_key != key) || !is_it(c)))
+                c = c->stranger_next;
+        return c;
+}
+
+struct cay_http_conn *cay_strangers_pick(const struct cay_strangers *s, uint64_t key)
+{
+        struct cay_http_conn *c = find(s, key, is_silent);
+
+        return c ? c : find(s, key, is_slow);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the hierarchies are mounted and which nodes the caller is in, by what /proc says. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "foundation/sys/cgroup_priv.h"
+
+#define V1_MAGIC 0x27e0eb
+#define V2_MAGIC 0x63677270
+
+const char *const sys_cgroup_controllers[SYS_CGROUP_2] = {
+        [SYS_CGROUP_MEMORY] = "memory",
+        [SYS_CGROUP_CPU] = "cpu",
+        [SYS_CGROUP_PIDS] = "pids",
+        [SYS_CGROUP_CPUSET] = "cpuset",
+};
+
+static bool has_word(const char *list, const char *word, size_t word_len)
+{
+        while (*list) {
+                size_t len = strcspn(list, ",: \n");
+
+                if (len == word_len && memcmp(list, word, len) == 0)
+                        return true;
+                list += len;
+                if (*list != ',')
+                        return false;
+                list++;
+        }
+        return false;
+}
+
+/* The caller's own path in a hierarchy, from /proc/self/cgroup ("4:memory:/a/b", "0::/"). */
+static bool own_path(const char *text, const char *controller, char *ret, size_t size)
+{
+        for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+                const char *names = strchr(line, ':');
+                const char *path = names ? strchr(names + 1, ':') : NULL;
+                bool fits;
+
+                if (!path)
+                        return false;
+                names++;
+                fits = controller ? has_word(names, controller, strlen(controller))
+                                  : line[0] == '0' && *names == ':';
+                if (fits) {
+                        int len = (int)strcspn(path + 1, "\n");
+
+                        return snprintf(ret, size, "%.*s", len, path + 1) < (int)size;
+                }
+        }
+        return false;
+}
+
+/* One line of mountinfo: id parent dev root point options… - type source super-options. Edits the line. */
+static bool split_mount(char *line, char **ret_root, char **ret_point, char **ret_type, char **ret_options)
+{
+        char *field[5], *save = line, *tail = strstr(line, " - ");
+
+        if (!tail)
+                return false;
+        *tail = 0;
+        for (int i = 0; i < 5; i++) {
+                field[i] = save;
+                save = strchr(save, ' ');
+                if (!save)
+                        return false;
+                *save++ = 0;
+        }
+        *ret_root = field[3];
+        *ret_point = field[4];
+        *ret_type = tail + 3;
+        save = strchr(*ret_type, ' ');
+        if (!save)
+                return false;
+        *save++ = 0;
+        *ret_options = strchr(save, ' ');
+        if (!*ret_options)
+                return false;
+        (*ret_options)++;
+        return true;
+}
+
+/* The node that a mount showing only a part of the hierarchy (from `root` on) has under another name. */
+static const char *below(const char *own, const char *root)
+{
+        size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+
+        if (strncmp(own, root, len) != 0 || (len && own[len] && own[len] != '/'))
+                return "";
+        own += len;
+        return strcmp(own, "/") == 0 || strstr(own, "/..") ? "" : own;
+}
+
+/* A mount can be hidden by another one on top of it. */
+static bool is_hierarchy(const char *path, bool v2)
+{
+        struct statfs fs;
+
+        return statfs(path, &fs) == 0 && (unsigned long)fs.f_type == (v2 ? V2_MAGIC : V1_MAGIC);
+}
+
+static void note(struct sys_cgroup_place *place, bool v2, const char *own, const char *root,
+                 const char *point)
+{
+        char path[2 * SYS_CGROUP_PATH];
+
+        if (place->mount[0] || !is_hierarchy(point, v2))
+                return;
+        own = below(own, root);
+        /* Seen from a cgroup namespace, the mount's own root may be ours. */
+        if (snprintf(path, sizeof(path), "%s%s", point, own) >= (int)sizeof(path) || access(path, F_OK) < 0)
+                own = "";
+        /* A box's node must still have a path, of which a record keeps SYS_CGROUP_PATH. */
+        if (strlen(point) + strlen(own) >= SYS_CGROUP_PATH - sizeof(((struct sys_cgroup *)0)->name))
+                return;
+        snprintf(place->mount, sizeof(place->mount), "%s", point);
+        snprintf(place->own, sizeof(place->own), "%s", own);
+}
+
+void sys_cgroup_find(char *mounts, const char *own, struct sys_cgroup_place ret[SYS_CGROUP_PARTS])
+{
+        memset(ret, 0, SYS_CGROUP_PARTS * sizeof(*ret));
+        for (char *line = mounts, *next; *line; line = next) {
+                char *root, *point, *type, *options, path[SYS_CGROUP_PATH];
+
+                next = line + strcspn(line, "\n");
+                if (*next)
+                        *next++ = 0;
+                if (!strstr(line, " - cgroup") || !split_mount(line, &root, &point, &type, &options))
+                        continue;
+                for (int i = 0; i < SYS_CGROUP_PARTS; i++) {
+                        bool v2 = i == SYS_CGROUP_2;
+                        const char *controller = v2 ? NULL : sys_cgroup_controllers[i];
+
+                        if (strcmp(type, v2 ? "cgroup2" : "cgroup") != 0 ||
+                            (!v2 && !has_word(options, controller, strlen(controller))))
+                                continue;
+                        if (own_path(own, controller, path, sizeof(path)))
+                                note(&ret[i], v2, path, root, point);
+                }
+        }
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Payloads of the frames: plain structs and their one codec. Encoding writes to caller's memory and returns the length,
+ * -EMSGSIZE (does not fit) or -EINVAL (a decoder would refuse it); decoding returns 0 or -EPROTO, checks every range
+ * and hands out views into the payload (valid as long as the payload is).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "foundation/base/bytes.h"
+#include "links/box/frame.h"
+
+#define CAY_BOX_SECRET 32
+#define CAY_BOX_ARGS_MAX 4096u /* strings in argv, and in env */
+#define CAY_BOX_PATH_MAX 4096u /* with the NUL it gets in memory: paths on the wire are shorter */
+#define CAY_BOX_MSG_MAX 512u   /* END's text */
+#define CAY_BOX_ENTRY_MAX (2u + 40 + 2 * CAY_BOX_PATH_MAX) /* no encoded entry is longer */
+#define CAY_BOX_TIME_MAX_MS (INT64_MAX / 1000000)          /* 292 years: as nanoseconds it still fits */
+#define CAY_BOX_WINDOW_MIN 4096u
+#define CAY_BOX_WINDOW_MAX (1024u * 1024)
+#define CAY_BOX_WINDOW (256u * 1024)
+#define CAY_BOX_CHANNELS_MAX 512u
+#define CAY_BOX_POOL_MAX (8u * 1024 * 1024)   /* what the rings of a link, on each side, grow to together */
+#define CAY_BOX_POOL_FILES (2u * 1024 * 1024) /* of it: for file operations, out of reach of the others */
+#define CAY_BOX_DENIED_MAX 16u
+#define CAY_BOX_SIGNAL_MAX 64
+#define CAY_BOX_ID_DEFAULT UINT32_MAX /* uid or gid: the box's own default */
+
+enum cay_box_kind {
+        CAY_BOX_NONE,
+#define CAY_KIND(name, doc) CAY_BOX_##name,
+#include "links/box/kinds.def"
+#undef CAY_KIND
+        CAY_BOX_KIND_COUNT
+};
+
+/* Commands and connections last, and nobody may read them; an operation on files is over soon and must not wait for them. */
+static inline uint32_t cay_box_pool_max(uint16_t kind)
+{
+        return kind == CAY_BOX_EXEC || kind == CAY_BOX_CONNECT ? CAY_BOX_POOL_MAX - CAY_BOX_POOL_FILES
+                                                               : CAY_BOX_POOL_MAX;
+}
+
+struct cay_box_hello {
+        uint32_t version;
+        uint8_t secret[CAY_BOX_SECRET];
+};
+
+struct cay_box_welcome {
+        uint32_t version;
+        uint32_t count; /* live channels */
+        uint32_t channels[CAY_BOX_CHANNELS_MAX];
+};
+
+/* cay_box_exec.flags */
+enum {
+        CAY_BOX_TTY = 1,
+        CAY_BOX_STDIN = 2,    /* IN is used; else the command reads /dev/null */
+        CAY_BOX_ONE_SHOT = 4, /* the box ends with this exec: all is killed, init flushes and exits */
+        CAY_BOX_CUT = 8,      /* at output_max_bytes: drop what follows instead of ending the exec */
+        CAY_BOX_STAY = 16,    /* with ONE_SHOT: all is killed, but init stays for more channels (CHANGES) */
+};
+
+struct cay_box_exec {
+        uint32_t flags, uid, gid;
+        uint16_t rows, cols;
+        uint64_t wall_ms, cpu_ms, output_max_bytes, file_max_bytes; /* 0: no limit */
+        uint32_t files_max;                                         /* open files; 0: init's own */
+        struct cay_view cwd;
+        uint32_t argc, envc;
+        struct cay_view args; /* argc then envc encoded strings; walk with cay_box_next_string */
+};
+
+/* cay_box_file.flags */
+enum {
+        CAY_BOX_PARENTS = 1,   /* mkdir, write: make missing parents */
+        CAY_BOX_RECURSIVE = 2, /* remove, chmod, list */
+        CAY_BOX_FOLLOW = 4,    /* stat, chmod: follow a final symbolic link */
+        CAY_BOX_EXCLUSIVE = 8, /* write: fail if it exists; move: do not replace */
+        CAY_BOX_TRUNCATE = 16, /* write */
+        CAY_BOX_APPEND = 32,   /* write */
+        CAY_BOX_SORTED = 64,   /* list: by name, and only what path2 (a glob) matches, if there is one */
+        CAY_BOX_LITERAL = 128, /* search: the pattern is plain text */
+        CAY_BOX_NO_CASE = 256, /* search */
+};
+
+struct cay_box_file { /* every kind but EXEC and CONNECT */
+        uint32_t flags, uid, gid, mode;
+        uint64_t offset, max_bytes, max_entries; /* 0: kind's own default */
+        struct cay_view path,
+                path2; /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH only */
+};
+
+struct cay_box_connect {
+        uint16_t port;
+};
+
+struct cay_box_open {
+        uint16_t kind;
+        uint32_t window;
+        struct cay_view raw; /* of a decoded one: what it was decoded from */
+        union {
+                struct cay_box_exec exec;
+                struct cay_box_file file;
+                struct cay_box_connect connect;
+        };
+};
+
+struct cay_box_opened {
+        uint32_t pid; /* inside the box */
+        uint32_t reserved;
+        uint64_t in_got;
+};
+
+struct cay_box_resume {
+        uint64_t out_got, err_got; /* bytes received so far */
+};
+
+struct cay_box_resize {
+        uint16_t rows, cols;
+};
+
+/* why init or the front ended an exec */
+enum cay_box_killed {
+        CAY_KILLED_NOT,
+        CAY_KILLED_WALL_TIME,
+        CAY_KILLED_CPU_TIME,
+        CAY_KILLED_OUTPUT,
+        CAY_KILLED_SYSCALL, /* too many denied calls */
+        CAY_KILLED_ASKED,
+        CAY_KILLED_MEMORY, /* where init holds that limit */
+        CAY_KILLED_COUNT
+};
+
+struct cay_box_denied {
+        uint32_t nr, count;
+};
+
+#define CAY_BOX_END_OOM                                                                                      \
+        4u /* a process was killed for memory meanwhile, as init counts where the engine cannot */
+
+struct cay_box_exec_end {
+        int32_t exit_code;                         /* -1: by signal */
+        int32_t signal;                            /* 0: none */
+        uint32_t killed;                           /* enum cay_box_killed */
+        uint64_t wall_us, user_us, sys_us, cpu_us; /* cpu_us: the exec's whole tree, 0 if unknown */
+        uint64_t out_bytes, err_bytes, cut_bytes;  /* produced; dropped by CUT */
+        uint32_t
+                disk_full; /* bit 0: no blocks left in the layer at the end, bit 1: no inodes; CAY_BOX_END_OOM */
+        uint64_t
+                memory_peak_bytes; /* the most that it had, as far as init can tell (cay-init/exec.c); 0: unknown */
+        uint32_t pids_hits;    /* where init watches processes: how often the limit was seen to be reached */
+        uint32_t left;         /* processes of the exec that go on in the background */
+        int32_t last_denied;   /* system call number, -1: none */
+        uint32_t denied_count; /* rows of denied */
+        struct cay_box_denied denied[CAY_BOX_DENIED_MAX];
+};
+
+enum cay_box_file_type {
+        CAY_FILE_OTHER,
+        CAY_FILE_REGULAR,
+        CAY_FILE_DIRECTORY,
+        CAY_FILE_SYMLINK,
+        CAY_FILE_FIFO,
+        CAY_FILE_SOCKET,
+        CAY_FILE_DEVICE
+};
+
+struct cay_box_stat {
+        uint32_t type, mode, uid, gid; /* type: enum cay_box_file_type; mode: the lowest 12 bits alone */
+        uint64_t size;
+        int64_t mtime_ns;
+        struct cay_view name, target; /* target: of a symbolic link */
+};
+
+struct cay_box_end {
+        uint16_t kind;
+        uint8_t code; /* enum cay_code: CAY_OK also for an exec that failed by itself */
+        int32_t sys;  /* errno, positive */
+        struct cay_view msg;
+        union {
+                struct cay_box_exec_end exec;
+                struct {
+                        struct cay_box_stat stat; /* STAT, READ, WRITE */
+                        uint64_t bytes, entries;  /* moved by the operation */
+                } file;
+        };
+};
+
+int cay_box_hello_encode(const struct cay_box_hello *m, void *mem, size_t size);
+int cay_box_hello_decode(const void *mem, size_t len, struct cay_box_hello *ret);
+int cay_box_welcome_encode(const struct cay_box_welcome *m, void *mem, size_t size);
+int cay_box_welcome_decode(const void *mem, size_t len, struct cay_box_welcome *ret);
+int cay_box_opened_encode(const struct cay_box_opened *m, void *mem, size_t size);
+int cay_box_opened_decode(const void *mem, size_t len, struct cay_box_opened *ret);
+int cay_box_resume_encode(const struct cay_box_resume *m, void *mem, size_t size);
+int cay_box_resume_decode(const void *mem, size_t len, struct cay_box_resume *ret);
+int cay_box_signal_encode(int signo, void *mem, size_t size); /* 1…CAY_BOX_SIGNAL_MAX */
+int cay_box_signal_decode(const void *mem, size_t len, int *ret);
+int cay_box_kill_encode(enum cay_box_killed why, void *mem, size_t size); /* any but NOT */
+int cay_box_kill_decode(const void *mem, size_t len, enum cay_box_killed *ret);
+int cay_box_resize_encode(const struct cay_box_resize *m, void *mem, size_t size);
+int cay_box_resize_decode(const void *mem, size_t len, struct cay_box_resize *ret);
+/* For EXEC the strings are given as NULL-terminated arrays; m->exec.argc, envc, args are ignored when encoding. */
+int cay_box_open_encode(const struct cay_box_open *m, const char *const *argv, const char *const *env,
+                        void *mem, size_t size);
+int cay_box_open_decode(const void *mem, size_t len, struct cay_box_open *ret);
+/* Takes the next string off `strings` (checked by the decoder already: cannot fail while any are left). */
+struct cay_view cay_box_next_string(struct cay_view *strings);
+int cay_box_end_encode(const struct cay_box_end *m, void *mem, size_t size);
+int cay_box_end_decode(const void *mem, size_t len, struct cay_box_end *ret);
+/* One entry of a LIST's OUT stream: u16 length, then the stat. decode returns bytes used, 0 if incomplete, -EPROTO. */
+int cay_box_entry_encode(const struct cay_box_stat *m, void *mem, size_t size);
+int cay_box_entry_decode(const void *mem, size_t len, struct cay_box_stat *ret);

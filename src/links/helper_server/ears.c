@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Front and keeper: one message after the other. */
+#include "links/helper_server/ears.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "foundation/base/log.h"
+#include "foundation/sys/unix_socket.h"
+#include "links/helper/message.h"
+
+#define ANSWER_WAIT_MS 5000
+
+struct head { /* of every message */
+        uint32_t magic, size;
+        uint32_t type, seq;
+};
+
+/* Saying */
+
+/*
+ * A front never waits in a send, so it reads on, and many answers at once are waited for. One that does not read for so long has
+ * ended, like every slow reader that cannot be held back.
+ */
+static int send_answer(int fd, const void *answer, size_t size)
+{
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        ssize_t n = sys_send_fds(fd, answer, size, NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n == -EAGAIN && poll(&p, 1, ANSWER_WAIT_MS) > 0)
+                n = sys_send_fds(fd, answer, size, NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+        return n < 0 ? (int)n : 0;
+}
+
+void helper_ears_say(struct helper_ears *e, void *answer)
+{
+        struct head *head = answer;
+
+        head->magic = e->kind->magic;
+        head->size = (uint32_t)e->kind->answer_size;
+        if (e->front.loop && send_answer(e->front.fd, answer, e->kind->answer_size) < 0)
+                shutdown(e->front.fd, SHUT_RDWR); /* the loop sees its end */
+}
+
+/* Hearing the front */
+
+void helper_ears_let_front_go(struct helper_ears *e)
+{
+        int fd = e->front.fd;
+
+        if (!e->front.loop)
+                return;
+        cay_watch_remove(&e->front);
+        close(fd);
+        e->serial++;
+        if (e->kind->on_front_end)
+                e->kind->on_front_end(e);
+}
+
+static void on_front(struct cay_watch *w, uint32_t events)
+{
+        struct helper_ears *e = cay_container_of(w, struct helper_ears, front);
+        const struct helper_ears_kind *kind = e->kind;
+        const struct head *head = e->request;
+        int fds[SYS_FDS_MAX], r;
+        unsigned count = 0;
+        ssize_t n = sys_recv_fds(w->fd, e->request, kind->request_size, fds, &count, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        r = n <= 0 ? -EPIPE : kind->check(e->request, n, count, e->state);
+        if (r == 0)
+                r = kind->hear_take(e, e->request, count == 1 ? fds[0] : -1);
+        else
+                sys_close_fds(fds, n >= 0 ? count : 0);
+        if (r < 0 && n > 0)
+                cay_log_error("the front said what it may not: hung up", "type=%s state=%u",
+                              n == (ssize_t)kind->request_size ? kind->name(head->type) : "?", e->state);
+        explicit_bzero(e->request, kind->request_size); /* it may have had a secret in it */
+        if (r < 0)
+                helper_ears_let_front_go(e);
+}
+
+int helper_ears_open_front(struct helper_ears *e, int fd)
+{
+        helper_ears_let_front_go(e);
+        e->state = e->kind->fresh;
+        return cay_watch_add(e->loop, &e->front, fd, EPOLLIN, on_front);
+}
+
+/* Hearing the keeper */
+
+static void on_keeper(struct cay_watch *w, uint32_t events)
+{
+        struct helper_ears *e = cay_container_of(w, struct helper_ears, keeper);
+        struct wire_keeper told = { 0 };
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n = sys_recv_fds(w->fd, &told, sizeof(told), fds, &count, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_FRONT &&
+            count == 1) {
+                e->is_upgrade = false; /* it came to nothing: the same keeper goes on */
+                if (helper_ears_open_front(e, fds[0]) < 0)
+                        close(fds[0]);
+                return;
+        }
+        sys_close_fds(fds, n >= 0 ? count : 0);
+        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_UPGRADE)
+                e->is_upgrade = true;
+        if (n > 0)
+                return;
+        cay_watch_remove(w);
+        if (e->kind->on_keeper_end && !e->is_upgrade)
+                e->kind->on_keeper_end(e);
+        else
+                cay_loop_stop(e->loop);
+}
+
+int helper_ears_open_keeper(struct helper_ears *e, int fd)
+{
+        return cay_watch_add(e->loop, &e->keeper, fd, EPOLLIN, on_keeper);
+}
+
+void helper_ears_close(struct helper_ears *e)
+{
+        helper_ears_let_front_go(e);
+        cay_watch_remove(&e->keeper);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program that holds an engine for a daemon (cay-docker, cay-process) has besides its work: it hears one front after the other, and
+ * the keeper who brings them.
+ *
+ * Theory of operation. Two sockets. Over the front's come requests of one fixed size, each checked by its row of the program's
+ * policy before anything of it is looked at; a front that says what it may not is hung up on. Over the keeper's (struct wire_keeper)
+ * comes the next front's socket, for which the one before is let go: its requests that are still under way are done and answered to nobody,
+ * which `serial` tells. The keeper's end stops the loop, after what the program has to do then
+ * (unless the keeper has said that another takes its place: UPGRADE). What is said to a front waits for it, bounded.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "foundation/loop/loop.h"
+
+struct helper_ears;
+
+struct helper_ears_kind {
+        uint32_t magic; /* of its messages, which all begin with it and their size */
+        size_t request_size, answer_size;
+        unsigned fresh; /* state of a front that has said nothing yet */
+        int (*check)(const void *request, int64_t len, unsigned fds, unsigned state); /* 0 or -EPROTO */
+        const char *(*name)(unsigned type);                                           /* for the log */
+        /* A request that was let through. Takes fd (-1: it came without). Less than 0: the front is hung up on. */
+        int (*hear_take)(struct helper_ears *e, const void *request, int fd);
+        void (*on_front_end)(struct helper_ears *e); /* it was let go; may be NULL */
+        /* The daemon ends: what has to be done before the loop is stopped, which is up to it. NULL: nothing. Not for an upgrade. */
+        void (*on_keeper_end)(struct helper_ears *e);
+};
+
+struct helper_ears {
+        const struct helper_ears_kind *kind;
+        struct cay_loop *loop; /* borrowed */
+        void *request;         /* room for one; borrowed */
+        unsigned serial;       /* of the front: grows with each */
+        unsigned state;        /* of the front, as the program's policy has them */
+
+        /* below: private to ears.c */
+        struct cay_watch front, keeper;
+        bool is_upgrade; /* the keeper's end is the next one's beginning */
+};
+
+/* The members at the top are set. Takes the front's socket unless it fails: 0 or -errno. */
+int helper_ears_open_front(struct helper_ears *e, int fd);
+int helper_ears_open_keeper(struct helper_ears *e, int fd); /* likewise */
+void helper_ears_let_front_go(struct helper_ears *e);       /* fine when there is none */
+void helper_ears_close(struct helper_ears *e);              /* both */
+/* One answer, whose magic and size are set here. Nothing happens when there is no front. */
+void helper_ears_say(struct helper_ears *e, void *answer);

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In a namespace of its own: what leaves arrives at the socket with the address it was for, and what must not is refused at once. */
+#include "foundation/sys/net_divert.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "patience.h"
+#include "foundation/sys/netlink.h"
+#include "sys_test.h"
+
+static struct sys_divert_sockets sockets;
+
+static void (*test)(void);
+
+static void enter_and_run(void)
+{
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+                skip_child("no user namespace can be made here");
+        test();
+}
+
+/* Runs a test in a child with user and network namespaces of its own, all capabilities in them. */
+static void in_namespace(void (*run)(void))
+{
+        test = run;
+        in_child(enter_and_run);
+}
+
+static socklen_t address_of(const char *text, uint16_t port, struct sockaddr_storage *ret)
+{
+        struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
+
+        memset(ret, 0, sizeof(*ret));
+        if (strchr(text, ':') == NULL) {
+                v4->sin_family = AF_INET;
+                v4->sin_port = htons(port);
+                check(inet_pton(AF_INET, text, &v4->sin_addr) == 1);
+                return sizeof(*v4);
+        }
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(port);
+        check(inet_pton(AF_INET6, text, &v6->sin6_addr) == 1);
+        return sizeof(*v6);
+}
+
+/* 0, or the errno of the connect. */
+static int try_connect(const char *to, uint16_t port, int *ret_fd)
+{
+        struct sockaddr_storage address;
+        socklen_t len = address_of(to, port, &address);
+        int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+        check(fd >= 0);
+        r = connect(fd, (struct sockaddr *)&address, len) < 0 ? errno : 0;
+        if (ret_fd != NULL)
+                *ret_fd = fd;
+        else
+                close(fd);
+        return r;
+}
+
+static int accept_one(void)
+{
+        struct pollfd ready = { .fd = sockets.tcp, .events = POLLIN };
+        int fd;
+
+        check(poll(&ready, 1, (int)test_patience(5000)) == 1);
+        fd = accept(sockets.tcp, NULL, NULL);
+        check(fd >= 0);
+        return fd;
+}
+
+static void nobody_waits(void)
+{
+        check(accept(sockets.tcp, NULL, NULL) < 0 && errno == EAGAIN);
+}
+
+/* The program's connection arrives under the name it asked for, and bytes go both ways. */
+static void arrives(const char *to, uint16_t port)
+{
+        struct sockaddr_in6 own;
+        socklen_t len = sizeof(own);
+        char text[INET6_ADDRSTRLEN], byte = 0;
+        const char *name = text;
+        int inside, taken;
+
+        check(try_connect(to, port, &inside) == 0);
+        taken = accept_one();
+        check(getsockname(taken, (struct sockaddr *)&own, &len) == 0);
+        check(own.sin6_family == AF_INET6 && ntohs(own.sin6_port) == port);
+        check(inet_ntop(AF_INET6, &own.sin6_addr, text, sizeof(text)) != NULL);
+        if (strncmp(name, "::ffff:", 7) == 0)
+                name += 7;
+        check(strcmp(name, to) == 0);
+        check(write(inside, "a", 1) == 1 && read(taken, &byte, 1) == 1 && byte == 'a');
+        check(write(taken, "b", 1) == 1 && read(inside, &byte, 1) == 1 && byte == 'b');
+        close(taken);
+        check(read(inside, &byte, 1) == 0);
+        close(inside);
+}
+
+static void refused(const char *to, uint16_t port)
+{
+        check(try_connect(to, port, NULL) == ECONNREFUSED);
+        nobody_waits();
+}
+
+static void udp_fails_quickly(const char *to)
+{
+        struct sockaddr_storage address;
+        socklen_t len = address_of(to, 443, &address);
+        int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        check(fd >= 0);
+        check(connect(fd, (struct sockaddr *)&address, len) == 0);
+        check(send(fd, "x", 1, 0) < 0);
+        check(errno == EPERM || errno == ECONNREFUSED);
+        close(fd);
+}
+
+static void set_up(enum sys_divert mode)
+{
+        int r = sys_divert_set_up(mode, &sockets);
+
+        if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -ENOENT)
+                skip_child("no nf_tables here");
+        errno = -r;
+        check(r == 0);
+}
+
+static void names_alone(void)
+{
+        set_up(SYS_DIVERT_NAMES);
+        arrives("198.18.0.1", 443);
+        arrives("198.19.255.255", 22);
+        arrives("fdca:c0de::5", 8080);
+        refused("198.20.0.1", 443);
+        refused("198.17.255.255", 443);
+        refused("8.8.8.8", 53);
+        refused("10.0.0.1", 80);
+        refused("169.254.169.254", 80);
+        refused("fdca:c0de:0:2::5", 443);
+        refused("2001:db8::1", 443);
+        udp_fails_quickly("198.18.0.1");
+        udp_fails_quickly("2001:db8::1");
+}
+
+static void test_names_alone(void **state)
+{
+        in_namespace(names_alone);
+}
+
+static void all_addresses(void)
+{
+        set_up(SYS_DIVERT_ADDRESSES);
+        arrives("198.18.0.1", 443);
+        arrives("8.8.8.8", 443);
+        arrives("10.0.0.1", 80);
+        arrives("2001:db8::1", 443);
+        udp_fails_quickly("8.8.8.8");
+}
+
+static void test_all_addresses(void **state)
+{
+        in_namespace(all_addresses);
+}
+
+static void loopback(void)
+{
+        struct sockaddr_storage address;
+        socklen_t len = address_of("127.0.0.1", 8000, &address);
+        struct sockaddr_in6 own;
+        socklen_t own_len = sizeof(own);
+        int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), inside, taken;
+
+        set_up(SYS_DIVERT_ADDRESSES);
+        check(bind(server, (struct sockaddr *)&address, len) == 0 && listen(server, 1) == 0);
+        check(try_connect("127.0.0.1", 8000, NULL) == 0);
+        check(accept(server, NULL, NULL) >= 0);
+        refused("127.0.0.1", 8001);
+        refused("::1", 8001);
+        /* Straight to the listener: it shows in the name, which is what is judged. */
+        check(try_connect("127.0.0.1", SYS_DIVERT_PORT, &inside) == 0);
+        taken = accept_one();
+        check(getsockname(taken, (struct sockaddr *)&own, &own_len) == 0);
+        check(ntohs(own.sin6_port) == SYS_DIVERT_PORT && own.sin6_addr.s6_addr[12] == 127);
+}
+
+static void test_loopback_is_left_alone(void **state)
+{
+        in_namespace(loopback);
+}
+
+static void change(void)
+{
+        set_up(SYS_DIVERT_NAMES);
+        refused("8.8.8.8", 443);
+        check(sys_divert_change(SYS_DIVERT_ADDRESSES) == 0);
+        arrives("8.8.8.8", 443);
+        check(sys_divert_change(SYS_DIVERT_NAMES) == 0);
+        refused("8.8.8.8", 443);
+        arrives("198.18.0.1", 443);
+        check(sys_divert_change(SYS_DIVERT_COUNT) == -EINVAL);
+}
+
+static void test_a_change_of_rules(void **state)
+{
+        in_namespace(change);
+}
+
+static void dns(void)
+{
+        static const char *const at[] = { "127.0.0.1", "::1" };
+        char byte;
+
+        set_up(SYS_DIVERT_NAMES);
+        for (unsigned i = 0; i < 2; i++) {
+                struct sockaddr_storage address, from;
+                socklen_t len = address_of(at[i], 53, &address), from_len = sizeof(from);
+                int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), tcp;
+                struct pollfd ready = { .fd = sockets.dns_udp, .events = POLLIN };
+
+                check(connect(fd, (struct sockaddr *)&address, len) == 0 && send(fd, "q", 1, 0) == 1);
+                check(poll(&ready, 1, (int)test_patience(5000)) == 1);
+                check(recvfrom(sockets.dns_udp, &byte, 1, 0, (struct sockaddr *)&from, &from_len) == 1 &&
+                      byte == 'q');
+                check(sendto(sockets.dns_udp, "a", 1, 0, (struct sockaddr *)&from, from_len) == 1);
+                check(recv(fd, &byte, 1, 0) == 1 && byte == 'a');
+                check(try_connect(at[i], 53, &tcp) == 0);
+                close(tcp);
+                close(fd);
+        }
+}
+
+static void test_dns_on_loopback(void **state)
+{
+        in_namespace(dns);
+}
+
+/* glibc leaves out a family that no interface has (AI_ADDRCONFIG); loopback does not count. */
+static void both_families(void)
+{
+        const struct addrinfo hints = { .ai_flags = AI_ADDRCONFIG | AI_NUMERICHOST };
+        struct addrinfo *found = NULL;
+
+        set_up(SYS_DIVERT_NAMES);
+        check(getaddrinfo("198.18.0.1", NULL, &hints, &found) == 0);
+        freeaddrinfo(found);
+        check(getaddrinfo("fdca:c0de::1", NULL, &hints, &found) == 0);
+        freeaddrinfo(found);
+}
+
+static void test_both_families_are_there(void **state)
+{
+        in_namespace(both_families);
+}
+
+static void twice(void)
+{
+        struct sys_divert_sockets more = { -1, -1, -1 };
+
+        set_up(SYS_DIVERT_NAMES);
+        check(sys_divert_set_up(SYS_DIVERT_NAMES, &more) == -EEXIST);
+        check(more.tcp == -1);
+        arrives("198.18.0.1", 443);
+}
+
+static void test_a_second_time_is_refused(void **state)
+{
+        in_namespace(twice);
+}
+
+static void overfull(void)
+{
+        struct sys_netlink n;
+        char text[1000];
+
+        memset(text, 'x', sizeof(text) - 1);
+        text[sizeof(text) - 1] = '\0';
+        check(sys_netlink_open(&n, 0 /* NETLINK_ROUTE */) == 0);
+        sys_netlink_begin(&n, 16, 0, true, text, 16);
+        for (unsigned i = 0; i < 2 * SYS_NETLINK_MAX / sizeof(text); i++)
+                sys_netlink_put_text(&n, 1, text);
+        sys_netlink_nest_end(&n, sys_netlink_nest(&n, 2));
+        sys_netlink_end(&n);
+        check(sys_netlink_send(&n) == -ENOBUFS);
+        check(n.len == 0 && !n.is_full);
+        check(sys_netlink_send(&n) == 0); /* nothing to say */
+        sys_netlink_close(&n);
+}
+
+static void test_too_much_for_the_buffer(void **state)
+{
+        in_namespace(overfull);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_names_alone),
+                cmocka_unit_test(test_all_addresses),
+                cmocka_unit_test(test_loopback_is_left_alone),
+                cmocka_unit_test(test_a_change_of_rules),
+                cmocka_unit_test(test_dns_on_loopback),
+                cmocka_unit_test(test_both_families_are_there),
+                cmocka_unit_test(test_a_second_time_is_refused),
+                cmocka_unit_test(test_too_much_for_the_buffer),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
