@@ -7,8 +7,8 @@ import unittest
 
 BUILD = os.environ["CAY_BUILD_DIR"]
 SOURCE = os.environ["CAY_SOURCE_DIR"]
-HEADER = os.path.join(SOURCE, "src", "lib", "cay.h")
-LIBRARY = os.path.join(BUILD, "src", "lib", "libcay.so")
+HEADER = os.path.join(SOURCE, "src", "libcay", "cay.h")
+LIBRARY = os.path.join(BUILD, "src", "libcay", "libcay.so")
 
 
 def output(*command, **options):
@@ -23,7 +23,7 @@ def read(*path):
 
 
 def header_code():
-    return re.sub(r"/\*.*?\*/", "", read("src", "lib", "cay.h"), flags=re.S)
+    return re.sub(r"/\*.*?\*/", "", read("src", "libcay", "cay.h"), flags=re.S)
 
 
 def declared():
@@ -96,7 +96,7 @@ class Manual(unittest.TestCase):
 
     def test_limits_and_causes_are_the_real_ones(self):
         page = read("man", "libcay.3")
-        limits = re.findall(r'^CAY_LIMIT\(\w+, *"(\w+)"', read("src", "core", "limits.def"), flags=re.M)
+        limits = re.findall(r'^CAY_LIMIT\(\w+, *"(\w+)"', read("src", "domain", "model", "limits.def"), flags=re.M)
         self.assertGreater(len(limits), 8)
         table = page.split(".Sh LIMITS")[1].split(".Sh")[0]
         self.assertEqual(re.findall(r"^\.It (\w+) Ta", table, flags=re.M), limits)
@@ -104,7 +104,7 @@ class Manual(unittest.TestCase):
         listed = re.findall(r"^\.It (\w.*)$", page.split(".Sh CAUSES")[1].split(".Sh")[0], flags=re.M)
         words = {word for line in listed for word in re.findall(r"\w+", line)}
         self.assertEqual(words, set(causes) - {"daemon_lost"})
-        self.assertTrue(words <= set(re.findall(r"\w+", read("src", "lib", "cay.h"))))
+        self.assertTrue(words <= set(re.findall(r"\w+", read("src", "libcay", "cay.h"))))
 
     def test_every_verb_and_option_of_cay_is_described(self):
         page = read("man", "cay.1")

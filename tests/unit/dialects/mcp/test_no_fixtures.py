@@ -7,7 +7,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORDS = (b"test_sampling", b"test_audio_content", b"slow_compute", b"CAY_TEST_MCP", b"cay_mcp_fixture")
 
-with open(os.path.join(HERE, "..", "..", "..", "src", "dialect", "mcp", "fixture.c"), "rb") as f:
+with open(os.path.join(HERE, "..", "..", "..", "..", "src", "dialects", "mcp", "fixture.c"), "rb") as f:
     source = f.read()
 assert all(w in source for w in WORDS), "these are the words of fixture.c"
 with open(sys.argv[1], "rb") as f:
