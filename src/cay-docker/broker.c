@@ -13,7 +13,7 @@
 #include "foundation/base/str.h"
 #include "cay-docker/confine.h"
 #include "cay-docker/measure.h"
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 #include "foundation/json/json_in.h"
 #include "foundation/sys/fd.h"
 
@@ -66,7 +66,7 @@ void docker_box_remove(struct docker_broker *b, struct docker_box *box)
                 b->box_count--;
                 b->sync.removed = true;
                 docker_measure_let_go(b, box, "went");
-                docker_once_free(box->once);
+                docker_no_init_free(box->once);
                 free(box);
                 return;
         }
@@ -76,7 +76,7 @@ void docker_box_remove(struct docker_broker *b, struct docker_box *box)
 
 void docker_broker_answer(struct docker_broker *b, struct docker_answer *a)
 {
-        helper_ears_say(&b->ears, a);
+        helper_server_say(&b->server, a);
 }
 
 void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
@@ -85,7 +85,7 @@ void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
 
         box->live = false;
         cay_str_copy(a.box.id, sizeof(a.box.id), box->id);
-        if (b->ears.state == DOCKER_READY)
+        if (b->server.state == DOCKER_READY)
                 docker_broker_answer(b, &a);
 }
 
@@ -99,7 +99,7 @@ void docker_broker_told_daemon(struct docker_broker *b)
                 cay_log_warn("Docker is away", "error=%s", b->sync.why.msg);
         else
                 cay_log_info("Docker is there", "host=%s api=1.%u", b->options.host_text, b->api.minor);
-        if (b->ears.state == DOCKER_READY)
+        if (b->server.state == DOCKER_READY)
                 docker_broker_answer(b, &a);
 }
 
@@ -119,7 +119,7 @@ static void answer_hello(struct docker_broker *b)
                 a.code = CAY_UNAVAILABLE;
                 cay_str_copy(a.text, sizeof(a.text), b->sync.why.msg);
         }
-        b->ears.state = DOCKER_READY;
+        b->server.state = DOCKER_READY;
         docker_broker_answer(b, &a);
         if (b->sync.away && b->options.keep)
                 docker_broker_told_daemon(b);
@@ -188,14 +188,14 @@ static void answer_list(struct docker_broker *b, const struct docker_request *re
         docker_broker_answer(b, &a);
 }
 
-static int hear_take(struct helper_ears *e, const void *request, int fd)
+static int hear_take(struct helper_server *e, const void *request, int fd)
 {
-        struct docker_broker *b = cay_container_of(e, struct docker_broker, ears);
+        struct docker_broker *b = cay_container_of(e, struct docker_broker, server);
         const struct docker_request *req = request;
 
         if (req->type == DOCKER_hello) {
                 if (req->hello.version != DOCKER_WIRE_VERSION) {
-                        helper_ears_let_front_go(e);
+                        helper_server_let_front_go(e);
                         return 0;
                 }
                 b->hello_seq = req->seq;
@@ -219,9 +219,9 @@ static int check(const void *request, int64_t len, unsigned fds, unsigned state)
         return docker_request_check(request, len, fds, state);
 }
 
-static void on_front_end(struct helper_ears *e)
+static void on_front_end(struct helper_server *e)
 {
-        struct docker_broker *b = cay_container_of(e, struct docker_broker, ears);
+        struct docker_broker *b = cay_container_of(e, struct docker_broker, server);
 
         b->hello_seq = 0;
         if (b->options.keep)
@@ -230,14 +230,14 @@ static void on_front_end(struct helper_ears *e)
         docker_broker_idle(b);
 }
 
-static void on_keeper_end(struct helper_ears *e)
+static void on_keeper_end(struct helper_server *e)
 {
-        struct docker_broker *b = cay_container_of(e, struct docker_broker, ears);
+        struct docker_broker *b = cay_container_of(e, struct docker_broker, server);
         unsigned live = 0;
 
         for (const struct docker_box *box = b->boxes; box; box = box->next)
                 live += box->live;
-        helper_ears_let_front_go(e);
+        helper_server_let_front_go(e);
         docker_images_done(b); /* builds go on without anybody who could end them */
         if (live > 0)
                 cay_log_warn("stopping containers: nobody would hold them to their time", "count=%u", live);
@@ -245,7 +245,7 @@ static void on_keeper_end(struct helper_ears *e)
         docker_broker_idle(b);
 }
 
-static const struct helper_ears_kind front = {
+static const struct helper_server_kind front = {
         .magic = DOCKER_WIRE_MAGIC,
         .request_size = sizeof(struct docker_request),
         .answer_size = sizeof(struct docker_answer),
@@ -311,14 +311,14 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         if (read_init(b, err) < 0 || docker_api_init(&b->api, b->loop, &b->options, err) < 0)
                 return -1;
-        b->ears.kind = &front;
-        b->ears.loop = b->loop;
-        b->ears.request = &b->request;
+        b->server.kind = &front;
+        b->server.loop = b->loop;
+        b->server.request = &b->request;
         fcntl(DOCKER_FRONT_FD, F_SETFD, FD_CLOEXEC);
-        r = helper_ears_open_front(&b->ears, DOCKER_FRONT_FD);
+        r = helper_server_open_front(&b->server, DOCKER_FRONT_FD);
         if (r == 0 && b->options.keep) {
                 fcntl(DOCKER_KEEPER_FD, F_SETFD, FD_CLOEXEC);
-                r = helper_ears_open_keeper(&b->ears, DOCKER_KEEPER_FD);
+                r = helper_server_open_keeper(&b->server, DOCKER_KEEPER_FD);
         }
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
 }

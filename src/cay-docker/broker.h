@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-docker's state, shared by the files of this folder: broker.c answers the front, which helper/ears hears for it, task*.c
+ * cay-docker's state, shared by the files of this folder: broker.c answers the front, which helper/server hears for it, task*.c
  * carry one request out, measure.c asks for figures beside them, sync.c knows what Docker has. One per process.
  *
  * Theory of operation. Docker's socket is root on that machine, so this program holds it and the front does not. A front's request
@@ -16,7 +16,7 @@
 #include "cay-docker/build.h"
 #include "cay-docker/order.h"
 #include "cay-docker/relay.h"
-#include "links/helper_server/ears.h"
+#include "links/helper_server/helper_server.h"
 #include "foundation/loop/loop.h"
 #include "links/helper/docker_message.h"
 
@@ -27,7 +27,7 @@
 #define DOCKER_WITH_USER_MAX 32u
 
 struct docker_task;
-struct docker_once;
+struct docker_no_init;
 struct docker_measure;
 
 struct docker_box {
@@ -44,7 +44,7 @@ struct docker_box {
         bool seen;           /* sync.c's */
         bool stirred;        /* a task changed it since Docker was asked for the list: that may be older */
         uint64_t oom_kills;
-        struct docker_once
+        struct docker_no_init
                 *once; /* owned: it has no init (once.h); NULL: it has, or is none of ours to speak to */
         struct docker_measure *measure; /* owned: its figures are asked for; NULL: they are not */
 };
@@ -81,7 +81,7 @@ struct docker_broker {
                       [DOCKER_IMAGE_ID]; /* images that have the sandbox's user; "": none */
         unsigned with_user_next;         /* the one that makes room */
 
-        struct helper_ears ears;       /* tasks of fronts before are not answered */
+        struct helper_server server;   /* tasks of fronts before are not answered */
         struct docker_request request; /* the one that is heard now */
         uint32_t hello_seq;            /* waits for the first sync; 0: none */
         bool closing;                  /* no more is heard: boxes are seen to, then it ends */

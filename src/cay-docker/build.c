@@ -76,7 +76,7 @@ void docker_image_finish(struct docker_image_task *t)
                 docker_readers_end(&t->readers);
                 return;
         }
-        if (t->front_serial == t->broker->ears.serial)
+        if (t->front_serial == t->broker->server.serial)
                 docker_broker_answer(t->broker, &t->answer);
         let_go(t);
 }
@@ -110,7 +110,7 @@ static void on_reader_done(struct docker_readers *all, const struct docker_reade
         struct docker_answer a = t->ended ? t->answer : answer_of(t, true);
 
         a.seq = who->seq;
-        if (who->front_serial == t->broker->ears.serial)
+        if (who->front_serial == t->broker->server.serial)
                 docker_broker_answer(t->broker, &a);
 }
 
@@ -182,7 +182,7 @@ static void refuse(struct docker_broker *b, const struct docker_request *req, co
 static int add_reader_take(struct docker_image_task *t, const struct docker_request *req, int fd,
                            struct cay_error *err)
 {
-        int r = docker_readers_add_take(&t->readers, fd, req->seq, t->broker->ears.serial);
+        int r = docker_readers_add_take(&t->readers, fd, req->seq, t->broker->server.serial);
 
         if (r == -EMFILE)
                 return cay_fail(err, CAY_LIMIT, "%u clients follow the build of template '%s' already",
@@ -218,7 +218,7 @@ static struct docker_image_task *make(struct docker_broker *b, const struct dock
         if (!t)
                 return NULL;
         t->broker = b;
-        t->front_serial = b->ears.serial;
+        t->front_serial = b->server.serial;
         t->req = *req;
         t->child.tar_fd = -1;
         cay_buf_init(&t->path, PATH_MAX_BYTES);

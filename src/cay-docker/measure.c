@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "foundation/base/str.h"
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 #include "foundation/json/json_in.h"
 
 struct docker_measure {
@@ -46,7 +46,7 @@ static void finish(struct docker_measure *m, const struct docker_stats *stats, c
         struct docker_broker *b = m->broker;
 
         for (unsigned i = 0; i < m->count; i++)
-                if (m->askers[i].front_serial == b->ears.serial)
+                if (m->askers[i].front_serial == b->server.serial)
                         answer(b, m->askers[i].seq, m->box->id, stats, err);
         m->box->measure = NULL;
         docker_call_abort(&m->call);
@@ -178,5 +178,5 @@ void docker_measure_ask(struct docker_broker *b, const struct docker_request *re
                 return;
         }
         m->askers[m->count].seq = req->seq;
-        m->askers[m->count++].front_serial = b->ears.serial;
+        m->askers[m->count++].front_serial = b->server.serial;
 }

@@ -14,7 +14,7 @@
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
 #include "cay-docker/broker.h"
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 #include "foundation/json/json_in.h"
 
 enum { VERSION, INFO, LIST, NETWORKS, EVENTS };

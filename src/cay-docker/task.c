@@ -7,7 +7,7 @@
 
 #include "foundation/base/str.h"
 #include "cay-docker/measure.h"
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 
 const char *docker_task_id(const struct docker_task *t)
 {
@@ -90,10 +90,10 @@ void docker_task_finish(struct docker_task *t)
         t->answer.sys = t->why.sys;
         cay_str_copy(t->answer.box.id, sizeof(t->answer.box.id), id);
         cay_str_copy(t->answer.text, sizeof(t->answer.text), t->why.msg);
-        if (t->req.seq != 0 && t->front_serial == b->ears.serial)
+        if (t->req.seq != 0 && t->front_serial == b->server.serial)
                 docker_broker_answer(b, &t->answer);
         if (t->req.type == DOCKER_TASK_RUN && t->box && t->box->once)
-                docker_once_started(t->box->once, &t->why);
+                docker_no_init_started(t->box->once, &t->why);
         let_go(t);
         wake(b, id);
         docker_broker_idle(b);
@@ -186,11 +186,11 @@ static int begin_run(struct docker_task *t, enum docker_step *ret)
 /* One without init may have no container yet, or none that runs. */
 static int begin_once(struct docker_task *t)
 {
-        struct docker_once *o = t->box->once;
+        struct docker_no_init *o = t->box->once;
         int r;
 
         if (t->req.type == DOCKER_box_link) {
-                r = o->state == DOCKER_ONCE_LOST ? -ENOENT : docker_once_link_take(o, cay_take_fd(t->fd));
+                r = o->state == DOCKER_ONCE_LOST ? -ENOENT : docker_no_init_link_take(o, cay_take_fd(t->fd));
                 if (r < 0)
                         cay_fail_sys(&t->why, r == -ENOENT ? CAY_NOT_FOUND : CAY_INTERNAL, r,
                                      "join the box link");
@@ -232,7 +232,7 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
                 t->box->ending = true;
                 docker_measure_let_go(t->broker, t->box, "was stopped");
                 if (t->box->once)
-                        docker_once_stop(t->box->once);
+                        docker_no_init_stop(t->box->once);
                 t->answer.box.stats.oom_kills = t->box->oom_kills;
                 if (t->box->container[0] == '\0' && t->box->network[0] == '\0') { /* no command came */
                         docker_task_forget_box(t);
@@ -291,7 +291,7 @@ void docker_task_begin_take(struct docker_broker *b, const struct docker_request
         }
         b->task_count++;
         t->broker = b;
-        t->front_serial = b->ears.serial;
+        t->front_serial = b->server.serial;
         t->req = *req;
         if (req->type == DOCKER_box_make)
                 t->req.plan.id[CAY_NAME_MAX] = '\0'; /* it is compared before it is checked */

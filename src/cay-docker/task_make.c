@@ -6,7 +6,7 @@
 
 #include "foundation/base/str.h"
 #include "cay-docker/extras.h"
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 #include "cay-docker/socket.h"
 #include "cay-docker/task.h"
 
@@ -90,7 +90,7 @@ static void tell_made(struct docker_task *t)
 /* Without an init the container is made when its command is known. */
 static void open_once(struct docker_task *t)
 {
-        int r = docker_once_open_take(t->broker, t->box, &t->order, cay_take_fd(t->fd));
+        int r = docker_no_init_open_take(t->broker, t->box, &t->order, cay_take_fd(t->fd));
 
         if (r < 0) {
                 cay_fail_sys(&t->why, CAY_INTERNAL, r, "join the box link");
@@ -195,7 +195,7 @@ void docker_task_on_create(struct docker_task *t)
                 docker_task_give_up(t);
         } else if (t->call.status != 201) {
                 if (t->order.exec)
-                        docker_once_explain(t->box->once, &t->call, false, &t->why);
+                        docker_no_init_explain(t->box->once, &t->call, false, &t->why);
                 docker_task_fail(t, "create the container");
         } else if (!take_id(t, t->box->container)) {
                 docker_task_give_up(t);
@@ -297,8 +297,8 @@ void docker_task_on_inspect(struct docker_task *t)
 
 void docker_task_on_start(struct docker_task *t)
 {
-        if (t->order.exec && docker_once_is_cut(t->box->once, &t->call)) {
-                docker_once_cut(t->box->once);
+        if (t->order.exec && docker_no_init_is_cut(t->box->once, &t->call)) {
+                docker_no_init_cut(t->box->once);
                 docker_task_finish(t);
                 return;
         }
@@ -309,7 +309,7 @@ void docker_task_on_start(struct docker_task *t)
         }
         if (t->call.status != 204 && t->call.status != 304) {
                 if (t->order.exec)
-                        docker_once_explain(t->box->once, &t->call, true, &t->why);
+                        docker_no_init_explain(t->box->once, &t->call, true, &t->why);
                 docker_task_fail(t, "start the container");
                 return;
         }
@@ -396,7 +396,7 @@ void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, str
         int r;
 
         if (t->step == DOCKER_STEP_JOIN) {
-                docker_once_join_take(t->box->once, duplex, rest);
+                docker_no_init_join_take(t->box->once, duplex, rest);
                 docker_task_ask(t, DOCKER_STEP_START);
                 return;
         }

@@ -109,7 +109,7 @@ static void start(struct cay_channel *ch, const struct cay_box_open *open, const
                                          "this cay-init does not know channels of kind %u", open->kind);
                 return;
         }
-        cay_truth_refresh(&init->truth);
+        cay_proc_overlay_refresh(&init->proc_overlay);
         cay_spawn_start(ch, open, NULL);
         if (ch->state == CAY_CHANNEL_RUNNING)
                 cay_exec_started(ch, &open->exec);
@@ -420,7 +420,7 @@ void cay_channel_close(struct cay_channel *ch)
                 else if (ch->group.pid > 0)
                         end_worker(ch);
         } else if (ch->kind == CAY_BOX_EXEC) {
-                cay_spare_want(ch->init);
+                cay_prefork_want(ch->init);
         }
         cay_feed_stop(&ch->feed);
         for (int i = 0; i < CAY_CHANNEL_OUTS; i++)

@@ -37,7 +37,7 @@
 #define FILES_MAX 4096u
 #define STATUS_FAILED 70 /* of the process itself; nobody sees it but the engine's log */
 
-static struct cay_init the;
+static struct cay_init init_state;
 
 /* Dispositions survive exec when they are "ignore": whoever started the engine may have left some. */
 /* The raw call: a libc keeps some real-time signals to itself, but a caller may have left those ignored too. */
@@ -151,7 +151,7 @@ static void on_child(struct cay_signal *s, int signo, int pid)
         while ((dead = wait4(-1, &status, WNOHANG | WUNTRACED, &used)) > 0) {
                 if (WIFSTOPPED(status))
                         cay_channel_stopped(init, dead);
-                else if (!cay_spare_reaped(init, dead))
+                else if (!cay_prefork_reaped(init, dead))
                         cay_channel_reaped(init, dead, status, &used);
         }
         init->childless = dead < 0 && errno == ECHILD;
@@ -159,9 +159,9 @@ static void on_child(struct cay_signal *s, int signo, int pid)
 }
 
 /* A spare alone does nothing. Whatever else there is belongs to a channel, where there can be a spare. */
-static bool is_busy(struct cay_truth *t)
+static bool is_busy(struct cay_proc_overlay *t)
 {
-        const struct cay_init *init = cay_container_of(t, struct cay_init, truth);
+        const struct cay_init *init = cay_container_of(t, struct cay_init, proc_overlay);
 
         return !init->childless && (init->channels || init->spare.pid == 0);
 }
@@ -220,9 +220,9 @@ static int set_up(struct cay_init *init)
         if (!init->loop)
                 return -ENOMEM;
         cay_counters_open(&init->counters, init->config.flags & CAY_INIT_DOCKER);
-        cay_truth_init(&init->truth, init->loop, &init->config, init->fds, is_busy);
+        cay_proc_overlay_init(&init->proc_overlay, init->loop, &init->config, init->fds, is_busy);
         cay_watcher_init(init);
-        cay_spare_init(init);
+        cay_prefork_init(init);
         cay_link_init(init);
         r = cay_signal_open(init->loop, &init->signal, signals, CAY_COUNT(signals), on_child);
         if (r == 0)
@@ -270,11 +270,11 @@ static void leave(struct cay_init *init)
 static int serve(int r)
 {
         if (r == 0)
-                r = set_up(&the);
-        while (r == 0 && !the.leaving && !cay_link_is_finished(&the))
-                r = cay_loop_round(the.loop, -1);
-        if (the.loop)
-                leave(&the);
+                r = set_up(&init_state);
+        while (r == 0 && !init_state.leaving && !cay_link_is_finished(&init_state))
+                r = cay_loop_round(init_state.loop, -1);
+        if (init_state.loop)
+                leave(&init_state);
         return r < 0 ? STATUS_FAILED : 0;
 }
 
@@ -292,12 +292,12 @@ int cay_init_main(void)
         /* With a pid namespace our death is everybody's; without, we must live on to end what we started (end of the socket). */
         if (getpid() == 1)
                 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        return serve(receive_config(&the));
+        return serve(receive_config(&init_state));
 }
 
 /* No parent-death signal: it would come with a thread of Docker's shim, not with the shim. */
 int cay_init_docker_main(void)
 {
         begin();
-        return serve(cay_docker_read_config(&the));
+        return serve(cay_docker_read_config(&init_state));
 }

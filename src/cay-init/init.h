@@ -8,8 +8,8 @@
 #include "links/box/peer.h"
 #include "links/box/stream.h"
 #include "cay-init/counters.h"
-#include "cay-init/spare.h"
-#include "cay-init/truth.h"
+#include "cay-init/prefork.h"
+#include "cay-init/proc_overlay.h"
 #include "cay-init/watch.h"
 #include "foundation/loop/loop.h"
 #include "foundation/loop/signal.h"
@@ -45,9 +45,9 @@ struct cay_init {
         struct cay_channel *channels; /* owned: live, ended and closing ones */
         uint32_t channel_count;
         struct cay_ring_pool rings; /* of the channels' OUT and ERR */
-        struct cay_truth truth;
+        struct cay_proc_overlay proc_overlay;
         struct cay_watcher watcher;
-        struct cay_spare spare;
+        struct cay_prefork spare;
         struct cay_counters counters; /* where the engine does not tell what the cgroups count */
 };
 

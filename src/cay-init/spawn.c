@@ -11,7 +11,7 @@
 #include "cay-init/ends.h"
 #include "cay-init/exec.h"
 #include "cay-init/init_filter.h"
-#include "cay-init/spare.h"
+#include "cay-init/prefork.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/syscalls.h"
 #include "foundation/sys/unix_socket.h"
@@ -242,7 +242,7 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
                 return;
         c.tty = !worker && open->exec.flags & CAY_BOX_TTY;
         ch->start_ns = cay_clock_ns();
-        pid = cay_spare_take(init, &c, &e, &ch->group);
+        pid = cay_prefork_take(init, &c, &e, &ch->group);
         if (pid <= 0)
                 pid = start_new(ch, &c, &e);
         if (pid < 0)

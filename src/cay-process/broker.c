@@ -13,7 +13,7 @@
 #include "engines/helper_client/boxes.h"
 #include "engines/process/process.h"
 #include "engines/process/scratch.h"
-#include "links/helper_server/ears.h"
+#include "links/helper_server/helper_server.h"
 #include "foundation/loop/loop.h"
 #include "foundation/sys/caps.h"
 #include "foundation/sys/fd.h"
@@ -24,7 +24,7 @@ _Static_assert(PROCESS_BOXES_MAX == ENGINE_BOXES_MAX, "fronts have room for all 
 struct broker {
         struct cay_loop *loop;
         struct cay_engine *engine;
-        struct helper_ears ears;        /* calls of fronts before are not answered */
+        struct helper_server server;    /* calls of fronts before are not answered */
         struct process_request request; /* the one that is heard now */
 };
 
@@ -51,8 +51,8 @@ static void on_gone(void *ctx, const char *id)
         struct process_answer a = { .type = PROCESS_box_gone };
 
         cay_str_copy(a.box.id, sizeof(a.box.id), id);
-        if (b->ears.state == PROCESS_READY)
-                helper_ears_say(&b->ears, &a);
+        if (b->server.state == PROCESS_READY)
+                helper_server_say(&b->server, &a);
 }
 
 static void on_done(struct cay_job *job)
@@ -70,8 +70,8 @@ static void on_done(struct cay_job *job)
                 a.box.pids = c->box.stats.pids;
                 a.box.cpu_us = c->box.stats.cpu_us;
         }
-        if (c->front_serial == c->broker->ears.serial)
-                helper_ears_say(&c->broker->ears, &a);
+        if (c->front_serial == c->broker->server.serial)
+                helper_server_say(&c->broker->server, &a);
         explicit_bzero(c, sizeof(*c));
         free(c);
 }
@@ -88,11 +88,11 @@ static void answer_hello(struct broker *b, const struct process_request *req)
                          PROCESS_WIRE_VERSION, req->hello.version);
                 put_error(&a, &err);
         } else {
-                b->ears.state = PROCESS_READY;
+                b->server.state = PROCESS_READY;
         }
         a.hello.version = PROCESS_WIRE_VERSION;
         a.hello.can_hold = engine_limits_to_wire(b->engine->ops->can_hold(b->engine));
-        helper_ears_say(&b->ears, &a);
+        helper_server_say(&b->server, &a);
 }
 
 static void answer_list(struct broker *b, const struct process_request *req)
@@ -103,7 +103,7 @@ static void answer_list(struct broker *b, const struct process_request *req)
         a.list.live = id != NULL;
         if (id)
                 cay_str_copy(a.list.id, sizeof(a.list.id), id);
-        helper_ears_say(&b->ears, &a);
+        helper_server_say(&b->server, &a);
 }
 
 static bool is_stream(int fd)
@@ -154,7 +154,7 @@ static int begin(struct broker *b, const struct process_request *req, int link)
         *c = (struct call){ .broker = b,
                             .type = req->type,
                             .seq = req->seq,
-                            .front_serial = b->ears.serial,
+                            .front_serial = b->server.serial,
                             .box.link_fd = -1 };
         cay_job_init(&c->job, on_done);
         cay_str_copy(c->box.id, sizeof(c->box.id), id);
@@ -169,9 +169,9 @@ static int begin(struct broker *b, const struct process_request *req, int link)
         return 0;
 }
 
-static int hear_take(struct helper_ears *e, const void *request, int fd)
+static int hear_take(struct helper_server *e, const void *request, int fd)
 {
-        struct broker *b = cay_container_of(e, struct broker, ears);
+        struct broker *b = cay_container_of(e, struct broker, server);
         const struct process_request *req = request;
         cay_auto_close int link = fd;
 
@@ -193,7 +193,7 @@ static int check(const void *request, int64_t len, unsigned fds, unsigned state)
         return process_request_check(request, len, fds, state);
 }
 
-static const struct helper_ears_kind front = {
+static const struct helper_server_kind front = {
         .magic = PROCESS_WIRE_MAGIC,
         .request_size = sizeof(struct process_request),
         .answer_size = sizeof(struct process_answer),
@@ -216,10 +216,10 @@ static int set_up(struct broker *b, const struct process_options *o, struct cay_
         if (cay_process_open(&env, o->ids_at, &b->engine, err) < 0)
                 return -1;
         b->engine->ops->on_gone(b->engine, on_gone, b);
-        b->ears = (struct helper_ears){ .kind = &front, .loop = b->loop, .request = &b->request };
-        r = helper_ears_open_keeper(&b->ears, o->keeper);
+        b->server = (struct helper_server){ .kind = &front, .loop = b->loop, .request = &b->request };
+        r = helper_server_open_keeper(&b->server, o->keeper);
         if (r == 0)
-                r = helper_ears_open_front(&b->ears, o->front);
+                r = helper_server_open_front(&b->server, o->front);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
 }
 
@@ -233,7 +233,7 @@ int process_broker_run(const struct process_options *o)
                 cay_loop_run(b.loop);
         else
                 cay_log_error("cay-process cannot start", "error=%s", err.msg);
-        helper_ears_close(&b.ears);
+        helper_server_close(&b.server);
         if (b.engine && b.engine->ops->close(b.engine) < 0)
                 r = -1;
         if (b.loop)

@@ -329,7 +329,7 @@ static bool lacks_clone_into(pid_t r)
         return r == -ENOSYS || r == -EOPNOTSUPP || r == -EINVAL || r == -E2BIG;
 }
 
-static pid_t midwife(struct isolate *iso)
+static pid_t clone_helper(struct isolate *iso)
 {
         struct clone_args args = { .flags = CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID };
         pid_t pid;
@@ -392,7 +392,7 @@ int cay_isolate_begin(struct isolate *iso)
                 iso->birth = ends[1];
                 keep_only(iso);
                 sys_files_restore();
-                pid = midwife(iso);
+                pid = clone_helper(iso);
                 /* Before anybody is told: the box then changes its ids, and is closed to us from that moment on. */
                 if (pid > 0 && iso->net_far >= 0)
                         userns = sys_idmap_open(pid);

@@ -26,7 +26,7 @@
 
 #include "foundation/sys/syscalls.h"
 #include "cay-warden/ids.h"
-#include "cay-warden/truth.h"
+#include "cay-warden/proc_overlay.h"
 #include "links/helper/layers.h"
 #include "links/helper/init_config.h"
 #include "links/helper/message.h"

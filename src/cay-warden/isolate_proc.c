@@ -13,8 +13,8 @@
 #include "foundation/sys/userns_why.h"
 #include "cay-warden/isolate.h"
 
-/* Files that cay-init keeps true (truth tmpfs, made by the warden). */
-static const char *const truths[] = { "cpuinfo", "meminfo", "stat", "loadavg" };
+/* Files that cay-init keeps true (proc_overlay tmpfs, made by the warden). */
+static const char *const proc_overlays[] = { "cpuinfo", "meminfo", "stat", "loadavg" };
 
 /*
  * Covered by an empty, read-only file or directory: what everybody may read and what tells of the host's activity, hardware,
@@ -75,35 +75,36 @@ static void make_read_only(struct isolate *iso, const char *name, uint64_t attr)
 /* Files made by the warden, or by us: then in a directory of the layer that is seen only as a read-only copy. */
 static void attach_truth(struct isolate *iso)
 {
-        struct cay_truth truth = CAY_TRUTH_NONE;
+        struct cay_proc_overlay proc_overlay = CAY_PROC_OVERLAY_NONE;
         int r, files;
 
-        if (!isolate_was_made(iso, mkdirat(iso->layer, "truth", 0755)))
+        if (!isolate_was_made(iso, mkdirat(iso->layer, "proc_overlay", 0755)))
                 isolate_fail(iso, -errno, "make a place for /proc's files");
         if (!iso->self) {
-                r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "truth");
+                r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "proc_overlay");
                 if (r ==
                     0) /* what is written through the first mount is read through a read-only copy of it */
-                        r = sys_mount_place_copy(iso->layer, "truth", false, SYS_MOUNT_RDONLY, iso->layer,
-                                                 "truth");
+                        r = sys_mount_place_copy(iso->layer, "proc_overlay", false, SYS_MOUNT_RDONLY,
+                                                 iso->layer, "proc_overlay");
                 if (r < 0)
                         isolate_fail(iso, r, "mount /proc's files");
                 close(r);
                 return;
         }
-        files = sys_open_at(iso->layer, "truth", O_RDONLY | O_DIRECTORY, 0);
-        r = files < 0 ? files : cay_truth_write(&truth, files, iso->plan->memory_bytes != 0, iso->cpus);
+        files = sys_open_at(iso->layer, "proc_overlay", O_RDONLY | O_DIRECTORY, 0);
+        r = files < 0 ? files
+                      : cay_proc_overlay_write(&proc_overlay, files, iso->plan->memory_bytes != 0, iso->cpus);
         if (r == 0)
-                r = sys_mount_place_copy(iso->layer, "truth", false,
+                r = sys_mount_place_copy(iso->layer, "proc_overlay", false,
                                          SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC | SYS_MOUNT_RDONLY, iso->layer,
-                                         "truth");
+                                         "proc_overlay");
         if (r < 0)
                 isolate_fail(iso, r, "make /proc's files");
         close(r);
         close(files);
-        iso->own[CAY_INIT_FD_MEMINFO] = truth.meminfo;
-        iso->own[CAY_INIT_FD_STAT] = truth.stat;
-        iso->own[CAY_INIT_FD_LOADAVG] = truth.loadavg;
+        iso->own[CAY_INIT_FD_MEMINFO] = proc_overlay.meminfo;
+        iso->own[CAY_INIT_FD_STAT] = proc_overlay.stat;
+        iso->own[CAY_INIT_FD_LOADAVG] = proc_overlay.loadavg;
 }
 
 static void fail_proc(struct isolate *iso, int r)
@@ -123,13 +124,13 @@ static void cover_sys(struct isolate *iso)
 
         for (unsigned i = 0; i < CAY_COUNT(covered_sys); i++) {
                 snprintf(path, sizeof(path), "sys/%s", covered_sys[i]);
-                cover(iso, "truth/empty", path);
+                cover(iso, "proc_overlay/empty", path);
         }
         for (unsigned i = 0; i < CAY_COUNT(covered_sys_dirs); i++) {
                 snprintf(path, sizeof(path), "sys/%s", covered_sys_dirs[i]);
-                cover(iso, "truth/void", path);
+                cover(iso, "proc_overlay/void", path);
         }
-        cover(iso, "truth/boot_id", "sys/kernel/random/boot_id");
+        cover(iso, "proc_overlay/boot_id", "sys/kernel/random/boot_id");
 }
 
 void isolate_proc(struct isolate *iso)
@@ -144,18 +145,18 @@ void isolate_proc(struct isolate *iso)
                 fail_proc(iso, iso->proc);
         iso->proc_sys = sys_open_at(iso->proc, "sys", O_PATH | O_DIRECTORY, 0);
         attach_truth(iso);
-        for (unsigned i = 0; i < CAY_COUNT(truths);
+        for (unsigned i = 0; i < CAY_COUNT(proc_overlays);
              i++) { /* one that is not made: the kernel's own figures are true */
-                snprintf(path, sizeof(path), "truth/%s", truths[i]);
-                cover(iso, path, truths[i]);
+                snprintf(path, sizeof(path), "proc_overlay/%s", proc_overlays[i]);
+                cover(iso, path, proc_overlays[i]);
         }
         if (isolate_has(iso, CAY_LAYER_SYS_RO))
                 make_read_only(iso, "sys", attr);
         if (isolate_has(iso, CAY_LAYER_PROC_MASKS)) {
                 for (unsigned i = 0; i < CAY_COUNT(covered); i++)
-                        cover(iso, "truth/empty", covered[i]);
+                        cover(iso, "proc_overlay/empty", covered[i]);
                 for (unsigned i = 0; i < CAY_COUNT(covered_dirs); i++)
-                        cover(iso, "truth/void", covered_dirs[i]);
+                        cover(iso, "proc_overlay/void", covered_dirs[i]);
                 cover_sys(iso);
         }
 }
@@ -179,7 +180,7 @@ static void cover_init(struct isolate *iso)
             needs_own_list())
                 return;
         for (unsigned i = 0; i < CAY_COUNT(dirs); i++)
-                cover(iso, "truth/void", dirs[i]);
+                cover(iso, "proc_overlay/void", dirs[i]);
 }
 
 /* After the last mount is made: the kernel counts a detached one as a namespace, and those are over now. */

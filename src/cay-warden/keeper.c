@@ -75,7 +75,7 @@ static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds
                 take_front(w, fds[0]);
                 return true;
         case WIRE_KEEPER_DOOR:
-                warden_door_note(&w->door, fds[0]);
+                warden_listener_note(&w->listener, fds[0]);
                 close(fds[0]);
                 return true;
         case WIRE_KEEPER_ROOT:

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "cay-warden/truth.h"
+#include "cay-warden/proc_overlay.h"
 #include "cay-warden/warden.h"
 
 struct warden_given { /* descriptors of the plan; -1: not given */
@@ -21,11 +21,12 @@ int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsign
                              struct cay_error *err);
 bool warden_make_fits_tmpfs(const struct warden *w, const struct wire_plan *p);
 
-/* make_mounts.c: ISOLATE_MOUNTS of them, -1 before; the caller closes them, but for that of truth. */
+/* make_mounts.c: ISOLATE_MOUNTS of them, -1 before; the caller closes them, but for that of proc_overlay. */
 int warden_make_mounts(struct warden *w, struct warden_box *box, const struct warden_given *given,
-                       const struct cay_truth *truth, bool tmpfs, int *mounts, struct cay_error *err);
+                       const struct cay_proc_overlay *proc_overlay, bool tmpfs, int *mounts,
+                       struct cay_error *err);
 
 /* make_send.c: 0 or -errno. The second waits in cay-init's socket before it runs. */
 int warden_make_send_mounts(struct warden_box *box, const int *mounts);
-int warden_make_send_config(struct warden *w, struct warden_box *box, int link, const struct cay_truth *truth,
-                            uint32_t cpus, bool oom_set);
+int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
+                            const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set);

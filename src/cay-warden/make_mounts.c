@@ -107,17 +107,18 @@ static int show_layer(struct warden *w, struct warden_box *box, int userns, int 
 }
 
 int warden_make_mounts(struct warden *w, struct warden_box *box, const struct warden_given *given,
-                       const struct cay_truth *truth, bool tmpfs, int *mounts, struct cay_error *err)
+                       const struct cay_proc_overlay *proc_overlay, bool tmpfs, int *mounts,
+                       struct cay_error *err)
 {
         cay_auto_close int userns = -1;
         int root = AT_FDCWD, r;
 
-        if (truth->mount < 0)
+        if (proc_overlay->mount < 0)
                 return 0; /* the box makes them all itself */
         userns = sys_idmap_open(box->pid);
         if (userns < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
-        mounts[ISOLATE_TRUTH] = truth->mount;
+        mounts[ISOLATE_TRUTH] = proc_overlay->mount;
         if (!tmpfs && show_layer(w, box, userns, &mounts[ISOLATE_LAYER], err) < 0)
                 return -1;
         if (given->workspace.fd >= 0) {

@@ -63,7 +63,7 @@ static int open_own(struct warden_box *box, int *own, int *ret_count)
 }
 
 /* Those that there are, in the order of their numbers; *ret_mask says which. */
-static unsigned list_fds(const struct warden_box *box, int link, const struct cay_truth *truth,
+static unsigned list_fds(const struct warden_box *box, int link, const struct cay_proc_overlay *proc_overlay,
                          const int *own, int owned, int *fds, uint32_t *ret_mask)
 {
         int all[CAY_INIT_FD_COUNT];
@@ -75,9 +75,9 @@ static unsigned list_fds(const struct warden_box *box, int link, const struct ca
         all[CAY_INIT_FD_CGROUP2] = box->cgroup.dir[SYS_CGROUP_2];
         all[CAY_INIT_FD_MEM_USAGE] = own[0];
         all[CAY_INIT_FD_MEM_STAT] = own[1];
-        all[CAY_INIT_FD_MEMINFO] = truth->meminfo;
-        all[CAY_INIT_FD_STAT] = truth->stat;
-        all[CAY_INIT_FD_LOADAVG] = truth->loadavg;
+        all[CAY_INIT_FD_MEMINFO] = proc_overlay->meminfo;
+        all[CAY_INIT_FD_STAT] = proc_overlay->stat;
+        all[CAY_INIT_FD_LOADAVG] = proc_overlay->loadavg;
         for (int i = 2; i < owned; i++)
                 all[CAY_INIT_FD_JOIN0 + i - 2] = own[i];
         for (unsigned i = 0; i < CAY_INIT_FD_COUNT; i++)
@@ -89,8 +89,8 @@ static unsigned list_fds(const struct warden_box *box, int link, const struct ca
 }
 
 /* cay-init's instructions, waiting in its socket before it runs. */
-int warden_make_send_config(struct warden *w, struct warden_box *box, int link, const struct cay_truth *truth,
-                            uint32_t cpus, bool oom_set)
+int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
+                            const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set)
 {
         const struct wire_plan *p = &box->plan;
         struct cay_init_config c = {
@@ -115,7 +115,7 @@ int warden_make_send_config(struct warden *w, struct warden_box *box, int link, 
         inherit(w, p, cpus, &c);
         watch(w, p, &c);
         r = open_own(box, own, &owned);
-        count = list_fds(box, link, truth, own, owned, fds, &c.fds);
+        count = list_fds(box, link, proc_overlay, own, owned, fds, &c.fds);
         if (r >= 0)
                 r = (int)sys_send_fds(box->control, &c, sizeof(c), fds, count, 0);
         for (int i = 0; i < owned; i++)

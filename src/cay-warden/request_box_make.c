@@ -82,8 +82,8 @@ static bool offer_to_oom_killer(const struct warden *w, const struct warden_box 
  * Everything that can be made while the box's process is being born. Not later: once it builds its root, and its child the
  * network, two processors have enough to do (measured: a third that runs delays both).
  */
-static int make_beside(struct warden *w, struct warden_box *box, struct cay_truth *truth, uint32_t cpus,
-                       struct cay_error *err)
+static int make_beside(struct warden *w, struct warden_box *box, struct cay_proc_overlay *proc_overlay,
+                       uint32_t cpus, struct cay_error *err)
 {
         int r;
 
@@ -93,7 +93,7 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_trut
                 cay_step_reached(w->steps, CAY_STEP_truth_made);
                 return 0;
         }
-        r = cay_truth_make(truth, box->plan.memory_bytes != 0, cpus);
+        r = cay_proc_overlay_make(proc_overlay, box->plan.memory_bytes != 0, cpus);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
         cay_step_reached(w->steps, CAY_STEP_truth_made);
@@ -101,7 +101,8 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_trut
 }
 
 static int instruct(struct warden *w, struct warden_box *box, const struct warden_given *given,
-                    const struct cay_truth *truth, bool tmpfs, uint32_t cpus, struct cay_error *err)
+                    const struct cay_proc_overlay *proc_overlay, bool tmpfs, uint32_t cpus,
+                    struct cay_error *err)
 {
         bool oom_set = offer_to_oom_killer(w, box);
         int mounts[ISOLATE_MOUNTS], r;
@@ -111,19 +112,20 @@ static int instruct(struct warden *w, struct warden_box *box, const struct warde
         if (cay_ids_give(&box->ids, box->pid, err) < 0)
                 return -1;
         cay_step_reached(w->steps, CAY_STEP_mapped);
-        r = warden_make_mounts(w, box, given, truth, tmpfs, mounts, err);
+        r = warden_make_mounts(w, box, given, proc_overlay, tmpfs, mounts, err);
         if (r == 0) {
                 cay_step_reached(w->steps, CAY_STEP_mounts_ready);
                 r = warden_make_send_mounts(box, mounts);
                 if (r < 0)
                         cay_fail_sys(err, CAY_INTERNAL, r, "instruct the box");
         }
-        for (unsigned i = ISOLATE_LAYER; i < ISOLATE_MOUNTS; i++) /* the truth mount is truth's */
+        for (unsigned i = ISOLATE_LAYER; i < ISOLATE_MOUNTS;
+             i++) /* the proc_overlay mount is proc_overlay's */
                 if (mounts[i] >= 0)
                         close(mounts[i]);
         if (r < 0)
                 return -1;
-        r = warden_make_send_config(w, box, given->link, truth, cpus, oom_set);
+        r = warden_make_send_config(w, box, given->link, proc_overlay, cpus, oom_set);
         if (r == -EPIPE)
                 return 0; /* it has given up already: the status pipe says why */
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "instruct cay-init") : 0;
@@ -170,14 +172,14 @@ static int choose_ids(struct warden *w, struct warden_box *box, const struct war
 }
 
 /* The box's first process, and beside it what it needs. What was begun is ended whatever happens beside it. */
-static int give_birth(struct warden *w, struct warden_box *box, struct isolate *iso, struct cay_truth *truth,
-                      struct cay_error *err)
+static int give_birth(struct warden *w, struct warden_box *box, struct isolate *iso,
+                      struct cay_proc_overlay *proc_overlay, struct cay_error *err)
 {
         int r = cay_isolate_begin(iso);
 
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "start the box's first process");
-        r = make_beside(w, box, truth, iso->cpus, err);
+        r = make_beside(w, box, proc_overlay, iso->cpus, err);
         box->helper = iso->helper;
         box->pid = cay_isolate_end(iso, &box->pidfd);
         return r == 0 && box->pid < 0 ? fail_birth(box->pid, err) : r;
@@ -199,7 +201,7 @@ static int start(struct warden *w, struct warden_box *box, const struct warden_g
                                .init_exe = w->init_exe,
                                .pin_at = -1,
                                .cgroup2 = box->cgroup.dir[SYS_CGROUP_2] };
-        struct cay_truth truth = CAY_TRUTH_NONE;
+        struct cay_proc_overlay proc_overlay = CAY_PROC_OVERLAY_NONE;
         uint32_t cpu_milli = cay_layer_is_on(box->plan.test_off, CAY_LAYER_CPU) ? box->plan.cpu_milli : 0;
         uint32_t cpus = sys_cgroup_cpus(&w->cgroups, cpu_milli);
         int r = make_channels(box, &iso, err);
@@ -214,7 +216,7 @@ static int start(struct warden *w, struct warden_box *box, const struct warden_g
         }
         iso.cpus = cpus;
         if (r == 0)
-                r = give_birth(w, box, &iso, &truth, err);
+                r = give_birth(w, box, &iso, &proc_overlay, err);
         if (iso.control >= 0)
                 close(iso.control);
         if (iso.status >= 0)
@@ -222,9 +224,9 @@ static int start(struct warden *w, struct warden_box *box, const struct warden_g
         if (r == 0) {
                 cay_step_box(box->pid);
                 cay_step_reached(w->steps, CAY_STEP_cloned);
-                r = instruct(w, box, given, &truth, tmpfs, cpus, err);
+                r = instruct(w, box, given, &proc_overlay, tmpfs, cpus, err);
         }
-        cay_truth_done(&truth);
+        cay_proc_overlay_done(&proc_overlay);
         return r < 0 ? -1 : 0;
 }
 

@@ -73,7 +73,7 @@ struct warden {
         bool is_kept;          /* there is, or was: then the front is a daemon's, and not trusted */
         int roots[WIRE_ROOTS]; /* folders that clients may name workspaces below; -1: none */
         int registry;          /* folder below which a box's root may lie; -1: none */
-        struct warden_door door;
+        struct warden_listener listener;
         bool has_ceiling; /* what follows was said: then plans of more, or without a limit, are refused */
         struct wire_ceiling ceiling;
         bool is_upgrading;

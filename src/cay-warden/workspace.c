@@ -52,38 +52,40 @@ static bool socket_name(int sock, char *ret, size_t size)
         return true;
 }
 
-void warden_door_note(struct warden_door *door, int listening)
+void warden_listener_note(struct warden_listener *listener, int listening)
 {
         struct stat st = { 0 };
 
-        *door = (struct warden_door){ 0 };
-        door->by_file = sys_socket_file(listening, &st) == 0;
-        door->dev = st.st_dev;
-        door->ino = st.st_ino;
-        door->is_known = socket_name(listening, door->name, sizeof(door->name)) || door->by_file;
+        *listener = (struct warden_listener){ 0 };
+        listener->by_file = sys_socket_file(listening, &st) == 0;
+        listener->dev = st.st_dev;
+        listener->ino = st.st_ino;
+        listener->is_known =
+                socket_name(listening, listener->name, sizeof(listener->name)) || listener->by_file;
 }
 
 /*
  * Whether a connection was accepted from the daemon's socket. Root's front lives below another root, where it can bind any name it likes:
  * there only the file counts. The front of an ordinary user has that user's rights, like the warden: a name is good enough.
  */
-static int check_door(const struct warden_door *door, int peer, struct cay_error *err)
+static int check_listener(const struct warden_listener *listener, int peer, struct cay_error *err)
 {
-        char name[sizeof(door->name)];
+        char name[sizeof(listener->name)];
         struct stat st;
         bool same;
 
-        if (!door->is_known)
+        if (!listener->is_known)
                 return cay_fail(err, CAY_DENIED,
                                 "workspace: no socket is known that clients could have come by");
-        if (!door->by_file && geteuid() == 0)
+        if (!listener->by_file && geteuid() == 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "workspace: whose descriptor it is cannot be told here (needs Linux 4.13 and "
                                 "CAP_NET_ADMIN): name a folder below workspace_roots instead");
-        if (door->by_file)
-                same = sys_socket_file(peer, &st) == 0 && st.st_dev == door->dev && st.st_ino == door->ino;
+        if (listener->by_file)
+                same = sys_socket_file(peer, &st) == 0 && st.st_dev == listener->dev &&
+                       st.st_ino == listener->ino;
         else
-                same = socket_name(peer, name, sizeof(name)) && strcmp(name, door->name) == 0;
+                same = socket_name(peer, name, sizeof(name)) && strcmp(name, listener->name) == 0;
         return same ? 0
                     : cay_fail(err, CAY_DENIED,
                                "workspace: the connection beside the folder was not made to the daemon's "
@@ -116,7 +118,7 @@ static int judge_peer(const struct warden *w, const struct wire_plan *p, int pee
                 return cay_fail(err, CAY_DENIED, "workspace: the client that passed the folder has gone");
         if (r < 0)
                 return cay_fail_sys(err, CAY_DENIED, r, "workspace: what is beside the folder is no client");
-        if (check_door(&w->door, peer_fd, err) < 0)
+        if (check_listener(&w->listener, peer_fd, err) < 0)
                 return -1;
         if (flags < 0 || flags & O_PATH)
                 return cay_fail(

@@ -27,7 +27,7 @@
 
 struct warden;
 
-struct warden_door { /* the socket that clients come by */
+struct warden_listener { /* the socket that clients come by */
         bool is_known;
         bool by_file; /* dev and ino say which; else its name, where the front has our own rights anyway */
         dev_t dev;
@@ -44,7 +44,7 @@ struct warden_workspace {
 };
 
 /* The listening socket, from the keeper. */
-void warden_door_note(struct warden_door *door, int listening);
+void warden_listener_note(struct warden_listener *listener, int listening);
 /* The plan's workspace, opened and judged. folder, peer: descriptors that came with it, -1: none; borrowed. */
 int warden_workspace_open(const struct warden *w, const struct wire_plan *p, int folder, int peer,
                           struct warden_workspace *ret, struct cay_error *err);

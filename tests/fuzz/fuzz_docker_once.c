@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fuzz/must.h"
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 #include "cay-docker/task.h"
 
 enum { FRONT, DOCKER, DOCKER_END, STARTED, NOT_STARTED, NEW_STREAM, WHO_COUNT };
@@ -58,9 +58,9 @@ static void open_stream(bool first)
         must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
         front = ends[0];
         if (first)
-                must(docker_once_open_take(&b, box, &order, ends[1]) == 0);
+                must(docker_no_init_open_take(&b, box, &order, ends[1]) == 0);
         else
-                must(docker_once_link_take(box->once, ends[1]) == 0);
+                must(docker_no_init_link_take(box->once, ends[1]) == 0);
 }
 
 static void turn(void)
@@ -87,8 +87,8 @@ static void start(bool fine)
         docker.duplex.ops = &ops;
         docker.open = true;
         docker.owed = 0;
-        docker_once_join_take(box->once, &docker.duplex, &none);
-        docker_once_started(box->once, fine ? &good : &bad);
+        docker_no_init_join_take(box->once, &docker.duplex, &none);
+        docker_no_init_started(box->once, fine ? &good : &bad);
 }
 
 static void speak(unsigned who, const uint8_t *bytes, size_t len)
@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-        struct docker_once *o;
+        struct docker_no_init *o;
 
         memset(&b, 0, sizeof(b));
         b.options.host.kind = DOCKER_HOST_UNIX; /* at no path: nobody answers */

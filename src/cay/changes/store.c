@@ -33,7 +33,7 @@ static int fail(struct cay_error *err, int r, const char *what, const char *path
 
 /* --- The store itself --- */
 
-int cay_store_path(char *ret, size_t size, struct cay_error *err)
+int cay_run_store_path(char *ret, size_t size, struct cay_error *err)
 {
         const char *own = getenv("CAY_RUNS"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
         int n;
@@ -95,7 +95,7 @@ static void unlock(int *fd)
 
 #define auto_unlock cay_auto(unlock)
 
-static int check_owner(const struct cay_store *s, struct cay_error *err)
+static int check_owner(const struct cay_run_store *s, struct cay_error *err)
 {
         struct cay_files_text t;
         struct stat st;
@@ -112,7 +112,7 @@ static int check_owner(const struct cay_store *s, struct cay_error *err)
 
 /* --- One run's folder --- */
 
-void cay_store_let_go(struct cay_stored *run)
+void cay_run_store_let_go(struct cay_stored *run)
 {
         if (run->changes_fd >= 0)
                 close(cay_take_fd(run->changes_fd));
@@ -120,7 +120,7 @@ void cay_store_let_go(struct cay_stored *run)
                 close(cay_take_fd(run->dir_fd));
 }
 
-static int run_open(const struct cay_store *s, const char *id, struct cay_stored *ret)
+static int run_open(const struct cay_run_store *s, const char *id, struct cay_stored *ret)
 {
         *ret = (struct cay_stored){ .dir_fd = -1, .changes_fd = -1 };
         ret->dir_fd = sys_open_at(s->fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -179,7 +179,7 @@ static int meta_write(int dir_fd, const struct cay_meta *m)
 }
 
 /* The folder first loses what makes it a run. */
-static int run_unlink(const struct cay_store *s, const char *id, int dir_fd)
+static int run_unlink(const struct cay_run_store *s, const char *id, int dir_fd)
 {
         static const char *const names[] = { META, META_NEW, CHANGES };
 
@@ -192,14 +192,14 @@ static int run_unlink(const struct cay_store *s, const char *id, int dir_fd)
 /* --- Sweeping --- */
 
 struct sweep {
-        const struct cay_store *s;
+        const struct cay_run_store *s;
         uint64_t now_ms;
 };
 
 static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
 {
         const struct sweep *w = ctx;
-        cay_auto(cay_store_let_go) struct cay_stored run = { -1, -1, { .id = "" } };
+        cay_auto(cay_run_store_let_go) struct cay_stored run = { -1, -1, { .id = "" } };
         bool dead;
         int r;
 
@@ -212,7 +212,8 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
                 run_unlink(w->s, name, run.dir_fd); /* what stays is tried again next time */
 }
 
-int cay_store_open(struct cay_store *s, const char *path, bool create, uint64_t now_ms, struct cay_error *err)
+int cay_run_store_open(struct cay_run_store *s, const char *path, bool create, uint64_t now_ms,
+                       struct cay_error *err)
 {
         struct sweep w = { .s = s, .now_ms = now_ms };
         int r = create ? make_path(path) : 0;
@@ -228,7 +229,7 @@ int cay_store_open(struct cay_store *s, const char *path, bool create, uint64_t 
         if (s->fd < 0)
                 return fail(err, -errno, "open the folder of kept runs,", path);
         if (check_owner(s, err) < 0) {
-                cay_store_close(s);
+                cay_run_store_close(s);
                 return -1;
         }
         /* A store that is busy is swept by whoever is next. */
@@ -239,7 +240,7 @@ int cay_store_open(struct cay_store *s, const char *path, bool create, uint64_t 
         return 0;
 }
 
-void cay_store_close(struct cay_store *s)
+void cay_run_store_close(struct cay_run_store *s)
 {
         if (s->fd >= 0)
                 close(cay_take_fd(s->fd));
@@ -247,7 +248,7 @@ void cay_store_close(struct cay_store *s)
 
 /* --- Making and changing --- */
 
-static int run_make(struct cay_store *s, const struct cay_meta *meta, struct cay_stored *run)
+static int run_make(struct cay_run_store *s, const struct cay_meta *meta, struct cay_stored *run)
 {
         auto_unlock int store_lock = -1;
         int r = lock_wait(s->fd, LOCK_EX);
@@ -271,8 +272,8 @@ static int run_make(struct cay_store *s, const struct cay_meta *meta, struct cay
         return r == -EEXIST ? -EIO : r; /* of the folder alone it means what it says */
 }
 
-int cay_store_make(struct cay_store *s, const struct cay_meta *meta, struct cay_stored *ret,
-                   struct cay_error *err)
+int cay_run_store_make(struct cay_run_store *s, const struct cay_meta *meta, struct cay_stored *ret,
+                       struct cay_error *err)
 {
         struct cay_stored run = { .dir_fd = -1, .changes_fd = -1 };
         int r = run_make(s, meta, &run);
@@ -281,7 +282,7 @@ int cay_store_make(struct cay_store *s, const struct cay_meta *meta, struct cay_
                 *ret = run;
                 return 0;
         }
-        cay_store_let_go(&run);
+        cay_run_store_let_go(&run);
         if (r == -EEXIST)
                 return cay_fail(err, CAY_EXISTS,
                                 "there is a kept run '%s' already: `cay discard %s`, or choose another --id",
@@ -289,7 +290,7 @@ int cay_store_make(struct cay_store *s, const struct cay_meta *meta, struct cay_
         return fail(err, r, "make a folder for the run's changes in", s->path);
 }
 
-int cay_store_save(struct cay_stored *run, struct cay_error *err)
+int cay_run_store_save(struct cay_stored *run, struct cay_error *err)
 {
         int r = run->changes_fd >= 0 && fsync(run->changes_fd) < 0 ? -errno : 0;
 
@@ -300,19 +301,19 @@ int cay_store_save(struct cay_stored *run, struct cay_error *err)
         return r < 0 ? fail(err, r, "keep the changes of", run->meta.id) : 0;
 }
 
-int cay_store_remove(struct cay_store *s, struct cay_stored *run, struct cay_error *err)
+int cay_run_store_remove(struct cay_run_store *s, struct cay_stored *run, struct cay_error *err)
 {
         int r = run_unlink(s, run->meta.id, run->dir_fd);
 
-        cay_store_let_go(run);
+        cay_run_store_let_go(run);
         return r < 0 ? fail(err, r, "remove the kept run", run->meta.id) : 0;
 }
 
 /* --- Finding --- */
 
 struct listing {
-        struct cay_store *s;
-        struct cay_store_row *rows; /* owned */
+        struct cay_run_store *s;
+        struct cay_run_store_row *rows; /* owned */
         size_t count, cap;
         int failed;
 };
@@ -327,8 +328,8 @@ static uint64_t size_of(int dir_fd)
 static void list_one(void *ctx, int dirfd, const char *name, unsigned type)
 {
         struct listing *l = ctx;
-        cay_auto(cay_store_let_go) struct cay_stored run = { -1, -1, { .id = "" } };
-        struct cay_store_row *row;
+        cay_auto(cay_run_store_let_go) struct cay_stored run = { -1, -1, { .id = "" } };
+        struct cay_run_store_row *row;
         int r;
 
         if (l->failed < 0 || l->count >= CAY_STORE_RUNS_MAX || !cay_id_is_valid(name) ||
@@ -336,7 +337,7 @@ static void list_one(void *ctx, int dirfd, const char *name, unsigned type)
                 return;
         if (l->count == l->cap) {
                 size_t cap = l->cap > 0 ? 2 * l->cap : 8;
-                struct cay_store_row *rows = reallocarray(l->rows, cap, sizeof(*rows));
+                struct cay_run_store_row *rows = reallocarray(l->rows, cap, sizeof(*rows));
 
                 if (rows == NULL) {
                         l->failed = -ENOMEM;
@@ -346,7 +347,7 @@ static void list_one(void *ctx, int dirfd, const char *name, unsigned type)
                 l->cap = cap;
         }
         row = &l->rows[l->count];
-        *row = (struct cay_store_row){ .size_bytes = size_of(run.dir_fd) };
+        *row = (struct cay_run_store_row){ .size_bytes = size_of(run.dir_fd) };
         r = meta_read(run.dir_fd, name, &row->meta);
         if (r == -ENOENT)
                 return; /* goes at this moment */
@@ -359,15 +360,16 @@ static void list_one(void *ctx, int dirfd, const char *name, unsigned type)
 
 static int by_age(const void *a, const void *b)
 {
-        const struct cay_meta *x = &((const struct cay_store_row *)a)->meta;
-        const struct cay_meta *y = &((const struct cay_store_row *)b)->meta;
+        const struct cay_meta *x = &((const struct cay_run_store_row *)a)->meta;
+        const struct cay_meta *y = &((const struct cay_run_store_row *)b)->meta;
 
         if (x->started_ms != y->started_ms)
                 return x->started_ms < y->started_ms ? -1 : 1;
         return strcmp(x->id, y->id);
 }
 
-int cay_store_list(struct cay_store *s, struct cay_store_row **ret, size_t *ret_count, struct cay_error *err)
+int cay_run_store_list(struct cay_run_store *s, struct cay_run_store_row **ret, size_t *ret_count,
+                       struct cay_error *err)
 {
         struct listing l = { .s = s };
         int r = sys_dir_each(s->fd, list_one, &l);
@@ -394,10 +396,10 @@ static int not_found(const char *name, struct cay_error *err)
 }
 
 /* Which row a name means; NULL with err. */
-static const struct cay_store_row *choose(const struct cay_store_row *rows, size_t count, const char *name,
-                                          struct cay_error *err)
+static const struct cay_run_store_row *choose(const struct cay_run_store_row *rows, size_t count,
+                                              const char *name, struct cay_error *err)
 {
-        const struct cay_store_row *found = NULL;
+        const struct cay_run_store_row *found = NULL;
         struct cay_files_text t;
 
         for (size_t i = count; i-- > 0;) {
@@ -428,7 +430,7 @@ static const struct cay_store_row *choose(const struct cay_store_row *rows, size
         return found;
 }
 
-static int hold(struct cay_store *s, const struct cay_store_row *row, int how, struct cay_stored *ret,
+static int hold(struct cay_run_store *s, const struct cay_run_store_row *row, int how, struct cay_stored *ret,
                 struct cay_error *err)
 {
         const char *id = row->meta.id;
@@ -446,15 +448,15 @@ static int hold(struct cay_store *s, const struct cay_store_row *row, int how, s
         return r < 0 ? fail(err, r, "open the kept run", id) : 0;
 }
 
-static int find(struct cay_store *s, const char *name, int how, bool any, struct cay_stored *ret,
+static int find(struct cay_run_store *s, const char *name, int how, bool any, struct cay_stored *ret,
                 struct cay_error *err)
 {
-        cay_auto_free struct cay_store_row *rows = NULL;
-        const struct cay_store_row *row;
+        cay_auto_free struct cay_run_store_row *rows = NULL;
+        const struct cay_run_store_row *row;
         size_t count = 0;
         int r;
 
-        if (cay_store_list(s, &rows, &count, err) < 0)
+        if (cay_run_store_list(s, &rows, &count, err) < 0)
                 return -1;
         row = choose(rows, count, name, err);
         if (row == NULL || hold(s, row, how, ret, err) < 0)
@@ -479,26 +481,27 @@ static int find(struct cay_store *s, const char *name, int how, bool any, struct
         return r < 0 ? fail(err, r, "open the kept run", row->meta.id) : 0;
 }
 
-static int find_or_let_go(struct cay_store *s, const char *name, int how, bool any, struct cay_stored *ret,
-                          struct cay_error *err)
+static int find_or_let_go(struct cay_run_store *s, const char *name, int how, bool any,
+                          struct cay_stored *ret, struct cay_error *err)
 {
         struct cay_stored run = { .dir_fd = -1, .changes_fd = -1 };
 
         if (find(s, name, how, any, &run, err) < 0) {
-                cay_store_let_go(&run);
+                cay_run_store_let_go(&run);
                 return -1;
         }
         *ret = run;
         return 0;
 }
 
-int cay_store_find(struct cay_store *s, const char *name, enum cay_store_use use, struct cay_stored *ret,
-                   struct cay_error *err)
+int cay_run_store_find(struct cay_run_store *s, const char *name, enum cay_run_store_use use,
+                       struct cay_stored *ret, struct cay_error *err)
 {
         return find_or_let_go(s, name, use == CAY_STORE_READ ? LOCK_SH : LOCK_EX, false, ret, err);
 }
 
-int cay_store_find_any(struct cay_store *s, const char *name, struct cay_stored *ret, struct cay_error *err)
+int cay_run_store_find_any(struct cay_run_store *s, const char *name, struct cay_stored *ret,
+                           struct cay_error *err)
 {
         return find_or_let_go(s, name, LOCK_EX, true, ret, err);
 }

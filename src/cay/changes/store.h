@@ -15,7 +15,7 @@
 #define CAY_STORE_KEEP_MS (7ull * 24 * 3600 * 1000)
 #define CAY_STORE_RUNS_MAX 10000u
 
-struct cay_store {
+struct cay_run_store {
         int fd; /* owned */
         char path[PATH_MAX];
 };
@@ -27,38 +27,40 @@ struct cay_stored {     /* one run, held */
 };
 
 /* CAY_RUNS; else root's /var/lib/cay/runs, or cay/runs in the user's state folder. */
-int cay_store_path(char *ret, size_t size, struct cay_error *err);
+int cay_run_store_path(char *ret, size_t size, struct cay_error *err);
 
 /*
  * Opens and sweeps. create: makes it if it is not there; else a store that is not there is an empty one (CAY_NOT_FOUND).
  * now_ms: wall clock, as in all that follows.
  */
-int cay_store_open(struct cay_store *s, const char *path, bool create, uint64_t now_ms,
-                   struct cay_error *err);
-void cay_store_close(struct cay_store *s);
+int cay_run_store_open(struct cay_run_store *s, const char *path, bool create, uint64_t now_ms,
+                       struct cay_error *err);
+void cay_run_store_close(struct cay_run_store *s);
 
 /* A new run: its folder made and locked, meta->state is RUNNING. CAY_EXISTS: the id is taken. */
-int cay_store_make(struct cay_store *s, const struct cay_meta *meta, struct cay_stored *ret,
-                   struct cay_error *err);
+int cay_run_store_make(struct cay_run_store *s, const struct cay_meta *meta, struct cay_stored *ret,
+                       struct cay_error *err);
 /* run->meta is written anew, whole or not at all, and is on the disk with the changes then. */
-int cay_store_save(struct cay_stored *run, struct cay_error *err);
+int cay_run_store_save(struct cay_stored *run, struct cay_error *err);
 /* Removes a run that is held; it is let go. */
-int cay_store_remove(struct cay_store *s, struct cay_stored *run, struct cay_error *err);
-void cay_store_let_go(struct cay_stored *run); /* closes; safe on { -1, -1 } and twice */
+int cay_run_store_remove(struct cay_run_store *s, struct cay_stored *run, struct cay_error *err);
+void cay_run_store_let_go(struct cay_stored *run); /* closes; safe on { -1, -1 } and twice */
 
-enum cay_store_use { CAY_STORE_READ, CAY_STORE_CHANGE };
+enum cay_run_store_use { CAY_STORE_READ, CAY_STORE_CHANGE };
 
 /* A kept run by its id, a prefix of it that fits no other, or "last". */
-int cay_store_find(struct cay_store *s, const char *name, enum cay_store_use use, struct cay_stored *ret,
-                   struct cay_error *err);
+int cay_run_store_find(struct cay_run_store *s, const char *name, enum cay_run_store_use use,
+                       struct cay_stored *ret, struct cay_error *err);
 /* The same for a run whose file can't be read any more: only its id must fit, and all that can be done is to remove it. */
-int cay_store_find_any(struct cay_store *s, const char *name, struct cay_stored *ret, struct cay_error *err);
+int cay_run_store_find_any(struct cay_run_store *s, const char *name, struct cay_stored *ret,
+                           struct cay_error *err);
 
-struct cay_store_row {
+struct cay_run_store_row {
         struct cay_meta meta; /* of a broken one: the id alone */
         bool is_broken;
         uint64_t size_bytes; /* on the disk */
 };
 
 /* Every run, the oldest first; the caller frees the rows. */
-int cay_store_list(struct cay_store *s, struct cay_store_row **ret, size_t *ret_count, struct cay_error *err);
+int cay_run_store_list(struct cay_run_store *s, struct cay_run_store_row **ret, size_t *ret_count,
+                       struct cay_error *err);

@@ -13,7 +13,7 @@
 #define FILE_PATH "/workspace/cay-bench"
 
 struct seat { /* a sandbox and the connection that it is asked for on */
-        struct cay_conn conn;
+        struct cay_client_conn conn;
         char id[CAY_NAME_MAX + 1]; /* "": there is none */
 };
 
@@ -32,7 +32,7 @@ struct cay_bench_daemon *cay_bench_daemon_open(struct cay_reach *reach, unsigned
         d->reach = reach;
         d->crowd = crowd;
         for (unsigned i = 0; i <= crowd; i++)
-                cay_conn_init(&d->seats[i].conn);
+                cay_client_conn_init(&d->seats[i].conn);
         return d;
 }
 
@@ -75,8 +75,8 @@ static void settle(struct seat *s, bool is_fine)
 {
         if (is_fine && !s->conn.answer.closes)
                 return;
-        cay_conn_close(&s->conn);
-        cay_conn_init(&s->conn);
+        cay_client_conn_close(&s->conn);
+        cay_client_conn_init(&s->conn);
 }
 
 static int take_answer(struct cay_bench_daemon *d, struct seat *s, struct cay_reach_answer *ret,
@@ -87,7 +87,7 @@ static int take_answer(struct cay_bench_daemon *d, struct seat *s, struct cay_re
         cay_buf_init(&ret->body, CAY_REACH_ANSWER_MAX);
         r = cay_reach_await(d->reach, &s->conn, WAIT_MS, err);
         if (r == 0)
-                r = cay_conn_collect(&s->conn, &ret->body, WAIT_MS, err);
+                r = cay_client_conn_collect(&s->conn, &ret->body, WAIT_MS, err);
         settle(s, r == 0);
         if (r == 0 && cay_json_view_open(cay_buf_data(&ret->body), ret->body.len, &ret->json) < 0)
                 return cay_fail(err, CAY_UNAVAILABLE, "what answers there is no daemon of ours: no JSON");
@@ -158,8 +158,8 @@ int cay_bench_put(struct cay_bench_daemon *d, struct cay_error *err)
             cay_reach_send(d->reach, &s->conn, &v, -1, err) < 0)
                 return -1;
         for (unsigned at = 0; at < CAY_BENCH_FILE_BYTES && r == 0; at += PIECE)
-                r = cay_conn_write(&s->conn, zeros, PIECE, err);
-        if (r < 0 || cay_conn_write_end(&s->conn, err) < 0)
+                r = cay_client_conn_write(&s->conn, zeros, PIECE, err);
+        if (r < 0 || cay_client_conn_write_end(&s->conn, err) < 0)
                 return -1;
         return take_answer(d, s, &answer, err) < 0 ? cay_wrap(err, "write a file") : 0;
 }
@@ -177,7 +177,7 @@ int cay_bench_get(struct cay_bench_daemon *d, struct cay_error *err)
             cay_reach_send(d->reach, &s->conn, &v, -1, err) < 0 ||
             cay_reach_await(d->reach, &s->conn, WAIT_MS, err) < 0)
                 return cay_wrap(err, "read a file");
-        while ((n = cay_conn_read(&s->conn, &bytes, WAIT_MS, err)) > 0)
+        while ((n = cay_client_conn_read(&s->conn, &bytes, WAIT_MS, err)) > 0)
                 got += (uint64_t)n;
         settle(s, n == 0);
         if (n < 0)
@@ -244,6 +244,6 @@ void cay_bench_daemon_close(struct cay_bench_daemon *d)
                 return;
         sweep(d, 0);
         for (unsigned i = 0; i <= d->crowd; i++)
-                cay_conn_close(&d->seats[i].conn);
+                cay_client_conn_close(&d->seats[i].conn);
         free(d);
 }

@@ -26,7 +26,7 @@ static void print_ops(FILE *out)
                 fprintf(out, "  %-18s %s\n", ops[i].name, ops[i].doc);
 }
 
-static int send_body(struct cay_conn *c, const char *path, struct cay_error *err)
+static int send_body(struct cay_client_conn *c, const char *path, struct cay_error *err)
 {
         cay_auto_close int opened = -1;
         int fd = STDIN_FILENO, r = 0;
@@ -46,27 +46,27 @@ static int send_body(struct cay_conn *c, const char *path, struct cay_error *err
                         return cay_fail_sys(err, CAY_INTERNAL, -errno, "read the body");
                 if (n == 0)
                         break;
-                r = cay_conn_write(c, bytes, (size_t)n, err);
+                r = cay_client_conn_write(c, bytes, (size_t)n, err);
         }
-        return r < 0 ? -1 : cay_conn_write_end(c, err);
+        return r < 0 ? -1 : cay_client_conn_write_end(c, err);
 }
 
 static int call(struct cay_reach *reach, const struct cay_verb_args *a, struct cay_error *err)
 {
-        cay_auto_conn struct cay_conn c;
+        cay_auto_conn struct cay_client_conn c;
         bool is_shown = isatty(STDOUT_FILENO) && !a->raw, is_json;
         struct cay_safe_tail tail = { 0 };
         const char *bytes;
         ssize_t n;
         int r = 0;
 
-        cay_conn_init(&c);
+        cay_client_conn_init(&c);
         if (cay_reach_send(reach, &c, &a->values, -1, err) < 0 ||
             (a->values.op->takes_bytes && send_body(&c, a->body, err) < 0) ||
             cay_reach_await(reach, &c, -1, err) < 0)
                 return -1;
         is_json = strncmp(c.answer.type, "application/json", 16) == 0;
-        while (r == 0 && (n = cay_conn_read(&c, &bytes, -1, err)) > 0)
+        while (r == 0 && (n = cay_client_conn_read(&c, &bytes, -1, err)) > 0)
                 r = is_shown ? cay_safe_write(STDOUT_FILENO, &tail, bytes, (size_t)n)
                              : sys_write_all(STDOUT_FILENO, bytes, (size_t)n);
         if (r == 0 && n == 0 && is_json)

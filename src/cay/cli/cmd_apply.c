@@ -97,7 +97,7 @@ static int finish(struct cay_kept *k, const struct args *a, const struct cay_app
                         apply->left, apply->left == 1 ? "y" : "ies", apply->left == 1 ? "s" : "");
         if (a->keep || !((is_whole && apply->left == 0) || is_all_applied(k)))
                 return 0;
-        return cay_store_remove(&k->store, &k->run, err);
+        return cay_run_store_remove(&k->store, &k->run, err);
 }
 
 static int apply(struct cay_kept *k, const struct args *a, bool is_whole, struct cay_error *err)

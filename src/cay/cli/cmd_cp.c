@@ -29,7 +29,7 @@ struct copy {
         struct cay_reach *reach;
         const struct cay_verb_args *args;
         struct end source, target;
-        struct cay_conn conn;
+        struct cay_client_conn conn;
         struct cay_progress progress;
         struct cay_pack pack;
 };
@@ -128,7 +128,7 @@ static int on_packed(void *ctx, const void *bytes, size_t len, struct cay_error 
         struct copy *c = ctx;
 
         cay_progress_at(&c->progress, c->pack.bytes);
-        return cay_conn_write(&c->conn, bytes, len, err);
+        return cay_client_conn_write(&c->conn, bytes, len, err);
 }
 
 static int send_stream(struct copy *c, struct cay_error *err)
@@ -148,7 +148,7 @@ static int send_stream(struct copy *c, struct cay_error *err)
                         break;
                 all += (uint64_t)n;
                 cay_progress_at(&c->progress, all);
-                r = cay_conn_write(&c->conn, bytes, (size_t)n, err);
+                r = cay_client_conn_write(&c->conn, bytes, (size_t)n, err);
         }
         return r;
 }
@@ -170,9 +170,10 @@ static int send_archive(struct copy *c, const char *folder, const char *name, st
         if (r < 0)
                 return -1;
         cay_buf_init(&body, 64 * 1024);
-        if (cay_conn_write_end(&c->conn, err) < 0 || cay_reach_await(c->reach, &c->conn, WAIT_MS, err) < 0)
+        if (cay_client_conn_write_end(&c->conn, err) < 0 ||
+            cay_reach_await(c->reach, &c->conn, WAIT_MS, err) < 0)
                 return -1;
-        return cay_conn_collect(&c->conn, &body, WAIT_MS, err);
+        return cay_client_conn_collect(&c->conn, &body, WAIT_MS, err);
 }
 
 /* Where it goes: below a folder that is there under its own name, else in the place named. */
@@ -233,7 +234,7 @@ static int receive(struct copy *c,
              cay_values_set(&v, "as_root", "true", err) < 0) ||
             cay_reach_begin(c->reach, &c->conn, &v, -1, WAIT_MS, err) < 0)
                 return -1;
-        while ((n = cay_conn_read(&c->conn, &bytes, WAIT_MS, err)) > 0) {
+        while ((n = cay_client_conn_read(&c->conn, &bytes, WAIT_MS, err)) > 0) {
                 all += (uint64_t)n;
                 cay_progress_at(&c->progress, all);
                 if (take(ctx, bytes, (size_t)n, err) < 0)
@@ -330,10 +331,10 @@ static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_erro
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         c->reach = reach;
         c->args = a;
-        cay_conn_init(&c->conn);
+        cay_client_conn_init(&c->conn);
         r = copy(c, err);
         cay_progress_end(&c->progress);
-        cay_conn_close(&c->conn);
+        cay_client_conn_close(&c->conn);
         return r;
 }
 

@@ -21,21 +21,21 @@ static void print_help(void)
         cay_flags_print(table, stdout);
 }
 
-static int discard(struct cay_store *s, const char *name, struct cay_error *err)
+static int discard(struct cay_run_store *s, const char *name, struct cay_error *err)
 {
         struct cay_stored run;
 
-        return cay_store_find_any(s, name, &run, err) < 0 ? -1 : cay_store_remove(s, &run, err);
+        return cay_run_store_find_any(s, name, &run, err) < 0 ? -1 : cay_run_store_remove(s, &run, err);
 }
 
 /* Those that are still running or being worked with stay. */
-static int discard_all(struct cay_store *s, struct cay_error *err)
+static int discard_all(struct cay_run_store *s, struct cay_error *err)
 {
-        cay_auto_free struct cay_store_row *rows = NULL;
+        cay_auto_free struct cay_run_store_row *rows = NULL;
         size_t count = 0;
         int result = 0;
 
-        if (cay_store_list(s, &rows, &count, err) < 0)
+        if (cay_run_store_list(s, &rows, &count, err) < 0)
                 return -1;
         for (size_t i = 0; i < count; i++) {
                 if (rows[i].meta.state == CAY_META_RUNNING && !rows[i].is_broken)
@@ -48,7 +48,7 @@ static int discard_all(struct cay_store *s, struct cay_error *err)
 
 int cay_cmd_discard(int argc, char **argv)
 {
-        cay_auto(cay_store_close) struct cay_store s = { .fd = -1 };
+        cay_auto(cay_run_store_close) struct cay_run_store s = { .fd = -1 };
         struct cay_error err = { 0 };
         struct args a = { 0 };
         int rest = 0, r;

@@ -16,7 +16,7 @@
 struct follow {
         struct cay_reach *reach;
         struct cay_verb_args *args;
-        struct cay_conn conn;
+        struct cay_client_conn conn;
         struct cay_buf line;
         uint64_t last; /* number of the last event */
         char after[24];
@@ -63,12 +63,12 @@ static int stream(struct follow *f, struct cay_error *err)
         ssize_t n;
         int r = 0;
 
-        cay_conn_close(&f->conn);
-        cay_conn_init(&f->conn);
+        cay_client_conn_close(&f->conn);
+        cay_client_conn_init(&f->conn);
         cay_buf_clear(&f->line);
         if (cay_reach_begin(f->reach, &f->conn, &f->args->values, -1, CAY_REACH_WAIT_MS, err) < 0)
                 return f->reach->status == 0 && f->last > 0 ? 0 : -1;
-        while (r == 0 && (n = cay_conn_read(&f->conn, &bytes, -1, err)) > 0)
+        while (r == 0 && (n = cay_client_conn_read(&f->conn, &bytes, -1, err)) > 0)
                 r = take(f, bytes, (size_t)n, err);
         return r;
 }
@@ -106,10 +106,10 @@ static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_erro
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         f->reach = reach;
         f->args = a;
-        cay_conn_init(&f->conn);
+        cay_client_conn_init(&f->conn);
         cay_buf_init(&f->line, LINE_MAX_BYTES);
         r = follow(f, err);
-        cay_conn_close(&f->conn);
+        cay_client_conn_close(&f->conn);
         cay_buf_done(&f->line);
         return r;
 }

@@ -57,7 +57,7 @@ static const char *when(uint64_t ms, char *buf, size_t size)
         return buf;
 }
 
-static void print_row(const struct cay_store_row *row, uint64_t now_ms)
+static void print_row(const struct cay_run_store_row *row, uint64_t now_ms)
 {
         const struct cay_meta *m = &row->meta;
         char started[32], changes[64], size[16], left[24];
@@ -81,7 +81,7 @@ static void print_row(const struct cay_store_row *row, uint64_t now_ms)
         putchar('\n');
 }
 
-static void put_row(struct cay_json *j, const struct cay_store_row *row)
+static void put_row(struct cay_json *j, const struct cay_run_store_row *row)
 {
         const struct cay_meta *m = &row->meta;
         const struct {
@@ -112,7 +112,7 @@ static void put_row(struct cay_json *j, const struct cay_store_row *row)
         cay_json_end_object(j);
 }
 
-static int print_json(const struct cay_store_row *rows, size_t count, struct cay_error *err)
+static int print_json(const struct cay_run_store_row *rows, size_t count, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf text;
         struct cay_json j;
@@ -128,15 +128,15 @@ static int print_json(const struct cay_store_row *rows, size_t count, struct cay
 
 static int list(const struct args *a, struct cay_error *err)
 {
-        cay_auto(cay_store_close) struct cay_store s = { .fd = -1 };
-        cay_auto_free struct cay_store_row *rows = NULL;
+        cay_auto(cay_run_store_close) struct cay_run_store s = { .fd = -1 };
+        cay_auto_free struct cay_run_store_row *rows = NULL;
         uint64_t now_ms = cay_clock_wall_ms();
         size_t count = 0;
         int r = cay_kept_open_store(&s, err);
 
         if (r < 0 && err->code != CAY_NOT_FOUND)
                 return -1;
-        if (r == 0 && cay_store_list(&s, &rows, &count, err) < 0)
+        if (r == 0 && cay_run_store_list(&s, &rows, &count, err) < 0)
                 return -1;
         if (a->json)
                 return print_json(rows, count, err);

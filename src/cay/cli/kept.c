@@ -52,13 +52,13 @@ void cay_kept_init(struct cay_kept *k)
                                 .folder = { .fd = -1, .dir_fd = -1 } };
 }
 
-int cay_kept_open_store(struct cay_store *s, struct cay_error *err)
+int cay_kept_open_store(struct cay_run_store *s, struct cay_error *err)
 {
         char path[PATH_MAX];
 
-        if (cay_store_path(path, sizeof(path), err) < 0)
+        if (cay_run_store_path(path, sizeof(path), err) < 0)
                 return -1;
-        return cay_store_open(s, path, false, cay_clock_wall_ms(), err);
+        return cay_run_store_open(s, path, false, cay_clock_wall_ms(), err);
 }
 
 static int open_folder(struct cay_kept *k, struct cay_error *err)
@@ -81,11 +81,11 @@ static int open_folder(struct cay_kept *k, struct cay_error *err)
         return 0;
 }
 
-int cay_kept_open(struct cay_kept *k, const char *name, enum cay_store_use use, const char *const *paths,
+int cay_kept_open(struct cay_kept *k, const char *name, enum cay_run_store_use use, const char *const *paths,
                   size_t count, struct cay_error *err)
 {
         if (cay_kept_open_store(&k->store, err) < 0 ||
-            cay_store_find(&k->store, name, use, &k->run, err) < 0 ||
+            cay_run_store_find(&k->store, name, use, &k->run, err) < 0 ||
             cay_change_set_open(k->run.changes_fd, &k->set, err) < 0 || open_folder(k, err) < 0)
                 return -1;
         return cay_change_set_select(k->set, paths, count, err);
@@ -95,6 +95,6 @@ void cay_kept_done(struct cay_kept *k)
 {
         cay_folder_done(&k->folder);
         cay_change_set_free(cay_take(k->set));
-        cay_store_let_go(&k->run);
-        cay_store_close(&k->store);
+        cay_run_store_let_go(&k->run);
+        cay_run_store_close(&k->store);
 }

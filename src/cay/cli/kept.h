@@ -8,7 +8,7 @@
 #include "cay/cli/args_flags.h"
 
 struct cay_kept {
-        struct cay_store store;
+        struct cay_run_store store;
         struct cay_stored run;
         struct cay_change_set *set; /* owned */
         struct cay_folder folder;   /* the run's, opened again */
@@ -30,8 +30,8 @@ int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value
 
 void cay_kept_init(struct cay_kept *k);
 /* Opens the store, the run and its folder, and selects the paths. A folder that is not the run's any more is refused. */
-int cay_kept_open(struct cay_kept *k, const char *name, enum cay_store_use use, const char *const *paths,
+int cay_kept_open(struct cay_kept *k, const char *name, enum cay_run_store_use use, const char *const *paths,
                   size_t count, struct cay_error *err);
 void cay_kept_done(struct cay_kept *k);
 /* The store alone; a store that is not there yet fails with CAY_NOT_FOUND. */
-int cay_kept_open_store(struct cay_store *s, struct cay_error *err);
+int cay_kept_open_store(struct cay_run_store *s, struct cay_error *err);

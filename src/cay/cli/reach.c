@@ -169,7 +169,7 @@ static enum cay_code code_of(const char *word, unsigned status)
                                               : CAY_INVALID;
 }
 
-static int refused(struct cay_reach *r, struct cay_conn *c, struct cay_error *err)
+static int refused(struct cay_reach *r, struct cay_client_conn *c, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf body = { 0 };
         struct cay_error ignored = { 0 };
@@ -178,7 +178,7 @@ static int refused(struct cay_reach *r, struct cay_conn *c, struct cay_error *er
 
         r->status = c->answer.status;
         cay_buf_init(&body, ERROR_MAX);
-        cay_conn_collect(c, &body, CAY_REACH_WAIT_MS, &ignored);
+        cay_client_conn_collect(c, &body, CAY_REACH_WAIT_MS, &ignored);
         cay_json_view_open(cay_buf_data(&body), body.len, &json);
         cay_json_view_copy(cay_json_view_find(json, "error.field"), r->field, sizeof(r->field));
         cay_json_view_copy(cay_json_view_find(json, "error.confirm"), r->confirm, sizeof(r->confirm));
@@ -216,24 +216,24 @@ static bool is_nobody_there(const struct cay_error *err)
         return err->code == CAY_UNAVAILABLE && (err->sys == ECONNREFUSED || err->sys == ENOENT);
 }
 
-static int open_conn(struct cay_reach *r, struct cay_conn *c, struct cay_error *err)
+static int open_conn(struct cay_reach *r, struct cay_client_conn *c, struct cay_error *err)
 {
         uint64_t step_ms = 10, waited_ms = 0;
         struct cay_error first = { 0 };
-        int result = cay_conn_open(c, &r->client, &first);
+        int result = cay_client_conn_open(c, &r->client, &first);
 
         for (; result < 0 && is_nobody_there(&first) && waited_ms < KNOCK_MS; step_ms *= 2) {
                 pause_ms(step_ms);
                 waited_ms += step_ms;
                 first = (struct cay_error){ 0 };
-                result = cay_conn_open(c, &r->client, &first);
+                result = cay_client_conn_open(c, &r->client, &first);
         }
         if (result < 0)
                 *err = first;
         return result;
 }
 
-int cay_reach_send(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd,
+int cay_reach_send(struct cay_reach *r, struct cay_client_conn *c, const struct cay_values *v, int fd,
                    struct cay_error *err)
 {
         cay_auto_buf struct cay_buf target = { 0 }, body = { 0 };
@@ -257,12 +257,12 @@ int cay_reach_send(struct cay_reach *r, struct cay_conn *c, const struct cay_val
         }
         if (c->fd < 0 && open_conn(r, c, err) < 0)
                 return -1;
-        return cay_conn_send(c, &r->client, &req, err);
+        return cay_client_conn_send(c, &r->client, &req, err);
 }
 
-int cay_reach_await(struct cay_reach *r, struct cay_conn *c, int wait_ms, struct cay_error *err)
+int cay_reach_await(struct cay_reach *r, struct cay_client_conn *c, int wait_ms, struct cay_error *err)
 {
-        if (cay_conn_await_head(c, wait_ms, err) < 0)
+        if (cay_client_conn_await_head(c, wait_ms, err) < 0)
                 return -1;
         r->status = c->answer.status;
         return r->status / 100 == 2 ? 0 : refused(r, c, err);
@@ -281,8 +281,8 @@ static bool is_broken_off(const struct cay_reach *r, const struct cay_values *v,
                r->client.url.kind != CAY_URL_HTTPS && strcmp(v->op->method, "GET") == 0;
 }
 
-int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd, int wait_ms,
-                    struct cay_error *err)
+int cay_reach_begin(struct cay_reach *r, struct cay_client_conn *c, const struct cay_values *v, int fd,
+                    int wait_ms, struct cay_error *err)
 {
         uint64_t begun_ms = cay_clock_ms(), took_ms = 0;
         unsigned broken = 0;
@@ -302,8 +302,8 @@ int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_va
                 if (!said && took_ms >= SAY_AFTER_MS)
                         fprintf(stderr, "cay: the daemon is not ready yet; waiting for it\n");
                 said = said || took_ms >= SAY_AFTER_MS;
-                cay_conn_close(c);
-                cay_conn_init(c);
+                cay_client_conn_close(c);
+                cay_client_conn_init(c);
                 pause_ms(STARTING_STEP_MS);
         }
 }
@@ -311,13 +311,13 @@ int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_va
 int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int wait_ms,
                    struct cay_reach_answer *ret, struct cay_error *err)
 {
-        cay_auto_conn struct cay_conn c;
+        cay_auto_conn struct cay_client_conn c;
 
-        cay_conn_init(&c);
+        cay_client_conn_init(&c);
         cay_buf_init(&ret->body, CAY_REACH_ANSWER_MAX);
         ret->json = (struct cay_json_view){ 0 };
         if (cay_reach_begin(r, &c, v, fd, wait_ms, err) < 0 ||
-            cay_conn_collect(&c, &ret->body, wait_ms, err) < 0)
+            cay_client_conn_collect(&c, &ret->body, wait_ms, err) < 0)
                 return -1;
         if (cay_json_view_open(cay_buf_data(&ret->body), ret->body.len, &ret->json) < 0)
                 return cay_fail(err, CAY_UNAVAILABLE, "what answers there is no daemon of ours: no JSON");

@@ -58,13 +58,13 @@ void cay_reach_answer_done(struct cay_reach_answer *a);
 #define cay_auto_answer cay_auto(cay_reach_answer_done)
 
 /* Sends what the values make; afterwards the answer's head is there and no error (else err has the daemon's words). */
-int cay_reach_begin(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd, int wait_ms,
-                    struct cay_error *err);
+int cay_reach_begin(struct cay_reach *r, struct cay_client_conn *c, const struct cay_values *v, int fd,
+                    int wait_ms, struct cay_error *err);
 /* The request alone: its answer comes later. A body of bytes follows in chunks. */
-int cay_reach_send(struct cay_reach *r, struct cay_conn *c, const struct cay_values *v, int fd,
+int cay_reach_send(struct cay_reach *r, struct cay_client_conn *c, const struct cay_values *v, int fd,
                    struct cay_error *err);
 /* The head of the answer to it; the same rule. */
-int cay_reach_await(struct cay_reach *r, struct cay_conn *c, int wait_ms, struct cay_error *err);
+int cay_reach_await(struct cay_reach *r, struct cay_client_conn *c, int wait_ms, struct cay_error *err);
 /* One call with an answer of JSON. fd: goes along, -1 for none. */
 int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int wait_ms,
                    struct cay_reach_answer *ret, struct cay_error *err);

@@ -49,11 +49,11 @@ static bool hear(int fd, struct verdict *ret)
 static int obey(struct cay_run_keep *k, const struct verdict *v, struct cay_error *err)
 {
         if (!v->keep)
-                return cay_store_remove(&k->store, &k->run, err);
+                return cay_run_store_remove(&k->store, &k->run, err);
         k->run.meta.state = CAY_META_KEPT;
         k->run.meta.counts = v->counts;
         k->run.meta.left_out = v->left_out;
-        return cay_store_save(&k->run, err);
+        return cay_run_store_save(&k->run, err);
 }
 
 /* A terminal's signals are for the run: it tells us. The streams are its own, too: a reader of them must not wait for us. */
@@ -81,7 +81,7 @@ _Noreturn static void keeper(struct cay_run_keep *k, int fd)
         if (obey(k, &v, &err) == 0)
                 _exit(0);
         if (v.keep)
-                cay_store_remove(&k->store, &k->run, &(struct cay_error){ 0 });
+                cay_run_store_remove(&k->store, &k->run, &(struct cay_error){ 0 });
         _exit(err.sys > 0 && err.sys < 256 ? err.sys : EIO);
 }
 
@@ -148,14 +148,14 @@ int cay_run_keep_begin(struct cay_run_keep *k, struct cay_run_options *o, uint64
         if (!o->spec.workspace_cow)
                 return 0;
         if (choose_id(&o->spec, err) < 0 || describe(&m, o, keep_ms, err) < 0 ||
-            cay_store_path(path, sizeof(path), err) < 0 ||
-            cay_store_open(&k->store, path, true, m.started_ms, err) < 0)
+            cay_run_store_path(path, sizeof(path), err) < 0 ||
+            cay_run_store_open(&k->store, path, true, m.started_ms, err) < 0)
                 return -1;
         m.began_ns = cay_tick_await();
-        if (cay_store_make(&k->store, &m, &k->run, err) < 0)
+        if (cay_run_store_make(&k->store, &m, &k->run, err) < 0)
                 return -1;
         if (start_keeper(k, err) < 0) {
-                cay_store_remove(&k->store, &k->run, &(struct cay_error){ 0 });
+                cay_run_store_remove(&k->store, &k->run, &(struct cay_error){ 0 });
                 return -1;
         }
         k->is_on = true;
@@ -219,6 +219,6 @@ void cay_run_keep_done(struct cay_run_keep *k)
 {
         if (k->keeper_pid > 0)
                 wait_for_keeper(k);
-        cay_store_let_go(&k->run);
-        cay_store_close(&k->store);
+        cay_run_store_let_go(&k->run);
+        cay_run_store_close(&k->store);
 }

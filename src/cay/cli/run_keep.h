@@ -14,7 +14,7 @@
 
 struct cay_run_keep {
         bool is_on; /* there is a copy-on-write workspace */
-        struct cay_store store;
+        struct cay_run_store store;
         struct cay_stored run; /* its folder; locked until the keeper ends */
         int keeper_fd;         /* owned: pipe to the keeper */
         int keeper_pid;        /* 0: none */

@@ -300,8 +300,8 @@ static void lose(struct session *t, int r)
         struct cay_error err = { 0 };
 
         cay_watch_remove(&t->watch);
-        cay_conn_close(&t->out);
-        cay_conn_init(&t->out);
+        cay_client_conn_close(&t->out);
+        cay_client_conn_init(&t->out);
         if (!t->started || t->retries == SESSION_RETRIES_MAX || r == -EBADMSG) {
                 cay_fail(&err, CAY_UNAVAILABLE,
                          r == -EBADMSG ? "the daemon's answer makes no sense"
@@ -321,7 +321,7 @@ static void pump(struct session *t)
         while (!has_pending(t) && !t->is_over && t->failure.code == CAY_OK) {
                 const char *bytes;
                 size_t len;
-                int r = cay_conn_take_bytes(&t->out, &bytes, &len);
+                int r = cay_client_conn_take_bytes(&t->out, &bytes, &len);
 
                 if (r == -EAGAIN) {
                         cay_watch_set(&t->watch, EPOLLIN);
@@ -453,7 +453,7 @@ static void done(struct session *t)
         cay_session_input_done(t);
         cay_timer_clear(&t->timer);
         cay_watch_remove(&t->watch);
-        cay_conn_close(&t->out);
+        cay_client_conn_close(&t->out);
         for (unsigned i = 0; i < 2; i++) {
                 cay_sink_close(&t->sinks[i]);
                 cay_buf_done(&t->pending[i]);
@@ -473,8 +473,8 @@ int cay_session_run(struct cay_session *s, struct cay_error *err)
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         t->s = s;
         t->cursor = s->from;
-        cay_conn_init(&t->out);
-        cay_conn_init(&t->in.conn);
+        cay_client_conn_init(&t->out);
+        cay_client_conn_init(&t->in.conn);
         cay_buf_init(&t->line, LINE_MAX_BYTES);
         if (s->exec != NULL)
                 snprintf(s->exec_id, sizeof(s->exec_id), "%s", s->exec);

@@ -37,7 +37,7 @@ static void stop(struct session *t)
 void cay_session_input_done(struct session *t)
 {
         stop(t);
-        cay_conn_close(&t->in.conn);
+        cay_client_conn_close(&t->in.conn);
         cay_buf_done(&t->in.out);
 }
 
@@ -51,8 +51,8 @@ static void leave(struct session *t)
 static void hang_up(struct session_input *in)
 {
         cay_watch_remove(&in->conn_watch);
-        cay_conn_close(&in->conn);
-        cay_conn_init(&in->conn);
+        cay_client_conn_close(&in->conn);
+        cay_client_conn_init(&in->conn);
 }
 
 /* Nothing more can be given: the command's to live with. It ends as it ends. */
@@ -126,7 +126,7 @@ static void on_answer(struct session *t)
         for (;;) {
                 const char *bytes;
                 size_t len;
-                int r = cay_conn_take_bytes(&in->conn, &bytes, &len);
+                int r = cay_client_conn_take_bytes(&in->conn, &bytes, &len);
 
                 if (r == -EAGAIN)
                         return;
@@ -212,7 +212,7 @@ static int format(struct session *t, size_t len, struct cay_error *err)
                 return -1;
         req.target = cay_buf_data(&target);
         cay_buf_clear(&t->in.out);
-        if (cay_conn_format(&t->s->reach->client, &req, &t->in.out) < 0 ||
+        if (cay_client_conn_format(&t->s->reach->client, &req, &t->in.out) < 0 ||
             cay_buf_put(&t->in.out, t->in.bytes, len) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no memory for input");
         return 0;
@@ -245,7 +245,7 @@ static void send_piece(struct session *t, size_t len)
                 give_up(t);
                 return;
         }
-        if (in->conn.fd < 0 && cay_conn_open(&in->conn, &t->s->reach->client, &err) < 0) {
+        if (in->conn.fd < 0 && cay_client_conn_open(&in->conn, &t->s->reach->client, &err) < 0) {
                 try_again(t);
                 return;
         }

@@ -20,7 +20,7 @@ enum session_input_state {
 
 struct session_input {
         enum session_input_state state;
-        struct cay_conn conn;
+        struct cay_client_conn conn;
         struct cay_watch stdin_watch, conn_watch;
         struct cay_timer timer; /* for a piece that is sent again, or the last before leaving */
         struct cay_deferred again;
@@ -40,7 +40,7 @@ struct session_input {
 struct session {
         struct cay_session *s;
         struct cay_loop *loop;
-        struct cay_conn out;
+        struct cay_client_conn out;
         struct cay_watch watch;
         struct cay_timer timer;
         struct cay_signal signal;

@@ -95,12 +95,12 @@ static int take(struct build *b, const char *bytes, size_t len, struct cay_error
         return r == 0 ? cay_verb_flush(err) : r;
 }
 
-static int follow(struct build *b, struct cay_conn *conn, struct cay_error *err)
+static int follow(struct build *b, struct cay_client_conn *conn, struct cay_error *err)
 {
         const char *bytes;
         ssize_t n;
 
-        while ((n = cay_conn_read(conn, &bytes, IDLE_MS, err)) > 0)
+        while ((n = cay_client_conn_read(conn, &bytes, IDLE_MS, err)) > 0)
                 if (take(b, bytes, (size_t)n, err) < 0)
                         return -1;
         if (n < 0)
@@ -115,17 +115,17 @@ static int follow(struct build *b, struct cay_conn *conn, struct cay_error *err)
 int cay_template_build(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         struct build b = { .args = a };
-        struct cay_conn conn;
+        struct cay_client_conn conn;
         int r;
 
         if (cay_values_set(&a->values, "stream", "true", err) < 0)
                 return -1;
-        cay_conn_init(&conn);
+        cay_client_conn_init(&conn);
         cay_buf_init(&b.line, LINE_MAX_BYTES);
         r = cay_reach_begin(reach, &conn, &a->values, -1, CAY_REACH_WAIT_MS, err);
         if (r == 0)
                 r = follow(&b, &conn, err);
-        cay_conn_close(&conn);
+        cay_client_conn_close(&conn);
         cay_buf_done(&b.line);
         return r;
 }

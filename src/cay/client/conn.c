@@ -15,7 +15,7 @@
 #define HEAD_MAX (64u * 1024)
 #define SEND_MS 60000 /* without a byte taken */
 
-void cay_conn_init(struct cay_conn *c)
+void cay_client_conn_init(struct cay_client_conn *c)
 {
         c->fd = -1;
         c->helper = 0;
@@ -24,18 +24,19 @@ void cay_conn_init(struct cay_conn *c)
         memset(&c->answer, 0, sizeof(c->answer));
 }
 
-void cay_conn_close(struct cay_conn *c)
+void cay_client_conn_close(struct cay_client_conn *c)
 {
         cay_connect_close(&c->fd, &c->helper);
         cay_answer_done(&c->answer);
 }
 
-int cay_conn_open(struct cay_conn *c, const struct cay_client *client, struct cay_error *err)
+int cay_client_conn_open(struct cay_client_conn *c, const struct cay_client *client, struct cay_error *err)
 {
         return cay_connect(client, &c->fd, &c->helper, err);
 }
 
-int cay_conn_format(const struct cay_client *client, const struct cay_request *req, struct cay_buf *out)
+int cay_client_conn_format(const struct cay_client *client, const struct cay_request *req,
+                           struct cay_buf *out)
 {
         int r = cay_buf_printf(out, "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: cay/%s\r\n", req->method,
                                client->url.base, req->target, client->url.authority, CAY_VERSION);
@@ -51,7 +52,7 @@ int cay_conn_format(const struct cay_client *client, const struct cay_request *r
         return r == 0 ? cay_buf_puts(out, "\r\n") : r;
 }
 
-static int wait_for(struct cay_conn *c, short events, int wait_ms)
+static int wait_for(struct cay_client_conn *c, short events, int wait_ms)
 {
         struct pollfd p = { .fd = c->fd, .events = events };
         int r;
@@ -73,7 +74,7 @@ static int lost(int r, const char *what, struct cay_error *err)
  * All bytes, unless an answer comes first, or the other side takes no more of what was begun: then it has said why, or the answer's reader
  * finds that it did not (1). A descriptor goes with the first of them.
  */
-static int send_all(struct cay_conn *c, const char *bytes, size_t len, int fd, struct cay_error *err)
+static int send_all(struct cay_client_conn *c, const char *bytes, size_t len, int fd, struct cay_error *err)
 {
         while (len > 0) {
                 int events = wait_for(c, POLLOUT | POLLIN, SEND_MS);
@@ -105,8 +106,8 @@ static int send_all(struct cay_conn *c, const char *bytes, size_t len, int fd, s
         return 0;
 }
 
-int cay_conn_send(struct cay_conn *c, const struct cay_client *client, const struct cay_request *req,
-                  struct cay_error *err)
+int cay_client_conn_send(struct cay_client_conn *c, const struct cay_client *client,
+                         const struct cay_request *req, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf head = { 0 };
         int r;
@@ -117,7 +118,7 @@ int cay_conn_send(struct cay_conn *c, const struct cay_client *client, const str
         c->answered_early = c->begun = false;
         c->is_chunked = req->type != NULL && req->length == CAY_REQUEST_CHUNKED;
         cay_buf_init(&head, HEAD_MAX);
-        if (cay_conn_format(client, req, &head) < 0)
+        if (cay_client_conn_format(client, req, &head) < 0)
                 return cay_fail(err, CAY_INVALID, "the request is too long");
         r = send_all(c, cay_buf_data(&head), head.len, client->url.kind == CAY_URL_UNIX ? req->fd : -1, err);
         if (r == 0 && req->body != NULL)
@@ -125,7 +126,7 @@ int cay_conn_send(struct cay_conn *c, const struct cay_client *client, const str
         return r < 0 ? -1 : 0;
 }
 
-int cay_conn_write(struct cay_conn *c, const void *bytes, size_t len, struct cay_error *err)
+int cay_client_conn_write(struct cay_client_conn *c, const void *bytes, size_t len, struct cay_error *err)
 {
         char size[24];
         int n, r = 0;
@@ -143,14 +144,14 @@ int cay_conn_write(struct cay_conn *c, const void *bytes, size_t len, struct cay
         return r == 0 && c->is_chunked ? send_all(c, "\r\n", 2, -1, err) : r;
 }
 
-int cay_conn_write_end(struct cay_conn *c, struct cay_error *err)
+int cay_client_conn_write_end(struct cay_client_conn *c, struct cay_error *err)
 {
         if (!c->is_chunked || c->answered_early)
                 return 0;
         return send_all(c, "0\r\n\r\n", 5, -1, err) < 0 ? -1 : 0;
 }
 
-int cay_conn_take_bytes(struct cay_conn *c, const char **ret, size_t *ret_len)
+int cay_client_conn_take_bytes(struct cay_client_conn *c, const char **ret, size_t *ret_len)
 {
         ssize_t n;
 
@@ -175,15 +176,16 @@ int cay_conn_take_bytes(struct cay_conn *c, const char **ret, size_t *ret_len)
         return 1;
 }
 
-/* One step of the answer, waited for: as cay_conn_take_bytes. */
-static int step(struct cay_conn *c, const char **ret, size_t *ret_len, int wait_ms, struct cay_error *err)
+/* One step of the answer, waited for: as cay_client_conn_take_bytes. */
+static int step(struct cay_client_conn *c, const char **ret, size_t *ret_len, int wait_ms,
+                struct cay_error *err)
 {
-        int r = cay_conn_take_bytes(c, ret, ret_len);
+        int r = cay_client_conn_take_bytes(c, ret, ret_len);
 
         if (r == -EAGAIN) {
                 r = wait_for(c, POLLIN, wait_ms);
                 if (r >= 0)
-                        r = cay_conn_take_bytes(c, ret, ret_len);
+                        r = cay_client_conn_take_bytes(c, ret, ret_len);
                 if (r == -EAGAIN)
                         r = 1;
         }
@@ -198,7 +200,7 @@ static int step(struct cay_conn *c, const char **ret, size_t *ret_len, int wait_
         return r < 0 ? lost(r, "read the answer", err) : r;
 }
 
-int cay_conn_await_head(struct cay_conn *c, int wait_ms, struct cay_error *err)
+int cay_client_conn_await_head(struct cay_client_conn *c, int wait_ms, struct cay_error *err)
 {
         const char *bytes;
         size_t len;
@@ -209,7 +211,7 @@ int cay_conn_await_head(struct cay_conn *c, int wait_ms, struct cay_error *err)
         return 0;
 }
 
-ssize_t cay_conn_read(struct cay_conn *c, const char **ret, int wait_ms, struct cay_error *err)
+ssize_t cay_client_conn_read(struct cay_client_conn *c, const char **ret, int wait_ms, struct cay_error *err)
 {
         size_t len = 0;
         int r;
@@ -220,12 +222,13 @@ ssize_t cay_conn_read(struct cay_conn *c, const char **ret, int wait_ms, struct 
         return r <= 0 ? r : (ssize_t)len;
 }
 
-int cay_conn_collect(struct cay_conn *c, struct cay_buf *body, int wait_ms, struct cay_error *err)
+int cay_client_conn_collect(struct cay_client_conn *c, struct cay_buf *body, int wait_ms,
+                            struct cay_error *err)
 {
         const char *bytes;
         ssize_t n;
 
-        while ((n = cay_conn_read(c, &bytes, wait_ms, err)) > 0)
+        while ((n = cay_client_conn_read(c, &bytes, wait_ms, err)) > 0)
                 if (cay_buf_put(body, bytes, (size_t)n) < 0)
                         return cay_fail(err, CAY_LIMIT, "the answer is longer than %zu bytes", body->max);
         return (int)n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection to the daemon: one request at a time and its answer, in constant memory. Waits by poll with a deadline for every
- * step; for those who have a loop of their own the descriptor and the answer's reader are open (cay_conn_take_bytes).
+ * step; for those who have a loop of their own the descriptor and the answer's reader are open (cay_client_conn_take_bytes).
  *
- * A server may answer while it is still being sent to (a refusal, mostly): writing then stops, cay_conn_write says so (1), and the
+ * A server may answer while it is still being sent to (a refusal, mostly): writing then stops, cay_client_conn_write says so (1), and the
  * answer is read as always.
  */
 #pragma once
@@ -24,7 +24,7 @@ struct cay_client { /* how the daemon is reached, and as whom */
         const char *tls_ca;                   /* a file of certificates to trust; NULL: the system's */
 };
 
-struct cay_conn {
+struct cay_client_conn {
         int fd;       /* -1: not open */
         pid_t helper; /* that speaks TLS; 0: none */
         bool is_chunked, begun, answered_early;
@@ -39,29 +39,32 @@ struct cay_request {
         const char *method;
         const char *target; /* path and query, escaped */
         const char *type;   /* of the body; NULL: there is none */
-        const void *body;   /* NULL with a length: follows by cay_conn_write */
+        const void *body;   /* NULL with a length: follows by cay_client_conn_write */
         uint64_t length;    /* or CAY_REQUEST_CHUNKED */
         int fd;             /* a descriptor that goes along (unix sockets alone); -1: none */
 };
 
-void cay_conn_init(struct cay_conn *c);
-void cay_conn_close(struct cay_conn *c); /* fine when not open, and twice */
-#define cay_auto_conn cay_auto(cay_conn_close)
+void cay_client_conn_init(struct cay_client_conn *c);
+void cay_client_conn_close(struct cay_client_conn *c); /* fine when not open, and twice */
+#define cay_auto_conn cay_auto(cay_client_conn_close)
 
-int cay_conn_open(struct cay_conn *c, const struct cay_client *client, struct cay_error *err);
+int cay_client_conn_open(struct cay_client_conn *c, const struct cay_client *client, struct cay_error *err);
 /* The request's head, and its body if that is given; the answer's reader is made ready. */
-int cay_conn_send(struct cay_conn *c, const struct cay_client *client, const struct cay_request *req,
-                  struct cay_error *err);
+int cay_client_conn_send(struct cay_client_conn *c, const struct cay_client *client,
+                         const struct cay_request *req, struct cay_error *err);
 /* 0; 1: the server has answered already, nothing more is to be written; -1. */
-int cay_conn_write(struct cay_conn *c, const void *bytes, size_t len, struct cay_error *err);
-int cay_conn_write_end(struct cay_conn *c, struct cay_error *err);
-int cay_conn_await_head(struct cay_conn *c, int wait_ms, struct cay_error *err); /* -1 ms: for ever */
+int cay_client_conn_write(struct cay_client_conn *c, const void *bytes, size_t len, struct cay_error *err);
+int cay_client_conn_write_end(struct cay_client_conn *c, struct cay_error *err);
+int cay_client_conn_await_head(struct cay_client_conn *c, int wait_ms,
+                               struct cay_error *err); /* -1 ms: for ever */
 /* Body bytes (in the connection's own memory, until the next call); 0: the end; -1. */
-ssize_t cay_conn_read(struct cay_conn *c, const char **ret, int wait_ms, struct cay_error *err);
+ssize_t cay_client_conn_read(struct cay_client_conn *c, const char **ret, int wait_ms, struct cay_error *err);
 /* All of the body, which may not be longer than the buffer's maximum. */
-int cay_conn_collect(struct cay_conn *c, struct cay_buf *body, int wait_ms, struct cay_error *err);
+int cay_client_conn_collect(struct cay_client_conn *c, struct cay_buf *body, int wait_ms,
+                            struct cay_error *err);
 
 /* For loops: what is there now, without waiting. 1: body bytes (maybe none yet); 0: the answer is whole; -EAGAIN; or -errno. */
-int cay_conn_take_bytes(struct cay_conn *c, const char **ret, size_t *ret_len);
+int cay_client_conn_take_bytes(struct cay_client_conn *c, const char **ret, size_t *ret_len);
 /* The head as it goes on the wire. */
-int cay_conn_format(const struct cay_client *client, const struct cay_request *req, struct cay_buf *out);
+int cay_client_conn_format(const struct cay_client *client, const struct cay_request *req,
+                           struct cay_buf *out);

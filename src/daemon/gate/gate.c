@@ -10,7 +10,7 @@
 #include "domain/auth/digest.h"
 #include "domain/auth/rate.h"
 #include "domain/auth/token.h"
-#include "domain/auth/wall.h"
+#include "domain/auth/token_clock.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "daemon/gate/gate_priv.h"
@@ -38,7 +38,7 @@ int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct c
         g->strangers = cay_rate_new(&rate);
         if (!g->rate || !g->strangers)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the rate limit");
-        cay_wall_init(&g->wall, wall_ms(g), cay_clock_ms(), 0);
+        cay_token_clock_init(&g->wall, wall_ms(g), cay_clock_ms(), 0);
         if (env->config->allow_origin_regex[0]) {
                 if (regcomp(&g->regex, env->config->allow_origin_regex, REG_EXTENDED) != 0)
                         return cay_fail(err, CAY_INVALID, "allow_origin_regex is no regular expression");
@@ -118,7 +118,7 @@ static enum cay_token_verdict check_token(struct cay_gate *g, enum cay_token_use
 
         if (verdict != CAY_TOKEN_OK)
                 cay_log_debug("token refused", "why=%s", cay_token_verdict_word(verdict));
-        ret->caller.door = use == CAY_TOKEN_BEARER ? CAY_DOOR_TOKEN : CAY_DOOR_SESSION;
+        ret->caller.credential = use == CAY_TOKEN_BEARER ? CAY_CREDENTIAL_TOKEN : CAY_CREDENTIAL_SESSION;
         return verdict;
 }
 
@@ -136,7 +136,7 @@ static bool check_key(struct cay_gate *g, const char *text, size_t len, struct c
 
         if (!cay_api_keys_check(g->env.keys, text, len, cay_gate_now_ms(g), &key.caller))
                 return false;
-        key.caller.door = CAY_DOOR_KEY;
+        key.caller.credential = CAY_CREDENTIAL_KEY;
         return let_in(g, v, CAY_PASS_KEY, &key);
 }
 
@@ -224,7 +224,7 @@ static bool let_in_link(struct cay_gate *g, struct cay_visitor *v, struct cay_to
         memmove(token->caller.id, colon + 1, strlen(colon + 1) + 1);
         if (!g->env.keys || !cay_api_keys_is_good(g->env.keys, token->caller.id))
                 return false;
-        token->caller.door = CAY_DOOR_KEY;
+        token->caller.credential = CAY_CREDENTIAL_KEY;
         return let_in(g, v, CAY_PASS_KEY, token);
 }
 
@@ -247,7 +247,7 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
         if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK)
                 return;
         if (v->by_link) /* whoever has the address has it from somebody: no page can make a browser add it, as it does a cookie */
-                token.caller.door = CAY_DOOR_TOKEN;
+                token.caller.credential = CAY_CREDENTIAL_TOKEN;
         v->is_known = let_in_link(g, v, &token, v->port.label);
 }
 
@@ -265,7 +265,7 @@ static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req
         if (!cay_token_ws_label(req->target.path, label) ||
             check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) != CAY_TOKEN_OK)
                 return;
-        token.caller.door = CAY_DOOR_TOKEN; /* it came in the address, as no cookie does */
+        token.caller.credential = CAY_CREDENTIAL_TOKEN; /* it came in the address, as no cookie does */
         v->is_known = let_in_link(g, v, &token, label);
         v->was_refused = !v->is_known;
 }
@@ -287,7 +287,7 @@ static unsigned check_page(const struct cay_http_request *req, const struct cay_
 {
         bool is_safe = req->method == CAY_HTTP_GET || req->method == CAY_HTTP_HEAD ||
                        req->method == CAY_HTTP_OPTIONS;
-        bool by_session = v->is_known && v->caller.door == CAY_DOOR_SESSION;
+        bool by_session = v->is_known && v->caller.credential == CAY_CREDENTIAL_SESSION;
 
         if (req->peer.is_unix || (is_safe && !req->upgrade) || v->origin_is_fine)
                 return 0;

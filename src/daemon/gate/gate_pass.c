@@ -16,7 +16,7 @@ uint64_t cay_gate_now_ms(struct cay_gate *g)
         struct cay_clock_reading now;
 
         g->env.clock->read(g->env.clock, &now);
-        return cay_wall_now_ms(&g->wall, now.wall_ms, cay_clock_ms());
+        return cay_token_clock_now_ms(&g->wall, now.wall_ms, cay_clock_ms());
 }
 
 static uint64_t changes(const struct cay_gate *g)

@@ -6,7 +6,7 @@
 
 #include "domain/auth/rate.h"
 #include "domain/auth/token.h"
-#include "domain/auth/wall.h"
+#include "domain/auth/token_clock.h"
 #include "domain/settings/config.h"
 #include "daemon/gate/gate.h"
 #include "foundation/http/request.h"
@@ -15,7 +15,7 @@ struct cay_gate {
         struct cay_gate_env env;
         struct cay_rate *rate,
                 *strangers; /* owned: of those who are known, by token; of others, by address */
-        struct cay_wall wall;
+        struct cay_token_clock wall;
         struct cay_guard *guards; /* what is open */
         struct cay_timer look;    /* while there are any */
         regex_t regex;

@@ -27,7 +27,7 @@ struct cay_batch_queue {
         size_t bytes;
 };
 
-struct cay_ask_queue {
+struct cay_call_queue {
         struct cay_store_ask *first, **last;
         unsigned count;
 };
@@ -48,7 +48,7 @@ struct cay_store_sqlite {
         pthread_mutex_t lock; /* guards all below */
         pthread_cond_t writer_wakes, reader_wakes;
         struct cay_batch_queue batches, batches_done;
-        struct cay_ask_queue asks, asks_done;
+        struct cay_call_queue asks, asks_done;
         bool is_closing;
         struct cay_store_health health;
 

@@ -73,7 +73,7 @@ static struct cay_store_batch *take_batches(struct cay_batch_queue *q, unsigned 
         return list;
 }
 
-static void push_ask(struct cay_ask_queue *q, struct cay_store_ask *a)
+static void push_ask(struct cay_call_queue *q, struct cay_store_ask *a)
 {
         a->next = NULL;
         *q->last = a;
@@ -81,9 +81,9 @@ static void push_ask(struct cay_ask_queue *q, struct cay_store_ask *a)
         q->count++;
 }
 
-static void clear_asks(struct cay_ask_queue *q)
+static void clear_asks(struct cay_call_queue *q)
 {
-        *q = (struct cay_ask_queue){ 0 };
+        *q = (struct cay_call_queue){ 0 };
         q->last = &q->first;
 }
 

@@ -35,9 +35,9 @@ static void release(struct cay_deferred *d)
         free(c);
 }
 
-static void link_to(struct cay_mcp_call *c, struct cay_mcp_party *p)
+static void link_to(struct cay_mcp_call *c, struct cay_mcp_client *p)
 {
-        c->party = p;
+        c->client = p;
         c->next = p->calls;
         c->back = &p->calls;
         if (c->next)
@@ -47,26 +47,27 @@ static void link_to(struct cay_mcp_call *c, struct cay_mcp_party *p)
 
 static void on_turn(struct cay_timer *t)
 {
-        cay_mcp_go_on(cay_container_of(t, struct cay_mcp_party, turn));
+        cay_mcp_go_on(cay_container_of(t, struct cay_mcp_client, turn));
 }
 
-/* Its place is another's now, if one waits: that one begins from the loop. A party that ends begins nothing. */
+/* Its place is another's now, if one waits: that one begins from the loop. A client that ends begins nothing. */
 static void unlink_call(struct cay_mcp_call *c)
 {
-        struct cay_mcp_party *p = c->party;
+        struct cay_mcp_client *p = c->client;
         bool is_waited_for = false;
 
         *c->back = c->next;
         if (c->next)
                 c->next->back = c->back;
-        c->party = NULL;
+        c->client = NULL;
         for (const struct cay_mcp_call *at = p->calls; at && !is_waited_for; at = at->next)
                 is_waited_for = at->waits;
         if (is_waited_for && !p->is_over)
                 cay_timer_set(p->mcp->world->loop, &p->turn, 0, on_turn);
 }
 
-struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_link *link)
+struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_client *p, struct cay_rpc *rpc,
+                                      struct cay_mcp_link *link)
 {
         struct cay_mcp_call *c = calloc(1, sizeof(*c));
 
@@ -87,7 +88,7 @@ struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *r
         return c;
 }
 
-void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_party *p, struct cay_mcp_link *link)
+void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_client *p, struct cay_mcp_link *link)
 {
         unlink_call(c);
         link_to(c, p);
@@ -106,7 +107,7 @@ static struct cay_mcp_link *finish(struct cay_mcp_call *c)
                 link->call = NULL;
         unlink_call(c);
         while (c->asked)
-                cay_mcp_asked_leave(c->asked);
+                cay_mcp_op_call_leave(c->asked);
         c->release.run = release;
         cay_loop_defer(c->mcp->world->loop, &c->release);
         return link;
@@ -342,7 +343,7 @@ void cay_mcp_call_request(struct cay_mcp_call *c, const char *method, const char
 {
         cay_auto_buf struct cay_buf out = { 0 };
 
-        snprintf(c->question, sizeof(c->question), "%u", ++c->party->next_id);
+        snprintf(c->question, sizeof(c->question), "%u", ++c->client->next_id);
         c->on_reply = on_reply;
         cay_buf_init(&out, 64 * 1024);
         if (cay_buf_printf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":%s}",

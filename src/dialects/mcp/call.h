@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "dialects/call/ask.h"
-#include "dialects/mcp/party.h"
+#include "dialects/call/call.h"
+#include "dialects/mcp/client.h"
 #include "dialects/mcp/rpc.h"
 #include "foundation/loop/loop.h"
 
@@ -32,7 +32,7 @@ struct cay_mcp_link {
 };
 
 struct cay_mcp_call {
-        struct cay_mcp_party *party; /* NULL: ended */
+        struct cay_mcp_client *client; /* NULL: ended */
         struct cay_mcp_call *next, **back;
         struct cay_mcp *mcp;
         struct cay_mcp_link *link;
@@ -42,10 +42,10 @@ struct cay_mcp_call {
         bool waits;               /* for its turn: nothing was begun */
         enum cay_mcp_level level; /* of log messages for it */
         bool can_elicit;
-        bool can_task;               /* modern era: its client knows tasks */
-        bool is_task;                /* it belongs to one: nobody waits for its answer */
-        bool listens;                /* modern era: a subscription */
-        struct cay_mcp_asked *asked; /* under way */
+        bool can_task;                 /* modern era: its client knows tasks */
+        bool is_task;                  /* it belongs to one: nobody waits for its answer */
+        bool listens;                  /* modern era: a subscription */
+        struct cay_mcp_op_call *asked; /* under way */
         uint64_t started_ms, started_wall_ms;
         struct cay_deferred release;
 
@@ -64,7 +64,7 @@ struct cay_mcp_call {
         bool asks_input;   /* modern era: its result is a question */
 };
 
-struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_party *p, struct cay_rpc *rpc,
+struct cay_mcp_call *cay_mcp_call_new(struct cay_mcp_client *p, struct cay_rpc *rpc,
                                       struct cay_mcp_link *link); /* takes rpc on success; NULL: no memory */
 void cay_mcp_call_error(struct cay_mcp_call *c, int code, const char *data, const char *fmt, ...)
         CAY_PRINTF(4, 5);
@@ -74,8 +74,8 @@ void cay_mcp_call_cancel(struct cay_mcp_call *c); /* fine when ended */
  * harmed: it comes to its end, and nobody hears of it.
  */
 void cay_mcp_call_let_go(struct cay_mcp_call *c);
-/* From now on it is another party's, and its answer goes elsewhere. */
-void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_party *p, struct cay_mcp_link *link);
+/* From now on it is another client's, and its answer goes elsewhere. */
+void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_client *p, struct cay_mcp_link *link);
 /* Modern era, for what is about tasks: true: the client knows none, and the call was ended with that error. */
 bool cay_mcp_refuse_no_tasks(struct cay_mcp_call *c);
 
@@ -105,19 +105,19 @@ void cay_mcp_call_elicit(struct cay_mcp_call *c, const char *message,
 void cay_mcp_put_elicit(struct cay_json *j, const char *message); /* its params, an object */
 
 /* Asking ops for a call. */
-struct cay_mcp_asked {
+struct cay_mcp_op_call {
         struct cay_mcp_call *call; /* NULL: of nobody any more */
-        struct cay_mcp_asked *next;
-        struct cay_ask *ask;
+        struct cay_mcp_op_call *next;
+        struct cay_call *ask;
         struct cay_mcp *mcp;
-        void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q); /* NULL: nobody asks */
+        void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q); /* NULL: nobody asks */
         void (*event)(struct cay_mcp_call *c, const char *kind, const struct cay_json_value *json);
         struct cay_buf bytes; /* of a stream of bytes: the first of them */
         size_t bytes_max;
         uint64_t total;      /* of what is streamed */
         struct cay_buf body; /* for an op that takes bytes */
         size_t body_at;
-        struct cay_deferred gone; /* an op is never told inside one of its own doors */
+        struct cay_deferred gone; /* an op is never told inside one of its own responder calls */
         bool leaves;
         bool kills; /* a command: one that starts although nobody asks any more is ended */
         struct cay_caller caller;
@@ -132,13 +132,14 @@ struct cay_mcp_asked {
 };
 
 /*
- * q: zeroed but for done, event, bytes_max, body (taken). Made on the heap by cay_mcp_asked_new and freed after done. json: arguments.
+ * q: zeroed but for done, event, bytes_max, body (taken). Made on the heap by cay_mcp_op_call_new and freed after done. json: arguments.
  * NULL from _new, or a failure to start: the call is ended with an error.
  */
-struct cay_mcp_asked *cay_mcp_asked_new(struct cay_mcp_call *c,
-                                        void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q));
-void cay_mcp_ask(struct cay_mcp_asked *q, const struct cay_op *op, struct cay_buf *json, bool wants_stream);
-void cay_mcp_asked_leave(struct cay_mcp_asked *q); /* its client is gone: no done will come */
+struct cay_mcp_op_call *cay_mcp_op_call_new(struct cay_mcp_call *c,
+                                            void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q));
+void cay_mcp_call_op(struct cay_mcp_op_call *q, const struct cay_op *op, struct cay_buf *json,
+                     bool wants_stream);
+void cay_mcp_op_call_leave(struct cay_mcp_op_call *q); /* its client is gone: no done will come */
 /* For nobody in particular: an op is run, whatever comes of it. */
 void cay_mcp_order(struct cay_mcp *mcp, const struct cay_caller *caller, const struct cay_op *op,
                    const char *json);

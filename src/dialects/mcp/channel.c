@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #include "foundation/base/log.h"
-#include "dialects/mcp/ear.h"
+#include "dialects/mcp/subscriber.h"
 #include "foundation/http/ws.h"
 
 #define PING_MS 25000u
@@ -29,8 +29,8 @@
 
 struct cay_mcp_channel {
         struct cay_mcp_channel *next, **back;
-        struct cay_mcp_party party;
-        struct cay_mcp_ear ear;
+        struct cay_mcp_client client;
+        struct cay_mcp_subscriber subscriber;
         struct cay_ws ws; /* with is_ws */
         struct cay_duplex_user user;
         struct cay_duplex *duplex; /* NULL: closed */
@@ -57,7 +57,7 @@ static unsigned count(const struct cay_mcp *m, const char *owner)
         unsigned n = 0;
 
         for (const struct cay_mcp_channel *ch = m->channels; ch; ch = ch->next)
-                n += strcmp(ch->party.caller.owner, owner) == 0;
+                n += strcmp(ch->client.caller.owner, owner) == 0;
         return n;
 }
 
@@ -74,7 +74,7 @@ static void end(struct cay_mcp_channel *ch)
 {
         if (ch->is_over)
                 return;
-        if (ch->is_let_go && ch->party.calls)
+        if (ch->is_let_go && ch->client.calls)
                 return; /* they end it */
         ch->is_over = true;
         cay_guard_end(&ch->guard);
@@ -84,10 +84,10 @@ static void end(struct cay_mcp_channel *ch)
         *ch->back = ch->next;
         if (ch->next)
                 ch->next->back = ch->back;
-        cay_mcp_ear_close(&ch->ear);
-        cay_mcp_party_end(&ch->party);
+        cay_mcp_subscriber_close(&ch->subscriber);
+        cay_mcp_client_end(&ch->client);
         ch->release.run = release;
-        cay_loop_defer(ch->party.mcp->world->loop, &ch->release);
+        cay_loop_defer(ch->client.mcp->world->loop, &ch->release);
 }
 
 /* Out */
@@ -128,7 +128,8 @@ static void say(struct cay_mcp_channel *ch, const char *json, size_t len)
 /* All is said: the other side sees the end, and on_lost tells us. */
 static void part_if_drained(struct cay_mcp_channel *ch)
 {
-        if (ch->drains && !ch->is_over && !ch->has_more && !ch->party.calls && ch->out.len == 0 && ch->duplex)
+        if (ch->drains && !ch->is_over && !ch->has_more && !ch->client.calls && ch->out.len == 0 &&
+            ch->duplex)
                 cay_duplex_shut(ch->duplex);
 }
 
@@ -158,9 +159,9 @@ static size_t queued(struct cay_mcp_link *l)
 }
 
 /* Of changes; a client that does not read misses some. */
-static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
+static void tell(struct cay_mcp_subscriber *e, const char *json, size_t len)
 {
-        struct cay_mcp_channel *ch = cay_container_of(e, struct cay_mcp_channel, ear);
+        struct cay_mcp_channel *ch = cay_container_of(e, struct cay_mcp_channel, subscriber);
 
         if ((ch->is_ws ? ch->ws.out.len : ch->out.len) < UNREAD_MAX)
                 say(ch, json, len);
@@ -215,7 +216,7 @@ static void take(struct cay_mcp_channel *ch, const char *bytes, size_t len)
                 return;
         }
         if (m.kind != CAY_RPC_REQUEST) {
-                cay_mcp_hear(&ch->party, &m);
+                cay_mcp_hear(&ch->client, &m);
                 return;
         }
         if (!is_paid) {
@@ -229,7 +230,7 @@ static void take(struct cay_mcp_channel *ch, const char *bytes, size_t len)
         }
         l->link.ops = &link_ops;
         l->channel = ch;
-        cay_mcp_take(&ch->party, &m, &l->link);
+        cay_mcp_take(&ch->client, &m, &l->link);
 }
 
 static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
@@ -297,7 +298,7 @@ static void take_lines(struct cay_mcp_channel *ch)
         if (newline) {
                 ch->has_more = true;
                 ch->more.run = on_more;
-                cay_loop_defer(ch->party.mcp->world->loop, &ch->more);
+                cay_loop_defer(ch->client.mcp->world->loop, &ch->more);
         } else if (ch->duplex) {
                 cay_duplex_consumed(ch->duplex, ch->unpaid);
                 ch->unpaid = 0;
@@ -368,7 +369,7 @@ static void on_eof(struct cay_duplex_user *u)
         if (ch->is_over)
                 return;
         ch->drains = true;
-        cay_timer_set(ch->party.mcp->world->loop, &ch->last, LAST_MS, on_last);
+        cay_timer_set(ch->client.mcp->world->loop, &ch->last, LAST_MS, on_last);
         part_if_drained(ch);
 }
 
@@ -389,7 +390,7 @@ static const struct cay_duplex_user_ops user_ops = {
 
 static void tell_why(struct cay_mcp_channel *ch, const char *why)
 {
-        for (const struct cay_mcp_call *c = ch->party.calls; c; c = c->next) {
+        for (const struct cay_mcp_call *c = ch->client.calls; c; c = c->next) {
                 cay_auto_buf struct cay_buf out = { 0 };
 
                 cay_buf_init(&out, 4096);
@@ -404,9 +405,9 @@ static void on_over_pass(struct cay_guard *g, const char *why)
 
         tell_why(ch, why);
         ch->is_let_go = true;
-        cay_mcp_ear_close(&ch->ear);
-        cay_mcp_party_keep_made(&ch->party);
-        for (struct cay_mcp_call *c = ch->party.calls, *next; c; c = next) {
+        cay_mcp_subscriber_close(&ch->subscriber);
+        cay_mcp_client_keep_made(&ch->client);
+        for (struct cay_mcp_call *c = ch->client.calls, *next; c; c = next) {
                 next = c->next;
                 cay_mcp_call_let_go(c);
         }
@@ -427,7 +428,7 @@ static int open_ws(struct cay_mcp_channel *ch, struct cay_http_request *req)
         const struct cay_ws_options options = { .message_max = CAY_MCP_MESSAGE_MAX, .ping_ms = PING_MS };
 
         ch->is_ws = true;
-        return cay_ws_accept(&ch->ws, req, ch->party.mcp->world->loop,
+        return cay_ws_accept(&ch->ws, req, ch->client.mcp->world->loop,
                              cay_ws_offers(req, "mcp") ? "mcp" : NULL, &options, &ws_ops);
 }
 
@@ -470,9 +471,9 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
                 cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "no memory for this connection");
                 return;
         }
-        cay_mcp_party_init(&ch->party, m, v, place);
-        ch->party.ear = &ch->ear;
-        ch->ear.tell = tell;
+        cay_mcp_client_init(&ch->client, m, v, place);
+        ch->client.subscriber = &ch->subscriber;
+        ch->subscriber.tell = tell;
         cay_buf_init(&ch->in, CAY_MCP_MESSAGE_MAX + 1024 * 1024);
         cay_buf_init(&ch->out, OUT_MAX);
         if ((is_lines ? open_lines(ch, req) : open_ws(ch, req)) < 0) {
@@ -493,8 +494,8 @@ void cay_mcp_channel_stop(struct cay_mcp *m)
 {
         for (struct cay_mcp_channel *ch = m->channels, *next; ch; ch = next) {
                 next = ch->next;
-                cay_mcp_ear_close(&ch->ear);
-                cay_mcp_party_end(&ch->party);
+                cay_mcp_subscriber_close(&ch->subscriber);
+                cay_mcp_client_end(&ch->client);
                 if (ch->is_closed) {
                         end(ch);
                         continue;

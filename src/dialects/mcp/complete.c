@@ -76,7 +76,7 @@ static void send_names(struct cay_mcp_call *c, const struct cay_json_value *json
         cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
 }
 
-static void on_names(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_names(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         send_names(c, q->err.code == CAY_OK ? q->json : NULL);
 }
@@ -84,7 +84,7 @@ static void on_names(struct cay_mcp_call *c, struct cay_mcp_asked *q)
 static void ask_inside(struct cay_mcp_call *c, const struct source *s, const char *sandbox, const char *value)
 {
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(c, on_names);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_names);
         char folder[CAY_MCP_URI_MAX];
         struct cay_json j;
 
@@ -100,7 +100,7 @@ static void ask_inside(struct cay_mcp_call *c, const struct source *s, const cha
                 cay_op_key_u64(&j, "limit", ENTRIES);
         }
         cay_json_end_object(&j);
-        cay_mcp_ask(q, cay_op_find(s->op), &json, false);
+        cay_mcp_call_op(q, cay_op_find(s->op), &json, false);
 }
 
 /* Which sandbox a path or a command is in: the address's, or the one that was filled in before. */
@@ -108,8 +108,8 @@ static const char *find_sandbox(const struct cay_mcp_call *c)
 {
         const struct cay_json_value *context = cay_json_value_find(c->rpc.params, "context");
 
-        return c->party->sandbox[0] ? c->party->sandbox
-                                    : cay_mcp_member(cay_json_value_find(context, "arguments"), "id");
+        return c->client->sandbox[0] ? c->client->sandbox
+                                     : cay_mcp_member(cay_json_value_find(context, "arguments"), "id");
 }
 
 void cay_mcp_complete(struct cay_mcp_call *c)
@@ -126,7 +126,7 @@ void cay_mcp_complete(struct cay_mcp_call *c)
                         "ref, argument: are {type: ref/prompt or ref/resource…} and {name, value}");
         else if (s && s->in_sandbox && find_sandbox(c)[0] && strlen(value) < CAY_MCP_URI_MAX / 2)
                 ask_inside(c, s, find_sandbox(c), value);
-        else if (s && !s->in_sandbox && !(c->party->sandbox[0] && strcmp(s->op, "sandbox_list") == 0))
+        else if (s && !s->in_sandbox && !(c->client->sandbox[0] && strcmp(s->op, "sandbox_list") == 0))
                 cay_mcp_look(c, s->op, NULL, NULL, on_names);
         else
                 send_names(c, NULL);

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/mcp/ear.h"
+#include "dialects/mcp/subscriber.h"
 #include "dialects/mcp/library.h"
 #include "dialects/mcp/task.h"
 #include "dialects/mcp/tools.h"
 
-#define CALLS_MAX 64u    /* of one party, at once */
+#define CALLS_MAX 64u    /* of one client, at once */
 #define WAITING_MAX 512u /* and that wait for their turn */
 
 enum { LEGACY = 1, MODERN = 2, BEFORE_INIT = 4 };
@@ -62,7 +62,7 @@ static void put_server(struct cay_json *j, const struct cay_mcp_call *c)
         cay_json_key(j, "capabilities");
         cay_mcp_put_raw(j, text, strlen(text));
         cay_json_key(j, "instructions");
-        cay_json_text(j, c->party->sandbox[0] ? one_text : fleet_text);
+        cay_json_text(j, c->client->sandbox[0] ? one_text : fleet_text);
 }
 
 static bool declares_elicitation(const struct cay_json_value *capabilities)
@@ -82,10 +82,10 @@ static bool declares_tasks(const struct cay_json_value *capabilities)
                CAY_JSON_OBJECT;
 }
 
-/* From now on its party is told of changes. */
-void cay_mcp_begin_telling(struct cay_mcp_party *p)
+/* From now on its client is told of changes. */
+void cay_mcp_begin_telling(struct cay_mcp_client *p)
 {
-        struct cay_mcp_ear *e = p->ear;
+        struct cay_mcp_subscriber *e = p->subscriber;
 
         if (!e)
                 return;
@@ -93,13 +93,13 @@ void cay_mcp_begin_telling(struct cay_mcp_party *p)
         e->caller = p->caller;
         memcpy(e->sandbox, p->sandbox, sizeof(e->sandbox));
         e->wants_resources = e->wants_prompts = true;
-        cay_mcp_ear_open(e);
+        cay_mcp_subscriber_open(e);
 }
 
 static void initialize(struct cay_mcp_call *c)
 {
         const char *version = cay_json_value_text(cay_json_value_find(c->rpc.params, "protocolVersion"));
-        struct cay_mcp_party *p = c->party;
+        struct cay_mcp_client *p = c->client;
         struct cay_mcp_result r;
 
         if (!version) {
@@ -144,14 +144,14 @@ static void discover(struct cay_mcp_call *c)
 static void set_level(struct cay_mcp_call *c)
 {
         if (!cay_mcp_level_read(cay_json_value_text(cay_json_value_find(c->rpc.params, "level")),
-                                &c->party->level)) {
+                                &c->client->level)) {
                 cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL,
                                    "level: is one of debug, info, notice, warning, error, critical, alert, "
                                    "emergency");
                 return;
         }
-        if (c->party->on_changed)
-                c->party->on_changed(c->party);
+        if (c->client->on_changed)
+                c->client->on_changed(c->client);
         cay_mcp_call_done(c);
 }
 
@@ -232,7 +232,7 @@ static const struct method *find_method(const char *name, unsigned era)
         return NULL;
 }
 
-static unsigned count_calls(const struct cay_mcp_party *p, bool that_wait)
+static unsigned count_calls(const struct cay_mcp_client *p, bool that_wait)
 {
         unsigned n = 0;
 
@@ -243,7 +243,7 @@ static unsigned count_calls(const struct cay_mcp_party *p, bool that_wait)
 
 static void begin(struct cay_mcp_call *c);
 
-void cay_mcp_take(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_link *link)
+void cay_mcp_take(struct cay_mcp_client *p, struct cay_rpc *rpc, struct cay_mcp_link *link)
 {
         struct cay_mcp_call *c = cay_mcp_call_new(p, rpc, link);
 
@@ -265,7 +265,7 @@ void cay_mcp_take(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_l
 }
 
 /* The one that waits longest: new ones are put in front. */
-void cay_mcp_go_on(struct cay_mcp_party *p)
+void cay_mcp_go_on(struct cay_mcp_client *p)
 {
         struct cay_mcp_call *oldest = NULL;
 
@@ -282,7 +282,7 @@ void cay_mcp_go_on(struct cay_mcp_party *p)
 
 static void begin(struct cay_mcp_call *c)
 {
-        struct cay_mcp_party *p = c->party;
+        struct cay_mcp_client *p = c->client;
         const struct method *method;
 
         if (c->is_modern && read_meta(c) < 0)
@@ -297,7 +297,7 @@ static void begin(struct cay_mcp_call *c)
 }
 
 /* Unknown, finished or malformed ones are ignored, as the protocol has it; initialize is over by the time this comes. */
-static void cancel(struct cay_mcp_party *p, const struct cay_json_value *params)
+static void cancel(struct cay_mcp_client *p, const struct cay_json_value *params)
 {
         cay_auto_buf struct cay_buf id = { 0 };
 
@@ -312,7 +312,7 @@ static void cancel(struct cay_mcp_party *p, const struct cay_json_value *params)
         }
 }
 
-static void take_reply(struct cay_mcp_party *p, const struct cay_rpc *rpc)
+static void take_reply(struct cay_mcp_client *p, const struct cay_rpc *rpc)
 {
         for (struct cay_mcp_call *c = p->calls; c; c = c->next) {
                 if (c->question[0] && strcmp(c->question, rpc->id) == 0) {
@@ -323,7 +323,7 @@ static void take_reply(struct cay_mcp_party *p, const struct cay_rpc *rpc)
         }
 }
 
-void cay_mcp_hear(struct cay_mcp_party *p, struct cay_rpc *rpc)
+void cay_mcp_hear(struct cay_mcp_client *p, struct cay_rpc *rpc)
 {
         if (rpc->kind == CAY_RPC_RESPONSE)
                 take_reply(p, rpc);

@@ -12,7 +12,7 @@
 
 static void read_image(struct cay_mcp_exec *e);
 
-static void on_image(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_image(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         struct cay_mcp_exec *e = c->state;
         struct cay_mcp_image *image = &e->images[e->image_at++];
@@ -29,14 +29,14 @@ static void on_image(struct cay_mcp_call *c, struct cay_mcp_asked *q)
 static void read_image(struct cay_mcp_exec *e)
 {
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q;
+        struct cay_mcp_op_call *q;
         struct cay_json j;
 
         if (e->image_at >= e->image_count) {
                 cay_mcp_exec_conclude(e);
                 return;
         }
-        q = cay_mcp_asked_new(e->call, on_image);
+        q = cay_mcp_op_call_new(e->call, on_image);
         if (!q)
                 return;
         q->bytes_max = IMAGE_BYTES_MAX;
@@ -46,7 +46,7 @@ static void read_image(struct cay_mcp_exec *e)
         cay_op_key_text(&j, "id", e->sandbox);
         cay_op_key_text(&j, "path", e->images[e->image_at].path);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, cay_op_find("file_read"), &json, true);
+        cay_mcp_call_op(q, cay_op_find("file_read"), &json, true);
 }
 
 static bool has_image_name(const char *name)
@@ -84,7 +84,7 @@ static void choose_image(struct cay_mcp_exec *e, const struct cay_json_value *en
                 snprintf(e->images[e->image_count++].path, CAY_MCP_IMAGE_PATH, "%s", name);
 }
 
-static void on_listed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_listed(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         struct cay_mcp_exec *e = c->state;
         const struct cay_json_value *entries = cay_json_value_find(q->json, "entries");
@@ -99,11 +99,11 @@ static void on_listed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
 void cay_mcp_exec_look(struct cay_mcp_exec *e)
 {
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(e->call, on_listed);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(e->call, on_listed);
 
         if (!q)
                 return;
         cay_buf_init(&json, 256);
         cay_buf_printf(&json, "{\"id\":\"%s\",\"path\":\".\",\"recursive\":true,\"limit\":1000}", e->sandbox);
-        cay_mcp_ask(q, cay_op_find("file_list"), &json, false);
+        cay_mcp_call_op(q, cay_op_find("file_list"), &json, false);
 }

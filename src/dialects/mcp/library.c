@@ -5,10 +5,10 @@
 #include <string.h>
 
 void cay_mcp_look(struct cay_mcp_call *c, const char *op, const char *key, const char *value,
-                  void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q))
+                  void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q))
 {
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(c, done);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, done);
         struct cay_json j;
 
         if (!q)
@@ -19,10 +19,10 @@ void cay_mcp_look(struct cay_mcp_call *c, const char *op, const char *key, const
         if (key)
                 cay_op_key_text(&j, key, value);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, cay_op_find(op), &json, false);
+        cay_mcp_call_op(q, cay_op_find(op), &json, false);
 }
 
-void cay_mcp_look_fail(struct cay_mcp_call *c, const struct cay_mcp_asked *q)
+void cay_mcp_look_fail(struct cay_mcp_call *c, const struct cay_mcp_op_call *q)
 {
         cay_mcp_call_error(c, q->err.code == CAY_INTERNAL ? CAY_RPC_INTERNAL : CAY_RPC_BAD_PARAMS, NULL, "%s",
                            q->err.msg);

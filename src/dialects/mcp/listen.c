@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/mcp/ear.h"
+#include "dialects/mcp/subscriber.h"
 #include "dialects/mcp/resource_uri.h"
 
 #define UNREAD_MAX (1024u * 1024)
 
 struct listen {
-        struct cay_mcp_ear ear;
+        struct cay_mcp_subscriber subscriber;
         struct cay_mcp_call *call;
 };
 
@@ -33,7 +33,7 @@ void cay_mcp_subscribe(struct cay_mcp_call *c)
 
         if (!uri)
                 return;
-        if (!c->party->ear || cay_mcp_ear_watch(c->party->ear, uri) < 0)
+        if (!c->client->subscriber || cay_mcp_subscriber_watch(c->client->subscriber, uri) < 0)
                 cay_mcp_call_error(
                         c, CAY_RPC_BAD_PARAMS, NULL,
                         "more than %u resources are watched in this session: unsubscribe from some",
@@ -48,27 +48,27 @@ void cay_mcp_unsubscribe(struct cay_mcp_call *c)
 
         if (!uri)
                 return;
-        if (c->party->ear)
-                cay_mcp_ear_unwatch(c->party->ear, uri);
+        if (c->client->subscriber)
+                cay_mcp_subscriber_unwatch(c->client->subscriber, uri);
         cay_mcp_call_done(c);
 }
 
 /* Modern era */
 
-static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
+static void tell(struct cay_mcp_subscriber *e, const char *json, size_t len)
 {
-        struct cay_mcp_call *c = cay_container_of(e, struct listen, ear)->call;
+        struct cay_mcp_call *c = cay_container_of(e, struct listen, subscriber)->call;
 
         if (!c->is_over && c->link->ops->queued(c->link) < UNREAD_MAX &&
             c->link->ops->fits(c->link, len)) /* who does not read misses some */
                 c->link->ops->note(c->link, json, len);
 }
 
-static void stop(struct cay_mcp_ear *e)
+static void stop(struct cay_mcp_subscriber *e)
 {
-        struct cay_mcp_call *c = cay_container_of(e, struct listen, ear)->call;
+        struct cay_mcp_call *c = cay_container_of(e, struct listen, subscriber)->call;
 
-        cay_mcp_ear_close(e);
+        cay_mcp_subscriber_close(e);
         if (!c->is_over)
                 cay_mcp_call_done(c);
 }
@@ -77,13 +77,13 @@ static void free_listen(struct cay_mcp_call *c)
 {
         struct listen *l = c->state;
 
-        cay_mcp_ear_close(&l->ear);
+        cay_mcp_subscriber_close(&l->subscriber);
         free(l);
 }
 
 static void on_cancel(struct cay_mcp_call *c)
 {
-        cay_mcp_ear_close(&((struct listen *)c->state)->ear);
+        cay_mcp_subscriber_close(&((struct listen *)c->state)->subscriber);
 }
 
 static bool wants(const struct cay_json_value *what, const char *key)
@@ -97,7 +97,8 @@ static void watch_all(struct listen *l, const struct cay_json_value *uris, struc
         for (size_t i = 0; i < cay_json_value_count(uris); i++) {
                 const char *uri = cay_json_value_text(cay_json_value_at(uris, i));
 
-                if (uri && strlen(uri) < CAY_MCP_URI_MAX && cay_mcp_ear_watch(&l->ear, uri) == 0)
+                if (uri && strlen(uri) < CAY_MCP_URI_MAX &&
+                    cay_mcp_subscriber_watch(&l->subscriber, uri) == 0)
                         cay_json_text(j, uri);
         }
 }
@@ -117,9 +118,9 @@ static void acknowledge(struct listen *l, const struct cay_json_value *what)
         cay_json_begin_object(&j);
         cay_json_key(&j, "notifications");
         cay_json_begin_object(&j);
-        if (l->ear.wants_prompts)
+        if (l->subscriber.wants_prompts)
                 cay_op_key_bool(&j, "promptsListChanged", true);
-        if (l->ear.wants_resources)
+        if (l->subscriber.wants_resources)
                 cay_op_key_bool(&j, "resourcesListChanged", true);
         if (uris) {
                 cay_json_key(&j, "resourceSubscriptions");
@@ -127,16 +128,16 @@ static void acknowledge(struct listen *l, const struct cay_json_value *what)
                 watch_all(l, uris, &j);
                 cay_json_end_array(&j);
         }
-        if (l->ear.tasks) {
+        if (l->subscriber.tasks) {
                 cay_json_key(&j, "taskIds");
-                cay_mcp_put_value(&j, l->ear.tasks);
+                cay_mcp_put_value(&j, l->subscriber.tasks);
         }
         cay_json_end_object(&j);
-        cay_mcp_put_subscription(&j, l->ear.subscription);
+        cay_mcp_put_subscription(&j, l->subscriber.subscription);
         cay_json_end_object(&j);
         cay_json_end_object(&j);
         if (cay_json_end(&j) == 0)
-                tell(&l->ear, cay_buf_data(&out), out.len);
+                tell(&l->subscriber, cay_buf_data(&out), out.len);
 }
 
 static bool is_list(const struct cay_json_value *v)
@@ -164,19 +165,19 @@ void cay_mcp_listen(struct cay_mcp_call *c)
                 return;
         }
         l->call = c;
-        l->ear = (struct cay_mcp_ear){ .mcp = c->mcp,
-                                       .caller = c->caller,
-                                       .wants_resources = wants(what, "resourcesListChanged"),
-                                       .wants_prompts = wants(what, "promptsListChanged"),
-                                       .tasks = tasks,
-                                       .tell = tell,
-                                       .stop = stop };
-        memcpy(l->ear.sandbox, c->party->sandbox, sizeof(l->ear.sandbox));
-        memcpy(l->ear.subscription, c->rpc.id, sizeof(l->ear.subscription));
+        l->subscriber = (struct cay_mcp_subscriber){ .mcp = c->mcp,
+                                                     .caller = c->caller,
+                                                     .wants_resources = wants(what, "resourcesListChanged"),
+                                                     .wants_prompts = wants(what, "promptsListChanged"),
+                                                     .tasks = tasks,
+                                                     .tell = tell,
+                                                     .stop = stop };
+        memcpy(l->subscriber.sandbox, c->client->sandbox, sizeof(l->subscriber.sandbox));
+        memcpy(l->subscriber.subscription, c->rpc.id, sizeof(l->subscriber.subscription));
         c->state = l;
         c->free_state = free_listen;
         c->on_cancel = on_cancel;
         c->listens = true;
-        cay_mcp_ear_open(&l->ear);
+        cay_mcp_subscriber_open(&l->subscriber);
         acknowledge(l, what);
 }

@@ -174,7 +174,7 @@ static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req, 
                                       !last               ? stream->seq
                                       : seq > stream->seq ? 0
                                                           : seq,
-                                      stream == &s->own && strcmp(s->party.version, CAY_MCP_LEGACY) == 0);
+                                      stream == &s->own && strcmp(s->client.version, CAY_MCP_LEGACY) == 0);
 }
 
 /* GET and DELETE: the legacy era's alone. */
@@ -293,7 +293,7 @@ void cay_mcp_stop(struct cay_mcp *m)
 {
         m->is_stopping = true;
         cay_timer_clear(&m->sweep);
-        cay_mcp_ears_stop(m);
+        cay_mcp_subscribers_stop(m);
         cay_mcp_tasks_stop(m);
         cay_mcp_channel_stop(m);
         while (m->sessions)

@@ -3,7 +3,7 @@
  * MCP: agents' own way to sandboxes. Both eras of the protocol at one address, over Streamable HTTP, WebSocket and lines (what `cay
  * mcp` relays to standard input and output); and the same for one sandbox alone, whose tools then need not name it.
  *
- * Theory of operation. Whatever carries it, a message ends up in dispatch.c with a party (who speaks: caller, session, era's settings)
+ * Theory of operation. Whatever carries it, a message ends up in dispatch.c with a client (who speaks: caller, session, era's settings)
  * and, when it is a request, a link (where the answer and what precedes it go). A request becomes a call, which asks ops
  * (dialect/ask) and ends exactly once: with an answer, an error, or silence when it was cancelled. Parties are sessions of the legacy
  * era, connections of message transports, or single requests of the modern era; when one ends, its calls are cancelled and the

@@ -14,7 +14,7 @@
 
 struct cay_mcp_session;
 struct cay_mcp_channel;
-struct cay_mcp_ear;
+struct cay_mcp_subscriber;
 struct cay_mcp_task;
 
 struct cay_mcp {
@@ -22,8 +22,8 @@ struct cay_mcp {
         struct cay_mcp_session *sessions;
         unsigned session_count;
         struct cay_mcp_channel *channels;
-        struct cay_mcp_ear *ears;   /* who is told of changes */
-        struct cay_mcp_task *tasks; /* newest first */
+        struct cay_mcp_subscriber *subscribers; /* who is told of changes */
+        struct cay_mcp_task *tasks;             /* newest first */
         struct cay_timer sweep, registry;
         uint64_t registry_seen;
         bool is_stopping;
@@ -33,11 +33,11 @@ struct cay_mcp {
 /* dispatch.c */
 bool cay_mcp_version_is_legacy(const char *version);
 /* A request: becomes a call, or is answered at once. Takes rpc. */
-void cay_mcp_take(struct cay_mcp_party *p, struct cay_rpc *rpc, struct cay_mcp_link *link);
-void cay_mcp_go_on(struct cay_mcp_party *p);         /* a call has ended: the next that waits begins */
-void cay_mcp_begin_telling(struct cay_mcp_party *p); /* of changes, from now on */
+void cay_mcp_take(struct cay_mcp_client *p, struct cay_rpc *rpc, struct cay_mcp_link *link);
+void cay_mcp_go_on(struct cay_mcp_client *p);         /* a call has ended: the next that waits begins */
+void cay_mcp_begin_telling(struct cay_mcp_client *p); /* of changes, from now on */
 /* A notification or a response. Takes rpc. */
-void cay_mcp_hear(struct cay_mcp_party *p, struct cay_rpc *rpc);
+void cay_mcp_hear(struct cay_mcp_client *p, struct cay_rpc *rpc);
 
 /* post.c: takes a POST over, whose head is fine. */
 void cay_mcp_post(struct cay_mcp *m, struct cay_http_request *req, const struct cay_visitor *v,

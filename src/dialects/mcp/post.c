@@ -24,7 +24,7 @@ struct post {
         struct cay_visitor visitor;
         struct cay_mcp_place place;
         struct cay_mcp_session *session; /* NULL: modern */
-        struct cay_mcp_party lone;       /* modern: who speaks, for as long as the call */
+        struct cay_mcp_client lone;      /* modern: who speaks, for as long as the call */
         struct cay_mcp_stream *stream;   /* the session's; or own */
         struct cay_mcp_stream own;
         struct cay_timer soon;
@@ -83,7 +83,7 @@ static void on_let_go(struct cay_mcp_stream *s)
 
 static bool begin_stream(struct post *p)
 {
-        bool primes = p->session && strcmp(p->session->party.version, CAY_MCP_LEGACY) == 0;
+        bool primes = p->session && strcmp(p->session->client.version, CAY_MCP_LEGACY) == 0;
 
         if (p->stream)
                 return true;
@@ -234,7 +234,7 @@ static void take_modern(struct post *p, struct cay_rpc *m)
                 refuse(p, 400, CAY_RPC_BAD_HEADER, wrong, id);
                 return;
         }
-        cay_mcp_party_init(&p->lone, p->mcp, &p->visitor, &p->place);
+        cay_mcp_client_init(&p->lone, p->mcp, &p->visitor, &p->place);
         p->lone.cleans = false;
         cay_mcp_stream_init(&p->own, p->mcp->world->loop, 0, false);
         cay_timer_set(p->mcp->world->loop, &p->soon, SOON_MS, on_soon);
@@ -277,12 +277,12 @@ static void take_session(struct post *p, struct cay_rpc *m)
 
         if (m->kind == CAY_RPC_REQUEST) {
                 cay_timer_set(p->mcp->world->loop, &p->soon, SOON_MS, on_soon);
-                cay_mcp_take(&s->party, m, &p->link);
-                if (!s->party.version[0])
+                cay_mcp_take(&s->client, m, &p->link);
+                if (!s->client.version[0])
                         cay_mcp_session_end(s); /* it never began */
                 return;
         }
-        cay_mcp_hear(&s->party, m);
+        cay_mcp_hear(&s->client, m);
         let_go(p);
         req = cay_take(p->req);
         cay_http_response_send(req, 202, NULL, NULL, 0);

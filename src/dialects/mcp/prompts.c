@@ -28,7 +28,7 @@ static void put_prompt(struct cay_json *j, const char *name, const char *doc, co
         cay_json_end_object(j);
 }
 
-static void on_prompts(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_prompts(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const struct cay_json_value *templates = cay_json_value_find(q->json, "templates");
         struct cay_mcp_result r;
@@ -87,7 +87,7 @@ static void send_prompt(struct cay_mcp_call *c, const char *doc, const char *tex
         cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
 }
 
-static void on_prompt(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_prompt(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const char *system = cay_json_value_text(cay_json_value_find(q->json, "system"));
 

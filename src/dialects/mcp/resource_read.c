@@ -16,7 +16,7 @@
 
 struct place {
         struct cay_mcp_call *call;
-        struct cay_mcp_asked *asked; /* output that is read; NULL: none, or over */
+        struct cay_mcp_op_call *asked; /* output that is read; NULL: none, or over */
         struct cay_timer patience;
         char uri[CAY_MCP_URI_MAX];
         struct cay_mcp_uri where;
@@ -60,7 +60,7 @@ static void send_contents(struct cay_mcp_call *c, const char *type, const char *
         cay_mcp_result_send(&r, c, CAY_MCP_PRIVATE);
 }
 
-static void on_resource(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_resource(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const struct place *p = c->state;
         const char *system;
@@ -96,7 +96,7 @@ static void send_bytes(struct cay_mcp_call *c, const struct cay_buf *bytes)
                       cay_buf_data(bytes), bytes->len, is_text);
 }
 
-static void on_bytes(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_bytes(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         struct place *p = c->state;
 
@@ -122,14 +122,14 @@ static void on_patience(struct cay_timer *t)
                 return;
         bytes = p->asked->bytes;
         p->asked->bytes = (struct cay_buf){ 0 };
-        cay_mcp_asked_leave(cay_take(p->asked));
+        cay_mcp_op_call_leave(cay_take(p->asked));
         send_bytes(p->call, &bytes);
 }
 
 static void ask_bytes(struct cay_mcp_call *c, struct place *p)
 {
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(c, on_bytes);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_bytes);
         struct cay_json j;
 
         if (!q)
@@ -151,7 +151,8 @@ static void ask_bytes(struct cay_mcp_call *c, struct place *p)
                 p->asked = q;
                 cay_timer_set(c->mcp->world->loop, &p->patience, OUTPUT_MS, on_patience);
         }
-        cay_mcp_ask(q, cay_op_find(p->where.kind == CAY_URI_FILE ? "file_read" : "exec_attach"), &json, true);
+        cay_mcp_call_op(q, cay_op_find(p->where.kind == CAY_URI_FILE ? "file_read" : "exec_attach"), &json,
+                        true);
 }
 
 static void free_place(struct cay_mcp_call *c)
@@ -182,7 +183,7 @@ void cay_mcp_resources_read(struct cay_mcp_call *c)
         p->call = c;
         snprintf(p->uri, sizeof(p->uri), "%s", uri);
         cay_mcp_uri_read(uri, &p->where);
-        if (!cay_mcp_uri_is_seen(&p->where, c->party->sandbox))
+        if (!cay_mcp_uri_is_seen(&p->where, c->client->sandbox))
                 p->where.kind = CAY_URI_NOWHERE;
         switch (p->where.kind) {
         case CAY_URI_TEMPLATE:

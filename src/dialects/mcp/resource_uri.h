@@ -26,5 +26,5 @@ struct cay_mcp_uri {
 };
 
 void cay_mcp_uri_read(const char *uri, struct cay_mcp_uri *ret);
-/* For a party that has one sandbox alone, others are not there. */
+/* For a client that has one sandbox alone, others are not there. */
 bool cay_mcp_uri_is_seen(const struct cay_mcp_uri *u, const char *only_sandbox);

@@ -43,7 +43,7 @@ static void put_sandboxes(struct cay_json *j, const struct cay_json_value *sandb
         }
 }
 
-static void on_list_sandboxes(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_list_sandboxes(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         struct cay_mcp_result *r = c->state;
 
@@ -51,11 +51,11 @@ static void on_list_sandboxes(struct cay_mcp_call *c, struct cay_mcp_asked *q)
                 cay_mcp_look_fail(c, q);
                 return;
         }
-        if (c->party->sandbox[0]) {
+        if (c->client->sandbox[0]) {
                 char uri[200];
 
-                snprintf(uri, sizeof(uri), "sandbox://%s/info", c->party->sandbox);
-                put_resource(&r->j, uri, c->party->sandbox, "This sandbox: its state and limits.",
+                snprintf(uri, sizeof(uri), "sandbox://%s/info", c->client->sandbox);
+                put_resource(&r->j, uri, c->client->sandbox, "This sandbox: its state and limits.",
                              "application/json");
         } else {
                 put_sandboxes(&r->j, cay_json_value_find(q->json, "sandboxes"));
@@ -73,7 +73,7 @@ static void begin_list(struct cay_mcp_result *r)
         cay_json_begin_array(&r->j);
 }
 
-static void on_list_templates(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_list_templates(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         struct cay_mcp_result *r = c->state;
 
@@ -83,8 +83,8 @@ static void on_list_templates(struct cay_mcp_call *c, struct cay_mcp_asked *q)
         }
         begin_list(r);
         put_templates(&r->j, cay_json_value_find(q->json, "templates"));
-        if (c->party->sandbox[0])
-                cay_mcp_look(c, "sandbox_get", "id", c->party->sandbox, on_list_sandboxes);
+        if (c->client->sandbox[0])
+                cay_mcp_look(c, "sandbox_get", "id", c->client->sandbox, on_list_sandboxes);
         else
                 cay_mcp_look(c, "sandbox_list", NULL, NULL, on_list_sandboxes);
 }
@@ -101,7 +101,7 @@ void cay_mcp_resources_list(struct cay_mcp_call *c)
         const struct cay_json_value *cursor = cay_json_value_find(c->rpc.params, "cursor");
         const char *text = cay_json_value_text(cursor);
 
-        if (cursor && (!text || c->party->sandbox[0]) && cay_mcp_refuse_cursor(c))
+        if (cursor && (!text || c->client->sandbox[0]) && cay_mcp_refuse_cursor(c))
                 return;
         c->state = calloc(1, sizeof(struct cay_mcp_result));
         if (!c->state) {

@@ -17,9 +17,9 @@
 #define OVER_MS (5u * 60 * 1000) /* how long an ended stream can be read again */
 
 /* On its own stream, of which a little is kept; a client that does not read misses some. */
-static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
+static void tell(struct cay_mcp_subscriber *e, const char *json, size_t len)
 {
-        struct cay_mcp_session *s = cay_container_of(e, struct cay_mcp_session, ear);
+        struct cay_mcp_session *s = cay_container_of(e, struct cay_mcp_session, subscriber);
 
         if (!s->own.req || (cay_mcp_stream_queued(&s->own) < UNREAD_MAX && cay_mcp_stream_fits(&s->own, len)))
                 cay_mcp_stream_put(&s->own, json, len);
@@ -27,7 +27,7 @@ static void tell(struct cay_mcp_ear *e, const char *json, size_t len)
 
 static bool is_idle(const struct cay_mcp_session *s)
 {
-        return !s->party.calls && !s->own.req;
+        return !s->client.calls && !s->own.req;
 }
 
 static void free_stream(struct cay_mcp_stream **at)
@@ -42,7 +42,7 @@ static void free_stream(struct cay_mcp_stream **at)
 /* From here on nobody finds it. */
 static void unlink_session(struct cay_mcp_session *s)
 {
-        struct cay_mcp *m = s->party.mcp;
+        struct cay_mcp *m = s->client.mcp;
 
         for (struct cay_mcp_session **at = &m->sessions; *at; at = &(*at)->next) {
                 if (*at == s) {
@@ -56,10 +56,10 @@ static void unlink_session(struct cay_mcp_session *s)
 
 static void close_down(struct cay_mcp_session *s)
 {
-        cay_log_debug("a session of MCP ends", "owner=%s made=%u", s->party.caller.owner,
-                      s->party.made_count);
-        cay_mcp_ear_close(&s->ear);
-        cay_mcp_party_end(&s->party);
+        cay_log_debug("a session of MCP ends", "owner=%s made=%u", s->client.caller.owner,
+                      s->client.made_count);
+        cay_mcp_subscriber_close(&s->subscriber);
+        cay_mcp_client_end(&s->client);
         cay_mcp_stream_done(&s->own);
         while (s->streams)
                 free_stream(&s->streams);
@@ -79,15 +79,15 @@ void cay_mcp_session_end(struct cay_mcp_session *s)
 static void let_go(struct cay_mcp_session *s)
 {
         cay_log_debug("a session of MCP makes room for another of its owner", "owner=%s made=%u",
-                      s->party.caller.owner, s->party.made_count);
-        cay_mcp_party_keep_made(&s->party);
+                      s->client.caller.owner, s->client.made_count);
+        cay_mcp_client_keep_made(&s->client);
         cay_mcp_session_end(s);
 }
 
-static void on_changed(struct cay_mcp_party *p)
+static void on_changed(struct cay_mcp_client *p)
 {
         if (!p->mcp->is_loading && !p->is_over)
-                cay_mcp_session_keep(cay_container_of(p, struct cay_mcp_session, party));
+                cay_mcp_session_keep(cay_container_of(p, struct cay_mcp_session, client));
 }
 
 /* Of the owner's own sessions the one that was silent longest makes room; nobody else's does. */
@@ -97,7 +97,7 @@ static int make_room(struct cay_mcp *m, const char *owner, struct cay_error *err
         unsigned own = 0;
 
         for (struct cay_mcp_session *s = m->sessions; s; s = s->next) {
-                if (strcmp(s->party.caller.owner, owner) != 0)
+                if (strcmp(s->client.caller.owner, owner) != 0)
                         continue;
                 own++;
                 if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
@@ -138,13 +138,13 @@ struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_
                 cay_fail(err, CAY_UNAVAILABLE, "no memory for a session");
                 return NULL;
         }
-        cay_mcp_party_init(&s->party, m, v, place);
+        cay_mcp_client_init(&s->client, m, v, place);
         cay_mcp_stream_init(&s->own, m->world->loop, 0, true);
         s->own.bytes_max = UNHEARD_MAX;
-        cay_mcp_stream_charge(&s->own, m->world->budgets, s->party.caller.owner);
-        s->ear.tell = tell;
-        s->party.ear = &s->ear;
-        s->party.on_changed = on_changed;
+        cay_mcp_stream_charge(&s->own, m->world->budgets, s->client.caller.owner);
+        s->subscriber.tell = tell;
+        s->client.subscriber = &s->subscriber;
+        s->client.on_changed = on_changed;
         s->used_ms = cay_clock_ms();
         s->next = m->sessions;
         m->sessions = s;
@@ -156,12 +156,12 @@ struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, 
                                              const struct cay_mcp_place *place)
 {
         for (struct cay_mcp_session *s = m->sessions; s; s = s->next) {
-                if (strcmp(s->id, id) == 0 && strcmp(s->party.caller.owner, v->caller.owner) == 0 &&
-                    strcmp(s->party.sandbox, place->sandbox) == 0) {
+                if (strcmp(s->id, id) == 0 && strcmp(s->client.caller.owner, v->caller.owner) == 0 &&
+                    strcmp(s->client.sandbox, place->sandbox) == 0) {
                         s->used_ms = cay_clock_ms();
-                        s->party.caller = v->caller; /* the token of now says what is allowed */
+                        s->client.caller = v->caller; /* the token of now says what is allowed */
                         if (s->is_restored)
-                                cay_mcp_begin_telling(&s->party);
+                                cay_mcp_begin_telling(&s->client);
                         s->is_restored = false;
                         return s;
                 }
@@ -179,7 +179,7 @@ void cay_mcp_session_end_soon(struct cay_mcp_session *s)
 {
         unlink_session(s);
         s->gone.run = on_gone;
-        cay_loop_defer(s->party.mcp->world->loop, &s->gone);
+        cay_loop_defer(s->client.mcp->world->loop, &s->gone);
 }
 
 /* Newest come first: of those that ended a few are kept. */
@@ -202,8 +202,8 @@ struct cay_mcp_stream *cay_mcp_session_stream(struct cay_mcp_session *s)
         if (!stream)
                 return NULL;
         drop_old(s);
-        cay_mcp_stream_init(stream, s->party.mcp->world->loop, ++s->next_stream, true);
-        cay_mcp_stream_charge(stream, s->party.mcp->world->budgets, s->party.caller.owner);
+        cay_mcp_stream_init(stream, s->client.mcp->world->loop, ++s->next_stream, true);
+        cay_mcp_stream_charge(stream, s->client.mcp->world->budgets, s->client.caller.owner);
         stream->next = s->streams;
         s->streams = stream;
         return stream;

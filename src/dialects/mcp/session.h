@@ -8,13 +8,13 @@
  */
 #pragma once
 
-#include "dialects/mcp/ear.h"
+#include "dialects/mcp/subscriber.h"
 #include "dialects/mcp/stream.h"
 
 struct cay_mcp_session {
         struct cay_mcp_session *next;
-        struct cay_mcp_party party;
-        struct cay_mcp_ear ear;
+        struct cay_mcp_client client;
+        struct cay_mcp_subscriber subscriber;
         char id[CAY_MCP_ID + 1];
         uint64_t used_ms;
         unsigned next_stream;

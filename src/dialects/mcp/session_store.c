@@ -32,7 +32,7 @@ static void on_written(struct cay_job *job)
 
 static int put_value(const struct cay_mcp_session *s, struct cay_buf *out)
 {
-        const struct cay_mcp_party *p = &s->party;
+        const struct cay_mcp_client *p = &s->client;
         struct cay_json j;
 
         cay_buf_init(out, VALUE_MAX);
@@ -56,7 +56,7 @@ static int put_value(const struct cay_mcp_session *s, struct cay_buf *out)
 /* value NULL: it is dropped. */
 static void store(const struct cay_mcp_session *s, const char *value)
 {
-        struct cay_store *db = s->party.mcp->world->store;
+        struct cay_store *db = s->client.mcp->world->store;
         struct write *w = calloc(1, sizeof(*w));
         struct cay_store_value record = { .value = value };
         struct cay_store_batch *b;
@@ -78,7 +78,7 @@ void cay_mcp_session_keep(struct cay_mcp_session *s)
 {
         cay_auto_buf struct cay_buf value = { 0 };
 
-        if (!s->party.mcp->world->store || s->party.mcp->is_stopping || !s->party.version[0])
+        if (!s->client.mcp->world->store || s->client.mcp->is_stopping || !s->client.version[0])
                 return;
         if (put_value(s, &value) == 0)
                 store(s, cay_buf_data(&value));
@@ -86,7 +86,7 @@ void cay_mcp_session_keep(struct cay_mcp_session *s)
 
 void cay_mcp_session_drop(struct cay_mcp_session *s)
 {
-        if (s->party.mcp->world->store && !s->party.mcp->is_stopping && s->party.version[0])
+        if (s->client.mcp->world->store && !s->client.mcp->is_stopping && s->client.version[0])
                 store(s, NULL);
 }
 
@@ -109,7 +109,7 @@ static uint64_t number_of(const struct cay_json_value *v, const char *key)
 static void fill(struct cay_mcp_session *s, const struct cay_json_value *v)
 {
         const struct cay_json_value *made = cay_json_value_find(v, "made");
-        struct cay_mcp_party *p = &s->party;
+        struct cay_mcp_client *p = &s->client;
 
         snprintf(p->version, sizeof(p->version), "%s", text_of(v, "version"));
         p->level = (enum cay_mcp_level)number_of(v, "level");
@@ -120,7 +120,7 @@ static void fill(struct cay_mcp_session *s, const struct cay_json_value *v)
                 const char *id = cay_json_value_text(cay_json_value_at(made, i - 1));
 
                 if (id)
-                        cay_mcp_party_made(p, id);
+                        cay_mcp_client_made(p, id);
         }
         /* Of streams before its front's end nothing is known: their numbers must not mean others. */
         s->next_stream = (unsigned)(cay_mcp_now(p->mcp) / 1000) & 0x3fffffffu;

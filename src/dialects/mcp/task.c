@@ -8,7 +8,7 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/fair.h"
-#include "dialects/mcp/ear.h"
+#include "dialects/mcp/subscriber.h"
 #include "dialects/mcp/task_priv.h"
 #include "dialects/mcp/tools.h"
 #include "domain/ops/view.h"
@@ -32,7 +32,7 @@ const char *cay_mcp_task_id(const struct cay_mcp_task *t)
 
 bool cay_mcp_task_is_of(const struct cay_mcp_task *t, const struct cay_caller *caller, const char *sandbox)
 {
-        return strcmp(t->party.caller.owner, caller->owner) == 0 && strcmp(t->party.sandbox, sandbox) == 0;
+        return strcmp(t->client.caller.owner, caller->owner) == 0 && strcmp(t->client.sandbox, sandbox) == 0;
 }
 
 /* How it is */
@@ -89,7 +89,7 @@ void cay_mcp_task_become(struct cay_mcp_task *t, enum cay_mcp_task_status status
         } else {
                 cay_mcp_task_prompt(t);
         }
-        cay_mcp_ears_tell_task(t->mcp, t);
+        cay_mcp_subscribers_tell_task(t->mcp, t);
 }
 
 static void note(struct cay_mcp_link *l, const char *json, size_t len)
@@ -158,7 +158,7 @@ static void forget(struct cay_mcp_task **at)
         struct cay_mcp_task *t = *at;
 
         *at = t->next;
-        cay_mcp_party_end(&t->party);
+        cay_mcp_client_end(&t->client);
         cay_mcp_task_drop_asks(t);
         cay_mcp_task_wake(t);
         cay_buf_done(&t->outcome);
@@ -173,7 +173,7 @@ static bool make_room(struct cay_mcp *m, const char *owner)
         unsigned count = 0, own = 0;
 
         for (struct cay_mcp_task **at = &m->tasks; *at; at = &(*at)->next, count++) {
-                if (strcmp((*at)->party.caller.owner, owner) != 0)
+                if (strcmp((*at)->client.caller.owner, owner) != 0)
                         continue;
                 own++;
                 if (cay_mcp_task_is_over(*at) &&
@@ -208,9 +208,9 @@ static struct cay_mcp_task *make(struct cay_mcp_call *c, uint64_t ttl_ms)
         t->created_wall_ms = t->changed_wall_ms = cay_mcp_now(m);
         t->ttl_ms = ttl_ms;
         t->link.ops = &link_ops;
-        t->party = (struct cay_mcp_party){ .mcp = m, .caller = c->caller, .level = CAY_MCP_SILENT };
-        memcpy(t->party.sandbox, c->party->sandbox, sizeof(t->party.sandbox));
-        memcpy(t->party.version, c->party->version, sizeof(t->party.version));
+        t->client = (struct cay_mcp_client){ .mcp = m, .caller = c->caller, .level = CAY_MCP_SILENT };
+        memcpy(t->client.sandbox, c->client->sandbox, sizeof(t->client.sandbox));
+        memcpy(t->client.version, c->client->version, sizeof(t->client.version));
         cay_buf_init(&t->outcome, CAY_MCP_RESULT_MAX + 4096);
         if (t->owner) {
                 t->budget = (struct cay_budget){ .parent = &t->owner->kept, .small = SMALL };
@@ -254,7 +254,7 @@ static bool move(struct cay_mcp_call *c, uint64_t ttl_ms)
 
         if (!t)
                 return false;
-        cay_mcp_call_move(c, &t->party, &t->link);
+        cay_mcp_call_move(c, &t->client, &t->link);
         c->is_task = true;
         c->rpc.progress[0] = '\0';
         c->level = CAY_MCP_SILENT;

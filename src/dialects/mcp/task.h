@@ -3,7 +3,7 @@
  * Tasks: calls of tools that outlive the request that made them. Both forms of the protocol: the legacy era's client asks for one with
  * `task` and gets it at once; in the modern era the server makes one of a call that takes long, for clients that know tasks.
  *
- * Theory of operation. A task takes its call over: the call moves to a party and a link of the task's own, and the request is answered
+ * Theory of operation. A task takes its call over: the call moves to a client and a link of the task's own, and the request is answered
  * with the task. What the call then answers is kept as the task's result. A task belongs to its owner and address; it survives its
  * session and its connection, is forgotten when its time is over, and ends with the daemon.
  *

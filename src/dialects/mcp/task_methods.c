@@ -26,7 +26,7 @@ static struct cay_mcp_task *find(struct cay_mcp_call *c)
                 return NULL;
         for (struct cay_mcp_task *t = id ? c->mcp->tasks : NULL; t; t = t->next)
                 if (strcmp(t->id, id) == 0 && t->is_modern == c->is_modern &&
-                    cay_mcp_task_is_of(t, &c->caller, c->party->sandbox))
+                    cay_mcp_task_is_of(t, &c->caller, c->client->sandbox))
                         return t;
         cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL,
                            "taskId: there is no such task; tasks are forgotten when their time is over");
@@ -58,7 +58,7 @@ void cay_mcp_tasks_list(struct cay_mcp_call *c)
         cay_json_key(&r.j, "tasks");
         cay_json_begin_array(&r.j);
         for (const struct cay_mcp_task *t = c->mcp->tasks; t; t = t->next) {
-                if (t->is_modern || !cay_mcp_task_is_of(t, &c->caller, c->party->sandbox))
+                if (t->is_modern || !cay_mcp_task_is_of(t, &c->caller, c->client->sandbox))
                         continue;
                 cay_json_begin_object(&r.j);
                 cay_mcp_task_put_head(t, &r.j);

@@ -30,8 +30,8 @@ struct cay_mcp_task_ask { /* a question without an answer */
 struct cay_mcp_task {
         struct cay_mcp_task *next;
         struct cay_mcp *mcp;
-        struct cay_mcp_party party; /* of its call alone */
-        struct cay_mcp_link link;   /* link.call NULL: it has ended */
+        struct cay_mcp_client client; /* of its call alone */
+        struct cay_mcp_link link;     /* link.call NULL: it has ended */
         char id[CAY_MCP_ID + 1];
         bool is_modern;
         enum cay_mcp_task_status status;

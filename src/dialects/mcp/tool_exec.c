@@ -69,7 +69,7 @@ static void on_cancel(struct cay_mcp_call *c)
                 order(c, "exec_kill", e->sandbox, e->exec);
 }
 
-static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         (void)q; /* one that could not be destroyed goes by its time-outs */
         cay_mcp_exec_send(c->state);
@@ -79,20 +79,20 @@ void cay_mcp_exec_conclude(struct cay_mcp_exec *e)
 {
         struct cay_mcp_call *c = e->call;
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q;
+        struct cay_mcp_op_call *q;
 
         if (e->own && (e->keep || !e->ended) && !cay_mcp_arg_text(c, "name"))
-                cay_mcp_party_made(c->party, e->sandbox);
+                cay_mcp_client_made(c->client, e->sandbox);
         if (!e->own || e->keep || !e->ended) {
                 cay_mcp_exec_send(e);
                 return;
         }
-        q = cay_mcp_asked_new(c, on_destroyed);
+        q = cay_mcp_op_call_new(c, on_destroyed);
         if (!q)
                 return;
         cay_buf_init(&json, 256);
         cay_buf_printf(&json, "{\"id\":\"%s\"}", e->sandbox);
-        cay_mcp_ask(q, cay_op_find("sandbox_destroy"), &json, false);
+        cay_mcp_call_op(q, cay_op_find("sandbox_destroy"), &json, false);
 }
 
 /* The stream */
@@ -115,7 +115,7 @@ static void on_patience(struct cay_timer *t)
                 return;
         }
         if (e->asked)
-                cay_mcp_asked_leave(cay_take(e->asked));
+                cay_mcp_op_call_leave(cay_take(e->asked));
         cay_mcp_exec_conclude(e);
 }
 
@@ -282,7 +282,7 @@ static void put_life(const struct cay_mcp_call *c, struct cay_json *j, bool keep
 }
 
 /* No template is for this language: then this machine's own interpreter is. */
-static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_asked *q)
+static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_op_call *q)
 {
         struct cay_mcp_call *c = e->call;
         const struct cay_language *language = find_runnable(c);
@@ -302,7 +302,7 @@ static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_asked *q)
         return true;
 }
 
-static void on_over(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_over(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         struct cay_mcp_exec *e = c->state;
 
@@ -356,7 +356,7 @@ static struct cay_mcp_exec *begin(struct cay_mcp_call *c)
 
 static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, struct cay_json *j)
 {
-        struct cay_mcp_asked *q = cay_mcp_asked_new(e->call, on_over);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(e->call, on_over);
 
         cay_op_key_bool(j, "stream", true);
         cay_json_end_object(j);
@@ -365,7 +365,7 @@ static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, st
         q->event = on_event;
         q->kills = true;
         e->asked = q;
-        cay_mcp_ask(q, cay_op_find(op), json, true);
+        cay_mcp_call_op(q, cay_op_find(op), json, true);
 }
 
 /* In a sandbox made for it, which is kept until we have all that we want of it. */
@@ -436,7 +436,7 @@ void cay_mcp_run_code(struct cay_mcp_call *c)
 
 /* container_start without anything to run: the container alone. */
 
-static void on_started(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_started(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const char *id = cay_json_value_text(cay_json_value_find(q->json, "sandbox_id"));
         struct cay_mcp_result r;
@@ -448,7 +448,7 @@ static void on_started(struct cay_mcp_call *c, struct cay_mcp_asked *q)
                 return;
         }
         if (id && !cay_mcp_arg_text(c, "name"))
-                cay_mcp_party_made(c->party, id);
+                cay_mcp_client_made(c->client, id);
         cay_mcp_result_begin(&r);
         cay_json_key(&r.j, "content");
         cay_json_begin_array(&r.j);
@@ -479,7 +479,7 @@ void cay_mcp_run_start(struct cay_mcp_call *c)
 {
         bool runs = cay_mcp_arg(c, "code") || cay_mcp_arg(c, "command");
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q;
+        struct cay_mcp_op_call *q;
         struct cay_json j;
 
         if (runs) {
@@ -488,14 +488,14 @@ void cay_mcp_run_start(struct cay_mcp_call *c)
                         ((struct cay_mcp_exec *)c->state)->has_images = true;
                 return;
         }
-        q = cay_mcp_asked_new(c, on_started);
+        q = cay_mcp_op_call_new(c, on_started);
         if (!q)
                 return;
         cay_mcp_args_begin(c, cay_op_find("sandbox_create"), &json, &j);
         if (!cay_mcp_arg_text(c, "name"))
                 cay_op_key_u64(&j, "idle_timeout", IDLE_KEPT_S);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, cay_op_find("sandbox_create"), &json, false);
+        cay_mcp_call_op(q, cay_op_find("sandbox_create"), &json, false);
 }
 
 /* Commands that were started before */
@@ -504,7 +504,7 @@ void cay_mcp_run_poll(struct cay_mcp_call *c)
 {
         cay_auto_buf struct cay_buf json = { 0 };
         struct cay_mcp_exec *e = begin(c);
-        struct cay_mcp_asked *q;
+        struct cay_mcp_op_call *q;
         struct cay_json j;
 
         if (!e)
@@ -514,15 +514,15 @@ void cay_mcp_run_poll(struct cay_mcp_call *c)
         e->out.reads_on = cay_mcp_arg(c, "offset");
         cay_mcp_args_begin(c, cay_op_find("exec_attach"), &json, &j);
         cay_json_end_object(&j);
-        q = cay_mcp_asked_new(c, on_over);
+        q = cay_mcp_op_call_new(c, on_over);
         if (!q)
                 return;
         q->event = on_event;
         e->asked = q;
-        cay_mcp_ask(q, cay_op_find("exec_attach"), &json, true);
+        cay_mcp_call_op(q, cay_op_find("exec_attach"), &json, true);
 }
 
-static void on_input(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_input(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         if (q->err.code != CAY_OK)
                 cay_mcp_tool_fail_asked(c, q);
@@ -534,7 +534,7 @@ void cay_mcp_run_input(struct cay_mcp_call *c)
 {
         const char *text = cay_mcp_arg_text(c, "text");
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(c, on_input);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_input);
         struct cay_json j;
 
         if (!q)
@@ -543,5 +543,5 @@ void cay_mcp_run_input(struct cay_mcp_call *c)
         cay_buf_puts(&q->body, text);
         cay_mcp_args_begin(c, cay_op_find("exec_input"), &json, &j);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, cay_op_find("exec_input"), &json, false);
+        cay_mcp_call_op(q, cay_op_find("exec_input"), &json, false);
 }

@@ -22,7 +22,7 @@ struct cay_mcp_fresh {
 
 struct cay_mcp_exec {
         struct cay_mcp_call *call;
-        struct cay_mcp_asked *asked; /* the stream; NULL: over */
+        struct cay_mcp_op_call *asked; /* the stream; NULL: over */
         struct cay_mcp_output out;
         struct cay_timer patience, beat;
         struct cay_mcp_fresh fresh[2]; /* newest output, for progress and log messages */

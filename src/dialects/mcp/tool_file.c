@@ -55,7 +55,7 @@ static void put_block(struct cay_json *j, const char *type, const char *key, con
         cay_json_end_object(j);
 }
 
-static void send_image(struct cay_mcp_call *c, const struct cay_mcp_asked *q, const char *type)
+static void send_image(struct cay_mcp_call *c, const struct cay_mcp_op_call *q, const char *type)
 {
         cay_auto_buf struct cay_buf coded = { 0 };
         struct cay_mcp_result r;
@@ -155,7 +155,7 @@ static void send_piece(struct cay_mcp_call *c, const struct piece *p, const char
 }
 
 /* Reading began at `from`, or at the file's beginning when it is by line. */
-static void on_read(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_read(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         bool by_offset = cay_mcp_arg(c, "offset"), says_limit = cay_mcp_arg(c, "limit");
         uint64_t line = cay_mcp_arg_u64(c, "line", 1), lines = cay_mcp_arg_u64(c, "lines", 0), known = 0,
@@ -211,14 +211,14 @@ void cay_mcp_run_read(struct cay_mcp_call *c)
         uint64_t from = cay_mcp_arg_u64(c, "offset", 0), limit = cay_mcp_arg_u64(c, "limit", READ_DEFAULT);
         bool by_line = cay_mcp_arg_u64(c, "line", 1) > 1 || cay_mcp_arg(c, "lines");
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q;
+        struct cay_mcp_op_call *q;
         struct cay_json j;
 
         if (by_line && cay_mcp_arg(c, "offset")) {
                 cay_mcp_tool_fail(c, NULL, "offset: counts bytes: give it, or line and lines");
                 return;
         }
-        q = cay_mcp_asked_new(c, on_read);
+        q = cay_mcp_op_call_new(c, on_read);
         if (!q)
                 return;
         q->bytes_max = by_line ? LINES_MAX : from == 0 && limit < IMAGE_MAX ? IMAGE_MAX : limit;
@@ -227,12 +227,12 @@ void cay_mcp_run_read(struct cay_mcp_call *c)
                 cay_op_key_u64(&j, "offset", from);
         cay_op_key_u64(&j, "length", q->bytes_max);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, op, &json, true);
+        cay_mcp_call_op(q, op, &json, true);
 }
 
 /* Writing */
 
-static void on_written(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_written(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         if (q->err.code != CAY_OK)
                 cay_mcp_tool_fail_asked(c, q);
@@ -245,7 +245,7 @@ static void write_bytes(struct cay_mcp_call *c, struct cay_buf *bytes)
 {
         const struct cay_op *op = cay_op_find("file_write");
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(c, on_written);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_written);
         struct cay_json j;
 
         if (!q)
@@ -255,7 +255,7 @@ static void write_bytes(struct cay_mcp_call *c, struct cay_buf *bytes)
         cay_mcp_args_begin(c, op, &json, &j);
         cay_op_key_bool(&j, "parents", true);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, op, &json, false);
+        cay_mcp_call_op(q, op, &json, false);
 }
 
 void cay_mcp_run_write(struct cay_mcp_call *c)
@@ -301,7 +301,7 @@ static int replace(const char *text, const char *old, const char *new, struct ca
         return r < 0 ? r : cay_buf_puts(out, from);
 }
 
-static void on_edit(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_edit(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const char *old = cay_mcp_arg_text(c, "old_string"), *new = cay_mcp_arg_text(c, "new_string");
         cay_auto_buf struct cay_buf bytes = { 0 };
@@ -337,18 +337,18 @@ void cay_mcp_run_edit(struct cay_mcp_call *c)
 {
         const struct cay_op *op = cay_op_find("file_read");
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q;
+        struct cay_mcp_op_call *q;
         struct cay_json j;
 
         if (!cay_mcp_arg_text(c, "old_string")[0]) {
                 cay_mcp_tool_fail(c, "write_file makes files.", "old_string: must not be empty");
                 return;
         }
-        q = cay_mcp_asked_new(c, on_edit);
+        q = cay_mcp_op_call_new(c, on_edit);
         if (!q)
                 return;
         q->bytes_max = EDIT_MAX;
         cay_mcp_args_begin(c, op, &json, &j);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, op, &json, true);
+        cay_mcp_call_op(q, op, &json, true);
 }

@@ -106,7 +106,7 @@ static void put_entries(struct cay_json *j, const struct cay_json_value *entries
         cay_json_end_array(j);
 }
 
-static void on_listed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_listed(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const struct cay_json_value *entries = cay_json_value_find(q->json, "entries");
         uint64_t from = cay_mcp_arg_u64(c, "offset", 0);
@@ -142,12 +142,12 @@ static void on_listed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
         finish(&r, c);
 }
 
-static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q),
+static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q),
                 bool is_search)
 {
         const struct cay_op *op = cay_op_find(c->tool->op);
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(c, done);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, done);
         struct cay_json j;
 
         if (!q)
@@ -162,7 +162,7 @@ static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, str
         if (is_search && !cay_mcp_arg(c, "limit"))
                 cay_op_key_u64(&j, "max_bytes", SEARCH_BYTES);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, op, &json, false);
+        cay_mcp_call_op(q, op, &json, false);
 }
 
 void cay_mcp_run_list(struct cay_mcp_call *c)
@@ -188,7 +188,7 @@ static void put_match_line(struct cay_buf *out, const struct cay_json_value *mat
                                                        : "");
 }
 
-static void on_searched(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_searched(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const struct cay_json_value *matches = cay_json_value_find(q->json, "matches");
         const char *path = text_of(q->json, "path"), *why = text_of(q->json, "why");

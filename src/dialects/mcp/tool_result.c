@@ -156,14 +156,14 @@ static const char *advise_missing(const struct cay_mcp_call *c)
                        "long ago are forgotten.";
         if (is_there && takes(c->tool, "path"))
                 return "list_files shows what there is; a relative path is below the workspace.";
-        if (c->party->sandbox[0])
+        if (c->client->sandbox[0])
                 return "This sandbox has ended; tell the person.";
         return "Sandboxes end by themselves after a while, and with the session when they have no name. "
                "sandbox_list shows those that are there; sandbox_create makes one.";
 }
 
 /* What a model can do about it. */
-static const char *advice_for(const struct cay_mcp_call *c, const struct cay_mcp_asked *q)
+static const char *advice_for(const struct cay_mcp_call *c, const struct cay_mcp_op_call *q)
 {
         bool is_path = takes(c->tool, "path"), is_exec = takes(c->tool, "exec_id");
 
@@ -218,7 +218,7 @@ static void rename_field(const struct cay_mcp_tool *t, const char *msg, char *ou
         snprintf(out, size, "%s", msg);
 }
 
-void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_asked *q)
+void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_op_call *q)
 {
         char text[TEXT_MAX / 2];
 
@@ -299,7 +299,7 @@ static void ask_modern(struct cay_mcp_call *c, const char *message)
  * The token is bound to its owner and to all that was asked for, works once and for minutes (domain/ops/confirm.h): it is all the state that a
  * second request needs.
  */
-bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_asked *q)
+bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_op_call *q)
 {
         const char *how = strstr(q->err.msg, ": send the same"); /* for callers of REST */
         int len = (int)(how ? how - q->err.msg : (long)strlen(q->err.msg));

@@ -6,12 +6,12 @@
 
 #define IDLE_S 1800u /* of a sandbox without a name: nobody else ends it when its session was cut off */
 
-static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q),
+static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q),
                 unsigned idle_s)
 {
         const struct cay_op *op = cay_op_find(c->tool->op);
         cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_mcp_asked *q = cay_mcp_asked_new(c, done);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, done);
         struct cay_json j;
 
         if (!q)
@@ -20,10 +20,10 @@ static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, str
         if (idle_s > 0)
                 cay_op_key_u64(&j, "idle_timeout", idle_s);
         cay_json_end_object(&j);
-        cay_mcp_ask(q, op, &json, false);
+        cay_mcp_call_op(q, op, &json, false);
 }
 
-static void on_done(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_done(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         if (q->err.code != CAY_OK)
                 cay_mcp_tool_fail_asked(c, q);
@@ -36,7 +36,7 @@ void cay_mcp_run_simple(struct cay_mcp_call *c)
         ask(c, on_done, 0);
 }
 
-static void on_made(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_made(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         const char *id = cay_json_value_text(cay_json_value_find(q->json, "sandbox_id"));
 
@@ -46,7 +46,7 @@ static void on_made(struct cay_mcp_call *c, struct cay_mcp_asked *q)
                 return;
         }
         if (id && !cay_mcp_arg_text(c, "name"))
-                cay_mcp_party_made(c->party, id);
+                cay_mcp_client_made(c->client, id);
         cay_mcp_tool_answer(
                 c, q->json, c->tool->picks,
                 cay_mcp_arg_text(c, "name")
@@ -63,10 +63,10 @@ void cay_mcp_run_create(struct cay_mcp_call *c)
         ask(c, on_made, cay_mcp_arg_text(c, "name") ? 0 : IDLE_S);
 }
 
-static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_asked *q)
+static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         if (q->err.code == CAY_OK)
-                cay_mcp_party_forget(c->party, cay_mcp_arg_sandbox(c));
+                cay_mcp_client_forget(c->client, cay_mcp_arg_sandbox(c));
         on_done(c, q);
 }
 

@@ -14,7 +14,7 @@
 
 /* The list */
 
-static bool is_there(const struct cay_mcp_tool *t, const struct cay_mcp_party *p)
+static bool is_there(const struct cay_mcp_tool *t, const struct cay_mcp_client *p)
 {
         return cay_op_find(t->op) && !(p->sandbox[0] && t->flags & CAY_TOOL_FLEET);
 }
@@ -31,12 +31,12 @@ static const struct cay_mcp_tool *tool_at(unsigned i)
         return NULL;
 }
 
-static bool has_sandbox_param(const struct cay_mcp_tool *t, const struct cay_mcp_party *p)
+static bool has_sandbox_param(const struct cay_mcp_tool *t, const struct cay_mcp_client *p)
 {
         return t->flags & CAY_TOOL_IN_SANDBOX && !p->sandbox[0];
 }
 
-static void put_schema(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_party *p)
+static void put_schema(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_client *p)
 {
 #ifdef CAY_TEST_HOOKS
         const char *canned = cay_mcp_fixture_schema(t);
@@ -65,7 +65,7 @@ static void put_hints(struct cay_json *j, unsigned flags)
         cay_json_end_object(j);
 }
 
-static void put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_party *p,
+static void put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_client *p,
                      bool is_modern)
 {
         cay_json_begin_object(j);
@@ -95,8 +95,8 @@ void cay_mcp_tools_list(struct cay_mcp_call *c)
         cay_json_key(&r.j, "tools");
         cay_json_begin_array(&r.j);
         for (unsigned i = 0; (t = tool_at(i)) != NULL; i++)
-                if (is_there(t, c->party))
-                        put_tool(&r.j, t, c->party, c->is_modern);
+                if (is_there(t, c->client))
+                        put_tool(&r.j, t, c->client, c->is_modern);
         cay_json_end_array(&r.j);
         cay_mcp_result_send(&r, c, CAY_MCP_PUBLIC);
 }
@@ -133,7 +133,7 @@ static const struct cay_mcp_param *find_param(const struct cay_mcp_tool *t, cons
 
 static bool is_sandbox(const struct cay_mcp_call *c, const char *name)
 {
-        return has_sandbox_param(c->tool, c->party) && cay_mcp_is_word_of(sandbox_words, name);
+        return has_sandbox_param(c->tool, c->client) && cay_mcp_is_word_of(sandbox_words, name);
 }
 
 struct search {
@@ -196,7 +196,7 @@ uint64_t cay_mcp_arg_u64(const struct cay_mcp_call *c, const char *param, uint64
 
 const char *cay_mcp_arg_sandbox(const struct cay_mcp_call *c)
 {
-        return c->party->sandbox[0] ? c->party->sandbox : cay_json_value_text(search(c, NULL).found);
+        return c->client->sandbox[0] ? c->client->sandbox : cay_json_value_text(search(c, NULL).found);
 }
 
 /* A relative folder is below the workspace. False: it is none. */
@@ -276,7 +276,7 @@ static void fail_stranger(struct cay_mcp_call *c, const char *name)
         char known[512] = "";
         size_t at = 0;
 
-        if (has_sandbox_param(c->tool, c->party))
+        if (has_sandbox_param(c->tool, c->client))
                 at = (size_t)snprintf(known, sizeof(known), "%s ", cay_mcp_sandbox_param(c->tool));
         for (const struct cay_mcp_param *p = c->tool->params; p->name && at < sizeof(known); p++)
                 at += (size_t)snprintf(known + at, sizeof(known) - at, "%s ", p->name);
@@ -287,7 +287,7 @@ static void fail_stranger(struct cay_mcp_call *c, const char *name)
 static bool check_args(struct cay_mcp_call *c)
 {
         struct search s = search(c, NULL);
-        bool needs = has_sandbox_param(c->tool, c->party) && !(c->tool->flags & CAY_TOOL_MAY_MAKE);
+        bool needs = has_sandbox_param(c->tool, c->client) && !(c->tool->flags & CAY_TOOL_MAY_MAKE);
 
         if (s.stranger) {
                 fail_stranger(c, s.stranger);
@@ -359,7 +359,7 @@ void cay_mcp_tools_call(struct cay_mcp_call *c)
                 return;
         }
         for (unsigned i = 0; (t = tool_at(i)) != NULL; i++)
-                if (strcmp(t->name, name) == 0 && is_there(t, c->party))
+                if (strcmp(t->name, name) == 0 && is_there(t, c->client))
                         c->tool = t;
         if (!c->tool)
                 cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL, "there is no tool %.80s", name);

@@ -62,9 +62,9 @@ void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *js
                          const char *advice);
 /* The model can do something about it: a result that says so. advice: what to do next; NULL: none. */
 void cay_mcp_tool_fail(struct cay_mcp_call *c, const char *advice, const char *fmt, ...) CAY_PRINTF(3, 4);
-void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_asked *q);
+void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_op_call *q);
 /* With an error that a confirmation lifts: asks for it the way the client knows (then the tool is run again, with c->confirm). */
-bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_asked *q);
+bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_op_call *q);
 
 void cay_mcp_tool_decline(struct cay_mcp_call *c);
 bool cay_mcp_is_approved(const struct cay_json_value *answer); /* to a question of cay_mcp_tool_confirm's */

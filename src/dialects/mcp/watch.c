@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/mcp/ear.h"
+#include "dialects/mcp/subscriber.h"
 #include "dialects/mcp/resource_uri.h"
 #include "domain/sandboxes/exec.h"
 
@@ -14,15 +14,15 @@
 #define AGAIN_MS 2000u
 
 struct follow {                      /* an ask under way; outlives its watch */
-        struct cay_ask *ask;         /* NULL: the last word has come */
+        struct cay_call *ask;        /* NULL: the last word has come */
         struct cay_mcp_watch *watch; /* NULL: nobody wants to know any more */
-        struct cay_deferred gone;    /* an op is never told inside one of its own doors */
+        struct cay_deferred gone;    /* an op is never told inside one of its own responder calls */
         bool leaves;
 };
 
 struct cay_mcp_watch {
         struct cay_mcp_watch *next;
-        struct cay_mcp_ear *ear;
+        struct cay_mcp_subscriber *subscriber;
         struct cay_mcp_uri where;
         struct follow *follow;
         struct cay_event_watch events;
@@ -46,13 +46,13 @@ static void on_soon(struct cay_timer *t)
 {
         struct cay_mcp_watch *w = cay_container_of(t, struct cay_mcp_watch, soon);
 
-        cay_mcp_ear_say(w->ear, "notifications/resources/updated", "uri", w->uri);
+        cay_mcp_subscriber_say(w->subscriber, "notifications/resources/updated", "uri", w->uri);
 }
 
 static void changed(struct cay_mcp_watch *w)
 {
         if (!w->soon.loop)
-                cay_timer_set(w->ear->mcp->world->loop, &w->soon, SOON_MS, on_soon);
+                cay_timer_set(w->subscriber->mcp->world->loop, &w->soon, SOON_MS, on_soon);
 }
 
 void cay_mcp_watch_registry(struct cay_mcp_watch *w)
@@ -79,32 +79,32 @@ static void conclude(struct follow *f)
                 w->follow = NULL;
                 w->was_lost = true;
                 if (!w->is_final)
-                        cay_timer_set(w->ear->mcp->world->loop, &w->again, AGAIN_MS, on_again);
+                        cay_timer_set(w->subscriber->mcp->world->loop, &w->again, AGAIN_MS, on_again);
         }
         if (!f->leaves)
                 free(f);
 }
 
-static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
 {
         (void)status;
         (void)json;
         (void)len;
-        conclude(cay_ask_user(a));
+        conclude(cay_call_user(a));
 }
 
-static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+static void on_fail(struct cay_call *a, const struct cay_error *err, const char *field, const char *first)
 {
         (void)err;
         (void)field;
         (void)first;
-        conclude(cay_ask_user(a));
+        conclude(cay_call_user(a));
 }
 
-static void on_end(struct cay_ask *a, bool was_cut)
+static void on_end(struct cay_call *a, bool was_cut)
 {
         (void)was_cut;
-        conclude(cay_ask_user(a));
+        conclude(cay_call_user(a));
 }
 
 static bool is_name(const struct cay_json_value *event, const char *key, const char *name)
@@ -140,9 +140,9 @@ static void take_file(struct cay_mcp_watch *w, const char *kind, const char *jso
         }
 }
 
-static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, const char *json, size_t len)
+static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, const char *json, size_t len)
 {
-        struct follow *f = cay_ask_user(a);
+        struct follow *f = cay_call_user(a);
         struct cay_mcp_watch *w = f->watch;
 
         (void)id;
@@ -157,7 +157,7 @@ static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, con
         return 0;
 }
 
-static const struct cay_ask_ops ops = {
+static const struct cay_call_ops ops = {
         .on_answer = on_answer, .on_fail = on_fail, .on_event = on_event, .on_end = on_end
 };
 
@@ -174,14 +174,14 @@ static void put_file(const struct cay_mcp_watch *w, struct cay_json *j)
 /* From its end on: what is there already was there when the client subscribed. */
 static void put_output(const struct cay_mcp_watch *w, struct cay_json *j)
 {
-        struct cay_viewer viewer = cay_mcp_viewer(&w->ear->caller);
+        struct cay_viewer viewer = cay_mcp_viewer(&w->subscriber->caller);
         struct cay_exec_view view;
         struct cay_error err = { 0 };
 
         cay_op_key_text(j, "exec", w->where.rest);
         cay_op_key_text(j, "stream", w->where.is_stderr ? "stderr" : "stdout");
-        if (cay_service_exec_get(w->ear->mcp->world->service, &viewer, w->where.id, w->where.rest, &view,
-                                 &err) == 0)
+        if (cay_service_exec_get(w->subscriber->mcp->world->service, &viewer, w->where.id, w->where.rest,
+                                 &view, &err) == 0)
                 cay_op_key_u64(j, "from", view.output_end);
 }
 
@@ -190,14 +190,14 @@ static void ask(struct cay_mcp_watch *w)
         cay_auto_buf struct cay_buf json = { 0 };
         struct follow *f = calloc(1, sizeof(*f));
         bool is_file = w->where.kind == CAY_URI_FILE;
-        struct cay_ask_what what = { .op = cay_op_find(is_file ? "file_watch" : "exec_attach"),
-                                     .world = w->ear->mcp->world,
-                                     .caller = w->ear->caller,
-                                     .is_known = true,
-                                     .wants_stream = true,
-                                     .fd = -1,
-                                     .ops = &ops,
-                                     .user = f };
+        struct cay_call_what what = { .op = cay_op_find(is_file ? "file_watch" : "exec_attach"),
+                                      .world = w->subscriber->mcp->world,
+                                      .caller = w->subscriber->caller,
+                                      .is_known = true,
+                                      .wants_stream = true,
+                                      .fd = -1,
+                                      .ops = &ops,
+                                      .user = f };
         struct cay_json j;
 
         if (!f)
@@ -215,7 +215,7 @@ static void ask(struct cay_mcp_watch *w)
                 what.json = cay_buf_data(&json);
                 what.json_len = json.len;
                 f->watch = w;
-                f->ask = cay_ask(&what);
+                f->ask = cay_call(&what);
         }
         if (f->ask)
                 w->follow = f;
@@ -230,26 +230,27 @@ static void on_box(struct cay_event_watch *e)
 
 static void begin(struct cay_mcp_watch *w)
 {
-        struct cay_viewer viewer = cay_mcp_viewer(&w->ear->caller);
+        struct cay_viewer viewer = cay_mcp_viewer(&w->subscriber->caller);
 
         if (w->where.kind == CAY_URI_FILE || w->where.kind == CAY_URI_OUTPUT) {
                 ask(w);
         } else if (w->where.kind == CAY_URI_INFO) {
                 w->events.on_event = on_box;
-                cay_service_watch_events(w->ear->mcp->world->service, &viewer, w->where.id, &w->events);
+                cay_service_watch_events(w->subscriber->mcp->world->service, &viewer, w->where.id,
+                                         &w->events);
         }
 }
 
 /* Life */
 
-struct cay_mcp_watch *cay_mcp_watch_new(struct cay_mcp_ear *e, const char *uri)
+struct cay_mcp_watch *cay_mcp_watch_new(struct cay_mcp_subscriber *e, const char *uri)
 {
         size_t len = strlen(uri);
         struct cay_mcp_watch *w = calloc(1, sizeof(*w) + len + 1);
 
         if (!w)
                 return NULL;
-        w->ear = e;
+        w->subscriber = e;
         w->was_lost = true; /* what happens before the first look at a file is told with it */
         memcpy(w->uri, uri, len + 1);
         cay_mcp_uri_read(uri, &w->where);
@@ -264,7 +265,7 @@ static void on_leave(struct cay_deferred *d)
 
         f->leaves = false;
         if (f->ask)
-                cay_ask_gone(f->ask);
+                cay_call_gone(f->ask);
         else
                 free(f);
 }
@@ -277,7 +278,7 @@ void cay_mcp_watch_free(struct cay_mcp_watch *w)
                 f->watch = NULL;
                 f->leaves = true;
                 f->gone.run = on_leave;
-                cay_loop_defer(w->ear->mcp->world->loop, &f->gone);
+                cay_loop_defer(w->subscriber->mcp->world->loop, &f->gone);
         }
         cay_service_unwatch_events(&w->events);
         cay_timer_clear(&w->soon);

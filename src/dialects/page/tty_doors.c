@@ -19,7 +19,7 @@ static void over(struct cay_tty *t)
         cay_tty_let_go_if_done(t);
 }
 
-static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
 {
         (void)status;
         (void)json;
@@ -28,7 +28,7 @@ static void door_answer(struct cay_op_call *c, enum cay_op_status status, const 
         over(self(c));
 }
 
-static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+static void respond_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {
         (void)field;
         cay_ws_close(&self(c)->ws, err->code == CAY_INTERNAL ? CAY_WS_INTERNAL : CAY_WS_REFUSED,
@@ -36,15 +36,15 @@ static void door_fail(struct cay_op_call *c, const struct cay_error *err, const 
         over(self(c));
 }
 
-static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
 {
         (void)what;
         return cay_ws_is_open(&self(c)->ws) ? 0 : -EPIPE;
 }
 
-static int door_begin_events(struct cay_op_call *c)
+static int respond_begin_events(struct cay_op_call *c)
 {
-        return door_begin_bytes(c, NULL);
+        return respond_begin_bytes(c, NULL);
 }
 
 ssize_t cay_tty_say(struct cay_tty *t, char kind, const void *bytes, size_t len)
@@ -61,7 +61,7 @@ ssize_t cay_tty_say(struct cay_tty *t, char kind, const void *bytes, size_t len)
         return waits;
 }
 
-static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
+static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t len)
 {
         struct cay_tty *t = self(c);
         ssize_t waits = cay_tty_say(t, '0', bytes, len);
@@ -69,8 +69,8 @@ static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
         return waits >= 0 && waits < (ssize_t)CAY_OP_HIGH && t->paused ? (ssize_t)CAY_OP_HIGH : waits;
 }
 
-static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                              size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                                 size_t len)
 {
         (void)c;
         (void)id;
@@ -79,7 +79,7 @@ static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char 
         return (ssize_t)len; /* bytes were asked for */
 }
 
-static void door_end(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c)
 {
         struct cay_tty *t = self(c);
         struct cay_viewer viewer = cay_op_viewer(c);
@@ -97,32 +97,32 @@ static void door_end(struct cay_op_call *c)
         over(t);
 }
 
-static void door_abort(struct cay_op_call *c)
+static void respond_abort(struct cay_op_call *c)
 {
         cay_ws_close(&self(c)->ws, CAY_WS_INTERNAL, "the stream was cut");
         over(self(c));
 }
 
-static int door_read(struct cay_op_call *c)
+static int respond_read(struct cay_op_call *c)
 {
         (void)c;
         return 0;
 }
 
-static void door_resume(struct cay_op_call *c)
+static void respond_resume(struct cay_op_call *c)
 {
         cay_ws_resume(&self(c)->ws);
 }
 
-const struct cay_op_doors cay_tty_doors = {
-        .answer = door_answer,
-        .fail = door_fail,
-        .begin_bytes = door_begin_bytes,
-        .begin_events = door_begin_events,
-        .write = door_write,
-        .put_event = door_put_event,
-        .end = door_end,
-        .abort = door_abort,
-        .read = door_read,
-        .resume = door_resume,
+const struct cay_op_responder cay_tty_responder = {
+        .answer = respond_answer,
+        .fail = respond_fail,
+        .begin_bytes = respond_begin_bytes,
+        .begin_events = respond_begin_events,
+        .write = respond_write,
+        .put_event = respond_put_event,
+        .end = respond_end,
+        .abort = respond_abort,
+        .read = respond_read,
+        .resume = respond_resume,
 };

@@ -89,7 +89,7 @@ static struct cay_tty *make(const struct cay_rest_place *place, const struct cay
         if (!t)
                 return NULL;
         t->call.op = cay_op_find("exec_run");
-        t->call.doors = &cay_tty_doors;
+        t->call.responder = &cay_tty_responder;
         t->call.world = place->world;
         t->call.caller = v->caller;
         t->call.is_known = true; /* before anything is asked */

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "dialects/call/ask.h"
+#include "dialects/call/call.h"
 #include "daemon/gate/gate_pass.h"
 #include "dialects/rest/rest_stream.h"
 #include "dialects/page/tty_words.h"
@@ -19,7 +19,7 @@
 struct cay_tty {
         struct cay_op_call call; /* while it follows */
         struct cay_ws ws;
-        struct cay_ask *ask; /* NULL: none under way */
+        struct cay_call *ask; /* NULL: none under way */
         struct cay_timer patience;
         struct cay_timer room;   /* until the next message is within the rate */
         struct cay_timer sizing; /* until the size is tried again */
@@ -38,7 +38,7 @@ struct cay_tty {
         bool paused, closed;
 };
 
-extern const struct cay_op_doors cay_tty_doors; /* of its call */
+extern const struct cay_op_responder cay_tty_responder; /* of its call */
 extern const struct cay_ws_ops cay_tty_ws_ops;
 
 /* The sandbox (as it was named) is there for the caller and, if one is named, so is the command, and it has a terminal. */

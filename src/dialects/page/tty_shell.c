@@ -20,9 +20,9 @@ void cay_tty_end_shell(struct cay_tty *t)
                               err.msg);
 }
 
-static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
 {
-        struct cay_tty *t = cay_ask_user(a);
+        struct cay_tty *t = cay_call_user(a);
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         struct cay_error err = { 0 };
         const char *id = NULL;
@@ -40,9 +40,9 @@ static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *
         }
 }
 
-static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+static void on_fail(struct cay_call *a, const struct cay_error *err, const char *field, const char *first)
 {
-        struct cay_tty *t = cay_ask_user(a);
+        struct cay_tty *t = cay_call_user(a);
 
         (void)field;
         (void)first;
@@ -51,7 +51,7 @@ static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *
         cay_tty_let_go_if_done(t);
 }
 
-static const struct cay_ask_ops ask_ops = { .on_answer = on_answer, .on_fail = on_fail };
+static const struct cay_call_ops ask_ops = { .on_answer = on_answer, .on_fail = on_fail };
 
 static void put_shell(struct cay_json *j, const struct cay_tty *t)
 {
@@ -71,14 +71,14 @@ void cay_tty_start_shell(struct cay_tty *t)
 {
         cay_auto_buf struct cay_buf json = { 0 };
         struct cay_json j;
-        struct cay_ask_what what = { .op = cay_op_find("exec_run"),
-                                     .world = t->call.world,
-                                     .caller = t->call.caller,
-                                     .is_known = true,
-                                     .fd = -1,
-                                     .request_id = t->call.request_id,
-                                     .ops = &ask_ops,
-                                     .user = t };
+        struct cay_call_what what = { .op = cay_op_find("exec_run"),
+                                      .world = t->call.world,
+                                      .caller = t->call.caller,
+                                      .is_known = true,
+                                      .fd = -1,
+                                      .request_id = t->call.request_id,
+                                      .ops = &ask_ops,
+                                      .user = t };
 
         t->is_ours = true;
         cay_buf_init(&json, 4096);
@@ -87,7 +87,7 @@ void cay_tty_start_shell(struct cay_tty *t)
         if (cay_json_end(&j) == 0) {
                 what.json = cay_buf_data(&json);
                 what.json_len = json.len;
-                t->ask = cay_ask(&what);
+                t->ask = cay_call(&what);
         }
         if (!t->ask)
                 cay_ws_close(&t->ws, CAY_WS_INTERNAL, "no memory for a shell");

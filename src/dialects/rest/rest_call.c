@@ -50,7 +50,7 @@ unsigned cay_rest_success(enum cay_op_status status)
         return status == CAY_OP_CREATED ? 201 : status == CAY_OP_ACCEPTED ? 202 : 200;
 }
 
-static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
 {
         unsigned code = cay_rest_success(status);
 
@@ -101,7 +101,7 @@ static void add_size(struct cay_http_request *req, uint64_t total)
         cay_http_response_add(req, "Content-Range", text);
 }
 
-static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+static void respond_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {
         struct cay_rest_call *rc = self(c);
         cay_auto_buf struct cay_buf body = { 0 };
@@ -123,7 +123,7 @@ static void door_fail(struct cay_op_call *c, const struct cay_error *err, const 
 
 void cay_rest_call_fail(struct cay_rest_call *rc, const struct cay_error *err, const char *field)
 {
-        door_fail(&rc->call, err, field);
+        respond_fail(&rc->call, err, field);
 }
 
 /* Streams */
@@ -177,7 +177,7 @@ static void on_over(struct cay_guard *g, const char *why)
                 mute(rc);
 }
 
-static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
+static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
 {
         struct cay_http_request *req = self(c)->req;
         bool is_part = b->is_part && b->length > 0;
@@ -204,7 +204,7 @@ static void on_stop(struct cay_rest_stream *s)
                 rc->call.on_gone(&rc->call);
 }
 
-static int door_begin_events(struct cay_op_call *c)
+static int respond_begin_events(struct cay_op_call *c)
 {
         struct cay_rest_call *rc = self(c);
 
@@ -215,18 +215,18 @@ static int door_begin_events(struct cay_op_call *c)
         return cay_rest_events_begin(&rc->events, c->world->loop, rc->req);
 }
 
-static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
+static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t len)
 {
         return self(c)->req ? cay_http_response_write(self(c)->req, bytes, len) : 0;
 }
 
-static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                              size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                                 size_t len)
 {
         return self(c)->req ? cay_rest_events_put(&self(c)->events, id, kind, json, len) : 0;
 }
 
-static void door_end(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c)
 {
         struct cay_http_request *req = finish(self(c), 200);
 
@@ -235,7 +235,7 @@ static void door_end(struct cay_op_call *c)
 }
 
 /* A stream of bytes that was cut must not look whole; one of events has said why it ends. */
-static void door_abort(struct cay_op_call *c)
+static void respond_abort(struct cay_op_call *c)
 {
         bool has_last_words = self(c)->is_let_go && self(c)->events.req;
         struct cay_http_request *req = finish(self(c), 0);
@@ -256,7 +256,7 @@ static void on_sender_over(struct cay_guard *g, const char *why)
                 rc->call.on_gone(&rc->call);
 }
 
-static int door_read(struct cay_op_call *c)
+static int respond_read(struct cay_op_call *c)
 {
         struct cay_rest_call *rc = self(c);
         int r = cay_http_request_read(rc->req, c->world->config->max_body, 0);
@@ -267,22 +267,22 @@ static int door_read(struct cay_op_call *c)
         return r;
 }
 
-static void door_resume(struct cay_op_call *c)
+static void respond_resume(struct cay_op_call *c)
 {
         cay_http_request_resume(self(c)->req);
 }
 
-static const struct cay_op_doors doors = {
-        .answer = door_answer,
-        .fail = door_fail,
-        .begin_bytes = door_begin_bytes,
-        .begin_events = door_begin_events,
-        .write = door_write,
-        .put_event = door_put_event,
-        .end = door_end,
-        .abort = door_abort,
-        .read = door_read,
-        .resume = door_resume,
+static const struct cay_op_responder responder = {
+        .answer = respond_answer,
+        .fail = respond_fail,
+        .begin_bytes = respond_begin_bytes,
+        .begin_events = respond_begin_events,
+        .write = respond_write,
+        .put_event = respond_put_event,
+        .end = respond_end,
+        .abort = respond_abort,
+        .read = respond_read,
+        .resume = respond_resume,
 };
 
 /* What the request tells */
@@ -292,7 +292,7 @@ static void run(struct cay_rest_call *rc)
         struct cay_error err = { 0 };
 
         if (cay_rest_args_check(&rc->args, &err) < 0) {
-                door_fail(&rc->call, &err, rc->args.field);
+                respond_fail(&rc->call, &err, rc->args.field);
                 return;
         }
         rc->runs = true;
@@ -315,7 +315,7 @@ static void on_collected(struct cay_rest_call *rc)
 
         if (rc->req->body.len > 0 &&
             cay_rest_args_body(&rc->args, cay_buf_data(&rc->req->body), rc->req->body.len, &limits, &err) < 0)
-                door_fail(&rc->call, &err, rc->args.field);
+                respond_fail(&rc->call, &err, rc->args.field);
         else
                 run(rc);
 }
@@ -345,7 +345,7 @@ static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
         if (how == CAY_HTTP_GONE_HALF && !(rc->runs && rc->call.works_for_listener))
                 return;
         if (!rc->runs)
-                door_abort(&rc->call);
+                respond_abort(&rc->call);
         else if (rc->call.on_gone)
                 rc->call.on_gone(&rc->call);
 }
@@ -374,7 +374,7 @@ void cay_rest_call_begin(struct cay_rest_call *rc)
                 rc->too_large = true;
                 cay_fail(&err, CAY_LIMIT, "the body is larger than max_json allows (%" PRIu64 " bytes)",
                          rc->call.world->config->max_json);
-                door_fail(&rc->call, &err, NULL);
+                respond_fail(&rc->call, &err, NULL);
         }
 }
 
@@ -402,7 +402,7 @@ struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct ca
                 return NULL;
         }
         cay_rest_call_fill(&rc->call, op, world, req, v);
-        rc->call.doors = &doors;
+        rc->call.responder = &responder;
         rc->call.args = rc->values = values;
         cay_rest_events_init(&rc->events, false);
         cay_rest_args_init(&rc->args, op->fields, values);

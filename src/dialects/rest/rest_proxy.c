@@ -483,8 +483,8 @@ static void exchange_link(const struct cay_op_world *world, struct cay_http_requ
         if (req->target.path[1] == '/' ||
             cay_proxy_put_unlinked(&to, req->target.path, req->target.query) < 0 ||
             world->make_link(world, v->caller.owner, v->port.label,
-                             v->caller.door == CAY_DOOR_KEY ? v->caller.id : NULL, CAY_PORT_COOKIE_MS, token,
-                             &expires_s, &err) < 0) {
+                             v->caller.credential == CAY_CREDENTIAL_KEY ? v->caller.id : NULL,
+                             CAY_PORT_COOKIE_MS, token, &expires_s, &err) < 0) {
                 cay_rest_refuse(req, 400, "this link cannot be followed", v->request_id);
                 return;
         }

@@ -104,7 +104,7 @@ static void part(struct ws_call *w, unsigned status, const char *json, size_t le
 
 /* Doors */
 
-static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
 {
         struct ws_call *w = self(c);
         unsigned code = cay_rest_success(status);
@@ -115,7 +115,7 @@ static void door_answer(struct cay_op_call *c, enum cay_op_status status, const 
                 cay_http_response_send(finish(w, code), code, CAY_REST_JSON, json, len);
 }
 
-static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+static void respond_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {
         struct ws_call *w = self(c);
         cay_auto_buf struct cay_buf body = { 0 };
@@ -166,26 +166,26 @@ static int begin(struct ws_call *w)
         return r;
 }
 
-static int door_begin_events(struct cay_op_call *c)
+static int respond_begin_events(struct cay_op_call *c)
 {
         return begin(self(c));
 }
 
-static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
 {
         (void)what;
         return begin(self(c));
 }
 
-static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
+static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t len)
 {
         if (self(c)->is_mute)
                 return 0;
         return cay_ws_send(&self(c)->ws, CAY_WS_BINARY, bytes, len);
 }
 
-static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                              size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                                 size_t len)
 {
         (void)id; /* both are in the text */
         (void)kind;
@@ -194,12 +194,12 @@ static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char 
         return cay_ws_send(&self(c)->ws, CAY_WS_TEXT, json, len);
 }
 
-static void door_end(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c)
 {
         part(self(c), 200, NULL, 0, CAY_WS_NORMAL, "");
 }
 
-static void door_abort(struct cay_op_call *c)
+static void respond_abort(struct cay_op_call *c)
 {
         struct ws_call *w = self(c);
 
@@ -209,28 +209,28 @@ static void door_abort(struct cay_op_call *c)
                 cay_http_response_abort(finish(w, 0));
 }
 
-static int door_read(struct cay_op_call *c)
+static int respond_read(struct cay_op_call *c)
 {
         self(c)->listens = true;
         return 0;
 }
 
-static void door_resume(struct cay_op_call *c)
+static void respond_resume(struct cay_op_call *c)
 {
         cay_ws_resume(&self(c)->ws);
 }
 
-static const struct cay_op_doors doors = {
-        .answer = door_answer,
-        .fail = door_fail,
-        .begin_bytes = door_begin_bytes,
-        .begin_events = door_begin_events,
-        .write = door_write,
-        .put_event = door_put_event,
-        .end = door_end,
-        .abort = door_abort,
-        .read = door_read,
-        .resume = door_resume,
+static const struct cay_op_responder responder = {
+        .answer = respond_answer,
+        .fail = respond_fail,
+        .begin_bytes = respond_begin_bytes,
+        .begin_events = respond_begin_events,
+        .write = respond_write,
+        .put_event = respond_put_event,
+        .end = respond_end,
+        .abort = respond_abort,
+        .read = respond_read,
+        .resume = respond_resume,
 };
 
 /* What the client says */
@@ -280,7 +280,7 @@ static void run(struct ws_call *w)
         struct cay_error err = { 0 };
 
         if (cay_rest_args_check(&w->args, &err) < 0) {
-                door_fail(&w->call, &err, w->args.field);
+                respond_fail(&w->call, &err, w->args.field);
                 return;
         }
         w->runs = true;
@@ -298,7 +298,7 @@ static void take_first(struct ws_call *w, enum cay_ws_opcode kind, const void *b
         if (kind != CAY_WS_TEXT)
                 refuse(w, "the first message is the JSON body, as text");
         else if (cay_rest_args_body(&w->args, bytes, len, &limits, &err) < 0)
-                door_fail(&w->call, &err, w->args.field);
+                respond_fail(&w->call, &err, w->args.field);
         else
                 run(w);
 }
@@ -488,7 +488,7 @@ static struct ws_call *make(const struct cay_op *op, const struct cay_op_world *
                 return NULL;
         }
         cay_rest_call_fill(&w->call, op, world, req, v);
-        w->call.doors = &doors;
+        w->call.responder = &responder;
         w->call.args = w->values = values;
         w->call.wants_stream = true;
         w->call.is_two_way = true;
@@ -537,9 +537,9 @@ void cay_rest_ws(const struct cay_op_world *world, const struct cay_op *op, cons
         }
         w->streams = streams;
         if (cay_op_check_scope(op, &v->caller, &err) < 0)
-                door_fail(&w->call, &err, NULL);
+                respond_fail(&w->call, &err, NULL);
         else if (cay_rest_fill(&w->args, req, m, &err) < 0)
-                door_fail(&w->call, &err, w->args.field);
+                respond_fail(&w->call, &err, w->args.field);
         else if (first_is_body)
                 await_first(w);
         else

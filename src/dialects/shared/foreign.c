@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "domain/settings/config.h"
-#include "dialects/call/ask.h"
+#include "dialects/call/call.h"
 #include "dialects/rest/rest_args.h"
 #include "dialects/rest/rest_error.h"
 #include "dialects/rest/rest_events.h"
@@ -26,8 +26,8 @@ struct request {
         struct cay_caller caller;
         char request_id[CAY_GATE_ID + 1];
         struct cay_rest_args args;
-        void *values;        /* owned: what args fills */
-        struct cay_ask *ask; /* NULL: not yet, or over */
+        void *values;         /* owned: what args fills */
+        struct cay_call *ask; /* NULL: not yet, or over */
         struct cay_rest_events events;
         struct cay_rest_stream stream;
         struct cay_rest_stream **streams;
@@ -136,9 +136,9 @@ static int translate(struct request *q, const char *json, size_t len, struct cay
         return cay_json_end(&j);
 }
 
-static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
 {
-        struct request *q = cay_ask_user(a);
+        struct request *q = cay_call_user(a);
         unsigned code = status == CAY_OP_CREATED ? 201 : status == CAY_OP_ACCEPTED ? 202 : 200;
         cay_auto_buf struct cay_buf body = { 0 };
         struct cay_error err = { 0 };
@@ -160,9 +160,9 @@ static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *
         cay_http_response_send(finish(q), code, CAY_REST_JSON, cay_buf_data(&body), body.len);
 }
 
-static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+static void on_fail(struct cay_call *a, const struct cay_error *err, const char *field, const char *first)
 {
-        fail(cay_ask_user(a), err, field, first, cay_ask_confirm(a));
+        fail(cay_call_user(a), err, field, first, cay_call_confirm(a));
 }
 
 static void on_stop(struct cay_rest_stream *s)
@@ -170,7 +170,7 @@ static void on_stop(struct cay_rest_stream *s)
         struct request *q = cay_container_of(s, struct request, stream);
 
         if (q->ask)
-                cay_ask_gone(q->ask);
+                cay_call_gone(q->ask);
 }
 
 /* As in REST (rest_call.h): told why; then what only follows ends, and what runs something goes on unheard. */
@@ -181,21 +181,21 @@ static void on_over(struct cay_guard *g, const char *why)
 
         q->is_let_go = true;
         cay_rest_events_let_go(&q->events, why);
-        if (cay_ask_works_for_listener(q->ask)) {
-                cay_ask_gone(q->ask);
+        if (cay_call_works_for_listener(q->ask)) {
+                cay_call_gone(q->ask);
                 return;
         }
         req = cay_take(q->req);
         req->handler = NULL;
         cay_rest_events_done(&q->events);
         cay_http_response_end(req);
-        cay_ask_drained(q->ask); /* it may be waiting for its listener */
+        cay_call_drained(q->ask); /* it may be waiting for its listener */
 }
 
 /* None of the rows' ops answers with bytes. */
-static int on_begin(struct cay_ask *a, const struct cay_op_bytes *bytes)
+static int on_begin(struct cay_call *a, const struct cay_op_bytes *bytes)
 {
-        struct request *q = cay_ask_user(a);
+        struct request *q = cay_call_user(a);
 
         if (bytes)
                 return -EPIPE;
@@ -206,16 +206,16 @@ static int on_begin(struct cay_ask *a, const struct cay_op_bytes *bytes)
         return cay_rest_events_begin(&q->events, q->f.world->loop, q->req);
 }
 
-static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, const char *json, size_t len)
+static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, const char *json, size_t len)
 {
-        struct request *q = cay_ask_user(a);
+        struct request *q = cay_call_user(a);
 
         return q->req ? cay_rest_events_put(&q->events, id, kind, json, len) : 0;
 }
 
-static void on_end(struct cay_ask *a, bool was_cut)
+static void on_end(struct cay_call *a, bool was_cut)
 {
-        struct request *q = cay_ask_user(a);
+        struct request *q = cay_call_user(a);
         bool has_last_words = q->is_let_go;
         struct cay_http_request *req = finish(q);
 
@@ -225,7 +225,7 @@ static void on_end(struct cay_ask *a, bool was_cut)
                 cay_http_response_end(req);
 }
 
-static const struct cay_ask_ops ask_ops = {
+static const struct cay_call_ops ask_ops = {
         .on_answer = on_answer,
         .on_fail = on_fail,
         .on_begin = on_begin,
@@ -252,16 +252,16 @@ static void ask(struct request *q)
         cay_auto_buf struct cay_buf json = { 0 };
         struct cay_error err = { 0 };
         const char *field = NULL;
-        struct cay_ask_what what = { .op = q->op,
-                                     .world = q->f.world,
-                                     .caller = q->caller,
-                                     .is_known = q->f.is_known,
-                                     .dialect = q->f.row->dialect,
-                                     .wants_stream = q->wants_stream && q->op->flags & CAY_OP_STREAM,
-                                     .fd = -1,
-                                     .request_id = q->request_id,
-                                     .ops = &ask_ops,
-                                     .user = q };
+        struct cay_call_what what = { .op = q->op,
+                                      .world = q->f.world,
+                                      .caller = q->caller,
+                                      .is_known = q->f.is_known,
+                                      .dialect = q->f.row->dialect,
+                                      .wants_stream = q->wants_stream && q->op->flags & CAY_OP_STREAM,
+                                      .fd = -1,
+                                      .request_id = q->request_id,
+                                      .ops = &ask_ops,
+                                      .user = q };
 
         cay_buf_init(&json, ASK_MAX);
         if (put_ask(q, &json, &field, &err) < 0) {
@@ -270,7 +270,7 @@ static void ask(struct request *q)
         }
         what.json = cay_buf_data(&json);
         what.json_len = json.len;
-        q->ask = cay_ask(&what);
+        q->ask = cay_call(&what);
         if (!q->ask)
                 fail_memory(q);
 }
@@ -310,17 +310,17 @@ static void on_drain(struct cay_http_request *req)
         struct request *q = req->user;
 
         if (q->ask)
-                cay_ask_drained(q->ask);
+                cay_call_drained(q->ask);
 }
 
 static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
 {
         struct request *q = req->user;
 
-        if (how == CAY_HTTP_GONE_HALF && !(q->ask && cay_ask_works_for_listener(q->ask)))
+        if (how == CAY_HTTP_GONE_HALF && !(q->ask && cay_call_works_for_listener(q->ask)))
                 return;
         if (q->ask)
-                cay_ask_gone(q->ask);
+                cay_call_gone(q->ask);
         else
                 cay_http_response_abort(finish(q));
 }

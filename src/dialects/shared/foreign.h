@@ -5,7 +5,7 @@
  * checks everything that a row's own table does not.
  *
  * A request's life: routed and let in by REST (dialects/rest/rest.h), its query and body read by the row's table, then asked of the op
- * (dialects/call/ask.h). The client going away is told to the op. A stream of events passes as it is.
+ * (dialects/call/call.h). The client going away is told to the op. A stream of events passes as it is.
  */
 #pragma once
 

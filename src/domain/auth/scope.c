@@ -70,15 +70,16 @@ bool cay_owner_is_valid(const char *owner)
         return len > 0 && len <= CAY_OWNER_MAX && owner[len] == '\0';
 }
 
-const char *cay_door_word(enum cay_door door)
+const char *cay_credential_word(enum cay_credential credential)
 {
         static const char *const doors[] = {
-                [CAY_DOOR_NONE] = "none", [CAY_DOOR_PEER] = "peer",       [CAY_DOOR_TOKEN] = "token",
-                [CAY_DOOR_KEY] = "key",   [CAY_DOOR_SESSION] = "session",
+                [CAY_CREDENTIAL_NONE] = "none",       [CAY_CREDENTIAL_PEER] = "peer",
+                [CAY_CREDENTIAL_TOKEN] = "token",     [CAY_CREDENTIAL_KEY] = "key",
+                [CAY_CREDENTIAL_SESSION] = "session",
         };
 
-        _Static_assert(CAY_COUNT(doors) == CAY_DOOR_COUNT, "a word for every door");
-        return (unsigned)door < CAY_COUNT(doors) ? doors[door] : "none";
+        _Static_assert(CAY_COUNT(doors) == CAY_CREDENTIAL_COUNT, "a word for every credential");
+        return (unsigned)credential < CAY_COUNT(doors) ? doors[credential] : "none";
 }
 
 bool cay_caller_may_see(const struct cay_caller *c, const char *owner)
@@ -90,7 +91,7 @@ bool cay_caller_may_see(const struct cay_caller *c, const char *owner)
 void cay_caller_from_uid(struct cay_caller *ret, unsigned uid, unsigned own_uid)
 {
         *ret = (struct cay_caller){
-                .door = CAY_DOOR_PEER,
+                .credential = CAY_CREDENTIAL_PEER,
                 .scopes = uid == 0 || uid == own_uid ? CAY_SCOPE_ALL : CAY_SCOPE_EXEC | CAY_SCOPE_READ,
         };
         snprintf(ret->owner, sizeof(ret->owner), "uid:%u", uid);

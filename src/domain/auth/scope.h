@@ -24,24 +24,24 @@ bool cay_scope_has(unsigned scopes, unsigned wanted); /* every wanted one */
 /* 1 to 63 of letters, digits and . _ @ : + - ; names that start with "uid:" are for unix peers. */
 bool cay_owner_is_valid(const char *owner);
 
-enum cay_door { /* how a caller proved who it is */
-                CAY_DOOR_NONE,
-                CAY_DOOR_PEER,    /* the unix socket: the kernel says */
-                CAY_DOOR_TOKEN,   /* a bearer token */
-                CAY_DOOR_KEY,     /* an API key */
-                CAY_DOOR_SESSION, /* the page's cookie */
-                CAY_DOOR_COUNT
+enum cay_credential { /* how a caller proved who it is */
+                      CAY_CREDENTIAL_NONE,
+                      CAY_CREDENTIAL_PEER,    /* the unix socket: the kernel says */
+                      CAY_CREDENTIAL_TOKEN,   /* a bearer token */
+                      CAY_CREDENTIAL_KEY,     /* an API key */
+                      CAY_CREDENTIAL_SESSION, /* the page's cookie */
+                      CAY_CREDENTIAL_COUNT
 };
 
 /* Who is calling. Filled by whichever door let the caller in. */
 struct cay_caller {
         char owner[CAY_OWNER_MAX + 1];
         unsigned scopes;
-        enum cay_door door;
+        enum cay_credential credential;
         char id[CAY_OWNER_MAX + 1]; /* of the token, key or session: for the log and the rate limit */
 };
 
-const char *cay_door_word(enum cay_door door); /* "peer", "token"… */
+const char *cay_credential_word(enum cay_credential credential); /* "peer", "token"… */
 /* May this caller see what belongs to this owner? (If not, it does not exist: 404.) */
 bool cay_caller_may_see(const struct cay_caller *c, const char *owner);
 /* A peer of the unix socket: "uid:N"; root and the daemon's own uid are admin. */

@@ -8,7 +8,7 @@
  *
  * Theory of operation. The MAC is checked, in constant time, before a byte of the payload is looked at; then the payload is read
  * strictly. All refusals look alike to the caller; the reason is for the log. The expiry is by the wall clock as
- * domain/auth/wall.h sees it, without grace: at its second the token is over. One that reaches further ahead than
+ * domain/auth/token_clock.h sees it, without grace: at its second the token is over. One that reaches further ahead than
  * CAY_TOKEN_AHEAD_S is refused: long-lived access is what API keys are for, and those can be revoked.
  * Sessions of the page have the same form behind another word, so that neither passes for the other.
  */

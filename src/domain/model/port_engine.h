@@ -125,7 +125,7 @@ struct cay_engine_ops {
          * all templates with a Dockerfile, compared with their files now. image_remove: CAY_NOT_FOUND when there is none.
          */
         void (*build)(struct cay_engine *e, struct cay_build *b, struct cay_job *job);
-        void (*build_ears)(struct cay_engine *e, struct cay_build *b, enum cay_build_ears ears);
+        void (*build_flow)(struct cay_engine *e, struct cay_build *b, enum cay_build_flow ears);
         void (*images)(struct cay_engine *e, struct cay_images *ret, struct cay_job *job);
         void (*image_remove)(struct cay_engine *e, const char *template_name, struct cay_image *ret,
                              struct cay_job *job);

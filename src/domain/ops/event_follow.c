@@ -64,7 +64,7 @@ static void finish(struct follower *f)
 
 static void drop(struct follower *f)
 {
-        f->call->doors->abort(f->call);
+        f->call->responder->abort(f->call);
         finish(f);
 }
 
@@ -82,7 +82,8 @@ static ssize_t put(struct follower *f, const struct cay_store_event *e)
         r = cay_json_end(&j);
         snprintf(id, sizeof(id), "%" PRIu64, e->seq);
         return r < 0 ? r
-                     : f->call->doors->put_event(f->call, id, e->kind, cay_buf_data(&f->json), f->json.len);
+                     : f->call->responder->put_event(f->call, id, e->kind, cay_buf_data(&f->json),
+                                                     f->json.len);
 }
 
 static void on_rows(struct cay_job *job);
@@ -222,7 +223,7 @@ void cay_op_event_follow(struct cay_op_call *c, const struct cay_op_follow *what
         c->on_gone = on_gone;
         c->works_for_listener = true;
         cay_service_watch_events(c->world->service, &f->viewer, f->sandbox[0] ? f->sandbox : NULL, &f->watch);
-        if (c->doors->begin_events(c) < 0)
+        if (c->responder->begin_events(c) < 0)
                 drop(f);
         else
                 ask(f);

@@ -55,7 +55,7 @@ static void drop(struct stream *s)
         struct cay_op_call *c = s->call;
         struct cay_loop *loop = c->world->loop;
 
-        c->doors->abort(c);
+        c->responder->abort(c);
         finish(s, loop);
 }
 
@@ -67,7 +67,8 @@ static ssize_t put(struct stream *s, const char *kind, uint64_t next, struct cay
         cay_json_end_object(j);
         r = cay_json_end(j);
         snprintf(id, sizeof(id), "%" PRIu64, next);
-        return r < 0 ? r : s->call->doors->put_event(s->call, id, kind, cay_buf_data(&s->json), s->json.len);
+        return r < 0 ? r
+                     : s->call->responder->put_event(s->call, id, kind, cay_buf_data(&s->json), s->json.len);
 }
 
 static void begin(struct stream *s, struct cay_json *j, const char *kind, uint64_t cursor)
@@ -138,7 +139,7 @@ static void end(struct stream *s)
         struct cay_op_call *c = s->call;
         struct cay_loop *loop = c->world->loop;
 
-        c->doors->end(c);
+        c->responder->end(c);
         finish(s, loop);
 }
 
@@ -146,7 +147,7 @@ static ssize_t pass(struct stream *s, const char *bytes, const struct cay_exec_p
 {
         if (s->only && piece->stream != s->only)
                 return queued;
-        return s->raw ? s->call->doors->write(s->call, bytes, piece->len) : put_piece(s, bytes, piece);
+        return s->raw ? s->call->responder->write(s->call, bytes, piece->len) : put_piece(s, bytes, piece);
 }
 
 /* A cut in bytes alone must not look like their end. */
@@ -260,7 +261,7 @@ static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *
                 s->ends_input = false;
                 cay_op_feed_end(s->feed);
         } else {
-                c->doors->resume(c);
+                c->responder->resume(c);
         }
 }
 
@@ -303,7 +304,7 @@ static int listen_to(struct stream *s, struct cay_op_call *c)
         c->on_body = on_body;
         c->on_body_end = on_body_end;
         c->on_order = on_order;
-        return c->doors->read(c);
+        return c->responder->read(c);
 }
 
 static void begin_stream(struct stream *s, const char *execution_id)
@@ -315,7 +316,7 @@ static void begin_stream(struct stream *s, const char *execution_id)
 
         /* What is there to read is told from the loop. */
         if (r == 0)
-                r = s->raw ? c->doors->begin_bytes(c, &bytes) : c->doors->begin_events(c);
+                r = s->raw ? c->responder->begin_bytes(c, &bytes) : c->responder->begin_events(c);
         if (r < 0 || (!s->raw && put_view(s, "started", execution_id) < 0))
                 drop(s);
 }

@@ -71,7 +71,7 @@ void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char 
                          (int)(sizeof(told.msg) - 1 - strlen(name)), err->msg + len);
         if (!field)
                 field = name[0] ? name : find_known(c->op, err->msg);
-        c->doors->fail(c, &told, field);
+        c->responder->fail(c, &told, field);
 }
 
 void cay_op_fail_memory(struct cay_op_call *c)
@@ -79,7 +79,7 @@ void cay_op_fail_memory(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         cay_fail(&err, CAY_INTERNAL, "no memory for %s", c->op->name);
-        c->doors->fail(c, &err, NULL);
+        c->responder->fail(c, &err, NULL);
 }
 
 void cay_op_json_begin(struct cay_op_json *o)
@@ -102,10 +102,10 @@ void cay_op_json_answer(struct cay_op_json *o, struct cay_op_call *c, enum cay_o
         cay_json_end_object(&o->j);
         r = cay_json_end(&o->j);
         if (r == 0) {
-                c->doors->answer(c, status, cay_buf_data(&o->buf), o->buf.len);
+                c->responder->answer(c, status, cay_buf_data(&o->buf), o->buf.len);
         } else {
                 cay_fail_sys(&err, r == -ENOSPC ? CAY_LIMIT : CAY_INTERNAL, r, "write the answer");
-                c->doors->fail(c, &err, NULL);
+                c->responder->fail(c, &err, NULL);
         }
         cay_buf_done(&o->buf);
 }

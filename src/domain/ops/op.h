@@ -115,7 +115,7 @@ struct cay_op_order {        /* what a client says to a stream under way */
         uint64_t rows, cols; /* 0: none */
 };
 
-struct cay_op_doors {
+struct cay_op_responder {
         void (*answer)(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len);
         /* err and field are borrowed for the call. */
         void (*fail)(struct cay_op_call *c, const struct cay_error *err, const char *field);
@@ -142,7 +142,7 @@ enum cay_op_dialect { /* in whose words advice is given (domain/ops/advice.h) */
 
 struct cay_op_call {
         const struct cay_op *op;
-        const struct cay_op_doors *doors;
+        const struct cay_op_responder *responder;
         const struct cay_op_world *world;
         struct cay_caller caller;
         bool is_known; /* false: an open op, called by nobody in particular */

@@ -49,7 +49,7 @@ static const struct cay_field token_fields[] = {
 /* Who is admin by the unix socket is root or the daemon's user, and so could read the secret: for them local users are owners like others. */
 static int check_token_owner(const struct cay_op_call *c, const char *owner, struct cay_error *err)
 {
-        if (c->caller.door == CAY_DOOR_PEER && cay_owner_is_valid(owner))
+        if (c->caller.credential == CAY_CREDENTIAL_PEER && cay_owner_is_valid(owner))
                 return 0;
         return cay_op_check_owner(owner, err);
 }

@@ -80,7 +80,7 @@ static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *
         if (s->over)
                 conclude(c);
         else
-                c->doors->resume(c);
+                c->responder->resume(c);
 }
 
 static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
@@ -102,7 +102,7 @@ static void on_body_end(struct cay_op_call *c)
 static void on_gone(struct cay_op_call *c)
 {
         finish(c->state);
-        c->doors->abort(c);
+        c->responder->abort(c);
 }
 
 static void run(struct cay_op_call *c)
@@ -133,7 +133,7 @@ static void run(struct cay_op_call *c)
         c->on_body = on_body;
         c->on_body_end = on_body_end;
         c->on_gone = on_gone;
-        if (c->doors->read(c) < 0) {
+        if (c->responder->read(c) < 0) {
                 cay_fail(&err, CAY_LIMIT, "the body is larger than max_body allows");
                 finish(s);
                 cay_op_fail(c, &err, NULL);

@@ -120,7 +120,7 @@ static void on_output(struct cay_exec_watcher *w)
 static void on_gone(struct cay_op_call *c)
 {
         finish(c->state);
-        c->doors->abort(c);
+        c->responder->abort(c);
 }
 
 static int begin(struct cay_op_call *c, struct look *s, struct cay_error *err)

@@ -52,7 +52,7 @@ static void drop(struct follow *s)
 {
         struct cay_op_call *c = cay_op_channel_finish(&s->base);
 
-        c->doors->abort(c);
+        c->responder->abort(c);
 }
 
 static void begin_event(struct follow *s, struct cay_json *j, const char *kind)
@@ -71,9 +71,9 @@ static ssize_t put_event(struct follow *s, struct cay_json *j, const char *kind)
         cay_json_end_object(j);
         r = cay_json_end(j);
         if (r == 0 && !s->begun)
-                r = c->doors->begin_events(c);
+                r = c->responder->begin_events(c);
         s->begun = true;
-        return r < 0 ? r : c->doors->put_event(c, NULL, kind, cay_buf_data(&s->json), s->json.len);
+        return r < 0 ? r : c->responder->put_event(c, NULL, kind, cay_buf_data(&s->json), s->json.len);
 }
 
 static const char *why_unwatched(uint32_t sys)
@@ -164,7 +164,7 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
                 return;
         }
         c = cay_op_channel_finish(&s->base);
-        c->doors->end(c);
+        c->responder->end(c);
 }
 
 static void run(struct cay_op_call *c)

@@ -120,9 +120,9 @@ static void run_logout(struct cay_op_call *c)
         struct cay_error err = { 0 };
         struct cay_op_json o;
 
-        if (c->caller.door != CAY_DOOR_SESSION) {
+        if (c->caller.credential != CAY_CREDENTIAL_SESSION) {
                 cay_fail(&err, CAY_CONFLICT, "this caller has no session that could end, but a %s",
-                         cay_door_word(c->caller.door));
+                         cay_credential_word(c->caller.credential));
                 cay_op_fail(c, &err, NULL);
                 return;
         }
@@ -150,7 +150,7 @@ static void run_whoami(struct cay_op_call *c)
         cay_op_json_begin(&o);
         cay_op_key_text(&o.j, "owner", c->caller.owner);
         cay_op_key_text(&o.j, "scope", cay_scope_text(c->caller.scopes));
-        cay_op_key_text(&o.j, "door", cay_door_word(c->caller.door));
+        cay_op_key_text(&o.j, "door", cay_credential_word(c->caller.credential));
         cay_op_key_text(&o.j, "id", c->caller.id[0] ? c->caller.id : NULL);
         cay_op_json_answer(&o, c, CAY_OP_OK);
 }

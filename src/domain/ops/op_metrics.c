@@ -38,10 +38,11 @@ static void answer_text(struct cay_op_call *c, const struct cay_metrics *m)
                 return;
         }
         what.length = text.len;
-        if (c->doors->begin_bytes(c, &what) < 0 || c->doors->write(c, cay_buf_data(&text), text.len) < 0)
-                c->doors->abort(c);
+        if (c->responder->begin_bytes(c, &what) < 0 ||
+            c->responder->write(c, cay_buf_data(&text), text.len) < 0)
+                c->responder->abort(c);
         else
-                c->doors->end(c);
+                c->responder->end(c);
 }
 
 static void answer_json(struct cay_op_call *c, const struct cay_metrics *m)

@@ -50,8 +50,8 @@ static int make_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret
                                 "ports have no host names here: proxy_domains is empty");
         snprintf(label, sizeof(label), "%u-%s", (unsigned)a->port, view.id);
         if (c->world->make_link(c->world, view.owner, label,
-                                c->caller.door == CAY_DOOR_KEY ? c->caller.id : NULL, LINK_MS, token,
-                                ret_expires_s, err) < 0)
+                                c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL, LINK_MS,
+                                token, ret_expires_s, err) < 0)
                 return -1;
         return make_url(c->world, label, token, ret_url, err);
 }
@@ -122,8 +122,9 @@ static int make_mcp_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t 
         }
         if (!cay_token_ws_label(path, label))
                 return cay_fail(err, CAY_INTERNAL, "no link can be made for '%s'", path);
-        if (c->world->make_link(c->world, owner, label, c->caller.door == CAY_DOOR_KEY ? c->caller.id : NULL,
-                                MCP_LINK_MS, token, ret_expires_s, err) < 0)
+        if (c->world->make_link(c->world, owner, label,
+                                c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL, MCP_LINK_MS,
+                                token, ret_expires_s, err) < 0)
                 return -1;
         snprintf(ret_url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
         explicit_bzero(token, sizeof(token));

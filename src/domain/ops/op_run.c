@@ -126,16 +126,16 @@ static void say(struct shot *s)
         c->on_gone = NULL;
         switch (s->gone && s->word != FAIL ? ABORT : s->word) {
         case ANSWER:
-                c->doors->answer(c, s->status, cay_buf_data(&s->answer), s->answer.len);
+                c->responder->answer(c, s->status, cay_buf_data(&s->answer), s->answer.len);
                 break;
         case FAIL:
-                c->doors->fail(c, &s->err, s->field);
+                c->responder->fail(c, &s->err, s->field);
                 break;
         case END:
-                c->doors->end(c);
+                c->responder->end(c);
                 break;
         default:
-                c->doors->abort(c);
+                c->responder->abort(c);
                 break;
         }
 }
@@ -248,7 +248,7 @@ static int exec_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *wh
 {
         struct shot *s = of_exec(c);
 
-        return s->call->doors->begin_bytes(s->call, what);
+        return s->call->responder->begin_bytes(s->call, what);
 }
 
 static int exec_begin_events(struct cay_op_call *c)
@@ -256,14 +256,14 @@ static int exec_begin_events(struct cay_op_call *c)
         struct shot *s = of_exec(c);
 
         s->streams = true;
-        return s->call->doors->begin_events(s->call);
+        return s->call->responder->begin_events(s->call);
 }
 
 static ssize_t exec_write(struct cay_op_call *c, const void *bytes, size_t len)
 {
         struct shot *s = of_exec(c);
 
-        return s->call->doors->write(s->call, bytes, len);
+        return s->call->responder->write(s->call, bytes, len);
 }
 
 static ssize_t exec_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
@@ -271,7 +271,7 @@ static ssize_t exec_put_event(struct cay_op_call *c, const char *id, const char 
 {
         struct shot *s = of_exec(c);
 
-        return s->call->doors->put_event(s->call, id, kind, json, len);
+        return s->call->responder->put_event(s->call, id, kind, json, len);
 }
 
 static void exec_end(struct cay_op_call *c)
@@ -318,17 +318,17 @@ static int exec_read(struct cay_op_call *c)
         s->call->on_body = on_body;
         s->call->on_body_end = on_body_end;
         s->call->on_order = on_order;
-        return s->call->doors->read(s->call);
+        return s->call->responder->read(s->call);
 }
 
 static void exec_resume(struct cay_op_call *c)
 {
         struct shot *s = of_exec(c);
 
-        s->call->doors->resume(s->call);
+        s->call->responder->resume(s->call);
 }
 
-static const struct cay_op_doors exec_doors = {
+static const struct cay_op_responder exec_doors = {
         .answer = exec_answer,
         .fail = exec_fail,
         .begin_bytes = exec_begin_bytes,
@@ -348,7 +348,7 @@ static void start_exec(struct shot *s)
         const struct args *a = c->args;
 
         s->exec = (struct cay_op_call){ .op = &cay_op_exec_run,
-                                        .doors = &exec_doors,
+                                        .responder = &exec_doors,
                                         .world = c->world,
                                         .caller = c->caller,
                                         .is_known = c->is_known,
@@ -423,9 +423,9 @@ static void make_abort(struct cay_op_call *c)
         finish(of_make(c), ABORT);
 }
 
-static const struct cay_op_doors make_doors = { .answer = make_answer,
-                                                .fail = make_fail,
-                                                .abort = make_abort };
+static const struct cay_op_responder make_doors = { .answer = make_answer,
+                                                    .fail = make_fail,
+                                                    .abort = make_abort };
 
 /* The client */
 
@@ -631,7 +631,7 @@ static void start_make(struct shot *s)
         const struct cay_op_call *c = s->call;
 
         s->make = (struct cay_op_call){ .op = &cay_op_sandbox_create,
-                                        .doors = &make_doors,
+                                        .responder = &make_doors,
                                         .world = c->world,
                                         .caller = c->caller,
                                         .is_known = c->is_known,

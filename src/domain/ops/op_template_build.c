@@ -72,7 +72,8 @@ static ssize_t put_event(struct building *s, const char *kind, struct cay_json *
         cay_json_end_object(j);
         r = cay_json_end(j);
         return r < 0 ? r
-                     : s->call->doors->put_event(s->call, NULL, kind, cay_buf_data(&s->json), s->json.len);
+                     : s->call->responder->put_event(s->call, NULL, kind, cay_buf_data(&s->json),
+                                                     s->json.len);
 }
 
 static void begin_event(struct building *s, const char *kind, struct cay_json *j)
@@ -94,14 +95,14 @@ static void on_line(struct cay_build *b, const char *line, size_t len)
         begin_event(s, "output", &j);
         cay_op_put_bytes(&j, "line", "base64", line, len);
         if (put_event(s, "output", &j) >= (ssize_t)CAY_OP_HIGH)
-                s->engine->ops->build_ears(s->engine, b, CAY_BUILD_PAUSE);
+                s->engine->ops->build_flow(s->engine, b, CAY_BUILD_PAUSE);
 }
 
 static void on_drain(struct cay_op_call *c)
 {
         struct building *s = c->state;
 
-        s->engine->ops->build_ears(s->engine, &s->build, CAY_BUILD_HEAR);
+        s->engine->ops->build_flow(s->engine, &s->build, CAY_BUILD_HEAR);
 }
 
 static void on_gone(struct cay_op_call *c)
@@ -109,8 +110,8 @@ static void on_gone(struct cay_op_call *c)
         struct building *s = c->state;
 
         s->call = NULL;
-        c->doors->abort(c);
-        s->engine->ops->build_ears(s->engine, &s->build, CAY_BUILD_LEAVE);
+        c->responder->abort(c);
+        s->engine->ops->build_flow(s->engine, &s->build, CAY_BUILD_LEAVE);
 }
 
 static void put_result(struct building *s, struct cay_json *j)
@@ -136,7 +137,7 @@ static void end_stream(struct building *s, const struct cay_error *err)
                 cay_op_key_text(&j, "message", err->msg);
         }
         put_event(s, kind, &j);
-        s->call->doors->end(s->call);
+        s->call->responder->end(s->call);
 }
 
 static void on_built(struct cay_job *job)
@@ -210,8 +211,8 @@ static void run_build(struct cay_op_call *c)
         c->on_gone = on_gone;
         c->on_drain = on_drain;
         c->works_for_listener = a->cancel;
-        if (s->streams && c->doors->begin_events(c) < 0) {
-                c->doors->abort(c);
+        if (s->streams && c->responder->begin_events(c) < 0) {
+                c->responder->abort(c);
                 let_go(s);
                 return;
         }

@@ -38,7 +38,7 @@ static void on_feed(struct cay_timer *t)
         p->call.on_body_end(&p->call);
 }
 
-static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
 {
         struct cay_put_files *p = self(c);
 
@@ -50,7 +50,7 @@ static void door_answer(struct cay_op_call *c, enum cay_op_status status, const 
         soon(p, on_next);
 }
 
-static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+static void respond_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {
         struct cay_put_files *p = self(c);
         struct cay_error told = *err;
@@ -62,7 +62,7 @@ static void door_fail(struct cay_op_call *c, const struct cay_error *err, const 
         done(p, &told);
 }
 
-static void door_abort(struct cay_op_call *c)
+static void respond_abort(struct cay_op_call *c)
 {
         struct cay_put_files *p = self(c);
         struct cay_error err = { 0 };
@@ -72,24 +72,24 @@ static void door_abort(struct cay_op_call *c)
         done(p, &err);
 }
 
-static int door_read(struct cay_op_call *c)
+static int respond_read(struct cay_op_call *c)
 {
         self(c)->reads = true;
         soon(self(c), on_feed);
         return 0;
 }
 
-static void door_resume(struct cay_op_call *c)
+static void respond_resume(struct cay_op_call *c)
 {
         if (self(c)->reads)
                 soon(self(c), on_feed);
 }
 
-static const struct cay_op_doors doors = { .answer = door_answer,
-                                           .fail = door_fail,
-                                           .abort = door_abort,
-                                           .read = door_read,
-                                           .resume = door_resume };
+static const struct cay_op_responder responder = { .answer = respond_answer,
+                                                   .fail = respond_fail,
+                                                   .abort = respond_abort,
+                                                   .read = respond_read,
+                                                   .resume = respond_resume };
 
 static void on_next(struct cay_timer *t)
 {
@@ -108,7 +108,7 @@ static void on_next(struct cay_timer *t)
                                                 .path = p->files->pairs[p->at].name,
                                                 .parents = true };
         p->call = (struct cay_op_call){ .op = &cay_op_file_write,
-                                        .doors = &doors,
+                                        .responder = &responder,
                                         .world = c->world,
                                         .caller = c->caller,
                                         .is_known = c->is_known,

@@ -130,7 +130,7 @@ static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct 
         cay_log_debug("exec adopted", "exec=%s end=%llu", x->id, (unsigned long long)x->spool.end);
 }
 
-static void on_adopted_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_adopted_stored(struct cay_async *e, const struct cay_error *err)
 {
         if (e->sandbox == NULL)
                 return;
@@ -142,17 +142,17 @@ static void on_adopted_stored(struct cay_errand *e, const struct cay_error *err)
 static void adopted(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_adopted_stored);
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_adopted_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
-        sb->story = CAY_STORY_NONE;
+        sb->pending = CAY_PENDING_NONE;
         sb->figures_unknown = true;
         cay_sandbox_refresh_figures(sb);
         s->adoptions++;
         cay_sandbox_settle(sb);
         cay_record_put_sandbox(sb, b, sb->state);
         cay_event_put(e, b, sb, CAY_EVENT_ADOPTED, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w)
@@ -167,7 +167,7 @@ void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w)
         for (uint32_t i = 0; i < w->count; i++)
                 if (!cay_box_client_has_channel(sb->client, w->channels[i]))
                         cay_box_client_refuse(sb->client, w->channels[i]);
-        if (sb->story == CAY_STORY_ADOPT)
+        if (sb->pending == CAY_PENDING_ADOPT)
                 adopted(sb);
         else
                 cay_sandbox_greeted(sb);
@@ -178,7 +178,7 @@ static void on_no_welcome(struct cay_timer *t)
 {
         struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, adopt_timer);
 
-        sb->story = CAY_STORY_NONE;
+        sb->pending = CAY_PENDING_NONE;
         sb->unresponsive = true;
         sb->misses = sb->service->env.ping_misses;
         sb->lost_at_ms = cay_clock_ms();
@@ -186,11 +186,11 @@ static void on_no_welcome(struct cay_timer *t)
         cay_adopt_done(sb);
 }
 
-static void on_refrozen(struct cay_errand *e, const struct cay_error *err)
+static void on_refrozen(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
-        if (sb == NULL || sb->story != CAY_STORY_ADOPT)
+        if (sb == NULL || sb->pending != CAY_PENDING_ADOPT)
                 return;
         if (err->code != CAY_OK)
                 cay_log_warn("box not frozen or thawed, ignoring", "id=%s error=%s", sb->id, err->msg);
@@ -201,9 +201,9 @@ static void on_refrozen(struct cay_errand *e, const struct cay_error *err)
 /* A front that died between the freezer and the store left them apart; the store decides. */
 static void refreeze(struct cay_sandbox *sb)
 {
-        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_refrozen);
+        struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_refrozen);
         struct cay_job *job;
-        struct cay_engine *engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        struct cay_engine *engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
         bool freezes;
 
         if (engine == NULL)
@@ -236,17 +236,17 @@ static void keep_ends(struct cay_sandbox *sb)
 static void adopt_later(struct cay_sandbox *sb, const struct cay_error *why)
 {
         cay_log_warn("sandbox not adopted yet", "id=%s error=%s", sb->id, why->msg);
-        sb->story = CAY_STORY_NONE;
+        sb->pending = CAY_PENDING_NONE;
         if (sb->state != CAY_STATE_PAUSED)
                 cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why->msg);
 }
 
-static void on_box_adopted(struct cay_errand *e, const struct cay_error *err)
+static void on_box_adopted(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_error why = *err;
 
-        if (sb == NULL || sb->story != CAY_STORY_ADOPT)
+        if (sb == NULL || sb->pending != CAY_PENDING_ADOPT)
                 return;
         if (err->code == CAY_OK)
                 cay_sandbox_note_ports(sb, &e->box);
@@ -272,11 +272,11 @@ static void on_box_adopted(struct cay_errand *e, const struct cay_error *err)
 static void adopt(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_box_adopted);
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_box_adopted);
         struct cay_job *job;
-        struct cay_engine *engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        struct cay_engine *engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
 
-        sb->story = CAY_STORY_ADOPT;
+        sb->pending = CAY_PENDING_ADOPT;
         sb->adopting = true;
         s->adopting++;
         memcpy(e->box.secret, sb->secret, sizeof(e->box.secret));
@@ -340,7 +340,7 @@ static void end_left_over(struct cay_sandbox *sb)
         }
 }
 
-static void on_walked(struct cay_errand *e, const struct cay_error *err)
+static void on_walked(struct cay_async *e, const struct cay_error *err)
 {
         (void)err;
         e->service->adopting--;
@@ -348,7 +348,7 @@ static void on_walked(struct cay_errand *e, const struct cay_error *err)
 }
 
 /* A port that became another one is stored: the next process asks for that. Without one it lives as well. */
-static void on_published(struct cay_errand *e, const struct cay_error *err)
+static void on_published(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -371,7 +371,7 @@ static void publish(struct cay_sandbox *sb)
 
 int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
 {
-        struct cay_errand *e;
+        struct cay_async *e;
 
         if (cay_adopt_load(s, err) < 0)
                 return -1;
@@ -400,8 +400,8 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
                         end_left_over(sb);
                 }
         }
-        e = cay_errand_new(s, NULL, NULL, on_walked);
+        e = cay_async_new(s, NULL, NULL, on_walked);
         e->local = true;
-        cay_job_finish(cay_loop_jobs(s->loop), cay_errand_engine(e, CAY_SERVICE_ENGINE_MS), NULL);
+        cay_job_finish(cay_loop_jobs(s->loop), cay_async_engine(e, CAY_SERVICE_ENGINE_MS), NULL);
         return 0;
 }

@@ -61,7 +61,7 @@ void cay_adopt_remove_unowned(struct cay_engine_row *row)
 
                 row->service->report.removed++;
                 cay_log_info("box without a record removed", "id=%s engine=%s", u.ids[i], row->name);
-                cay_errand_remove_box(row, u.ids[i], sb != NULL ? sb->kept : row->keeps_left);
+                cay_async_remove_box(row, u.ids[i], sb != NULL ? sb->kept : row->keeps_left);
         }
         free(u.ids);
 }
@@ -117,7 +117,7 @@ void cay_adopt_sort_layers(struct cay_engine_row *row)
                 }
                 s->report.layers_removed++;
                 cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
-                cay_errand_remove_box(row, u.ids[i], false);
+                cay_async_remove_box(row, u.ids[i], false);
         }
         free(u.ids);
         if (s->report.unreadable == 0)

@@ -67,7 +67,7 @@ void cay_claim_release_all(struct cay_service *s)
         }
 }
 
-void cay_claim_look_up(struct cay_errand *e, const char *owner, const char *key)
+void cay_claim_look_up(struct cay_async *e, const char *owner, const char *key)
 {
         cay_str_copy(e->claim, sizeof(e->claim), key);
         cay_str_copy(e->owner, sizeof(e->owner), owner);
@@ -75,5 +75,5 @@ void cay_claim_look_up(struct cay_errand *e, const char *owner, const char *key)
         e->query.id = e->claim;
         e->query.owner = e->owner;
         e->query.max = 1;
-        cay_errand_query(e);
+        cay_async_query(e);
 }

@@ -7,7 +7,7 @@
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
 
-static void on_frozen_again(struct cay_errand *e, const struct cay_error *err)
+static void on_frozen_again(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
                 cay_log_warn("box not frozen or thawed, ignoring", "id=%s error=%s", e->box.id, err->msg);
@@ -16,15 +16,15 @@ static void on_frozen_again(struct cay_errand *e, const struct cay_error *err)
 static void put_freezer(struct cay_sandbox *sb)
 {
         struct cay_engine *engine = sb->engine->engine;
-        struct cay_errand *e;
+        struct cay_async *e;
 
         if (engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER || engine->ops->freeze == NULL || sb->no_init)
                 return;
-        e = cay_errand_new(sb->service, sb, NULL, on_frozen_again);
+        e = cay_async_new(sb->service, sb, NULL, on_frozen_again);
         if (sb->state == CAY_STATE_PAUSED)
-                engine->ops->freeze(engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+                engine->ops->freeze(engine, e->box.id, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
         else
-                engine->ops->thaw(engine, e->box.id, cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+                engine->ops->thaw(engine, e->box.id, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
 }
 
 void cay_service_engine_back(struct cay_service *s, const char *name)
@@ -39,7 +39,8 @@ void cay_service_engine_back(struct cay_service *s, const char *name)
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 
-                if (sb->engine != row || !sb->has_box || sb->story != CAY_STORY_NONE || sb->client == NULL)
+                if (sb->engine != row || !sb->has_box || sb->pending != CAY_PENDING_NONE ||
+                    sb->client == NULL)
                         continue;
                 put_freezer(sb);
                 cay_link_again(sb);

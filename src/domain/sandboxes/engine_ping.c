@@ -18,7 +18,7 @@ static void judge(struct cay_engine_row *row, const struct cay_error *err)
                 cay_engine_set(row, answers, err->msg);
 }
 
-static void on_answer(struct cay_errand *e, const struct cay_error *err)
+static void on_answer(struct cay_async *e, const struct cay_error *err)
 {
         e->engine->ping_out = false;
         judge(e->engine, err);
@@ -26,13 +26,13 @@ static void on_answer(struct cay_errand *e, const struct cay_error *err)
 
 static void ask(struct cay_engine_row *row)
 {
-        struct cay_errand *e = cay_errand_new(row->service, NULL, NULL, on_answer);
+        struct cay_async *e = cay_async_new(row->service, NULL, NULL, on_answer);
         struct cay_job *job;
 
         e->engine = row;
         e->local = true; /* what comes of it is judged here */
         cay_str_copy(e->box.id, sizeof(e->box.id), NOBODY);
-        job = cay_errand_engine(e, GIVE_UP_MS);
+        job = cay_async_engine(e, GIVE_UP_MS);
         row->ping_out = true;
         row->engine->ops->stats(row->engine, &e->box, job);
 }

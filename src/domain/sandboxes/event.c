@@ -14,7 +14,7 @@ static const char *const words[] = {
 };
 _Static_assert(CAY_COUNT(words) == CAY_EVENT_KIND_COUNT, "a word for every kind");
 
-static void put(struct cay_errand *e, struct cay_store_batch *b, const char *sandbox, const char *owner,
+static void put(struct cay_async *e, struct cay_store_batch *b, const char *sandbox, const char *owner,
                 enum cay_event_kind kind, va_list more)
 {
         struct cay_service *s = e->service;
@@ -43,7 +43,7 @@ static void put(struct cay_errand *e, struct cay_store_batch *b, const char *san
         cay_str_copy(e->id, sizeof(e->id), sandbox);
 }
 
-void cay_event_put(struct cay_errand *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
+void cay_event_put(struct cay_async *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
                    enum cay_event_kind kind, ...)
 {
         va_list more;
@@ -53,7 +53,7 @@ void cay_event_put(struct cay_errand *e, struct cay_store_batch *b, const struct
         va_end(more);
 }
 
-void cay_event_put_daemon(struct cay_errand *e, struct cay_store_batch *b, enum cay_event_kind kind, ...)
+void cay_event_put_daemon(struct cay_async *e, struct cay_store_batch *b, enum cay_event_kind kind, ...)
 {
         va_list more;
 

@@ -222,7 +222,7 @@ int cay_service_exec_list(struct cay_service *s, const struct cay_viewer *v, con
         return 0;
 }
 
-static void on_dropped(struct cay_errand *e, const struct cay_error *err)
+static void on_dropped(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
                 cay_log_warn("record of an exec not dropped, ignoring", "id=%s error=%s", e->id, err->msg);
@@ -231,12 +231,12 @@ static void on_dropped(struct cay_errand *e, const struct cay_error *err)
 void cay_exec_drop_record(struct cay_exec *x)
 {
         struct cay_service *s = x->service;
-        struct cay_errand *e = cay_errand_new(s, NULL, NULL, on_dropped);
+        struct cay_async *e = cay_async_new(s, NULL, NULL, on_dropped);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
         snprintf(e->id, sizeof(e->id), "%s", x->id);
         s->store->ops->drop(b, CAY_STORE_EXEC, x->id);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 static bool is_at_rest(const struct cay_exec *x)

@@ -83,7 +83,7 @@ static void judge(struct cay_exec *x)
 
 /* Storing */
 
-void cay_exec_put_ended(struct cay_errand *e, struct cay_store_batch *b, struct cay_exec *x)
+void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x)
 {
         char code[16] = "", signal_name[CAY_SIGNAL_NAME_MAX] = "";
 
@@ -99,7 +99,7 @@ void cay_exec_put_ended(struct cay_errand *e, struct cay_store_batch *b, struct 
 /* Others say what is true of it, and have the last word. */
 static bool is_spoken_for(const struct cay_sandbox *sb)
 {
-        return sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY || !sb->stored;
+        return sb->pending == CAY_PENDING_STOP || sb->pending == CAY_PENDING_DESTROY || !sb->stored;
 }
 
 void cay_exec_note_stored(struct cay_exec *x)
@@ -125,7 +125,7 @@ void cay_exec_note_stored(struct cay_exec *x)
         cay_exec_close_spool(x);
 }
 
-static void on_end_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_end_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_exec *x = e->exec;
         struct cay_sandbox *sb = x->sandbox;
@@ -148,22 +148,22 @@ void cay_exec_verdict(struct cay_exec *x)
         struct cay_sandbox *sb = x->sandbox;
         struct cay_service *s = x->service;
         struct cay_store_batch *b;
-        struct cay_errand *e;
+        struct cay_async *e;
 
         assert(x->judged);
         if (is_spoken_for(sb) || x->storing_end)
                 return;
         x->storing_end = true;
-        e = cay_errand_new(s, sb, x, on_end_stored);
+        e = cay_async_new(s, sb, x, on_end_stored);
         b = s->store->ops->begin(s->store);
         cay_sandbox_use(sb);
         cay_exec_put_ended(e, b, x);
-        if (sb->story != CAY_STORY_GONE && sb->story != CAY_STORY_START)
+        if (sb->pending != CAY_PENDING_GONE && sb->pending != CAY_PENDING_START)
                 cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running - (x->counted ? 1 : 0)));
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
-static void on_stored_again(struct cay_errand *e, const struct cay_error *err)
+static void on_stored_again(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code == CAY_OK)
                 return;
@@ -181,7 +181,7 @@ void cay_exec_store_again(struct cay_exec *x)
         x->dirty = false;
         b = s->store->ops->begin(s->store);
         cay_record_put_exec(x, b);
-        cay_errand_commit(cay_errand_new(s, x->sandbox, x, on_stored_again), b);
+        cay_async_commit(cay_async_new(s, x->sandbox, x, on_stored_again), b);
 }
 
 /* With init's word */
@@ -193,7 +193,7 @@ static void judge_and_store(struct cay_exec *x)
                 cay_exec_verdict(x); /* else the start's commit goes on with it */
 }
 
-static void on_figures(struct cay_errand *e, const struct cay_error *err)
+static void on_figures(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_exec *x = e->exec;
         struct cay_sandbox *sb = x->sandbox;
@@ -234,7 +234,7 @@ static void after_end(struct cay_exec *x)
 {
         struct cay_sandbox *sb = x->sandbox;
         struct cay_engine *engine;
-        struct cay_errand *e;
+        struct cay_async *e;
         struct cay_job *job;
 
         if (!is_worth_asking(x) || x->facts.not_started[0] != '\0' || !sb->has_box || is_spoken_for(sb) ||
@@ -242,8 +242,8 @@ static void after_end(struct cay_exec *x)
                 judge_and_store(x);
                 return;
         }
-        e = cay_errand_new(x->service, sb, x, on_figures);
-        engine = cay_errand_ask(e, CAY_SERVICE_STATS_MS, &job);
+        e = cay_async_new(x->service, sb, x, on_figures);
+        engine = cay_async_ask(e, CAY_SERVICE_STATS_MS, &job);
         if (engine != NULL)
                 engine->ops->stats(engine, &e->box, job);
 }

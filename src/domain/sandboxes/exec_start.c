@@ -60,7 +60,7 @@ void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
 
 /* The record */
 
-static void on_start_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_start_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_exec *x = e->exec;
         struct cay_sandbox *sb = x->sandbox;
@@ -102,7 +102,7 @@ static void store_start(struct cay_exec *x)
 {
         struct cay_sandbox *sb = x->sandbox;
         struct cay_service *s = x->service;
-        struct cay_errand *e = cay_errand_new(s, sb, x, on_start_stored);
+        struct cay_async *e = cay_async_new(s, sb, x, on_start_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
         struct cay_store_claim claim = { .owner = x->owner, .key = x->claim, .result = x->id };
 
@@ -112,7 +112,7 @@ static void store_start(struct cay_exec *x)
         if (x->claim[0] != '\0')
                 cay_store_put_claim(s->store, b, &claim);
         cay_event_put(e, b, sb, CAY_EVENT_EXEC_STARTED, "exec", x->id, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 /* The box */
@@ -330,7 +330,7 @@ static void begin(struct cay_exec *x)
                 launch(x);
 }
 
-static void on_claim_known(struct cay_errand *e, const struct cay_error *err)
+static void on_claim_known(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_exec *x = e->exec;
         struct cay_error why = *err;
@@ -501,7 +501,7 @@ void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const c
         cay_exec_list_add(sb, x);
         cay_sandbox_use(sb);
         if (what->claim != NULL)
-                cay_claim_look_up(cay_errand_new(s, sb, x, on_claim_known), x->owner, x->claim);
+                cay_claim_look_up(cay_async_new(s, sb, x, on_claim_known), x->owner, x->claim);
         else
                 begin(x);
 }

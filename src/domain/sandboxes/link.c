@@ -120,7 +120,7 @@ static bool is_bad(const struct cay_sandbox *sb)
         return sb->client == NULL || !sb->has_box;
 }
 
-static void on_relinked(struct cay_errand *e, const struct cay_error *err)
+static void on_relinked(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -150,14 +150,14 @@ static void on_relinked(struct cay_errand *e, const struct cay_error *err)
 static void relink(struct cay_sandbox *sb)
 {
         struct cay_engine *engine;
-        struct cay_errand *e;
+        struct cay_async *e;
         struct cay_job *job;
 
         if (is_bad(sb))
                 return;
-        e = cay_errand_new(sb->service, sb, NULL, on_relinked);
+        e = cay_async_new(sb->service, sb, NULL, on_relinked);
         memcpy(e->box.secret, sb->secret, sizeof(e->box.secret));
-        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
         if (engine == NULL)
                 return;
         if (cay_box_client_awaits_welcome(sb->client) && engine->ops->adopt != NULL)
@@ -242,7 +242,7 @@ static void miss(struct cay_sandbox *sb, uint64_t now_ms)
 /* PAUSED boxes do not answer, and are not asked. */
 void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
 {
-        if (is_bad(sb) || sb->story != CAY_STORY_NONE || sb->state == CAY_STATE_PAUSED ||
+        if (is_bad(sb) || sb->pending != CAY_PENDING_NONE || sb->state == CAY_STATE_PAUSED ||
             now_ms < sb->ping_at_ms)
                 return;
         sb->ping_at_ms = now_ms + sb->service->env.ping_ms;
@@ -277,8 +277,8 @@ void cay_link_on_gone(void *ctx, const char *id)
         struct cay_sandbox *sb = cay_table_find(s, id);
         struct cay_error ignored = { 0 };
 
-        if (sb == NULL || sb->engine != row || is_bad(sb) || sb->story == CAY_STORY_STOP ||
-            sb->story == CAY_STORY_DESTROY)
+        if (sb == NULL || sb->engine != row || is_bad(sb) || sb->pending == CAY_PENDING_STOP ||
+            sb->pending == CAY_PENDING_DESTROY)
                 return;
         /* Another helper may be there before the last words of the box are read. */
         sb->engine_was_down |=

@@ -75,7 +75,7 @@ void cay_left_free(struct cay_service *s)
                 drop(s, s->left);
 }
 
-static void on_known_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_known_stored(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
                 cay_log_warn(
@@ -90,19 +90,19 @@ void cay_left_note(struct cay_engine_row *row)
         struct cay_service *s = row->service;
         char name[sizeof(KNOWN) + CAY_NAME_MAX];
         struct cay_store_batch *b;
-        struct cay_errand *e;
+        struct cay_async *e;
 
         if (row->files_known == (row->left_count == 0))
                 return;
         snprintf(name, sizeof(name), KNOWN "%s", row->name);
-        e = cay_errand_new(s, NULL, NULL, on_known_stored);
+        e = cay_async_new(s, NULL, NULL, on_known_stored);
         e->engine = row;
         b = s->store->ops->begin(s->store);
         cay_store_put_value(s->store, b, name, row->left_count == 0 ? "1" : "");
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
-static void on_told(struct cay_errand *e, const struct cay_error *err)
+static void on_told(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
                 cay_log_warn("files without a sandbox not told in the journal, ignoring", "error=%s",
@@ -113,7 +113,7 @@ static void on_told(struct cay_errand *e, const struct cay_error *err)
 void cay_left_tell(struct cay_service *s)
 {
         struct cay_store_batch *b;
-        struct cay_errand *e;
+        struct cay_async *e;
         char count[16];
 
         if (s->left == NULL)
@@ -122,10 +122,10 @@ void cay_left_tell(struct cay_service *s)
                       "damaged, or is an older one; `cay recover` lists them",
                       "count=%u first=%s", s->left_count, s->left->id);
         snprintf(count, sizeof(count), "%u", s->left_count);
-        e = cay_errand_new(s, NULL, NULL, on_told);
+        e = cay_async_new(s, NULL, NULL, on_told);
         b = s->store->ops->begin(s->store);
         cay_event_put_daemon(e, b, CAY_EVENT_FILES_UNCLAIMED, "count", count, "first", s->left->id, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 /* What administrators do about them */
@@ -206,7 +206,7 @@ static int fill(struct cay_sandbox *sb, const struct cay_left *l, const struct c
         return 0;
 }
 
-static void on_adopted(struct cay_errand *e, const struct cay_error *err)
+static void on_adopted(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
@@ -238,7 +238,7 @@ void cay_service_adopt_left(struct cay_service *s, const char *id, const struct 
         struct cay_left *l = find(s, id, &err);
         struct cay_sandbox *sb = NULL;
         struct cay_store_batch *b;
-        struct cay_errand *e;
+        struct cay_async *e;
 
         c->next = NULL;
         if (l != NULL && check(s, what, &err) == 0) {
@@ -253,21 +253,21 @@ void cay_service_adopt_left(struct cay_service *s, const char *id, const struct 
                 return;
         }
         l->busy = true;
-        cay_sandbox_begin(sb, CAY_STORY_MAKE, c);
-        e = cay_errand_new(s, sb, NULL, on_adopted);
+        cay_sandbox_begin(sb, CAY_PENDING_MAKE, c);
+        e = cay_async_new(s, sb, NULL, on_adopted);
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox(sb, b, CAY_STATE_STOPPED);
         cay_event_put(e, b, sb, CAY_EVENT_FILES_ADOPTED, "name", sb->name, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
-static void on_removed(struct cay_errand *e, const struct cay_error *err)
+static void on_removed(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_service *s = e->service;
         struct cay_left *l = find_busy(s, e->box.id);
         struct cay_service_call *c = cay_take(e->call);
         struct cay_store_batch *b;
-        struct cay_errand *next;
+        struct cay_async *next;
 
         if (l != NULL && err->code == CAY_OK)
                 drop(s, l);
@@ -276,10 +276,10 @@ static void on_removed(struct cay_errand *e, const struct cay_error *err)
         if (err->code == CAY_OK) {
                 cay_log_info("files without a record removed on request", "id=%s", e->box.id);
                 cay_left_note(e->engine);
-                next = cay_errand_new(s, NULL, NULL, on_told);
+                next = cay_async_new(s, NULL, NULL, on_told);
                 b = s->store->ops->begin(s->store);
                 cay_event_put_daemon(next, b, CAY_EVENT_FILES_REMOVED, "id", e->box.id, NULL);
-                cay_errand_commit(next, b);
+                cay_async_commit(next, b);
         }
         if (c != NULL)
                 cay_service_fail_job(s, &c->job, err);
@@ -289,7 +289,7 @@ void cay_service_remove_left(struct cay_service *s, const char *id, struct cay_s
 {
         struct cay_error err = { 0 };
         struct cay_left *l = find(s, id, &err);
-        struct cay_errand *e;
+        struct cay_async *e;
 
         c->next = NULL;
         if (l == NULL) {
@@ -297,10 +297,10 @@ void cay_service_remove_left(struct cay_service *s, const char *id, struct cay_s
                 return;
         }
         l->busy = true;
-        e = cay_errand_new(s, NULL, NULL, on_removed);
+        e = cay_async_new(s, NULL, NULL, on_removed);
         e->engine = l->row;
         e->call = c;
         cay_str_copy(e->box.id, sizeof(e->box.id), l->id);
         cay_str_copy(c->id, sizeof(c->id), l->id);
-        cay_errand_unmake(e, false, CAY_SERVICE_UNMAKE_MS);
+        cay_async_unmake(e, false, CAY_SERVICE_UNMAKE_MS);
 }

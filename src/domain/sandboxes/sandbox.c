@@ -8,16 +8,16 @@
 
 #define TEXTS_MAX (1024u * 1024) /* labels, metadata and env, twice: as pairs and as JSON */
 
-static const char *const story_words[] = {
-        [CAY_STORY_NONE] = "",       [CAY_STORY_ADOPT] = "adopt",   [CAY_STORY_MAKE] = "create",
-        [CAY_STORY_START] = "start", [CAY_STORY_STOP] = "stop",     [CAY_STORY_DESTROY] = "destroy",
-        [CAY_STORY_PAUSE] = "pause", [CAY_STORY_RESUME] = "resume", [CAY_STORY_GONE] = "clean up",
+static const char *const pending_words[] = {
+        [CAY_PENDING_NONE] = "",       [CAY_PENDING_ADOPT] = "adopt",   [CAY_PENDING_MAKE] = "create",
+        [CAY_PENDING_START] = "start", [CAY_PENDING_STOP] = "stop",     [CAY_PENDING_DESTROY] = "destroy",
+        [CAY_PENDING_PAUSE] = "pause", [CAY_PENDING_RESUME] = "resume", [CAY_PENDING_GONE] = "clean up",
 };
-_Static_assert(CAY_COUNT(story_words) == CAY_STORY_COUNT, "a word for every story");
+_Static_assert(CAY_COUNT(pending_words) == CAY_PENDING_COUNT, "a word for every pending");
 
-static const char *story_word(enum cay_story story)
+static const char *pending_word(enum cay_pending pending)
 {
-        return story_words[story];
+        return pending_words[pending];
 }
 
 struct cay_sandbox *cay_sandbox_new(struct cay_service *s)
@@ -37,7 +37,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         struct cay_service *s = sb->service;
 
         cay_table_remove(s, sb);
-        cay_errand_forget_sandbox(s, sb);
+        cay_async_forget_sandbox(s, sb);
         cay_sandbox_unpublish(sb);
         if (sb->claim[0] != '\0')
                 cay_claim_release(s, sb->owner, sb->claim);
@@ -120,10 +120,10 @@ bool cay_sandbox_is_idle(const struct cay_sandbox *sb)
 
 int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err)
 {
-        if (sb->story == CAY_STORY_NONE)
+        if (sb->pending == CAY_PENDING_NONE)
                 return 0;
         return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is busy with another request (%s); try again",
-                        sb->id, story_word(sb->story));
+                        sb->id, pending_word(sb->pending));
 }
 
 int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err)
@@ -162,19 +162,20 @@ static void join(struct cay_sandbox *sb, struct cay_service_call *c)
 
 bool cay_sandbox_is_ending(const struct cay_sandbox *sb)
 {
-        return sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY || sb->story == CAY_STORY_GONE;
+        return sb->pending == CAY_PENDING_STOP || sb->pending == CAY_PENDING_DESTROY ||
+               sb->pending == CAY_PENDING_GONE;
 }
 
-void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_service_call *c)
+void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_pending pending, struct cay_service_call *c)
 {
-        assert(sb->story == CAY_STORY_NONE);
-        sb->story = story;
+        assert(sb->pending == CAY_PENDING_NONE);
+        sb->pending = pending;
         sb->begun_ns = cay_clock_ns();
         sb->why = (struct cay_error){ 0 };
         join(sb, c);
         if (c != NULL)
                 cay_str_copy(c->id, sizeof(c->id), sb->id);
-        if (story == CAY_STORY_PAUSE || cay_sandbox_is_ending(sb))
+        if (pending == CAY_PENDING_PAUSE || cay_sandbox_is_ending(sb))
                 cay_sandbox_let_figures_go(sb);
 }
 
@@ -193,14 +194,14 @@ void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err)
 {
         static const struct cay_error fine = { 0 };
 
-        sb->story = CAY_STORY_NONE;
+        sb->pending = CAY_PENDING_NONE;
         if (sb->stored && sb->put_state != sb->state) { /* a command ended in the middle of it */
                 sb->dirty = true;
                 cay_tick_by(sb->service, 0);
         }
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
                 if (x->state != CAY_EXEC_ENDED && x->judged && x->stored)
-                        cay_exec_verdict(x); /* it left that to a story that came to nothing */
+                        cay_exec_verdict(x); /* it left that to a pending that came to nothing */
         cay_sandbox_answer(sb->service, &sb->calls, err != NULL ? err : &fine);
         if (sb->destroy_wanted) {
                 sb->destroy_wanted = false;
@@ -208,7 +209,7 @@ void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err)
         }
 }
 
-static void on_stored_again(struct cay_errand *e, const struct cay_error *err)
+static void on_stored_again(struct cay_async *e, const struct cay_error *err)
 {
         if (e->sandbox != NULL && err->code != CAY_OK) {
                 e->sandbox->dirty = true;
@@ -221,12 +222,12 @@ void cay_sandbox_store_again(struct cay_sandbox *sb)
         struct cay_store *store = sb->service->store;
         struct cay_store_batch *b;
 
-        if (!sb->stored || sb->story == CAY_STORY_STOP || sb->story == CAY_STORY_DESTROY)
-                return; /* the story's own commit says what is true then */
+        if (!sb->stored || sb->pending == CAY_PENDING_STOP || sb->pending == CAY_PENDING_DESTROY)
+                return; /* the pending's own commit says what is true then */
         sb->dirty = false;
         b = store->ops->begin(store);
         cay_record_put_sandbox(sb, b, sb->state);
-        cay_errand_commit(cay_errand_new(sb->service, sb, NULL, on_stored_again), b);
+        cay_async_commit(cay_async_new(sb->service, sb, NULL, on_stored_again), b);
 }
 
 void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why)
@@ -272,7 +273,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .kept = rests && sb->kept &&
                         sb->cause != CAY_CAUSE_DISK, /* what is damaged is not the same files */
                 .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
-                .busy_with = story_word(sb->story),
+                .busy_with = pending_word(sb->pending),
                 .created_wall_ms = sb->created_wall_ms,
                 .started_wall_ms = sb->started_wall_ms,
                 .changed_wall_ms = sb->changed_wall_ms,

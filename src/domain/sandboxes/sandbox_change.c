@@ -18,7 +18,7 @@ static void fail_call(struct cay_service *s, struct cay_service_call *c, const s
 }
 
 /* Puts the freezer back to what the store says; what comes of it is only logged. */
-static void on_put_back(struct cay_errand *e, const struct cay_error *err)
+static void on_put_back(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
                 cay_log_warn("box left as it is, ignoring", "id=%s error=%s", e->box.id, err->msg);
@@ -42,12 +42,12 @@ static void shift_deadlines(struct cay_sandbox *sb, int64_t by_ms)
 
 static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
 {
-        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_put_back);
+        struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_put_back);
         struct cay_job *job;
-        struct cay_engine *engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        struct cay_engine *engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
 
         sb->why = *why;
-        if (sb->story == CAY_STORY_PAUSE) {
+        if (sb->pending == CAY_PENDING_PAUSE) {
                 sb->paused_ms = 0;
                 if (engine != NULL)
                         engine->ops->thaw(engine, e->box.id, job);
@@ -59,7 +59,7 @@ static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
         }
 }
 
-static void on_frozen_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_frozen_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -75,7 +75,7 @@ static void on_frozen_stored(struct cay_errand *e, const struct cay_error *err)
 
 void cay_sandbox_greeted(struct cay_sandbox *sb)
 {
-        if (sb->story != CAY_STORY_RESUME || !sb->awaits_greeting)
+        if (sb->pending != CAY_PENDING_RESUME || !sb->awaits_greeting)
                 return;
         sb->awaits_greeting = false;
         cay_timer_clear(&sb->adopt_timer);
@@ -87,7 +87,7 @@ static void on_no_greeting(struct cay_timer *t)
         cay_sandbox_greeted(cay_container_of(t, struct cay_sandbox, adopt_timer));
 }
 
-static void on_thawed_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_thawed_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -141,13 +141,13 @@ static void note_time(struct cay_sandbox *sb, struct cay_store_batch *b, bool pa
         put_deadlines(sb, b);
 }
 
-static void on_frozen(struct cay_errand *e, const struct cay_error *err)
+static void on_frozen(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
-        bool pause = sb != NULL && sb->story == CAY_STORY_PAUSE;
+        bool pause = sb != NULL && sb->pending == CAY_PENDING_PAUSE;
         struct cay_store_batch *b;
-        struct cay_errand *next;
+        struct cay_async *next;
 
         if (sb == NULL)
                 return;
@@ -156,7 +156,7 @@ static void on_frozen(struct cay_errand *e, const struct cay_error *err)
                 return;
         }
         cay_service_step_reached(pause ? CAY_SERVICE_STEP_pause_frozen : CAY_SERVICE_STEP_resume_thawed);
-        next = cay_errand_new(s, sb, NULL, pause ? on_frozen_stored : on_thawed_stored);
+        next = cay_async_new(s, sb, NULL, pause ? on_frozen_stored : on_thawed_stored);
         b = s->store->ops->begin(s->store);
         note_time(sb, b, pause);
         cay_record_put_sandbox(sb, b,
@@ -164,7 +164,7 @@ static void on_frozen(struct cay_errand *e, const struct cay_error *err)
                                : sb->running > 0 ? CAY_STATE_BUSY
                                                  : CAY_STATE_READY);
         cay_event_put(next, b, sb, pause ? CAY_EVENT_PAUSED : CAY_EVENT_RESUMED, NULL);
-        cay_errand_commit(next, b);
+        cay_async_commit(next, b);
 }
 
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -173,7 +173,7 @@ void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const 
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
         struct cay_engine *engine;
-        struct cay_errand *e;
+        struct cay_async *e;
         struct cay_job *job;
 
         if (sb == NULL || cay_sandbox_check_usable(sb, &err) < 0) {
@@ -185,10 +185,10 @@ void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const 
                 fail_call(s, c, &err);
                 return;
         }
-        cay_sandbox_begin(sb, CAY_STORY_PAUSE, c);
+        cay_sandbox_begin(sb, CAY_PENDING_PAUSE, c);
         cay_sandbox_use(sb);
-        e = cay_errand_new(s, sb, NULL, on_frozen);
-        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        e = cay_async_new(s, sb, NULL, on_frozen);
+        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
         if (engine != NULL)
                 engine->ops->freeze(engine, e->box.id, job);
 }
@@ -199,7 +199,7 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
         struct cay_engine *engine;
-        struct cay_errand *e;
+        struct cay_async *e;
         struct cay_job *job;
 
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
@@ -210,17 +210,17 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
                 fail_call(s, c, &err);
                 return;
         }
-        cay_sandbox_begin(sb, CAY_STORY_RESUME, c);
+        cay_sandbox_begin(sb, CAY_PENDING_RESUME, c);
         cay_sandbox_use(sb);
-        e = cay_errand_new(s, sb, NULL, on_frozen);
-        engine = cay_errand_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        e = cay_async_new(s, sb, NULL, on_frozen);
+        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
         if (engine != NULL)
                 engine->ops->thaw(engine, e->box.id, job);
 }
 
 /* extend */
 
-static void on_extended(struct cay_errand *e, const struct cay_error *err)
+static void on_extended(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service_call *c = cay_take(e->call);
@@ -241,10 +241,10 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
         struct cay_store_batch *b;
-        struct cay_errand *e;
+        struct cay_async *e;
         char timeout_text[24], idle_text[24];
 
-        if (sb != NULL && sb->story != CAY_STORY_PAUSE && sb->story != CAY_STORY_RESUME)
+        if (sb != NULL && sb->pending != CAY_PENDING_PAUSE && sb->pending != CAY_PENDING_RESUME)
                 cay_sandbox_check_free(sb, &err);
         if (err.code != CAY_OK) {
                 fail_call(s, c, &err);
@@ -252,7 +252,7 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         }
         c->next = NULL;
         cay_str_copy(c->id, sizeof(c->id), sb->id);
-        e = cay_errand_new(s, sb, NULL, on_extended);
+        e = cay_async_new(s, sb, NULL, on_extended);
         e->call = c;
         e->old_expires_ms = sb->expires_ms;
         e->old_idle_ms = sb->idle_ms;
@@ -265,7 +265,7 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         snprintf(timeout_text, sizeof(timeout_text), "%llu", (unsigned long long)timeout_ms);
         snprintf(idle_text, sizeof(idle_text), "%llu", (unsigned long long)sb->idle_ms);
         cay_event_put(e, b, sb, CAY_EVENT_EXTENDED, "timeout_ms", timeout_text, "idle_ms", idle_text, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 /* Figures */
@@ -283,7 +283,7 @@ void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_st
         }
 }
 
-static void answer_figures(struct cay_errand *e, const struct cay_error *err)
+static void answer_figures(struct cay_async *e, const struct cay_error *err)
 {
         while (e->call != NULL) {
                 struct cay_service_stats *c = cay_container_of(e->call, struct cay_service_stats, call);
@@ -343,7 +343,7 @@ const struct cay_history *cay_service_history(struct cay_service *s, const struc
         return sb != NULL ? sb->history : NULL;
 }
 
-static void on_figures(struct cay_errand *e, const struct cay_error *err)
+static void on_figures(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -364,7 +364,7 @@ static void ask_figures(struct cay_sandbox *sb, struct cay_service_stats *c)
         struct cay_job *job;
 
         if (!is_asked)
-                sb->figures = cay_errand_new(sb->service, sb, NULL, on_figures);
+                sb->figures = cay_async_new(sb->service, sb, NULL, on_figures);
         if (c != NULL) {
                 c->call.next = sb->figures->call;
                 sb->figures->call = &c->call;
@@ -372,14 +372,14 @@ static void ask_figures(struct cay_sandbox *sb, struct cay_service_stats *c)
         if (is_asked)
                 return;
         sb->figures_old = false;
-        engine = cay_errand_ask(sb->figures, CAY_SERVICE_ENGINE_MS, &job);
+        engine = cay_async_ask(sb->figures, CAY_SERVICE_ENGINE_MS, &job);
         if (engine != NULL)
                 engine->ops->stats(engine, &sb->figures->box, job);
 }
 
 void cay_sandbox_let_figures_go(struct cay_sandbox *sb)
 {
-        struct cay_errand *e = cay_take(sb->figures);
+        struct cay_async *e = cay_take(sb->figures);
         struct cay_error err = { 0 };
 
         if (e == NULL)
@@ -390,7 +390,7 @@ void cay_sandbox_let_figures_go(struct cay_sandbox *sb)
 
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb)
 {
-        if (!sb->has_box || sb->story != CAY_STORY_NONE || sb->figures != NULL)
+        if (!sb->has_box || sb->pending != CAY_PENDING_NONE || sb->figures != NULL)
                 return;
         if (sb->figures_unknown || (sb->figures_old && sb->running == 0) ||
             is_history_due(sb, cay_clock_ms()))

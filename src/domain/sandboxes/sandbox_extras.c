@@ -225,18 +225,18 @@ bool cay_sandbox_has_own_ports(const struct cay_sandbox *sb)
         return sb->box_port_count < sb->port_count;
 }
 
-struct cay_errand *cay_sandbox_publish(struct cay_sandbox *sb,
-                                       void (*on_done)(struct cay_errand *e, const struct cay_error *err))
+struct cay_async *cay_sandbox_publish(struct cay_sandbox *sb,
+                                      void (*on_done)(struct cay_async *e, const struct cay_error *err))
 {
         const struct cay_service_env *env = &sb->service->env;
-        struct cay_errand *e = cay_errand_new(sb->service, sb, NULL, on_done);
+        struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_done);
 
         e->local = true;
         for (unsigned i = 0; i < sb->port_count; i++)
                 if (is_own(sb, sb->ports[i].inside))
                         e->box.ports[e->box.port_count++] = sb->ports[i];
         env->publish(env->ctx, sb->id, e->box.ports, e->box.port_count,
-                     cay_errand_engine(e, CAY_SERVICE_ENGINE_MS));
+                     cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
         return e;
 }
 

@@ -208,7 +208,7 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         return 0;
 }
 
-/* What the engine needs; its descriptors are the errand's, since the engine may borrow them for longer than the sandbox lives. */
+/* What the engine needs; its descriptors are the async operation's, since the engine may borrow them for longer than the sandbox lives. */
 static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err)
 {
         struct cay_service *s = sb->service;
@@ -288,7 +288,7 @@ static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
         struct cay_error why = *err;
 
         cay_meters_note(&s->meters, sb->owner, CAY_METER_CREATE_FAILED, 0);
-        if (sb->story == CAY_STORY_START) {
+        if (sb->pending == CAY_PENDING_START) {
                 give_up_start(sb, &why);
                 return;
         }
@@ -298,7 +298,7 @@ static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
         cay_sandbox_free(sb);
 }
 
-static void on_undone(struct cay_errand *e, const struct cay_error *err)
+static void on_undone(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -314,11 +314,11 @@ static void on_undone(struct cay_errand *e, const struct cay_error *err)
 static void undo(struct cay_sandbox *sb, const struct cay_error *why)
 {
         struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_undone);
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_undone);
 
         sb->why = *why;
         cay_link_close(sb);
-        cay_errand_unmake(e, sb->story == CAY_STORY_START && sb->kept, CAY_SERVICE_UNMAKE_MS);
+        cay_async_unmake(e, sb->pending == CAY_PENDING_START && sb->kept, CAY_SERVICE_UNMAKE_MS);
 }
 
 static void copy_first(struct cay_sandbox *sb, const char *first)
@@ -327,7 +327,7 @@ static void copy_first(struct cay_sandbox *sb, const char *first)
                 cay_str_copy(c->first, sizeof(c->first), first);
 }
 
-static void on_ready_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_ready_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_error why = *err;
@@ -356,23 +356,23 @@ static void on_ready_stored(struct cay_errand *e, const struct cay_error *err)
 static void store_ready(struct cay_sandbox *sb, bool went_on)
 {
         struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_ready_stored);
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_ready_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
         struct cay_store_claim claim = { .owner = sb->owner, .key = sb->claim, .result = sb->id };
 
         cay_record_put_sandbox(sb, b, CAY_STATE_READY);
         if (sb->claim[0] != '\0')
                 cay_store_put_claim(s->store, b, &claim);
-        if (sb->story == CAY_STORY_START)
+        if (sb->pending == CAY_PENDING_START)
                 cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", went_on ? "true" : "false", "mended",
                               sb->layer_mended ? "true" : "", NULL);
         else
                 cay_event_put(e, b, sb, CAY_EVENT_CREATED, "template", sb->template_name, "engine",
                               sb->engine->name, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
-static void on_published(struct cay_errand *e, const struct cay_error *err)
+static void on_published(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_error why = *err;
@@ -402,7 +402,7 @@ static void on_let_go(struct cay_timer *t)
 }
 
 /* The box before this one is gone, the kernel still writes what it left. The engine serves everybody, so the wait is here. */
-static bool waits_for_files(struct cay_sandbox *sb, const struct cay_errand *e, const struct cay_error *err)
+static bool waits_for_files(struct cay_sandbox *sb, const struct cay_async *e, const struct cay_error *err)
 {
         uint64_t now = cay_clock_ms();
 
@@ -415,7 +415,7 @@ static bool waits_for_files(struct cay_sandbox *sb, const struct cay_errand *e, 
         return true;
 }
 
-static void on_made(struct cay_errand *e, const struct cay_error *err)
+static void on_made(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_error why = { 0 };
@@ -466,25 +466,25 @@ static void on_made(struct cay_errand *e, const struct cay_error *err)
 static void make_box(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_made);
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_made);
         struct cay_engine *engine;
         struct cay_error err = { 0 };
         struct cay_job *job;
 
         if (cay_sandbox_check_engine(sb, &err) < 0 || make_spec(sb, &e->spec, &err) < 0) {
                 e->local = true; /* from the loop, like every other end */
-                cay_service_fail_job(s, cay_errand_engine(e, CAY_SERVICE_MAKE_MS), &err);
+                cay_service_fail_job(s, cay_async_engine(e, CAY_SERVICE_MAKE_MS), &err);
                 return;
         }
         e->makes = true;
         sb->has_box = true;
-        engine = cay_errand_ask(e, CAY_SERVICE_MAKE_MS, &job);
+        engine = cay_async_ask(e, CAY_SERVICE_MAKE_MS, &job);
         if (engine != NULL)
                 engine->ops->create(engine, &e->spec, &e->box, job);
         cay_service_step_reached(CAY_SERVICE_STEP_create_sent);
 }
 
-static void on_claim_known(struct cay_errand *e, const struct cay_error *err)
+static void on_claim_known(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_error why = *err;
@@ -534,14 +534,14 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_create_asked);
-        cay_sandbox_begin(sb, CAY_STORY_MAKE, c);
+        cay_sandbox_begin(sb, CAY_PENDING_MAKE, c);
         if (what->claim != NULL)
-                cay_claim_look_up(cay_errand_new(s, sb, NULL, on_claim_known), sb->owner, sb->claim);
+                cay_claim_look_up(cay_async_new(s, sb, NULL, on_claim_known), sb->owner, sb->claim);
         else
                 make_box(sb);
 }
 
-static void on_old_gone(struct cay_errand *e, const struct cay_error *err)
+static void on_old_gone(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -560,7 +560,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
-        struct cay_errand *e;
+        struct cay_async *e;
 
         c->next = NULL;
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0) {
@@ -577,7 +577,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                 return;
         }
         cay_meters_note(&s->meters, sb->owner, CAY_METER_CREATE_ASKED, 0);
-        cay_sandbox_begin(sb, CAY_STORY_START, c);
+        cay_sandbox_begin(sb, CAY_PENDING_START, c);
         sb->let_go_until_ms = cay_clock_ms() + CAY_SERVICE_LET_GO_MS;
         sb->before = sb->state;
         sb->before_cause = sb->cause;
@@ -592,6 +592,6 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         }
         /* In ERROR with a box that does not answer: that one goes first. */
         cay_sandbox_move(sb, CAY_STATE_CREATING);
-        e = cay_errand_new(s, sb, NULL, on_old_gone);
-        cay_errand_unmake(e, sb->kept, CAY_SERVICE_UNMAKE_MS);
+        e = cay_async_new(s, sb, NULL, on_old_gone);
+        cay_async_unmake(e, sb->kept, CAY_SERVICE_UNMAKE_MS);
 }

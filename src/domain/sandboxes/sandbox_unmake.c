@@ -39,7 +39,7 @@ static void note_ended(struct cay_sandbox *sb)
 }
 
 /* The records of commands that end with their sandbox, as many as fit; the rest is stored by and by. */
-static void put_execs(struct cay_errand *e, struct cay_store_batch *b, struct cay_sandbox *sb)
+static void put_execs(struct cay_async *e, struct cay_store_batch *b, struct cay_sandbox *sb)
 {
         size_t used = 0;
 
@@ -60,7 +60,7 @@ static void note_execs(struct cay_sandbox *sb, const struct cay_error *err)
         note_ended(sb);
 }
 
-static void on_execs_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_execs_stored(struct cay_async *e, const struct cay_error *err)
 {
         if (e->sandbox != NULL)
                 note_execs(e->sandbox, err);
@@ -68,7 +68,7 @@ static void on_execs_stored(struct cay_errand *e, const struct cay_error *err)
 
 /* stop */
 
-static void on_stopped(struct cay_errand *e, const struct cay_error *err)
+static void on_stopped(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -80,7 +80,7 @@ static void on_stopped(struct cay_errand *e, const struct cay_error *err)
                 struct cay_error why = *err;
 
                 cay_wrap(&why, "sandbox '%s' could not be stopped wholly", sb->id);
-                sb->story = CAY_STORY_NONE;
+                sb->pending = CAY_PENDING_NONE;
                 cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
                 cay_sandbox_finish(sb, &why);
                 return;
@@ -89,7 +89,7 @@ static void on_stopped(struct cay_errand *e, const struct cay_error *err)
                 struct cay_error why = { 0 };
 
                 cay_fail(&why, CAY_CONFLICT, DAMAGED_TEXT, sb->id);
-                sb->story = CAY_STORY_NONE;
+                sb->pending = CAY_PENDING_NONE;
                 cay_sandbox_fail(sb, CAY_CAUSE_DISK, why.msg);
                 cay_sandbox_finish(sb, &why);
                 return;
@@ -101,19 +101,19 @@ static void on_stopped(struct cay_errand *e, const struct cay_error *err)
 static void store_execs(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_execs_stored);
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_execs_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
         put_execs(e, b, sb);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
-static void on_stop_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_stop_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
         struct cay_error why = { 0 };
-        struct cay_errand *next;
+        struct cay_async *next;
 
         if (sb == NULL)
                 return;
@@ -128,12 +128,12 @@ static void on_stop_stored(struct cay_errand *e, const struct cay_error *err)
         store_execs(sb);
         cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was stopped", sb->id);
         cay_sandbox_empty(sb, &why);
-        next = cay_errand_new(s, sb, NULL, on_stopped);
+        next = cay_async_new(s, sb, NULL, on_stopped);
         if (sb->has_box) {
-                cay_errand_unmake(next, sb->kept, CAY_SERVICE_UNMAKE_MS);
+                cay_async_unmake(next, sb->kept, CAY_SERVICE_UNMAKE_MS);
         } else {
                 next->local = true;
-                cay_job_finish(cay_loop_jobs(s->loop), cay_errand_engine(next, CAY_SERVICE_UNMAKE_MS), NULL);
+                cay_job_finish(cay_loop_jobs(s->loop), cay_async_engine(next, CAY_SERVICE_UNMAKE_MS), NULL);
         }
 }
 
@@ -141,9 +141,9 @@ static void on_stop_stored(struct cay_errand *e, const struct cay_error *err)
 static bool is_stopped(struct cay_sandbox *sb, struct cay_service_call *c)
 {
         static const struct cay_error fine = { 0 };
-        bool rests = sb->state == CAY_STATE_STOPPED && sb->story == CAY_STORY_NONE;
+        bool rests = sb->state == CAY_STATE_STOPPED && sb->pending == CAY_PENDING_NONE;
 
-        if (!rests && sb->story != CAY_STORY_STOP)
+        if (!rests && sb->pending != CAY_PENDING_STOP)
                 return false;
         cay_str_copy(c->id, sizeof(c->id), sb->id);
         if (rests) {
@@ -161,7 +161,7 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
         struct cay_store_batch *b;
-        struct cay_errand *e;
+        struct cay_async *e;
 
         c->next = NULL;
         if (sb != NULL && is_stopped(sb, c))
@@ -175,12 +175,12 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_stop_asked);
-        cay_sandbox_begin(sb, CAY_STORY_STOP, c);
-        e = cay_errand_new(s, sb, NULL, on_stop_stored);
+        cay_sandbox_begin(sb, CAY_PENDING_STOP, c);
+        e = cay_async_new(s, sb, NULL, on_stop_stored);
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox_as(sb, b, CAY_STATE_STOPPED, CAY_CAUSE_KILLED, STOPPED_TEXT);
         cay_event_put(e, b, sb, CAY_EVENT_STOPPED, "why", "asked", "kept", sb->kept ? "true" : "false", NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 /* destroy */
@@ -204,7 +204,7 @@ static void destroyed(struct cay_sandbox *sb)
         cay_sandbox_free(sb);
 }
 
-static void on_box_destroyed(struct cay_errand *e, const struct cay_error *err)
+static void on_box_destroyed(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_error why = *err;
@@ -218,14 +218,14 @@ static void on_box_destroyed(struct cay_errand *e, const struct cay_error *err)
         /* The record is back, so that somebody owns what may be left. */
         cay_wrap(&why, "sandbox '%s' could not be removed wholly", sb->id);
         sb->stored = true;
-        sb->story = CAY_STORY_NONE;
+        sb->pending = CAY_PENDING_NONE;
         sb->destroy_wanted = false;
         cay_sandbox_answer(sb->service, &sb->destroy_calls, &why);
         cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
         cay_sandbox_finish(sb, &why);
 }
 
-static void on_drop_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_drop_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
@@ -248,7 +248,7 @@ static void on_drop_stored(struct cay_errand *e, const struct cay_error *err)
                 destroyed(sb);
                 return;
         }
-        cay_errand_unmake(cay_errand_new(s, sb, NULL, on_box_destroyed), false, CAY_SERVICE_UNMAKE_MS);
+        cay_async_unmake(cay_async_new(s, sb, NULL, on_box_destroyed), false, CAY_SERVICE_UNMAKE_MS);
 }
 
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c)
@@ -256,7 +256,7 @@ void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_ser
         struct cay_service *s = sb->service;
         struct cay_store_batch *b;
         struct cay_error err = { 0 };
-        struct cay_errand *e;
+        struct cay_async *e;
 
         if ((sb->has_box || sb->kept) && cay_sandbox_check_engine(sb, &err) < 0) {
                 if (c != NULL)
@@ -268,20 +268,20 @@ void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_ser
                 c->next = sb->destroy_calls;
                 sb->destroy_calls = c;
         }
-        if (sb->story == CAY_STORY_DESTROY)
+        if (sb->pending == CAY_PENDING_DESTROY)
                 return;
-        if (sb->story != CAY_STORY_NONE) {
+        if (sb->pending != CAY_PENDING_NONE) {
                 sb->destroy_wanted = true;
                 sb->destroy_why = why;
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_destroy_asked);
-        cay_sandbox_begin(sb, CAY_STORY_DESTROY, NULL);
-        e = cay_errand_new(s, sb, NULL, on_drop_stored);
+        cay_sandbox_begin(sb, CAY_PENDING_DESTROY, NULL);
+        e = cay_async_new(s, sb, NULL, on_drop_stored);
         b = s->store->ops->begin(s->store);
         s->store->ops->drop(b, CAY_STORE_SANDBOX, sb->id);
         cay_event_put(e, b, sb, CAY_EVENT_DESTROYED, "why", why, "name", sb->name, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -299,7 +299,7 @@ void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, cons
 
 /* A box that does not answer, and one that went */
 
-static void on_fail_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_fail_stored(struct cay_async *e, const struct cay_error *err)
 {
         if (e->sandbox != NULL && err->code != CAY_OK)
                 e->sandbox->dirty = true;
@@ -308,13 +308,13 @@ static void on_fail_stored(struct cay_errand *e, const struct cay_error *err)
 static void store_event(struct cay_sandbox *sb, enum cay_event_kind kind)
 {
         struct cay_service *s = sb->service;
-        struct cay_errand *e = cay_errand_new(s, sb, NULL, on_fail_stored);
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_fail_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
         cay_record_put_sandbox(sb, b, sb->state);
         cay_event_put(e, b, sb, kind, "cause", sb->cause != CAY_CAUSE_NONE ? cay_cause_word(sb->cause) : "",
                       "text", sb->cause_text, NULL);
-        cay_errand_commit(e, b);
+        cay_async_commit(e, b);
 }
 
 void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *text)
@@ -330,14 +330,14 @@ void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *
 
 void cay_sandbox_recover(struct cay_sandbox *sb)
 {
-        if (sb->state != CAY_STATE_ERROR || !sb->has_box || sb->story != CAY_STORY_NONE)
+        if (sb->state != CAY_STATE_ERROR || !sb->has_box || sb->pending != CAY_PENDING_NONE)
                 return;
         cay_sandbox_move(sb, sb->running > 0 ? CAY_STATE_BUSY : CAY_STATE_READY);
         cay_log_info("sandbox answers again", "id=%s", sb->id);
         store_event(sb, CAY_EVENT_RECOVERED);
 }
 
-static void on_gone_stored(struct cay_errand *e, const struct cay_error *err)
+static void on_gone_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
@@ -351,13 +351,13 @@ static void on_gone_stored(struct cay_errand *e, const struct cay_error *err)
 }
 
 /* What is left of it is away (or cannot be had away): now judge, then store. */
-static void on_remains(struct cay_errand *e, const struct cay_error *err)
+static void on_remains(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
         uint64_t oom_kills = err->code == CAY_OK ? e->box.stats.oom_kills : 0;
         struct cay_store_batch *b;
-        struct cay_errand *next;
+        struct cay_async *next;
 
         if (sb == NULL)
                 return;
@@ -379,34 +379,34 @@ static void on_remains(struct cay_errand *e, const struct cay_error *err)
                 cay_exec_end_without(x, sb->lost_as, "");
         }
         cay_sandbox_move(sb, CAY_STATE_ERROR);
-        next = cay_errand_new(s, sb, NULL, on_gone_stored);
+        next = cay_async_new(s, sb, NULL, on_gone_stored);
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox(sb, b, CAY_STATE_ERROR);
         put_execs(next, b, sb);
         cay_event_put(next, b, sb, CAY_EVENT_FAILED, "cause", cay_cause_word(sb->cause), "text",
                       sb->cause_text, NULL);
-        cay_errand_commit(next, b);
+        cay_async_commit(next, b);
 }
 
 bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *text)
 {
         struct cay_service *s = sb->service;
         struct cay_error why = { 0 };
-        struct cay_errand *e;
+        struct cay_async *e;
 
         if (!sb->has_box)
                 return true;
-        if (sb->story != CAY_STORY_NONE && sb->story != CAY_STORY_ADOPT)
+        if (sb->pending != CAY_PENDING_NONE && sb->pending != CAY_PENDING_ADOPT)
                 return false;
         cay_log_warn("sandbox gone", "id=%s cause=%s text=%s", sb->id, cay_cause_word(as), text);
-        sb->story = CAY_STORY_GONE;
+        sb->pending = CAY_PENDING_GONE;
         cay_sandbox_let_figures_go(sb);
         sb->lost_as = as;
         cay_fail(&why, CAY_CONFLICT, "sandbox '%s' is gone: %s", sb->id, text);
         cay_sandbox_empty(sb, &why);
         cay_sandbox_set_cause(sb, as, text);
-        e = cay_errand_new(s, sb, NULL, on_remains);
-        cay_errand_unmake(e, sb->kept, CAY_SERVICE_ENGINE_MS);
+        e = cay_async_new(s, sb, NULL, on_remains);
+        cay_async_unmake(e, sb->kept, CAY_SERVICE_ENGINE_MS);
         return true;
 }
 
@@ -448,7 +448,7 @@ static int choose(struct cay_service *s, const struct cay_viewer *v, const struc
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 
-                if (sb->story == CAY_STORY_DESTROY || !cay_table_filter_takes(sb, v, f))
+                if (sb->pending == CAY_PENDING_DESTROY || !cay_table_filter_takes(sb, v, f))
                         continue;
                 c->more = c->count == CAY_SERVICE_PAGE_MAX;
                 if (c->more)

@@ -110,7 +110,7 @@ bool cay_service_is_settled(const struct cay_service *s)
         for (unsigned i = 0; i < s->count; i++) {
                 const struct cay_sandbox *sb = s->sorted[i];
 
-                if (sb->story == CAY_STORY_GONE || sb->gone_timer.loop != NULL || is_sending(sb))
+                if (sb->pending == CAY_PENDING_GONE || sb->gone_timer.loop != NULL || is_sending(sb))
                         return false;
         }
         return true;
@@ -141,7 +141,7 @@ void cay_service_free(struct cay_service *s)
                 return;
         cay_fail(&err, CAY_UNAVAILABLE, "the daemon is stopping");
         cay_engines_close(s);
-        for (struct cay_errand *e = s->errands; e != NULL; e = e->next)
+        for (struct cay_async *e = s->async_ops; e != NULL; e = e->next)
                 cay_sandbox_answer(s, &e->call, &err);
         while (s->count > 0) {
                 struct cay_sandbox *sb = s->sorted[s->count - 1];
@@ -150,7 +150,7 @@ void cay_service_free(struct cay_service *s)
                 cay_sandbox_free(sb);
         }
         cay_tick_stop(s);
-        cay_errand_let_go_all(s);
+        cay_async_let_go_all(s);
         cay_event_drop_all(s);
         cay_claim_release_all(s);
         cay_left_free(s);

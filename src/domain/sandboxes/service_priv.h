@@ -4,7 +4,7 @@
  *
  *   service.c        opening, closing, health            sandbox.c          one sandbox: its state, its views, its end
  *   table.c          finding and listing                 sandbox_make.c     create, start
- *   errand.c         jobs of engine and store            sandbox_unmake.c   stop, destroy, cleanup, a box that went by itself
+ *   async operation.c         jobs of engine and store            sandbox_unmake.c   stop, destroy, cleanup, a box that went by itself
  *   event.c          the journal                         sandbox_change.c   pause, resume, extend, stats
  *   record.c         objects ↔ records of the store      link.c             the box link: lost, back, pinged
  *   tick.c           deadlines                           exec*.c            commands: start, output, input, end
@@ -12,8 +12,8 @@
  *   engines.c        the engines there are              meters.c           counts and times, of all and of each owner
  *   recover.c        files that no record knows of
  *
- * Ownership. The service owns sandboxes and errands; a sandbox owns its box client and its execs' place in its list; an exec lives
- * while its sandbox lists it, a watcher watches it or an errand is about it (refs).
+ * Ownership. The service owns sandboxes and async operations; a sandbox owns its box client and its execs' place in its list; an exec lives
+ * while its sandbox lists it, a watcher watches it or an async operation is about it (refs).
  */
 #pragma once
 
@@ -65,30 +65,30 @@ enum cay_event_kind {
         CAY_EVENT_KIND_COUNT
 };
 
-enum cay_story { /* what happens to a sandbox as a whole; one at a time */
-                 CAY_STORY_NONE,
-                 CAY_STORY_ADOPT,
-                 CAY_STORY_MAKE,
-                 CAY_STORY_START,
-                 CAY_STORY_STOP,
-                 CAY_STORY_DESTROY,
-                 CAY_STORY_PAUSE,
-                 CAY_STORY_RESUME,
-                 CAY_STORY_GONE,
-                 CAY_STORY_COUNT
+enum cay_pending { /* what happens to a sandbox as a whole; one at a time */
+                   CAY_PENDING_NONE,
+                   CAY_PENDING_ADOPT,
+                   CAY_PENDING_MAKE,
+                   CAY_PENDING_START,
+                   CAY_PENDING_STOP,
+                   CAY_PENDING_DESTROY,
+                   CAY_PENDING_PAUSE,
+                   CAY_PENDING_RESUME,
+                   CAY_PENDING_GONE,
+                   CAY_PENDING_COUNT
 };
 
 /*
  * What the engine or the store borrows until its job is done: outlives whatever it is about. Freed after on_done; a deadline may
  * call on_done before the job is done, and then the job's own end is not told any more.
  */
-struct cay_errand {
+struct cay_async {
         struct cay_service *service;   /* NULL: the service has gone */
         struct cay_engine_row *engine; /* whom it asks, if it asks one; the service's */
         struct cay_sandbox *sandbox;   /* NULL: none, or it has gone */
         struct cay_exec *exec;         /* ref; may be NULL */
-        struct cay_errand *next, **at; /* of the service's list */
-        void (*on_done)(struct cay_errand *e, const struct cay_error *err);
+        struct cay_async *next, **at;  /* of the service's list */
+        void (*on_done)(struct cay_async *e, const struct cay_error *err);
         struct cay_store_commit commit;
         struct cay_store_query query;
         struct cay_job job; /* of the engine */
@@ -173,7 +173,7 @@ struct cay_sandbox {
         enum cay_template_kind template_kind;
 
         /* the story */
-        enum cay_story story;
+        enum cay_pending pending;
         uint64_t begun_ns;                      /* of that; monotonic */
         struct cay_service_call *calls;         /* answered when it is over */
         struct cay_service_call *destroy_calls; /* wait for it, then destroy */
@@ -205,7 +205,7 @@ struct cay_sandbox {
         uint64_t oom_seen, pids_seen; /* counts of the box as of the last figures */
         bool figures_unknown;         /* of an adopted box: what happened before us is nobody's */
         bool figures_old;             /* commands ended since */
-        struct cay_errand *figures;   /* borrowed: asks for them now; NULL: none does */
+        struct cay_async *figures;    /* borrowed: asks for them now; NULL: none does */
         struct cay_history *history;  /* owned; NULL: none yet */
         uint64_t history_at_ms;       /* its next point; monotonic, 0: not known yet */
         bool no_history;              /* there were too many when its first point came */
@@ -308,7 +308,7 @@ struct cay_service {
         struct cay_sandbox *buckets[CAY_SERVICE_BUCKETS];
         struct cay_sandbox **sorted; /* owned; by (created_wall_ms, id) */
         unsigned count, cap;
-        struct cay_errand *errands;
+        struct cay_async *async_ops;
         struct cay_event_watch *event_watches;
         struct cay_claim *claims; /* owned: of requests under way */
         struct cay_left *left;    /* owned: files that no record knows of (recover.c) */
@@ -350,28 +350,28 @@ void cay_engine_ping(struct cay_service *s, uint64_t now_ms); /* engine_ping.c: 
 bool cay_sandbox_is_away(const struct cay_sandbox *sb);       /* its engine is not there */
 int cay_sandbox_check_engine(const struct cay_sandbox *sb, struct cay_error *err); /* CAY_UNAVAILABLE */
 
-/* errand.c */
-struct cay_errand *cay_errand_new(struct cay_service *s, struct cay_sandbox *sb, struct cay_exec *x,
-                                  void (*on_done)(struct cay_errand *e, const struct cay_error *err));
-void cay_errand_commit(struct cay_errand *e, struct cay_store_batch *b); /* takes b */
-void cay_errand_query(struct cay_errand *e);
+/* async operation.c */
+struct cay_async *cay_async_new(struct cay_service *s, struct cay_sandbox *sb, struct cay_exec *x,
+                                void (*on_done)(struct cay_async *e, const struct cay_error *err));
+void cay_async_commit(struct cay_async *e, struct cay_store_batch *b); /* takes b */
+void cay_async_query(struct cay_async *e);
 /* Before the engine is called with e->job: on_done comes after `ms` at the latest, as CAY_TIMEOUT. */
-struct cay_job *cay_errand_engine(struct cay_errand *e, unsigned ms);
+struct cay_job *cay_async_engine(struct cay_async *e, unsigned ms);
 /* The same, and whom to call. NULL: it is not there, and on_done will be told so from the loop. */
-struct cay_engine *cay_errand_ask(struct cay_errand *e, unsigned ms, struct cay_job **ret_job);
-void cay_errand_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb);
-void cay_errand_let_go_all(struct cay_service *s);
+struct cay_engine *cay_async_ask(struct cay_async *e, unsigned ms, struct cay_job **ret_job);
+void cay_async_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb);
+void cay_async_let_go_all(struct cay_service *s);
 /* Has the engine end e->box, for at most `ms`: with its layer, or (keep) without that. */
-void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms);
+void cay_async_unmake(struct cay_async *e, bool keep, unsigned ms);
 /* Removes a box that nobody owns, or (keep) all but its layer; what comes of it is only logged. */
-void cay_errand_remove_box(struct cay_engine_row *row, const char *id, bool keep);
+void cay_async_remove_box(struct cay_engine_row *row, const char *id, bool keep);
 
 /* event.c */
-/* Adds an event to a batch and notes on the errand that watchers are to be told. fmt: JSON members as `name` or text pairs, NULL-ended. */
-void cay_event_put(struct cay_errand *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
+/* Adds an event to a batch and notes on the async operation that watchers are to be told. fmt: JSON members as `name` or text pairs, NULL-ended. */
+void cay_event_put(struct cay_async *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
                    enum cay_event_kind kind, ... /* name, value; NULL */);
 /* The same of one that concerns no sandbox: only administrators see it. */
-void cay_event_put_daemon(struct cay_errand *e, struct cay_store_batch *b, enum cay_event_kind kind,
+void cay_event_put_daemon(struct cay_async *e, struct cay_store_batch *b, enum cay_event_kind kind,
                           ... /* name, value; NULL */);
 void cay_event_tell(struct cay_service *s, const char *owner, const char *sandbox);
 void cay_event_drop_all(struct cay_service *s);
@@ -421,7 +421,7 @@ int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, b
                             struct cay_error *err);
 int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err); /* no story is under way */
 bool cay_sandbox_is_ending(const struct cay_sandbox *sb); /* a story under way takes its box away */
-void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_story story, struct cay_service_call *c);
+void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_pending pending, struct cay_service_call *c);
 /* The story is over: its calls are answered; what waited for it follows. sb may be gone afterwards. */
 void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err);
 void cay_sandbox_answer(struct cay_service *s, struct cay_service_call **calls, const struct cay_error *err);
@@ -439,9 +439,9 @@ int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct
 void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box *box);
 void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_view *ret);
 bool cay_sandbox_has_own_ports(const struct cay_sandbox *sb); /* that the daemon itself answers */
-/* Asks for ports of the host for them; the errand's box has what they became. */
-struct cay_errand *cay_sandbox_publish(struct cay_sandbox *sb,
-                                       void (*on_done)(struct cay_errand *e, const struct cay_error *err));
+/* Asks for ports of the host for them; the async operation's box has what they became. */
+struct cay_async *cay_sandbox_publish(struct cay_sandbox *sb,
+                                      void (*on_done)(struct cay_async *e, const struct cay_error *err));
 bool cay_sandbox_note_own_ports(struct cay_sandbox *sb,
                                 const struct cay_engine_box *box); /* true: one is another now */
 void cay_sandbox_unpublish(struct cay_sandbox *sb);                /* fine when there are none */
@@ -527,7 +527,7 @@ void cay_exec_note_stored(struct cay_exec *x); /* its end is stored: ENDED, watc
 void cay_exec_check_flush(struct cay_exec *x); /* the last output may be in the spool now */
 void cay_exec_force_end(struct cay_exec *x);   /* its time is over and nobody says so */
 void cay_exec_store_again(struct cay_exec *x); /* the record of an ended one is behind */
-void cay_exec_put_ended(struct cay_errand *e, struct cay_store_batch *b, struct cay_exec *x);
+void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x);
 
 /* exec_output.c */
 void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len);
@@ -555,7 +555,7 @@ void cay_exec_kill_abandoned(struct cay_exec *x); /* now, or it stays abandoned 
 const char *cay_claim_take(struct cay_service *s, const char *owner, const char *key, const char *id);
 void cay_claim_release(struct cay_service *s, const char *owner, const char *key);
 void cay_claim_release_all(struct cay_service *s);
-void cay_claim_look_up(struct cay_errand *e, const char *owner, const char *key); /* rows: the first one's */
+void cay_claim_look_up(struct cay_async *e, const char *owner, const char *key); /* rows: the first one's */
 void cay_claim_say_taken(struct cay_error *err, const char *claim, const char *first);
 int cay_claim_check(const char *claim, struct cay_error *err);
 

@@ -179,7 +179,7 @@ static int parse_cursor(const char *text, uint64_t *ret_created, const char **re
 /* Its end is stored, and was told as an event: whoever reads the list after that must not find it, though the engine is still at it. */
 static bool is_leaving(const struct cay_sandbox *sb)
 {
-        return sb->story == CAY_STORY_DESTROY && !sb->stored;
+        return sb->pending == CAY_PENDING_DESTROY && !sb->stored;
 }
 
 int cay_service_list(struct cay_service *s, const struct cay_viewer *v,

@@ -151,7 +151,7 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
         const char *why;
 
         check_execs(sb, now_ms, mono_ms);
-        if (sb->story != CAY_STORY_NONE)
+        if (sb->pending != CAY_PENDING_NONE)
                 return;
         why = cay_sandbox_is_away(sb) ? NULL : why_to_end(sb, now_ms); /* who could end it is not there */
         if (why != NULL) {
@@ -168,7 +168,7 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
                 due_at(sb->service, sb->ping_at_ms + PING_GRID_MS, mono_ms);
 }
 
-static void on_probed(struct cay_errand *e, const struct cay_error *err)
+static void on_probed(struct cay_async *e, const struct cay_error *err)
 {
         e->service->probing = false;
         if (err->code != CAY_OK)
@@ -192,7 +192,7 @@ static void probe_store(struct cay_service *s)
         s->probing = true;
         b = s->store->ops->begin(s->store);
         cay_store_put_value(s->store, b, "probe", "");
-        cay_errand_commit(cay_errand_new(s, NULL, NULL, on_probed), b);
+        cay_async_commit(cay_async_new(s, NULL, NULL, on_probed), b);
 }
 
 void cay_service_tick(struct cay_service *s)
@@ -201,7 +201,7 @@ void cay_service_tick(struct cay_service *s)
 
         /* Nothing below takes a sandbox out of the table at once: that comes from the loop, after a commit. */
         for (unsigned i = 0; i < s->count; i++)
-                if (s->sorted[i]->story != CAY_STORY_ADOPT)
+                if (s->sorted[i]->pending != CAY_PENDING_ADOPT)
                         check(s->sorted[i], now_ms, mono_ms);
         cay_engine_ping(s, mono_ms);
         probe_store(s);

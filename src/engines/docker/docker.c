@@ -312,9 +312,9 @@ static void docker_build(struct cay_engine *engine, struct cay_build *b, struct 
         docker_image_build(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, b, job);
 }
 
-static void docker_build_ears(struct cay_engine *engine, struct cay_build *b, enum cay_build_ears ears)
+static void docker_build_flow(struct cay_engine *engine, struct cay_build *b, enum cay_build_flow ears)
 {
-        docker_image_ears(b, ears);
+        docker_image_flow(b, ears);
 }
 
 static void docker_images(struct cay_engine *engine, struct cay_images *ret, struct cay_job *job)
@@ -358,7 +358,7 @@ const struct cay_engine_ops cay_engine_docker_ops = {
         .on_gone = engine_linked_on_gone,
         .list = engine_linked_list,
         .build = docker_build,
-        .build_ears = docker_build_ears,
+        .build_flow = docker_build_flow,
         .images = docker_images,
         .image_remove = docker_remove_image,
         .health = docker_health,

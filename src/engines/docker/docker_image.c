@@ -173,7 +173,7 @@ void docker_image_build(struct engine_link *l, struct cay_loop *loop, struct cay
                 finish(k, &err);
 }
 
-void docker_image_ears(struct cay_build *b, enum cay_build_ears ears)
+void docker_image_flow(struct cay_build *b, enum cay_build_flow ears)
 {
         struct ask *k = b->engine;
 

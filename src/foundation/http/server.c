@@ -13,7 +13,7 @@
 #include "foundation/http/http1.h"
 #include "foundation/http/listen.h"
 #include "foundation/http/peers.h"
-#include "foundation/http/strangers.h"
+#include "foundation/http/anonymous.h"
 
 enum {
         LISTENERS_MAX = 16,
@@ -45,7 +45,7 @@ struct cay_http_server {
         unsigned listener_count, next_number;
         struct cay_http_conn *conns;                  /* all, in no order */
         struct cay_http_conn *idle_first, *idle_last; /* longest idle first */
-        struct cay_strangers strangers;
+        struct cay_anonymous strangers;
         unsigned count, extra;
         struct cay_peers peers;
         struct cay_timer idle_note;
@@ -139,7 +139,7 @@ void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c
 
 void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c)
 {
-        cay_strangers_drop(&s->strangers, c);
+        cay_anonymous_drop(&s->strangers, c);
 }
 
 static void note_idle(struct cay_timer *t)
@@ -167,7 +167,7 @@ static void hang_in(struct cay_http_server *s, struct cay_http_conn *c)
         if (c->is_extra)
                 return;
         cay_peers_add(&s->peers, c->peer_key);
-        cay_strangers_add(&s->strangers, c);
+        cay_anonymous_add(&s->strangers, c);
 }
 
 void cay_http_server_forget(struct cay_http_server *s, struct cay_http_conn *c)
@@ -175,7 +175,7 @@ void cay_http_server_forget(struct cay_http_server *s, struct cay_http_conn *c)
         *(c->prev ? &c->prev->next : &s->conns) = c->next;
         if (c->next)
                 c->next->prev = c->prev;
-        cay_strangers_drop(&s->strangers, c);
+        cay_anonymous_drop(&s->strangers, c);
         s->count--;
         s->extra -= c->is_extra;
         if (!c->is_extra)
@@ -211,7 +211,7 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
 /* Lets one go that is missed least, of that peer or (key 0) of all: strangers first, then who is idle. False: there is none. */
 static bool make_room(struct cay_http_server *s, uint64_t key)
 {
-        struct cay_http_conn *c = cay_strangers_pick(&s->strangers, key);
+        struct cay_http_conn *c = cay_anonymous_pick(&s->strangers, key);
 
         if (!c) {
                 c = s->idle_first;

@@ -111,7 +111,7 @@ static int limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, cons
         return r;
 }
 
-/* The one that counts processes last: a process that waits for its command joins it when it has one (cay-init/spare.h). */
+/* The one that counts processes last: a process that waits for its command joins it when it has one (cay-init/prefork.h). */
 static int open_joins(const struct sys_cgroup *cg, int *fds, unsigned max)
 {
         static const int order[] = { SYS_CGROUP_MEMORY, SYS_CGROUP_CPU, SYS_CGROUP_CPUSET, SYS_CGROUP_PIDS };

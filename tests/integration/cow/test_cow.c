@@ -493,7 +493,7 @@ static void ordinary_users_have_it_too(void **state)
         if (system(line) != 0)
                 skip(); /* no user namespaces for them, or programs that they can't reach: other tests say which */
         snprintf(line, sizeof(line),
-                 "mkdir home && chown 4321 home && cat >story <<'E'\nset -e\nunset CAY_RUNS "
+                 "mkdir home && chown 4321 home && cat >pending <<'E'\nset -e\nunset CAY_RUNS "
                  "XDG_STATE_HOME\nexport HOME=$PWD/home\n"
                  "'%s/cay' run --quiet --allow-missing all --workspace $PWD/w:cow -- sh -c 'echo more >>one; "
                  "rm -r d; mkdir new; "

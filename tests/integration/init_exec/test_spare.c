@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands whose process was ready before them (cay-init/spare.h): they are what any other command is, and nobody can tell or spoil it. */
+/* Commands whose process was ready before them (cay-init/prefork.h): they are what any other command is, and nobody can tell or spoil it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -184,7 +184,7 @@ static unsigned workers(struct box *b)
         struct run r;
         unsigned n;
 
-        /* By uid: a spare (cay-init/spare.h) is a child of init's as well, under init's own. */
+        /* By uid: a spare (cay-init/prefork.h) is a child of init's as well, under init's own. */
         run_sh(b, &r, NULL,
                "grep -ls '^Uid:.1001' $(grep -ls '^PPid:.1$' /proc/[0-9]*/status) /dev/null | wc -l");
         run_wait(&r, 5000);

@@ -3,7 +3,7 @@
 """The threat model's table for the API, one function per row, under the row's name. test_security_api.py [NAME…] runs some.
 
 Not here yet, because what they are about is not there yet: yaml (templates from files), ssrf (the remote tunnel), and the MCP
-columns. auth_expired with a clock that is set back: tests/unit/domain/auth/test_wall.c."""
+columns. auth_expired with a clock that is set back: tests/unit/domain/auth/test_token_clock.c."""
 import base64
 import hashlib
 import hmac

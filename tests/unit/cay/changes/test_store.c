@@ -8,7 +8,7 @@
 
 #define NOW 1000000ull
 
-static struct cay_store s = { .fd = -1 };
+static struct cay_run_store s = { .fd = -1 };
 static struct cay_error err;
 static char path[300];
 
@@ -18,12 +18,12 @@ static int setup(void **state)
                 return -1;
         snprintf(path, sizeof(path), "%s/var/cay/runs", scratch);
         err = (struct cay_error){ .code = CAY_OK };
-        return cay_store_open(&s, path, true, NOW, &err);
+        return cay_run_store_open(&s, path, true, NOW, &err);
 }
 
 static int teardown(void **state)
 {
-        cay_store_close(&s);
+        cay_run_store_close(&s);
         return scratch_teardown(state);
 }
 
@@ -39,7 +39,7 @@ static void make(const char *id, uint64_t started, uint64_t expires, struct cay_
 {
         struct cay_meta m = meta(id, started, expires);
 
-        if (cay_store_make(&s, &m, ret, &err) < 0)
+        if (cay_run_store_make(&s, &m, ret, &err) < 0)
                 fail_msg("%s", err.msg);
 }
 
@@ -51,14 +51,14 @@ static void keep(const char *id, uint64_t started, uint64_t expires)
         assert_int_equal(sys_write_all(run.changes_fd, "0123456789", 10), 0);
         run.meta.state = CAY_META_KEPT;
         run.meta.counts.added = 3;
-        assert_int_equal(cay_store_save(&run, &err), 0);
-        cay_store_let_go(&run);
+        assert_int_equal(cay_run_store_save(&run, &err), 0);
+        cay_run_store_let_go(&run);
 }
 
 static void open_again(uint64_t now_ms)
 {
-        cay_store_close(&s);
-        assert_int_equal(cay_store_open(&s, path, false, now_ms, &err), 0);
+        cay_run_store_close(&s);
+        assert_int_equal(cay_run_store_open(&s, path, false, now_ms, &err), 0);
 }
 
 static bool has(const char *id)
@@ -73,17 +73,17 @@ static void finds(const char *name, const char *id)
 {
         struct cay_stored run;
 
-        if (cay_store_find(&s, name, CAY_STORE_READ, &run, &err) < 0)
+        if (cay_run_store_find(&s, name, CAY_STORE_READ, &run, &err) < 0)
                 fail_msg("%s", err.msg);
         assert_string_equal(run.meta.id, id);
-        cay_store_let_go(&run);
+        cay_run_store_let_go(&run);
 }
 
 static void finds_not(const char *name, enum cay_code code, const char *why)
 {
         struct cay_stored run;
 
-        assert_int_equal(cay_store_find(&s, name, CAY_STORE_READ, &run, &err), -1);
+        assert_int_equal(cay_run_store_find(&s, name, CAY_STORE_READ, &run, &err), -1);
         assert_int_equal(err.code, code);
         if (!strstr(err.msg, why))
                 fail_msg("'%s' does not say '%s'", err.msg, why);
@@ -91,7 +91,7 @@ static void finds_not(const char *name, enum cay_code code, const char *why)
 
 static void runs_are_kept_and_found(void **state)
 {
-        struct cay_store_row *rows;
+        struct cay_run_store_row *rows;
         struct cay_stored run;
         char bytes[16];
         size_t count;
@@ -109,12 +109,12 @@ static void runs_are_kept_and_found(void **state)
         finds_not("none", CAY_NOT_FOUND, "no kept run 'none'");
         finds_not("", CAY_NOT_FOUND, "no kept run");
         finds_not("../x", CAY_NOT_FOUND, "no kept run");
-        assert_int_equal(cay_store_find(&s, "x", CAY_STORE_CHANGE, &run, &err), 0);
+        assert_int_equal(cay_run_store_find(&s, "x", CAY_STORE_CHANGE, &run, &err), 0);
         assert_int_equal(run.meta.counts.added, 3);
         assert_int_equal(pread(run.changes_fd, bytes, sizeof(bytes), 0), 10);
-        assert_int_equal(cay_store_remove(&s, &run, &err), 0);
+        assert_int_equal(cay_run_store_remove(&s, &run, &err), 0);
         assert_false(has("x"));
-        assert_int_equal(cay_store_list(&s, &rows, &count, &err), 0);
+        assert_int_equal(cay_run_store_list(&s, &rows, &count, &err), 0);
         assert_int_equal(count, 2);
         assert_string_equal(rows[0].meta.id, "abd-2"); /* the oldest first */
         assert_string_equal(rows[1].meta.id, "abc-1");
@@ -134,10 +134,10 @@ static void nobody_else_may_look(void **state)
         assert_int_equal(mode_of("a/meta"), 0600);
         assert_int_equal(mode_of("a/changes.tar"), 0600);
         assert_int_equal(chdir(scratch), 0);
-        cay_store_let_go(&run);
-        cay_store_close(&s);
+        cay_run_store_let_go(&run);
+        cay_run_store_close(&s);
         assert_int_equal(chmod(path, 0770), 0);
-        assert_int_equal(cay_store_open(&s, path, false, NOW, &err), -1);
+        assert_int_equal(cay_run_store_open(&s, path, false, NOW, &err), -1);
         assert_int_equal(err.code, CAY_DENIED);
         assert_non_null(strstr(err.msg, "nobody else may write"));
 }
@@ -149,7 +149,7 @@ static void ids_are_used_once(void **state)
 
         (void)state;
         keep("a", 1, NOW + 1);
-        assert_int_equal(cay_store_make(&s, &m, &run, &err), -1);
+        assert_int_equal(cay_run_store_make(&s, &m, &run, &err), -1);
         assert_int_equal(err.code, CAY_EXISTS);
         assert_non_null(strstr(err.msg, "cay discard a"));
         finds("a", "a");
@@ -178,12 +178,12 @@ static void the_dead_go_and_the_living_stay(void **state)
         make("dead", 2, NOW + 99, &dead);
         finds_not("live", CAY_CONFLICT, "has not ended yet");
         finds_not("last", CAY_NOT_FOUND, "no kept runs");
-        cay_store_let_go(&dead); /* as a process that is killed does */
+        cay_run_store_let_go(&dead); /* as a process that is killed does */
         finds_not("dead", CAY_NOT_FOUND, "no kept run");
         open_again(NOW + 9);
         assert_true(has("live"));
         assert_false(has("dead"));
-        cay_store_let_go(&live);
+        cay_run_store_let_go(&live);
         open_again(NOW + 9);
         assert_false(has("live"));
 }
@@ -203,7 +203,7 @@ static void half_made_folders_go(void **state)
 
 static void broken_ones_are_for_people(void **state)
 {
-        struct cay_store_row *rows;
+        struct cay_run_store_row *rows;
         struct cay_stored run;
         char line[1200];
         size_t count;
@@ -214,13 +214,13 @@ static void broken_ones_are_for_people(void **state)
         shell(line);
         open_again(NOW + 99);
         assert_true(has("odd"));
-        assert_int_equal(cay_store_list(&s, &rows, &count, &err), 0);
+        assert_int_equal(cay_run_store_list(&s, &rows, &count, &err), 0);
         assert_int_equal(count, 1);
         assert_true(rows[0].is_broken);
         free(rows);
         finds_not("odd", CAY_INVALID, "cay discard odd");
-        assert_int_equal(cay_store_find_any(&s, "odd", &run, &err), 0);
-        assert_int_equal(cay_store_remove(&s, &run, &err), 0);
+        assert_int_equal(cay_run_store_find_any(&s, "odd", &run, &err), 0);
+        assert_int_equal(cay_run_store_remove(&s, &run, &err), 0);
         assert_false(has("odd"));
 }
 
@@ -242,26 +242,26 @@ static void readers_share_and_writers_do_not(void **state)
 
         (void)state;
         keep("a", 1, NOW + 1);
-        assert_int_equal(cay_store_find(&s, "a", CAY_STORE_READ, &one, &err), 0);
-        assert_int_equal(cay_store_find(&s, "a", CAY_STORE_READ, &two, &err), 0);
-        cay_store_let_go(&two);
-        assert_int_equal(cay_store_find(&s, "a", CAY_STORE_CHANGE, &two, &err), -1);
+        assert_int_equal(cay_run_store_find(&s, "a", CAY_STORE_READ, &one, &err), 0);
+        assert_int_equal(cay_run_store_find(&s, "a", CAY_STORE_READ, &two, &err), 0);
+        cay_run_store_let_go(&two);
+        assert_int_equal(cay_run_store_find(&s, "a", CAY_STORE_CHANGE, &two, &err), -1);
         assert_int_equal(err.code, CAY_CONFLICT);
         open_again(NOW + 99); /* expired, but somebody reads it */
         assert_true(has("a"));
-        cay_store_let_go(&one);
+        cay_run_store_let_go(&one);
         open_again(NOW + 99);
         assert_false(has("a"));
 }
 
 static void without_a_store_there_are_no_runs(void **state)
 {
-        struct cay_store none;
+        struct cay_run_store none;
         char other[400];
 
         (void)state;
         snprintf(other, sizeof(other), "%s/none", scratch);
-        assert_int_equal(cay_store_open(&none, other, false, NOW, &err), -1);
+        assert_int_equal(cay_run_store_open(&none, other, false, NOW, &err), -1);
         assert_int_equal(err.code, CAY_NOT_FOUND);
         assert_false(is_there(other));
 }
@@ -272,13 +272,13 @@ static void the_place_depends_on_who_asks(void **state)
 
         (void)state;
         setenv("CAY_RUNS", "/some/where", 1);
-        assert_int_equal(cay_store_path(place, sizeof(place), &err), 0);
+        assert_int_equal(cay_run_store_path(place, sizeof(place), &err), 0);
         assert_string_equal(place, "/some/where");
         setenv("CAY_RUNS", "relative", 1);
-        assert_int_equal(cay_store_path(place, sizeof(place), &err), -1);
+        assert_int_equal(cay_run_store_path(place, sizeof(place), &err), -1);
         assert_non_null(strstr(err.msg, "absolute"));
         unsetenv("CAY_RUNS");
-        assert_int_equal(cay_store_path(place, sizeof(place), &err), 0);
+        assert_int_equal(cay_run_store_path(place, sizeof(place), &err), 0);
         if (geteuid() == 0)
                 assert_string_equal(place, "/var/lib/cay/runs");
         else

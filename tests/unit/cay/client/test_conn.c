@@ -14,7 +14,7 @@
 #include "foundation/sys/unix_socket.h"
 
 struct ends {
-        struct cay_conn conn;
+        struct cay_client_conn conn;
         int server;
 };
 
@@ -32,14 +32,14 @@ static void open_ends(struct ends *e)
         int pair[2];
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-        cay_conn_init(&e->conn);
+        cay_client_conn_init(&e->conn);
         e->conn.fd = pair[0];
         e->server = pair[1];
 }
 
 static void close_ends(struct ends *e)
 {
-        cay_conn_close(&e->conn);
+        cay_client_conn_close(&e->conn);
         close(e->server);
 }
 
@@ -70,16 +70,16 @@ static void asks_and_is_answered(void **state)
         char text[4096];
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &req, &err), 0);
         hear(&e, text, sizeof(text));
         assert_non_null(strstr(text, "POST /x?y=1 HTTP/1.1\r\nHost: localhost\r\n"));
         assert_non_null(strstr(text, "\r\nAuthorization: Bearer t.o\r\n"));
         assert_non_null(strstr(text, "\r\nContent-Length: 2\r\n\r\n{}"));
         say(&e, "HTTP/1.1 201 Made\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\n123");
-        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), 0);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 1000, &err), 0);
         assert_int_equal(e.conn.answer.status, 201);
         cay_buf_init(&body, 10);
-        assert_int_equal(cay_conn_collect(&e.conn, &body, 1000, &err), 0);
+        assert_int_equal(cay_client_conn_collect(&e.conn, &body, 1000, &err), 0);
         assert_string_equal(cay_buf_data(&body), "123");
         close_ends(&e);
 }
@@ -91,10 +91,10 @@ static void bodies_go_in_chunks(void **state)
         char text[4096];
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
-        assert_int_equal(cay_conn_write(&e.conn, "0123456789abcdef", 16, &err), 0);
-        assert_int_equal(cay_conn_write(&e.conn, "", 0, &err), 0);
-        assert_int_equal(cay_conn_write_end(&e.conn, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &upload, &err), 0);
+        assert_int_equal(cay_client_conn_write(&e.conn, "0123456789abcdef", 16, &err), 0);
+        assert_int_equal(cay_client_conn_write(&e.conn, "", 0, &err), 0);
+        assert_int_equal(cay_client_conn_write_end(&e.conn, &err), 0);
         hear(&e, text, sizeof(text));
         assert_non_null(strstr(text, "\r\nTransfer-Encoding: chunked\r\n"));
         assert_non_null(strstr(text, "\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"));
@@ -107,12 +107,12 @@ static void an_early_answer_ends_the_sending(void **state)
         struct ends e;
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &upload, &err), 0);
         say(&e, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
-        assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
-        assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
-        assert_int_equal(cay_conn_write_end(&e.conn, &err), 0);
-        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), 0);
+        assert_int_equal(cay_client_conn_write(&e.conn, "x", 1, &err), 1);
+        assert_int_equal(cay_client_conn_write(&e.conn, "x", 1, &err), 1);
+        assert_int_equal(cay_client_conn_write_end(&e.conn, &err), 0);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 1000, &err), 0);
         assert_int_equal(e.conn.answer.status, 404);
         close_ends(&e);
 }
@@ -124,27 +124,27 @@ static void an_answer_behind_a_refusal_is_read(void **state)
         struct ends e;
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &upload, &err), 0);
         shutdown(e.server, SHUT_RD);
-        assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
+        assert_int_equal(cay_client_conn_write(&e.conn, "x", 1, &err), 1);
         say(&e, "HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n");
-        assert_int_equal(cay_conn_write_end(&e.conn, &err), 0);
-        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), 0);
+        assert_int_equal(cay_client_conn_write_end(&e.conn, &err), 0);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 1000, &err), 0);
         assert_int_equal(e.conn.answer.status, 413);
         close_ends(&e);
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &upload, &err), 0);
         shutdown(e.server, SHUT_RDWR);
-        assert_int_equal(cay_conn_write(&e.conn, "x", 1, &err), 1);
-        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), -1);
+        assert_int_equal(cay_client_conn_write(&e.conn, "x", 1, &err), 1);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 1000, &err), -1);
         assert_int_equal(err.code, CAY_UNAVAILABLE);
         assert_int_equal(err.sys, ECONNRESET);
         close_ends(&e);
 
         open_ends(&e); /* nobody can have taken anything of it */
         shutdown(e.server, SHUT_RD);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &upload, &err), -1);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &upload, &err), -1);
         assert_int_equal(err.sys, EPIPE);
         close_ends(&e);
 }
@@ -160,7 +160,7 @@ static void a_descriptor_goes_along(void **state)
 
         open_ends(&e);
         req.fd = e.server;
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &req, &err), 0);
         assert_true(sys_recv_fds(e.server, text, sizeof(text), fds, &count, 0) > 0);
         assert_int_equal(count, 1);
         sys_close_fds(fds, count);
@@ -175,31 +175,31 @@ static void what_goes_wrong_is_said(void **state)
         struct ends e;
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
-        assert_int_equal(cay_conn_await_head(&e.conn, 20, &err), -1);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 20, &err), -1);
         assert_int_equal(err.code, CAY_TIMEOUT);
         say(&e, "SSH-2.0-x\r\n\r\n");
-        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), -1);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 1000, &err), -1);
         assert_int_equal(err.code, CAY_UNAVAILABLE);
         close_ends(&e);
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &req, &err), 0);
         say(&e, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort");
         shutdown(e.server, SHUT_WR);
         cay_buf_init(&body, 1000);
-        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), 0);
-        assert_int_equal(cay_conn_collect(&e.conn, &body, 1000, &err), -1);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 1000, &err), 0);
+        assert_int_equal(cay_client_conn_collect(&e.conn, &body, 1000, &err), -1);
         assert_int_equal(err.code, CAY_UNAVAILABLE);
         close_ends(&e);
 
         open_ends(&e);
-        assert_int_equal(cay_conn_send(&e.conn, &client, &req, &err), 0);
+        assert_int_equal(cay_client_conn_send(&e.conn, &client, &req, &err), 0);
         say(&e, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ntoo long!");
         cay_buf_done(&body);
         cay_buf_init(&body, 5);
-        assert_int_equal(cay_conn_await_head(&e.conn, 1000, &err), 0);
-        assert_int_equal(cay_conn_collect(&e.conn, &body, 1000, &err), -1);
+        assert_int_equal(cay_client_conn_await_head(&e.conn, 1000, &err), 0);
+        assert_int_equal(cay_client_conn_collect(&e.conn, &body, 1000, &err), -1);
         assert_int_equal(err.code, CAY_LIMIT);
         close_ends(&e);
 }
@@ -208,15 +208,15 @@ static void nobody_is_there(void **state)
 {
         struct cay_client none = { .url = { .kind = CAY_URL_UNIX, .path = "/nowhere/cay.sock" } };
         struct cay_error err = { 0 };
-        struct cay_conn c;
+        struct cay_client_conn c;
 
-        cay_conn_init(&c);
-        assert_int_equal(cay_conn_open(&c, &none, &err), -1);
+        cay_client_conn_init(&c);
+        assert_int_equal(cay_client_conn_open(&c, &none, &err), -1);
         assert_int_equal(err.sys, ENOENT);
         none.url.kind = CAY_URL_HTTPS;
-        assert_int_equal(cay_conn_open(&c, &none, &err), -1);
+        assert_int_equal(cay_client_conn_open(&c, &none, &err), -1);
         assert_int_equal(err.code, CAY_UNSUPPORTED);
-        cay_conn_close(&c);
+        cay_client_conn_close(&c);
 }
 
 int main(void)

@@ -154,7 +154,7 @@ static void an_owner_without_room_takes_its_own(void **state)
         assert_non_null(s);
         memcpy(first, s->id, sizeof(first));
         s->used_ms = 1; /* silent for longest, of all that there are */
-        cay_mcp_party_made(&s->party, "box");
+        cay_mcp_client_made(&s->client, "box");
         s = cay_mcp_session_new(mcp, &other, &place, &err);
         assert_non_null(s);
         memcpy(second, s->id, sizeof(second));

@@ -105,10 +105,10 @@ static void doors_have_words(void **state)
         struct cay_caller c;
 
         cay_caller_from_uid(&c, 7, 990);
-        assert_int_equal(c.door, CAY_DOOR_PEER);
-        assert_string_equal(cay_door_word(c.door), "peer");
-        assert_string_equal(cay_door_word(CAY_DOOR_SESSION), "session");
-        assert_string_equal(cay_door_word(CAY_DOOR_COUNT), "none");
+        assert_int_equal(c.credential, CAY_CREDENTIAL_PEER);
+        assert_string_equal(cay_credential_word(c.credential), "peer");
+        assert_string_equal(cay_credential_word(CAY_CREDENTIAL_SESSION), "session");
+        assert_string_equal(cay_credential_word(CAY_CREDENTIAL_COUNT), "none");
 }
 
 int main(void)

@@ -55,13 +55,15 @@ static void on_fail(struct cay_op_call *c, const struct cay_error *err, const ch
 
 static struct asked ask(const char *message, const struct cay_template_set *set)
 {
-        static const struct cay_op_doors doors = { .answer = on_answer, .fail = on_fail };
+        static const struct cay_op_responder responder = { .answer = on_answer, .fail = on_fail };
         static struct cay_templates templates;
         struct cay_op_world world = { .templates = set ? &templates : NULL };
         struct {
                 const char *message;
         } args = { message };
-        struct asked a = { .call = { .op = cay_op_find("intent_detect"), .doors = &doors, .args = &args } };
+        struct asked a = {
+                .call = { .op = cay_op_find("intent_detect"), .responder = &responder, .args = &args }
+        };
 
         templates.set = set;
         a.call.world = &world;

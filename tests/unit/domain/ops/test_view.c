@@ -159,8 +159,8 @@ static void on_fail(struct cay_op_call *c, const struct cay_error *err, const ch
 static void test_doors(void **state)
 {
         static const struct cay_op op = { .name = "x" };
-        const struct cay_op_doors doors = { .answer = on_answer, .fail = on_fail };
-        struct cay_op_call call = { .op = &op, .doors = &doors };
+        const struct cay_op_responder responder = { .answer = on_answer, .fail = on_fail };
+        struct cay_op_call call = { .op = &op, .responder = &responder };
         struct cay_op_json o;
 
         cay_op_json_begin(&o);

@@ -119,7 +119,7 @@ static void ends_with_its_sandbox(void **state)
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd");
         struct cay_error err = { 0 };
-        struct door doors[3] = { fresh(), fresh(), fresh() };
+        struct door ports[3] = { fresh(), fresh(), fresh() };
         char id[CAY_NAME_MAX + 1];
 
         fake_plan.script.passwd = "x";
@@ -128,17 +128,17 @@ static void ends_with_its_sandbox(void **state)
                 create(t, id);
                 settle(t);
                 fake_plan.script.mute = true; /* nothing more comes */
-                assert_int_equal(cay_service_channel_open(t->service, &me, id, &open, &doors[i].ch, &err), 0);
+                assert_int_equal(cay_service_channel_open(t->service, &me, id, &open, &ports[i].ch, &err), 0);
                 if (i == 0)
                         assert_int_equal(change(t, stop, id), CAY_OK);
                 if (i == 1)
                         assert_int_equal(change(t, destroy, id), CAY_OK);
                 if (i == 2)
                         fake_engine_vanish(t->engine, id, true);
-                wait_for(t, doors[i].ends > 0);
-                assert_int_equal(doors[i].ends, 1);
-                assert_false(doors[i].had_end);
-                assert_int_equal(doors[i].err.code, i == 1 ? CAY_NOT_FOUND : CAY_CONFLICT);
+                wait_for(t, ports[i].ends > 0);
+                assert_int_equal(ports[i].ends, 1);
+                assert_false(ports[i].had_end);
+                assert_int_equal(ports[i].err.code, i == 1 ? CAY_NOT_FOUND : CAY_CONFLICT);
                 fake_plan.script.mute = false;
                 settle(t);
         }
@@ -177,7 +177,7 @@ static void too_many(void **state)
 {
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd");
-        static struct door doors[CAY_SERVICE_CHANNELS_MAX + 1];
+        static struct door ports[CAY_SERVICE_CHANNELS_MAX + 1];
         struct cay_error err = { 0 };
         char id[CAY_NAME_MAX + 1];
 
@@ -185,15 +185,15 @@ static void too_many(void **state)
         settle(t);
         fake_plan.script.mute = true;
         for (unsigned i = 0; i < CAY_SERVICE_CHANNELS_MAX; i++) {
-                doors[i] = fresh();
-                assert_int_equal(cay_service_channel_open(t->service, &me, id, &open, &doors[i].ch, &err), 0);
+                ports[i] = fresh();
+                assert_int_equal(cay_service_channel_open(t->service, &me, id, &open, &ports[i].ch, &err), 0);
         }
         assert_int_equal(cay_service_channel_open(t->service, &me, id, &open,
-                                                  &doors[CAY_SERVICE_CHANNELS_MAX].ch, &err),
+                                                  &ports[CAY_SERVICE_CHANNELS_MAX].ch, &err),
                          -1);
         assert_int_equal(err.code, CAY_LIMIT);
         for (unsigned i = 0; i < CAY_SERVICE_CHANNELS_MAX; i++)
-                cay_service_channel_close(&doors[i].ch);
+                cay_service_channel_close(&ports[i].ch);
         assert_int_equal(look(t, id).channels, 0);
 }
 
@@ -203,27 +203,27 @@ static void ports_have_places_of_their_own(void **state)
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd");
         const struct cay_box_open port = { .kind = CAY_BOX_CONNECT, .connect.port = 80 };
-        static struct door doors[CAY_SERVICE_PORTS_MAX + 2];
+        static struct door ports[CAY_SERVICE_PORTS_MAX + 2];
         struct cay_error err = { 0 };
         char id[CAY_NAME_MAX + 1];
 
         create(t, id);
         settle(t);
         fake_plan.script.mute = true;
-        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
-                doors[i] = fresh();
+        for (unsigned i = 0; i < CAY_COUNT(ports); i++)
+                ports[i] = fresh();
         for (unsigned i = 0; i < CAY_SERVICE_PORTS_MAX; i++)
-                assert_int_equal(cay_service_channel_open(t->service, &me, id, &port, &doors[i].ch, &err), 0);
+                assert_int_equal(cay_service_channel_open(t->service, &me, id, &port, &ports[i].ch, &err), 0);
         assert_int_equal(cay_service_channel_open(t->service, &me, id, &port,
-                                                  &doors[CAY_SERVICE_PORTS_MAX].ch, &err),
+                                                  &ports[CAY_SERVICE_PORTS_MAX].ch, &err),
                          -1);
         assert_int_equal(err.code, CAY_LIMIT);
         assert_non_null(strstr(err.msg, "256 connections"));
         assert_int_equal(cay_service_channel_open(t->service, &me, id, &open,
-                                                  &doors[CAY_SERVICE_PORTS_MAX + 1].ch, &err),
+                                                  &ports[CAY_SERVICE_PORTS_MAX + 1].ch, &err),
                          0);
-        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
-                cay_service_channel_close(&doors[i].ch);
+        for (unsigned i = 0; i < CAY_COUNT(ports); i++)
+                cay_service_channel_close(&ports[i].ch);
         assert_int_equal(look(t, id).channels, 0);
 }
 
@@ -232,7 +232,7 @@ static void too_many_watches(void **state)
 {
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd"), watch = reading("/etc");
-        static struct door doors[CAY_SERVICE_WATCHES_MAX + 2];
+        static struct door ports[CAY_SERVICE_WATCHES_MAX + 2];
         struct cay_error err = { 0 };
         char id[CAY_NAME_MAX + 1];
 
@@ -240,20 +240,20 @@ static void too_many_watches(void **state)
         settle(t);
         fake_plan.script.mute = true;
         watch.kind = CAY_BOX_WATCH;
-        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
-                doors[i] = fresh();
+        for (unsigned i = 0; i < CAY_COUNT(ports); i++)
+                ports[i] = fresh();
         for (unsigned i = 0; i < CAY_SERVICE_WATCHES_MAX; i++)
-                assert_int_equal(cay_service_channel_open(t->service, &me, id, &watch, &doors[i].ch, &err),
+                assert_int_equal(cay_service_channel_open(t->service, &me, id, &watch, &ports[i].ch, &err),
                                  0);
         assert_int_equal(cay_service_channel_open(t->service, &me, id, &watch,
-                                                  &doors[CAY_SERVICE_WATCHES_MAX].ch, &err),
+                                                  &ports[CAY_SERVICE_WATCHES_MAX].ch, &err),
                          -1);
         assert_int_equal(err.code, CAY_LIMIT);
         assert_int_equal(cay_service_channel_open(t->service, &me, id, &open,
-                                                  &doors[CAY_SERVICE_WATCHES_MAX + 1].ch, &err),
+                                                  &ports[CAY_SERVICE_WATCHES_MAX + 1].ch, &err),
                          0);
-        for (unsigned i = 0; i < CAY_COUNT(doors); i++)
-                cay_service_channel_close(&doors[i].ch);
+        for (unsigned i = 0; i < CAY_COUNT(ports); i++)
+                cay_service_channel_close(&ports[i].ch);
         assert_int_equal(look(t, id).channels, 0);
 }
 

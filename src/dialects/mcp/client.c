@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who speaks, and what is left of it at its end. */
-#include "dialects/mcp/party.h"
+#include "dialects/mcp/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,16 +34,16 @@ struct cay_viewer cay_mcp_viewer(const struct cay_caller *caller)
                                     .sees_all = cay_scope_has(caller->scopes, CAY_SCOPE_ADMIN) };
 }
 
-void cay_mcp_party_init(struct cay_mcp_party *p, struct cay_mcp *mcp, const struct cay_visitor *v,
-                        const struct cay_mcp_place *place)
+void cay_mcp_client_init(struct cay_mcp_client *p, struct cay_mcp *mcp, const struct cay_visitor *v,
+                         const struct cay_mcp_place *place)
 {
-        *p = (struct cay_mcp_party){
+        *p = (struct cay_mcp_client){
                 .mcp = mcp, .caller = v->caller, .level = CAY_MCP_SILENT, .cleans = true
         };
         memcpy(p->sandbox, place->sandbox, sizeof(p->sandbox));
 }
 
-static void destroy(struct cay_mcp_party *p, const char *sandbox)
+static void destroy(struct cay_mcp_client *p, const char *sandbox)
 {
         char json[CAY_NAME_MAX + 32];
 
@@ -51,7 +51,7 @@ static void destroy(struct cay_mcp_party *p, const char *sandbox)
         cay_mcp_order(p->mcp, &p->caller, cay_op_find("sandbox_destroy"), json);
 }
 
-void cay_mcp_party_keep_made(struct cay_mcp_party *p)
+void cay_mcp_client_keep_made(struct cay_mcp_client *p)
 {
         p->cleans = false;
         while (p->made) {
@@ -64,7 +64,7 @@ void cay_mcp_party_keep_made(struct cay_mcp_party *p)
 }
 
 /* When the daemon stops, sandboxes end with it or are taken over by the next: nothing is destroyed then. */
-void cay_mcp_party_end(struct cay_mcp_party *p)
+void cay_mcp_client_end(struct cay_mcp_client *p)
 {
         p->is_over = true;
         cay_timer_clear(&p->turn);
@@ -80,7 +80,7 @@ void cay_mcp_party_end(struct cay_mcp_party *p)
         }
 }
 
-void cay_mcp_party_made(struct cay_mcp_party *p, const char *sandbox)
+void cay_mcp_client_made(struct cay_mcp_client *p, const char *sandbox)
 {
         struct cay_mcp_made *made;
 
@@ -97,7 +97,7 @@ void cay_mcp_party_made(struct cay_mcp_party *p, const char *sandbox)
                 p->on_changed(p);
 }
 
-void cay_mcp_party_forget(struct cay_mcp_party *p, const char *sandbox)
+void cay_mcp_client_forget(struct cay_mcp_client *p, const char *sandbox)
 {
         for (struct cay_mcp_made **at = &p->made; *at; at = &(*at)->next) {
                 struct cay_mcp_made *made = *at;

@@ -8,9 +8,9 @@
 #include "foundation/loop/loop.h"
 #include "links/helper/init_config.h"
 
-#define CAY_TRUTH_TEXT (16u * 1024)
+#define CAY_PROC_OVERLAY_TEXT (16u * 1024)
 
-struct cay_truth {
+struct cay_proc_overlay {
         struct cay_loop *loop;
         const struct cay_init_config *config; /* borrowed */
         const int *fds;                       /* borrowed: by enum cay_init_fd */
@@ -21,29 +21,31 @@ struct cay_truth {
         uint64_t load_at_ns;
         uint64_t idle_ticks; /* never goes back */
         uint64_t last_pid;
-        bool (*is_busy)(struct cay_truth *t); /* anything runs: keep the figures fresh */
+        bool (*is_busy)(struct cay_proc_overlay *t); /* anything runs: keep the figures fresh */
 };
 
-void cay_truth_init(struct cay_truth *t, struct cay_loop *loop, const struct cay_init_config *config,
-                    const int *fds, bool (*is_busy)(struct cay_truth *t));
-void cay_truth_refresh(struct cay_truth *t); /* writes unless a second has not passed; keeps on while busy */
+void cay_proc_overlay_init(struct cay_proc_overlay *t, struct cay_loop *loop,
+                           const struct cay_init_config *config, const int *fds,
+                           bool (*is_busy)(struct cay_proc_overlay *t));
+void cay_proc_overlay_refresh(
+        struct cay_proc_overlay *t); /* writes unless a second has not passed; keeps on while busy */
 
-/* The texts; each returns its length, constant for one box. size is CAY_TRUTH_TEXT. */
-struct cay_truth_memory {
+/* The texts; each returns its length, constant for one box. size is CAY_PROC_OVERLAY_TEXT. */
+struct cay_proc_overlay_memory {
         uint64_t total, used, swap_total, swap_used; /* bytes, as all below */
         uint64_t cache, shmem, mapped, dirty, writeback, active_anon, inactive_anon, active_file,
                 inactive_file;
         uint64_t slab_reclaimable, slab_unreclaimable, kernel_stack, page_tables, anon;
 };
-struct cay_truth_cpu {
+struct cay_proc_overlay_cpu {
         uint32_t cpus;
         uint64_t user_ticks, system_ticks, idle_ticks; /* of all together */
         uint64_t boot_s, last_pid, running, blocked;
 };
-void cay_truth_parse_memory(const char *stat_text,
-                            struct cay_truth_memory *ret); /* v1's or v2's memory.stat */
-size_t cay_truth_meminfo(const struct cay_truth_memory *m, char *text, size_t size);
-size_t cay_truth_stat(const struct cay_truth_cpu *c, char *text, size_t size);
-size_t cay_truth_loadavg(const uint64_t load[3], unsigned running, unsigned total, int last_pid, char *text,
-                         size_t size);
-void cay_truth_decay(uint64_t load[3], unsigned running, uint64_t seconds);
+void cay_proc_overlay_parse_memory(const char *stat_text,
+                                   struct cay_proc_overlay_memory *ret); /* v1's or v2's memory.stat */
+size_t cay_proc_overlay_meminfo(const struct cay_proc_overlay_memory *m, char *text, size_t size);
+size_t cay_proc_overlay_stat(const struct cay_proc_overlay_cpu *c, char *text, size_t size);
+size_t cay_proc_overlay_loadavg(const uint64_t load[3], unsigned running, unsigned total, int last_pid,
+                                char *text, size_t size);
+void cay_proc_overlay_decay(uint64_t load[3], unsigned running, uint64_t seconds);

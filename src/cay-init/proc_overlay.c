@@ -3,7 +3,7 @@
  * Truthful figures. A whole text is made in memory and written with one pwrite; lines are padded, so that its length never
  * changes and a reader finds neither an empty file nor half a line. Nothing is written while nothing runs.
  */
-#include "cay-init/truth.h"
+#include "cay-init/proc_overlay.h"
 
 #include <errno.h>
 
@@ -17,7 +17,7 @@
 #define CPUS_MAX 1024u
 #define LINE 112u /* a line of /proc/stat, padded */
 
-static char text[CAY_TRUTH_TEXT + CPUS_MAX * LINE];
+static char text[CAY_PROC_OVERLAY_TEXT + CPUS_MAX * LINE];
 static struct cay_proc table[CAY_PROC_MAX];
 
 /* memory.stat has the box's sum under total_… in version 1; the plain names are that of version 2 then. */
@@ -28,7 +28,7 @@ static uint64_t stat_value(const char *stat_text, const char *total_name, const 
         return v > 0 || strstr(stat_text, total_name) ? v : sys_keyed_u64(stat_text, name);
 }
 
-void cay_truth_parse_memory(const char *stat_text, struct cay_truth_memory *ret)
+void cay_proc_overlay_parse_memory(const char *stat_text, struct cay_proc_overlay_memory *ret)
 {
         ret->cache = stat_value(stat_text, "total_cache", "file");
         ret->shmem = stat_value(stat_text, "total_shmem", "shmem");
@@ -57,7 +57,7 @@ static uint64_t least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
-size_t cay_truth_meminfo(const struct cay_truth_memory *m, char *to, size_t size)
+size_t cay_proc_overlay_meminfo(const struct cay_proc_overlay_memory *m, char *to, size_t size)
 {
         uint64_t free_bytes = less(m->total, m->used);
         uint64_t reclaimable = m->active_file + m->inactive_file + m->slab_reclaimable;
@@ -127,7 +127,7 @@ static size_t number_line(char *to, size_t len, const char *name, uint64_t value
         return pad_line(to, len, len + (size_t)n);
 }
 
-size_t cay_truth_stat(const struct cay_truth_cpu *c, char *to, size_t size)
+size_t cay_proc_overlay_stat(const struct cay_proc_overlay_cpu *c, char *to, size_t size)
 {
         uint32_t cpus = c->cpus > 0 ? c->cpus : 1;
         size_t len;
@@ -154,8 +154,8 @@ size_t cay_truth_stat(const struct cay_truth_cpu *c, char *to, size_t size)
         return number_line(to, len, "softirq", 0);
 }
 
-size_t cay_truth_loadavg(const uint64_t load[3], unsigned running, unsigned total, int last_pid, char *to,
-                         size_t size)
+size_t cay_proc_overlay_loadavg(const uint64_t load[3], unsigned running, unsigned total, int last_pid,
+                                char *to, size_t size)
 {
         size_t len = 0;
         int n;
@@ -171,7 +171,7 @@ size_t cay_truth_loadavg(const uint64_t load[3], unsigned running, unsigned tota
         return pad_line(to, 0, len + (size_t)n);
 }
 
-void cay_truth_decay(uint64_t load[3], unsigned running, uint64_t seconds)
+void cay_proc_overlay_decay(uint64_t load[3], unsigned running, uint64_t seconds)
 {
         /* e^(-1/60), e^(-1/300), e^(-1/900), in 1/65536 */
         static const uint64_t keep[3] = { 64453, 65318, 65463 };
@@ -192,22 +192,23 @@ static void write_text(int fd, const char *bytes, size_t len)
                 return;
 }
 
-static void refresh_memory(struct cay_truth *t, bool is_fresh)
+static void refresh_memory(struct cay_proc_overlay *t, bool is_fresh)
 {
-        struct cay_truth_memory m = { .total = t->config->memory_bytes, .swap_total = t->config->swap_bytes };
+        struct cay_proc_overlay_memory m = { .total = t->config->memory_bytes,
+                                             .swap_total = t->config->swap_bytes };
         char stat_text[4096], usage[64];
         int fd = t->fds[CAY_INIT_FD_MEMINFO];
 
         if (fd < 0)
                 return;
         if (!is_fresh && sys_read_fd(t->fds[CAY_INIT_FD_MEM_STAT], stat_text, sizeof(stat_text)) > 0)
-                cay_truth_parse_memory(stat_text, &m);
+                cay_proc_overlay_parse_memory(stat_text, &m);
         if (!is_fresh && sys_read_fd(t->fds[CAY_INIT_FD_MEM_USAGE], usage, sizeof(usage)) > 0)
                 m.used = strtoull(usage, NULL, 10);
-        write_text(fd, text, cay_truth_meminfo(&m, text, sizeof(text)));
+        write_text(fd, text, cay_proc_overlay_meminfo(&m, text, sizeof(text)));
 }
 
-static void refresh_cpu(struct cay_truth *t, struct cay_truth_cpu *c, bool is_fresh)
+static void refresh_cpu(struct cay_proc_overlay *t, struct cay_proc_overlay_cpu *c, bool is_fresh)
 {
         uint64_t all = (cay_clock_ns() - t->start_ns) / (1000000000u / HZ);
         char stat_text[1024];
@@ -223,26 +224,26 @@ static void refresh_cpu(struct cay_truth *t, struct cay_truth_cpu *c, bool is_fr
         if (c->idle_ticks < t->idle_ticks)
                 c->idle_ticks = t->idle_ticks;
         t->idle_ticks = c->idle_ticks;
-        write_text(t->fds[CAY_INIT_FD_STAT], text, cay_truth_stat(c, text, sizeof(text)));
+        write_text(t->fds[CAY_INIT_FD_STAT], text, cay_proc_overlay_stat(c, text, sizeof(text)));
 }
 
-static void refresh_load(struct cay_truth *t, unsigned running, unsigned total, int last_pid)
+static void refresh_load(struct cay_proc_overlay *t, unsigned running, unsigned total, int last_pid)
 {
         uint64_t now_ns = cay_clock_ns(), seconds = (now_ns - t->load_at_ns) / 1000000000u;
 
-        cay_truth_decay(t->load, running, seconds);
+        cay_proc_overlay_decay(t->load, running, seconds);
         t->load_at_ns += seconds * 1000000000u;
         write_text(t->fds[CAY_INIT_FD_LOADAVG], text,
-                   cay_truth_loadavg(t->load, running, total, last_pid, text, sizeof(text)));
+                   cay_proc_overlay_loadavg(t->load, running, total, last_pid, text, sizeof(text)));
 }
 
 /*
  * The first time is before the box's first command: there is nothing in it yet to be counted, and the command waits. An
  * idle box has no process but init, so that the process table need not be read for a command that starts in it.
  */
-static void refresh(struct cay_truth *t)
+static void refresh(struct cay_proc_overlay *t)
 {
-        struct cay_truth_cpu c = { .last_pid = t->last_pid };
+        struct cay_proc_overlay_cpu c = { .last_pid = t->last_pid };
         bool is_fresh = t->at_ns == 0;
         bool wants_processes = t->fds[CAY_INIT_FD_STAT] >= 0 || t->fds[CAY_INIT_FD_LOADAVG] >= 0;
         unsigned total = 0;
@@ -268,7 +269,7 @@ static void refresh(struct cay_truth *t)
 
 static void on_time(struct cay_timer *timer)
 {
-        struct cay_truth *t = cay_container_of(timer, struct cay_truth, timer);
+        struct cay_proc_overlay *t = cay_container_of(timer, struct cay_proc_overlay, timer);
 
         if (!t->is_busy(t))
                 return;
@@ -276,17 +277,18 @@ static void on_time(struct cay_timer *timer)
         cay_timer_set(t->loop, &t->timer, EVERY_MS, on_time);
 }
 
-void cay_truth_init(struct cay_truth *t, struct cay_loop *loop, const struct cay_init_config *config,
-                    const int *fds, bool (*is_busy)(struct cay_truth *t))
+void cay_proc_overlay_init(struct cay_proc_overlay *t, struct cay_loop *loop,
+                           const struct cay_init_config *config, const int *fds,
+                           bool (*is_busy)(struct cay_proc_overlay *t))
 {
-        *t = (struct cay_truth){ .loop = loop, .config = config, .fds = fds, .is_busy = is_busy };
+        *t = (struct cay_proc_overlay){ .loop = loop, .config = config, .fds = fds, .is_busy = is_busy };
         t->start_ns = t->load_at_ns = cay_clock_ns();
         t->last_pid = 1;
         t->is_on =
                 fds[CAY_INIT_FD_MEMINFO] >= 0 || fds[CAY_INIT_FD_STAT] >= 0 || fds[CAY_INIT_FD_LOADAVG] >= 0;
 }
 
-void cay_truth_refresh(struct cay_truth *t)
+void cay_proc_overlay_refresh(struct cay_proc_overlay *t)
 {
         if (!t->is_on)
                 return;

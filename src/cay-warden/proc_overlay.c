@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files bound over /proc. */
-#include "cay-warden/truth.h"
+#include "cay-warden/proc_overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,7 +122,7 @@ static int put_boot_id(int dir)
         return sys_make_file(dir, "boot_id", 0444, text, strlen(text));
 }
 
-int cay_truth_write(struct cay_truth *t, int dir, int with_memory, uint32_t cpus)
+int cay_proc_overlay_write(struct cay_proc_overlay *t, int dir, int with_memory, uint32_t cpus)
 {
         int r = put(dir, "empty", NULL);
 
@@ -140,32 +140,32 @@ int cay_truth_write(struct cay_truth *t, int dir, int with_memory, uint32_t cpus
 }
 
 /* Only the box can make the read-only copy of it: before Linux 6.15 a mount that is nowhere yet has no copies. */
-int cay_truth_make(struct cay_truth *t, int with_memory, uint32_t cpus)
+int cay_proc_overlay_make(struct cay_proc_overlay *t, int with_memory, uint32_t cpus)
 {
         static const char *const options[] = { "mode=0755", "size=8m", "nr_inodes=16", NULL };
         int fs = sys_mount_new("tmpfs", options, SYS_MOUNT_SAFE | SYS_MOUNT_NOEXEC);
         int r;
 
-        *t = (struct cay_truth){ fs, -1, -1, -1, -1 };
+        *t = (struct cay_proc_overlay){ fs, -1, -1, -1, -1 };
         if (fs < 0)
                 return fs;
-        r = cay_truth_write(t, fs, with_memory, cpus);
+        r = cay_proc_overlay_write(t, fs, with_memory, cpus);
         if (r == 0) {
                 r = t->mount = fcntl(fs, F_DUPFD_CLOEXEC, 0);
                 if (r < 0)
                         r = -errno;
         }
         if (r < 0)
-                cay_truth_done(t);
+                cay_proc_overlay_done(t);
         return r < 0 ? r : 0;
 }
 
-void cay_truth_done(struct cay_truth *t)
+void cay_proc_overlay_done(struct cay_proc_overlay *t)
 {
         int fds[] = { t->files, t->mount, t->meminfo, t->stat, t->loadavg };
 
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)
                 if (fds[i] >= 0)
                         close(fds[i]);
-        *t = CAY_TRUTH_NONE;
+        *t = CAY_PROC_OVERLAY_NONE;
 }

@@ -9,11 +9,11 @@
 
 struct cay_http_conn;
 
-struct cay_strangers {
+struct cay_anonymous {
         struct cay_http_conn *first, *last;
 };
 
-void cay_strangers_add(struct cay_strangers *s, struct cay_http_conn *c);
-void cay_strangers_drop(struct cay_strangers *s, struct cay_http_conn *c); /* fine when it is not in it */
+void cay_anonymous_add(struct cay_anonymous *s, struct cay_http_conn *c);
+void cay_anonymous_drop(struct cay_anonymous *s, struct cay_http_conn *c); /* fine when it is not in it */
 /* The one to let go, of that peer or (key 0) of all; NULL: none of them waits for its client. */
-struct cay_http_conn *cay_strangers_pick(const struct cay_strangers *s, uint64_t key);
+struct cay_http_conn *cay_anonymous_pick(const struct cay_anonymous *s, uint64_t key);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list; what waits for what is seen by the connection's state. */
-#include "foundation/http/strangers.h"
+#include "foundation/http/anonymous.h"
 
 #include "foundation/http/http1.h"
 
-void cay_strangers_add(struct cay_strangers *s, struct cay_http_conn *c)
+void cay_anonymous_add(struct cay_anonymous *s, struct cay_http_conn *c)
 {
         c->is_stranger = true;
         c->stranger_prev = s->last;
@@ -13,7 +13,7 @@ void cay_strangers_add(struct cay_strangers *s, struct cay_http_conn *c)
         s->last = c;
 }
 
-void cay_strangers_drop(struct cay_strangers *s, struct cay_http_conn *c)
+void cay_anonymous_drop(struct cay_anonymous *s, struct cay_http_conn *c)
 {
         if (!c->is_stranger)
                 return;
@@ -34,7 +34,7 @@ static bool is_slow(const struct cay_http_conn *c)
                (c->state == CAY_HTTP_BUSY && c->req->reading && !c->body.done);
 }
 
-static struct cay_http_conn *find(const struct cay_strangers *s, uint64_t key,
+static struct cay_http_conn *find(const struct cay_anonymous *s, uint64_t key,
                                   bool (*is_it)(const struct cay_http_conn *c))
 {
         struct cay_http_conn *c = s->first;
@@ -44,7 +44,7 @@ static struct cay_http_conn *find(const struct cay_strangers *s, uint64_t key,
         return c;
 }
 
-struct cay_http_conn *cay_strangers_pick(const struct cay_strangers *s, uint64_t key)
+struct cay_http_conn *cay_anonymous_pick(const struct cay_anonymous *s, uint64_t key)
 {
         struct cay_http_conn *c = find(s, key, is_silent);
 

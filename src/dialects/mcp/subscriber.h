@@ -2,7 +2,7 @@
 /*
  * Who is told of changes: a session or a connection of the legacy era, or a subscriptions/listen of the modern one.
  *
- * Theory of operation. An ear hears of lists (sandboxes that come and go, by the service's events; templates, by a look at the registry
+ * Theory of operation. A subscriber hears of lists (sandboxes that come and go, by the service's events; templates, by a look at the registry
  * in force each second while anybody listens) and of single resources (watches, watch.c). What changes often is told once in a while,
  * never more than ten times a second, and only that it has changed: the client reads again what it wants to know.
  */
@@ -10,22 +10,22 @@
 
 #include "dialects/mcp/mcp_priv.h"
 
-#define CAY_MCP_WATCHES_MAX 64u /* of one ear */
+#define CAY_MCP_WATCHES_MAX 64u /* of one subscriber */
 
 struct cay_mcp_watch;
 struct cay_mcp_task;
 
-struct cay_mcp_ear { /* embedded in its owner, zeroed, then filled as far as the line */
+struct cay_mcp_subscriber { /* embedded in its owner, zeroed, then filled as far as the line */
         struct cay_mcp *mcp;
         struct cay_caller caller;
         char sandbox[CAY_NAME_MAX + 1];        /* the only one; "": all */
         char subscription[CAY_RPC_ID_MAX + 1]; /* id that each message carries, as JSON; "": legacy era */
         bool wants_resources, wants_prompts;   /* their lists */
         const struct cay_json_value *tasks;    /* ids of tasks, texts; NULL: none */
-        void (*tell)(struct cay_mcp_ear *e, const char *json, size_t len);
-        void (*stop)(struct cay_mcp_ear *e); /* the daemon stops; may be NULL */
+        void (*tell)(struct cay_mcp_subscriber *e, const char *json, size_t len);
+        void (*stop)(struct cay_mcp_subscriber *e); /* the daemon stops; may be NULL */
         /* ---- */
-        struct cay_mcp_ear *next, **back; /* back NULL: closed */
+        struct cay_mcp_subscriber *next, **back; /* back NULL: closed */
         struct cay_event_watch boxes;
         struct cay_timer soon;
         uint64_t seen; /* of the list of sandboxes */
@@ -33,19 +33,20 @@ struct cay_mcp_ear { /* embedded in its owner, zeroed, then filled as far as the
         unsigned watch_count;
 };
 
-void cay_mcp_ear_open(struct cay_mcp_ear *e);
-void cay_mcp_ear_close(struct cay_mcp_ear *e); /* fine when closed */
+void cay_mcp_subscriber_open(struct cay_mcp_subscriber *e);
+void cay_mcp_subscriber_close(struct cay_mcp_subscriber *e); /* fine when closed */
 /* Watches a resource; one that is not there yet, too. 0, -ENOSPC or -ENOMEM. Twice is once. */
-int cay_mcp_ear_watch(struct cay_mcp_ear *e, const char *uri);
-void cay_mcp_ear_unwatch(struct cay_mcp_ear *e, const char *uri);
-void cay_mcp_ears_stop(struct cay_mcp *m);
+int cay_mcp_subscriber_watch(struct cay_mcp_subscriber *e, const char *uri);
+void cay_mcp_subscriber_unwatch(struct cay_mcp_subscriber *e, const char *uri);
+void cay_mcp_subscribers_stop(struct cay_mcp *m);
 /* A notification: of the method, with one text when key is given, and the subscription's id. */
-void cay_mcp_ear_say(struct cay_mcp_ear *e, const char *method, const char *key, const char *value);
+void cay_mcp_subscriber_say(struct cay_mcp_subscriber *e, const char *method, const char *key,
+                            const char *value);
 /* Those who asked for this task are told how it is. */
-void cay_mcp_ears_tell_task(struct cay_mcp *m, const struct cay_mcp_task *t);
+void cay_mcp_subscribers_tell_task(struct cay_mcp *m, const struct cay_mcp_task *t);
 
 /* watch.c */
-struct cay_mcp_watch *cay_mcp_watch_new(struct cay_mcp_ear *e, const char *uri); /* NULL: no memory */
+struct cay_mcp_watch *cay_mcp_watch_new(struct cay_mcp_subscriber *e, const char *uri); /* NULL: no memory */
 void cay_mcp_watch_free(struct cay_mcp_watch *w);
 const char *cay_mcp_watch_uri(const struct cay_mcp_watch *w);
 struct cay_mcp_watch **cay_mcp_watch_next(struct cay_mcp_watch *w);

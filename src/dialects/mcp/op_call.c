@@ -10,7 +10,7 @@
 #define ANSWER_MAX (64u * 1024 * 1024)
 #define ANSWER_VALUES 400000u
 
-static void free_asked(struct cay_mcp_asked *q)
+static void free_op_call(struct cay_mcp_op_call *q)
 {
         cay_buf_done(&q->bytes);
         cay_buf_done(&q->body);
@@ -18,9 +18,9 @@ static void free_asked(struct cay_mcp_asked *q)
         free(q);
 }
 
-static void unlink_asked(struct cay_mcp_asked *q)
+static void unlink_op_call(struct cay_mcp_op_call *q)
 {
-        for (struct cay_mcp_asked **at = &q->call->asked; *at; at = &(*at)->next) {
+        for (struct cay_mcp_op_call **at = &q->call->asked; *at; at = &(*at)->next) {
                 if (*at == q) {
                         *at = q->next;
                         return;
@@ -29,23 +29,23 @@ static void unlink_asked(struct cay_mcp_asked *q)
 }
 
 /* The last word has come. */
-static void conclude(struct cay_mcp_asked *q)
+static void conclude(struct cay_mcp_op_call *q)
 {
         struct cay_mcp_call *c = q->call;
 
         if (c) {
-                unlink_asked(q);
+                unlink_op_call(q);
                 if (q->done)
                         q->done(c, q);
         }
         if (!q->leaves)
-                free_asked(q);
+                free_op_call(q);
 }
 
-static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
 {
         const struct cay_json_in_limits limits = { .bytes = ANSWER_MAX, .values = ANSWER_VALUES };
-        struct cay_mcp_asked *q = cay_ask_user(a);
+        struct cay_mcp_op_call *q = cay_call_user(a);
 
         (void)status;
         q->ask = NULL;
@@ -54,21 +54,21 @@ static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *
         conclude(q);
 }
 
-static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+static void on_fail(struct cay_call *a, const struct cay_error *err, const char *field, const char *first)
 {
-        struct cay_mcp_asked *q = cay_ask_user(a);
+        struct cay_mcp_op_call *q = cay_call_user(a);
 
         q->ask = NULL;
         q->err = *err;
         q->field = field;
         snprintf(q->first, sizeof(q->first), "%s", first);
-        snprintf(q->confirm, sizeof(q->confirm), "%s", cay_ask_confirm(a));
+        snprintf(q->confirm, sizeof(q->confirm), "%s", cay_call_confirm(a));
         conclude(q);
 }
 
-static int on_begin(struct cay_ask *a, const struct cay_op_bytes *bytes)
+static int on_begin(struct cay_call *a, const struct cay_op_bytes *bytes)
 {
-        struct cay_mcp_asked *q = cay_ask_user(a);
+        struct cay_mcp_op_call *q = cay_call_user(a);
 
         if (bytes && bytes->total)
                 q->total = bytes->total;
@@ -77,7 +77,7 @@ static int on_begin(struct cay_ask *a, const struct cay_op_bytes *bytes)
         return q->call || q->kills ? 0 : -EPIPE;
 }
 
-static void kill_started(struct cay_mcp_asked *q, const struct cay_json_value *event)
+static void kill_started(struct cay_mcp_op_call *q, const struct cay_json_value *event)
 {
         const char *sandbox = cay_json_value_text(cay_json_value_find(event, "sandbox_id"));
         const char *exec = cay_json_value_text(cay_json_value_find(event, "exec_id"));
@@ -89,9 +89,9 @@ static void kill_started(struct cay_mcp_asked *q, const struct cay_json_value *e
         cay_mcp_order(q->mcp, &q->caller, cay_op_find("exec_kill"), json);
 }
 
-static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, const char *json, size_t len)
+static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, const char *json, size_t len)
 {
-        struct cay_mcp_asked *q = cay_ask_user(a);
+        struct cay_mcp_op_call *q = cay_call_user(a);
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         const struct cay_json_in_limits limits = { .bytes = ANSWER_MAX };
         struct cay_error err = { 0 };
@@ -107,9 +107,9 @@ static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, con
 }
 
 /* What does not fit is not read. */
-static ssize_t on_bytes(struct cay_ask *a, const void *bytes, size_t len)
+static ssize_t on_bytes(struct cay_call *a, const void *bytes, size_t len)
 {
-        struct cay_mcp_asked *q = cay_ask_user(a);
+        struct cay_mcp_op_call *q = cay_call_user(a);
         size_t room = cay_buf_left(&q->bytes);
 
         if (!q->call)
@@ -119,21 +119,21 @@ static ssize_t on_bytes(struct cay_ask *a, const void *bytes, size_t len)
         return cay_buf_put(&q->bytes, bytes, len < room ? len : room) < 0 || q->was_cut ? -EPIPE : 0;
 }
 
-static void on_end(struct cay_ask *a, bool was_cut)
+static void on_end(struct cay_call *a, bool was_cut)
 {
-        struct cay_mcp_asked *q = cay_ask_user(a);
+        struct cay_mcp_op_call *q = cay_call_user(a);
 
         q->ask = NULL;
         q->was_cut = q->was_cut || was_cut;
         conclude(q);
 }
 
-static void on_room(struct cay_ask *a)
+static void on_room(struct cay_call *a)
 {
-        struct cay_mcp_asked *q = cay_ask_user(a);
+        struct cay_mcp_op_call *q = cay_call_user(a);
 
         while (q->body_at < q->body.len) {
-                size_t n = cay_ask_write(a, cay_buf_data(&q->body) + q->body_at, q->body.len - q->body_at);
+                size_t n = cay_call_write(a, cay_buf_data(&q->body) + q->body_at, q->body.len - q->body_at);
 
                 if (n == 0)
                         return;
@@ -141,11 +141,11 @@ static void on_room(struct cay_ask *a)
         }
         if (q->body_at == q->body.len) {
                 q->body_at++; /* the end is told once */
-                cay_ask_write_end(a);
+                cay_call_write_end(a);
         }
 }
 
-static const struct cay_ask_ops ops = {
+static const struct cay_call_ops ops = {
         .on_answer = on_answer,
         .on_fail = on_fail,
         .on_begin = on_begin,
@@ -155,10 +155,10 @@ static const struct cay_ask_ops ops = {
         .on_room = on_room,
 };
 
-struct cay_mcp_asked *cay_mcp_asked_new(struct cay_mcp_call *c,
-                                        void (*done)(struct cay_mcp_call *c, struct cay_mcp_asked *q))
+struct cay_mcp_op_call *cay_mcp_op_call_new(struct cay_mcp_call *c,
+                                            void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q))
 {
-        struct cay_mcp_asked *q = calloc(1, sizeof(*q));
+        struct cay_mcp_op_call *q = calloc(1, sizeof(*q));
 
         if (!q) {
                 cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory");
@@ -171,28 +171,29 @@ struct cay_mcp_asked *cay_mcp_asked_new(struct cay_mcp_call *c,
         return q;
 }
 
-void cay_mcp_ask(struct cay_mcp_asked *q, const struct cay_op *op, struct cay_buf *json, bool wants_stream)
+void cay_mcp_call_op(struct cay_mcp_op_call *q, const struct cay_op *op, struct cay_buf *json,
+                     bool wants_stream)
 {
         struct cay_mcp_call *c = q->call;
         char id[CAY_GATE_ID + 1];
-        const struct cay_ask_what what = { .op = op,
-                                           .world = c->mcp->world,
-                                           .caller = c->caller,
-                                           .is_known = true,
-                                           .dialect = CAY_OP_MCP,
-                                           .wants_stream = wants_stream,
-                                           .fd = -1,
-                                           .json = cay_buf_data(json),
-                                           .json_len = json->len,
-                                           .request_id = id,
-                                           .ops = &ops,
-                                           .user = q };
+        const struct cay_call_what what = { .op = op,
+                                            .world = c->mcp->world,
+                                            .caller = c->caller,
+                                            .is_known = true,
+                                            .dialect = CAY_OP_MCP,
+                                            .wants_stream = wants_stream,
+                                            .fd = -1,
+                                            .json = cay_buf_data(json),
+                                            .json_len = json->len,
+                                            .request_id = id,
+                                            .ops = &ops,
+                                            .user = q };
 
         cay_gate_make_id(id);
         cay_buf_init(&q->bytes, q->bytes_max);
-        q->ask = cay_ask(&what);
+        q->ask = cay_call(&what);
         if (!q->ask) {
-                free_asked(q);
+                free_op_call(q);
                 cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory");
                 return;
         }
@@ -202,18 +203,18 @@ void cay_mcp_ask(struct cay_mcp_asked *q, const struct cay_op *op, struct cay_bu
 
 static void on_leave(struct cay_deferred *d)
 {
-        struct cay_mcp_asked *q = cay_container_of(d, struct cay_mcp_asked, gone);
+        struct cay_mcp_op_call *q = cay_container_of(d, struct cay_mcp_op_call, gone);
 
         q->leaves = false;
         if (q->ask)
-                cay_ask_gone(q->ask);
+                cay_call_gone(q->ask);
         else
-                free_asked(q);
+                free_op_call(q);
 }
 
-void cay_mcp_asked_leave(struct cay_mcp_asked *q)
+void cay_mcp_op_call_leave(struct cay_mcp_op_call *q)
 {
-        unlink_asked(q);
+        unlink_op_call(q);
         q->call = NULL;
         q->leaves = true;
         q->gone.run = on_leave;
@@ -223,24 +224,24 @@ void cay_mcp_asked_leave(struct cay_mcp_asked *q)
 void cay_mcp_order(struct cay_mcp *mcp, const struct cay_caller *caller, const struct cay_op *op,
                    const char *json)
 {
-        struct cay_mcp_asked *q = calloc(1, sizeof(*q));
+        struct cay_mcp_op_call *q = calloc(1, sizeof(*q));
         char id[CAY_GATE_ID + 1];
-        const struct cay_ask_what what = { .op = op,
-                                           .world = mcp->world,
-                                           .caller = *caller,
-                                           .is_known = true,
-                                           .fd = -1,
-                                           .json = json,
-                                           .json_len = strlen(json),
-                                           .request_id = id,
-                                           .ops = &ops,
-                                           .user = q };
+        const struct cay_call_what what = { .op = op,
+                                            .world = mcp->world,
+                                            .caller = *caller,
+                                            .is_known = true,
+                                            .fd = -1,
+                                            .json = json,
+                                            .json_len = strlen(json),
+                                            .request_id = id,
+                                            .ops = &ops,
+                                            .user = q };
 
         if (!q)
                 return;
         cay_gate_make_id(id);
         q->mcp = mcp;
-        q->ask = cay_ask(&what);
+        q->ask = cay_call(&what);
         if (!q->ask)
-                free_asked(q);
+                free_op_call(q);
 }

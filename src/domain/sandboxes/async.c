@@ -2,7 +2,7 @@
 /* Jobs of the engine and of the store: what they borrow, their deadlines, and what becomes of those that nobody waits for any more. */
 #include "domain/sandboxes/service_priv.h"
 
-static void unlink_errand(struct cay_errand *e)
+static void unlink_async(struct cay_async *e)
 {
         if (e->at == NULL)
                 return;
@@ -12,9 +12,9 @@ static void unlink_errand(struct cay_errand *e)
         e->at = NULL;
 }
 
-static void errand_free(struct cay_errand *e)
+static void async_free(struct cay_async *e)
 {
-        unlink_errand(e);
+        unlink_async(e);
         cay_timer_clear(&e->timer);
         cay_store_query_done(&e->query);
         if (e->box.link_fd >= 0)
@@ -31,10 +31,10 @@ static void errand_free(struct cay_errand *e)
         free(e);
 }
 
-struct cay_errand *cay_errand_new(struct cay_service *s, struct cay_sandbox *sb, struct cay_exec *x,
-                                  void (*on_done)(struct cay_errand *e, const struct cay_error *err))
+struct cay_async *cay_async_new(struct cay_service *s, struct cay_sandbox *sb, struct cay_exec *x,
+                                void (*on_done)(struct cay_async *e, const struct cay_error *err))
 {
-        struct cay_errand *e = cay_service_alloc(sizeof(*e));
+        struct cay_async *e = cay_service_alloc(sizeof(*e));
 
         e->service = s;
         e->sandbox = sb;
@@ -46,16 +46,16 @@ struct cay_errand *cay_errand_new(struct cay_service *s, struct cay_sandbox *sb,
                 e->engine = sb->engine;
                 memcpy(e->box.id, sb->id, sizeof(e->box.id));
         }
-        e->next = s->errands;
-        e->at = &s->errands;
+        e->next = s->async_ops;
+        e->at = &s->async_ops;
         if (e->next != NULL)
                 e->next->at = &e->next;
-        s->errands = e;
+        s->async_ops = e;
         return e;
 }
 
 /* on_done may free the sandbox, the exec and, in the end, the service. */
-static void tell(struct cay_errand *e, const struct cay_error *err)
+static void tell(struct cay_async *e, const struct cay_error *err)
 {
         e->told = true;
         if (e->on_done != NULL)
@@ -64,7 +64,7 @@ static void tell(struct cay_errand *e, const struct cay_error *err)
 
 static void on_committed(struct cay_job *job)
 {
-        struct cay_errand *e = cay_container_of(job, struct cay_errand, commit.job);
+        struct cay_async *e = cay_container_of(job, struct cay_async, commit.job);
         struct cay_service *s = e->service;
 
         if (s != NULL) {
@@ -72,10 +72,10 @@ static void on_committed(struct cay_job *job)
                 if (e->service != NULL && e->tells && job->err.code == CAY_OK)
                         cay_event_tell(s, e->owner, e->id);
         }
-        errand_free(e);
+        async_free(e);
 }
 
-void cay_errand_commit(struct cay_errand *e, struct cay_store_batch *b)
+void cay_async_commit(struct cay_async *e, struct cay_store_batch *b)
 {
         struct cay_store *store = e->service->store;
 
@@ -85,14 +85,14 @@ void cay_errand_commit(struct cay_errand *e, struct cay_store_batch *b)
 
 static void on_queried(struct cay_job *job)
 {
-        struct cay_errand *e = cay_container_of(job, struct cay_errand, query.job);
+        struct cay_async *e = cay_container_of(job, struct cay_async, query.job);
 
         if (e->service != NULL)
                 tell(e, &job->err);
-        errand_free(e);
+        async_free(e);
 }
 
-void cay_errand_query(struct cay_errand *e)
+void cay_async_query(struct cay_async *e)
 {
         struct cay_store *store = e->service->store;
 
@@ -102,7 +102,7 @@ void cay_errand_query(struct cay_errand *e)
 
 static void on_engine(struct cay_job *job)
 {
-        struct cay_errand *e = cay_container_of(job, struct cay_errand, job);
+        struct cay_async *e = cay_container_of(job, struct cay_async, job);
         struct cay_service *s = e->service;
 
         cay_timer_clear(&e->timer);
@@ -112,15 +112,15 @@ static void on_engine(struct cay_job *job)
                 if (!e->told)
                         tell(e, &job->err);
                 else if (e->makes && job->err.code == CAY_OK)
-                        cay_errand_remove_box(e->engine, e->box.id,
-                                              e->spec.go_on); /* nobody waited for it so long */
+                        cay_async_remove_box(e->engine, e->box.id,
+                                             e->spec.go_on); /* nobody waited for it so long */
         }
-        errand_free(e);
+        async_free(e);
 }
 
 static void on_late(struct cay_timer *t)
 {
-        struct cay_errand *e = cay_container_of(t, struct cay_errand, timer);
+        struct cay_async *e = cay_container_of(t, struct cay_async, timer);
         struct cay_error err = { 0 };
 
         cay_fail(&err, CAY_TIMEOUT, "the engine did not answer within %u s", e->deadline_ms / 1000);
@@ -130,7 +130,7 @@ static void on_late(struct cay_timer *t)
         e->sandbox = NULL;
 }
 
-struct cay_job *cay_errand_engine(struct cay_errand *e, unsigned ms)
+struct cay_job *cay_async_engine(struct cay_async *e, unsigned ms)
 {
         cay_job_init(&e->job, on_engine);
         e->deadline_ms = ms;
@@ -138,9 +138,9 @@ struct cay_job *cay_errand_engine(struct cay_errand *e, unsigned ms)
         return &e->job;
 }
 
-struct cay_engine *cay_errand_ask(struct cay_errand *e, unsigned ms, struct cay_job **ret_job)
+struct cay_engine *cay_async_ask(struct cay_async *e, unsigned ms, struct cay_job **ret_job)
 {
-        struct cay_job *job = cay_errand_engine(e, ms);
+        struct cay_job *job = cay_async_engine(e, ms);
         struct cay_error err = { 0 };
 
         *ret_job = job;
@@ -153,19 +153,19 @@ struct cay_engine *cay_errand_ask(struct cay_errand *e, unsigned ms, struct cay_
         return NULL;
 }
 
-void cay_errand_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb)
+void cay_async_forget_sandbox(struct cay_service *s, struct cay_sandbox *sb)
 {
-        for (struct cay_errand *e = s->errands; e != NULL; e = e->next)
+        for (struct cay_async *e = s->async_ops; e != NULL; e = e->next)
                 if (e->sandbox == sb)
                         e->sandbox = NULL;
 }
 
-void cay_errand_let_go_all(struct cay_service *s)
+void cay_async_let_go_all(struct cay_service *s)
 {
-        while (s->errands != NULL) {
-                struct cay_errand *e = s->errands;
+        while (s->async_ops != NULL) {
+                struct cay_async *e = s->async_ops;
 
-                unlink_errand(e);
+                unlink_async(e);
                 cay_timer_clear(&e->timer);
                 cay_exec_unref(cay_take(e->exec));
                 e->sandbox = NULL;
@@ -173,16 +173,16 @@ void cay_errand_let_go_all(struct cay_service *s)
         }
 }
 
-static void on_removed(struct cay_errand *e, const struct cay_error *err)
+static void on_removed(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
                 cay_log_warn("box not removed, ignoring", "id=%s error=%s", e->box.id, err->msg);
 }
 
-void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms)
+void cay_async_unmake(struct cay_async *e, bool keep, unsigned ms)
 {
         struct cay_job *job;
-        struct cay_engine *engine = cay_errand_ask(e, ms, &job);
+        struct cay_engine *engine = cay_async_ask(e, ms, &job);
 
         if (engine == NULL)
                 return;
@@ -192,11 +192,11 @@ void cay_errand_unmake(struct cay_errand *e, bool keep, unsigned ms)
                 engine->ops->destroy(engine, &e->box, job);
 }
 
-void cay_errand_remove_box(struct cay_engine_row *row, const char *id, bool keep)
+void cay_async_remove_box(struct cay_engine_row *row, const char *id, bool keep)
 {
-        struct cay_errand *e = cay_errand_new(row->service, NULL, NULL, on_removed);
+        struct cay_async *e = cay_async_new(row->service, NULL, NULL, on_removed);
 
         e->engine = row;
         snprintf(e->box.id, sizeof(e->box.id), "%s", id);
-        cay_errand_unmake(e, keep, CAY_SERVICE_UNMAKE_MS);
+        cay_async_unmake(e, keep, CAY_SERVICE_UNMAKE_MS);
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cay-init/child.h"
-#include "cay-init/spare.h"
+#include "cay-init/prefork.h"
 
 static struct cay_init init;
 
@@ -22,7 +22,7 @@ static int make_spare(void)
         int theirs;
 
         init = (struct cay_init){ .config = { .uid = 1001, .gid = 1001 } };
-        cay_spare_init(&init);
+        cay_prefork_init(&init);
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, init.spare.ends.status), 0);
         theirs = init.spare.ends.status[1];
         init.spare.ends.status[1] = -1;
@@ -42,7 +42,7 @@ static pid_t take(void)
         const struct cay_child c = { .init = &init, .open = &open, .uid = 1001, .gid = 1001 };
         struct cay_ends ends = CAY_ENDS_NONE;
         struct cay_group group;
-        pid_t pid = cay_spare_take(&init, &c, &ends, &group);
+        pid_t pid = cay_prefork_take(&init, &c, &ends, &group);
 
         cay_ends_close(&ends);
         return pid;
@@ -70,12 +70,12 @@ static void one_that_goes_is_not(void **state)
         int status, theirs = make_spare();
         pid_t pid = init.spare.pid;
 
-        cay_spare_dismiss(&init.spare);
+        cay_prefork_dismiss(&init.spare);
         assert_int_equal(take(), 0);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(WTERMSIG(status), SIGKILL);
         assert_int_equal(recv(theirs, got, sizeof(got), MSG_DONTWAIT), 0); /* the end, and no command */
-        assert_true(cay_spare_reaped(&init, pid));
+        assert_true(cay_prefork_reaped(&init, pid));
         assert_int_equal(init.spare.pid, 0);
         close(theirs);
         (void)state;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A wall clock that never goes back. */
 
-#include "domain/auth/wall.h"
+#include "domain/auth/token_clock.h"
 
-void cay_wall_init(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms, uint64_t floor_ms)
+void cay_token_clock_init(struct cay_token_clock *w, uint64_t wall_ms, uint64_t mono_ms, uint64_t floor_ms)
 {
-        *w = (struct cay_wall){ .shown_ms = wall_ms > floor_ms ? wall_ms : floor_ms, .mono_ms = mono_ms };
+        *w = (struct cay_token_clock){ .shown_ms = wall_ms > floor_ms ? wall_ms : floor_ms,
+                                       .mono_ms = mono_ms };
 }
 
-uint64_t cay_wall_now_ms(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms)
+uint64_t cay_token_clock_now_ms(struct cay_token_clock *w, uint64_t wall_ms, uint64_t mono_ms)
 {
         uint64_t elapsed_ms = mono_ms > w->mono_ms ? mono_ms - w->mono_ms : 0;
 

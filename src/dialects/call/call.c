@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An op asked from inside: doors that lead to the asker. */
-#include "dialects/call/ask.h"
+#include "dialects/call/call.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "foundation/json/json_in.h"
 #include "foundation/loop/loop.h"
 
-struct cay_ask {
+struct cay_call {
         struct cay_op_call call;
-        const struct cay_ask_ops *ops;
+        const struct cay_call_ops *ops;
         void *user;
         struct cay_json_in *doc; /* what the arguments point into */
         void *values;
@@ -27,39 +27,39 @@ struct cay_ask {
         bool is_gone;    /* before it ran */
 };
 
-static struct cay_ask *self(struct cay_op_call *c)
+static struct cay_call *self(struct cay_op_call *c)
 {
-        return cay_container_of(c, struct cay_ask, call);
+        return cay_container_of(c, struct cay_call, call);
 }
 
 static void release(struct cay_deferred *d)
 {
-        struct cay_ask *a = cay_container_of(d, struct cay_ask, release);
+        struct cay_call *a = cay_container_of(d, struct cay_call, release);
 
         cay_json_in_free(a->doc);
         free(a->values);
         free(a);
 }
 
-/* The asker may be inside cay_ask_write or the like: the memory goes with the round. */
-static void finish(struct cay_ask *a)
+/* The asker may be inside cay_call_write or the like: the memory goes with the round. */
+static void finish(struct cay_call *a)
 {
         a->is_over = true;
         a->release.run = release;
         cay_loop_defer(a->call.world->loop, &a->release);
 }
 
-static void door_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
 
         finish(a);
         a->ops->on_answer(a, status, json, len);
 }
 
-static void door_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
+static void respond_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
         struct cay_error told = *err;
 
         if (err->code == CAY_INTERNAL) { /* what went wrong inside is for the log */
@@ -72,37 +72,37 @@ static void door_fail(struct cay_op_call *c, const struct cay_error *err, const 
         a->ops->on_fail(a, &told, field && field[0] ? field : NULL, c->first);
 }
 
-static int door_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
 
         return a->ops->on_begin ? a->ops->on_begin(a, what) : 0;
 }
 
-static int door_begin_events(struct cay_op_call *c)
+static int respond_begin_events(struct cay_op_call *c)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
 
         return a->ops->on_begin ? a->ops->on_begin(a, NULL) : 0;
 }
 
-static ssize_t door_write(struct cay_op_call *c, const void *bytes, size_t len)
+static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t len)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
 
         return a->ops->on_bytes ? a->ops->on_bytes(a, bytes, len) : -EPIPE;
 }
 
-static ssize_t door_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                              size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
+                                 size_t len)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
 
         return a->ops->on_event ? a->ops->on_event(a, id, kind, json, len) : -EPIPE;
 }
 
 /* A stream that came although nobody can take one ends as an error: the last word is always said. */
-static void end(struct cay_ask *a, bool was_cut)
+static void end(struct cay_call *a, bool was_cut)
 {
         struct cay_error err = { 0 };
 
@@ -116,19 +116,19 @@ static void end(struct cay_ask *a, bool was_cut)
         a->ops->on_fail(a, &err, NULL, "");
 }
 
-static void door_end(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c)
 {
         end(self(c), false);
 }
 
-static void door_abort(struct cay_op_call *c)
+static void respond_abort(struct cay_op_call *c)
 {
         end(self(c), true);
 }
 
-static int door_read(struct cay_op_call *c)
+static int respond_read(struct cay_op_call *c)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
 
         a->takes_body = true;
         if (a->ops->on_room)
@@ -136,29 +136,29 @@ static int door_read(struct cay_op_call *c)
         return 0;
 }
 
-static void door_resume(struct cay_op_call *c)
+static void respond_resume(struct cay_op_call *c)
 {
-        struct cay_ask *a = self(c);
+        struct cay_call *a = self(c);
 
         if (a->ops->on_room)
                 a->ops->on_room(a);
 }
 
-static const struct cay_op_doors doors = {
-        .answer = door_answer,
-        .fail = door_fail,
-        .begin_bytes = door_begin_bytes,
-        .begin_events = door_begin_events,
-        .write = door_write,
-        .put_event = door_put_event,
-        .end = door_end,
-        .abort = door_abort,
-        .read = door_read,
-        .resume = door_resume,
+static const struct cay_op_responder responder = {
+        .answer = respond_answer,
+        .fail = respond_fail,
+        .begin_bytes = respond_begin_bytes,
+        .begin_events = respond_begin_events,
+        .write = respond_write,
+        .put_event = respond_put_event,
+        .end = respond_end,
+        .abort = respond_abort,
+        .read = respond_read,
+        .resume = respond_resume,
 };
 
 /* A translation may be longer than what came: the client's own text was within max_json. */
-static int read_args(struct cay_ask *a, const struct cay_ask_what *what, struct cay_error *err)
+static int read_args(struct cay_call *a, const struct cay_call_what *what, struct cay_error *err)
 {
         const struct cay_config *config = what->world->config;
         const struct cay_json_in_limits limits = { .bytes = config ? 2 * config->max_json : 0,
@@ -172,17 +172,17 @@ static int read_args(struct cay_ask *a, const struct cay_ask_what *what, struct 
                                 a->values, a->field, err);
 }
 
-static bool can_stream(const struct cay_ask_ops *ops)
+static bool can_stream(const struct cay_call_ops *ops)
 {
         return ops->on_end && (ops->on_event || ops->on_bytes);
 }
 
 static void start(struct cay_deferred *d)
 {
-        struct cay_ask *a = cay_container_of(d, struct cay_ask, start);
+        struct cay_call *a = cay_container_of(d, struct cay_call, start);
 
         if (a->err.code != CAY_OK) {
-                door_fail(&a->call, &a->err, a->field);
+                respond_fail(&a->call, &a->err, a->field);
                 return;
         }
         a->runs = true;
@@ -191,9 +191,9 @@ static void start(struct cay_deferred *d)
                 a->call.on_gone(&a->call);
 }
 
-struct cay_ask *cay_ask(const struct cay_ask_what *what)
+struct cay_call *cay_call(const struct cay_call_what *what)
 {
-        struct cay_ask *a = calloc(1, sizeof(*a));
+        struct cay_call *a = calloc(1, sizeof(*a));
         void *values = calloc(1, what->op->args_size ? what->op->args_size : 1);
 
         if (!a || !values) {
@@ -202,7 +202,7 @@ struct cay_ask *cay_ask(const struct cay_ask_what *what)
                 return NULL;
         }
         a->call = (struct cay_op_call){ .op = what->op,
-                                        .doors = &doors,
+                                        .responder = &responder,
                                         .world = what->world,
                                         .caller = what->caller,
                                         .is_known = what->is_known,
@@ -227,28 +227,28 @@ struct cay_ask *cay_ask(const struct cay_ask_what *what)
         return a;
 }
 
-void *cay_ask_user(const struct cay_ask *a)
+void *cay_call_user(const struct cay_call *a)
 {
         return a->user;
 }
 
-const char *cay_ask_confirm(const struct cay_ask *a)
+const char *cay_call_confirm(const struct cay_call *a)
 {
         return a->call.confirm;
 }
 
-bool cay_ask_works_for_listener(const struct cay_ask *a)
+bool cay_call_works_for_listener(const struct cay_call *a)
 {
         return a->runs && !a->is_over && a->call.works_for_listener;
 }
 
-void cay_ask_drained(struct cay_ask *a)
+void cay_call_drained(struct cay_call *a)
 {
         if (a->runs && !a->is_over && a->call.on_drain)
                 a->call.on_drain(&a->call);
 }
 
-void cay_ask_gone(struct cay_ask *a)
+void cay_call_gone(struct cay_call *a)
 {
         if (a->is_over)
                 return;
@@ -257,14 +257,14 @@ void cay_ask_gone(struct cay_ask *a)
                 a->call.on_gone(&a->call);
 }
 
-size_t cay_ask_write(struct cay_ask *a, const void *bytes, size_t len)
+size_t cay_call_write(struct cay_call *a, const void *bytes, size_t len)
 {
         if (!a->takes_body || a->is_over)
                 return 0;
         return a->call.on_body ? a->call.on_body(&a->call, bytes, len) : len;
 }
 
-void cay_ask_write_end(struct cay_ask *a)
+void cay_call_write_end(struct cay_call *a)
 {
         if (a->takes_body && !a->is_over && a->call.on_body_end)
                 a->call.on_body_end(&a->call);

@@ -4,7 +4,7 @@
 
 #include "foundation/base/cleanup.h"
 #include "foundation/sys/fd.h"
-#include "cay-warden/truth.h"
+#include "cay-warden/proc_overlay.h"
 
 static char text[8 << 20];
 
@@ -34,7 +34,7 @@ static long value(const char *key, unsigned n)
         return -1;
 }
 
-static void read_cpuinfo(const struct cay_truth *t)
+static void read_cpuinfo(const struct cay_proc_overlay *t)
 {
         check(sys_read_file(t->mount, "cpuinfo", text, sizeof(text)) > 0);
 }
@@ -44,9 +44,9 @@ static void counts(void)
         static const uint32_t cpus[] = { 1, 2, 3, 64, 1024 };
 
         for (unsigned i = 0; i < CAY_COUNT(cpus); i++) {
-                struct cay_truth t;
+                struct cay_proc_overlay t;
 
-                check(cay_truth_make(&t, 1, cpus[i]) == 0);
+                check(cay_proc_overlay_make(&t, 1, cpus[i]) == 0);
                 read_cpuinfo(&t);
                 check(count_lines("processor") == cpus[i]);
                 for (unsigned n = 0; n < cpus[i]; n++)
@@ -60,7 +60,7 @@ static void counts(void)
                 check(value("apicid", 0) == 0 && value("initial apicid", cpus[i] - 1) == (long)cpus[i] - 1);
                 check(count_lines("flags") == cpus[i] && count_lines("model name") == cpus[i]);
 #endif
-                cay_truth_done(&t);
+                cay_proc_overlay_done(&t);
         }
 }
 
@@ -74,10 +74,10 @@ static void test_counts(void **state)
 static void rest_is_true(void)
 {
         static char host[65536];
-        struct cay_truth t;
+        struct cay_proc_overlay t;
         const char *flags, *end;
 
-        check(cay_truth_make(&t, 0, 2) == 0);
+        check(cay_proc_overlay_make(&t, 0, 2) == 0);
         read_cpuinfo(&t);
         check(sys_read_file(AT_FDCWD, "/proc/cpuinfo", host, sizeof(host)) > 0);
         flags = strstr(host, "\nflags");
@@ -85,7 +85,7 @@ static void rest_is_true(void)
                 skip_child("no flags in this machine's cpuinfo");
         end = strchr(flags + 1, '\n');
         check(end && memmem(text, strlen(text), flags, (size_t)(end - flags)));
-        cay_truth_done(&t);
+        cay_proc_overlay_done(&t);
 }
 
 static void test_rest_is_true(void **state)
@@ -97,10 +97,10 @@ static void test_rest_is_true(void **state)
 static void files(void)
 {
         unsigned before = count_fds();
-        struct cay_truth t;
+        struct cay_proc_overlay t;
         struct stat st;
 
-        check(cay_truth_make(&t, 1, 1) == 0);
+        check(cay_proc_overlay_make(&t, 1, 1) == 0);
         check(t.meminfo >= 0 && t.stat >= 0 && t.loadavg >= 0 && t.mount >= 0);
         /* Written through the descriptors, read through the mount; the box makes its copy read-only (attack suite). */
         check(sys_write_all(t.meminfo, "MemTotal: 1 kB\n", 15) == 0);
@@ -108,9 +108,9 @@ static void files(void)
         check(fstatat(t.mount, "empty", &st, 0) == 0 && S_ISREG(st.st_mode) && st.st_size == 0);
         check((st.st_mode & 0222) == 0);
         check(fstatat(t.mount, "void", &st, 0) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 0222) == 0);
-        cay_truth_done(&t);
+        cay_proc_overlay_done(&t);
         check(t.mount == -1 && t.meminfo == -1 && t.stat == -1 && t.loadavg == -1);
-        cay_truth_done(&t);
+        cay_proc_overlay_done(&t);
         check(count_fds() == before);
 }
 
@@ -123,13 +123,13 @@ static void test_files(void **state)
 /* Figures that the kernel's own file has right are not replaced. */
 static void only_what_differs(void)
 {
-        struct cay_truth t;
+        struct cay_proc_overlay t;
 
-        check(cay_truth_make(&t, 0, 0) == 0);
+        check(cay_proc_overlay_make(&t, 0, 0) == 0);
         check(t.meminfo == -1 && t.stat == -1 && t.loadavg >= 0);
         check(faccessat(t.mount, "meminfo", F_OK, 0) < 0 && faccessat(t.mount, "stat", F_OK, 0) < 0);
         check(faccessat(t.mount, "cpuinfo", F_OK, 0) < 0);
-        cay_truth_done(&t);
+        cay_proc_overlay_done(&t);
 }
 
 static void test_only_what_differs(void **state)
@@ -141,10 +141,10 @@ static void test_only_what_differs(void **state)
 static void without_rights(void)
 {
         unsigned before = count_fds();
-        struct cay_truth t;
+        struct cay_proc_overlay t;
 
         check(setgid(65534) == 0 && setuid(65534) == 0);
-        check(cay_truth_make(&t, 1, 1) == -EPERM);
+        check(cay_proc_overlay_make(&t, 1, 1) == -EPERM);
         check(t.mount == -1);
         check(count_fds() == before);
 }

@@ -15,37 +15,37 @@
 
 #include "foundation/loop/loop.h"
 
-struct helper_ears;
+struct helper_server;
 
-struct helper_ears_kind {
+struct helper_server_kind {
         uint32_t magic; /* of its messages, which all begin with it and their size */
         size_t request_size, answer_size;
         unsigned fresh; /* state of a front that has said nothing yet */
         int (*check)(const void *request, int64_t len, unsigned fds, unsigned state); /* 0 or -EPROTO */
         const char *(*name)(unsigned type);                                           /* for the log */
         /* A request that was let through. Takes fd (-1: it came without). Less than 0: the front is hung up on. */
-        int (*hear_take)(struct helper_ears *e, const void *request, int fd);
-        void (*on_front_end)(struct helper_ears *e); /* it was let go; may be NULL */
+        int (*hear_take)(struct helper_server *e, const void *request, int fd);
+        void (*on_front_end)(struct helper_server *e); /* it was let go; may be NULL */
         /* The daemon ends: what has to be done before the loop is stopped, which is up to it. NULL: nothing. Not for an upgrade. */
-        void (*on_keeper_end)(struct helper_ears *e);
+        void (*on_keeper_end)(struct helper_server *e);
 };
 
-struct helper_ears {
-        const struct helper_ears_kind *kind;
+struct helper_server {
+        const struct helper_server_kind *kind;
         struct cay_loop *loop; /* borrowed */
         void *request;         /* room for one; borrowed */
         unsigned serial;       /* of the front: grows with each */
         unsigned state;        /* of the front, as the program's policy has them */
 
-        /* below: private to ears.c */
+        /* below: private to server.c */
         struct cay_watch front, keeper;
         bool is_upgrade; /* the keeper's end is the next one's beginning */
 };
 
 /* The members at the top are set. Takes the front's socket unless it fails: 0 or -errno. */
-int helper_ears_open_front(struct helper_ears *e, int fd);
-int helper_ears_open_keeper(struct helper_ears *e, int fd); /* likewise */
-void helper_ears_let_front_go(struct helper_ears *e);       /* fine when there is none */
-void helper_ears_close(struct helper_ears *e);              /* both */
+int helper_server_open_front(struct helper_server *e, int fd);
+int helper_server_open_keeper(struct helper_server *e, int fd); /* likewise */
+void helper_server_let_front_go(struct helper_server *e);       /* fine when there is none */
+void helper_server_close(struct helper_server *e);              /* both */
 /* One answer, whose magic and size are set here. Nothing happens when there is no front. */
-void helper_ears_say(struct helper_ears *e, void *answer);
+void helper_server_say(struct helper_server *e, void *answer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Front and keeper: one message after the other. */
-#include "links/helper_server/ears.h"
+#include "links/helper_server/helper_server.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ static int send_answer(int fd, const void *answer, size_t size)
         return n < 0 ? (int)n : 0;
 }
 
-void helper_ears_say(struct helper_ears *e, void *answer)
+void helper_server_say(struct helper_server *e, void *answer)
 {
         struct head *head = answer;
 
@@ -47,7 +47,7 @@ void helper_ears_say(struct helper_ears *e, void *answer)
 
 /* Hearing the front */
 
-void helper_ears_let_front_go(struct helper_ears *e)
+void helper_server_let_front_go(struct helper_server *e)
 {
         int fd = e->front.fd;
 
@@ -62,8 +62,8 @@ void helper_ears_let_front_go(struct helper_ears *e)
 
 static void on_front(struct cay_watch *w, uint32_t events)
 {
-        struct helper_ears *e = cay_container_of(w, struct helper_ears, front);
-        const struct helper_ears_kind *kind = e->kind;
+        struct helper_server *e = cay_container_of(w, struct helper_server, front);
+        const struct helper_server_kind *kind = e->kind;
         const struct head *head = e->request;
         int fds[SYS_FDS_MAX], r;
         unsigned count = 0;
@@ -81,12 +81,12 @@ static void on_front(struct cay_watch *w, uint32_t events)
                               n == (ssize_t)kind->request_size ? kind->name(head->type) : "?", e->state);
         explicit_bzero(e->request, kind->request_size); /* it may have had a secret in it */
         if (r < 0)
-                helper_ears_let_front_go(e);
+                helper_server_let_front_go(e);
 }
 
-int helper_ears_open_front(struct helper_ears *e, int fd)
+int helper_server_open_front(struct helper_server *e, int fd)
 {
-        helper_ears_let_front_go(e);
+        helper_server_let_front_go(e);
         e->state = e->kind->fresh;
         return cay_watch_add(e->loop, &e->front, fd, EPOLLIN, on_front);
 }
@@ -95,7 +95,7 @@ int helper_ears_open_front(struct helper_ears *e, int fd)
 
 static void on_keeper(struct cay_watch *w, uint32_t events)
 {
-        struct helper_ears *e = cay_container_of(w, struct helper_ears, keeper);
+        struct helper_server *e = cay_container_of(w, struct helper_server, keeper);
         struct wire_keeper told = { 0 };
         int fds[SYS_FDS_MAX];
         unsigned count = 0;
@@ -106,7 +106,7 @@ static void on_keeper(struct cay_watch *w, uint32_t events)
         if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_FRONT &&
             count == 1) {
                 e->is_upgrade = false; /* it came to nothing: the same keeper goes on */
-                if (helper_ears_open_front(e, fds[0]) < 0)
+                if (helper_server_open_front(e, fds[0]) < 0)
                         close(fds[0]);
                 return;
         }
@@ -122,13 +122,13 @@ static void on_keeper(struct cay_watch *w, uint32_t events)
                 cay_loop_stop(e->loop);
 }
 
-int helper_ears_open_keeper(struct helper_ears *e, int fd)
+int helper_server_open_keeper(struct helper_server *e, int fd)
 {
         return cay_watch_add(e->loop, &e->keeper, fd, EPOLLIN, on_keeper);
 }
 
-void helper_ears_close(struct helper_ears *e)
+void helper_server_close(struct helper_server *e)
 {
-        helper_ears_let_front_go(e);
+        helper_server_let_front_go(e);
         cay_watch_remove(&e->keeper);
 }

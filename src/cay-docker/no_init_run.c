@@ -16,7 +16,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 #include "cay-docker/task.h"
 
 enum {
@@ -31,10 +31,10 @@ enum {
 };
 #define TIMER_MAX_MS (400ull * 24 * 3600 * 1000)
 
-static void look(struct docker_once *o);
-static void end_if_over(struct docker_once *o);
+static void look(struct docker_no_init *o);
+static void end_if_over(struct docker_no_init *o);
 
-static void ask(struct docker_once *o, struct docker_call *call, enum cay_http_method method,
+static void ask(struct docker_no_init *o, struct docker_call *call, enum cay_http_method method,
                 const char *what, void (*on_done)(struct docker_call *), struct docker_call_request req)
 {
         char path[160];
@@ -46,7 +46,7 @@ static void ask(struct docker_once *o, struct docker_call *call, enum cay_http_m
         docker_call_begin(call, &o->broker->api, &req);
 }
 
-void docker_once_stop(struct docker_once *o)
+void docker_no_init_stop(struct docker_no_init *o)
 {
         docker_call_abort(&o->wait);
         docker_call_abort(&o->kill);
@@ -62,32 +62,32 @@ void docker_once_stop(struct docker_once *o)
 }
 
 /* Nobody will ever know how it ended: the box is gone, and what is left of it goes too. */
-static void lose(struct docker_once *o, const char *why)
+static void lose(struct docker_no_init *o, const char *why)
 {
         if (o->state == DOCKER_ONCE_LOST)
                 return;
         cay_log_warn("a command without init is lost", "id=%s error=%s", o->box->id, why);
         o->state = DOCKER_ONCE_LOST;
-        docker_once_stop(o);
+        docker_no_init_stop(o);
         cay_peer_close(&o->peer);
         docker_broker_gone(o->broker, o->box);
         docker_task_begin_drop(o->broker, o->box);
 }
 
-void docker_once_cut(struct docker_once *o)
+void docker_no_init_cut(struct docker_no_init *o)
 {
         lose(o, "Docker went while it started");
 }
 
 /* Output */
 
-static uint64_t produced(const struct docker_once *o)
+static uint64_t produced(const struct docker_no_init *o)
 {
         return o->bytes[0] + o->bytes[1];
 }
 
 /* How much of a piece is still within the limit; the rest is counted. */
-static size_t within_limit(struct docker_once *o, size_t len)
+static size_t within_limit(struct docker_no_init *o, size_t len)
 {
         uint64_t most = o->open.exec.output_max_bytes, left;
 
@@ -98,11 +98,11 @@ static size_t within_limit(struct docker_once *o, size_t len)
                 return len;
         o->cut_bytes += len - left;
         if (!(o->open.exec.flags & CAY_BOX_CUT))
-                docker_once_kill(o, CAY_KILLED_OUTPUT);
+                docker_no_init_kill(o, CAY_KILLED_OUTPUT);
         return (size_t)left;
 }
 
-static void keep(struct docker_once *o, unsigned i, const char *bytes, size_t len)
+static void keep(struct docker_no_init *o, unsigned i, const char *bytes, size_t len)
 {
         size_t kept = within_limit(o, len);
 
@@ -112,7 +112,7 @@ static void keep(struct docker_once *o, unsigned i, const char *bytes, size_t le
 }
 
 /* How many bytes can be taken now: of a header, or of what its window has room for. */
-static size_t takeable(struct docker_once *o)
+static size_t takeable(struct docker_no_init *o)
 {
         const struct docker_stream *f = &o->frames;
         const struct cay_sender *s = &o->outs[f->kind == DOCKER_STREAM_ERR];
@@ -127,7 +127,7 @@ static size_t takeable(struct docker_once *o)
 }
 
 /* All that will come has come. A piece that its header promised and that is not there was not the command's to leave out. */
-static void complete(struct docker_once *o)
+static void complete(struct docker_no_init *o)
 {
         if (!docker_stream_is_between(&o->frames)) {
                 lose(o, "its streams broke off");
@@ -139,7 +139,7 @@ static void complete(struct docker_once *o)
         o->drained = true;
 }
 
-static bool take_piece(struct docker_once *o)
+static bool take_piece(struct docker_no_init *o)
 {
         size_t most = takeable(o), payload;
         enum docker_stream_kind kind;
@@ -165,7 +165,7 @@ static bool take_piece(struct docker_once *o)
         return true;
 }
 
-void docker_once_take_output(struct docker_once *o)
+void docker_no_init_take_output(struct docker_no_init *o)
 {
         while (take_piece(o))
                 ;
@@ -173,54 +173,54 @@ void docker_once_take_output(struct docker_once *o)
                 end_if_over(o);
 }
 
-static struct docker_once *of_user(struct cay_duplex_user *u)
+static struct docker_no_init *of_user(struct cay_duplex_user *u)
 {
-        return cay_container_of(u, struct docker_once, user);
+        return cay_container_of(u, struct docker_no_init, user);
 }
 
 static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
 {
-        struct docker_once *o = of_user(u);
+        struct docker_no_init *o = of_user(u);
 
         if (cay_buf_put(&o->held, bytes, len) < 0) {
                 lose(o, "no memory for its output");
                 return;
         }
-        docker_once_take_output(o);
-        docker_once_step(o);
+        docker_no_init_take_output(o);
+        docker_no_init_step(o);
 }
 
 static void on_room(struct cay_duplex_user *u)
 {
-        docker_once_feed(of_user(u));
-        docker_once_step(of_user(u));
+        docker_no_init_feed(of_user(u));
+        docker_no_init_step(of_user(u));
 }
 
 /* What is held still counts. */
 static void on_eof(struct cay_duplex_user *u)
 {
-        struct docker_once *o = of_user(u);
+        struct docker_no_init *o = of_user(u);
 
         cay_duplex_close(cay_take(o->docker));
-        docker_once_take_output(o);
-        docker_once_step(o);
+        docker_no_init_take_output(o);
+        docker_no_init_step(o);
 }
 
 /* Docker closes also while input is on its way to it. */
 static void on_lost(struct cay_duplex_user *u, int why)
 {
-        struct docker_once *o = of_user(u);
+        struct docker_no_init *o = of_user(u);
 
         o->docker = NULL;
         if (why != 0 && why != -ECONNRESET && why != -EPIPE) {
                 lose(o, "its streams broke");
                 return;
         }
-        docker_once_take_output(o);
-        docker_once_step(o);
+        docker_no_init_take_output(o);
+        docker_no_init_step(o);
 }
 
-void docker_once_join_take(struct docker_once *o, struct cay_duplex *docker, const struct cay_buf *rest)
+void docker_no_init_join_take(struct docker_no_init *o, struct cay_duplex *docker, const struct cay_buf *rest)
 {
         static const struct cay_duplex_user_ops ops = {
                 .on_data = on_data, .on_room = on_room, .on_eof = on_eof, .on_lost = on_lost
@@ -237,7 +237,7 @@ void docker_once_join_take(struct docker_once *o, struct cay_duplex *docker, con
 
 /* Input */
 
-void docker_once_feed(struct docker_once *o)
+void docker_no_init_feed(struct docker_no_init *o)
 {
         bool used = o->open.exec.flags & CAY_BOX_STDIN;
 
@@ -259,18 +259,18 @@ void docker_once_feed(struct docker_once *o)
 
 /* Signals */
 
-static void send_signal(struct docker_once *o, int signo);
+static void send_signal(struct docker_no_init *o, int signo);
 
 static void on_kill_again(struct cay_timer *t)
 {
-        struct docker_once *o = cay_container_of(t, struct docker_once, kill_again);
+        struct docker_no_init *o = cay_container_of(t, struct docker_no_init, kill_again);
 
         if (!o->exited)
                 send_signal(o, o->signal);
 }
 
 /* What is to end ends: Docker is asked until it does it. A limit that nobody can hold is no limit. */
-static void kill_later(struct docker_once *o)
+static void kill_later(struct docker_no_init *o)
 {
         if (cay_timer_set(o->broker->loop, &o->kill_again, KILL_PAUSE_MS, on_kill_again) < 0)
                 lose(o, "no memory to end it");
@@ -278,7 +278,7 @@ static void kill_later(struct docker_once *o)
 
 static void on_thawed(struct docker_call *c)
 {
-        struct docker_once *o = cay_container_of(c, struct docker_once, kill);
+        struct docker_no_init *o = cay_container_of(c, struct docker_no_init, kill);
 
         if (c->status == 204)
                 send_signal(o, o->signal);
@@ -289,7 +289,7 @@ static void on_thawed(struct docker_call *c)
 /* One that has ended needs none; one that is frozen takes none before it is thawed. */
 static void on_signalled(struct docker_call *c)
 {
-        struct docker_once *o = cay_container_of(c, struct docker_once, kill);
+        struct docker_no_init *o = cay_container_of(c, struct docker_no_init, kill);
         bool known = c->status == 204 || c->status == 404 || c->status == 409;
         int next;
 
@@ -308,7 +308,7 @@ static void on_signalled(struct docker_call *c)
                 send_signal(o, next);
 }
 
-static void send_signal(struct docker_once *o, int signo)
+static void send_signal(struct docker_no_init *o, int signo)
 {
         char what[32];
 
@@ -318,7 +318,7 @@ static void send_signal(struct docker_once *o, int signo)
             (struct docker_call_request){ .repeatable = signo == SIGKILL });
 }
 
-void docker_once_signal(struct docker_once *o, int signo)
+void docker_no_init_signal(struct docker_no_init *o, int signo)
 {
         if (o->state != DOCKER_ONCE_RUNNING || o->exited)
                 return;
@@ -328,28 +328,28 @@ void docker_once_signal(struct docker_once *o, int signo)
                 o->next_signal = signo; /* the last one counts */
 }
 
-void docker_once_kill(struct docker_once *o, enum cay_box_killed why)
+void docker_no_init_kill(struct docker_no_init *o, enum cay_box_killed why)
 {
         if (o->exited || (o->state != DOCKER_ONCE_RUNNING && o->state != DOCKER_ONCE_STARTING))
                 return;
         if (o->killed == CAY_KILLED_NOT)
                 o->killed = why;
-        docker_once_signal(o, SIGKILL); /* while it starts: when it has */
+        docker_no_init_signal(o, SIGKILL); /* while it starts: when it has */
 }
 
 /* Limits */
 
 static void on_wall_time(struct cay_timer *t)
 {
-        docker_once_kill(cay_container_of(t, struct docker_once, wall), CAY_KILLED_WALL_TIME);
+        docker_no_init_kill(cay_container_of(t, struct docker_no_init, wall), CAY_KILLED_WALL_TIME);
 }
 
 static void on_cpu_time(struct cay_timer *t)
 {
-        look(cay_container_of(t, struct docker_once, cpu));
+        look(cay_container_of(t, struct docker_no_init, cpu));
 }
 
-static void look_later(struct docker_once *o)
+static void look_later(struct docker_no_init *o)
 {
         uint64_t most_us = o->open.exec.cpu_ms * 1000, wait_ms;
         unsigned cpus = o->broker->facts.cpus > 0 ? o->broker->facts.cpus : 1;
@@ -366,7 +366,7 @@ static void look_later(struct docker_once *o)
 
 static void on_figures(struct docker_call *c)
 {
-        struct docker_once *o = cay_container_of(c, struct docker_once, look);
+        struct docker_no_init *o = cay_container_of(c, struct docker_no_init, look);
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         struct cay_error bad = { 0 };
         const struct cay_json_value *usage;
@@ -384,7 +384,7 @@ static void on_figures(struct docker_call *c)
                 return;
         }
         if (o->cpu_us >= o->open.exec.cpu_ms * 1000)
-                docker_once_kill(o, CAY_KILLED_CPU_TIME);
+                docker_no_init_kill(o, CAY_KILLED_CPU_TIME);
         else
                 look_later(o);
 }
@@ -402,7 +402,7 @@ static bool is_deadly(int signo)
         return false;
 }
 
-static void put_end(struct docker_once *o, int64_t code, bool oom)
+static void put_end(struct docker_no_init *o, int64_t code, bool oom)
 {
         struct cay_box_end end = { .kind = CAY_BOX_EXEC, .code = CAY_OK };
         struct cay_box_exec_end *e = &end.exec;
@@ -421,13 +421,13 @@ static void put_end(struct docker_once *o, int64_t code, bool oom)
         };
         if (oom && code != 0 && o->killed == CAY_KILLED_NOT)
                 e->killed = CAY_KILLED_MEMORY;
-        docker_once_stop(o);
-        docker_once_end(o, &end);
+        docker_no_init_stop(o);
+        docker_no_init_end(o, &end);
 }
 
 static void on_look_again(struct cay_timer *t)
 {
-        look(cay_container_of(t, struct docker_once, again));
+        look(cay_container_of(t, struct docker_no_init, again));
 }
 
 static bool is_being_removed(const struct cay_json_value *state)
@@ -438,14 +438,14 @@ static bool is_being_removed(const struct cay_json_value *state)
 }
 
 /* It was killed, and not by us. */
-static bool may_be_oom(const struct docker_once *o, int64_t code)
+static bool may_be_oom(const struct docker_no_init *o, int64_t code)
 {
         return code == SIGNALLED + SIGKILL && o->killed == CAY_KILLED_NOT && o->order.plan.memory_bytes > 0;
 }
 
 static void on_inspected(struct docker_call *c)
 {
-        struct docker_once *o = cay_container_of(c, struct docker_once, look);
+        struct docker_no_init *o = cay_container_of(c, struct docker_no_init, look);
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         const struct cay_json_value *state;
         struct cay_error bad = { 0 };
@@ -475,7 +475,7 @@ static void on_inspected(struct docker_call *c)
 }
 
 /* How much it has used, while it runs; how it ended, afterwards. */
-static void look(struct docker_once *o)
+static void look(struct docker_no_init *o)
 {
         const struct docker_call_request req = { .repeatable = true };
 
@@ -487,7 +487,7 @@ static void look(struct docker_once *o)
 
 static void on_quiet(struct cay_timer *t)
 {
-        struct docker_once *o = cay_container_of(t, struct docker_once, quiet);
+        struct docker_no_init *o = cay_container_of(t, struct docker_no_init, quiet);
 
         if (o->held.len == 0)
                 complete(o);
@@ -495,7 +495,7 @@ static void on_quiet(struct cay_timer *t)
                 end_if_over(o);
 }
 
-static void end_if_over(struct docker_once *o)
+static void end_if_over(struct docker_no_init *o)
 {
         if (!o->docker && o->held.len == 0)
                 complete(o);
@@ -511,7 +511,7 @@ static void end_if_over(struct docker_once *o)
 
 static void on_waited(struct docker_call *c);
 
-static void await(struct docker_once *o)
+static void await(struct docker_no_init *o)
 {
         ask(o, &o->wait, CAY_HTTP_POST, "wait", on_waited,
             (struct docker_call_request){ .wait_ms = WAIT_MS });
@@ -519,7 +519,7 @@ static void await(struct docker_once *o)
 
 static void on_waited(struct docker_call *c)
 {
-        struct docker_once *o = cay_container_of(c, struct docker_once, wait);
+        struct docker_no_init *o = cay_container_of(c, struct docker_no_init, wait);
 
         if (c->status == 0 && c->err.code == CAY_TIMEOUT) {
                 await(o);
@@ -533,14 +533,14 @@ static void on_waited(struct docker_call *c)
         o->wall_us = (cay_clock_ns() - o->begun_ns) / 1000;
         cay_timer_clear(&o->wall);
         cay_timer_clear(&o->cpu);
-        docker_once_feed(o);
-        docker_once_take_output(o);
-        docker_once_step(o);
+        docker_no_init_feed(o);
+        docker_no_init_take_output(o);
+        docker_no_init_step(o);
 }
 
 /* The start */
 
-void docker_once_start(struct docker_once *o)
+void docker_no_init_start(struct docker_no_init *o)
 {
         struct docker_request req = { .type = DOCKER_TASK_RUN };
         struct cay_error none = { 0 };
@@ -557,10 +557,10 @@ void docker_once_start(struct docker_once *o)
         if (docker_task_is_busy(o->broker, o->box->id))
                 return;
         cay_fail(&none, CAY_INTERNAL, "no memory to start it");
-        docker_once_started(o, &none);
+        docker_no_init_started(o, &none);
 }
 
-static int begin_limits(struct docker_once *o)
+static int begin_limits(struct docker_no_init *o)
 {
         uint64_t wall_ms = o->open.exec.wall_ms < TIMER_MAX_MS ? o->open.exec.wall_ms : TIMER_MAX_MS;
 
@@ -568,13 +568,13 @@ static int begin_limits(struct docker_once *o)
         return wall_ms > 0 ? cay_timer_set(o->broker->loop, &o->wall, wall_ms, on_wall_time) : 0;
 }
 
-void docker_once_started(struct docker_once *o, const struct cay_error *why)
+void docker_no_init_started(struct docker_no_init *o, const struct cay_error *why)
 {
         if (o->state != DOCKER_ONCE_STARTING)
                 return;
         if (why->code != CAY_OK) {
-                docker_once_stop(o);
-                docker_once_fail(o, why);
+                docker_no_init_stop(o);
+                docker_no_init_fail(o, why);
                 return;
         }
         o->state = DOCKER_ONCE_RUNNING;
@@ -582,10 +582,10 @@ void docker_once_started(struct docker_once *o, const struct cay_error *why)
         o->begun_ns = cay_clock_ns();
         await(o);
         if (begin_limits(o) < 0) /* a limit that nobody watches is no limit */
-                docker_once_kill(o, CAY_KILLED_WALL_TIME);
+                docker_no_init_kill(o, CAY_KILLED_WALL_TIME);
         else if (o->killed != CAY_KILLED_NOT)
-                docker_once_signal(o, SIGKILL);
-        docker_once_feed(o);
-        docker_once_take_output(o);
-        docker_once_step(o);
+                docker_no_init_signal(o, SIGKILL);
+        docker_no_init_feed(o);
+        docker_no_init_take_output(o);
+        docker_no_init_step(o);
 }

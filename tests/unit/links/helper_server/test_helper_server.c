@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "links/helper_server/ears.h"
+#include "links/helper_server/helper_server.h"
 #include "foundation/sys/unix_socket.h"
 #include "links/helper/message.h"
 
@@ -29,7 +29,7 @@ struct message {
 
 static struct {
         struct cay_loop *loop;
-        struct helper_ears ears;
+        struct helper_server server;
         struct message request;
         int front, keeper; /* the other ends */
         unsigned heard, ends;
@@ -51,7 +51,7 @@ static const char *name(unsigned type)
         return type == FORBIDDEN ? "forbidden" : "other";
 }
 
-static int hear_take(struct helper_ears *e, const void *request, int fd)
+static int hear_take(struct helper_server *e, const void *request, int fd)
 {
         const struct message *m = request;
 
@@ -62,12 +62,12 @@ static int hear_take(struct helper_ears *e, const void *request, int fd)
         return m->type == BROKEN ? -EPROTO : 0;
 }
 
-static void on_front_end(struct helper_ears *e)
+static void on_front_end(struct helper_server *e)
 {
         t.ends++;
 }
 
-static const struct helper_ears_kind kind = {
+static const struct helper_server_kind kind = {
         .magic = MAGIC,
         .request_size = sizeof(struct message),
         .answer_size = sizeof(struct message),
@@ -92,17 +92,17 @@ static int set_up(void **state)
         memset(&t, 0, sizeof(t));
         t.fd = -1;
         t.loop = cay_loop_new();
-        t.ears = (struct helper_ears){ .kind = &kind, .loop = t.loop, .request = &t.request };
-        assert_int_equal(helper_ears_open_front(&t.ears, pair(&t.front)), 0);
-        assert_int_equal(helper_ears_open_keeper(&t.ears, pair(&t.keeper)), 0);
+        t.server = (struct helper_server){ .kind = &kind, .loop = t.loop, .request = &t.request };
+        assert_int_equal(helper_server_open_front(&t.server, pair(&t.front)), 0);
+        assert_int_equal(helper_server_open_keeper(&t.server, pair(&t.keeper)), 0);
         return 0;
 }
 
 static int tear_down(void **state)
 {
-        int keeper = t.ears.keeper.fd;
+        int keeper = t.server.keeper.fd;
 
-        helper_ears_close(&t.ears);
+        helper_server_close(&t.server);
         close(keeper);
         close(t.front);
         if (t.keeper >= 0)
@@ -144,7 +144,7 @@ static void a_request_is_heard_and_answered(void **state)
         assert_string_equal(t.word, "secret");
         assert_int_equal(t.fd, -1);
         assert_memory_equal(&t.request, &blank, sizeof(blank)); /* nothing of it stays */
-        helper_ears_say(&t.ears, &answer);
+        helper_server_say(&t.server, &answer);
         assert_int_equal(recv(t.front, &got, sizeof(got), MSG_DONTWAIT), sizeof(got));
         assert_int_equal(got.magic, MAGIC);
         assert_int_equal(got.size, sizeof(got));
@@ -162,7 +162,7 @@ static void what_is_not_permitted_ends_the_front(void **state)
         assert_int_equal(t.ends, 1);
         assert_true(is_hung_up(t.front));
         is_closed(passed[0], passed[1]);
-        helper_ears_say(&t.ears, &(struct message){ .type = HELLO }); /* to nobody */
+        helper_server_say(&t.server, &(struct message){ .type = HELLO }); /* to nobody */
 }
 
 static void what_is_refused_while_heard_ends_it_too(void **state)
@@ -197,7 +197,7 @@ static void tell(uint32_t type, int fd)
 
 static void the_keeper_brings_the_next_front(void **state)
 {
-        unsigned serial = t.ears.serial;
+        unsigned serial = t.server.serial;
         int theirs, ours = pair(&theirs);
 
         say(HELLO, NULL, 0);
@@ -205,8 +205,8 @@ static void the_keeper_brings_the_next_front(void **state)
         close(ours);
         assert_true(is_hung_up(t.front));
         assert_int_equal(t.ends, 1);
-        assert_true(t.ears.serial != serial);
-        assert_int_equal(t.ears.state, FRESH); /* it has to say hello itself */
+        assert_true(t.server.serial != serial);
+        assert_int_equal(t.server.state, FRESH); /* it has to say hello itself */
         close(t.front);
         t.front = theirs;
         say(HELLO, NULL, 0);
@@ -246,7 +246,7 @@ static void the_end_of_a_front_is_told_once(void **state)
         shutdown(t.front, SHUT_RDWR);
         assert_int_equal(cay_loop_round(t.loop, 0), 0);
         assert_int_equal(t.ends, 1);
-        helper_ears_let_front_go(&t.ears);
+        helper_server_let_front_go(&t.server);
         assert_int_equal(t.ends, 1);
 }
 

@@ -3,7 +3,7 @@
  * What a front says to a box without init, and what it is told. The theory is in once.h; a breach ends the stream and nothing else. As
  * in cay-init/channel_send.c all that is to be said is state, not queued frames: a new stream only resets it.
  */
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #define WITHOUT                                                                                              \
         "a sandbox without init (init: none) " /* of commands: what is longer than 95 bytes in all is cut by fronts */
 
-static struct docker_once *of_peer(struct cay_peer *p)
+static struct docker_no_init *of_peer(struct cay_peer *p)
 {
-        return cay_container_of(p, struct docker_once, peer);
+        return cay_container_of(p, struct docker_no_init, peer);
 }
 
 /* Saying */
 
-static bool send_opened(struct docker_once *o)
+static bool send_opened(struct docker_no_init *o)
 {
         struct cay_box_opened m = { .pid = 1, .in_got = o->in.got };
         uint8_t payload[sizeof(m)];
@@ -35,7 +35,7 @@ static bool send_opened(struct docker_once *o)
         return true;
 }
 
-static bool send_ack(struct docker_once *o)
+static bool send_ack(struct docker_no_init *o)
 {
         if (cay_peer_send(&o->peer, CAY_FRAME_ACK, o->number, CAY_STREAM_IN, o->in.acked, NULL, 0) < 0)
                 return false;
@@ -43,7 +43,7 @@ static bool send_ack(struct docker_once *o)
         return true;
 }
 
-static bool send_stream(struct docker_once *o, unsigned i)
+static bool send_stream(struct docker_no_init *o, unsigned i)
 {
         struct cay_sender *s = &o->outs[i];
         unsigned stream = CAY_STREAM_OUT + i;
@@ -64,7 +64,7 @@ static bool send_stream(struct docker_once *o, unsigned i)
         return true;
 }
 
-static bool send_end(struct docker_once *o)
+static bool send_end(struct docker_no_init *o)
 {
         if (o->state != DOCKER_ONCE_ENDED || o->end_sent ||
             (o->opened_sent && (!o->outs[0].eof_sent || !o->outs[1].eof_sent)))
@@ -75,13 +75,13 @@ static bool send_end(struct docker_once *o)
         return true;
 }
 
-static bool may_say_opened(const struct docker_once *o)
+static bool may_say_opened(const struct docker_no_init *o)
 {
         return o->state == DOCKER_ONCE_RUNNING || (o->state == DOCKER_ONCE_ENDED && o->spent);
 }
 
 /* The next thing; false: nothing, or no room for it. */
-static bool send_some(struct docker_once *o)
+static bool send_some(struct docker_no_init *o)
 {
         bool any = false;
 
@@ -95,7 +95,7 @@ static bool send_some(struct docker_once *o)
         return send_end(o) || any;
 }
 
-void docker_once_step(struct docker_once *o)
+void docker_no_init_step(struct docker_no_init *o)
 {
         if (o->number == 0 || !o->attached || !cay_peer_is_open(&o->peer))
                 return;
@@ -108,7 +108,7 @@ void docker_once_step(struct docker_once *o)
 /* Ends */
 
 /* The channel is done with: its windows go, and the words of its request. */
-static void forget(struct docker_once *o)
+static void forget(struct docker_no_init *o)
 {
         o->number = 0;
         o->broker->once_bytes -= o->reserved;
@@ -122,7 +122,7 @@ static void forget(struct docker_once *o)
                 o->state = DOCKER_ONCE_IDLE; /* it was never started: another may be */
 }
 
-void docker_once_end(struct docker_once *o, const struct cay_box_end *end)
+void docker_no_init_end(struct docker_no_init *o, const struct cay_box_end *end)
 {
         static const struct cay_box_end plain = { .kind = CAY_BOX_EXEC,
                                                   .code = CAY_INTERNAL,
@@ -137,10 +137,10 @@ void docker_once_end(struct docker_once *o, const struct cay_box_end *end)
         if (o->number == 0)
                 forget(o); /* nobody waits for it */
         else
-                docker_once_step(o);
+                docker_no_init_step(o);
 }
 
-void docker_once_fail(struct docker_once *o, const struct cay_error *why)
+void docker_no_init_fail(struct docker_no_init *o, const struct cay_error *why)
 {
         struct cay_box_end end = {
                 .kind = CAY_BOX_EXEC,
@@ -150,11 +150,12 @@ void docker_once_fail(struct docker_once *o, const struct cay_error *why)
                 .exec = { .exit_code = -1, .last_denied = -1 },
         };
 
-        docker_once_end(o, &end);
+        docker_no_init_end(o, &end);
 }
 
 /* Nothing is kept of it: a front that has not seen the answer opens again. */
-static int refuse(struct docker_once *o, uint32_t number, uint16_t kind, enum cay_code code, const char *text)
+static int refuse(struct docker_no_init *o, uint32_t number, uint16_t kind, enum cay_code code,
+                  const char *text)
 {
         struct cay_box_end end = { .kind = kind,
                                    .code = (uint8_t)code,
@@ -208,7 +209,8 @@ static bool is_own(uint32_t id)
 }
 
 /* NULL: it can run. */
-static const char *why_not(const struct docker_once *o, const struct cay_box_exec *exec, enum cay_code *ret)
+static const char *why_not(const struct docker_no_init *o, const struct cay_box_exec *exec,
+                           enum cay_code *ret)
 {
         *ret = CAY_UNSUPPORTED;
         if (exec->flags & CAY_BOX_TTY)
@@ -228,7 +230,7 @@ static const char *why_not(const struct docker_once *o, const struct cay_box_exe
         return NULL;
 }
 
-static int keep_request(struct docker_once *o, const uint8_t *payload, size_t len)
+static int keep_request(struct docker_no_init *o, const uint8_t *payload, size_t len)
 {
         cay_buf_init(&o->request, CAY_FRAME_MAX);
         if (cay_buf_put(&o->request, payload, len) < 0)
@@ -236,7 +238,7 @@ static int keep_request(struct docker_once *o, const uint8_t *payload, size_t le
         return cay_box_open_decode(cay_buf_data(&o->request), len, &o->open);
 }
 
-static void set_up(struct docker_once *o, uint32_t number, size_t bytes)
+static void set_up(struct docker_no_init *o, uint32_t number, size_t bytes)
 {
         o->number = number;
         o->reserved = bytes;
@@ -250,7 +252,7 @@ static void set_up(struct docker_once *o, uint32_t number, size_t bytes)
         o->order.exec = &o->open.exec;
 }
 
-static int on_open(struct docker_once *o, const struct cay_frame *f, const uint8_t *payload)
+static int on_open(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
         struct cay_box_open open;
         enum cay_code code;
@@ -271,31 +273,31 @@ static int on_open(struct docker_once *o, const struct cay_frame *f, const uint8
                               "too many commands of sandboxes without init run at once");
         }
         set_up(o, f->channel, bytes);
-        docker_once_start(o);
+        docker_no_init_start(o);
         return 0;
 }
 
 /* Hearing */
 
-static int attach(struct docker_once *o, const struct cay_box_resume *have)
+static int attach(struct docker_no_init *o, const struct cay_box_resume *have)
 {
         if (o->attached || cay_sender_resume(&o->outs[0], have->out_got) < 0 ||
             cay_sender_resume(&o->outs[1], have->err_got) < 0)
                 return -EPROTO;
         o->attached = true;
         o->opened_sent = o->end_sent = false;
-        docker_once_step(o);
+        docker_no_init_step(o);
         return 0;
 }
 
-static int on_resume(struct docker_once *o, const struct cay_frame *f, const uint8_t *payload)
+static int on_resume(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
         struct cay_box_resume have;
 
         return cay_box_resume_decode(payload, f->len, &have) < 0 ? -EPROTO : attach(o, &have);
 }
 
-static int on_data(struct docker_once *o, const struct cay_frame *f, const uint8_t *payload)
+static int on_data(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
         int64_t skip = cay_receiver_data(&o->in, f->seq, f->len);
 
@@ -303,51 +305,51 @@ static int on_data(struct docker_once *o, const struct cay_frame *f, const uint8
                 return (int)skip;
         if (cay_buf_put(&o->waiting, payload + skip, f->len - (size_t)skip) < 0)
                 return -ENOMEM;
-        docker_once_feed(o);
-        docker_once_step(o);
+        docker_no_init_feed(o);
+        docker_no_init_step(o);
         return 0;
 }
 
-static int on_eof(struct docker_once *o, uint64_t length)
+static int on_eof(struct docker_no_init *o, uint64_t length)
 {
         int r = cay_receiver_eof(&o->in, length);
 
         if (r == 0)
-                docker_once_feed(o);
+                docker_no_init_feed(o);
         return r;
 }
 
-static int on_ack(struct docker_once *o, const struct cay_frame *f)
+static int on_ack(struct docker_no_init *o, const struct cay_frame *f)
 {
         if (cay_sender_ack(&o->outs[f->stream - CAY_STREAM_OUT], f->seq) < 0)
                 return -EPROTO;
-        docker_once_take_output(o);
-        docker_once_step(o);
+        docker_no_init_take_output(o);
+        docker_no_init_step(o);
         return 0;
 }
 
-static int on_signal(struct docker_once *o, const struct cay_frame *f, const uint8_t *payload)
+static int on_signal(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
         int signo;
 
         if (cay_box_signal_decode(payload, f->len, &signo) < 0)
                 return -EPROTO;
-        docker_once_signal(o, signo);
+        docker_no_init_signal(o, signo);
         return 0;
 }
 
-static int on_kill(struct docker_once *o, const struct cay_frame *f, const uint8_t *payload)
+static int on_kill(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
         enum cay_box_killed why;
 
         if (cay_box_kill_decode(payload, f->len, &why) < 0)
                 return -EPROTO;
-        docker_once_kill(o, why);
+        docker_no_init_kill(o, why);
         return 0;
 }
 
 /* Before the end, all that still runs is killed, and nothing more of it is wanted. */
-static void on_close(struct docker_once *o)
+static void on_close(struct docker_no_init *o)
 {
         bool runs = o->state == DOCKER_ONCE_STARTING || o->state == DOCKER_ONCE_RUNNING;
 
@@ -356,12 +358,12 @@ static void on_close(struct docker_once *o)
                 return;
         }
         o->number = 0;
-        docker_once_kill(o, CAY_KILLED_ASKED);
-        docker_once_take_output(o);
+        docker_no_init_kill(o, CAY_KILLED_ASKED);
+        docker_no_init_take_output(o);
 }
 
 /* Frames of the command's channel, which the front has introduced on this stream. */
-static int on_channel_frame(struct docker_once *o, const struct cay_frame *f, const uint8_t *payload)
+static int on_channel_frame(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
         bool ended = o->state == DOCKER_ONCE_ENDED;
 
@@ -392,7 +394,7 @@ static bool is_secret(const uint8_t *a, const uint8_t *b)
         return diff == 0;
 }
 
-static int on_hello(struct docker_once *o, const struct cay_frame *f, const uint8_t *payload)
+static int on_hello(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
         struct cay_box_welcome welcome = { .version = CAY_BOX_VERSION };
         uint8_t answer[16];
@@ -416,7 +418,7 @@ static int on_hello(struct docker_once *o, const struct cay_frame *f, const uint
 }
 
 /* An ended command that the front does not know any more may go. */
-static int on_sync(struct docker_once *o)
+static int on_sync(struct docker_no_init *o)
 {
         if (o->number != 0 && !o->attached && o->state == DOCKER_ONCE_ENDED)
                 forget(o);
@@ -424,7 +426,7 @@ static int on_sync(struct docker_once *o)
 }
 
 /* Of a channel that is not the command's: what still comes for a refused one means nothing. */
-static int on_other(const struct docker_once *o, const struct cay_frame *f)
+static int on_other(const struct docker_no_init *o, const struct cay_frame *f)
 {
         if (f->type == CAY_FRAME_CLOSE)
                 return 0;
@@ -434,7 +436,7 @@ static int on_other(const struct docker_once *o, const struct cay_frame *f)
 static int on_frame(struct cay_peer *p, const struct cay_frame *f, const uint8_t *payload)
 {
         static const struct cay_box_resume from_start = { 0 };
-        struct docker_once *o = of_peer(p);
+        struct docker_no_init *o = of_peer(p);
 
         if (f->type == CAY_FRAME_HELLO)
                 return on_hello(o, f, payload);
@@ -459,12 +461,12 @@ static int on_frame(struct cay_peer *p, const struct cay_frame *f, const uint8_t
 
 static void on_room(struct cay_peer *p)
 {
-        docker_once_step(of_peer(p));
+        docker_no_init_step(of_peer(p));
 }
 
 /* Streams */
 
-static void drop_stream(struct docker_once *o)
+static void drop_stream(struct docker_no_init *o)
 {
         cay_peer_close(&o->peer);
         o->welcomed = o->attached = o->opened_sent = o->end_sent = false;
@@ -476,7 +478,7 @@ static void on_lost(struct cay_peer *p, int reason)
 }
 
 /* As an init does it: what the front before said last counts. It may have been its end. */
-int docker_once_link_take(struct docker_once *o, int fd)
+int docker_no_init_link_take(struct docker_no_init *o, int fd)
 {
         cay_peer_read_out(&o->peer);
         if (o->state == DOCKER_ONCE_LOST) {
@@ -487,10 +489,10 @@ int docker_once_link_take(struct docker_once *o, int fd)
         return cay_peer_open_take(o->broker->loop, &o->peer, fd, CAY_SIDE_FRONT);
 }
 
-int docker_once_open_take(struct docker_broker *b, struct docker_box *box, const struct docker_order *order,
-                          int fd)
+int docker_no_init_open_take(struct docker_broker *b, struct docker_box *box,
+                             const struct docker_order *order, int fd)
 {
-        struct docker_once *o = calloc(1, sizeof(*o));
+        struct docker_no_init *o = calloc(1, sizeof(*o));
         int r;
 
         if (!o) {
@@ -503,7 +505,7 @@ int docker_once_open_take(struct docker_broker *b, struct docker_box *box, const
         o->peer.on_frame = on_frame;
         o->peer.on_room = on_room;
         o->peer.on_lost = on_lost;
-        r = docker_once_link_take(o, fd);
+        r = docker_no_init_link_take(o, fd);
         if (r < 0) {
                 free(o);
                 return r;
@@ -514,18 +516,18 @@ int docker_once_open_take(struct docker_broker *b, struct docker_box *box, const
 
 static void release(struct cay_deferred *d)
 {
-        struct docker_once *o = cay_container_of(d, struct docker_once, release);
+        struct docker_no_init *o = cay_container_of(d, struct docker_no_init, release);
 
         explicit_bzero(&o->order, sizeof(o->order));
         free(o);
 }
 
-void docker_once_free(struct docker_once *o)
+void docker_no_init_free(struct docker_no_init *o)
 {
         if (!o)
                 return;
         drop_stream(o);
-        docker_once_stop(o);
+        docker_no_init_stop(o);
         forget(o);
         o->release.run = release;
         cay_loop_defer(o->broker->loop, &o->release);

@@ -21,7 +21,7 @@
 
 struct cay_init;
 
-struct cay_spare {
+struct cay_prefork {
         bool is_possible;
         pid_t pid;              /* 0: there is none */
         struct cay_ends ends;   /* owned */
@@ -33,10 +33,11 @@ struct cay_spare {
         int delay_fd; /* owned: a timer finer than the loop's; -1: there is none */
 };
 
-void cay_spare_init(struct cay_init *init);
-void cay_spare_want(struct cay_init *init); /* a command is over: another may follow */
+void cay_prefork_init(struct cay_init *init);
+void cay_prefork_want(struct cay_init *init); /* a command is over: another may follow */
 /* Its pid, with the command on its way to it, its ends and its group; 0: there is none that fits. */
-pid_t cay_spare_take(struct cay_init *init, const struct cay_child *c, struct cay_ends *e,
-                     struct cay_group *ret_group);
-void cay_spare_dismiss(struct cay_spare *s); /* there is one, and it is to go without having been a command */
-bool cay_spare_reaped(struct cay_init *init, pid_t pid); /* true: it was the spare */
+pid_t cay_prefork_take(struct cay_init *init, const struct cay_child *c, struct cay_ends *e,
+                       struct cay_group *ret_group);
+void cay_prefork_dismiss(
+        struct cay_prefork *s); /* there is one, and it is to go without having been a command */
+bool cay_prefork_reaped(struct cay_init *init, pid_t pid); /* true: it was the spare */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "dialects/call/ask.h"
+#include "dialects/call/call.h"
 #include "foundation/loop/loop.h"
 
 struct args {
@@ -54,7 +54,7 @@ static void run_echo(struct cay_op_call *c)
         char json[100];
 
         snprintf(json, sizeof(json), "{\"word\":\"%s\",\"count\":%u}", a->word, (unsigned)a->count);
-        c->doors->answer(c, CAY_OP_CREATED, json, strlen(json));
+        c->responder->answer(c, CAY_OP_CREATED, json, strlen(json));
 }
 
 static void run_inside_trouble(struct cay_op_call *c)
@@ -62,7 +62,7 @@ static void run_inside_trouble(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         cay_fail(&err, CAY_INTERNAL, "the secret path is /x/y");
-        (c->doors->fail)(c, &err, NULL);
+        (c->responder->fail)(c, &err, NULL);
 }
 
 static void run_used(struct cay_op_call *c)
@@ -72,26 +72,26 @@ static void run_used(struct cay_op_call *c)
         cay_fail(&err, CAY_EXISTS, "used before");
         snprintf(c->first, sizeof(c->first), "first1");
         snprintf(c->confirm, sizeof(c->confirm), "confirm1");
-        (c->doors->fail)(c, &err, "word");
+        (c->responder->fail)(c, &err, "word");
 }
 
 static void more(struct cay_op_call *c)
 {
         note("drained");
-        c->doors->put_event(c, "2", "line", "{}", 2);
-        c->doors->end(c);
+        c->responder->put_event(c, "2", "line", "{}", 2);
+        c->responder->end(c);
 }
 
 static void gone(struct cay_op_call *c)
 {
         note("gone");
-        c->doors->abort(c);
+        c->responder->abort(c);
 }
 
 static void run_stream(struct cay_op_call *c)
 {
-        if (c->doors->begin_events(c) < 0 || c->doors->put_event(c, "1", "line", "{}", 2) < 0) {
-                c->doors->abort(c);
+        if (c->responder->begin_events(c) < 0 || c->responder->put_event(c, "1", "line", "{}", 2) < 0) {
+                c->responder->abort(c);
                 return;
         }
         c->on_drain = more;
@@ -110,14 +110,14 @@ static size_t take(struct cay_op_call *c, const void *bytes, size_t len)
 
 static void took_all(struct cay_op_call *c)
 {
-        c->doors->answer(c, CAY_OP_OK, "{}", 2);
+        c->responder->answer(c, CAY_OP_OK, "{}", 2);
 }
 
 static void run_takes(struct cay_op_call *c)
 {
         c->on_body = take;
         c->on_body_end = took_all;
-        assert_int_equal(c->doors->read(c), 0);
+        assert_int_equal(c->responder->read(c), 0);
 }
 
 #define ROW(n, scope_, flags_)                                                                               \
@@ -137,27 +137,27 @@ ROW(takes, CAY_SCOPE_EXEC, CAY_OP_RAW_IN);
 
 /* The asker */
 
-static void on_answer(struct cay_ask *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
 {
         char text[200];
 
-        assert_ptr_equal(cay_ask_user(a), heard);
+        assert_ptr_equal(cay_call_user(a), heard);
         snprintf(text, sizeof(text), "answer %d %.*s", (int)status, (int)len, json);
         note(text);
         heard->last_words++;
 }
 
-static void on_fail(struct cay_ask *a, const struct cay_error *err, const char *field, const char *first)
+static void on_fail(struct cay_call *a, const struct cay_error *err, const char *field, const char *first)
 {
         heard->code = err->code;
-        snprintf(heard->confirm, sizeof(heard->confirm), "%s", cay_ask_confirm(a));
+        snprintf(heard->confirm, sizeof(heard->confirm), "%s", cay_call_confirm(a));
         assert_null(strstr(err->msg, "secret path"));
         snprintf(heard->field, sizeof(heard->field), "%s", field ? field : "");
         snprintf(heard->first, sizeof(heard->first), "%s", first);
         heard->last_words++;
 }
 
-static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, const char *json, size_t len)
+static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, const char *json, size_t len)
 {
         char text[100];
 
@@ -167,15 +167,15 @@ static ssize_t on_event(struct cay_ask *a, const char *id, const char *kind, con
         return heard->waiting;
 }
 
-static void on_end(struct cay_ask *a, bool was_cut)
+static void on_end(struct cay_call *a, bool was_cut)
 {
         (void)a;
         note(was_cut ? "cut" : "end");
         heard->last_words++;
 }
 
-static const struct cay_ask_ops plain = { .on_answer = on_answer, .on_fail = on_fail };
-static const struct cay_ask_ops streaming = {
+static const struct cay_call_ops plain = { .on_answer = on_answer, .on_fail = on_fail };
+static const struct cay_call_ops streaming = {
         .on_answer = on_answer, .on_fail = on_fail, .on_event = on_event, .on_end = on_end
 };
 
@@ -187,20 +187,20 @@ static void settle(void)
                 assert_int_equal(cay_loop_round(heard->loop, 0), 0);
 }
 
-static struct cay_ask *begin(const struct cay_op *op, const char *json, unsigned scopes,
-                             const struct cay_ask_ops *ops)
+static struct cay_call *begin(const struct cay_op *op, const char *json, unsigned scopes,
+                              const struct cay_call_ops *ops)
 {
-        struct cay_ask_what what = { .op = op,
-                                     .world = &world,
-                                     .caller = { .owner = "ann", .scopes = scopes },
-                                     .is_known = true,
-                                     .wants_stream = op->flags & CAY_OP_STREAM && ops->on_event,
-                                     .fd = -1,
-                                     .json = json,
-                                     .json_len = strlen(json),
-                                     .ops = ops,
-                                     .user = heard };
-        struct cay_ask *a = cay_ask(&what);
+        struct cay_call_what what = { .op = op,
+                                      .world = &world,
+                                      .caller = { .owner = "ann", .scopes = scopes },
+                                      .is_known = true,
+                                      .wants_stream = op->flags & CAY_OP_STREAM && ops->on_event,
+                                      .fd = -1,
+                                      .json = json,
+                                      .json_len = strlen(json),
+                                      .ops = ops,
+                                      .user = heard };
+        struct cay_call *a = cay_call(&what);
 
         assert_non_null(a);
         assert_int_equal(heard->last_words, 0); /* never inside */
@@ -264,11 +264,11 @@ static void test_checks_come_from_the_row(void **state)
 
 static void test_unknown_caller(void **state)
 {
-        struct cay_ask_what what = {
+        struct cay_call_what what = {
                 .op = &op_echo, .world = &world, .fd = -1, .ops = &plain, .user = heard
         };
 
-        assert_non_null(cay_ask(&what));
+        assert_non_null(cay_call(&what));
         settle();
         assert_int_equal(heard->last_words, 1);
         assert_int_equal(heard->code, CAY_DENIED);
@@ -297,13 +297,13 @@ static void test_first_use_is_told(void **state)
 
 static void test_streams(void **state)
 {
-        struct cay_ask *a = begin(&op_stream, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &streaming);
+        struct cay_call *a = begin(&op_stream, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &streaming);
 
         settle();
         assert_string_equal(heard->log, "event 1 line {};");
-        cay_ask_drained(a);
+        cay_call_drained(a);
         assert_string_equal(heard->log, "event 1 line {};drained;event 2 line {};end;");
-        cay_ask_gone(a); /* still in the same round: nobody is told twice */
+        cay_call_gone(a); /* still in the same round: nobody is told twice */
         assert_int_equal(heard->last_words, 1);
         settle();
         (void)state;
@@ -311,10 +311,10 @@ static void test_streams(void **state)
 
 static void test_asker_goes(void **state)
 {
-        struct cay_ask *a = begin(&op_stream, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &streaming);
+        struct cay_call *a = begin(&op_stream, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &streaming);
 
         settle();
-        cay_ask_gone(a);
+        cay_call_gone(a);
         settle();
         assert_string_equal(heard->log, "event 1 line {};gone;cut;");
         assert_int_equal(heard->last_words, 1);
@@ -323,7 +323,7 @@ static void test_asker_goes(void **state)
 
 static void test_asker_goes_before_it_ran(void **state)
 {
-        cay_ask_gone(begin(&op_stream, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &streaming));
+        cay_call_gone(begin(&op_stream, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &streaming));
         settle();
         assert_string_equal(heard->log, "event 1 line {};gone;cut;");
         assert_int_equal(heard->last_words, 1);
@@ -341,16 +341,16 @@ static void test_stream_where_none_fits(void **state)
 
 static void test_bytes_in(void **state)
 {
-        struct cay_ask *a = begin(&op_takes, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &plain);
+        struct cay_call *a = begin(&op_takes, "{\"word\":\"x\"}", CAY_SCOPE_EXEC, &plain);
 
-        assert_int_equal(cay_ask_write(a, "early", 5), 0); /* nobody asked yet */
+        assert_int_equal(cay_call_write(a, "early", 5), 0); /* nobody asked yet */
         settle();
-        assert_int_equal(cay_ask_write(a, "abcdef", 6), 3);
-        assert_int_equal(cay_ask_write(a, "def", 3), 3);
+        assert_int_equal(cay_call_write(a, "abcdef", 6), 3);
+        assert_int_equal(cay_call_write(a, "def", 3), 3);
         assert_int_equal(heard->body, 6);
-        cay_ask_write_end(a);
-        cay_ask_write_end(a);
-        assert_int_equal(cay_ask_write(a, "late", 4), 0);
+        cay_call_write_end(a);
+        cay_call_write_end(a);
+        assert_int_equal(cay_call_write(a, "late", 4), 0);
         assert_int_equal(heard->last_words, 1);
         settle();
         (void)state;

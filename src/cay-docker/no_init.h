@@ -25,7 +25,7 @@
 #define DOCKER_ONCE_ALL_MAX (256u * 1024 * 1024) /* windows of all such boxes together */
 #define DOCKER_ONCE_HELD_MAX (1024u * 1024) /* from Docker, not taken yet; it sends less ahead (socket.c) */
 
-enum docker_once_state {
+enum docker_no_init_state {
         DOCKER_ONCE_IDLE,
         DOCKER_ONCE_STARTING,
         DOCKER_ONCE_RUNNING,
@@ -33,11 +33,11 @@ enum docker_once_state {
         DOCKER_ONCE_LOST
 };
 
-struct docker_once {
+struct docker_no_init {
         struct docker_broker *broker;
         struct docker_box *box;    /* borrowed: it owns us */
         struct docker_order order; /* order.exec: the command, while there is one */
-        enum docker_once_state state;
+        enum docker_no_init_state state;
         bool spent; /* a command has run */
 
         /* once_link.c's: the link, and the command's channel on it */
@@ -78,31 +78,32 @@ struct docker_once {
 
 /* once_link.c */
 /* Makes the box's; takes the link's end, also on failure. 0 or -errno. */
-int docker_once_open_take(struct docker_broker *b, struct docker_box *box, const struct docker_order *order,
-                          int fd);
-int docker_once_link_take(struct docker_once *o, int fd); /* the next stream; 0 or -errno */
-void docker_once_free(struct docker_once *o); /* accepts NULL; the container is somebody else's business */
-void docker_once_step(struct docker_once *o); /* says what there is to say, as far as there is room */
-void docker_once_end(struct docker_once *o,
-                     const struct cay_box_end *end); /* the command's; from now on ENDED */
-void docker_once_fail(struct docker_once *o, const struct cay_error *why); /* it was not started */
+int docker_no_init_open_take(struct docker_broker *b, struct docker_box *box,
+                             const struct docker_order *order, int fd);
+int docker_no_init_link_take(struct docker_no_init *o, int fd); /* the next stream; 0 or -errno */
+void docker_no_init_free(
+        struct docker_no_init *o); /* accepts NULL; the container is somebody else's business */
+void docker_no_init_step(struct docker_no_init *o); /* says what there is to say, as far as there is room */
+void docker_no_init_end(struct docker_no_init *o,
+                        const struct cay_box_end *end); /* the command's; from now on ENDED */
+void docker_no_init_fail(struct docker_no_init *o, const struct cay_error *why); /* it was not started */
 
 /* once_run.c */
-void docker_once_start(struct docker_once *o); /* the command is in order.exec: asks for a task */
-void docker_once_join_take(struct docker_once *o, struct cay_duplex *docker,
-                           const struct cay_buf *rest); /* the container's streams */
-void docker_once_cut(struct docker_once *o);            /* something of it may be lost: the box is gone */
-void docker_once_started(struct docker_once *o,
-                         const struct cay_error *why); /* the task's end; CAY_OK: it runs */
-void docker_once_take_output(struct docker_once *o);   /* there may be room */
-void docker_once_feed(struct docker_once *o);          /* IN has come, or there is room for it */
-void docker_once_kill(struct docker_once *o, enum cay_box_killed why);
-void docker_once_signal(struct docker_once *o, int signo);
-void docker_once_stop(struct docker_once *o); /* nothing more is heard of the container */
+void docker_no_init_start(struct docker_no_init *o); /* the command is in order.exec: asks for a task */
+void docker_no_init_join_take(struct docker_no_init *o, struct cay_duplex *docker,
+                              const struct cay_buf *rest); /* the container's streams */
+void docker_no_init_cut(struct docker_no_init *o);         /* something of it may be lost: the box is gone */
+void docker_no_init_started(struct docker_no_init *o,
+                            const struct cay_error *why);  /* the task's end; CAY_OK: it runs */
+void docker_no_init_take_output(struct docker_no_init *o); /* there may be room */
+void docker_no_init_feed(struct docker_no_init *o);        /* IN has come, or there is room for it */
+void docker_no_init_kill(struct docker_no_init *o, enum cay_box_killed why);
+void docker_no_init_signal(struct docker_no_init *o, int signo);
+void docker_no_init_stop(struct docker_no_init *o); /* nothing more is heard of the container */
 
 /* once_explain.c */
 /* Whether something of it may be lost, by the answer to its start. */
-bool docker_once_is_cut(const struct docker_once *o, const struct docker_call *start);
+bool docker_no_init_is_cut(const struct docker_no_init *o, const struct docker_call *start);
 /* Why a container was not made (is_made: not started), where that is the command's own fault; else err stays as it is. */
-void docker_once_explain(const struct docker_once *o, const struct docker_call *call, bool is_made,
-                         struct cay_error *err);
+void docker_no_init_explain(const struct docker_no_init *o, const struct docker_call *call, bool is_made,
+                            struct cay_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process ahead of its command. The theory is in spare.h. */
-#include "cay-init/spare.h"
+#include "cay-init/prefork.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -25,15 +25,16 @@ static bool is_possible(const struct cay_init *init)
                faccessat(cgroup, "pids.max", F_OK, 0) < 0;
 }
 
-void cay_spare_init(struct cay_init *init)
+void cay_prefork_init(struct cay_init *init)
 {
-        init->spare =
-                (struct cay_spare){ .ends = CAY_ENDS_NONE, .is_possible = is_possible(init), .delay_fd = -1 };
+        init->spare = (struct cay_prefork){ .ends = CAY_ENDS_NONE,
+                                            .is_possible = is_possible(init),
+                                            .delay_fd = -1 };
         cay_group_init(&init->spare.group);
 }
 
 /* Until it is reaped it is still there, perhaps for long (all of a box may have stood still): its ends say that it is nobody's. */
-void cay_spare_dismiss(struct cay_spare *s)
+void cay_prefork_dismiss(struct cay_prefork *s)
 {
         cay_ends_close(&s->ends);
         kill(s->pid, SIGKILL);
@@ -41,12 +42,12 @@ void cay_spare_dismiss(struct cay_spare *s)
 
 static void on_late(struct cay_timer *t)
 {
-        cay_spare_dismiss(cay_container_of(t, struct cay_spare, timer));
+        cay_prefork_dismiss(cay_container_of(t, struct cay_prefork, timer));
 }
 
 static int make(struct cay_init *init)
 {
-        struct cay_spare *s = &init->spare;
+        struct cay_prefork *s = &init->spare;
         struct cay_child c = {
                 .init = init,
                 .node_fd = -1,
@@ -93,21 +94,21 @@ static void on_wanted(struct cay_watch *w, uint32_t events)
         if (make(init) == 0)
                 return;
         if (init->spare.pid > 0) /* nobody would end it in time */
-                cay_spare_dismiss(&init->spare);
+                cay_prefork_dismiss(&init->spare);
         else
                 forget(init); /* the next command starts as the first one did */
 }
 
-static void set_delay(struct cay_spare *s, long us)
+static void set_delay(struct cay_prefork *s, long us)
 {
         const struct itimerspec once = { .it_value.tv_nsec = us * 1000 };
 
         timerfd_settime(s->delay_fd, 0, &once, NULL);
 }
 
-void cay_spare_want(struct cay_init *init)
+void cay_prefork_want(struct cay_init *init)
 {
-        struct cay_spare *s = &init->spare;
+        struct cay_prefork *s = &init->spare;
 
         if (!s->is_possible || s->ended++ == 0 || s->pid > 0)
                 return;
@@ -130,10 +131,10 @@ static bool fits(const struct cay_init *init, const struct cay_child *c)
                c->open->raw.len <= CAY_CHILD_ASK_MAX;
 }
 
-pid_t cay_spare_take(struct cay_init *init, const struct cay_child *c, struct cay_ends *e,
-                     struct cay_group *ret_group)
+pid_t cay_prefork_take(struct cay_init *init, const struct cay_child *c, struct cay_ends *e,
+                       struct cay_group *ret_group)
 {
-        struct cay_spare *s = &init->spare;
+        struct cay_prefork *s = &init->spare;
         pid_t pid = s->pid;
         ssize_t n;
 
@@ -142,7 +143,7 @@ pid_t cay_spare_take(struct cay_init *init, const struct cay_child *c, struct ca
         n = sys_send_fds(s->ends.status[0], c->open->raw.ptr, c->open->raw.len, &s->ends.child[0],
                          s->ends.child[0] >= 0, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n != (ssize_t)c->open->raw.len) { /* it is dead, and will be reaped */
-                cay_spare_dismiss(s);
+                cay_prefork_dismiss(s);
                 return 0;
         }
         cay_ends_close_child(&s->ends);
@@ -155,7 +156,7 @@ pid_t cay_spare_take(struct cay_init *init, const struct cay_child *c, struct ca
         return pid;
 }
 
-bool cay_spare_reaped(struct cay_init *init, pid_t pid)
+bool cay_prefork_reaped(struct cay_init *init, pid_t pid)
 {
         if (init->spare.pid != pid)
                 return false;

@@ -10,11 +10,11 @@
 
 #include <stdint.h>
 
-struct cay_wall {
+struct cay_token_clock {
         uint64_t shown_ms; /* last answer */
         uint64_t mono_ms;  /* when */
 };
 
-void cay_wall_init(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms,
-                   uint64_t floor_ms); /* floor: the last answer of an earlier life, 0 if unknown */
-uint64_t cay_wall_now_ms(struct cay_wall *w, uint64_t wall_ms, uint64_t mono_ms);
+void cay_token_clock_init(struct cay_token_clock *w, uint64_t wall_ms, uint64_t mono_ms,
+                          uint64_t floor_ms); /* floor: the last answer of an earlier life, 0 if unknown */
+uint64_t cay_token_clock_now_ms(struct cay_token_clock *w, uint64_t wall_ms, uint64_t mono_ms);

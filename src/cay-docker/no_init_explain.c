@@ -2,10 +2,10 @@
 /* What Docker says of a start: why there was none, as an init would answer, and whether it came too late to count. */
 #include <errno.h>
 
-#include "cay-docker/once.h"
+#include "cay-docker/no_init.h"
 
 /* Docker makes a directory that is not there, where that can be. */
-static bool explain_directory(const struct docker_once *o, const char *text, struct cay_error *err)
+static bool explain_directory(const struct docker_no_init *o, const char *text, struct cay_error *err)
 {
         struct cay_view cwd = o->open.exec.cwd;
         const char *name = cwd.len > 0 ? cwd.ptr : "/workspace";
@@ -24,8 +24,8 @@ static bool explain_directory(const struct docker_once *o, const char *text, str
         return true;
 }
 
-void docker_once_explain(const struct docker_once *o, const struct docker_call *call, bool is_made,
-                         struct cay_error *err)
+void docker_no_init_explain(const struct docker_no_init *o, const struct docker_call *call, bool is_made,
+                            struct cay_error *err)
 {
         struct cay_view strings = o->open.exec.args, name = cay_box_next_string(&strings);
         const char *text = cay_buf_data(&call->body);
@@ -51,7 +51,7 @@ void docker_once_explain(const struct docker_once *o, const struct docker_call *
  * Docker was asked to start it, and did not answer, or only when it was asked again: it may have begun to run, and its streams, which broke
  * meanwhile, do not come anew. (They end before the answer also where it was over at once: then one question was enough.)
  */
-bool docker_once_is_cut(const struct docker_once *o, const struct docker_call *start)
+bool docker_no_init_is_cut(const struct docker_no_init *o, const struct docker_call *start)
 {
         return start->status == 0 ||
                (start->tries > 1 && !o->docker && (start->status == 204 || start->status == 304));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of lists, and who is told of them. */
-#include "dialects/mcp/ear.h"
+#include "dialects/mcp/subscriber.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #define PAGES_MAX 1000u
 #define PAGE 100u
 
-void cay_mcp_ear_say(struct cay_mcp_ear *e, const char *method, const char *key, const char *value)
+void cay_mcp_subscriber_say(struct cay_mcp_subscriber *e, const char *method, const char *key,
+                            const char *value)
 {
         cay_auto_buf struct cay_buf out = { 0 };
         struct cay_json j;
@@ -45,7 +46,7 @@ static void mix(void *ctx, const struct cay_sandbox_view *view)
                 *sum = (*sum ^ (unsigned char)*at) * 1099511628211u;
 }
 
-static uint64_t look_at_boxes(const struct cay_mcp_ear *e)
+static uint64_t look_at_boxes(const struct cay_mcp_subscriber *e)
 {
         struct cay_viewer viewer = cay_mcp_viewer(&e->caller);
         const struct cay_sandbox_filter all = { 0 };
@@ -66,17 +67,17 @@ static uint64_t look_at_boxes(const struct cay_mcp_ear *e)
 
 static void on_soon(struct cay_timer *t)
 {
-        struct cay_mcp_ear *e = cay_container_of(t, struct cay_mcp_ear, soon);
+        struct cay_mcp_subscriber *e = cay_container_of(t, struct cay_mcp_subscriber, soon);
         uint64_t now = look_at_boxes(e);
 
         if (now != e->seen)
-                cay_mcp_ear_say(e, "notifications/resources/list_changed", NULL, NULL);
+                cay_mcp_subscriber_say(e, "notifications/resources/list_changed", NULL, NULL);
         e->seen = now;
 }
 
 static void on_boxes(struct cay_event_watch *w)
 {
-        struct cay_mcp_ear *e = cay_container_of(w, struct cay_mcp_ear, boxes);
+        struct cay_mcp_subscriber *e = cay_container_of(w, struct cay_mcp_subscriber, boxes);
 
         if (!e->soon.loop)
                 cay_timer_set(e->mcp->world->loop, &e->soon, SOON_MS, on_soon);
@@ -92,12 +93,12 @@ static uint64_t registry_now(const struct cay_mcp *m)
         return t && t->set ? t->set->loaded_wall_ms * 1099511628211u ^ (uint64_t)(uintptr_t)t->set : 0;
 }
 
-static void tell_registry(struct cay_mcp_ear *e)
+static void tell_registry(struct cay_mcp_subscriber *e)
 {
         if (e->wants_resources)
-                cay_mcp_ear_say(e, "notifications/resources/list_changed", NULL, NULL);
+                cay_mcp_subscriber_say(e, "notifications/resources/list_changed", NULL, NULL);
         if (e->wants_prompts)
-                cay_mcp_ear_say(e, "notifications/prompts/list_changed", NULL, NULL);
+                cay_mcp_subscriber_say(e, "notifications/prompts/list_changed", NULL, NULL);
         for (struct cay_mcp_watch *w = e->watches; w; w = *cay_mcp_watch_next(w))
                 cay_mcp_watch_registry(w);
 }
@@ -109,26 +110,26 @@ static void on_registry(struct cay_timer *t)
         bool is_new = now != m->registry_seen;
 
         m->registry_seen = now;
-        for (struct cay_mcp_ear *e = m->ears, *next; e && is_new; e = next) {
+        for (struct cay_mcp_subscriber *e = m->subscribers, *next; e && is_new; e = next) {
                 next = e->next;
                 tell_registry(e);
         }
-        if (m->ears)
+        if (m->subscribers)
                 cay_timer_set(m->world->loop, t, REGISTRY_MS, on_registry);
 }
 
 /* Life */
 
-void cay_mcp_ear_open(struct cay_mcp_ear *e)
+void cay_mcp_subscriber_open(struct cay_mcp_subscriber *e)
 {
         struct cay_mcp *m = e->mcp;
         struct cay_viewer viewer = cay_mcp_viewer(&e->caller);
 
-        e->next = m->ears;
-        e->back = &m->ears;
+        e->next = m->subscribers;
+        e->back = &m->subscribers;
         if (e->next)
                 e->next->back = &e->next;
-        m->ears = e;
+        m->subscribers = e;
         if (!m->registry.loop) {
                 m->registry_seen = registry_now(m);
                 cay_timer_set(m->world->loop, &m->registry, REGISTRY_MS, on_registry);
@@ -140,7 +141,7 @@ void cay_mcp_ear_open(struct cay_mcp_ear *e)
         }
 }
 
-void cay_mcp_ear_close(struct cay_mcp_ear *e)
+void cay_mcp_subscriber_close(struct cay_mcp_subscriber *e)
 {
         if (!e->back)
                 return;
@@ -159,10 +160,10 @@ void cay_mcp_ear_close(struct cay_mcp_ear *e)
         e->watch_count = 0;
 }
 
-void cay_mcp_ears_stop(struct cay_mcp *m)
+void cay_mcp_subscribers_stop(struct cay_mcp *m)
 {
         cay_timer_clear(&m->registry);
-        for (struct cay_mcp_ear *e = m->ears, *next; e; e = next) {
+        for (struct cay_mcp_subscriber *e = m->subscribers, *next; e; e = next) {
                 next = e->next;
                 if (e->stop)
                         e->stop(e);
@@ -171,7 +172,7 @@ void cay_mcp_ears_stop(struct cay_mcp *m)
 
 /* Resources */
 
-static struct cay_mcp_watch **find(struct cay_mcp_ear *e, const char *uri)
+static struct cay_mcp_watch **find(struct cay_mcp_subscriber *e, const char *uri)
 {
         struct cay_mcp_watch **at = &e->watches;
 
@@ -180,7 +181,7 @@ static struct cay_mcp_watch **find(struct cay_mcp_ear *e, const char *uri)
         return at;
 }
 
-int cay_mcp_ear_watch(struct cay_mcp_ear *e, const char *uri)
+int cay_mcp_subscriber_watch(struct cay_mcp_subscriber *e, const char *uri)
 {
         struct cay_mcp_watch **at = find(e, uri);
 
@@ -195,7 +196,7 @@ int cay_mcp_ear_watch(struct cay_mcp_ear *e, const char *uri)
         return 0;
 }
 
-void cay_mcp_ear_unwatch(struct cay_mcp_ear *e, const char *uri)
+void cay_mcp_subscriber_unwatch(struct cay_mcp_subscriber *e, const char *uri)
 {
         struct cay_mcp_watch **at = find(e, uri), *w = *at;
 
@@ -208,7 +209,7 @@ void cay_mcp_ear_unwatch(struct cay_mcp_ear *e, const char *uri)
 
 /* Tasks */
 
-static bool names_task(const struct cay_mcp_ear *e, const char *id)
+static bool names_task(const struct cay_mcp_subscriber *e, const char *id)
 {
         for (size_t i = 0; i < cay_json_value_count(e->tasks); i++) {
                 const char *text = cay_json_value_text(cay_json_value_at(e->tasks, i));
@@ -219,9 +220,9 @@ static bool names_task(const struct cay_mcp_ear *e, const char *id)
         return false;
 }
 
-void cay_mcp_ears_tell_task(struct cay_mcp *m, const struct cay_mcp_task *t)
+void cay_mcp_subscribers_tell_task(struct cay_mcp *m, const struct cay_mcp_task *t)
 {
-        for (struct cay_mcp_ear *e = m->ears, *next; e; e = next) {
+        for (struct cay_mcp_subscriber *e = m->subscribers, *next; e; e = next) {
                 cay_auto_buf struct cay_buf out = { 0 };
                 struct cay_json j;
 
