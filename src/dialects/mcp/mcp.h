@@ -5,7 +5,7 @@
  *
  * Theory of operation. Whatever carries it, a message ends up in dispatch.c with a client (who speaks: caller, session, era's settings)
  * and, when it is a request, a link (where the answer and what precedes it go). A request becomes a call, which asks ops
- * (dialect/ask) and ends exactly once: with an answer, an error, or silence when it was cancelled. Parties are sessions of the legacy
+ * (dialects/call) and ends exactly once: with an answer, an error, or silence when it was cancelled. Clients are sessions of the legacy
  * era, connections of message transports, or single requests of the modern era; when one ends, its calls are cancelled and the
  * sandboxes that it made and did not name are destroyed.
  */

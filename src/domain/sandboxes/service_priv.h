@@ -4,7 +4,7 @@
  *
  *   service.c        opening, closing, health            sandbox.c          one sandbox: its state, its views, its end
  *   table.c          finding and listing                 sandbox_make.c     create, start
- *   async operation.c         jobs of engine and store            sandbox_unmake.c   stop, destroy, cleanup, a box that went by itself
+ *   async.c          jobs of engine and store            sandbox_unmake.c   stop, destroy, cleanup, a box that went by itself
  *   event.c          the journal                         sandbox_change.c   pause, resume, extend, stats
  *   record.c         objects ↔ records of the store      link.c             the box link: lost, back, pinged
  *   tick.c           deadlines                           exec*.c            commands: start, output, input, end
