@@ -197,10 +197,10 @@ const char *cay_front_engines_default(const struct cay_front_engines *e)
         return "";
 }
 
-const char *cay_front_engines_bridging(const struct cay_front_engines *e)
+const char *cay_front_engines_with(const struct cay_front_engines *e, unsigned cap)
 {
         for (unsigned i = 0; i < e->count; i++)
-                if (e->rows[i].engine != NULL && e->rows[i].engine->caps & CAY_ENGINE_CAN_BRIDGE)
+                if (e->rows[i].engine != NULL && e->rows[i].engine->caps & cap)
                         return e->rows[i].name;
         return NULL;
 }

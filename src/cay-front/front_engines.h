@@ -35,6 +35,7 @@ int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, i
 int cay_front_engines_hear(struct cay_front_engines *e, int sock);
 void cay_front_engines_close(struct cay_front_engines *e); /* safe on a zeroed struct */
 void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_service_env *env);
-const char *cay_front_engines_default(const struct cay_front_engines *e);  /* "" when there is none */
-const char *cay_front_engines_bridging(const struct cay_front_engines *e); /* NULL: none can */
-const char *cay_front_engines_why_not(void *engines, const char *name);    /* NULL: nobody knows it */
+const char *cay_front_engines_default(const struct cay_front_engines *e); /* "" when there is none */
+/* The first that is there with a capability (CAY_ENGINE_CAN_…); NULL: none. */
+const char *cay_front_engines_with(const struct cay_front_engines *e, unsigned cap);
+const char *cay_front_engines_why_not(void *engines, const char *name); /* NULL: nobody knows it */

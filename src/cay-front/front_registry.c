@@ -90,14 +90,17 @@ static int parse(const struct cay_front_templates *t, const struct message *m, s
 static int load(struct cay_front_templates *t, const struct message *m, struct cay_error *err)
 {
         cay_auto_free struct cay_notes *notes = calloc(1, sizeof(*notes));
-        const struct cay_registry_place place = { .folder_fd = m->folder,
-                                                  .usr_fd = m->usr,
-                                                  .engines = t->engines->names,
-                                                  .default_engine = cay_front_engines_default(t->engines),
-                                                  .why_not = cay_front_engines_why_not,
-                                                  .ctx = (void *)(uintptr_t)t->engines,
-                                                  .bridge_engine = cay_front_engines_bridging(t->engines),
-                                                  .now_wall_ms = cay_clock_wall_ms() };
+        const struct cay_registry_place place = {
+                .folder_fd = m->folder,
+                .usr_fd = m->usr,
+                .engines = t->engines->names,
+                .default_engine = cay_front_engines_default(t->engines),
+                .why_not = cay_front_engines_why_not,
+                .ctx = (void *)(uintptr_t)t->engines,
+                .bridge_engine = cay_front_engines_with(t->engines, CAY_ENGINE_CAN_NETWORK_BRIDGE),
+                .no_init_engine = cay_front_engines_with(t->engines, CAY_ENGINE_CAN_NO_INIT),
+                .now_wall_ms = cay_clock_wall_ms()
+        };
         const char *name = m->text < 0 ? CAY_REGISTRY_BUILTIN : t->path;
         struct cay_registry *registry = NULL, *old = t->registry;
         int r;

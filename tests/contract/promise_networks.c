@@ -2,20 +2,36 @@
 /* Networks, published ports and volumes, of engines that have them. */
 #include "contract/contract.h"
 
+/* Each capability by itself. The fake has no checks of its own. */
+static void refuses_what_it_lacks(struct subject *s, struct box *b)
+{
+        static const unsigned caps[] = { CAY_ENGINE_CAN_NETWORK_BRIDGE, CAY_ENGINE_CAN_VOLUMES,
+                                         CAY_ENGINE_CAN_NO_INIT };
+        static const struct cay_spec_volume volume[] = { { .name = "data", .target = "/data" } };
+
+        for (unsigned i = 0; i < CAY_COUNT(caps) && !s->kind->is_fake; i++) {
+                prepare_box(s, b, "plain");
+                b->spec.bridge = caps[i] == CAY_ENGINE_CAN_NETWORK_BRIDGE;
+                b->spec.no_init = caps[i] == CAY_ENGINE_CAN_NO_INIT;
+                b->spec.volumes = volume;
+                b->spec.volume_count = caps[i] == CAY_ENGINE_CAN_VOLUMES;
+                if (!(s->engine->caps & caps[i]))
+                        assert_int_equal(create(b), CAY_UNSUPPORTED);
+        }
+}
+
 /* A port that is taken is no error, a volume is its owner's, and a network goes with its box. */
 void networks_ports_and_volumes(void **state)
 {
         static const struct cay_spec_port wish[] = { { .inside = 80, .host = 18080 }, { .inside = 81 } };
         static const struct cay_spec_volume volume[] = { { .name = "data", .target = "/data" } };
         static const char *const labels[] = { "cay.id", "forged", "colour", "blue" };
+        const unsigned all = CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_PORTS | CAY_ENGINE_CAN_VOLUMES;
         struct subject *s = subject(state);
         static struct box b[3];
 
-        if (!(s->engine->caps & CAY_ENGINE_CAN_BRIDGE)) {
-                prepare_box(s, &b[0], "plain");
-                b[0].spec.bridge = true;
-                if (!s->kind->is_fake)
-                        assert_int_equal(create(&b[0]), CAY_UNSUPPORTED);
+        if ((s->engine->caps & all) != all) {
+                refuses_what_it_lacks(s, &b[0]);
                 return;
         }
         for (unsigned i = 0; i < 3; i++) {

@@ -143,7 +143,9 @@ static int fake_open(const struct cay_engine_env *env, struct cay_engine **ret, 
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         fe->engine.ops = &cay_engine_fake_ops;
         fe->engine.caps = (fake_plan.can_keep ? CAY_ENGINE_CAN_KEEP : 0) |
-                          (fake_plan.can_bridge ? CAY_ENGINE_CAN_BRIDGE : 0);
+                          (fake_plan.can_bridge ? CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_PORTS |
+                                                          CAY_ENGINE_CAN_VOLUMES
+                                                : 0);
         fe->loop = env->loop;
         latest = fe;
         *ret = &fe->engine;

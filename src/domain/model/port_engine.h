@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "foundation/base/job.h"
+#include "domain/model/engine_caps.h"
 #include "domain/model/image.h"
 #include "domain/model/spec.h"
 
@@ -57,13 +58,6 @@ enum {                             /* cay_engine_ops.lacks: what every isolating
        CAY_ENGINE_LACKS_COUNTS =
                4, /* `stats` has no count of kills and refused forks, and may take a second: init tells them at each end */
        CAY_ENGINE_LACKS_FREEZER = 8, /* freeze and thaw are always refused */
-};
-
-enum {                            /* cay_engine.caps: what not every engine can, on this host */
-       CAY_ENGINE_CAN_KEEP = 1,   /* `stop` is there: the writable layer stays over it */
-       CAY_ENGINE_CAN_BRIDGE = 2, /* networks with a way out, published ports, volumes */
-       CAY_ENGINE_CAN_ONCE = 4, /* boxes with nothing of ours in them, for one command each (spec.no_init) */
-       CAY_ENGINE_CAN_ENV = 8,  /* a box has an environment of its own, with PATH and LANG in it */
 };
 
 struct cay_engine_ops {
@@ -138,5 +132,5 @@ struct cay_engine_ops {
 
 struct cay_engine {
         const struct cay_engine_ops *ops;
-        unsigned caps; /* set by open */
+        unsigned caps; /* CAY_ENGINE_CAN_…; set by open */
 };

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "domain/model/engine_caps.h"
 #include "foundation/base/parse.h"
 
 int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
@@ -52,15 +53,14 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
         return cay_limits_check(&spec->limits, err);
 }
 
-int cay_spec_check_plain(const struct cay_spec *spec, const char *engine, struct cay_error *err)
+int cay_spec_check_caps(const struct cay_spec *spec, const char *engine, unsigned caps, struct cay_error *err)
 {
-        if (spec->no_init)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "init: the %s engine makes no sandbox without one; docker does", engine);
-        if (!spec->bridge && spec->volume_count == 0)
-                return 0;
-        return cay_fail(err, CAY_UNSUPPORTED, "%s: the %s engine has none; docker has",
-                        spec->bridge ? "network 'bridge'" : "volumes", engine);
+        const unsigned wanted = (spec->no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
+                                (spec->bridge ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
+                                (spec->port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
+                                (spec->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);
+
+        return cay_engine_caps_check(engine, caps, wanted, err);
 }
 
 int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,

@@ -54,7 +54,7 @@ struct cay_spec {
                 workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
         bool read_only;        /* root read-only; /workspace, /tmp and /dev/shm stay writable */
         bool one_shot;         /* ends with its first command */
-        bool no_init; /* nothing goes into it, not even an init: it runs one command. For engines with CAY_ENGINE_CAN_ONCE */
+        bool no_init; /* nothing goes into it, not even an init: it runs one command. For engines with CAY_ENGINE_CAN_NO_INIT */
         bool keep;       /* the writable layer is to outlive the box, where the engine can (port_engine.h) */
         bool go_on;      /* with keep: the layer that an earlier box of this id left, and no other */
         bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
@@ -66,7 +66,7 @@ struct cay_spec {
         const char *owner, *template_name;
         const char *const *labels; /* name, value, name, value, …; may be NULL */
         unsigned label_count;      /* of pairs */
-        /* For engines with CAY_ENGINE_CAN_BRIDGE: others refuse them. */
+        /* Each for engines that can (engine_caps.h): others refuse it. */
         bool bridge;                       /* a network of its own, with a way out; else loopback alone */
         const struct cay_spec_port *ports; /* with a bridge */
         unsigned port_count;
@@ -75,8 +75,9 @@ struct cay_spec {
 };
 
 int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);
-/* For engines without CAY_ENGINE_CAN_BRIDGE and CAY_ENGINE_CAN_ONCE: refuses networks, volumes and boxes without init. */
-int cay_spec_check_plain(const struct cay_spec *spec, const char *engine, struct cay_error *err);
+/* CAY_UNSUPPORTED: it asks for what an engine with these capabilities (CAY_ENGINE_CAN_…) cannot do. */
+int cay_spec_check_caps(const struct cay_spec *spec, const char *engine, unsigned caps,
+                        struct cay_error *err);
 
 /* "host", "rootfs:DIR", or DIR (with a '/' in it, so that a mistyped word is no folder); ret_dir points into text. */
 int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,

@@ -135,7 +135,7 @@ SHAPE(files_list, NULL, LIST("files", files_left));
 SHAPE(version, NULL, TEXT("name"), TEXT("version"));
 SHAPE(engine, "Engine", TEXT("name"), BOOL("available"), BOOL("default"), BOOL("up"), MAYBE("why", TEXT),
       MAYBE("chosen", TEXT), IF("isolates", BOOL), IF("users", BOOL), IF("keeps", BOOL), IF("pauses", BOOL),
-      IF("bridges", BOOL), IF("runs_once", BOOL), IF("limits", TEXTS), IF("alive", NUMBER));
+      IF("bridges", BOOL), IF("ports", BOOL), IF("volumes", BOOL), IF("runs_once", BOOL), IF("limits", TEXTS), IF("alive", NUMBER));
 SHAPE(engines, NULL, LIST("engines", engine));
 SHAPE(setting, "Setting", TEXT("value"), TEXT("source"), TEXT("doc"));
 SHAPE(settings, NULL, { "*", CAY_ANSWER_MAP, 0, &setting });

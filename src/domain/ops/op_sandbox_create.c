@@ -172,12 +172,14 @@ static bool choose_able(struct cay_op_call *c, const struct cay_template *t, str
         const struct cay_create_args *a = c->args;
         const char *network = a->network ? a->network : t ? t->network : "none";
         const char *init = a->init ? a->init : t ? t->init : "cay";
-        bool bridges = strcmp(network, "none") != 0 || a->volumes.count > 0, once = strcmp(init, "none") == 0;
+        unsigned wanted = (strcmp(network, "none") != 0 ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
+                          (a->volumes.count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0) |
+                          (strcmp(init, "none") == 0 ? CAY_ENGINE_CAN_NO_INIT : 0);
 
-        if (!bridges && !once)
+        if (wanted == 0)
                 return false;
         for (unsigned i = 0; cay_service_engine_at(c->world->service, i, ret); i++)
-                if ((ret->bridges || !bridges) && (ret->runs_once || !once))
+                if ((ret->caps & wanted) == wanted)
                         return true;
         return false;
 }
@@ -219,9 +221,9 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
         if (found < 0)
                 return cay_fail(err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none and bridge are",
                                 network);
-        if (found != CAY_NETWORK_NONE && !engine->bridges)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: the %s engine has none alone; docker has bridge", engine->name);
+        if (found != CAY_NETWORK_NONE &&
+            cay_engine_caps_check(engine->name, engine->caps, CAY_ENGINE_CAN_NETWORK_BRIDGE, err) < 0)
+                return -1;
         if (found != CAY_NETWORK_NONE && !t && !cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN))
                 return cay_fail(err, CAY_DENIED,
                                 "network: '%s' is for templates that say so (network_mode), and for "
@@ -240,11 +242,7 @@ static int fill_init(const struct cay_op_call *c, const struct cay_template *t,
         if (cay_op_template_init(t, a->init, &init, err) < 0)
                 return -1;
         *ret_none = strcmp(init, "none") == 0;
-        if (*ret_none && !engine->runs_once)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "init: the %s engine makes no sandbox without one; docker does",
-                                engine->name);
-        return 0;
+        return *ret_none ? cay_engine_caps_check(engine->name, engine->caps, CAY_ENGINE_CAN_NO_INIT, err) : 0;
 }
 
 /* The descriptor that came with the request, or a folder that the configuration lets clients name. */

@@ -155,10 +155,12 @@ static void put_engine(struct cay_json *j, const struct cay_engine_view *e, bool
                 return;
         cay_op_key_bool(j, "isolates", e->isolates);
         cay_op_key_bool(j, "users", e->has_users);
-        cay_op_key_bool(j, "keeps", e->keeps);
+        cay_op_key_bool(j, "keeps", e->caps & CAY_ENGINE_CAN_KEEP);
         cay_op_key_bool(j, "pauses", e->pauses);
-        cay_op_key_bool(j, "bridges", e->bridges);
-        cay_op_key_bool(j, "runs_once", e->runs_once);
+        cay_op_key_bool(j, "bridges", e->caps & CAY_ENGINE_CAN_NETWORK_BRIDGE);
+        cay_op_key_bool(j, "ports", e->caps & CAY_ENGINE_CAN_PORTS);
+        cay_op_key_bool(j, "volumes", e->caps & CAY_ENGINE_CAN_VOLUMES);
+        cay_op_key_bool(j, "runs_once", e->caps & CAY_ENGINE_CAN_NO_INIT);
         cay_json_key(j, "limits");
         cay_json_begin_array(j);
         for (unsigned i = 0; i < CAY_LIMIT_NR_COUNT; i++)

@@ -194,10 +194,8 @@ static void fill_view(struct cay_service *s, struct cay_engine_row *row, struct 
         ret->up = cay_engine_is_up(row, ret->why);
         ret->isolates = !(engine->ops->lacks & CAY_ENGINE_LACKS_ISOLATION);
         ret->has_users = !(engine->ops->lacks & CAY_ENGINE_LACKS_USERS);
-        ret->keeps = engine->caps & CAY_ENGINE_CAN_KEEP;
         ret->pauses = engine->ops->freeze != NULL && !(engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER);
-        ret->bridges = engine->caps & CAY_ENGINE_CAN_BRIDGE;
-        ret->runs_once = engine->caps & CAY_ENGINE_CAN_ONCE;
+        ret->caps = engine->caps;
         ret->holds = engine->ops->can_hold(row->engine);
         ret->alive = count_alive(s, &everybody, row);
 }

@@ -142,20 +142,12 @@ int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *
 int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err)
 {
         const struct cay_engine *engine = sb->engine->engine;
+        const unsigned wanted = (sb->no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
+                                (sb->network == CAY_NETWORK_BRIDGE ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
+                                (sb->box_port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
+                                (sb->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);
 
-        if (sb->no_init && engine != NULL && !(engine->caps & CAY_ENGINE_CAN_ONCE))
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "init: the %s engine makes no sandbox without one; docker does",
-                                sb->engine->name);
-        if ((sb->network == CAY_NETWORK_NONE && sb->volume_count == 0) || engine == NULL ||
-            engine->caps & CAY_ENGINE_CAN_BRIDGE)
-                return 0;
-        if (sb->network != CAY_NETWORK_NONE)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: the %s engine has 'none' alone; 'bridge' is docker's",
-                                sb->engine->name);
-        return cay_fail(err, CAY_UNSUPPORTED, "volumes: the %s engine has none; docker has",
-                        sb->engine->name);
+        return engine != NULL ? cay_engine_caps_check(sb->engine->name, engine->caps, wanted, err) : 0;
 }
 
 /* Pairs as a flat list: the engine's form. The spec borrows it from the sandbox. */

@@ -359,9 +359,8 @@ struct cay_engine_view {
         bool is_default;         /* makes what names no engine */
         bool up;                 /* it answered the last time it was asked */
         char why[256];           /* when it is not up */
-        bool isolates, has_users, keeps, pauses;
-        bool bridges;   /* has networks with a way out, published ports, volumes */
-        bool runs_once; /* has sandboxes without init */
+        bool isolates, has_users, pauses;
+        unsigned caps;  /* CAY_ENGINE_CAN_… */
         unsigned holds; /* limits (mask) */
         unsigned alive; /* sandboxes that it has a box of */
 };

@@ -40,9 +40,11 @@ static ssize_t read_all(int fd, char *buf, size_t size)
  */
 static void look(struct cay_registry *r, const char *path, struct cay_notes *notes)
 {
-        struct cay_registry_place place = {
-                .folder_fd = -1, .usr_fd = -1, .engines = "native docker process", .bridge_engine = "docker"
-        };
+        struct cay_registry_place place = { .folder_fd = -1,
+                                            .usr_fd = -1,
+                                            .engines = "native docker process",
+                                            .bridge_engine = "docker",
+                                            .no_init_engine = "docker" };
         const struct cay_template_set *set = cay_registry_set(r);
         char folder[4096];
         int n = (int)(cay_path_base(path) - path);

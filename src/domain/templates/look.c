@@ -85,8 +85,10 @@ static bool is_made_by(const struct cay_template *t, const struct cay_registry_p
 
         if (strcmp(t->engine, "auto") != 0)
                 return strcmp(t->engine, engine) == 0;
-        if (strcmp(t->network, "none") != 0 || strcmp(t->init, "none") == 0)
+        if (strcmp(t->network, "none") != 0)
                 return place->bridge_engine && strcmp(place->bridge_engine, engine) == 0;
+        if (strcmp(t->init, "none") == 0)
+                return place->no_init_engine && strcmp(place->no_init_engine, engine) == 0;
         if (place->default_engine)
                 return strcmp(place->default_engine, engine) == 0;
         return strncmp(place->engines, engine, len) == 0 &&
@@ -152,7 +154,7 @@ static bool lacks_network(struct cay_template *t, const struct cay_registry_plac
 
 static bool lacks_init(struct cay_template *t, const struct cay_registry_place *place)
 {
-        const char *can = place->bridge_engine;
+        const char *can = place->no_init_engine;
 
         if (strcmp(t->init, "none") != 0 ||
             (can && (strcmp(t->engine, "auto") == 0 || strcmp(t->engine, can) == 0)))

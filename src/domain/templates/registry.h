@@ -34,8 +34,8 @@ struct cay_registry_place { /* what is looked at; borrowed for the call */
         int usr_fd;         /* the machine's /usr; -1: it cannot be seen, so programs are taken to be there */
         const char *engines;        /* names of those that work here, with blanks between */
         const char *default_engine; /* the one of them that makes what names none; NULL: the first */
-        const char *
-                bridge_engine; /* the one of them with the network "bridge", and with "init: none"; NULL: none */
+        const char *bridge_engine;  /* the first of them with the network "bridge"; NULL: none */
+        const char *no_init_engine; /* likewise, with "init: none" */
         uint64_t now_wall_ms;
         /* Why an engine is not among them; NULL, or gives NULL: nobody knows. */
         const char *(*why_not)(void *ctx, const char *engine);

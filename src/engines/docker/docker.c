@@ -108,7 +108,8 @@ static const struct engine_linked_kind kind = {
                   .close_ms = 30000 },
         .ops = &cay_engine_docker_ops,
         .size = sizeof(struct cay_engine_docker),
-        .caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_BRIDGE | CAY_ENGINE_CAN_ONCE | CAY_ENGINE_CAN_ENV,
+        .caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_PORTS |
+                CAY_ENGINE_CAN_VOLUMES | CAY_ENGINE_CAN_NO_INIT | CAY_ENGINE_CAN_ENV,
         .answer_ms = 20000,
         .outlives = true,
         .box_make = DOCKER_box_make,
@@ -154,7 +155,7 @@ static int check(struct engine_linked *e, const struct cay_spec *spec, struct ca
 {
         const struct engine_known *k;
 
-        if (cay_spec_check(spec, err) < 0)
+        if (cay_spec_check(spec, err) < 0 || cay_spec_check_caps(spec, "docker", e->engine.caps, err) < 0)
                 return -1;
         k = engine_boxes_find(&e->boxes, spec->id);
         if (k && !(spec->go_on && k->kept && !k->live))

@@ -160,7 +160,8 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
 
         box->link_fd = -1;
         snprintf(box->id, sizeof(box->id), "%s", spec->id);
-        if (cay_spec_check(spec, &err) == 0 && cay_spec_check_plain(spec, "native", &err) == 0 &&
+        if (cay_spec_check(spec, &err) == 0 &&
+            cay_spec_check_caps(spec, "native", e->engine.caps, &err) == 0 &&
             engine_boxes_find(&e->boxes, spec->id))
                 cay_fail(&err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);
         if (err.code != CAY_OK || engine_box_make_secret(box, &err) < 0 ||

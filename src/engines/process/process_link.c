@@ -98,7 +98,7 @@ static int link_open(const struct cay_engine_env *env, struct cay_engine **ret, 
 /* What this engine cannot give is refused before anything is made; limits are cay-process's to judge. */
 static int check(struct engine_linked *e, const struct cay_spec *spec, struct cay_error *err)
 {
-        if (cay_spec_check(spec, err) < 0 || cay_spec_check_plain(spec, "process", err) < 0)
+        if (cay_spec_check(spec, err) < 0 || cay_spec_check_caps(spec, "process", e->engine.caps, err) < 0)
                 return -1;
         if (engine_boxes_find(&e->boxes, spec->id))
                 return cay_fail(err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);

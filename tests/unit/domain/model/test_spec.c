@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "domain/model/engine_caps.h"
 #include "domain/model/spec.h"
 
 static struct cay_spec good(void)
@@ -66,18 +67,19 @@ static void checks(void **state)
         refused(&s, "memory: '1 byte' is too small");
 }
 
-/* What docker alone has, the others refuse with the same words. */
+/* What not every engine can do, the others refuse with the same words. */
 static void plain_engines(void **state)
 {
         struct cay_spec s = good();
         struct cay_error err = { 0 };
 
-        assert_int_equal(cay_spec_check_plain(&s, "native", &err), 0);
+        assert_int_equal(cay_spec_check_caps(&s, "native", 0, &err), 0);
         s.no_init = true;
         assert_int_equal(cay_spec_check(&s, &err), 0);
-        assert_int_equal(cay_spec_check_plain(&s, "native", &err), -1);
+        assert_int_equal(cay_spec_check_caps(&s, "native", 0, &err), -1);
         assert_int_equal(err.code, CAY_UNSUPPORTED);
-        assert_non_null(strstr(err.msg, "init: the native engine"));
+        assert_non_null(strstr(err.msg, "native engine lacks the capability 'no_init'"));
+        assert_int_equal(cay_spec_check_caps(&s, "native", CAY_ENGINE_CAN_NO_INIT, &err), 0);
         s.keep = true;
         refused(&s, "keeps nothing");
 }

@@ -14,7 +14,8 @@ static int setup_bridge(void **state)
         setup(state);
         t = *state;
         fake_plan.can_bridge = fake_plan.can_keep = true;
-        t->engine->caps = CAY_ENGINE_CAN_BRIDGE | CAY_ENGINE_CAN_KEEP;
+        t->engine->caps = CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_PORTS | CAY_ENGINE_CAN_VOLUMES |
+                          CAY_ENGINE_CAN_KEEP;
         return 0;
 }
 
@@ -145,11 +146,15 @@ static void an_engine_that_cannot_is_not_asked(void **state)
 
         t->engine->caps = 0;
         assert_int_equal(try_create(t, &what, &c), CAY_UNSUPPORTED);
-        assert_non_null(strstr(c.call.job.err.msg, "network: the fake engine"));
+        assert_non_null(strstr(c.call.job.err.msg, "fake engine lacks the capability 'network_bridge'"));
+        t->engine->caps = CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_VOLUMES;
+        assert_int_equal(try_create(t, &what, &c), CAY_UNSUPPORTED);
+        assert_non_null(strstr(c.call.job.err.msg, "fake engine lacks the capability 'ports'"));
+        t->engine->caps = CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_PORTS;
         what.network = CAY_NETWORK_NONE;
         what.ports.count = 0;
         assert_int_equal(try_create(t, &what, &c), CAY_UNSUPPORTED);
-        assert_non_null(strstr(c.call.job.err.msg, "volumes: the fake engine"));
+        assert_non_null(strstr(c.call.job.err.msg, "fake engine lacks the capability 'volumes'"));
         assert_int_equal(fake_engine_creates(), 0);
 }
 

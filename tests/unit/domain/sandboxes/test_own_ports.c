@@ -80,7 +80,7 @@ static void the_engine_hears_nothing_of_them(void **state)
 
         assert_int_equal(try_create(t, &what, &c), CAY_INVALID); /* 8080 needs a network */
         assert_non_null(strstr(c.call.job.err.msg, "8080"));
-        t->engine->caps = CAY_ENGINE_CAN_BRIDGE;
+        t->engine->caps = CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_PORTS | CAY_ENGINE_CAN_VOLUMES;
         what.network = CAY_NETWORK_BRIDGE;
         fake_plan.can_bridge = true;
         assert_int_equal(try_create(t, &what, &c), CAY_OK);
