@@ -63,50 +63,6 @@ static void await_go(struct isolate *iso)
                 iso->own[i] = -1;
 }
 
-static int loopback_up(void)
-{
-        cay_auto_close int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-        return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
-}
-
-/*
- * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper that started the
- * box makes it while the box mounts, as a member of the box's user namespace, and hands it over.
- */
-static void make_network(struct isolate *iso, int userns)
-{
-        cay_auto_close int net = -1;
-        int32_t result = userns < 0 ? userns : 0;
-
-        if (result == 0 && (setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0))
-                result = -errno;
-        if (result == 0)
-                result = loopback_up();
-        if (result == 0) {
-                net = sys_open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
-                result = net < 0 ? net : 0;
-        }
-        sys_send_fds(iso->net_far, &result, sizeof(result), &net, net >= 0, 0);
-}
-
-static void enter_network(struct isolate *iso)
-{
-        int32_t result = -EPIPE;
-        int fds[SYS_FDS_MAX];
-        unsigned count = 0;
-
-        if (iso->net < 0)
-                return;
-        if (sys_recv_fds(iso->net, &result, sizeof(result), fds, &count, 0) == (ssize_t)sizeof(result) &&
-            result == 0)
-                result = count == 1 && setns(fds[0], CLONE_NEWNET) == 0 ? 0 : -errno;
-        if (result < 0)
-                isolate_fail(iso, result, "make the network namespace");
-        sys_close_fds(fds, count);
-}
-
 static void leave_host(struct isolate *iso)
 {
         cay_auto_close int old = sys_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
@@ -229,6 +185,8 @@ static _Noreturn void box_process(struct isolate *iso)
         setsid();          /* no terminal of the host is ours, and its signals are not for us */
         if (iso->net_far >= 0)
                 close(iso->net_far);
+        if (iso->network >= 0)
+                close(iso->network);
         await_go(iso);
         if (iso->self)
                 isolate_open_trees(iso);
@@ -248,7 +206,7 @@ static _Noreturn void box_process(struct isolate *iso)
         isolate_dev(iso);
         cay_step_reached(iso->steps, CAY_STEP_box_dev);
         isolate_proc(iso);
-        enter_network(iso);
+        isolate_enter_network(iso);
         isolate_settings(iso);
         if (isolate_has(iso, CAY_LAYER_UTSNS) && sethostname("cay", 3) < 0)
                 isolate_fail(iso, -errno, "set the host name");
@@ -285,7 +243,7 @@ static void own_clock(void)
 static void keep_only(const struct isolate *iso)
 {
         int keep[] = { iso->control, iso->status, iso->init_exe,  iso->cgroup2, iso->birth, iso->net,
-                       iso->net_far, iso->rootfs, iso->workspace, -1,           -1 };
+                       iso->net_far, iso->rootfs, iso->workspace, iso->network, -1,         -1 };
         unsigned first = 3;
 
         cay_step_fds(&keep[CAY_COUNT(keep) - 2]);
@@ -398,7 +356,7 @@ int cay_isolate_begin(struct isolate *iso)
                         userns = sys_idmap_open(pid);
                 sys_write_all(ends[1], &pid, sizeof(pid));
                 if (pid > 0 && iso->net_far >= 0)
-                        make_network(iso, userns);
+                        isolate_make_network(iso, userns);
                 _exit(0);
         }
         close(ends[1]);

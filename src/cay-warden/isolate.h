@@ -81,6 +81,7 @@ struct isolate { /* read by both processes; the box's copy is its own after the 
         int birth;             /* pipe from the helper: the warden's end, the helper's in the helper */
         pid_t helper;          /* to be waited for when the box is there, or gone */
         int net, net_far;      /* where the helper hands over the network namespace; -1: none */
+        int network;           /* where the sockets of a way out go; -1: there is none */
 
         /* of the box's process only */
         int mount[ISOLATE_MOUNTS];  /* detached mounts; with `self`: places in our own namespace */
@@ -108,6 +109,12 @@ void isolate_proc(struct isolate *iso);
 void isolate_settings(struct isolate *iso); /* of the box's namespaces, once it is in all of them */
 /* A directory of the box, made if missing; never through a link. Returns an O_PATH descriptor. */
 int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t owner);
+
+/* isolate_net.c. The first is the helper's, as a member of the box's user namespace; the second the box's. */
+void isolate_make_network(struct isolate *iso, int userns);
+void isolate_enter_network(struct isolate *iso);
+/* Of the caller's namespaces, which are a box's: other rules, and new sockets sent to `to` unless that is -1. 0 or -errno. */
+int isolate_change_network(uint32_t mode, int to);
 /* A call that makes something outside of the root: a layer that an earlier box left has it, and nobody but us could write there. */
 static inline bool isolate_was_made(const struct isolate *iso, int r)
 {

@@ -11,6 +11,7 @@
 struct warden_given { /* descriptors of the plan; -1: not given */
         int link, rootfs;
         int folder, peer; /* of a workspace by descriptor */
+        int network;      /* where sockets go */
         struct warden_workspace workspace;
 };
 

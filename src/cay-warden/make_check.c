@@ -91,7 +91,10 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
                 ret->folder = next < count ? fds[next++] : -1;
         if (p->flags & WIRE_PLAN_WORKSPACE_PEER)
                 ret->peer = next < count ? fds[next++] : -1;
+        if (p->flags & WIRE_PLAN_NETWORK)
+                ret->network = next < count ? fds[next++] : -1;
         if (next != count || !is_kind(ret->link, S_IFSOCK) ||
+            (p->flags & WIRE_PLAN_NETWORK && !is_kind(ret->network, S_IFSOCK)) ||
             (p->flags & WIRE_PLAN_ROOTFS && !is_kind(ret->rootfs, S_IFDIR)) ||
             (by_folder && !is_kind(ret->folder, S_IFDIR)) ||
             (p->flags & WIRE_PLAN_WORKSPACE_PEER && !is_kind(ret->peer, S_IFSOCK)))
@@ -102,6 +105,8 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
             (!(p->flags & WIRE_PLAN_WORKSPACE) || p->flags & WIRE_PLAN_WORKSPACE_RW))
                 return cay_fail(err, CAY_INVALID,
                                 "a copy-on-write workspace needs a folder, and is not read-write");
+        if (p->flags & WIRE_PLAN_NETWORK && (p->network == 0 || p->network >= WIRE_NETWORK_MODE_COUNT))
+                return cay_fail(err, CAY_INVALID, "unknown network mode %u", p->network);
         if (p->flags & WIRE_PLAN_GO_ON && !(p->flags & WIRE_PLAN_KEEP))
                 return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
         if (warden_find(w, p->id))

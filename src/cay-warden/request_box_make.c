@@ -196,6 +196,7 @@ static int start(struct warden *w, struct warden_box *box, const struct warden_g
                                .self = w->self,
                                .rootfs = w->self ? given->rootfs : -1,
                                .workspace = w->self ? given->workspace.fd : -1,
+                               .network = given->network,
                                .control = -1,
                                .status = -1,
                                .init_exe = w->init_exe,
@@ -293,7 +294,7 @@ void warden_box_make(struct warden *w, const struct wire_request *req, int *fds,
 {
         struct wire_answer a = { .type = req->type, .seq = req->seq };
         struct warden_given given = {
-                .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .workspace.fd = -1
+                .link = -1, .rootfs = -1, .folder = -1, .peer = -1, .network = -1, .workspace.fd = -1
         };
         struct cay_error err = { 0 };
         struct warden_box *box = NULL;

@@ -128,7 +128,8 @@ static struct warden_box *find_asked(struct warden *w, const struct wire_request
         return NULL;
 }
 
-static void on_box(struct warden *w, const struct wire_request *req, const int *fds, struct wire_answer *a)
+static void on_box(struct warden *w, const struct wire_request *req, const int *fds, unsigned fd_count,
+                   struct wire_answer *a)
 {
         struct warden_box *box = find_asked(w, req);
         int r = 0;
@@ -148,6 +149,9 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
         case WIRE_box_freeze:
         case WIRE_box_thaw:
                 r = sys_cgroup_freeze(&box->cgroup, req->type == WIRE_box_freeze);
+                break;
+        case WIRE_box_network:
+                r = warden_box_change_network(box, req->network.mode, fd_count > 0 ? fds[0] : -1);
                 break;
         case WIRE_box_stat:
                 warden_box_stats(box, &a->box.stats);
@@ -216,7 +220,7 @@ bool warden_on_request(struct warden *w)
                 warden_answer(w, &a);
                 break;
         default:
-                on_box(w, &req, fds, &a);
+                on_box(w, &req, fds, count, &a);
                 break;
         }
         sys_close_fds(fds, count);

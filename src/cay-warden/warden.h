@@ -146,4 +146,5 @@ void warden_box_on_exit(struct warden *w, struct warden_box *box);
 void warden_box_on_status(struct warden *w, struct warden_box *box);
 
 /* request_box_make.c */
+int warden_box_change_network(struct warden_box *box, uint32_t mode, int to); /* request_box_network.c */
 void warden_box_make(struct warden *w, const struct wire_request *req, int *fds, unsigned fd_count);

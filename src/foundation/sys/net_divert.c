@@ -214,22 +214,26 @@ void sys_divert_close(struct sys_divert_sockets *s)
         }
 }
 
-int sys_divert_set_up(enum sys_divert mode, struct sys_divert_sockets *ret)
+int sys_divert_open(struct sys_divert_sockets *ret)
 {
         struct sys_divert_sockets s = { -1, -1, -1 };
-        bool has_v6 = is_v6_here();
-        int r = set_up_links(has_v6);
+        int r = open_sockets(is_v6_here(), &s);
 
-        if (r == 0)
-                r = sys_divert_put_rules(mode, true);
-        if (r == 0)
-                r = open_sockets(has_v6, &s);
         if (r < 0) {
                 sys_divert_close(&s);
                 return r;
         }
         *ret = s;
         return 0;
+}
+
+int sys_divert_set_up(enum sys_divert mode, struct sys_divert_sockets *ret)
+{
+        int r = set_up_links(is_v6_here());
+
+        if (r == 0)
+                r = sys_divert_put_rules(mode, true);
+        return r == 0 ? sys_divert_open(ret) : r;
 }
 
 int sys_divert_change(enum sys_divert mode)

@@ -37,4 +37,6 @@ struct sys_divert_sockets { /* -1: none. Non-blocking; they belong to the namesp
 /* Of the calling process's network namespace, which must be a fresh one. 0 or -errno (-EOPNOTSUPP, -ENOENT, -EPROTONOSUPPORT: no nf_tables here). */
 int sys_divert_set_up(enum sys_divert mode, struct sys_divert_sockets *ret);
 int sys_divert_change(enum sys_divert mode); /* the same namespace, later */
+/* New sockets in a namespace that was set up, when nobody has the old ones any more. */
+int sys_divert_open(struct sys_divert_sockets *ret);
 void sys_divert_close(struct sys_divert_sockets *s);

@@ -304,6 +304,12 @@ static void deliver(struct sys_netlink *n)
         protocol_is(&r, IPPROTO_TCP);
         to_socket(&r);
         end_rule(&r);
+        /* Nobody has the socket now. Without this a connection would wait until it gives up by itself. */
+        r = begin_rule(n, ARRIVING);
+        meta_is(&r, NFT_META_MARK, &mark_value, sizeof(mark_value));
+        protocol_is(&r, IPPROTO_TCP);
+        reject_packet(&r, NFT_REJECT_TCP_RST, 0);
+        end_rule(&r);
 }
 
 int sys_divert_put_rules(enum sys_divert mode, bool is_new)

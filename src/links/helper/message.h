@@ -11,7 +11,7 @@
 #include "foundation/base/id.h"
 #include "links/helper/steps.h"
 
-#define WIRE_VERSION 3u
+#define WIRE_VERSION 4u
 #define WIRE_MAGIC 0x63617977u
 #define WIRE_WARDEN_FD 3 /* where cay-warden finds its end */
 #define WIRE_KEEPER_FD 4 /* started as "cay-warden keep": who hands it one front after the other */
@@ -61,10 +61,27 @@ enum wire_plan_flags {
         WIRE_PLAN_GO_ON = 256,          /* with KEEP: the layer of an earlier box of this id, and no other */
         WIRE_PLAN_WORKSPACE_PEER = 512, /* connection of the client that passed the descriptor comes last */
         WIRE_PLAN_WORKSPACE_BELOW = 1024, /* no descriptor: workspace_root and workspace_below name it */
-        WIRE_PLAN_ALL = 2047,
+        WIRE_PLAN_NETWORK = 2048, /* plan.network counts; where its sockets are to go comes last of all */
+        WIRE_PLAN_ALL = 4095,
 };
 
-struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], [peer] */
+enum wire_network_mode { /* what leaves the box comes to sockets (foundation/sys/net_divert.h) when it is for: */
+                         WIRE_NETWORK_NAMES =
+                                 1, /* addresses that stand for names; the kernel refuses all others at once */
+                         WIRE_NETWORK_ADDRESSES, /* any address */
+                         WIRE_NETWORK_MODE_COUNT
+};
+
+/*
+ * What goes to the socket of a plan's network, from the process that made them: tcp, dns_udp, dns_tcp beside it. They belong to the
+ * box's network namespace wherever they are used.
+ */
+struct wire_network_sockets {
+        uint32_t magic, size;
+        int32_t result; /* 0, or -errno and no descriptors */
+};
+
+struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], [peer], [network] */
         char id[CAY_NAME_MAX + 1];
         uint32_t flags;
         uint32_t may_skip;  /* enum wire_limit */
@@ -72,6 +89,7 @@ struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], 
         uint32_t cpu_milli; /* 0: no limit, likewise below */
         uint64_t memory_bytes, swap_bytes, pids, disk_bytes, inodes;
         uint8_t secret[WIRE_SECRET]; /* of the box link */
+        uint32_t network;            /* enum wire_network_mode, with NETWORK */
         uint32_t workspace_root;     /* with BELOW: one of the keeper's roots, from 0 */
         char workspace_below[WIRE_BELOW];
 };
@@ -87,6 +105,10 @@ struct wire_request {
                 struct {
                         char id[CAY_NAME_MAX + 1];
                 } box;
+                struct {
+                        char id[CAY_NAME_MAX + 1];
+                        uint32_t mode; /* enum wire_network_mode */
+                } network;             /* descriptor: where new sockets are to go; without one the old stay */
                 struct {
                         uint32_t from; /* rows before this one have been told */
                 } list;

@@ -3,9 +3,11 @@
  * Stands in for cay-init in tests of the warden: pid 1 of a box that takes its config and then does what the test asks over the
  * link, one line at a time, answering with text that ends in NUL. Static, so that it runs in any image.
  */
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -238,6 +240,23 @@ static void cmd_nodes(void)
         say("ok");
 }
 
+/* "connect ADDRESS PORT": over TCP; the socket stays open, whoever accepts it. */
+static void cmd_connect(char *address)
+{
+        struct sockaddr_in v4 = { .sin_family = AF_INET };
+        struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+        char *port = strchr(address, ' ');
+        int is_v6 = strchr(address, ':') != NULL, fd, r;
+
+        *port++ = 0;
+        v4.sin_port = v6.sin6_port = htons((uint16_t)atoi(port));
+        inet_pton(is_v6 ? AF_INET6 : AF_INET, address, is_v6 ? (void *)&v6.sin6_addr : (void *)&v4.sin_addr);
+        fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        r = connect(fd, is_v6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4,
+                    is_v6 ? sizeof(v6) : sizeof(v4));
+        say("%s", r == 0 ? "begun" : errno == ECONNREFUSED ? "refused" : strerror(errno));
+}
+
 static void obey(char *line)
 {
         char *arg = strchr(line, ' ');
@@ -260,6 +279,8 @@ static void obey(char *line)
                 cmd_spawn();
         else if (!strcmp(line, "nodes"))
                 cmd_nodes();
+        else if (!strcmp(line, "connect") && arg)
+                cmd_connect(arg);
         else if (!strcmp(line, "exit"))
                 _exit(arg ? atoi(arg) : 0);
         else if (!strcmp(line, "ping"))

@@ -324,12 +324,12 @@ struct wire_plan rig_plan(const char *id)
         return p;
 }
 
-struct wire_answer rig_make(struct rig *rig, const struct wire_plan *plan, int rootfs, int workspace,
-                            struct rig_box *box)
+static struct wire_answer make(struct rig *rig, const struct wire_plan *plan, int rootfs, int workspace,
+                               int network, struct rig_box *box)
 {
         struct wire_request req = rig_request(rig, WIRE_box_make);
         struct wire_answer a;
-        int links[2], fds[3];
+        int links[2], fds[4];
         unsigned count = 0;
 
         req.plan = *plan;
@@ -343,6 +343,8 @@ struct wire_answer rig_make(struct rig *rig, const struct wire_plan *plan, int r
                 req.plan.flags |= WIRE_PLAN_WORKSPACE;
                 fds[count++] = workspace;
         }
+        if (network >= 0)
+                fds[count++] = network;
         rig_send(rig, &req, fds, count);
         close(links[1]);
         do {
@@ -355,6 +357,18 @@ struct wire_answer rig_make(struct rig *rig, const struct wire_plan *plan, int r
         if (a.code != CAY_OK)
                 rig_box_close(box);
         return a;
+}
+
+struct wire_answer rig_make(struct rig *rig, const struct wire_plan *plan, int rootfs, int workspace,
+                            struct rig_box *box)
+{
+        return make(rig, plan, rootfs, workspace, -1, box);
+}
+
+struct wire_answer rig_make_network(struct rig *rig, const struct wire_plan *plan, int rootfs, int network,
+                                    struct rig_box *box)
+{
+        return make(rig, plan, rootfs, -1, network, box);
 }
 
 void rig_must(struct wire_answer a)

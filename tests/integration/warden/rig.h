@@ -79,6 +79,9 @@ struct wire_plan rig_plan(const char *id);
 /* Makes a box; fds after the link: rootfs, workspace (-1: not given). The answer says whether it worked. */
 struct wire_answer rig_make(struct rig *rig, const struct wire_plan *plan, int rootfs, int workspace,
                             struct rig_box *box);
+/* The same for one with a way out, whose sockets go to `network`. */
+struct wire_answer rig_make_network(struct rig *rig, const struct wire_plan *plan, int rootfs, int network,
+                                    struct rig_box *box);
 /* The request was answered with OK, or the test fails with its text. */
 void rig_must(struct wire_answer a);
 /* This plan is refused with this code and a word of the text; the warden lives on. */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The network namespace of a box, and its way out where it has one.
+ *
+ * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper that started the box makes
+ * it while the box mounts, as a member of the box's user namespace, and hands it over. With a way out, it also sets up the addresses,
+ * routes and rules that bring everything that leaves to three sockets, and sends these to whoever the plan names (the broker's side);
+ * neither the warden nor the box ever has them. Nothing of the host's network is touched.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "foundation/sys/dir.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/net_divert.h"
+#include "foundation/sys/unix_socket.h"
+#include "cay-warden/isolate.h"
+
+static const char resolver[] = "nameserver 127.0.0.1\n";
+
+static int loopback_up(void)
+{
+        cay_auto_close int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+        return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+}
+
+static enum sys_divert divert_mode(uint32_t mode)
+{
+        return mode == WIRE_NETWORK_NAMES ? SYS_DIVERT_NAMES : SYS_DIVERT_ADDRESSES;
+}
+
+static int send_sockets(int to, struct sys_divert_sockets *s)
+{
+        struct wire_network_sockets head = { .magic = WIRE_MAGIC, .size = sizeof(head) };
+        int fds[] = { s->tcp, s->dns_udp, s->dns_tcp };
+        ssize_t n = sys_send_fds(to, &head, sizeof(head), fds, CAY_COUNT(fds), MSG_DONTWAIT);
+
+        sys_divert_close(s);
+        return n < 0 ? (int)n : 0;
+}
+
+int isolate_change_network(uint32_t mode, int to)
+{
+        struct sys_divert_sockets s;
+        int r = sys_divert_change(divert_mode(mode));
+
+        if (r < 0 || to < 0)
+                return r;
+        r = sys_divert_open(&s);
+        return r < 0 ? r : send_sockets(to, &s);
+}
+
+static bool has_way_out(const struct isolate *iso)
+{
+        return iso->plan->flags & WIRE_PLAN_NETWORK;
+}
+
+static int set_up(const struct isolate *iso)
+{
+        struct sys_divert_sockets s;
+        int r;
+
+        if (!has_way_out(iso))
+                return loopback_up();
+        r = sys_divert_set_up(divert_mode(iso->plan->network), &s);
+        return r < 0 ? r : send_sockets(iso->network, &s);
+}
+
+void isolate_make_network(struct isolate *iso, int userns)
+{
+        cay_auto_close int net = -1;
+        int32_t result = userns < 0 ? userns : 0;
+
+        if (result == 0 && (setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0))
+                result = -errno;
+        if (result == 0)
+                result = set_up(iso);
+        if (result == 0) {
+                net = sys_open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
+                result = net < 0 ? net : 0;
+        }
+        sys_send_fds(iso->net_far, &result, sizeof(result), &net, net >= 0, 0);
+}
+
+/* Whatever the image or an earlier box has there: a link of it is replaced, never followed. */
+static void write_resolver(struct isolate *iso)
+{
+        cay_auto_close int etc = isolate_dir(iso, "etc", 0755, 0), file = -1;
+        int r = unlinkat(etc, "resolv.conf", 0) < 0 && errno != ENOENT ? -errno : 0;
+
+        if (r == 0) {
+                file = sys_open_at(etc, "resolv.conf", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+                r = file < 0 ? file : sys_write_all(file, resolver, sizeof(resolver) - 1);
+        }
+        if (r == 0 && fchmod(file, 0644) < 0)
+                r = -errno;
+        if (r < 0)
+                isolate_fail(iso, r, "write /etc/resolv.conf");
+}
+
+static bool lacks_rules(int32_t result)
+{
+        return result == -EOPNOTSUPP || result == -ENOENT || result == -EPROTONOSUPPORT;
+}
+
+void isolate_enter_network(struct isolate *iso)
+{
+        int32_t result = -EPIPE;
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+
+        if (iso->net < 0)
+                return;
+        if (sys_recv_fds(iso->net, &result, sizeof(result), fds, &count, 0) == (ssize_t)sizeof(result) &&
+            result == 0)
+                result = count == 1 && setns(fds[0], CLONE_NEWNET) == 0 ? 0 : -errno;
+        if (has_way_out(iso) && lacks_rules(result))
+                isolate_fail(iso, 0,
+                             "a network needs nf_tables with TPROXY in the kernel (modules nf_tables, "
+                             "nft_tproxy, nft_socket, veth); "
+                             "use network none here");
+        if (result < 0)
+                isolate_fail(iso, result, "make the network namespace");
+        sys_close_fds(fds, count);
+        if (has_way_out(iso))
+                write_resolver(iso);
+}
