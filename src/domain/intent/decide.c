@@ -121,9 +121,14 @@ static const struct cay_intent_word *first_word(const struct weighed *w, const s
         return &w->words.list[m->first];
 }
 
+static bool is_run(const struct cay_intent_match *m)
+{
+        return m->phrase->what == CAY_CLASS_RUN || m->phrase->what == CAY_CLASS_ACT;
+}
+
 static bool is_order(const struct cay_intent_match *m)
 {
-        return m->phrase->what == CAY_CLASS_RUN && m->phrase->weight >= STRONG;
+        return is_run(m) && m->phrase->weight >= STRONG;
 }
 
 /* Languages whose questions have their words of asking behind the verb. */
@@ -141,7 +146,7 @@ static void drop_asked_about(struct weighed *w, const struct cay_intent_match *a
                 struct cay_intent_match *m = &w->matches[i];
                 const struct cay_intent_word *word = first_word(w, m);
 
-                if (m->phrase->what == CAY_CLASS_RUN && word->sentence == at->sentence &&
+                if (is_run(m) && word->sentence == at->sentence &&
                     (!is_order(m) || ((m->first > about->first || ends_with_verb(about->phrase->speech)) &&
                                       word->clause == at->clause)))
                         m->is_dropped = true;
@@ -154,8 +159,7 @@ static void drop_conditional(struct weighed *w, const struct cay_intent_match *c
         for (unsigned i = 0; i < w->count; i++) {
                 struct cay_intent_match *m = &w->matches[i];
 
-                if (m->phrase->what == CAY_CLASS_RUN &&
-                    first_word(w, m)->sentence == first_word(w, condition)->sentence) {
+                if (is_run(m) && first_word(w, m)->sentence == first_word(w, condition)->sentence) {
                         m->is_dropped = true;
                         w->held = w->held || !is_order(m) ? w->held : condition;
                 }
@@ -189,12 +193,22 @@ static bool is_asked(const struct weighed *w, const struct cay_intent_match *m)
                 return w->words.list[last].is_question;
         if (m->phrase->pattern[0] != '^' || !w->words.list[last].is_question)
                 return false;
+        if (m->phrase->what == CAY_CLASS_ACT) /* "wipes it the disk?" is asked in every language */
+                return true;
         while (last + 1 < w->words.count && w->words.list[last + 1].sentence == w->words.list[last].sentence)
                 last++;
         for (size_t i = 0; i < CAY_COUNT(speeches); i++)
                 if (strcmp(m->phrase->speech, speeches[i]) == 0)
                         return w->words.list[last].clause == first_word(w, m)->clause;
         return false;
+}
+
+/* "delete the folder" beside code that deletes asks for that; beside other code it asks for a change of it. */
+static void drop_acts(struct weighed *w, const struct cay_intent_danger *danger)
+{
+        for (unsigned i = 0; i < w->count; i++)
+                if (w->matches[i].phrase->what == CAY_CLASS_ACT && (!danger->what || danger->in_words))
+                        w->matches[i].is_dropped = true;
 }
 
 static void apply_scopes(struct weighed *w)
@@ -217,6 +231,8 @@ static void apply_scopes(struct weighed *w)
 static enum cay_intent find_kind(const struct cay_intent_match *m)
 {
         switch (m->phrase->what) {
+        case CAY_CLASS_ACT:
+                return CAY_INTENT_RUN;
         case CAY_CLASS_ABOUT:
                 return CAY_INTENT_EXPLAIN;
         case CAY_CLASS_IF:
@@ -283,7 +299,7 @@ static void weigh(struct weighed *w, struct cay_intent_result *ret)
 
                 if (!counts(w, m))
                         continue;
-                if (m->phrase->what == CAY_CLASS_RUN && w->pick == 0)
+                if (is_run(m) && w->pick == 0)
                         w->pick = cay_intent_find_pick(&w->words, m->first, m->first + m->count + PICK_REACH);
                 if (m->phrase->what == CAY_CLASS_VETO)
                         w->veto = w->veto ? w->veto : m;
@@ -553,10 +569,11 @@ int cay_intent_detect(const char *text, size_t len, struct cay_intent_result *re
         w->text = text;
         r = read_message(text, len, &s, w);
         if (r == 0) {
+                find_danger(&s, w, ret);
+                drop_acts(w, &ret->danger);
                 apply_scopes(w);
                 weigh(w, ret);
                 choose_code(&s, text, w->pick, &ret->code);
-                find_danger(&s, w, ret);
                 judge(w, ret);
         }
         cay_intent_words_done(&w->words);

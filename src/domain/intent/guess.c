@@ -282,6 +282,28 @@ static bool is_import(const char *line, size_t len)
                (len > 5 && memcmp(line, "from ", 5) == 0 && memmem(line, len, " import ", 8));
 }
 
+/* "for i in 1 2; do echo $i; done", "while (x) f();", "<?php": how statements that are no calls begin and end. */
+static bool is_block_line(const char *line, size_t len)
+{
+        static const struct {
+                const char *start, *has, *end;
+        } blocks[] = {
+                { "for ", "; do ", "done" }, { "while ", "; do ", "done" }, { "until ", "; do ", "done" },
+                { "if ", "; then ", "fi" },  { "for (", ")", ";" },         { "for (", ")", "}" },
+                { "while (", ")", ";" },     { "while (", ")", "}" },       { "<?php", "", "" },
+        };
+
+        for (size_t i = 0; i < CAY_COUNT(blocks); i++) {
+                size_t start = strlen(blocks[i].start), end = strlen(blocks[i].end);
+
+                if (len >= start + end && memcmp(line, blocks[i].start, start) == 0 &&
+                    memcmp(line + len - end, blocks[i].end, end) == 0 &&
+                    memmem(line, len, blocks[i].has, strlen(blocks[i].has)))
+                        return true;
+        }
+        return false;
+}
+
 /* A line without a fence is code when it starts like code and ends like it, is a command, a statement, or SQL. */
 bool cay_intent_is_code_line(const char *line, size_t len)
 {
@@ -295,7 +317,7 @@ bool cay_intent_is_code_line(const char *line, size_t len)
                 return false;
         return (memchr("){};:>\"'", line[len - 1], 8) && starts_like_code(line, len)) ||
                is_command_line(line, len) || is_statement(line, len) || is_sql(line, len) ||
-               is_import(line, len);
+               is_import(line, len) || is_block_line(line, len);
 }
 
 /* What was typed and what came back, copied from a terminal. */

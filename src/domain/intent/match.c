@@ -139,7 +139,8 @@ static bool compile(const struct element *made, const struct cay_intent_phrase *
 
         c->phrase = phrase;
         c->count = 0;
-        c->deny = phrase->what == CAY_CLASS_RUN || phrase->what == CAY_CLASS_NONE
+        c->deny = phrase->what == CAY_CLASS_RUN || phrase->what == CAY_CLASS_ACT ||
+                                  phrase->what == CAY_CLASS_NONE
                           ? find_set(made, "deny", 4, phrase->speech)
                   : phrase->what == CAY_CLASS_VETO ? find_set(made, "turn", 4, phrase->speech)
                                                    : NULL;
@@ -246,7 +247,8 @@ static bool is_within(const struct cay_intent_words *w, const struct compiled *c
 {
         const struct cay_intent_phrase *p = c->phrase;
         bool is_narrow = p->what == CAY_CLASS_VETO || p->what == CAY_CLASS_NONE ||
-                         p->what == CAY_CLASS_MASK || (p->what == CAY_CLASS_RUN && p->weight >= ORDER) ||
+                         p->what == CAY_CLASS_MASK || p->what == CAY_CLASS_ACT ||
+                         (p->what == CAY_CLASS_RUN && p->weight >= ORDER) ||
                          (p->what == CAY_CLASS_WHY && p->weight < ORDER);
 
         return at < w->count && w->list[at].sentence == w->list[first].sentence &&

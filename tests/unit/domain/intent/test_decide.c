@@ -10,6 +10,7 @@
 #include "foundation/base/utf8.h"
 #include "domain/intent/intent_priv.h"
 
+#define RM "\n```bash\nrm -rf ./old\n```\n"
 #define PY "\n```python\nprint(1)\n```\n"
 
 static struct cay_intent_result detect(const char *text)
@@ -38,6 +39,14 @@ static const struct {
         { "what happens?" PY, CAY_INTENT_RUN },
         { PY, CAY_INTENT_RUN },
         { "this one:" PY, CAY_INTENT_RUN },
+        /* what destructive code does, said as an order: only beside such code, and never as a question */
+        { "wipe my test database" RM, CAY_INTENT_RUN },
+        { "wipe my test database" PY, CAY_INTENT_NONE },
+        { "don't wipe my test database" RM, CAY_INTENT_NONE },
+        { "L\303\266scht das auch die Unterordner?" RM, CAY_INTENT_NONE },
+        { "can you do it for me?" PY, CAY_INTENT_RUN },
+        { "Please run it as it is." PY, CAY_INTENT_RUN },
+        { "please run the following\n\nfor i in 1 2; do echo $i; done", CAY_INTENT_RUN },
         /* won't */
         { "Explain this code" PY, CAY_INTENT_EXPLAIN },
         { "Write me a function that does this" PY, CAY_INTENT_WRITE },

@@ -81,7 +81,7 @@ static void check(const char *text, enum cay_intent_class what, const char *word
 static void test_matching(void **state)
 {
         check("Run this", CAY_CLASS_RUN, "Run this");
-        check("prune this", CAY_CLASS_RUN, NULL); /* whole words */
+        check("overrun this", CAY_CLASS_RUN, NULL); /* whole words */
         check("runs thistle", CAY_CLASS_RUN, NULL);
         check("good, run this", CAY_CLASS_RUN, "run this"); /* a clause starts */
         check("the horses run this way", CAY_CLASS_RUN, NULL);
@@ -94,6 +94,8 @@ static void test_matching(void **state)
         check("Run \002", CAY_CLASS_RUN, "Run \002");
         check("ejecutando", CAY_CLASS_RUN, NULL);
         check("no lo ejecutemos", CAY_CLASS_VETO, "no lo ejecutemos"); /* ejecut~ */
+        check("prune this", CAY_CLASS_ACT, "prune this");
+        check("wipe my old test database", CAY_CLASS_ACT, "wipe my old test database");
         check("", CAY_CLASS_RUN, NULL);
         (void)state;
 }
