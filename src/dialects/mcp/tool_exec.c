@@ -281,6 +281,19 @@ static void put_life(const struct cay_mcp_call *c, struct cay_json *j, bool keep
                 cay_op_key_u64(j, "idle_timeout", keep ? IDLE_KEPT_S : IDLE_ONCE_S);
 }
 
+/* What decides whether a person is asked goes along on every way that the code takes. */
+static void put_said(const struct cay_mcp_call *c, struct cay_json *j)
+{
+        const char *message = cay_mcp_arg_text(c, "from_message");
+        const char *confirm = c->confirm[0] ? c->confirm : cay_mcp_arg_text(c, "confirm_token");
+
+        if (!message)
+                return;
+        cay_op_key_text(j, "from_message", message);
+        if (confirm)
+                cay_op_key_text(j, "confirm", confirm);
+}
+
 /* No template is for this language: then this machine's own interpreter is. */
 static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_op_call *q)
 {
@@ -298,6 +311,7 @@ static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_op_call *q)
         put_life(c, &j, e->keep);
         put_program(&j, language);
         cay_op_key_text(&j, "stdin", code);
+        put_said(c, &j);
         ask(e, "code_run", &json, &j);
         return true;
 }
@@ -422,6 +436,13 @@ void cay_mcp_run_code(struct cay_mcp_call *c)
                         snprintf(why, sizeof(why), "language: is none of %s",
                                  cay_languages_text(known, sizeof(known)));
                 cay_mcp_tool_fail(c, "Write it to a file and run that with run_command.", "%s", why);
+                return;
+        }
+        if (cay_mcp_arg_text(
+                    c, "from_message")) { /* exec_run looks at no message: not to be passed over in silence */
+                cay_mcp_tool_fail(
+                        c, "Leave sandbox_id out, or ask the person yourself and leave from_message out.",
+                        "from_message: is only looked at without sandbox_id");
                 return;
         }
         e = begin(c);

@@ -119,6 +119,9 @@ static const struct cay_mcp_param code_params[] = {
         WAIT,
         { "template", "template", "Without sandbox_id: what the fresh sandbox is made from.", NULL, false,
           NULL },
+        { "from_message", "from_message",
+          "Without sandbox_id: the person's message; destructive code then needs their word.", NULL, false,
+          NULL },
         CONFIRM,
         { .name = NULL },
 };

@@ -485,7 +485,9 @@ static bool find_danger(const struct args *a, const struct cay_intent_danger *in
 
         *ret = *in_message;
         if (ret->what || (a->code && cay_intent_find_danger(a->code, strlen(a->code), ret)) ||
-            (command->line && cay_intent_find_danger(command->line, strlen(command->line), ret)))
+            (command->line && cay_intent_find_danger(command->line, strlen(command->line), ret)) ||
+            (a->exec.input &&
+             cay_intent_find_danger(a->exec.input, strlen(a->exec.input), ret))) /* a shell's */
                 return true;
         for (unsigned i = 0; i < command->count; i++)
                 if (cay_intent_find_danger(command->items[i], strlen(command->items[i]), ret))

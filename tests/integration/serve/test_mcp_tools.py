@@ -523,6 +523,14 @@ def test_confirm(d):
     refused = s.bad("run_code", code="print(3)", template="careful")
     assert refused["needs_confirm"] and refused["confirm_token"], refused
     assert s.good("run_code", code="print(3)", template="careful", confirm_token=refused["confirm_token"])["stdout"] == "3\n"
+    wipe = {"code": "rm -rf ./old; echo gone", "language": "shell", "from_message": "run this:\n```sh\nrm -rf ./old; echo gone\n```"}
+    refused = s.bad("run_code", **wipe)
+    assert refused["needs_confirm"] and refused["confirm_token"], refused
+    assert s.good("run_code", **wipe, confirm_token=refused["confirm_token"])["stdout"] == "gone\n"
+    assert s.good("run_code", code="print(4)", from_message="run print(4)")["stdout"] == "4\n"
+    kept = s.good("sandbox_create")["sandbox_id"]
+    assert "from_message" in json.dumps(s.bad("run_code", **wipe, sandbox_id=kept)), "never passed over in silence"
+    s.good("sandbox_destroy", sandbox_id=kept)
     # SYSTEM.md: a resource and a prompt.
     uris = [r["uri"] for r in s.must("resources/list")["resources"]]
     assert "template://careful/SYSTEM.md" in uris, uris
