@@ -29,6 +29,7 @@
 #include "cay-init/files.h"
 #include "cay-init/files_chain.h"
 #include "cay-init/files_replace.h"
+#include "foundation/sys/sparse.h"
 
 enum { REPLACE_TRIES = 8 }; /* against somebody who makes the name again each time */
 
@@ -39,6 +40,7 @@ struct unpack {
         int file_fd; /* owned, or that of `whole`; -1: no file is being written */
         struct sys_replace
                 whole; /* in the place of another file, when it is complete; descriptor -1: the name was free */
+        bool has_hole;
         struct cay_tar_member file;
         char name[256]; /* last component of the current path; of the file while one is open */
         char buf[CAY_FILES_BUFFER];
@@ -188,6 +190,7 @@ static int on_file_begin(struct cay_archive_actions *a, const char *path, const 
         if (r < 0)
                 return refuse(err, r, path);
         u->file = *m;
+        u->has_hole = false;
         return 0;
 }
 
@@ -197,6 +200,15 @@ static int on_file_data(struct cay_archive_actions *a, const void *bytes, size_t
         int r = cay_files_write_full(u->file_fd, bytes, len);
 
         return r < 0 ? refuse(err, r, u->plan.path) : 0;
+}
+
+/* The new file has nothing there yet, so that going on behind it makes a hole. */
+static int on_file_hole(struct cay_archive_actions *a, uint64_t len, struct cay_error *err)
+{
+        struct unpack *u = cay_container_of(a, struct unpack, actions);
+
+        u->has_hole = true;
+        return lseek(u->file_fd, (off_t)len, SEEK_CUR) < 0 ? refuse(err, -errno, u->plan.path) : 0;
 }
 
 static void file_close(struct unpack *u)
@@ -217,7 +229,9 @@ static int on_file_end(struct cay_archive_actions *a, struct cay_error *err)
         int r = 0;
 
         times_of(&u->file, times);
-        if (fchmod(u->file_fd, u->file.mode & 0777) < 0 || futimens(u->file_fd, times) < 0)
+        if (u->has_hole)
+                r = sys_sparse_end(u->file_fd);
+        if (r == 0 && (fchmod(u->file_fd, u->file.mode & 0777) < 0 || futimens(u->file_fd, times) < 0))
                 r = -errno;
         if (r == 0 && u->whole.fd >= 0)
                 r = sys_replace_commit(&u->whole, u->name, false);
@@ -327,6 +341,7 @@ static const struct cay_archive_action_ops action_ops = {
         .directory = on_directory,
         .file_begin = on_file_begin,
         .file_data = on_file_data,
+        .file_hole = on_file_hole,
         .file_end = on_file_end,
         .symlink = on_symlink,
         .link = on_link,

@@ -11,8 +11,8 @@
  * Left out and counted: FIFOs, sockets, devices, what the sandbox's user can't read, names too long, other
  * mounts (their directory is there, empty). Hard links are sent as copies: telling them apart would take
  * memory that grows with the tree. Times are whole seconds, as ustar has them, unless a pax header is there
- * anyway: it would be two more blocks for every file. Holes are sent as zeros and count as such: max_bytes is
- * a limit on the stream, checked before a member is begun.
+ * anyway: it would be two more blocks for every file. Holes stay holes: such a file is sent in pax form 1.0, which GNU tar, bsdtar and
+ * Python read. max_bytes is a limit on the stream, checked before a member is begun.
  */
 
 #include <dirent.h>
@@ -36,8 +36,8 @@ struct pack {
 };
 
 /* The header of p->name. 1: left out, because its name can't be written. */
-static int header_put(struct pack *p, enum cay_tar_type type, const struct stat *st, const char *target,
-                      struct cay_error *err)
+static int header_put(struct pack *p, enum cay_tar_type type, const struct stat *st, uint64_t stored,
+                      const char *target, struct cay_error *err)
 {
         struct cay_tar_member m = {
                 .type = type,
@@ -47,6 +47,7 @@ static int header_put(struct pack *p, enum cay_tar_type type, const struct stat 
                 .mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
                 .name = p->name,
                 .link = target,
+                .stored = stored,
         };
         struct cay_files_text t;
         int r;
@@ -63,6 +64,7 @@ static int header_put(struct pack *p, enum cay_tar_type type, const struct stat 
 static int file_put(struct pack *p, int at, const char *name, int more_flags, struct cay_error *err)
 {
         cay_auto_close int fd = openat(at, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | more_flags);
+        uint64_t stored;
         struct stat st;
         int r;
 
@@ -70,10 +72,12 @@ static int file_put(struct pack *p, int at, const char *name, int more_flags, st
                 p->left_out++;
                 return 0;
         }
-        r = header_put(p, CAY_TAR_FILE, &st, "", err);
-        return r < 0   ? -1
-               : r > 0 ? 0
-                       : cay_archive_stream_file(&p->stream, fd, (uint64_t)st.st_size, p->name, err);
+        stored = cay_archive_stream_map(&p->stream, fd, &st);
+        r = header_put(p, CAY_TAR_FILE, &st, stored, "", err);
+        if (r != 0)
+                return r < 0 ? -1 : 0;
+        return stored > 0 ? cay_archive_stream_pieces(&p->stream, fd, p->name, err)
+                          : cay_archive_stream_file(&p->stream, fd, (uint64_t)st.st_size, p->name, err);
 }
 
 static int link_put(struct pack *p, int at, const char *name, const struct stat *st, struct cay_error *err)
@@ -85,7 +89,7 @@ static int link_put(struct pack *p, int at, const char *name, const struct stat 
                 return 0;
         }
         p->target[n] = '\0';
-        return header_put(p, CAY_TAR_SYMLINK, st, p->target, err) < 0 ? -1 : 0;
+        return header_put(p, CAY_TAR_SYMLINK, st, 0, p->target, err) < 0 ? -1 : 0;
 }
 
 static int directory_put(struct pack *p, const struct stat *st, struct cay_error *err)
@@ -93,7 +97,7 @@ static int directory_put(struct pack *p, const struct stat *st, struct cay_error
         size_t len = strlen(p->name);
 
         memcpy(p->name + len, "/", 2);
-        return header_put(p, CAY_TAR_DIRECTORY, st, "", err) < 0 ? -1 : 0;
+        return header_put(p, CAY_TAR_DIRECTORY, st, 0, "", err) < 0 ? -1 : 0;
 }
 
 /* A directory is entered first, so that its header is that of what was entered. */

@@ -135,6 +135,13 @@ static int on_data(struct cay_tar_sink *sink, const void *bytes, size_t len, str
         return p->actions->ops->file_data(p->actions, bytes, len, err);
 }
 
+static int on_hole(struct cay_tar_sink *sink, uint64_t len, struct cay_error *err)
+{
+        struct cay_archive_plan *p = cay_container_of(sink, struct cay_archive_plan, sink);
+
+        return p->actions->ops->file_hole(p->actions, len, err);
+}
+
 static int on_end(struct cay_tar_sink *sink, struct cay_error *err)
 {
         struct cay_archive_plan *p = cay_container_of(sink, struct cay_archive_plan, sink);
@@ -146,4 +153,5 @@ static const struct cay_tar_sink_ops sink_ops = {
         .member = on_member,
         .data = on_data,
         .end = on_end,
+        .hole = on_hole,
 };

@@ -24,6 +24,7 @@ struct cay_archive_action_ops {
         int (*file_begin)(struct cay_archive_actions *a, const char *path, const struct cay_tar_member *m,
                           struct cay_error *err);
         int (*file_data)(struct cay_archive_actions *a, const void *bytes, size_t len, struct cay_error *err);
+        int (*file_hole)(struct cay_archive_actions *a, uint64_t len, struct cay_error *err);
         int (*file_end)(struct cay_archive_actions *a, struct cay_error *err);
         int (*symlink)(struct cay_archive_actions *a, const char *path, const struct cay_tar_member *m,
                        struct cay_error *err); /* m->link: any text */

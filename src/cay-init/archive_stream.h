@@ -3,13 +3,18 @@
  * A tar stream on its way out of a worker, through one buffer.
  *
  * Theory of operation. The size in a header is a promise: a file that shrinks meanwhile is filled up with zeros and one that grows is cut, so
- * that the stream stays an archive whatever happens around it. The limit in bytes is on the stream, holes and the end included,
+ * that the stream stays an archive whatever happens around it. The limit in bytes is on the stream, the end included,
  * and is checked before a member is begun: what was begun is never broken off for it.
+ *
+ * Holes: a file's pieces of data are looked up first, because its header has to say how long they are together. They are a promise as well.
+ * Holes smaller than HOLE_LEAST are sent as zeros. If there are more pieces than a map may have, the least size of a hole grows
+ * until they fit.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "foundation/base/error.h"
 #include "cay-init/files.h"
@@ -20,12 +25,16 @@ struct cay_archive_stream {
         const char *what;          /* "archive": for people */
         uint64_t bytes, max_bytes; /* of the stream so far, as headers promise it, without its end */
         /* private */
-        size_t len; /* of buf */
+        size_t pieces_count;
+        struct cay_tar_piece pieces[CAY_TAR_PIECES_MAX]; /* of the file that is next */
+        size_t len;                                      /* of buf */
         char buf[CAY_FILES_BUFFER];
 };
 
 /* max_bytes 0: no limit. */
 void cay_archive_stream_init(struct cay_archive_stream *s, int fd, const char *what, uint64_t max_bytes);
+/* Looks for holes. Returns m->stored for the header of such a file; 0: it has none, or they can't be told. */
+uint64_t cay_archive_stream_map(struct cay_archive_stream *s, int fd, const struct stat *st);
 /* A member's header. 1: its name cannot be written, and nothing was. */
 int cay_archive_stream_member(struct cay_archive_stream *s, const struct cay_tar_member *m,
                               struct cay_error *err);
@@ -34,5 +43,7 @@ int cay_archive_stream_bytes(struct cay_archive_stream *s, const char *bytes, si
                              struct cay_error *err);
 int cay_archive_stream_file(struct cay_archive_stream *s, int fd, uint64_t size, const char *path,
                             struct cay_error *err);
+/* The map that was made, and the file's pieces. */
+int cay_archive_stream_pieces(struct cay_archive_stream *s, int fd, const char *path, struct cay_error *err);
 /* The end of the archive, and all that is still in the buffer. */
 int cay_archive_stream_end(struct cay_archive_stream *s, struct cay_error *err);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "foundation/base/parse.h"
 #include "foundation/base/path.h"
 #include "cay/cli/cli.h"
 #include "cay/cli/pack.h"
@@ -17,6 +18,12 @@
 #include "cay/cli/verb.h"
 #include "foundation/sys/fd.h"
 
+/*
+ * What a sandbox may send unless --max-bytes says otherwise. Its disk's limit is no bound: hard links are sent as copies, a template's own
+ * files do not count there, and whoever controls the sandbox can send what no disk holds. Holes do not travel, so what
+ * is written here is at most what came.
+ */
+#define MAX_BYTES (8ull << 30)
 #define WAIT_MS 600000 /* a box that unpacks or packs without a byte for so long has trouble */
 
 struct end {                     /* one of the two */
@@ -32,6 +39,7 @@ struct copy {
         struct cay_client_conn conn;
         struct cay_progress progress;
         struct cay_pack pack;
+        uint64_t max_bytes; /* out of a sandbox; 0: no bound */
 };
 
 /* SANDBOX:PATH is there; what has a slash before its colon, or none, is here. */
@@ -237,6 +245,11 @@ static int receive(struct copy *c,
         while ((n = cay_client_conn_read(&c->conn, &bytes, WAIT_MS, err)) > 0) {
                 all += (uint64_t)n;
                 cay_progress_at(&c->progress, all);
+                if (c->max_bytes > 0 && all > c->max_bytes)
+                        return cay_fail(err, CAY_LIMIT,
+                                        "the copy is longer than %llu bytes; what came before is kept. "
+                                        "--max-bytes SIZE allows more, 0 any length",
+                                        (unsigned long long)c->max_bytes);
                 if (take(ctx, bytes, (size_t)n, err) < 0)
                         return -1;
         }
@@ -331,6 +344,10 @@ static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_erro
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         c->reach = reach;
         c->args = a;
+        c->max_bytes = MAX_BYTES;
+        if (a->max_bytes != NULL && cay_parse_size(a->max_bytes, &c->max_bytes) < 0)
+                return cay_fail(err, CAY_INVALID, "--max-bytes: '%.40s' is no size, for example 500m or 20g",
+                                a->max_bytes);
         cay_client_conn_init(&c->conn);
         r = copy(c, err);
         cay_progress_end(&c->progress);

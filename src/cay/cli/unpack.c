@@ -185,6 +185,13 @@ static int on_data(struct cay_tar_sink *sink, const void *bytes, size_t len, str
         return r < 0 ? fail(u, r, "write", err) : 0;
 }
 
+static int on_hole(struct cay_tar_sink *sink, uint64_t len, struct cay_error *err)
+{
+        struct cay_unpack *u = cay_container_of(sink, struct cay_unpack, sink);
+
+        return lseek(u->file.fd, (off_t)len, SEEK_CUR) < 0 ? fail(u, -errno, "write", err) : 0;
+}
+
 static int on_end(struct cay_tar_sink *sink, struct cay_error *err)
 {
         struct cay_unpack *u = cay_container_of(sink, struct cay_unpack, sink);
@@ -203,7 +210,9 @@ static int on_end(struct cay_tar_sink *sink, struct cay_error *err)
         return r < 0 ? fail(u, r, "finish", err) : 0;
 }
 
-static const struct cay_tar_sink_ops sink_ops = { .member = on_member, .data = on_data, .end = on_end };
+static const struct cay_tar_sink_ops sink_ops = {
+        .member = on_member, .data = on_data, .end = on_end, .hole = on_hole
+};
 
 int cay_unpack_init_take(struct cay_unpack *u, int folder_fd, const char *name, struct cay_error *err)
 {

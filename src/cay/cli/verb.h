@@ -24,6 +24,7 @@ enum cay_verb_more { /* options of its own; offsets are into struct cay_verb_arg
                      CAY_MORE_STATS,
                      CAY_MORE_TEMPLATE,
                      CAY_MORE_OUTPUT,
+                     CAY_MORE_COPY,
                      CAY_MORE_BODY,
 };
 
@@ -59,7 +60,7 @@ struct cay_verb_args {
 
         /* options of single verbs */
         bool follow, detach, quiet, no_stdin, once, dry, confirm, raw;
-        const char *workspace, *interval, *body, *output, *from, *task;
+        const char *workspace, *interval, *body, *output, *from, *task, *max_bytes;
         char confirm_token[64];
 
         /* below: of verb.c */

@@ -43,6 +43,14 @@ static const struct cay_flag output_flags[] = {
         { 0 },
 };
 
+static const struct cay_flag copy_flags[] = {
+        { "quiet", NULL, "say nothing but what went wrong", TRUE(quiet), 'q' },
+        { "raw", NULL, "a terminal gets the sandbox's bytes as they are, control characters too", TRUE(raw) },
+        { "max-bytes", "SIZE", "stop a copy out of a sandbox that is longer (8g; 0: never)",
+          TEXT(max_bytes) },
+        { 0 },
+};
+
 static const struct cay_flag logs_flags[] = {
         { "follow", NULL, "go on until the command ends", TRUE(follow), 'f' },
         { "raw", NULL, "a terminal gets the sandbox's bytes as they are, control characters too", TRUE(raw) },
@@ -76,6 +84,8 @@ const struct cay_flag *cay_verb_more(const struct cay_verb *verb)
                 return quiet_flags;
         case CAY_MORE_OUTPUT:
                 return output_flags;
+        case CAY_MORE_COPY:
+                return copy_flags;
         case CAY_MORE_LOGS:
                 return logs_flags;
         case CAY_MORE_STATS:
@@ -168,7 +178,7 @@ const struct cay_verb cay_verbs[] = {
                    "input or output. A TARGET that is a folder gets the copy below it. Links are copied as "
                    "links and\n"
                    "never followed; what is neither file, folder nor link is left out.",
-          .more = CAY_MORE_OUTPUT,
+          .more = CAY_MORE_COPY,
           .no_json = true },
         { .name = "stats",
           .op = "sandbox_stats",

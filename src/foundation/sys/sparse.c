@@ -24,6 +24,31 @@ static size_t to_block_end(off_t at, size_t len)
         return part < len ? part : len;
 }
 
+int sys_sparse_next(int fd, uint64_t from, uint64_t size, uint64_t *ret_at, uint64_t *ret_len)
+{
+        off_t at, end;
+
+        if (from >= size)
+                return 0;
+        at = lseek(fd, (off_t)from, SEEK_DATA);
+        if (at < 0 && errno == ENXIO)
+                return 0;
+        end = at < 0 ? -1 : lseek(fd, at, SEEK_HOLE);
+        if (at < 0 || end < 0) {
+                if (errno != EINVAL && errno != EOPNOTSUPP)
+                        return -errno;
+                at = (off_t)from;
+                end = (off_t)size;
+        }
+        if ((uint64_t)at >= size)
+                return 0;
+        if (end <= at || (uint64_t)end > size)
+                end = (off_t)size;
+        *ret_at = (uint64_t)at;
+        *ret_len = (uint64_t)(end - at);
+        return 1;
+}
+
 int sys_sparse_write(int fd, const void *bytes, size_t len)
 {
         off_t at = lseek(fd, 0, SEEK_CUR);

@@ -20,6 +20,7 @@ enum { TYPE_AT = 156 };
 
 /* A size leaves room to be rounded up to blocks and added to others without overflow. */
 #define SIZE_MAX_BYTES (UINT64_C(1) << 62)
+#define SPARSE_FOLDER "GNUSparseFile.0/"       /* as other writers name it */
 #define OCTAL_12_MAX ((UINT64_C(1) << 33) - 1) /* 11 octal digits: 8 GiB less one */
 
 static const struct {
@@ -197,18 +198,43 @@ static bool key_is(struct cay_view key, const char *name)
         return key.len == strlen(name) && memcmp(key.ptr, name, key.len) == 0;
 }
 
+/* Keys behind "GNU.sparse.". Only form 1.0 is known, because older ones are ambiguous about names and sizes. */
+static int sparse_apply(struct cay_tar_pax *pax, struct cay_view key, struct cay_view value)
+{
+        unsigned bit = CAY_TAR_SPARSE_OTHER;
+        int r = 0;
+
+        if (key_is(key, "major")) {
+                bit = key_is(value, "1") ? CAY_TAR_SPARSE_MAJOR : CAY_TAR_SPARSE_OTHER;
+        } else if (key_is(key, "minor")) {
+                bit = key_is(value, "0") ? CAY_TAR_SPARSE_MINOR : CAY_TAR_SPARSE_OTHER;
+        } else if (key_is(key, "name")) {
+                bit = CAY_TAR_SPARSE_NAME;
+                pax->has_path = true;
+                pax->path = value;
+                r = value.len == 0 || memchr(value.ptr, '\0', value.len) ? -EINVAL : 0;
+        } else if (key_is(key, "realsize")) {
+                bit = CAY_TAR_SPARSE_SIZE;
+                r = decimal_parse(value, SIZE_MAX_BYTES, &pax->real_size);
+        }
+        pax->sparse |= bit;
+        return r;
+}
+
 static int record_apply(struct cay_tar_pax *pax, struct cay_view key, struct cay_view value)
 {
         static const char sparse[] = "GNU.sparse.";
+        const uint32_t sparse_len = sizeof(sparse) - 1;
 
-        if (key.len >= sizeof(sparse) - 1 && memcmp(key.ptr, sparse, sizeof(sparse) - 1) == 0) {
-                pax->has_sparse = true;
-                return 0;
-        }
-        /* An empty value takes back what was said before. */
+        if (key.len >= sparse_len && memcmp(key.ptr, sparse, sparse_len) == 0)
+                return sparse_apply(pax, (struct cay_view){ key.ptr + sparse_len, key.len - sparse_len },
+                                    value);
+        /* An empty value takes back what was said before. The name of a file with holes is the one in its own key. */
         if (key_is(key, "path")) {
-                pax->has_path = value.len > 0;
-                pax->path = value;
+                if (!(pax->sparse & CAY_TAR_SPARSE_NAME)) {
+                        pax->has_path = value.len > 0;
+                        pax->path = value;
+                }
                 return memchr(value.ptr, '\0', value.len) ? -EINVAL : 0;
         }
         if (key_is(key, "linkpath")) {
@@ -366,12 +392,35 @@ static char *record_put(char *at, char *end, const char *key, const char *value,
         return at + total;
 }
 
-static char *size_put(char *at, char *end, uint64_t v)
+static char *number_put(char *at, char *end, const char *key, uint64_t v)
 {
         char text[24];
         int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
 
-        return record_put(at, end, "size", text, (size_t)n);
+        return record_put(at, end, key, text, (size_t)n);
+}
+
+static char *sparse_put(char *at, char *end, const struct cay_tar_member *m, size_t name_len)
+{
+        at = record_put(at, end, "GNU.sparse.major", "1", 1);
+        at = record_put(at, end, "GNU.sparse.minor", "0", 1);
+        at = record_put(at, end, "GNU.sparse.name", m->name, name_len);
+        return number_put(at, end, "GNU.sparse.realsize", m->size);
+}
+
+unsigned cay_tar_map_line(uint64_t number, char ret[CAY_TAR_MAP_LINE])
+{
+        return (unsigned)snprintf(ret, CAY_TAR_MAP_LINE, "%llu\n", (unsigned long long)number);
+}
+
+uint64_t cay_tar_map_bytes(const struct cay_tar_piece *pieces, size_t count)
+{
+        char line[CAY_TAR_MAP_LINE];
+        uint64_t bytes = cay_tar_map_line(count, line);
+
+        for (size_t i = 0; i < count; i++)
+                bytes += cay_tar_map_line(pieces[i].at, line) + cay_tar_map_line(pieces[i].len, line);
+        return bytes;
 }
 
 static char *time_put(char *at, char *end, int64_t s, uint32_t ns)
@@ -386,18 +435,30 @@ static char *time_put(char *at, char *end, int64_t s, uint32_t ns)
         return record_put(at, end, "mtime", text, (size_t)n);
 }
 
+static const char *last_name(const char *name)
+{
+        const char *slash = strrchr(name, '/');
+
+        return slash ? slash + 1 : name;
+}
+
 int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size)
 {
         size_t len = strlen(m->name), link_len = strlen(m->link), records_len, padding;
         bool long_name = prefix_find(m->name, len)<0, long_link = link_len> LINK.len;
         size_t kind_len = m->kind ? strlen(m->kind) : 0, base_len = m->base ? strlen(m->base) : 0;
-        bool big = m->size > OCTAL_12_MAX;
+        bool sparse = m->stored > 0;
+        uint64_t stored = sparse ? m->stored : m->size;
+        bool big = stored > OCTAL_12_MAX;
+        /* Whoever does not know the form unpacks map and data under a name that says so. */
+        char aside[sizeof(SPARSE_FOLDER) + 64];
         bool far = m->mtime_s < 0 || (uint64_t)m->mtime_s > OCTAL_12_MAX;
         uint8_t *out = mem;
         char *records, *end, *at;
         char flag = '\0';
 
-        if (len == 0 || m->size > SIZE_MAX_BYTES)
+        if (len == 0 || m->size > SIZE_MAX_BYTES || stored > SIZE_MAX_BYTES ||
+            (sparse && m->type != CAY_TAR_FILE))
                 return -EINVAL;
         if (kind_len > CAY_TAR_KIND_MAX || base_len > CAY_TAR_BASE_MAX)
                 return -EINVAL;
@@ -413,7 +474,7 @@ int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size
                 return -EINVAL;
         if (size < CAY_TAR_BLOCK)
                 return -EMSGSIZE;
-        if (!long_name && !long_link && !big && !far && kind_len == 0 && base_len == 0) {
+        if (!long_name && !long_link && !big && !far && !sparse && kind_len == 0 && base_len == 0) {
                 block_put(out, flag, m->name, len, m->link, m->mode, m->size, m->mtime_s);
                 return CAY_TAR_BLOCK;
         }
@@ -423,12 +484,14 @@ int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size
                 return -EMSGSIZE;
         records = at = (char *)out + CAY_TAR_BLOCK;
         end = (char *)out + size - 2 * CAY_TAR_BLOCK;
-        if (long_name)
+        if (sparse)
+                at = sparse_put(at, end, m, len);
+        else if (long_name)
                 at = record_put(at, end, "path", m->name, len);
         if (long_link)
                 at = record_put(at, end, "linkpath", m->link, link_len);
         if (big)
-                at = size_put(at, end, m->size);
+                at = number_put(at, end, "size", stored);
         if (far || m->mtime_ns > 0)
                 at = time_put(at, end, m->mtime_s, m->mtime_ns);
         if (kind_len > 0)
@@ -441,6 +504,8 @@ int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size
         padding = cay_tar_padding(records_len);
         memset(at, 0, padding);
         block_put(out, 'x', "pax_header", 10, "", 0644, records_len, 0);
-        block_put((uint8_t *)at + padding, flag, m->name, len, m->link, m->mode, m->size, m->mtime_s);
+        snprintf(aside, sizeof(aside), SPARSE_FOLDER "%.60s", last_name(m->name));
+        block_put((uint8_t *)at + padding, flag, sparse ? aside : m->name, sparse ? strlen(aside) : len,
+                  m->link, m->mode, stored, m->mtime_s);
         return (int)(CAY_TAR_BLOCK + records_len + padding + CAY_TAR_BLOCK);
 }

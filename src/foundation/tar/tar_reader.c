@@ -8,9 +8,12 @@
  *
  * Tar readers differ in what they make of odd input, and a stream that means two things to two readers is an
  * attack on whoever checked it with the other. So what is odd is refused: unknown types, links with data,
- * records twice for one member, names in global records, GNU's sparse files, a lone block of zeros in the
+ * records twice for one member, names in global records, old forms of sparse files, a lone block of zeros in the
  * middle, anything but zeros behind the end. An archive without its end is one that was cut, and is refused
  * too, after its last member.
+ *
+ * A file with holes (pax form 1.0) has a map before its data: which pieces the data are. The map is read whole and
+ * checked before the sink sees a byte: pieces in order, inside the file, and together exactly as long as the data.
  */
 
 #include "foundation/tar/tar_reader.h"
@@ -88,12 +91,12 @@ static int pax_apply(struct cay_tar_reader *r, struct cay_error *err)
         if (cay_tar_pax_parse(r->records, r->have, &pax) < 0)
                 return refuse(r, err, "broken pax records");
         if (r->extra == CAY_TAR_PAX_GLOBAL) {
-                if (pax.has_path || pax.has_link || pax.has_size || pax.has_sparse)
+                if (pax.has_path || pax.has_link || pax.has_size || pax.sparse)
                         return refuse(r, err, "global pax records that name or size members");
                 return 0;
         }
-        if (pax.has_sparse)
-                return refuse(r, err, "sparse files in GNU's form are not read");
+        if (pax.sparse && (pax.sparse != CAY_TAR_SPARSE_ALL || r->sink->ops->hole == NULL))
+                return refuse(r, err, "sparse files in this form are not read");
         if (pax.has_path) {
                 if (name_keep(r, r->name, pax.path.ptr, pax.path.len, err) < 0)
                         return -1;
@@ -157,6 +160,132 @@ static int extra_begin(struct cay_tar_reader *r, struct cay_error *err)
         return 0;
 }
 
+/* --- The contents of a file --- */
+
+static void file_begin(struct cay_tar_reader *r, uint64_t size, bool sparse)
+{
+        r->size = size;
+        r->at = r->piece_left = 0;
+        r->piece = 0;
+        r->pieces_count = !sparse && size > 0;
+        r->pieces[0] = (struct cay_tar_piece){ 0, size };
+        r->number = r->mapped = 0;
+        r->numbers = 0;
+        r->digits = 0;
+        r->state = sparse ? CAY_TAR_IN_MAP : CAY_TAR_IN_DATA;
+}
+
+static int hole_pass(struct cay_tar_reader *r, uint64_t end, struct cay_error *err)
+{
+        uint64_t len = end - r->at;
+
+        r->at = end;
+        return len > 0 ? r->sink->ops->hole(r->sink, len, err) : 0;
+}
+
+/* Goes to the next piece that has bytes; behind the last one the file is complete. */
+static int piece_next(struct cay_tar_reader *r, struct cay_error *err)
+{
+        while (r->piece < r->pieces_count) {
+                const struct cay_tar_piece *p = &r->pieces[r->piece++];
+
+                if (hole_pass(r, p->at, err) < 0)
+                        return -1;
+                r->piece_left = p->len;
+                if (p->len > 0)
+                        return 0;
+        }
+        if (hole_pass(r, r->size, err) < 0)
+                return -1;
+        r->state = r->padding > 0 ? CAY_TAR_IN_PADDING : CAY_TAR_AT_HEADER;
+        return r->sink->ops->end(r->sink, err);
+}
+
+/* One line of the map. */
+static int map_number(struct cay_tar_reader *r, struct cay_error *err)
+{
+        size_t i = r->numbers++;
+        struct cay_tar_piece *p, *before;
+
+        if (i == 0) {
+                if (r->number > CAY_TAR_PIECES_MAX)
+                        return cay_fail(err, CAY_LIMIT, "a sparse file of %llu pieces: %u at most",
+                                        (unsigned long long)r->number, CAY_TAR_PIECES_MAX);
+                r->pieces_count = (size_t)r->number;
+                return 0;
+        }
+        p = &r->pieces[(i - 1) / 2];
+        before = i > 2 ? p - 1 : NULL;
+        if (i % 2 == 1) {
+                p->at = r->number;
+                if (p->at > r->size || (before && p->at < before->at + before->len))
+                        return cay_fail(err, CAY_INVALID, "a sparse file whose pieces are not in order");
+                return 0;
+        }
+        p->len = r->number;
+        if (p->len > r->size - p->at)
+                return cay_fail(err, CAY_INVALID, "a sparse file whose pieces are longer than the file");
+        return 0;
+}
+
+static bool map_is_whole(const struct cay_tar_reader *r)
+{
+        return r->numbers > 0 && r->numbers == 1 + 2 * r->pieces_count;
+}
+
+/* Behind the map's last line: what is left of the member, less padding, is exactly the pieces. */
+static int map_check(const struct cay_tar_reader *r, struct cay_error *err)
+{
+        uint64_t data = 0, padding = cay_tar_padding(r->mapped);
+
+        for (size_t i = 0; i < r->pieces_count; i++)
+                data += r->pieces[i].len; /* no overflow: they do not overlap */
+        if (r->left < padding || r->left - padding != data)
+                return cay_fail(err, CAY_INVALID, "a sparse file whose data are not what its map says");
+        return 0;
+}
+
+static int map_byte(struct cay_tar_reader *r, uint8_t byte, struct cay_error *err)
+{
+        unsigned digit = (unsigned)byte - '0';
+
+        if (r->left == 0)
+                return cay_fail(err, CAY_INVALID, "a sparse file whose map is cut off");
+        r->mapped++;
+        r->left--;
+        if (byte == '\n' && r->digits > 0) {
+                if (map_number(r, err) < 0)
+                        return -1;
+                r->number = 0;
+                r->digits = 0;
+                return map_is_whole(r) ? map_check(r, err) : 0;
+        }
+        if (digit > 9 || ++r->digits > 19)
+                return cay_fail(err, CAY_INVALID, "a sparse file whose map is no list of numbers");
+        r->number = r->number * 10 + digit; /* 19 digits fit */
+        return 0;
+}
+
+/* Takes bytes of the map and of its padding, none of the data. */
+static ssize_t map_take(struct cay_tar_reader *r, const uint8_t *p, size_t len, struct cay_error *err)
+{
+        size_t n = 0;
+
+        while (n < len && !map_is_whole(r))
+                if (map_byte(r, p[n++], err) < 0)
+                        return -1;
+        for (; n < len && map_is_whole(r) && r->mapped % CAY_TAR_BLOCK != 0; n++) {
+                r->mapped++;
+                r->left--;
+        }
+        if (!map_is_whole(r) || r->mapped % CAY_TAR_BLOCK != 0)
+                return (ssize_t)n;
+        r->state = CAY_TAR_IN_DATA;
+        return piece_next(r, err) < 0 ? -1 : (ssize_t)n;
+}
+
+/* --- Members --- */
+
 static int member_begin(struct cay_tar_reader *r, struct cay_error *err)
 {
         struct cay_tar_member m = {
@@ -170,6 +299,7 @@ static int member_begin(struct cay_tar_reader *r, struct cay_error *err)
                 .kind = r->kind[0] ? r->kind : NULL,
                 .base = r->base[0] ? r->base : NULL,
         };
+        bool sparse = r->pax.sparse != 0;
 
         /*
          * Before there was a type for directories, a slash behind the name said so: the whole name, not its
@@ -191,19 +321,27 @@ static int member_begin(struct cay_tar_reader *r, struct cay_error *err)
                         return refuse(r, err, "it is no file, but has a size");
                 break;
         case CAY_TAR_SPARSE:
-                return refuse(r, err, "sparse files in GNU's form are not read");
+                return refuse(r, err, "sparse files in this form are not read");
         default:
                 return refuse(r, err, "unknown type of member");
         }
-        if (r->sink->ops->member(r->sink, &m, err) < 0)
-                return -1;
-        if (m.type == CAY_TAR_FILE && m.size == 0 && r->sink->ops->end(r->sink, err) < 0)
-                return -1;
         r->left = m.size;
         r->padding = cay_tar_padding(m.size);
-        r->state = m.size > 0 ? CAY_TAR_IN_DATA : CAY_TAR_AT_HEADER;
+        if (sparse) {
+                if (m.type != CAY_TAR_FILE || m.size < CAY_TAR_BLOCK)
+                        return refuse(r, err, "a sparse file without a map");
+                m.stored = m.size;
+                m.size = r->pax.real_size;
+        }
+        if (r->sink->ops->member(r->sink, &m, err) < 0)
+                return -1;
         extras_forget(r);
-        return 0;
+        if (m.type != CAY_TAR_FILE) {
+                r->state = CAY_TAR_AT_HEADER;
+                return 0;
+        }
+        file_begin(r, m.size, sparse);
+        return sparse ? 0 : piece_next(r, err);
 }
 
 static int header_apply(struct cay_tar_reader *r, struct cay_error *err)
@@ -279,17 +417,16 @@ static ssize_t step(struct cay_tar_reader *r, const uint8_t *p, size_t len, stru
                         r->state = CAY_TAR_IN_PADDING;
                 }
                 return (ssize_t)n;
+        case CAY_TAR_IN_MAP:
+                return map_take(r, p, len, err);
         case CAY_TAR_IN_DATA:
-                n = smaller(len, r->left);
+                n = smaller(len, r->piece_left);
                 if (n > 0 && r->sink->ops->data(r->sink, p, n, err) < 0)
                         return -1;
                 r->left -= n;
-                if (r->left == 0) {
-                        if (r->sink->ops->end(r->sink, err) < 0)
-                                return -1;
-                        r->state = CAY_TAR_IN_PADDING;
-                }
-                return (ssize_t)n;
+                r->at += n;
+                r->piece_left -= n;
+                return r->piece_left == 0 && piece_next(r, err) < 0 ? -1 : (ssize_t)n;
         case CAY_TAR_IN_PADDING:
                 n = smaller(len, r->padding);
                 r->padding -= (unsigned)n;

@@ -406,6 +406,56 @@ def test_holes_stay_holes(d):
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_holes_do_not_travel(d):
+    """Eight holes of 128 MB in a sandbox of 64 MB: little on the wire, little on the caller's disk, and any tar reads the archive."""
+    box = d.make(limits={"memory": "64m", "disk": "64m"})
+    d.run(box, "mkdir h; for i in 1 2 3 4 5 6 7 8; do truncate -s 128m h/$i; done; echo x | dd of=h/1 bs=1 seek=30000000 conv=notrunc 2>/dev/null;"
+               " echo end | dd of=h/2 bs=1 seek=134217724 conv=notrunc 2>/dev/null; echo begin | dd of=h/3 conv=notrunc 2>/dev/null")
+    packed = cay(d, "cp", box + ":h", "-", raw=True)
+    assert len(packed) < 100_000, len(packed)
+    with tempfile.TemporaryDirectory() as folder:
+        # The bound holds for what travels: far less than 1 GiB passes.
+        subprocess.run([CAY, "cp", "-q", "--max-bytes", "1m", f"{box}:h", folder], check=True, env=environment(d), timeout=PATIENCE_S)
+        found = [os.stat(os.path.join(folder, "h", name)) for name in "12345678"]
+        assert all(st.st_size == 128 << 20 for st in found) and sum(st.st_blocks for st in found) * 512 < 1 << 20, found
+        for name, at, wanted in (("1", 29999999, b"\0x\n\0"), ("2", 134217723, b"\0end\n"), ("3", 0, b"begin\n\0")):
+            with open(os.path.join(folder, "h", name), "rb") as f:
+                f.seek(at)
+                assert f.read(len(wanted)) == wanted, name
+        subprocess.run(["tar", "-xf", "-", "-C", folder], input=packed, check=True, timeout=PATIENCE_S)
+        with tarfile.open(fileobj=io.BytesIO(packed)) as t:
+            for m in t:
+                if m.isfile():
+                    name = os.path.basename(m.name)
+                    assert m.size == 128 << 20, m
+                    assert name not in "123" or subprocess.run(["cmp", os.path.join(folder, "h", name), os.path.join(folder, name)], timeout=PATIENCE_S).returncode == 0
+    # And back into a sandbox: the holes are holes there as well.
+    d.run(box, "mkdir again")
+    d.must(200, "PUT", f"/api/sandboxes/{box}/archive?path=again", packed)
+    r = d.run(box, "cmp h/1 again/1 && cmp h/2 again/2 && cmp h/3 again/3 && du -sk again | cut -f1; stat -c %s again/8")
+    taken, size = (int(n) for n in r["stdout"].split())
+    assert taken < 1024 and size == 128 << 20, r
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_copy_out_is_bounded(d):
+    """What a sandbox sends is bounded, and the error says how to take more."""
+    box = d.make()
+    d.run(box, "mkdir d; for i in 1 2 3; do head -c 400000 /dev/urandom > d/$i; done")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([CAY, "cp", "-q", "--max-bytes", "1m", f"{box}:d", folder], env=environment(d), capture_output=True, text=True, timeout=PATIENCE_S)
+        assert done.returncode != 0 and "longer than 1048576 bytes" in done.stderr and "--max-bytes" in done.stderr, done
+        files = os.listdir(os.path.join(folder, "d"))
+        assert len(files) == 2 and all(os.path.getsize(os.path.join(folder, "d", f)) == 400000 for f in files), files
+        done = subprocess.run([CAY, "cp", "--max-bytes", "1m", f"{box}:d", "-"], env=environment(d), capture_output=True, timeout=PATIENCE_S)
+        assert done.returncode != 0 and len(done.stdout) <= 1 << 20, (done.returncode, len(done.stdout))
+        done = subprocess.run([CAY, "cp", "--max-bytes", "much", f"{box}:d", folder], env=environment(d), capture_output=True, text=True, timeout=PATIENCE_S)
+        assert done.returncode != 0 and "no size" in done.stderr, done
+        subprocess.run([CAY, "cp", "-q", "--max-bytes", "0", f"{box}:d", folder], env=environment(d), check=True, timeout=PATIENCE_S)
+        assert len(os.listdir(os.path.join(folder, "d"))) == 3
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_input_sent_again(d):
     """A piece that has had no answer is sent again with its place, so that it is applied once; a daemon that knows no places gets none."""
     with daemon_by_hand() as (folder, listener):

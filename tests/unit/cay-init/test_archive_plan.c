@@ -41,6 +41,11 @@ static int on_file_data(struct cay_archive_actions *a, const void *bytes, size_t
         return 0;
 }
 
+static int on_file_hole(struct cay_archive_actions *a, uint64_t len, struct cay_error *err)
+{
+        return 0;
+}
+
 static int on_file_end(struct cay_archive_actions *a, struct cay_error *err)
 {
         return 0;
@@ -57,7 +62,7 @@ static int on_link(struct cay_archive_actions *a, const char *path, const char *
         return note('h', path, target, 0);
 }
 
-static const struct cay_archive_action_ops ops = { on_directory, on_file_begin, on_file_data,
+static const struct cay_archive_action_ops ops = { on_directory, on_file_begin, on_file_data, on_file_hole,
                                                    on_file_end,  on_symlink,    on_link };
 
 static struct cay_archive_plan plan;

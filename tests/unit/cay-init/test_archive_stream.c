@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cay-init/archive_stream.h"
+#include "foundation/tar/tar_reader.h"
 
 static struct cay_archive_stream s;
 static char text[4 * CAY_FILES_BUFFER];
@@ -142,6 +143,152 @@ static void a_reader_that_went_is_an_error(void **state)
         (void)state;
 }
 
+/* Reads a stream back: what is data and what is a hole. */
+static struct log {
+        struct cay_tar_sink sink;
+        char said[512];
+        size_t len;
+} seen;
+
+static int on_member(struct cay_tar_sink *sink, const struct cay_tar_member *m, struct cay_error *err)
+{
+        (void)sink, (void)err;
+        seen.len += (size_t)snprintf(seen.said + seen.len, sizeof(seen.said) - seen.len, "%s:%llu", m->name,
+                                     (unsigned long long)m->size);
+        return 0;
+}
+
+static uint64_t run_bytes;
+
+static int on_data(struct cay_tar_sink *sink, const void *bytes, size_t len, struct cay_error *err)
+{
+        (void)sink, (void)err, (void)bytes;
+        run_bytes += len;
+        return 0;
+}
+
+static void run_end(void)
+{
+        if (run_bytes > 0)
+                seen.len += (size_t)snprintf(seen.said + seen.len, sizeof(seen.said) - seen.len, "+%llu",
+                                             (unsigned long long)run_bytes);
+        run_bytes = 0;
+}
+
+static int on_hole(struct cay_tar_sink *sink, uint64_t len, struct cay_error *err)
+{
+        (void)sink, (void)err;
+        run_end();
+        seen.len += (size_t)snprintf(seen.said + seen.len, sizeof(seen.said) - seen.len, "-%llu",
+                                     (unsigned long long)len);
+        return 0;
+}
+
+static int on_end(struct cay_tar_sink *sink, struct cay_error *err)
+{
+        (void)sink, (void)err;
+        run_end();
+        seen.said[seen.len++] = ';';
+        return 0;
+}
+
+static const char *read_back(size_t piece)
+{
+        static const struct cay_tar_sink_ops ops = { on_member, on_data, on_end, on_hole };
+        static struct cay_tar_reader reader;
+        struct cay_error err = { 0 };
+        size_t len = get();
+
+        memset(&seen, 0, sizeof(seen));
+        seen.sink.ops = &ops;
+        cay_tar_reader_init(&reader, &seen.sink);
+        for (size_t at = 0; at < len; at += piece)
+                assert_int_equal(cay_tar_reader_feed(&reader, text + at, len - at < piece ? len - at : piece,
+                                                     &err),
+                                 0);
+        assert_int_equal(cay_tar_reader_finish(&reader, &err), 0);
+        return seen.said;
+}
+
+static uint64_t send_sparse(int fd, const char *name)
+{
+        struct cay_error err = { 0 };
+        struct cay_tar_member m;
+        struct stat st;
+
+        assert_int_equal(fstat(fd, &st), 0);
+        m = member(name, (uint64_t)st.st_size);
+        assert_int_equal(ftruncate(out, 0), 0);
+        assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+        cay_archive_stream_init(&s, out, "archive", 0);
+        m.stored = cay_archive_stream_map(&s, fd, &st);
+        assert_int_equal(cay_archive_stream_member(&s, &m, &err), 0);
+        if (m.stored > 0)
+                assert_int_equal(cay_archive_stream_pieces(&s, fd, name, &err), 0);
+        else
+                assert_int_equal(cay_archive_stream_file(&s, fd, m.size, name, &err), 0);
+        assert_int_equal(cay_archive_stream_end(&s, &err), 0);
+        assert_int_equal(s.bytes, get());
+        return m.stored;
+}
+
+/* A hole at the end, at the beginning, in the middle; one that is too small to be told; a file that is none but a hole. */
+static void holes_stay_holes(void **state)
+{
+        static const size_t pieces[] = { 1, 511, 512, 65536 };
+        const off_t far = (off_t)1 << 40;
+        int fd = make_file(4096);
+
+        for (unsigned i = 0; i < CAY_COUNT(pieces); i++) {
+                assert_int_equal(ftruncate(fd, far), 0);
+                assert_true(send_sparse(fd, "a") > 0);
+                assert_string_equal(read_back(pieces[i]), "a:1099511627776+4096-1099511623680;");
+        }
+        assert_int_equal(pwrite(fd, "x", 1, far - 4096), 1);
+        assert_int_equal(pwrite(fd, "x", 1, 1 << 20), 1);
+        assert_int_equal(pwrite(fd, "x", 1, (1 << 20) + 12288), 1); /* 8192 bytes of a hole between them */
+        assert_true(send_sparse(fd, "a") > 0);
+        assert_string_equal(read_back(700), "a:1099511627776+4096-1044480+16384-1099510558720+4096;");
+        close(fd);
+
+        fd = make_file(0);
+        assert_int_equal(ftruncate(fd, 1 << 20), 0);
+        assert_int_equal(send_sparse(fd, "none"), CAY_TAR_BLOCK);
+        assert_string_equal(read_back(700), "none:1048576-1048576;");
+        assert_int_equal(pwrite(fd, text, 4096, 1 << 19), 4096);
+        assert_true(send_sparse(fd, "b") > 0);
+        assert_string_equal(read_back(700), "b:1048576-524288+4096-520192;");
+        close(fd);
+
+        fd = make_file(100000); /* none: sent as ever */
+        assert_int_equal(send_sparse(fd, "full"), 0);
+        assert_string_equal(read_back(700), "full:100000+100000;");
+        close(fd);
+        (void)state;
+}
+
+/* More pieces than a map has: the smaller holes are sent as zeros, the large one is not. */
+static void small_holes_give_way(void **state)
+{
+        int fd = make_file(0);
+
+        for (off_t i = 0; i < 2 * (off_t)CAY_TAR_PIECES_MAX; i++)
+                assert_int_equal(pwrite(fd, "x", 1, i * 32768), 1);
+        assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+        {
+                struct stat st;
+
+                assert_int_equal(fstat(fd, &st), 0);
+                cay_archive_stream_init(&s, out, "archive", 0);
+                /* 8191 × 32768 + 4096 bytes in one piece, and the map of "2\n…": one block */
+                assert_int_equal(cay_archive_stream_map(&s, fd, &st),
+                                 (2 * (uint64_t)CAY_TAR_PIECES_MAX - 1) * 32768 + 4096 + CAY_TAR_BLOCK);
+        }
+        close(fd);
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -150,6 +297,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(the_limit_counts_the_end, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_name_that_cannot_be_written_is_said, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_reader_that_went_is_an_error, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(holes_stay_holes, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(small_holes_give_way, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

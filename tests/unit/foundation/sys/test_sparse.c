@@ -2,6 +2,7 @@
 /* Zeros take no room, and all bytes come back, however they were cut. */
 #include "sys_test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,12 +88,33 @@ static void a_pipe_gets_all_of_it(void **state)
         close(fds[1]);
 }
 
+static void data_are_found_between_holes(void **state)
+{
+        int fd = scratch_file();
+        uint64_t at = 0, len = 0;
+
+        (void)state;
+        assert_true(fd >= 0);
+        assert_int_equal(ftruncate(fd, 1 << 20), 0);
+        assert_int_equal(sys_sparse_next(fd, 0, 1 << 20, &at, &len), 0);
+        assert_int_equal(pwrite(fd, "x", 1, 65536), 1);
+        assert_int_equal(sys_sparse_next(fd, 0, 1 << 20, &at, &len), 1);
+        assert_true(at == 65536 && len >= 1 && len <= 65536);
+        assert_int_equal(sys_sparse_next(fd, at + len, 1 << 20, &at, &len), 0);
+        assert_int_equal(sys_sparse_next(fd, 0, 65540, &at, &len), 1); /* cut where the caller ends */
+        assert_int_equal(len, 4);
+        assert_int_equal(sys_sparse_next(fd, 0, 65536, &at, &len), 0);
+        close(fd);
+        assert_int_equal(sys_sparse_next(fd, 0, 1, &at, &len), -EBADF);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(zeros_take_no_room),
                 cmocka_unit_test(every_byte_comes_back),
                 cmocka_unit_test(a_pipe_gets_all_of_it),
+                cmocka_unit_test(data_are_found_between_holes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,7 +198,7 @@ static void pax_records_are_read(void **state)
 
         (void)state;
         assert_int_equal(PAX("", &p), 0);
-        assert_false(p.has_path || p.has_link || p.has_size || p.has_mtime || p.has_sparse);
+        assert_false(p.has_path || p.has_link || p.has_size || p.has_mtime || p.sparse);
         assert_int_equal(PAX("9 path=a\n14 linkpath=b\n12 size=123\n14 mtime=-1.5\n12 other=xy\n", &p), 0);
         assert_true(p.has_path && p.has_link && p.has_size && p.has_mtime);
         assert_int_equal(p.path.len, 1);
@@ -219,7 +219,7 @@ static void pax_records_are_read(void **state)
         assert_int_equal(PAX("9 path=a\n8 path=\n8 size=\n", &p), 0);
         assert_false(p.has_path || p.has_size);
         assert_int_equal(PAX("22 GNU.sparse.major=1\n", &p), 0);
-        assert_true(p.has_sparse);
+        assert_true(p.sparse);
 }
 
 static void broken_pax_is_refused(void **state)

@@ -41,7 +41,17 @@ static int on_end(struct cay_tar_sink *sink, struct cay_error *err)
         return 0;
 }
 
-static const struct cay_tar_sink_ops ops = { on_member, on_data, on_end };
+static int on_hole(struct cay_tar_sink *sink, uint64_t len, struct cay_error *err)
+{
+        assert_true(len > 0);
+        seen.len += (size_t)snprintf(seen.text + seen.len, sizeof(seen.text) - seen.len, "<%llu>",
+                                     (unsigned long long)len);
+        return 0;
+}
+
+static const struct cay_tar_sink_ops ops = { on_member, on_data, on_end, on_hole };
+static const struct cay_tar_sink_ops no_holes = { on_member, on_data, on_end, NULL };
+static const struct cay_tar_sink_ops *sink_ops = &ops;
 
 /* An archive under construction. */
 static uint8_t tar[512 * 1024];
@@ -91,7 +101,7 @@ static int read_in_pieces(size_t piece)
         int r = 0;
 
         seen.len = 0;
-        seen.sink.ops = &ops;
+        seen.sink.ops = sink_ops;
         err = (struct cay_error){ .code = CAY_OK };
         cay_tar_reader_init(&reader, &seen.sink);
         for (size_t at = 0; r == 0 && at < tar_len; at += piece)
@@ -214,6 +224,97 @@ static void global_records_name_nothing(void **state)
         expect_refusal("global pax records");
 }
 
+/* A file with holes: its records, then a member whose data are the map, filled up to a block, and the pieces. */
+static void sparse(const char *real_size, const char *map, const char *data)
+{
+        static const char fixed[] = "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n23 GNU.sparse.name=d/f\n";
+        char records[256], body[4096] = "";
+        int n = snprintf(records, sizeof(records), "%s%zu GNU.sparse.realsize=%s\n", fixed,
+                         strlen(real_size) + 24, real_size);
+        size_t map_len = strlen(map) + cay_tar_padding(strlen(map));
+
+        memcpy(body, map, strlen(map));
+        memcpy(body + map_len, data, strlen(data));
+        raw("pax", 'x', "", records, (size_t)n);
+        raw("GNUSparseFile.0/f", '0', "", body, map_len + strlen(data));
+}
+
+static void holes_are_told(void **state)
+{
+        static const size_t pieces[] = { 1, 7, 511, 512, 513, 4096, sizeof(tar) };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+                sparse("1000000", "3\n0\n5\n1000\n3\n1000000\n0\n", "helloabc");
+                sparse("2000000", "0\n", ""); /* nothing but a hole */
+                sparse("4000000", "1\n3999998\n2\n", "zz");
+                sparse("1000006", "2\n10\n2\n12\n3\n", "aabbb");
+                file("g", "plain");
+                end();
+                assert_int_equal(read_in_pieces(pieces[i]), 0);
+                assert_string_equal(seen.text, "1:d/f::1000000:7|hello<995>abc<998997>;"
+                                               "1:d/f::2000000:7|<2000000>;"
+                                               "1:d/f::4000000:7|<3999998>zz;"
+                                               "1:d/f::1000006:7|<10>aabbb<999991>;1:g::5:7|plain;");
+        }
+}
+
+static void maps_that_lie_are_refused(void **state)
+{
+        static const struct {
+                const char *map, *data, *why;
+        } cases[] = {
+                { "1\n0\n5\n", "four", "not what its map says" },
+                { "1\n0\n5\n", "sixsix", "not what its map says" },
+                { "0\n", "x", "not what its map says" },
+                { "2\n5\n2\n6\n2\n", "aabb", "not in order" },
+                { "1\n1000001\n0\n", "", "not in order" },
+                { "1\n999999\n2\n", "aa", "longer than the file" },
+                { "1\n5\n18446744073709551615\n", "", "no list of numbers" },
+                { "1\n5\n9999999999999999999\n", "", "longer than the file" },
+                { "-1\n", "", "no list of numbers" },
+                { "\n", "", "no list of numbers" },
+                { "1\n5", "", "no list of numbers" }, /* the padding is no number */
+                { "4097\n", "", "4096 at most" },
+        };
+        char many[513] = "255\n";
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                sparse("1000000", cases[i].map, cases[i].data);
+                end();
+                expect_refusal(cases[i].why);
+        }
+        /* A map that goes on behind the member. */
+        for (size_t i = 4; i < 512; i += 2)
+                memcpy(many + i, "0\n", 2);
+        sparse("1000000", many, "");
+        file("g", "plain");
+        end();
+        expect_refusal("cut off");
+
+        sparse("1000000", "0\n", "");
+        end();
+        sink_ops = &no_holes;
+        expect_refusal("sparse files in this form");
+        sink_ops = &ops;
+
+        raw("pax", 'x', "", "22 GNU.sparse.major=0\n22 GNU.sparse.minor=1\n", 44);
+        expect_refusal("sparse files in this form");
+        raw("pax", 'g', "", "22 GNU.sparse.major=1\n", 22);
+        expect_refusal("global pax records");
+        /* Links and folders have no map. */
+        raw("pax", 'x', "",
+            "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n21 GNU.sparse.name=f\n24 GNU.sparse.realsize=\n",
+            89);
+        expect_refusal("broken pax");
+        raw("pax", 'x', "",
+            "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n21 GNU.sparse.name=f\n25 GNU.sparse.realsize=9\n",
+            90);
+        raw("l", '5', "", NULL, 0);
+        expect_refusal("without a map");
+}
+
 static void odd_members_are_refused(void **state)
 {
         static char big[CAY_TAR_PAX_MAX + 1];
@@ -331,6 +432,8 @@ int main(void)
                 cmocka_unit_test(gnu_long_names_are_read),
                 cmocka_unit_test(a_slash_behind_the_whole_name_says_directory),
                 cmocka_unit_test(global_records_name_nothing),
+                cmocka_unit_test(holes_are_told),
+                cmocka_unit_test(maps_that_lie_are_refused),
                 cmocka_unit_test(odd_members_are_refused),
                 cmocka_unit_test(the_longest_pax_is_taken),
                 cmocka_unit_test(streams_that_are_no_archives),
