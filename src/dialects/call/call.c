@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "foundation/base/log.h"
-#include "domain/settings/config.h"
-#include "foundation/json/json_in.h"
 #include "foundation/loop/loop.h"
 
 struct cay_call {
@@ -49,12 +47,17 @@ static void finish(struct cay_call *a)
         cay_loop_defer(a->call.world->loop, &a->release);
 }
 
-static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = r->sink ? cay_json_tree_take(r->sink) : NULL;
         struct cay_call *a = self(c);
 
+        if (!doc) {
+                cay_op_fail_memory(c);
+                return;
+        }
         finish(a);
-        a->ops->on_answer(a, status, json, len);
+        a->ops->on_answer(a, status, cay_json_in_root(doc));
 }
 
 static void respond_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
@@ -93,12 +96,15 @@ static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t le
         return a->ops->on_bytes ? a->ops->on_bytes(a, bytes, len) : -EPIPE;
 }
 
-static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                                 size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind,
+                                 struct cay_op_result *r)
 {
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = r->sink ? cay_json_tree_take(r->sink) : NULL;
         struct cay_call *a = self(c);
 
-        return a->ops->on_event ? a->ops->on_event(a, id, kind, json, len) : -EPIPE;
+        if (a->ops->on_event_text)
+                return a->ops->on_event_text(a, id, kind, cay_buf_data(&r->text), r->text.len);
+        return a->ops->on_event && doc ? a->ops->on_event(a, id, kind, cay_json_in_root(doc)) : -EPIPE;
 }
 
 /* A stream that came although nobody can take one ends as an error: the last word is always said. */
@@ -144,7 +150,13 @@ static void respond_resume(struct cay_op_call *c)
                 a->ops->on_room(a);
 }
 
+static struct cay_json_sink *respond_open(struct cay_op_call *c, bool is_event)
+{
+        return is_event && self(c)->ops->on_event_text ? NULL : cay_json_tree_new();
+}
+
 static const struct cay_op_responder responder = {
+        .open = respond_open,
         .answer = respond_answer,
         .fail = respond_fail,
         .begin_bytes = respond_begin_bytes,
@@ -157,16 +169,40 @@ static const struct cay_op_responder responder = {
         .resume = respond_resume,
 };
 
-/* A translation may be longer than what came: the client's own text was within max_json. */
+void cay_call_args_begin(struct cay_call_args *args)
+{
+        args->tree = cay_json_tree_new();
+        cay_json_init_sink(&args->j, args->tree ? args->tree : cay_json_nowhere());
+        cay_json_begin_object(&args->j);
+}
+
+void cay_call_args_done(struct cay_call_args *args)
+{
+        if (!args || !args->tree)
+                return;
+        args->tree->free(args->tree);
+        args->tree = NULL;
+}
+
+static int end_args(struct cay_call_args *args, struct cay_json_in **ret, struct cay_error *err)
+{
+        int r;
+
+        cay_json_end_object(&args->j);
+        r = cay_json_end(&args->j);
+        if (r == 0 && args->tree)
+                *ret = cay_json_tree_take(args->tree);
+        return *ret ? 0 : cay_fail_sys(err, CAY_INTERNAL, r < 0 ? r : -ENOMEM, "write the arguments");
+}
+
 static int read_args(struct cay_call *a, const struct cay_call_what *what, struct cay_error *err)
 {
-        const struct cay_config *config = what->world->config;
-        const struct cay_json_in_limits limits = { .bytes = config ? 2 * config->max_json : 0,
-                                                   .depth = config ? (unsigned)config->max_json_depth : 0 };
         static const struct cay_field none[] = { { .name = NULL } };
+        cay_auto_call_args struct cay_call_args no_args = { 0 };
 
-        if (cay_json_in_parse(what->json ? what->json : "{}", what->json ? what->json_len : 2, &limits,
-                              &a->doc, err) < 0)
+        if (!what->args)
+                cay_call_args_begin(&no_args);
+        if (end_args(what->args ? what->args : &no_args, &a->doc, err) < 0)
                 return -1;
         return cay_json_in_read(a->doc, cay_json_in_root(a->doc), what->op->fields ? what->op->fields : none,
                                 a->values, a->field, err);
@@ -174,7 +210,7 @@ static int read_args(struct cay_call *a, const struct cay_call_what *what, struc
 
 static bool can_stream(const struct cay_call_ops *ops)
 {
-        return ops->on_end && (ops->on_event || ops->on_bytes);
+        return ops->on_end && (ops->on_event || ops->on_event_text || ops->on_bytes);
 }
 
 static void start(struct cay_deferred *d)
@@ -197,6 +233,7 @@ struct cay_call *cay_call(const struct cay_call_what *what)
         void *values = calloc(1, what->op->args_size ? what->op->args_size : 1);
 
         if (!a || !values) {
+                cay_call_args_done(what->args);
                 free(a);
                 free(values);
                 return NULL;
@@ -222,6 +259,7 @@ struct cay_call *cay_call(const struct cay_call_what *what)
                          what->op->name);
         else if (cay_op_check_scope(what->op, &what->caller, &a->err) == 0)
                 read_args(a, what, &a->err);
+        cay_call_args_done(what->args);
         a->start.run = start;
         cay_loop_defer(what->world->loop, &a->start);
         return a;

@@ -1,35 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking an op from inside the daemon, for dialects that translate somebody else's format: arguments go in as JSON text (made with
- * foundation/base/json_out.h or cut from what a client sent), the op's answer comes back as it would leave over REST. The op's own table checks the
- * arguments, so a dialect has no checks of its own.
+ * Asking an op from inside the daemon, for dialects that translate somebody else's format: arguments and answers are values in memory,
+ * written by one side and looked up by the other (foundation/json/json_tree.h); no text is made or parsed between them. The op's own table
+ * checks the arguments, so a dialect has no checks of its own.
  *
  * Theory of operation. cay_call starts an ask and returns; what the op says comes through the ask's `ops`, from the loop or from inside
  * a call into the op (a write, a drain), never inside cay_call itself. Exactly one of on_answer, on_fail and on_end is the last word; the
  * pointer is dead then. Until then the asker may say that its own client is gone (cay_call_gone): the last word still comes, and by
- * then nobody needs it. An op that streams needs on_event (or on_bytes): an ask without them is answered with CAY_UNSUPPORTED.
+ * then nobody needs it. An op that streams needs on_event, on_event_text or on_bytes: an ask without them is answered with CAY_UNSUPPORTED.
  */
 #pragma once
 
 #include "domain/ops/op.h"
+#include "foundation/json/json_tree.h"
 
 struct cay_call;
 
 struct cay_call_ops {
-        void (*on_answer)(struct cay_call *a, enum cay_op_status status, const char *json, size_t len);
+        /* answer: the members of the op's result, good until this returns. */
+        void (*on_answer)(struct cay_call *a, enum cay_op_status status, const struct cay_json_value *answer);
         /* first: after CAY_EXISTS, what the first use of a single-use id made; else "". field: NULL when it is none in particular. */
         void (*on_fail)(struct cay_call *a, const struct cay_error *err, const char *field,
                         const char *first);
         /* Streams: how many bytes wait at the asker's (from CAY_OP_HIGH on the op waits for cay_call_drained), or -errno. */
         int (*on_begin)(struct cay_call *a,
                         const struct cay_op_bytes *bytes); /* NULL bytes: events. May be NULL */
-        ssize_t (*on_event)(struct cay_call *a, const char *id, const char *kind, const char *json,
-                            size_t len);
+        ssize_t (*on_event)(struct cay_call *a, const char *id, const char *kind,
+                            const struct cay_json_value *event);
+        /* In place of on_event, for an asker that passes events on: as REST would send them. */
+        ssize_t (*on_event_text)(struct cay_call *a, const char *id, const char *kind, const char *json,
+                                 size_t len);
         ssize_t (*on_bytes)(struct cay_call *a, const void *bytes, size_t len);
         void (*on_end)(struct cay_call *a, bool was_cut); /* of a stream; was_cut: it is not whole */
         /* An op that takes bytes (CAY_OP_RAW_IN) is ready for the next cay_call_write. May be NULL. */
         void (*on_room)(struct cay_call *a);
 };
+
+/* Arguments in the making: an object, whose members are written to j. */
+struct cay_call_args {
+        struct cay_json j;
+        struct cay_json_sink *tree; /* owned */
+};
+
+void cay_call_args_begin(struct cay_call_args *args); /* then args->j */
+void cay_call_args_done(struct cay_call_args *args);  /* accepts NULL, and one that is zeroed or was taken */
+#define cay_auto_call_args cay_auto(cay_call_args_done)
 
 struct cay_call_what {
         const struct cay_op *op;
@@ -38,10 +53,9 @@ struct cay_call_what {
         bool is_known; /* false: nobody in particular; only open ops answer */
         enum cay_op_dialect dialect;
         bool wants_stream;
-        int fd;           /* a folder's descriptor that came along, borrowed until the last word; -1: none */
-        const char *json; /* one object; NULL: no arguments */
-        size_t json_len;
-        const char *request_id; /* may be NULL */
+        int fd; /* a folder's descriptor that came along, borrowed until the last word; -1: none */
+        struct cay_call_args *args; /* taken; NULL: none */
+        const char *request_id;     /* may be NULL */
         const struct cay_call_ops *ops;
         void *user;
 };

@@ -197,7 +197,7 @@ static void put_info(struct cay_json *j)
 static void put_id(struct cay_json *j, const char *id)
 {
         cay_json_key(j, "io.modelcontextprotocol/subscriptionId");
-        cay_mcp_put_raw(j, id, strlen(id));
+        cay_json_raw(j, id, strlen(id));
 }
 
 void cay_mcp_put_server_info(struct cay_json *j)
@@ -334,7 +334,7 @@ void cay_mcp_put_elicit(struct cay_json *j, const char *message)
         cay_json_key(j, "message");
         cay_json_text(j, message);
         cay_json_key(j, "requestedSchema");
-        cay_mcp_put_raw(j, schema, strlen(schema));
+        cay_json_raw(j, schema, strlen(schema));
         cay_json_end_object(j);
 }
 
@@ -366,22 +366,4 @@ void cay_mcp_call_elicit(struct cay_mcp_call *c, const char *message,
                 cay_mcp_call_request(c, "elicitation/create", cay_buf_data(&params), on_reply);
         else
                 cay_mcp_call_error(c, CAY_RPC_INTERNAL, NULL, "no memory for a question");
-}
-
-void cay_mcp_put_raw(struct cay_json *j, const char *json, size_t len)
-{
-        cay_json_null(j); /* takes the value's place; its text is then exchanged */
-        if (j->failed != 0)
-                return;
-        j->out->len -= strlen("null");
-        j->failed = cay_buf_put(j->out, json, len);
-}
-
-void cay_mcp_put_value(struct cay_json *j, const struct cay_json_value *v)
-{
-        cay_json_null(j);
-        if (j->failed != 0 || !v)
-                return;
-        j->out->len -= strlen("null");
-        j->failed = cay_json_value_print(v, j->out);
 }

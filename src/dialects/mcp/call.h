@@ -125,28 +125,24 @@ struct cay_mcp_op_call {
         struct cay_error err; /* CAY_OK: fine */
         const char *field;
         char first[CAY_NAME_MAX + 1], confirm[40];
-        struct cay_json_in *doc;
         const struct cay_json_value *json; /* the answer; NULL: a stream */
         bool was_cut;
         void *user;
 };
 
 /*
- * q: zeroed but for done, event, bytes_max, body (taken). Made on the heap by cay_mcp_op_call_new and freed after done. json: arguments.
+ * q: zeroed but for done, event, bytes_max, body (taken). Made on the heap by cay_mcp_op_call_new and freed after done. args: taken.
  * NULL from _new, or a failure to start: the call is ended with an error.
  */
 struct cay_mcp_op_call *cay_mcp_op_call_new(struct cay_mcp_call *c,
                                             void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q));
-void cay_mcp_call_op(struct cay_mcp_op_call *q, const struct cay_op *op, struct cay_buf *json,
+void cay_mcp_call_op(struct cay_mcp_op_call *q, const struct cay_op *op, struct cay_call_args *args,
                      bool wants_stream);
 void cay_mcp_op_call_leave(struct cay_mcp_op_call *q); /* its client is gone: no done will come */
-/* For nobody in particular: an op is run, whatever comes of it. */
+/* For nobody in particular: an op is run on a sandbox, or on an exec of it (NULL: none), whatever comes of it. */
 void cay_mcp_order(struct cay_mcp *mcp, const struct cay_caller *caller, const struct cay_op *op,
-                   const char *json);
+                   const char *sandbox, const char *exec);
 
 /* _meta of results of the modern era, and of what a subscription is told (id "": none). */
 void cay_mcp_put_server_info(struct cay_json *j);
 void cay_mcp_put_subscription(struct cay_json *j, const char *id);
-/* JSON that is there already, as a value of j. */
-void cay_mcp_put_value(struct cay_json *j, const struct cay_json_value *v);
-void cay_mcp_put_raw(struct cay_json *j, const char *json, size_t len);

@@ -45,10 +45,7 @@ void cay_mcp_client_init(struct cay_mcp_client *p, struct cay_mcp *mcp, const st
 
 static void destroy(struct cay_mcp_client *p, const char *sandbox)
 {
-        char json[CAY_NAME_MAX + 32];
-
-        snprintf(json, sizeof(json), "{\"id\":\"%s\"}", sandbox);
-        cay_mcp_order(p->mcp, &p->caller, cay_op_find("sandbox_destroy"), json);
+        cay_mcp_order(p->mcp, &p->caller, cay_op_find("sandbox_destroy"), sandbox, NULL);
 }
 
 void cay_mcp_client_keep_made(struct cay_mcp_client *p)

@@ -83,24 +83,20 @@ static void on_names(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 
 static void ask_inside(struct cay_mcp_call *c, const struct source *s, const char *sandbox, const char *value)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_names);
         char folder[CAY_MCP_URI_MAX];
-        struct cay_json j;
 
         if (!q)
                 return;
         snprintf(folder, sizeof(folder), "/%.*s", (int)folder_len(s, value), value);
-        cay_buf_init(&json, 8 * CAY_MCP_URI_MAX);
-        cay_json_init(&j, &json);
-        cay_json_begin_object(&j);
-        cay_op_key_text(&j, "id", sandbox);
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "id", sandbox);
         if (strcmp(s->op, "file_list") == 0) {
-                cay_op_key_text(&j, "path", folder);
-                cay_op_key_u64(&j, "limit", ENTRIES);
+                cay_op_key_text(&args.j, "path", folder);
+                cay_op_key_u64(&args.j, "limit", ENTRIES);
         }
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, cay_op_find(s->op), &json, false);
+        cay_mcp_call_op(q, cay_op_find(s->op), &args, false);
 }
 
 /* Which sandbox a path or a command is in: the address's, or the one that was filled in before. */

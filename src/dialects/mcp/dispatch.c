@@ -60,7 +60,7 @@ static void put_server(struct cay_json *j, const struct cay_mcp_call *c)
 
         snprintf(text, sizeof(text), "%s%s", abilities, c->is_modern ? modern : legacy);
         cay_json_key(j, "capabilities");
-        cay_mcp_put_raw(j, text, strlen(text));
+        cay_json_raw(j, text, strlen(text));
         cay_json_key(j, "instructions");
         cay_json_text(j, c->client->sandbox[0] ? one_text : fleet_text);
 }

@@ -28,9 +28,8 @@ static void on_image(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 
 static void read_image(struct cay_mcp_exec *e)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q;
-        struct cay_json j;
 
         if (e->image_at >= e->image_count) {
                 cay_mcp_exec_conclude(e);
@@ -40,13 +39,10 @@ static void read_image(struct cay_mcp_exec *e)
         if (!q)
                 return;
         q->bytes_max = IMAGE_BYTES_MAX;
-        cay_buf_init(&json, 8 * CAY_MCP_IMAGE_PATH);
-        cay_json_init(&j, &json);
-        cay_json_begin_object(&j);
-        cay_op_key_text(&j, "id", e->sandbox);
-        cay_op_key_text(&j, "path", e->images[e->image_at].path);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, cay_op_find("file_read"), &json, true);
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "id", e->sandbox);
+        cay_op_key_text(&args.j, "path", e->images[e->image_at].path);
+        cay_mcp_call_op(q, cay_op_find("file_read"), &args, true);
 }
 
 static bool has_image_name(const char *name)
@@ -98,12 +94,15 @@ static void on_listed(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 
 void cay_mcp_exec_look(struct cay_mcp_exec *e)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(e->call, on_listed);
 
         if (!q)
                 return;
-        cay_buf_init(&json, 256);
-        cay_buf_printf(&json, "{\"id\":\"%s\",\"path\":\".\",\"recursive\":true,\"limit\":1000}", e->sandbox);
-        cay_mcp_call_op(q, cay_op_find("file_list"), &json, false);
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "id", e->sandbox);
+        cay_op_key_text(&args.j, "path", ".");
+        cay_op_key_bool(&args.j, "recursive", true);
+        cay_op_key_u64(&args.j, "limit", 1000);
+        cay_mcp_call_op(q, cay_op_find("file_list"), &args, false);
 }

@@ -172,7 +172,7 @@ static void put_structure(const struct cay_mcp_exec *e, struct cay_json *j, cons
         cay_op_key_text(j, id_word(e), e->sandbox);
         for (unsigned i = 0; i < CAY_COUNT(copied); i++) {
                 cay_json_key(j, copied[i]);
-                cay_mcp_put_value(j, cay_json_value_find(cay_json_in_root(e->doc), copied[i]));
+                cay_json_value_put(j, cay_json_value_find(cay_json_in_root(e->doc), copied[i]));
         }
         cay_op_key_text(j, "advice", advice);
         cay_op_key_bool(j, "running", runs);

@@ -136,7 +136,7 @@ static void complete(struct cay_mcp_call *c, const struct row *row)
         }
         cay_mcp_result_begin(&r);
         cay_json_key(&r.j, is_prompt(row) ? "messages" : "content");
-        cay_mcp_put_raw(&r.j, row->answer, strlen(row->answer));
+        cay_json_raw(&r.j, row->answer, strlen(row->answer));
         if (strcmp(row->name, "failing_job") == 0)
                 cay_op_key_bool(&r.j, "isError", true);
         cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
@@ -176,7 +176,7 @@ static void ask_modern(struct cay_mcp_call *c, const struct row *row, unsigned r
                 cay_json_begin_object(&r.j);
                 cay_op_key_text(&r.j, "method", in->method);
                 cay_json_key(&r.j, "params");
-                cay_mcp_put_raw(&r.j, in->params, strlen(in->params));
+                cay_json_raw(&r.j, in->params, strlen(in->params));
                 cay_json_end_object(&r.j);
         }
         cay_json_end_object(&r.j);

@@ -7,19 +7,15 @@
 void cay_mcp_look(struct cay_mcp_call *c, const char *op, const char *key, const char *value,
                   void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q))
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, done);
-        struct cay_json j;
 
         if (!q)
                 return;
-        cay_buf_init(&json, 64 * 1024);
-        cay_json_init(&j, &json);
-        cay_json_begin_object(&j);
+        cay_call_args_begin(&args);
         if (key)
-                cay_op_key_text(&j, key, value);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, cay_op_find(op), &json, false);
+                cay_op_key_text(&args.j, key, value);
+        cay_mcp_call_op(q, cay_op_find(op), &args, false);
 }
 
 void cay_mcp_look_fail(struct cay_mcp_call *c, const struct cay_mcp_op_call *q)

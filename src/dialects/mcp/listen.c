@@ -130,7 +130,7 @@ static void acknowledge(struct listen *l, const struct cay_json_value *what)
         }
         if (l->subscriber.tasks) {
                 cay_json_key(&j, "taskIds");
-                cay_mcp_put_value(&j, l->subscriber.tasks);
+                cay_json_value_put(&j, l->subscriber.tasks);
         }
         cay_json_end_object(&j);
         cay_mcp_put_subscription(&j, l->subscriber.subscription);

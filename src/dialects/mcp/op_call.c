@@ -7,14 +7,10 @@
 
 #include "dialects/mcp/mcp_priv.h"
 
-#define ANSWER_MAX (64u * 1024 * 1024)
-#define ANSWER_VALUES 400000u
-
 static void free_op_call(struct cay_mcp_op_call *q)
 {
         cay_buf_done(&q->bytes);
         cay_buf_done(&q->body);
-        cay_json_in_free(q->doc);
         free(q);
 }
 
@@ -42,15 +38,13 @@ static void conclude(struct cay_mcp_op_call *q)
                 free_op_call(q);
 }
 
-static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const struct cay_json_value *answer)
 {
-        const struct cay_json_in_limits limits = { .bytes = ANSWER_MAX, .values = ANSWER_VALUES };
         struct cay_mcp_op_call *q = cay_call_user(a);
 
         (void)status;
         q->ask = NULL;
-        if (q->call && cay_json_in_parse(json, len, &limits, &q->doc, &q->err) == 0)
-                q->json = cay_json_in_root(q->doc);
+        q->json = answer;
         conclude(q);
 }
 
@@ -81,28 +75,23 @@ static void kill_started(struct cay_mcp_op_call *q, const struct cay_json_value 
 {
         const char *sandbox = cay_json_value_text(cay_json_value_find(event, "sandbox_id"));
         const char *exec = cay_json_value_text(cay_json_value_find(event, "exec_id"));
-        char json[2 * CAY_NAME_MAX + 64];
 
-        if (!sandbox || !exec)
-                return;
-        snprintf(json, sizeof(json), "{\"id\":\"%s\",\"exec\":\"%s\"}", sandbox, exec);
-        cay_mcp_order(q->mcp, &q->caller, cay_op_find("exec_kill"), json);
+        if (sandbox && exec)
+                cay_mcp_order(q->mcp, &q->caller, cay_op_find("exec_kill"), sandbox, exec);
 }
 
-static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, const char *json, size_t len)
+static ssize_t on_event(struct cay_call *a, const char *id, const char *kind,
+                        const struct cay_json_value *event)
 {
         struct cay_mcp_op_call *q = cay_call_user(a);
-        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        const struct cay_json_in_limits limits = { .bytes = ANSWER_MAX };
-        struct cay_error err = { 0 };
 
         (void)id;
-        if ((!q->call && !q->kills) || !q->event || cay_json_in_parse(json, len, &limits, &doc, &err) < 0)
+        if ((!q->call && !q->kills) || !q->event)
                 return -EPIPE;
         if (q->call)
-                q->event(q->call, kind, cay_json_in_root(doc));
+                q->event(q->call, kind, event);
         else if (strcmp(kind, "started") == 0)
-                kill_started(q, cay_json_in_root(doc));
+                kill_started(q, event);
         return q->call ? 0 : -EPIPE;
 }
 
@@ -171,7 +160,7 @@ struct cay_mcp_op_call *cay_mcp_op_call_new(struct cay_mcp_call *c,
         return q;
 }
 
-void cay_mcp_call_op(struct cay_mcp_op_call *q, const struct cay_op *op, struct cay_buf *json,
+void cay_mcp_call_op(struct cay_mcp_op_call *q, const struct cay_op *op, struct cay_call_args *args,
                      bool wants_stream)
 {
         struct cay_mcp_call *c = q->call;
@@ -183,8 +172,7 @@ void cay_mcp_call_op(struct cay_mcp_op_call *q, const struct cay_op *op, struct 
                                             .dialect = CAY_OP_MCP,
                                             .wants_stream = wants_stream,
                                             .fd = -1,
-                                            .json = cay_buf_data(json),
-                                            .json_len = json->len,
+                                            .args = args,
                                             .request_id = id,
                                             .ops = &ops,
                                             .user = q };
@@ -222,23 +210,27 @@ void cay_mcp_op_call_leave(struct cay_mcp_op_call *q)
 }
 
 void cay_mcp_order(struct cay_mcp *mcp, const struct cay_caller *caller, const struct cay_op *op,
-                   const char *json)
+                   const char *sandbox, const char *exec)
 {
         struct cay_mcp_op_call *q = calloc(1, sizeof(*q));
+        struct cay_call_args args;
         char id[CAY_GATE_ID + 1];
         const struct cay_call_what what = { .op = op,
                                             .world = mcp->world,
                                             .caller = *caller,
                                             .is_known = true,
                                             .fd = -1,
-                                            .json = json,
-                                            .json_len = strlen(json),
+                                            .args = &args,
                                             .request_id = id,
                                             .ops = &ops,
                                             .user = q };
 
         if (!q)
                 return;
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "id", sandbox);
+        if (exec)
+                cay_op_key_text(&args.j, "exec", exec);
         cay_gate_make_id(id);
         q->mcp = mcp;
         q->ask = cay_call(&what);

@@ -128,30 +128,26 @@ static void on_patience(struct cay_timer *t)
 
 static void ask_bytes(struct cay_mcp_call *c, struct place *p)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_bytes);
-        struct cay_json j;
 
         if (!q)
                 return;
         q->bytes_max = FILE_MAX;
-        cay_buf_init(&json, 8 * CAY_MCP_URI_MAX);
-        cay_json_init(&j, &json);
-        cay_json_begin_object(&j);
-        cay_op_key_text(&j, "id", p->where.id);
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "id", p->where.id);
         if (p->where.kind == CAY_URI_FILE) {
-                cay_op_key_text(&j, "path", p->where.rest);
+                cay_op_key_text(&args.j, "path", p->where.rest);
         } else {
-                cay_op_key_text(&j, "exec", p->where.rest);
-                cay_op_key_bool(&j, "raw", true);
-                cay_op_key_text(&j, "stream", p->where.is_stderr ? "stderr" : "stdout");
+                cay_op_key_text(&args.j, "exec", p->where.rest);
+                cay_op_key_bool(&args.j, "raw", true);
+                cay_op_key_text(&args.j, "stream", p->where.is_stderr ? "stderr" : "stdout");
         }
-        cay_json_end_object(&j);
         if (p->where.kind == CAY_URI_OUTPUT) {
                 p->asked = q;
                 cay_timer_set(c->mcp->world->loop, &p->patience, OUTPUT_MS, on_patience);
         }
-        cay_mcp_call_op(q, cay_op_find(p->where.kind == CAY_URI_FILE ? "file_read" : "exec_attach"), &json,
+        cay_mcp_call_op(q, cay_op_find(p->where.kind == CAY_URI_FILE ? "file_read" : "exec_attach"), &args,
                         true);
 }
 

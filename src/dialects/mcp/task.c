@@ -69,7 +69,7 @@ void cay_mcp_task_put(const struct cay_mcp_task *t, struct cay_json *j)
         cay_mcp_task_put_head(t, j);
         if (t->outcome.len > 0) {
                 cay_json_key(j, t->is_error ? "error" : "result");
-                cay_mcp_put_raw(j, cay_buf_data(&t->outcome), t->outcome.len);
+                cay_json_raw(j, cay_buf_data(&t->outcome), t->outcome.len);
         }
         if (t->status == CAY_TASK_INPUT) {
                 cay_json_key(j, "inputRequests");

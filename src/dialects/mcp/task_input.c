@@ -44,7 +44,7 @@ void cay_mcp_task_put_asks(const struct cay_mcp_task *t, struct cay_json *j)
                 cay_json_begin_object(j);
                 cay_op_key_text(j, "method", t->asks[i].method);
                 cay_json_key(j, "params");
-                cay_mcp_put_raw(j, t->asks[i].params, strlen(t->asks[i].params));
+                cay_json_raw(j, t->asks[i].params, strlen(t->asks[i].params));
                 cay_json_end_object(j);
         }
         cay_json_end_object(j);

@@ -111,7 +111,7 @@ static bool put_member(void *ctx, const char *name, const struct cay_json_value 
 
         if (strcmp(name, "_meta") != 0) {
                 cay_json_key(j, name);
-                cay_mcp_put_value(j, member);
+                cay_json_value_put(j, member);
         }
         return true;
 }

@@ -47,13 +47,7 @@ static void free_exec(struct cay_mcp_call *c)
 
 static void order(struct cay_mcp_call *c, const char *op, const char *sandbox, const char *exec)
 {
-        char json[2 * CAY_NAME_MAX + 64];
-
-        if (exec)
-                snprintf(json, sizeof(json), "{\"id\":\"%s\",\"exec\":\"%s\"}", sandbox, exec);
-        else
-                snprintf(json, sizeof(json), "{\"id\":\"%s\"}", sandbox);
-        cay_mcp_order(c->mcp, &c->caller, cay_op_find(op), json);
+        cay_mcp_order(c->mcp, &c->caller, cay_op_find(op), sandbox, exec);
 }
 
 /* Before it has started its ask sees to it. */
@@ -78,7 +72,7 @@ static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 void cay_mcp_exec_conclude(struct cay_mcp_exec *e)
 {
         struct cay_mcp_call *c = e->call;
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q;
 
         if (e->own && (e->keep || !e->ended) && !cay_mcp_arg_text(c, "name"))
@@ -90,9 +84,9 @@ void cay_mcp_exec_conclude(struct cay_mcp_exec *e)
         q = cay_mcp_op_call_new(c, on_destroyed);
         if (!q)
                 return;
-        cay_buf_init(&json, 256);
-        cay_buf_printf(&json, "{\"id\":\"%s\"}", e->sandbox);
-        cay_mcp_call_op(q, cay_op_find("sandbox_destroy"), &json, false);
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "id", e->sandbox);
+        cay_mcp_call_op(q, cay_op_find("sandbox_destroy"), &args, false);
 }
 
 /* The stream */
@@ -271,7 +265,7 @@ static void put_program(struct cay_json *j, const struct cay_language *l)
         cay_json_end_array(j);
 }
 
-static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, struct cay_json *j);
+static void ask(struct cay_mcp_exec *e, const char *op, struct cay_call_args *args);
 
 /* It stays until we are done with it. Should nobody be there to end it, it ends when it has been idle for a while. */
 static void put_life(const struct cay_mcp_call *c, struct cay_json *j, bool keep)
@@ -300,19 +294,18 @@ static bool try_host(struct cay_mcp_exec *e, const struct cay_mcp_op_call *q)
         struct cay_mcp_call *c = e->call;
         const struct cay_language *language = find_runnable(c);
         const char *code = cay_mcp_arg_text(c, "code");
-        cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_json j;
+        cay_auto_call_args struct cay_call_args args = { 0 };
 
         if (e->on_host || !e->own || q->err.code != CAY_NOT_FOUND || !q->field ||
             strcmp(q->field, "language") != 0 || !language || !code)
                 return false;
         e->on_host = true;
-        cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j); /* what both take */
-        put_life(c, &j, e->keep);
-        put_program(&j, language);
-        cay_op_key_text(&j, "stdin", code);
-        put_said(c, &j);
-        ask(e, "code_run", &json, &j);
+        cay_mcp_args_begin(c, cay_op_find("exec_run"), &args); /* what both take */
+        put_life(c, &args.j, e->keep);
+        put_program(&args.j, language);
+        cay_op_key_text(&args.j, "stdin", code);
+        put_said(c, &args.j);
+        ask(e, "code_run", &args);
         return true;
 }
 
@@ -368,41 +361,38 @@ static struct cay_mcp_exec *begin(struct cay_mcp_call *c)
         return e;
 }
 
-static void ask(struct cay_mcp_exec *e, const char *op, struct cay_buf *json, struct cay_json *j)
+static void ask(struct cay_mcp_exec *e, const char *op, struct cay_call_args *args)
 {
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(e->call, on_over);
 
-        cay_op_key_bool(j, "stream", true);
-        cay_json_end_object(j);
+        cay_op_key_bool(&args->j, "stream", true);
         if (!q)
                 return;
         q->event = on_event;
         q->kills = true;
         e->asked = q;
-        cay_mcp_call_op(q, cay_op_find(op), json, true);
+        cay_mcp_call_op(q, cay_op_find(op), args, true);
 }
 
 /* In a sandbox made for it, which is kept until we have all that we want of it. */
 static void run_once(struct cay_mcp_call *c, bool keep)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_exec *e = begin(c);
-        struct cay_json j;
 
         if (!e)
                 return;
         e->own = true;
         e->keep = keep;
-        cay_mcp_args_begin(c, cay_op_find("code_run"), &json, &j);
-        put_life(c, &j, keep);
-        ask(e, "code_run", &json, &j);
+        cay_mcp_args_begin(c, cay_op_find("code_run"), &args);
+        put_life(c, &args.j, keep);
+        ask(e, "code_run", &args);
 }
 
 void cay_mcp_run_command(struct cay_mcp_call *c)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_exec *e;
-        struct cay_json j;
 
         if (!cay_mcp_arg_sandbox(c)) {
                 run_once(c, false);
@@ -411,19 +401,18 @@ void cay_mcp_run_command(struct cay_mcp_call *c)
         e = begin(c);
         if (!e)
                 return;
-        cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j);
+        cay_mcp_args_begin(c, cay_op_find("exec_run"), &args);
         if (cay_mcp_arg_bool(c, "background", false) && !cay_mcp_arg(c, "stdin"))
-                cay_op_key_bool(&j, "open_stdin", true);
-        ask(e, "exec_run", &json, &j);
+                cay_op_key_bool(&args.j, "open_stdin", true);
+        ask(e, "exec_run", &args);
 }
 
 void cay_mcp_run_code(struct cay_mcp_call *c)
 {
         const struct cay_language *language = find_runnable(c);
         char known[160], why[200] = "code: must be a text";
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_exec *e;
-        struct cay_json j;
 
         if (!cay_mcp_arg_sandbox(c)) {
                 run_once(c, false);
@@ -449,10 +438,10 @@ void cay_mcp_run_code(struct cay_mcp_call *c)
         if (!e)
                 return;
         e->has_images = true;
-        cay_mcp_args_begin(c, cay_op_find("exec_run"), &json, &j);
-        put_program(&j, language);
-        cay_op_key_text(&j, "stdin", cay_mcp_arg_text(c, "code"));
-        ask(e, "exec_run", &json, &j);
+        cay_mcp_args_begin(c, cay_op_find("exec_run"), &args);
+        put_program(&args.j, language);
+        cay_op_key_text(&args.j, "stdin", cay_mcp_arg_text(c, "code"));
+        ask(e, "exec_run", &args);
 }
 
 /* container_start without anything to run: the container alone. */
@@ -489,9 +478,9 @@ static void on_started(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
         cay_json_begin_object(&r.j);
         cay_op_key_text(&r.j, "container_id", id);
         cay_json_key(&r.j, "status");
-        cay_mcp_put_value(&r.j, cay_json_value_find(q->json, "status"));
+        cay_json_value_put(&r.j, cay_json_value_find(q->json, "status"));
         cay_json_key(&r.j, "container");
-        cay_mcp_put_value(&r.j, cay_json_value_find(q->json, "template"));
+        cay_json_value_put(&r.j, cay_json_value_find(q->json, "template"));
         cay_json_end_object(&r.j);
         cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
 }
@@ -499,9 +488,8 @@ static void on_started(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 void cay_mcp_run_start(struct cay_mcp_call *c)
 {
         bool runs = cay_mcp_arg(c, "code") || cay_mcp_arg(c, "command");
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q;
-        struct cay_json j;
 
         if (runs) {
                 run_once(c, cay_mcp_arg_bool(c, "keep", false) || cay_mcp_arg_text(c, "name"));
@@ -512,35 +500,32 @@ void cay_mcp_run_start(struct cay_mcp_call *c)
         q = cay_mcp_op_call_new(c, on_started);
         if (!q)
                 return;
-        cay_mcp_args_begin(c, cay_op_find("sandbox_create"), &json, &j);
+        cay_mcp_args_begin(c, cay_op_find("sandbox_create"), &args);
         if (!cay_mcp_arg_text(c, "name"))
-                cay_op_key_u64(&j, "idle_timeout", IDLE_KEPT_S);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, cay_op_find("sandbox_create"), &json, false);
+                cay_op_key_u64(&args.j, "idle_timeout", IDLE_KEPT_S);
+        cay_mcp_call_op(q, cay_op_find("sandbox_create"), &args, false);
 }
 
 /* Commands that were started before */
 
 void cay_mcp_run_poll(struct cay_mcp_call *c)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_exec *e = begin(c);
         struct cay_mcp_op_call *q;
-        struct cay_json j;
 
         if (!e)
                 return;
         c->on_cancel = NULL; /* looking on ends nothing */
         e->out.next = cay_mcp_arg_u64(c, "offset", 0);
         e->out.reads_on = cay_mcp_arg(c, "offset");
-        cay_mcp_args_begin(c, cay_op_find("exec_attach"), &json, &j);
-        cay_json_end_object(&j);
+        cay_mcp_args_begin(c, cay_op_find("exec_attach"), &args);
         q = cay_mcp_op_call_new(c, on_over);
         if (!q)
                 return;
         q->event = on_event;
         e->asked = q;
-        cay_mcp_call_op(q, cay_op_find("exec_attach"), &json, true);
+        cay_mcp_call_op(q, cay_op_find("exec_attach"), &args, true);
 }
 
 static void on_input(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
@@ -554,15 +539,13 @@ static void on_input(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 void cay_mcp_run_input(struct cay_mcp_call *c)
 {
         const char *text = cay_mcp_arg_text(c, "text");
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_input);
-        struct cay_json j;
 
         if (!q)
                 return;
         cay_buf_init(&q->body, strlen(text) + 1);
         cay_buf_puts(&q->body, text);
-        cay_mcp_args_begin(c, cay_op_find("exec_input"), &json, &j);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, cay_op_find("exec_input"), &json, false);
+        cay_mcp_args_begin(c, cay_op_find("exec_input"), &args);
+        cay_mcp_call_op(q, cay_op_find("exec_input"), &args, false);
 }

@@ -210,9 +210,8 @@ void cay_mcp_run_read(struct cay_mcp_call *c)
         const struct cay_op *op = cay_op_find("file_read");
         uint64_t from = cay_mcp_arg_u64(c, "offset", 0), limit = cay_mcp_arg_u64(c, "limit", READ_DEFAULT);
         bool by_line = cay_mcp_arg_u64(c, "line", 1) > 1 || cay_mcp_arg(c, "lines");
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q;
-        struct cay_json j;
 
         if (by_line && cay_mcp_arg(c, "offset")) {
                 cay_mcp_tool_fail(c, NULL, "offset: counts bytes: give it, or line and lines");
@@ -222,12 +221,11 @@ void cay_mcp_run_read(struct cay_mcp_call *c)
         if (!q)
                 return;
         q->bytes_max = by_line ? LINES_MAX : from == 0 && limit < IMAGE_MAX ? IMAGE_MAX : limit;
-        cay_mcp_args_begin(c, op, &json, &j);
+        cay_mcp_args_begin(c, op, &args);
         if (from > 0)
-                cay_op_key_u64(&j, "offset", from);
-        cay_op_key_u64(&j, "length", q->bytes_max);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, op, &json, true);
+                cay_op_key_u64(&args.j, "offset", from);
+        cay_op_key_u64(&args.j, "length", q->bytes_max);
+        cay_mcp_call_op(q, op, &args, true);
 }
 
 /* Writing */
@@ -244,18 +242,16 @@ static void on_written(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 static void write_bytes(struct cay_mcp_call *c, struct cay_buf *bytes)
 {
         const struct cay_op *op = cay_op_find("file_write");
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_written);
-        struct cay_json j;
 
         if (!q)
                 return;
         q->body = *bytes;
         *bytes = (struct cay_buf){ 0 };
-        cay_mcp_args_begin(c, op, &json, &j);
-        cay_op_key_bool(&j, "parents", true);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, op, &json, false);
+        cay_mcp_args_begin(c, op, &args);
+        cay_op_key_bool(&args.j, "parents", true);
+        cay_mcp_call_op(q, op, &args, false);
 }
 
 void cay_mcp_run_write(struct cay_mcp_call *c)
@@ -336,9 +332,8 @@ static void on_edit(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 void cay_mcp_run_edit(struct cay_mcp_call *c)
 {
         const struct cay_op *op = cay_op_find("file_read");
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q;
-        struct cay_json j;
 
         if (!cay_mcp_arg_text(c, "old_string")[0]) {
                 cay_mcp_tool_fail(c, "write_file makes files.", "old_string: must not be empty");
@@ -348,7 +343,6 @@ void cay_mcp_run_edit(struct cay_mcp_call *c)
         if (!q)
                 return;
         q->bytes_max = EDIT_MAX;
-        cay_mcp_args_begin(c, op, &json, &j);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, op, &json, true);
+        cay_mcp_args_begin(c, op, &args);
+        cay_mcp_call_op(q, op, &args, true);
 }

@@ -52,7 +52,7 @@ static void put_member(struct cay_json *j, const struct cay_json_value *from, co
         if (!v)
                 return;
         cay_json_key(j, key);
-        cay_mcp_put_value(j, v);
+        cay_json_value_put(j, v);
 }
 
 /* Files */
@@ -146,23 +146,21 @@ static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, str
                 bool is_search)
 {
         const struct cay_op *op = cay_op_find(c->tool->op);
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, done);
-        struct cay_json j;
 
         if (!q)
                 return;
-        cay_mcp_args_begin(c, op, &json, &j);
+        cay_mcp_args_begin(c, op, &args);
         if (!cay_mcp_arg(c, "path"))
-                cay_op_key_text(&j, "path", ".");
+                cay_op_key_text(&args.j, "path", ".");
         if (!cay_mcp_arg(c, "limit"))
-                cay_op_key_u64(&j, "limit", is_search ? SEARCH_DEFAULT : LIST_DEFAULT);
+                cay_op_key_u64(&args.j, "limit", is_search ? SEARCH_DEFAULT : LIST_DEFAULT);
         if (cay_field_find(op->fields, "sorted", strlen("sorted")))
-                cay_op_key_bool(&j, "sorted", true);
+                cay_op_key_bool(&args.j, "sorted", true);
         if (is_search && !cay_mcp_arg(c, "limit"))
-                cay_op_key_u64(&j, "max_bytes", SEARCH_BYTES);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, op, &json, false);
+                cay_op_key_u64(&args.j, "max_bytes", SEARCH_BYTES);
+        cay_mcp_call_op(q, op, &args, false);
 }
 
 void cay_mcp_run_list(struct cay_mcp_call *c)

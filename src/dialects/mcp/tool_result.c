@@ -35,7 +35,7 @@ static bool pick(void *ctx, const char *name, const struct cay_json_value *membe
                 return true;
         cay_json_key(p->j, name);
         if (type != CAY_JSON_ARRAY || cay_json_value_type(cay_json_value_at(member, 0)) != CAY_JSON_OBJECT) {
-                cay_mcp_put_value(p->j, member);
+                cay_json_value_put(p->j, member);
                 return true;
         }
         cay_json_begin_array(p->j);
@@ -72,7 +72,7 @@ void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *js
                         cay_op_key_u64(&j, "left_out", p.left_out);
                 cay_json_end_object(&j);
         } else {
-                cay_mcp_put_value(&j, json);
+                cay_json_value_put(&j, json);
         }
         if (cay_json_end(&j) < 0) {
                 cay_mcp_tool_fail(c, "Ask for less of it: with a limit, or a narrower path.",
@@ -85,7 +85,7 @@ void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *js
         cay_mcp_put_text(&r.j, cay_buf_data(&text), text.len);
         cay_json_end_array(&r.j);
         cay_json_key(&r.j, "structuredContent");
-        cay_mcp_put_raw(&r.j, cay_buf_data(&text), text.len);
+        cay_json_raw(&r.j, cay_buf_data(&text), text.len);
         cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
 }
 

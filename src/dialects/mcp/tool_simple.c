@@ -10,17 +10,15 @@ static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, str
                 unsigned idle_s)
 {
         const struct cay_op *op = cay_op_find(c->tool->op);
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, done);
-        struct cay_json j;
 
         if (!q)
                 return;
-        cay_mcp_args_begin(c, op, &json, &j);
+        cay_mcp_args_begin(c, op, &args);
         if (idle_s > 0)
-                cay_op_key_u64(&j, "idle_timeout", idle_s);
-        cay_json_end_object(&j);
-        cay_mcp_call_op(q, op, &json, false);
+                cay_op_key_u64(&args.j, "idle_timeout", idle_s);
+        cay_mcp_call_op(q, op, &args, false);
 }
 
 static void on_done(struct cay_mcp_call *c, struct cay_mcp_op_call *q)

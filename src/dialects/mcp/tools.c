@@ -42,7 +42,7 @@ static void put_schema(struct cay_json *j, const struct cay_mcp_tool *t, const s
         const char *canned = cay_mcp_fixture_schema(t);
 
         if (canned) {
-                cay_mcp_put_raw(j, canned, strlen(canned));
+                cay_json_raw(j, canned, strlen(canned));
                 return;
         }
 #endif
@@ -220,14 +220,12 @@ static bool put_folder(const struct cay_mcp_call *c, struct cay_json *j, const c
         return true;
 }
 
-void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_buf *out,
-                        struct cay_json *j)
+void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_call_args *args)
 {
         const char *sandbox = c->tool->flags & CAY_TOOL_IN_SANDBOX ? cay_mcp_arg_sandbox(c) : NULL;
+        struct cay_json *j = &args->j;
 
-        cay_buf_init(out, 16u * 1024 * 1024);
-        cay_json_init(j, out);
-        cay_json_begin_object(j);
+        cay_call_args_begin(args);
         if (sandbox && op->fields && cay_field_find(op->fields, "id", 2))
                 cay_op_key_text(j, "id", sandbox);
         for (const struct cay_mcp_param *p = c->tool->params; p->name; p++) {
@@ -239,7 +237,7 @@ void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, s
                         continue; /* the newer one counts */
                 cay_json_key(j, p->field);
                 if (strcmp(p->field, "workdir") != 0 || !put_folder(c, j, cay_json_value_text(v)))
-                        cay_mcp_put_value(j, v);
+                        cay_json_value_put(j, v);
         }
         if (c->confirm[0] && op->fields && cay_field_find(op->fields, "confirm", strlen("confirm")))
                 cay_op_key_text(j, "confirm", c->confirm);

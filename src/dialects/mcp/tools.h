@@ -50,9 +50,8 @@ const char *cay_mcp_arg_text(const struct cay_mcp_call *c, const char *param);
 bool cay_mcp_arg_bool(const struct cay_mcp_call *c, const char *param, bool otherwise);
 uint64_t cay_mcp_arg_u64(const struct cay_mcp_call *c, const char *param, uint64_t otherwise);
 const char *cay_mcp_arg_sandbox(const struct cay_mcp_call *c); /* NULL: not given */
-/* The arguments that are fields of the op, as an object that is open; with `id` when there is a sandbox. */
-void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_buf *out,
-                        struct cay_json *j);
+/* The arguments that are fields of the op, begun; with `id` when there is a sandbox. */
+void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_call_args *args);
 
 /* Results. What a model gets to read is held to about 10,000 tokens, of four characters each, unless more was asked for. */
 #define CAY_MCP_TEXT_MAX (36u * 1024)

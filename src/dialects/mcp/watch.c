@@ -85,11 +85,10 @@ static void conclude(struct follow *f)
                 free(f);
 }
 
-static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const struct cay_json_value *answer)
 {
         (void)status;
-        (void)json;
-        (void)len;
+        (void)answer;
         conclude(cay_call_user(a));
 }
 
@@ -125,22 +124,19 @@ static bool is_about(const struct cay_mcp_watch *w, const char *kind, const stru
                (!cay_json_value_find(event, "path") && !cay_json_value_find(event, "path_base64"));
 }
 
-static void take_file(struct cay_mcp_watch *w, const char *kind, const char *json, size_t len)
+static void take_file(struct cay_mcp_watch *w, const char *kind, const struct cay_json_value *event)
 {
-        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        struct cay_error err = { 0 };
-
         if (strcmp(kind, "ready") == 0) {
                 if (w->was_lost)
                         changed(w);
                 w->was_lost = false;
-        } else if (cay_json_in_parse(json, len, NULL, &doc, &err) == 0 &&
-                   is_about(w, kind, cay_json_in_root(doc))) {
+        } else if (is_about(w, kind, event)) {
                 changed(w);
         }
 }
 
-static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, const char *json, size_t len)
+static ssize_t on_event(struct cay_call *a, const char *id, const char *kind,
+                        const struct cay_json_value *event)
 {
         struct follow *f = cay_call_user(a);
         struct cay_mcp_watch *w = f->watch;
@@ -149,7 +145,7 @@ static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, co
         if (!w)
                 return -1;
         if (w->where.kind == CAY_URI_FILE) {
-                take_file(w, kind, json, len);
+                take_file(w, kind, event);
         } else if (strcmp(kind, "started") != 0) {
                 w->is_final = w->is_final || strcmp(kind, "exited") == 0;
                 changed(w);
@@ -187,36 +183,29 @@ static void put_output(const struct cay_mcp_watch *w, struct cay_json *j)
 
 static void ask(struct cay_mcp_watch *w)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
         struct follow *f = calloc(1, sizeof(*f));
         bool is_file = w->where.kind == CAY_URI_FILE;
+        struct cay_call_args args;
         struct cay_call_what what = { .op = cay_op_find(is_file ? "file_watch" : "exec_attach"),
                                       .world = w->subscriber->mcp->world,
                                       .caller = w->subscriber->caller,
                                       .is_known = true,
                                       .wants_stream = true,
                                       .fd = -1,
+                                      .args = &args,
                                       .ops = &ops,
                                       .user = f };
-        struct cay_json j;
 
         if (!f)
                 return;
-        cay_buf_init(&json, 8 * CAY_MCP_URI_MAX);
-        cay_json_init(&j, &json);
-        cay_json_begin_object(&j);
-        cay_op_key_text(&j, "id", w->where.id);
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "id", w->where.id);
         if (is_file)
-                put_file(w, &j);
+                put_file(w, &args.j);
         else
-                put_output(w, &j);
-        cay_json_end_object(&j);
-        if (cay_json_end(&j) == 0) {
-                what.json = cay_buf_data(&json);
-                what.json_len = json.len;
-                f->watch = w;
-                f->ask = cay_call(&what);
-        }
+                put_output(w, &args.j);
+        f->watch = w;
+        f->ask = cay_call(&what);
         if (f->ask)
                 w->follow = f;
         else

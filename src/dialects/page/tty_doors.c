@@ -19,11 +19,10 @@ static void over(struct cay_tty *t)
         cay_tty_let_go_if_done(t);
 }
 
-static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         (void)status;
-        (void)json;
-        (void)len;
+        (void)r;
         cay_ws_close(&self(c)->ws, CAY_WS_INTERNAL, "no stream came");
         over(self(c));
 }
@@ -69,14 +68,14 @@ static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t le
         return waits >= 0 && waits < (ssize_t)CAY_OP_HIGH && t->paused ? (ssize_t)CAY_OP_HIGH : waits;
 }
 
-static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                                 size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind,
+                                 struct cay_op_result *r)
 {
         (void)c;
         (void)id;
         (void)kind;
-        (void)json;
-        return (ssize_t)len; /* bytes were asked for */
+        (void)r;
+        return 0; /* bytes were asked for */
 }
 
 static void respond_end(struct cay_op_call *c)
@@ -115,6 +114,7 @@ static void respond_resume(struct cay_op_call *c)
 }
 
 const struct cay_op_responder cay_tty_responder = {
+        .open = cay_op_open_nowhere,
         .answer = respond_answer,
         .fail = respond_fail,
         .begin_bytes = respond_begin_bytes,

@@ -4,7 +4,6 @@
 
 #include "foundation/base/log.h"
 #include "dialects/page/tty_priv.h"
-#include "foundation/json/json_in.h"
 
 /* A login shell where there is bash, else whatever sh is. */
 static const char shell[] = "command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l";
@@ -20,17 +19,13 @@ void cay_tty_end_shell(struct cay_tty *t)
                               err.msg);
 }
 
-static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const struct cay_json_value *answer)
 {
         struct cay_tty *t = cay_call_user(a);
-        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        struct cay_error err = { 0 };
-        const char *id = NULL;
+        const char *id = cay_json_value_text(cay_json_value_find(answer, "exec_id"));
 
         (void)status;
         t->ask = NULL;
-        if (cay_json_in_parse(json, len, NULL, &doc, &err) == 0)
-                id = cay_json_value_text(cay_json_value_find(cay_json_in_root(doc), "exec_id"));
         snprintf(t->exec, sizeof(t->exec), "%s", id ? id : "");
         if (t->closed) {
                 cay_tty_end_shell(t);
@@ -55,7 +50,6 @@ static const struct cay_call_ops ask_ops = { .on_answer = on_answer, .on_fail = 
 
 static void put_shell(struct cay_json *j, const struct cay_tty *t)
 {
-        cay_json_begin_object(j);
         cay_op_key_text(j, "id", t->sandbox);
         cay_op_key_text(j, "command", shell);
         cay_op_key_bool(j, "tty", true);
@@ -64,31 +58,25 @@ static void put_shell(struct cay_json *j, const struct cay_tty *t)
         cay_op_key_text(j, "term", "xterm-256color");
         cay_op_key_u64(j, "rows", t->size.rows);
         cay_op_key_u64(j, "cols", t->size.cols);
-        cay_json_end_object(j);
 }
 
 void cay_tty_start_shell(struct cay_tty *t)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
-        struct cay_json j;
+        struct cay_call_args args;
         struct cay_call_what what = { .op = cay_op_find("exec_run"),
                                       .world = t->call.world,
                                       .caller = t->call.caller,
                                       .is_known = true,
                                       .fd = -1,
+                                      .args = &args,
                                       .request_id = t->call.request_id,
                                       .ops = &ask_ops,
                                       .user = t };
 
         t->is_ours = true;
-        cay_buf_init(&json, 4096);
-        cay_json_init(&j, &json);
-        put_shell(&j, t);
-        if (cay_json_end(&j) == 0) {
-                what.json = cay_buf_data(&json);
-                what.json_len = json.len;
-                t->ask = cay_call(&what);
-        }
+        cay_call_args_begin(&args);
+        put_shell(&args.j, t);
+        t->ask = cay_call(&what);
         if (!t->ask)
                 cay_ws_close(&t->ws, CAY_WS_INTERNAL, "no memory for a shell");
 }

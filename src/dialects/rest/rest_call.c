@@ -50,7 +50,7 @@ unsigned cay_rest_success(enum cay_op_status status)
         return status == CAY_OP_CREATED ? 201 : status == CAY_OP_ACCEPTED ? 202 : 200;
 }
 
-static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         unsigned code = cay_rest_success(status);
 
@@ -60,7 +60,8 @@ static void respond_answer(struct cay_op_call *c, enum cay_op_status status, con
         }
         if (c->session)
                 cay_gate_give_session(self(c)->req, c->session);
-        cay_http_response_send(finish(self(c), code), code, CAY_REST_JSON, json, len);
+        cay_http_response_send(finish(self(c), code), code, CAY_REST_JSON, cay_buf_data(&r->text),
+                               r->text.len);
 }
 
 static const char *public_text(const struct cay_op_call *c, const struct cay_error *err)
@@ -220,10 +221,12 @@ static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t le
         return self(c)->req ? cay_http_response_write(self(c)->req, bytes, len) : 0;
 }
 
-static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                                 size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind,
+                                 struct cay_op_result *r)
 {
-        return self(c)->req ? cay_rest_events_put(&self(c)->events, id, kind, json, len) : 0;
+        return self(c)->req
+                       ? cay_rest_events_put(&self(c)->events, id, kind, cay_buf_data(&r->text), r->text.len)
+                       : 0;
 }
 
 static void respond_end(struct cay_op_call *c)

@@ -104,15 +104,16 @@ static void part(struct ws_call *w, unsigned status, const char *json, size_t le
 
 /* Doors */
 
-static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         struct ws_call *w = self(c);
         unsigned code = cay_rest_success(status);
 
         if (w->upgraded)
-                part(w, code, json, len, CAY_WS_NORMAL, "");
+                part(w, code, cay_buf_data(&r->text), r->text.len, CAY_WS_NORMAL, "");
         else
-                cay_http_response_send(finish(w, code), code, CAY_REST_JSON, json, len);
+                cay_http_response_send(finish(w, code), code, CAY_REST_JSON, cay_buf_data(&r->text),
+                                       r->text.len);
 }
 
 static void respond_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
@@ -184,14 +185,14 @@ static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t le
         return cay_ws_send(&self(c)->ws, CAY_WS_BINARY, bytes, len);
 }
 
-static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                                 size_t len)
+static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind,
+                                 struct cay_op_result *r)
 {
         (void)id; /* both are in the text */
         (void)kind;
         if (self(c)->is_mute)
                 return 0;
-        return cay_ws_send(&self(c)->ws, CAY_WS_TEXT, json, len);
+        return cay_ws_send(&self(c)->ws, CAY_WS_TEXT, cay_buf_data(&r->text), r->text.len);
 }
 
 static void respond_end(struct cay_op_call *c)

@@ -11,13 +11,11 @@
 #include "domain/settings/config.h"
 #include "dialects/call/call.h"
 #include "dialects/rest/rest_args.h"
+#include "dialects/rest/rest_call.h"
 #include "dialects/rest/rest_error.h"
 #include "dialects/rest/rest_events.h"
 #include "dialects/rest/rest_fill.h"
 #include "foundation/loop/loop.h"
-
-#define ASK_MAX (8u * 1024 * 1024) /* bytes of an op's arguments */
-#define VALUES_MAX 1000000u        /* of an op's answer */
 
 struct request {
         struct cay_foreign f;
@@ -120,39 +118,24 @@ static void fail_memory(struct request *q)
 
 /* What the op says */
 
-static int translate(struct request *q, const char *json, size_t len, struct cay_buf *out)
-{
-        const struct cay_json_in_limits limits = { .bytes = CAY_OP_JSON_MAX, .values = VALUES_MAX };
-        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-        struct cay_error err = { 0 };
-        struct cay_json j;
-
-        if (cay_json_in_parse(json, len, &limits, &doc, &err) < 0)
-                return -EINVAL;
-        cay_json_init(&j, out);
-        cay_json_begin_object(&j);
-        q->f.row->put_answer(&q->f, cay_json_in_root(doc), &j);
-        cay_json_end_object(&j);
-        return cay_json_end(&j);
-}
-
-static void on_answer(struct cay_call *a, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_call *a, enum cay_op_status status, const struct cay_json_value *answer)
 {
         struct request *q = cay_call_user(a);
-        unsigned code = status == CAY_OP_CREATED ? 201 : status == CAY_OP_ACCEPTED ? 202 : 200;
+        unsigned code = cay_rest_success(status);
         cay_auto_buf struct cay_buf body = { 0 };
         struct cay_error err = { 0 };
+        struct cay_json j;
 
         if (!q->req) {
                 finish(q);
                 return;
         }
-        if (!q->f.row->put_answer) {
-                cay_http_response_send(finish(q), code, CAY_REST_JSON, json, len);
-                return;
-        }
         cay_buf_init(&body, CAY_OP_JSON_MAX);
-        if (translate(q, json, len, &body) < 0) {
+        cay_json_init(&j, &body);
+        cay_json_begin_object(&j);
+        q->f.row->put_answer(&q->f, answer, &j);
+        cay_json_end_object(&j);
+        if (cay_json_end(&j) < 0) {
                 cay_fail(&err, CAY_LIMIT, "the answer is too large");
                 fail(q, &err, NULL, NULL, NULL);
                 return;
@@ -206,7 +189,8 @@ static int on_begin(struct cay_call *a, const struct cay_op_bytes *bytes)
         return cay_rest_events_begin(&q->events, q->f.world->loop, q->req);
 }
 
-static ssize_t on_event(struct cay_call *a, const char *id, const char *kind, const char *json, size_t len)
+static ssize_t on_event_text(struct cay_call *a, const char *id, const char *kind, const char *json,
+                             size_t len)
 {
         struct request *q = cay_call_user(a);
 
@@ -229,27 +213,13 @@ static const struct cay_call_ops ask_ops = {
         .on_answer = on_answer,
         .on_fail = on_fail,
         .on_begin = on_begin,
-        .on_event = on_event,
+        .on_event_text = on_event_text,
         .on_end = on_end,
 };
 
-static int put_ask(struct request *q, struct cay_buf *out, const char **ret_field, struct cay_error *err)
-{
-        struct cay_json j;
-        int r;
-
-        cay_json_init(&j, out);
-        cay_json_begin_object(&j);
-        if (q->f.row->put_args && q->f.row->put_args(&q->f, &j, ret_field, err) < 0)
-                return -1;
-        cay_json_end_object(&j);
-        r = cay_json_end(&j);
-        return r < 0 ? cay_fail_sys(err, CAY_LIMIT, r, "translate the request") : 0;
-}
-
 static void ask(struct request *q)
 {
-        cay_auto_buf struct cay_buf json = { 0 };
+        cay_auto_call_args struct cay_call_args args = { 0 };
         struct cay_error err = { 0 };
         const char *field = NULL;
         struct cay_call_what what = { .op = q->op,
@@ -259,17 +229,16 @@ static void ask(struct request *q)
                                       .dialect = q->f.row->dialect,
                                       .wants_stream = q->wants_stream && q->op->flags & CAY_OP_STREAM,
                                       .fd = -1,
+                                      .args = &args,
                                       .request_id = q->request_id,
                                       .ops = &ask_ops,
                                       .user = q };
 
-        cay_buf_init(&json, ASK_MAX);
-        if (put_ask(q, &json, &field, &err) < 0) {
+        cay_call_args_begin(&args);
+        if (q->f.row->put_args && q->f.row->put_args(&q->f, &args.j, &field, &err) < 0) {
                 fail(q, &err, field, NULL, NULL);
                 return;
         }
-        what.json = cay_buf_data(&json);
-        what.json_len = json.len;
         q->ask = cay_call(&what);
         if (!q->ask)
                 fail_memory(q);
@@ -402,11 +371,7 @@ void cay_foreign_handle(const void *owner, const struct cay_rest_place *place, s
 void cay_foreign_put(struct cay_json *j, const char *key, const struct cay_json_value *value)
 {
         cay_json_key(j, key);
-        cay_json_null(j); /* takes its place in the writer's state; the text is then exchanged */
-        if (j->failed != 0 || !value)
-                return;
-        j->out->len -= strlen("null");
-        j->failed = cay_json_value_print(value, j->out);
+        cay_json_value_put(j, value);
 }
 
 void cay_foreign_copy(struct cay_json *j, const char *key, const struct cay_json_value *answer,

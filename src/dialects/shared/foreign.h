@@ -35,7 +35,7 @@ struct cay_foreign_row {
                         struct cay_error *err);
         /* The client's name of an op's argument that is at fault; NULL, or a row without this: the same. */
         const char *(*their_field)(const struct cay_foreign *f, const char *field);
-        /* What the client gets, from what the op answered, in the same way. NULL: the same. */
+        /* What the client gets, from what the op answered, in the same way. */
         void (*put_answer)(const struct cay_foreign *f, const struct cay_json_value *answer,
                            struct cay_json *j);
 };

@@ -17,7 +17,6 @@
 #include "domain/ops/view.h"
 
 #define PAGE 100u
-#define EVENT_MAX (64u * 1024)
 #define KIND_MAX 63u
 
 struct follower {
@@ -27,7 +26,7 @@ struct follower {
         struct cay_loop *loop;
         struct cay_op_use *use;   /* NULL: not counted */
         struct cay_op_call *call; /* NULL: ended */
-        struct cay_buf json;
+        struct cay_op_result event;
         struct cay_viewer viewer; /* points to owner: the question outlives the call */
         char owner[CAY_NAME_MAX + 1], sandbox[CAY_NAME_MAX + 1], kind[KIND_MAX + 1];
         uint64_t after;
@@ -41,7 +40,7 @@ static void release(struct cay_deferred *d)
 {
         struct follower *f = cay_container_of(d, struct follower, release);
 
-        cay_buf_done(&f->json);
+        cay_op_result_done(&f->event);
         free(f);
 }
 
@@ -71,19 +70,11 @@ static void drop(struct follower *f)
 static ssize_t put(struct follower *f, const struct cay_store_event *e)
 {
         char id[24];
-        struct cay_json j;
-        int r;
 
-        cay_buf_clear(&f->json);
-        cay_json_init(&j, &f->json);
-        cay_json_begin_object(&j);
-        cay_op_put_event(&j, e);
-        cay_json_end_object(&j);
-        r = cay_json_end(&j);
+        cay_op_event_begin(&f->event, f->call);
+        cay_op_put_event(&f->event.j, e);
         snprintf(id, sizeof(id), "%" PRIu64, e->seq);
-        return r < 0 ? r
-                     : f->call->responder->put_event(f->call, id, e->kind, cay_buf_data(&f->json),
-                                                     f->json.len);
+        return cay_op_event_put(&f->event, f->call, id, e->kind);
 }
 
 static void on_rows(struct cay_job *job);
@@ -189,7 +180,6 @@ static struct follower *make(struct cay_op_call *c, const struct cay_op_follow *
         f->seeks = what->new_only && what->after == 0;
         f->due = true;
         f->watch.on_event = on_event;
-        cay_buf_init(&f->json, EVENT_MAX);
         return f;
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "foundation/base/base64.h"
 #include "foundation/loop/loop.h"
 #include "domain/ops/exec_feed.h"
 #include "domain/ops/view.h"
@@ -22,7 +21,7 @@ struct stream {
         struct cay_op_call *call; /* NULL: ended */
         struct cay_op_feed *feed; /* NULL: nobody may give input */
         struct cay_timer again;   /* while its input waits */
-        struct cay_buf json;
+        struct cay_op_result event;
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
         bool raw;
         unsigned only;
@@ -35,7 +34,7 @@ static void release(struct cay_deferred *d)
 {
         struct stream *s = cay_container_of(d, struct stream, release);
 
-        cay_buf_done(&s->json);
+        cay_op_result_done(&s->event);
         free(s);
 }
 
@@ -59,79 +58,57 @@ static void drop(struct stream *s)
         finish(s, loop);
 }
 
-static ssize_t put(struct stream *s, const char *kind, uint64_t next, struct cay_json *j)
+static ssize_t put(struct stream *s, const char *kind, uint64_t next)
 {
         char id[24];
-        int r;
 
-        cay_json_end_object(j);
-        r = cay_json_end(j);
         snprintf(id, sizeof(id), "%" PRIu64, next);
-        return r < 0 ? r
-                     : s->call->responder->put_event(s->call, id, kind, cay_buf_data(&s->json), s->json.len);
+        return cay_op_event_put(&s->event, s->call, id, kind);
 }
 
-static void begin(struct stream *s, struct cay_json *j, const char *kind, uint64_t cursor)
+static struct cay_json *begin(struct stream *s, const char *kind, uint64_t cursor)
 {
-        cay_buf_clear(&s->json);
-        cay_json_init(j, &s->json);
-        cay_json_begin_object(j);
-        cay_op_key_text(j, "event", kind);
-        cay_op_key_u64(j, "cursor", cursor);
-}
-
-/* What holds a NUL is no text, whatever else it is; and escaped it would be six times as long. */
-static void put_coded(struct cay_json *j, const char *bytes, size_t len)
-{
-        cay_auto_buf struct cay_buf coded = { 0 };
-
-        cay_buf_init(&coded, len / 3 * 4 + 8);
-        if (cay_base64_encode(bytes, len, &coded) < 0 && j->failed == 0)
-                j->failed = -ENOMEM;
-        cay_json_key(j, "base64");
-        cay_json_string(j, cay_buf_data(&coded), coded.len);
+        cay_op_event_begin(&s->event, s->call);
+        cay_op_key_text(&s->event.j, "event", kind);
+        cay_op_key_u64(&s->event.j, "cursor", cursor);
+        return &s->event.j;
 }
 
 static ssize_t put_piece(struct stream *s, const char *bytes, const struct cay_exec_piece *piece)
 {
         const char *kind = piece->stream == 2 ? "stderr" : "stdout";
-        struct cay_json j;
+        struct cay_json *j = begin(s, kind, piece->cursor);
 
-        begin(s, &j, kind, piece->cursor);
-        cay_op_key_u64(&j, "next", piece->cursor + piece->len);
-        if (memchr(bytes, '\0', piece->len))
-                put_coded(&j, bytes, piece->len);
-        else
-                cay_op_put_bytes(&j, "text", "base64", bytes, piece->len);
-        return put(s, kind, piece->cursor + piece->len, &j);
+        cay_op_key_u64(j, "next", piece->cursor + piece->len);
+        cay_op_put_bytes(j, "text", "base64", bytes, piece->len);
+        return put(s, kind, piece->cursor + piece->len);
 }
 
 static ssize_t put_view(struct stream *s, const char *kind, const char *execution_id)
 {
         struct cay_exec_view view;
-        struct cay_json j;
+        struct cay_json *j;
 
         cay_exec_watcher_view(&s->watcher, &view);
-        begin(s, &j, kind, view.output_end);
-        cay_op_put_exec(&j, &view, s->call->dialect);
+        j = begin(s, kind, view.output_end);
+        cay_op_put_exec(j, &view, s->call->dialect);
         if (execution_id)
-                cay_op_key_text(&j, "execution_id", execution_id);
-        return put(s, kind, view.output_end, &j);
+                cay_op_key_text(j, "execution_id", execution_id);
+        return put(s, kind, view.output_end);
 }
 
 /* What went wrong, told in the stream. */
 static ssize_t put_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor, uint64_t lost_from)
 {
-        struct cay_json j;
+        struct cay_json *j = begin(s, "error", cursor);
 
-        begin(s, &j, "error", cursor);
         if (err->code == CAY_DAMAGED) {
-                cay_op_key_u64(&j, "lost_from", lost_from);
-                cay_op_key_u64(&j, "lost_to", cursor);
+                cay_op_key_u64(j, "lost_from", lost_from);
+                cay_op_key_u64(j, "lost_to", cursor);
         }
-        cay_op_key_text(&j, "code", cay_code_word(err->code));
-        cay_op_key_text(&j, "message", err->msg);
-        return put(s, "error", cursor, &j);
+        cay_op_key_text(j, "code", cay_code_word(err->code));
+        cay_op_key_text(j, "message", err->msg);
+        return put(s, "error", cursor);
 }
 
 static void end(struct stream *s)
@@ -332,11 +309,9 @@ void cay_op_exec_stream(struct cay_op_call *c, const char *sandbox, const char *
                 cay_op_fail_memory(c);
                 return;
         }
-        cay_buf_init(&s->json, 8 * PIECE + 64 * 1024 + CAY_SERVICE_TEXT_MAX * 8);
         s->watcher.on_output = on_output;
         if (cay_service_exec_watch(c->world->service, &viewer, sandbox, exec, how->from, true, &s->watcher,
                                    &err) < 0) {
-                cay_buf_done(&s->json);
                 free(s);
                 cay_op_fail(c, &err, NULL);
                 return;

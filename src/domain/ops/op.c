@@ -82,32 +82,83 @@ void cay_op_fail_memory(struct cay_op_call *c)
         c->responder->fail(c, &err, NULL);
 }
 
-void cay_op_json_begin(struct cay_op_json *o)
+static void begin(struct cay_op_result *r, struct cay_op_call *c, bool is_event)
 {
-        cay_buf_init(&o->buf, CAY_OP_JSON_MAX);
-        cay_json_init(&o->j, &o->buf);
-        cay_json_begin_object(&o->j);
+        struct cay_json_sink *(*open)(struct cay_op_call *, bool) = c->responder->open;
+
+        if (r->sink)
+                r->sink->free(r->sink);
+        r->sink = open ? open(c, is_event) : NULL;
+        if (r->text.max == 0)
+                cay_buf_init(&r->text, CAY_OP_JSON_MAX);
+        cay_buf_clear(&r->text);
+        if (r->sink)
+                cay_json_init_sink(&r->j, r->sink);
+        else
+                cay_json_init(&r->j, &r->text);
+        cay_json_begin_object(&r->j);
 }
 
-void cay_op_json_drop(struct cay_op_json *o)
+void cay_op_result_begin(struct cay_op_result *r, struct cay_op_call *c)
 {
-        cay_buf_done(&o->buf);
+        *r = (struct cay_op_result){ 0 };
+        begin(r, c, false);
 }
 
-void cay_op_json_answer(struct cay_op_json *o, struct cay_op_call *c, enum cay_op_status status)
+void cay_op_event_begin(struct cay_op_result *r, struct cay_op_call *c)
+{
+        begin(r, c, true);
+}
+
+void cay_op_result_done(struct cay_op_result *r)
+{
+        if (r->sink)
+                r->sink->free(r->sink);
+        cay_buf_done(&r->text);
+        *r = (struct cay_op_result){ 0 };
+}
+
+void cay_op_result_move(struct cay_op_result *to, struct cay_op_result *from)
+{
+        *to = *from;
+        *from = (struct cay_op_result){ 0 };
+}
+
+struct cay_json_sink *cay_op_open_nowhere(struct cay_op_call *c, bool is_event)
+{
+        (void)c;
+        (void)is_event;
+        return cay_json_nowhere();
+}
+
+static int end(struct cay_op_result *r)
+{
+        cay_json_end_object(&r->j);
+        return cay_json_end(&r->j);
+}
+
+void cay_op_result_answer(struct cay_op_result *r, struct cay_op_call *c, enum cay_op_status status)
 {
         struct cay_error err = { 0 };
-        int r;
+        int why;
 
-        cay_json_end_object(&o->j);
-        r = cay_json_end(&o->j);
-        if (r == 0) {
-                c->responder->answer(c, status, cay_buf_data(&o->buf), o->buf.len);
+        if (c->add_members)
+                c->add_members(c, &r->j);
+        why = end(r);
+        if (why == 0) {
+                c->responder->answer(c, status, r);
         } else {
-                cay_fail_sys(&err, r == -ENOSPC ? CAY_LIMIT : CAY_INTERNAL, r, "write the answer");
+                cay_fail_sys(&err, why == -ENOSPC ? CAY_LIMIT : CAY_INTERNAL, why, "write the answer");
                 c->responder->fail(c, &err, NULL);
         }
-        cay_buf_done(&o->buf);
+        cay_op_result_done(r);
+}
+
+ssize_t cay_op_event_put(struct cay_op_result *r, struct cay_op_call *c, const char *id, const char *kind)
+{
+        int why = end(r);
+
+        return why < 0 ? why : c->responder->put_event(c, id, kind, r);
 }
 
 void cay_op_key_text(struct cay_json *j, const char *key, const char *value)

@@ -10,8 +10,11 @@
  * the op set it), and the call still has to be ended; abort will do. on_gone, on_body, on_body_end and on_drain come from the loop,
  * never inside a door. An op that holds nothing but a job under way needs none of them.
  *
- * Streams. An answer is one JSON text, or a stream: of events (begin_events, put_event…, end), which each dialect encodes in its own
- * way, or of bytes (begin_bytes, write…, end). Doors say how much waits to leave; from CAY_OP_HIGH on a writer waits for on_drain.
+ * Results. An answer is one object, whose members the op's row lists. The op writes them one by one (struct cay_op_result), and the dialect
+ * has chosen where they go: REST's become JSON text at once, a caller in here gets a tree to look things up in. Nothing is parsed back.
+ *
+ * Streams. Or an answer is a stream: of events (begin_events, put_event…, end), each an object as above, which each dialect encodes in its
+ * own way, or of bytes (begin_bytes, write…, end). Doors say how much waits to leave; from CAY_OP_HIGH on a writer waits for on_drain.
  *
  * Two ways. Some clients can go on speaking while their answer streams (is_two_way). An op that listens sets on_body, on_body_end and
  * on_order and calls read, all before its stream begins: bytes then come as a body does, as fast as it takes them, and small orders one
@@ -115,8 +118,18 @@ struct cay_op_order {        /* what a client says to a stream under way */
         uint64_t rows, cols; /* 0: none */
 };
 
+/* An answer or an event in the making: an object, whose members the op writes to j. */
+struct cay_op_result {
+        struct cay_json j;
+        struct cay_buf text;        /* what it comes to as JSON, unless there is a sink */
+        struct cay_json_sink *sink; /* owned: the responder's */
+};
+
 struct cay_op_responder {
-        void (*answer)(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len);
+        /* What takes the members of a result. NULL: they become text. The sink is freed with the result. */
+        struct cay_json_sink *(*open)(struct cay_op_call *c, bool is_event);
+        /* r is complete, and borrowed for the call; what is to live longer is moved out of it (cay_op_result_move). */
+        void (*answer)(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r);
         /* err and field are borrowed for the call. */
         void (*fail)(struct cay_op_call *c, const struct cay_error *err, const char *field);
         /* 0, or -EPIPE: the client is gone (on_gone tells too; the call is still to be ended). */
@@ -124,8 +137,8 @@ struct cay_op_responder {
         int (*begin_events)(struct cay_op_call *c);
         ssize_t (*write)(struct cay_op_call *c, const void *bytes,
                          size_t len); /* how much waits, or -errno */
-        ssize_t (*put_event)(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                             size_t len);
+        ssize_t (*put_event)(struct cay_op_call *c, const char *id, const char *kind,
+                             struct cay_op_result *r);
         void (*end)(struct cay_op_call *c);
         void (*abort)(struct cay_op_call *c);
         int (*read)(struct cay_op_call *c); /* body to on_body; 0, -EFBIG */
@@ -161,6 +174,8 @@ struct cay_op_call {
         char made[CAY_NAME_MAX + 1]; /* set before answer: the id of what was made, for callers in here */
         /* set before answer: what the client is to show from now on; "": is to forget; NULL: as it is */
         const char *session;
+        /* May be NULL: what an op that calls this one adds to its answer, at the end. */
+        void (*add_members)(struct cay_op_call *c, struct cay_json *j);
 
         /* the op's */
         void *state;
@@ -186,15 +201,17 @@ int cay_op_check_owner(const char *owner, struct cay_error *err);
 struct cay_viewer cay_op_viewer(const struct cay_op_call *c);
 void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field);
 void cay_op_fail_memory(struct cay_op_call *c);
-/* A JSON answer in the making. */
-struct cay_op_json {
-        struct cay_buf buf;
-        struct cay_json j;
-};
-void cay_op_json_begin(struct cay_op_json *o); /* then o->j; begins an object */
-void cay_op_json_answer(struct cay_op_json *o, struct cay_op_call *c,
-                        enum cay_op_status status); /* ends the object and the call; frees */
-void cay_op_json_drop(struct cay_op_json *o);
+/* Begins an object for the call's dialect; r may hold the last one (a stream's), but not garbage. Then r->j. */
+void cay_op_result_begin(struct cay_op_result *r, struct cay_op_call *c);
+void cay_op_event_begin(struct cay_op_result *r, struct cay_op_call *c);
+/* Ends the object and the call; frees. */
+void cay_op_result_answer(struct cay_op_result *r, struct cay_op_call *c, enum cay_op_status status);
+/* Ends the object and tells it; how much waits, or -errno. r is kept for the next. */
+ssize_t cay_op_event_put(struct cay_op_result *r, struct cay_op_call *c, const char *id, const char *kind);
+void cay_op_result_done(struct cay_op_result *r); /* accepts one that is zeroed */
+void cay_op_result_move(struct cay_op_result *to, struct cay_op_result *from); /* one that is complete */
+struct cay_json_sink *cay_op_open_nowhere(struct cay_op_call *c,
+                                          bool is_event); /* for results that nobody reads */
 void cay_op_key_text(struct cay_json *j, const char *key, const char *value);
 void cay_op_key_u64(struct cay_json *j, const char *key, uint64_t value);
 void cay_op_key_bool(struct cay_json *j, const char *key, bool value);

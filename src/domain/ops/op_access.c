@@ -61,7 +61,7 @@ static void run_token(struct cay_op_call *c)
         struct cay_error err = { 0 };
         uint64_t expires_s = 0;
         unsigned scopes;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (check_token_owner(c, a->owner, &err) < 0) {
                 cay_op_fail(c, &err, "owner");
@@ -77,12 +77,12 @@ static void run_token(struct cay_op_call *c)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "token", token);
         cay_op_key_text(&o.j, "owner", a->owner);
         cay_op_key_text(&o.j, "scope", cay_scope_text(scopes));
         cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
-        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+        cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
 const struct cay_op cay_op_token_make = {
@@ -150,7 +150,7 @@ static void on_stored(struct cay_job *job)
         struct storing *s = cay_container_of(job, struct storing, commit.job);
         struct cay_op_call *c = s->call;
         struct found f = { .id = s->id };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (job->err.code != CAY_OK) {
                 if (s->text[0])
@@ -158,12 +158,12 @@ static void on_stored(struct cay_job *job)
                 cay_op_fail(c, &job->err, NULL);
         } else {
                 cay_api_keys_each(c->world->keys, match, &f);
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, c);
                 if (f.key)
                         put_key(&o.j, f.key);
                 if (s->text[0])
                         cay_op_key_text(&o.j, "key", s->text);
-                cay_op_json_answer(&o, c, s->text[0] ? CAY_OP_CREATED : CAY_OP_OK);
+                cay_op_result_answer(&o, c, s->text[0] ? CAY_OP_CREATED : CAY_OP_OK);
         }
         explicit_bzero(s, sizeof(*s));
         free(s);
@@ -228,14 +228,14 @@ static bool put_each(void *ctx, const struct cay_store_key *record)
 
 static void run_key_list(struct cay_op_call *c)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "keys");
         cay_json_begin_array(&o.j);
         cay_api_keys_each(c->world->keys, put_each, &o.j);
         cay_json_end_array(&o.j);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_key_list = {

@@ -58,20 +58,20 @@ static void run_list(struct cay_op_call *c)
         struct cay_viewer viewer;
         struct cay_error err = { 0 };
         const char *id;
-        struct cay_op_json o;
+        struct cay_op_result o;
         struct listing listing = { &o.j, c->dialect };
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "execs");
         cay_json_begin_array(&o.j);
         if (find(c, &viewer, &id, &err) < 0 ||
             cay_service_exec_list(c->world->service, &viewer, id, put_one, &listing, &err) < 0) {
-                cay_op_json_drop(&o);
+                cay_op_result_done(&o);
                 cay_op_fail(c, &err, "id");
                 return;
         }
         cay_json_end_array(&o.j);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_exec_list = {
@@ -91,16 +91,16 @@ static void answer_view(struct cay_op_call *c)
         struct cay_exec_view view;
         struct cay_error err = { 0 };
         const char *id;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (find(c, &viewer, &id, &err) < 0 ||
             cay_service_exec_get(c->world->service, &viewer, id, a->exec, &view, &err) < 0) {
                 cay_op_fail(c, &err, "exec");
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_put_exec(&o.j, &view, c->dialect);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_exec_get = {

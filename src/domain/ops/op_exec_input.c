@@ -43,14 +43,14 @@ static void answer(struct cay_op_call *c)
 {
         struct input *s = c->state;
         const struct args *a = c->args;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_u64(&o.j, "bytes", s->taken);
         if (a->has_offset)
                 cay_op_key_u64(&o.j, "offset", cay_op_feed_next(s->feed));
         finish(s);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 /* The body is complete and taken; is that all? */

@@ -110,10 +110,10 @@ static void answer(struct run *s)
 {
         struct cay_op_call *c = s->call;
         struct cay_exec_view view;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         cay_exec_watcher_view(&s->watcher, &view);
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_put_exec(&o.j, &view, c->dialect);
         cay_op_put_bytes(&o.j, "stdout", "stdout_base64", cay_buf_data(&s->out[0]), s->out[0].len);
         cay_op_put_bytes(&o.j, "stderr", "stderr_base64", cay_buf_data(&s->out[1]), s->out[1].len);
@@ -121,7 +121,7 @@ static void answer(struct run *s)
         cay_op_key_bool(&o.j, "stderr_truncated", s->cut[1]);
         cay_op_key_text(&o.j, "execution_id", execution_id(c));
         finish(s);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 static void take(struct run *s, const char *bytes, const struct cay_exec_piece *piece)
@@ -201,17 +201,17 @@ static void answer_background(struct run *s, const struct cay_viewer *viewer)
         const struct cay_op_world *world = c->world;
         struct cay_exec_view view;
         struct cay_error err = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (cay_service_exec_get(world->service, viewer, s->sandbox, s->exec.id, &view, &err) < 0) {
                 fail(s, &err);
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_put_exec(&o.j, &view, c->dialect);
         cay_op_key_text(&o.j, "execution_id", execution_id(c));
         finish(s);
-        cay_op_json_answer(&o, c, CAY_OP_ACCEPTED);
+        cay_op_result_answer(&o, c, CAY_OP_ACCEPTED);
 }
 
 static void answer_stream(struct run *s)

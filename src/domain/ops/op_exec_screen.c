@@ -56,18 +56,18 @@ static void answer(struct look *s)
 {
         struct cay_op_call *c = s->call;
         cay_auto_buf struct cay_buf begin = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         cay_buf_init(&begin, CAY_SCREEN_TEXT_MAX);
         if (cay_screen_put(&s->screen, &begin) < 0)
                 cay_buf_clear(&begin); /* no room for it: drawn without */
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_u64(&o.j, "cursor", s->screen.at);
         cay_op_key_u64(&o.j, "end", s->end);
         cay_json_key(&o.j, "begin");
         cay_json_string(&o.j, cay_buf_data(&begin), begin.len);
         finish(s);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 static void read_on(struct look *s);

@@ -18,7 +18,7 @@ struct args {
 
 struct work {
         struct cay_op_channel base;
-        struct cay_op_json o;
+        struct cay_op_result o;
         struct cay_buf rest; /* of a LIST: bytes of an entry that is not whole; of PROCESSES: all */
         struct cay_error bad;
 };
@@ -32,7 +32,7 @@ static void work_done(struct cay_op_channel *base)
         struct work *s = cay_container_of(base, struct work, base);
 
         cay_buf_done(&s->rest);
-        cay_op_json_drop(&s->o);
+        cay_op_result_done(&s->o);
 }
 
 static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end, const struct cay_error *err)
@@ -44,7 +44,7 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
                 return;
         }
         cay_op_put_stat(&s->o.j, &end->file.stat);
-        cay_op_json_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
+        cay_op_result_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static struct work *begin(struct cay_op_call *c)
@@ -57,7 +57,7 @@ static struct work *begin(struct cay_op_call *c)
         }
         s->base.done = work_done;
         s->base.ch.on_end = on_end;
-        cay_op_json_begin(&s->o);
+        cay_op_result_begin(&s->o, c);
         return s;
 }
 
@@ -112,7 +112,7 @@ static void on_done_end(struct cay_service_channel *ch, const struct cay_box_end
                 return;
         }
         cay_op_key_u64(&s->o.j, "entries", end->file.entries);
-        cay_op_json_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
+        cay_op_result_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static void run_change(struct cay_op_call *c, const struct cay_box_open *open)
@@ -273,7 +273,7 @@ static void on_list_end(struct cay_service_channel *ch, const struct cay_box_end
         }
         cay_json_end_array(&s->o.j);
         cay_op_key_bool(&s->o.j, "more", end->file.entries >= (a->max ? a->max : LIST_DEFAULT));
-        cay_op_json_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
+        cay_op_result_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static void run_list(struct cay_op_call *c)
@@ -371,7 +371,7 @@ static void on_lines_end(struct cay_service_channel *ch, const struct cay_box_en
              line = strtok_r(NULL, "\n", &save))
                 put_process(&s->o.j, line);
         cay_json_end_array(&s->o.j);
-        cay_op_json_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
+        cay_op_result_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static void run_processes(struct cay_op_call *c)

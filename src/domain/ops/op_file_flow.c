@@ -287,7 +287,7 @@ static void on_in_end(struct cay_service_channel *ch, const struct cay_box_end *
                       const struct cay_error *err)
 {
         struct cay_op_flow *f = of(ch);
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (end && f->bad.code != CAY_OK) {
                 cay_op_channel_fail(&f->base, &f->bad);
@@ -297,9 +297,9 @@ static void on_in_end(struct cay_service_channel *ch, const struct cay_box_end *
                 cay_op_channel_fail(&f->base, err);
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, f->base.call);
         f->put_answer(f, &o.j, end);
-        cay_op_json_answer(&o, cay_op_channel_finish(&f->base), CAY_OP_OK);
+        cay_op_result_answer(&o, cay_op_channel_finish(&f->base), CAY_OP_OK);
 }
 
 void cay_op_flow_in_take(struct cay_op_flow *f, struct cay_op_call *c, const char *sandbox,

@@ -27,7 +27,7 @@ struct args {
 
 struct work {
         struct cay_op_channel base;
-        struct cay_op_json o;
+        struct cay_op_result o;
         struct cay_buf rest; /* bytes of a record that is not whole */
         struct cay_buf request;
         struct cay_error bad;
@@ -46,7 +46,7 @@ static void work_done(struct cay_op_channel *base)
 
         cay_buf_done(&s->rest);
         cay_buf_done(&s->request);
-        cay_op_json_drop(&s->o);
+        cay_op_result_done(&s->o);
 }
 
 static void on_data(struct cay_service_channel *ch, const void *bytes, size_t len)
@@ -76,7 +76,7 @@ static struct work *begin(struct cay_op_call *c, size_t record_max)
         s->base.ch.on_data = on_data;
         cay_buf_init(&s->rest, record_max + CAY_BOX_WINDOW_MAX);
         cay_buf_init(&s->request, CAY_BOX_PATH_MAX);
-        cay_op_json_begin(&s->o);
+        cay_op_result_begin(&s->o, c);
         cay_op_key_text(&s->o.j, "path", a->path ? a->path : ".");
         return s;
 }
@@ -181,7 +181,7 @@ static void on_search_end(struct cay_service_channel *ch, const struct cay_box_e
         cay_op_key_u64(&s->o.j, "bytes", end->file.bytes);
         cay_op_key_bool(&s->o.j, "more", end->file.stat.mode & ~(uint32_t)CAY_SEARCH_PASSED);
         cay_op_key_text(&s->o.j, "why", explain(end->file.stat.mode));
-        cay_op_json_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
+        cay_op_result_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static void run_search(struct cay_op_call *c)
@@ -259,7 +259,7 @@ static void on_find_end(struct cay_service_channel *ch, const struct cay_box_end
         cay_json_end_array(&s->o.j);
         cay_op_key_bool(&s->o.j, "more", end->file.entries >= (a->max ? a->max : FOUND_DEFAULT));
         cay_op_key_text(&s->o.j, "why", note[0] ? note : NULL);
-        cay_op_json_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
+        cay_op_result_answer(&s->o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static void run_find(struct cay_op_call *c)

@@ -12,8 +12,6 @@
 #include "domain/ops/files.h"
 #include "domain/ops/view.h"
 
-#define EVENT_MAX (64u * 1024)
-
 struct args {
         const char *id, *path;
         uint64_t folders;
@@ -23,7 +21,7 @@ struct args {
 struct follow {
         struct cay_op_channel base;
         struct cay_buf rest; /* bytes of a notice that is not whole */
-        struct cay_buf json;
+        struct cay_op_result event;
         size_t unacked;
         bool begun;
 };
@@ -45,7 +43,7 @@ static void follow_done(struct cay_op_channel *base)
         struct follow *s = cay_container_of(base, struct follow, base);
 
         cay_buf_done(&s->rest);
-        cay_buf_done(&s->json);
+        cay_op_result_done(&s->event);
 }
 
 static void drop(struct follow *s)
@@ -55,25 +53,20 @@ static void drop(struct follow *s)
         c->responder->abort(c);
 }
 
-static void begin_event(struct follow *s, struct cay_json *j, const char *kind)
+static struct cay_json *begin_event(struct follow *s, const char *kind)
 {
-        cay_buf_clear(&s->json);
-        cay_json_init(j, &s->json);
-        cay_json_begin_object(j);
-        cay_op_key_text(j, "event", kind);
+        cay_op_event_begin(&s->event, s->base.call);
+        cay_op_key_text(&s->event.j, "event", kind);
+        return &s->event.j;
 }
 
-static ssize_t put_event(struct follow *s, struct cay_json *j, const char *kind)
+static ssize_t put_event(struct follow *s, const char *kind)
 {
         struct cay_op_call *c = s->base.call;
-        int r;
+        int r = s->begun ? 0 : c->responder->begin_events(c);
 
-        cay_json_end_object(j);
-        r = cay_json_end(j);
-        if (r == 0 && !s->begun)
-                r = c->responder->begin_events(c);
         s->begun = true;
-        return r < 0 ? r : c->responder->put_event(c, NULL, kind, cay_buf_data(&s->json), s->json.len);
+        return r < 0 ? r : cay_op_event_put(&s->event, c, NULL, kind);
 }
 
 static const char *why_unwatched(uint32_t sys)
@@ -97,20 +90,19 @@ static const char *why_unwatched(uint32_t sys)
 static ssize_t put_notice(struct follow *s, const struct cay_box_notice *m)
 {
         const char *kind = cay_box_notice_word(m->kind);
-        struct cay_json j;
+        struct cay_json *j = begin_event(s, kind);
 
-        begin_event(s, &j, kind);
         if (m->name.len > 0) {
-                cay_op_put_bytes(&j, "path", "path_base64", m->name.ptr, m->name.len);
-                cay_op_key_bool(&j, "is_directory", m->is_folder);
+                cay_op_put_bytes(j, "path", "path_base64", m->name.ptr, m->name.len);
+                cay_op_key_bool(j, "is_directory", m->is_folder);
         }
         if (m->name2.len > 0)
-                cay_op_put_bytes(&j, "to", "to_base64", m->name2.ptr, m->name2.len);
+                cay_op_put_bytes(j, "to", "to_base64", m->name2.ptr, m->name2.len);
         if (m->folders > 0)
-                cay_op_key_u64(&j, "folders", m->folders);
+                cay_op_key_u64(j, "folders", m->folders);
         if (m->kind == CAY_NOTICE_UNWATCHED)
-                cay_op_key_text(&j, "reason", why_unwatched(m->sys));
-        return put_event(s, &j, kind);
+                cay_op_key_text(j, "reason", why_unwatched(m->sys));
+        return put_event(s, kind);
 }
 
 static void on_notices(struct cay_service_channel *ch, const void *bytes, size_t len)
@@ -150,16 +142,16 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
         struct follow *s = cay_container_of(ch, struct follow, base.ch);
         bool failed = err && err->code != CAY_OK;
         struct cay_op_call *c;
-        struct cay_json j;
+        struct cay_json *j;
 
         if (!s->begun && failed) {
                 cay_op_channel_fail(&s->base, err);
                 return;
         }
-        begin_event(s, &j, "ended");
-        cay_op_key_text(&j, "reason", !end ? "sandbox" : failed ? "error" : "gone");
-        cay_op_key_text(&j, "message", failed ? err->msg : "the folder is gone");
-        if (put_event(s, &j, "ended") < 0) {
+        j = begin_event(s, "ended");
+        cay_op_key_text(j, "reason", !end ? "sandbox" : failed ? "error" : "gone");
+        cay_op_key_text(j, "message", failed ? err->msg : "the folder is gone");
+        if (put_event(s, "ended") < 0) {
                 drop(s);
                 return;
         }
@@ -181,7 +173,6 @@ static void run(struct cay_op_call *c)
         open.file.flags = a->recursive ? CAY_BOX_RECURSIVE : 0;
         open.file.max_entries = a->folders;
         cay_buf_init(&s->rest, CAY_BOX_NOTICE_MAX + CAY_BOX_WINDOW);
-        cay_buf_init(&s->json, EVENT_MAX);
         s->base.done = follow_done;
         s->base.ch.on_data = on_notices;
         s->base.ch.on_end = on_end;

@@ -164,9 +164,9 @@ static void answer(struct cay_op_call *c, const struct cay_intent_result *r, con
         char text[OBSTACLE_MAX];
         const char *obstacle = find_obstacle(r, choice, text);
         bool needs_confirm = r->danger.what || (choice->row && choice->row->needs_confirm);
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "decision", cay_intent_word(r->decision));
         cay_op_key_bool(&o.j, "execute", r->decision == CAY_INTENT_RUN && !obstacle && !needs_confirm);
         cay_op_key_bool(&o.j, "needs_confirm", needs_confirm);
@@ -179,7 +179,7 @@ static void answer(struct cay_op_call *c, const struct cay_intent_result *r, con
         put_template(&o.j, choice);
         put_phrases(&o.j, r);
         put_scores(&o.j, r);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 static void run(struct cay_op_call *c)

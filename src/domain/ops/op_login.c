@@ -25,16 +25,16 @@ static const struct cay_field make_fields[] = {
 static void answer_login(struct cay_op_call *c, const char *login, const char *owner, unsigned scopes)
 {
         char link[512];
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         snprintf(link, sizeof(link), "%.300s/#login=%s", c->world->url, login);
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "login", login);
         cay_op_key_text(&o.j, "link", link);
         cay_op_key_text(&o.j, "owner", owner);
         cay_op_key_text(&o.j, "scope", cay_scope_text(scopes));
         cay_op_key_u64(&o.j, "expires_in_ms", CAY_LOGIN_MS);
-        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+        cay_op_result_answer(&o, c, CAY_OP_CREATED);
         explicit_bzero(link, sizeof(link));
 }
 
@@ -82,7 +82,7 @@ static void run_use(struct cay_op_call *c)
         struct cay_error err = { 0 };
         struct cay_caller caller = { 0 };
         uint64_t expires_s = 0;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (!cay_login_take(c->world->logins, a->login, strlen(a->login), cay_clock_ms(), &caller)) {
                 cay_fail(&err, CAY_DENIED,
@@ -96,11 +96,11 @@ static void run_use(struct cay_op_call *c)
                 return;
         }
         c->session = session;
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "owner", caller.owner);
         cay_op_key_text(&o.j, "scope", cay_scope_text(caller.scopes));
         cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
         explicit_bzero(session, sizeof(session));
 }
 
@@ -118,7 +118,7 @@ static void run_logout(struct cay_op_call *c)
 {
         struct cay_clock_reading now;
         struct cay_error err = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (c->caller.credential != CAY_CREDENTIAL_SESSION) {
                 cay_fail(&err, CAY_CONFLICT, "this caller has no session that could end, but a %s",
@@ -129,8 +129,8 @@ static void run_logout(struct cay_op_call *c)
         c->world->clock->read(c->world->clock, &now);
         cay_session_end(c->world->logins, c->caller.id, now.wall_ms / 1000);
         c->session = "";
-        cay_op_json_begin(&o);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_begin(&o, c);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_logout = {
@@ -145,14 +145,14 @@ const struct cay_op cay_op_logout = {
 
 static void run_whoami(struct cay_op_call *c)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "owner", c->caller.owner);
         cay_op_key_text(&o.j, "scope", cay_scope_text(c->caller.scopes));
         cay_op_key_text(&o.j, "door", cay_credential_word(c->caller.credential));
         cay_op_key_text(&o.j, "id", c->caller.id[0] ? c->caller.id : NULL);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_whoami = {

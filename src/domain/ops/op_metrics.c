@@ -47,11 +47,11 @@ static void answer_text(struct cay_op_call *c, const struct cay_metrics *m)
 
 static void answer_json(struct cay_op_call *c, const struct cay_metrics *m)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_metrics_put_json(m, &o.j);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 extern const struct cay_op cay_op_metrics_text;

@@ -78,15 +78,15 @@ static void look_at(struct cay_op_call *c, unsigned table, const struct look *be
 
 static void answer(struct look *s)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, s->base.call);
         cay_json_key(&o.j, "ports");
         cay_json_begin_array(&o.j);
         for (unsigned i = 0; i < s->count; i++)
                 cay_json_u64(&o.j, s->ports[i]);
         cay_json_end_array(&o.j);
-        cay_op_json_answer(&o, cay_op_channel_finish(&s->base), CAY_OP_OK);
+        cay_op_result_answer(&o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static void on_data(struct cay_service_channel *ch, const void *bytes, size_t len)

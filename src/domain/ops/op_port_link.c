@@ -62,18 +62,18 @@ static void run(struct cay_op_call *c)
         char url[URL_MAX];
         uint64_t expires_s = 0;
         struct cay_error err = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (make_link(c, url, &expires_s, &err) < 0) {
                 cay_op_fail(c, &err, err.code == CAY_NOT_FOUND ? "id" : NULL);
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "url", url);
         cay_op_key_u64(&o.j, "port", a->port);
         cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
         explicit_bzero(url, sizeof(url));
-        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+        cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
 const struct cay_op cay_op_port_link = {
@@ -136,17 +136,17 @@ static void run_mcp(struct cay_op_call *c)
         char url[URL_MAX];
         uint64_t expires_s = 0;
         struct cay_error err = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (make_mcp_link(c, url, &expires_s, &err) < 0) {
                 cay_op_fail(c, &err, err.code == CAY_NOT_FOUND ? "id" : NULL);
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "url", url);
         cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
         explicit_bzero(url, sizeof(url));
-        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+        cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
 const struct cay_op cay_op_mcp_link = {

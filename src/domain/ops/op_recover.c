@@ -27,14 +27,14 @@ static void put_each(void *ctx, const char *id, const char *engine, bool is_busy
 
 static void run_list(struct cay_op_call *c)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "files");
         cay_json_begin_array(&o.j);
         cay_service_left(c->world->service, put_each, &o.j);
         cay_json_end_array(&o.j);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_recover_list = {
@@ -72,16 +72,16 @@ static void on_adopted(struct cay_job *job)
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_error err = job->err;
         struct cay_sandbox_view view;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (err.code != CAY_OK ||
             cay_service_get(c->world->service, &viewer, r->service.id, &view, &err) < 0) {
                 cay_op_fail(c, &err, NULL);
         } else {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, c);
                 cay_op_put_sandbox(&o.j, &view, c->dialect);
                 memccpy(c->made, view.id, '\0', sizeof(c->made));
-                cay_op_json_answer(&o, c, CAY_OP_CREATED);
+                cay_op_result_answer(&o, c, CAY_OP_CREATED);
         }
         free(r);
 }
@@ -154,15 +154,15 @@ const struct cay_op cay_op_recover_adopt = {
 static void on_removed(struct cay_job *job)
 {
         struct recovery *r = cay_container_of(job, struct recovery, service.job);
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (job->err.code != CAY_OK) {
                 cay_op_fail(r->call, &job->err, NULL);
         } else {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, r->call);
                 cay_op_key_text(&o.j, "sandbox_id", r->service.id);
                 cay_op_key_text(&o.j, "status", "removed");
-                cay_op_json_answer(&o, r->call, CAY_OP_OK);
+                cay_op_result_answer(&o, r->call, CAY_OP_OK);
         }
         free(r);
 }

@@ -32,8 +32,7 @@
 #define WORDS_MAX (1024u * 1024) /* of a template's command */
 #define PURPOSE_MAX (3u << 20)
 #define DANGER_MAX 256u
-#define DANGER_SHOWN 60u /* bytes of the code */
-#define ANSWER_MAX (CAY_OP_JSON_MAX + 1024u)
+#define DANGER_SHOWN 60u          /* bytes of the code */
 #define TIMEOUT_MS 60000u         /* of a run when neither the request nor the template says */
 #define TIMEOUT_MAX_MS 2592000000 /* 30 days */
 #define SLACK_MS 60000u           /* that the sandbox lives longer than its command may */
@@ -102,7 +101,7 @@ struct shot {
         /* the last word, while the sandbox goes */
         enum word word;
         enum cay_op_status status;
-        struct cay_buf answer;
+        struct cay_op_result answer;
         struct cay_error err;
         const char *field;
         char field_copy[64]; /* what a caller of fail names is its own only until that call ends */
@@ -112,7 +111,7 @@ static void release(struct cay_deferred *d)
 {
         struct shot *s = cay_container_of(d, struct shot, release);
 
-        cay_buf_done(&s->answer);
+        cay_op_result_done(&s->answer);
         cay_arena_done(&s->mem);
         free(s);
 }
@@ -126,7 +125,7 @@ static void say(struct shot *s)
         c->on_gone = NULL;
         switch (s->gone && s->word != FAIL ? ABORT : s->word) {
         case ANSWER:
-                c->responder->answer(c, s->status, cay_buf_data(&s->answer), s->answer.len);
+                c->responder->answer(c, s->status, &s->answer);
                 break;
         case FAIL:
                 c->responder->fail(c, &s->err, s->field);
@@ -203,39 +202,30 @@ static void put_life(const struct shot *s, struct cay_json *j)
                 cay_json_null(j);
 }
 
-/* The answer is an object: members of ours come before its end. */
-static int put_answer(struct shot *s, const char *json, size_t len)
+/* Members of ours, at the end of the answer. */
+static void exec_add_members(struct cay_op_call *c, struct cay_json *j)
 {
-        cay_auto_buf struct cay_buf more = { 0 };
-        struct cay_json j;
-        int r;
+        const struct shot *s = of_exec(c);
 
-        cay_buf_init(&more, 1024);
-        cay_json_init(&j, &more);
-        cay_json_begin_object(&j);
-        cay_op_key_text(&j, "template", s->choice.template_name);
-        cay_op_key_bool(&j, "kept", s->keep);
-        put_life(s, &j);
-        cay_json_end_object(&j);
-        r = cay_json_end(&j);
-        if (r == 0)
-                r = cay_buf_put(&s->answer, json, len - 1);
-        if (r == 0)
-                r = cay_buf_putc(&s->answer, ',');
-        return r == 0 ? cay_buf_put(&s->answer, (const char *)cay_buf_data(&more) + 1, more.len - 1) : r;
+        cay_op_key_text(j, "template", s->choice.template_name);
+        cay_op_key_bool(j, "kept", s->keep);
+        put_life(s, j);
 }
 
-static void exec_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+/* What the command's op writes goes where the client's call leads. */
+static struct cay_json_sink *exec_open(struct cay_op_call *c, bool is_event)
 {
         struct shot *s = of_exec(c);
-        struct cay_error err = { 0 };
+
+        return s->call->responder->open ? s->call->responder->open(s->call, is_event) : NULL;
+}
+
+static void exec_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
+{
+        struct shot *s = of_exec(c);
 
         s->status = status;
-        if (put_answer(s, json, len) < 0) {
-                cay_fail(&err, CAY_INTERNAL, "no memory for the answer");
-                fail(s, &err, NULL);
-                return;
-        }
+        cay_op_result_move(&s->answer, r);
         finish(s, ANSWER);
 }
 
@@ -266,12 +256,12 @@ static ssize_t exec_write(struct cay_op_call *c, const void *bytes, size_t len)
         return s->call->responder->write(s->call, bytes, len);
 }
 
-static ssize_t exec_put_event(struct cay_op_call *c, const char *id, const char *kind, const char *json,
-                              size_t len)
+static ssize_t exec_put_event(struct cay_op_call *c, const char *id, const char *kind,
+                              struct cay_op_result *r)
 {
         struct shot *s = of_exec(c);
 
-        return s->call->responder->put_event(s->call, id, kind, json, len);
+        return s->call->responder->put_event(s->call, id, kind, r);
 }
 
 static void exec_end(struct cay_op_call *c)
@@ -329,6 +319,7 @@ static void exec_resume(struct cay_op_call *c)
 }
 
 static const struct cay_op_responder exec_doors = {
+        .open = exec_open,
         .answer = exec_answer,
         .fail = exec_fail,
         .begin_bytes = exec_begin_bytes,
@@ -356,7 +347,8 @@ static void start_exec(struct shot *s)
                                         .args = &s->exec_args,
                                         .fd = -1,
                                         .wants_stream = c->wants_stream,
-                                        .is_two_way = c->is_two_way && !a->code };
+                                        .is_two_way = c->is_two_way && !a->code,
+                                        .add_members = exec_add_members };
         memcpy(s->exec.request_id, c->request_id, sizeof(s->exec.request_id));
         s->exec_args.id = s->sandbox;
         s->phase = RUNS;
@@ -395,13 +387,12 @@ static struct shot *of_make(struct cay_op_call *c)
         return cay_container_of(c, struct shot, make);
 }
 
-static void make_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void make_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         struct shot *s = of_make(c);
 
         (void)status;
-        (void)json;
-        (void)len;
+        (void)r;
         memcpy(s->sandbox, c->made, sizeof(s->sandbox));
         if (s->gone)
                 finish(s, ABORT);
@@ -423,9 +414,9 @@ static void make_abort(struct cay_op_call *c)
         finish(of_make(c), ABORT);
 }
 
-static const struct cay_op_responder make_doors = { .answer = make_answer,
-                                                    .fail = make_fail,
-                                                    .abort = make_abort };
+static const struct cay_op_responder make_doors = {
+        .open = cay_op_open_nowhere, .answer = make_answer, .fail = make_fail, .abort = make_abort
+};
 
 /* The client */
 
@@ -657,7 +648,6 @@ static void run(struct cay_op_call *c)
         }
         s->call = c;
         cay_arena_init(&s->mem, WORDS_MAX + PURPOSE_MAX + 4096);
-        cay_buf_init(&s->answer, ANSWER_MAX);
         if (fill(s, a, &err) < 0) {
                 fail(s, &err, s->field);
                 return;

@@ -294,7 +294,7 @@ static void on_made(struct cay_job *job)
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
         struct cay_error err = s->service.job.err;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         memcpy(c->first, s->service.first, sizeof(c->first));
         if (err.code == CAY_OK)
@@ -305,10 +305,10 @@ static void on_made(struct cay_job *job)
                 return;
         }
         memccpy(c->made, view.id, '\0', CAY_NAME_MAX);
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_put_sandbox(&o.j, &view, c->dialect);
         cay_op_key_text(&o.j, "execution_id", a->execution_id ? a->execution_id : c->request_id);
-        cay_op_json_answer(&o, c, CAY_OP_CREATED);
+        cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
 static void fail(struct create *s, const struct cay_error *err, const char *field)

@@ -51,12 +51,12 @@ static void on_stats(struct cay_job *job)
         const struct cay_engine_stats *f = &s->service.stats;
         const struct stats_args *a = s->call->args;
         struct cay_viewer viewer = cay_op_viewer(s->call);
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (job->err.code != CAY_OK) {
                 cay_op_fail(s->call, &job->err, NULL);
         } else {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, s->call);
                 cay_op_key_u64(&o.j, "memory_bytes", f->memory_bytes);
                 cay_op_key_u64(&o.j, "memory_peak_bytes", f->memory_peak_bytes);
                 cay_op_key_u64(&o.j, "oom_kills", f->oom_kills);
@@ -68,7 +68,7 @@ static void on_stats(struct cay_job *job)
                 cay_op_key_u64(&o.j, "loopback_bytes", f->loopback_bytes);
                 if (a->history)
                         put_history(&o.j, cay_service_history(s->call->world->service, &viewer, a->id));
-                cay_op_json_answer(&o, s->call, CAY_OP_OK);
+                cay_op_result_answer(&o, s->call, CAY_OP_OK);
         }
         free(s);
 }
@@ -159,14 +159,14 @@ static void on_events(struct cay_job *job)
 {
         struct events *s = cay_container_of(job, struct events, query.job);
         struct cay_error err = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (job->err.code != CAY_OK) {
                 cay_op_fail(s->call, &job->err, NULL);
         } else if (is_unknown(s, &err)) {
                 cay_op_fail(s->call, &err, NULL);
         } else {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, s->call);
                 cay_json_key(&o.j, "events");
                 cay_json_begin_array(&o.j);
                 for (unsigned i = 0; i < s->query.count; i++) {
@@ -175,7 +175,7 @@ static void on_events(struct cay_job *job)
                         cay_json_end_object(&o.j);
                 }
                 cay_json_end_array(&o.j);
-                cay_op_json_answer(&o, s->call, CAY_OP_OK);
+                cay_op_result_answer(&o, s->call, CAY_OP_OK);
         }
         cay_store_query_done(&s->query);
         free(s);

@@ -108,15 +108,15 @@ static void run_get(struct cay_op_call *c)
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
         struct cay_error err = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (cay_service_get(c->world->service, &viewer, a->id, &view, &err) < 0) {
                 cay_op_fail(c, &err, "id");
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_put_sandbox(&o.j, &view, c->dialect);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_sandbox_get = {
@@ -170,25 +170,25 @@ static void run_list(struct cay_op_call *c)
         char next[CAY_SERVICE_CURSOR_MAX] = "";
         struct cay_error err = { 0 };
         struct filter f = { .f = { .newest_first = a->newest_first } };
-        struct cay_op_json o;
+        struct cay_op_result o;
         struct listing listing = { &o.j, c->dialect };
 
         if (fill_filter(&f, &a->filter, &err) < 0) {
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "sandboxes");
         cay_json_begin_array(&o.j);
         if (cay_service_list(c->world->service, &viewer, &f.f, a->cursor, a->max ? (unsigned)a->max : 100,
                              put_one, &listing, next, &err) < 0) {
-                cay_op_json_drop(&o);
+                cay_op_result_done(&o);
                 cay_op_fail(c, &err, err.code == CAY_INVALID ? "cursor" : NULL);
                 return;
         }
         cay_json_end_array(&o.j);
         cay_op_key_text(&o.j, "next", next[0] ? next : NULL);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_sandbox_list = {
@@ -223,12 +223,12 @@ static void on_cleaned(struct cay_job *job)
 {
         struct cleanup *s = cay_container_of(job, struct cleanup, service.job);
         const struct cleanup_args *a = s->call->args;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (job->err.code != CAY_OK) {
                 cay_op_fail(s->call, &job->err, NULL);
         } else {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, s->call);
                 cay_op_key_bool(&o.j, "dry_run", a->dry_run);
                 cay_json_key(&o.j, "sandboxes");
                 cay_json_begin_array(&o.j);
@@ -239,7 +239,7 @@ static void on_cleaned(struct cay_job *job)
                 cay_op_key_u64(&o.j, "failed", s->service.failed);
                 cay_op_key_text(&o.j, "first_failure", s->service.failed ? s->service.why.msg : NULL);
                 cay_op_key_bool(&o.j, "more", s->service.more);
-                cay_op_json_answer(&o, s->call, CAY_OP_OK);
+                cay_op_result_answer(&o, s->call, CAY_OP_OK);
         }
         cay_service_cleanup_done(&s->service);
         free(s);

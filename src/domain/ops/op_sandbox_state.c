@@ -37,12 +37,12 @@ struct change {
 
 static void on_gone_for_good(struct change *s)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, s->call);
         cay_op_key_text(&o.j, "sandbox_id", s->id);
         cay_op_key_text(&o.j, "status", "destroyed");
-        cay_op_json_answer(&o, s->call, CAY_OP_OK);
+        cay_op_result_answer(&o, s->call, CAY_OP_OK);
 }
 
 static void on_changed(struct cay_job *job)
@@ -52,7 +52,7 @@ static void on_changed(struct cay_job *job)
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
         struct cay_error err = job->err;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (err.code == CAY_OK && c->op->flags & CAY_OP_DESTRUCTIVE) {
                 on_gone_for_good(s);
@@ -60,9 +60,9 @@ static void on_changed(struct cay_job *job)
                    cay_service_get(c->world->service, &viewer, s->id, &view, &err) < 0) {
                 cay_op_fail(c, &err, NULL);
         } else {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, c);
                 cay_op_put_sandbox(&o.j, &view, c->dialect);
-                cay_op_json_answer(&o, c, CAY_OP_OK);
+                cay_op_result_answer(&o, c, CAY_OP_OK);
         }
         free(s);
 }

@@ -48,9 +48,9 @@ static void put_engines_down(struct cay_json *j, struct cay_service *s)
 
 static void answer_health(struct cay_op_call *c, bool ok, const struct cay_service_health *h)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "status", ok ? "ok" : "unavailable");
         cay_op_key_text(&o.j, "version", CAY_VERSION);
         if (c->is_known && h) {
@@ -61,7 +61,7 @@ static void answer_health(struct cay_op_call *c, bool ok, const struct cay_servi
                 else
                         put_own_figures(h, &o.j);
         }
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 static void run_live(struct cay_op_call *c)
@@ -117,12 +117,12 @@ const struct cay_op cay_op_health_ready = {
 
 static void run_version(struct cay_op_call *c)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "name", "cay");
         cay_op_key_text(&o.j, "version", CAY_VERSION);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_version_get = {
@@ -174,9 +174,9 @@ static void put_engine(struct cay_json *j, const struct cay_engine_view *e, bool
 static void run_engines(struct cay_op_call *c)
 {
         struct cay_engine_view e;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "engines");
         cay_json_begin_array(&o.j);
         for (unsigned i = 0; cay_service_engine_at(c->world->service, i, &e); i++) {
@@ -185,7 +185,7 @@ static void run_engines(struct cay_op_call *c)
                 cay_json_end_object(&o.j);
         }
         cay_json_end_array(&o.j);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_engine_list = {
@@ -219,12 +219,12 @@ static void put_setting(struct cay_json *j, const struct cay_config *config, uns
 
 static void run_config(struct cay_op_call *c)
 {
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         for (unsigned key = 0; key < CAY_CONFIG_KEY_COUNT; key++)
                 put_setting(&o.j, c->world->config, key);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_config_get = {

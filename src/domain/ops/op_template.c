@@ -97,9 +97,9 @@ static void answer_list(struct cay_op_call *c, const struct cay_template_images 
         const struct cay_template_set *set = set_of(c);
         const struct list_args *a = c->args;
         const struct cay_template *meant = a->task ? cay_template_match(set, a->task) : NULL;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "templates");
         cay_json_begin_array(&o.j);
         for (unsigned i = 0; i < set->count; i++) {
@@ -115,7 +115,7 @@ static void answer_list(struct cay_op_call *c, const struct cay_template_images 
         cay_op_key_u64(&o.j, "max_concurrent", set->max_concurrent);
         cay_op_key_bool(&o.j, "auto_cleanup", set->auto_cleanup);
         cay_op_key_u64(&o.j, "waiting", c->world->templates ? c->world->templates->admission.waiting : 0);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 static void run_list(struct cay_op_call *c)
@@ -148,7 +148,7 @@ static void answer_get(struct cay_op_call *c, const struct cay_template_images *
         const struct get_args *a = c->args;
         const struct cay_template *t = cay_template_find(set_of(c), a->name);
         struct cay_error err = { 0 };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (!t) {
                 cay_fail(&err, CAY_NOT_FOUND, "template: there is no '%.63s'; GET /api/templates lists them",
@@ -156,10 +156,10 @@ static void answer_get(struct cay_op_call *c, const struct cay_template_images *
                 cay_op_fail(c, &err, "name");
                 return;
         }
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, c);
         put_template(&o.j, t, images, c->world->config);
         cay_op_key_text(&o.j, "system", t->system_text);
-        cay_op_json_answer(&o, c, CAY_OP_OK);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 static void run_get(struct cay_op_call *c)

@@ -14,7 +14,6 @@
 
 #define TAIL_MAX (16u * 1024)
 #define TAIL_LINES 40u
-#define EVENT_MAX (64u * 1024)
 
 struct args {
         const char *name;
@@ -37,7 +36,8 @@ struct building {
         struct cay_job job;
         struct cay_engine *engine;
         struct cay_op_call *call; /* NULL: its client has gone */
-        struct cay_buf tail, json;
+        struct cay_buf tail;
+        struct cay_op_result event;
         unsigned tail_lines;
         uint64_t from_ms;
         char name[CAY_TEMPLATE_NAME_MAX + 1];
@@ -47,7 +47,7 @@ struct building {
 static void let_go(struct building *s)
 {
         cay_buf_done(&s->tail);
-        cay_buf_done(&s->json);
+        cay_op_result_done(&s->event);
         free(s);
 }
 
@@ -65,36 +65,22 @@ static void keep_line(struct building *s, const char *line, size_t len)
                 s->tail_lines++;
 }
 
-static ssize_t put_event(struct building *s, const char *kind, struct cay_json *j)
+static struct cay_json *begin_event(struct building *s, const char *kind)
 {
-        int r;
-
-        cay_json_end_object(j);
-        r = cay_json_end(j);
-        return r < 0 ? r
-                     : s->call->responder->put_event(s->call, NULL, kind, cay_buf_data(&s->json),
-                                                     s->json.len);
-}
-
-static void begin_event(struct building *s, const char *kind, struct cay_json *j)
-{
-        cay_buf_clear(&s->json);
-        cay_json_init(j, &s->json);
-        cay_json_begin_object(j);
-        cay_op_key_text(j, "event", kind);
+        cay_op_event_begin(&s->event, s->call);
+        cay_op_key_text(&s->event.j, "event", kind);
+        return &s->event.j;
 }
 
 static void on_line(struct cay_build *b, const char *line, size_t len)
 {
         struct building *s = cay_container_of(b, struct building, build);
-        struct cay_json j;
 
         keep_line(s, line, len);
         if (!s->call || !s->streams)
                 return;
-        begin_event(s, "output", &j);
-        cay_op_put_bytes(&j, "line", "base64", line, len);
-        if (put_event(s, "output", &j) >= (ssize_t)CAY_OP_HIGH)
+        cay_op_put_bytes(begin_event(s, "output"), "line", "base64", line, len);
+        if (cay_op_event_put(&s->event, s->call, NULL, "output") >= (ssize_t)CAY_OP_HIGH)
                 s->engine->ops->build_flow(s->engine, b, CAY_BUILD_PAUSE);
 }
 
@@ -127,32 +113,31 @@ static void put_result(struct building *s, struct cay_json *j)
 static void end_stream(struct building *s, const struct cay_error *err)
 {
         const char *kind = err->code == CAY_OK ? "end" : "error";
-        struct cay_json j;
+        struct cay_json *j = begin_event(s, kind);
 
-        begin_event(s, kind, &j);
         if (err->code == CAY_OK) {
-                put_result(s, &j);
+                put_result(s, j);
         } else {
-                cay_op_key_text(&j, "code", cay_code_word(err->code));
-                cay_op_key_text(&j, "message", err->msg);
+                cay_op_key_text(j, "code", cay_code_word(err->code));
+                cay_op_key_text(j, "message", err->msg);
         }
-        put_event(s, kind, &j);
+        cay_op_event_put(&s->event, s->call, NULL, kind);
         s->call->responder->end(s->call);
 }
 
 static void on_built(struct cay_job *job)
 {
         struct building *s = cay_container_of(job, struct building, job);
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (s->call && s->streams) {
                 end_stream(s, &job->err);
         } else if (s->call && job->err.code != CAY_OK) {
                 cay_op_fail(s->call, &job->err, "name");
         } else if (s->call) {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, s->call);
                 put_result(s, &o.j);
-                cay_op_json_answer(&o, s->call, CAY_OP_OK);
+                cay_op_result_answer(&o, s->call, CAY_OP_OK);
         }
         let_go(s);
 }
@@ -188,7 +173,6 @@ static struct building *make(struct cay_op_call *c, const struct args *a)
         s->build.cancels = a->cancel;
         s->build.on_line = on_line;
         cay_buf_init(&s->tail, TAIL_MAX);
-        cay_buf_init(&s->json, EVENT_MAX);
         return s;
 }
 
@@ -255,15 +239,15 @@ static void on_removed(struct cay_job *job)
 {
         struct removing *r = cay_container_of(job, struct removing, job);
         const struct remove_args *a = r->call->args;
-        struct cay_op_json o;
+        struct cay_op_result o;
 
         if (job->err.code != CAY_OK) {
                 cay_op_fail(r->call, &job->err, "name");
         } else {
-                cay_op_json_begin(&o);
+                cay_op_result_begin(&o, r->call);
                 cay_op_key_text(&o.j, "template", a->name);
                 cay_op_key_u64(&o.j, "removed", r->image.dropped);
-                cay_op_json_answer(&o, r->call, CAY_OP_OK);
+                cay_op_result_answer(&o, r->call, CAY_OP_OK);
         }
         free(r);
 }

@@ -38,13 +38,12 @@ static void on_feed(struct cay_timer *t)
         p->call.on_body_end(&p->call);
 }
 
-static void respond_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void respond_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         struct cay_put_files *p = self(c);
 
         (void)status;
-        (void)json;
-        (void)len;
+        (void)r;
         p->reads = p->under_way = false;
         p->at++;
         soon(p, on_next);
@@ -85,7 +84,8 @@ static void respond_resume(struct cay_op_call *c)
                 soon(self(c), on_feed);
 }
 
-static const struct cay_op_responder responder = { .answer = respond_answer,
+static const struct cay_op_responder responder = { .open = cay_op_open_nowhere,
+                                                   .answer = respond_answer,
                                                    .fail = respond_fail,
                                                    .abort = respond_abort,
                                                    .read = respond_read,

@@ -245,15 +245,14 @@ void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay
         cay_op_key_u64(j, "idle_ms", v->idle_ms);
 }
 
-/* JSON that the service wrote, as it is: a null takes its place in the writer's state, its text is then exchanged. */
+/* JSON that the service wrote, as it is. */
 static void key_raw(struct cay_json *j, const char *key, const char *json)
 {
         cay_json_key(j, key);
-        cay_json_null(j);
-        if (j->failed != 0 || json == NULL || json[0] != '{')
-                return;
-        j->out->len -= strlen("null");
-        j->failed = cay_buf_puts(j->out, json);
+        if (json && json[0] == '{')
+                cay_json_raw(j, json, strlen(json));
+        else
+                cay_json_null(j);
 }
 
 void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e)

@@ -25,6 +25,20 @@ static void put(struct cay_json *j, const char *bytes, size_t len)
                 fail(j, r);
 }
 
+/* Tells the sink, where there is one. False: the text is still to be written. */
+static bool pass(struct cay_json *j, enum cay_json_part part, const char *text, size_t len, int64_t number)
+{
+        int r = 0;
+
+        if (j->failed == 0 && j->watch)
+                r = j->watch->put(j->watch, part, text, len, number);
+        if (j->failed == 0 && r == 0 && j->sink)
+                r = j->sink->put(j->sink, part, text, len, number);
+        if (r < 0)
+                fail(j, r);
+        return j->sink != NULL;
+}
+
 static bool is_in_object(const struct cay_json *j)
 {
         return j->depth > 0 && (j->is_object & 1);
@@ -32,7 +46,7 @@ static bool is_in_object(const struct cay_json *j)
 
 static void separate(struct cay_json *j)
 {
-        if (j->has_items & 1)
+        if (j->has_items & 1 && !j->sink)
                 put(j, ",", 1);
         j->has_items |= 1;
 }
@@ -53,9 +67,9 @@ static bool begin_value(struct cay_json *j)
         return j->failed == 0;
 }
 
-static void value(struct cay_json *j, const char *text)
+static void value(struct cay_json *j, enum cay_json_part part, int64_t number, const char *text)
 {
-        if (begin_value(j))
+        if (begin_value(j) && !pass(j, part, NULL, 0, number))
                 put(j, text, strlen(text));
 }
 
@@ -67,7 +81,8 @@ static void open_level(struct cay_json *j, bool is_object)
                 fail(j, -E2BIG);
                 return;
         }
-        put(j, is_object ? "{" : "[", 1);
+        if (!pass(j, is_object ? CAY_JSON_PART_OBJECT : CAY_JSON_PART_ARRAY, NULL, 0, 0))
+                put(j, is_object ? "{" : "[", 1);
         j->is_object = j->is_object << 1 | is_object;
         j->has_items <<= 1;
         j->depth++;
@@ -81,7 +96,8 @@ static void close_level(struct cay_json *j, bool is_object)
                 fail(j, -EINVAL);
                 return;
         }
-        put(j, is_object ? "}" : "]", 1);
+        if (!pass(j, CAY_JSON_PART_END, NULL, 0, 0))
+                put(j, is_object ? "}" : "]", 1);
         j->is_object >>= 1;
         j->has_items >>= 1;
         j->depth--;
@@ -155,6 +171,34 @@ void cay_json_init(struct cay_json *j, struct cay_buf *out)
         *j = (struct cay_json){ .out = out };
 }
 
+void cay_json_init_sink(struct cay_json *j, struct cay_json_sink *sink)
+{
+        *j = (struct cay_json){ .sink = sink };
+}
+
+static int forget(struct cay_json_sink *sink, enum cay_json_part part, const char *text, size_t len,
+                  int64_t number)
+{
+        (void)sink;
+        (void)part;
+        (void)text;
+        (void)len;
+        (void)number;
+        return 0;
+}
+
+static void free_nothing(struct cay_json_sink *sink)
+{
+        (void)sink;
+}
+
+struct cay_json_sink *cay_json_nowhere(void)
+{
+        static struct cay_json_sink nowhere = { .put = forget, .free = free_nothing };
+
+        return &nowhere;
+}
+
 void cay_json_begin_object(struct cay_json *j)
 {
         open_level(j, true);
@@ -184,14 +228,16 @@ void cay_json_key(struct cay_json *j, const char *key)
                 return;
         }
         separate(j);
-        put_quoted(j, key, strlen(key));
-        put(j, ":", 1);
+        if (!pass(j, CAY_JSON_PART_KEY, key, strlen(key), 0)) {
+                put_quoted(j, key, strlen(key));
+                put(j, ":", 1);
+        }
         j->has_key = true;
 }
 
 void cay_json_string(struct cay_json *j, const char *s, size_t len)
 {
-        if (begin_value(j))
+        if (begin_value(j) && !pass(j, CAY_JSON_PART_TEXT, s, len, 0))
                 put_quoted(j, s, len);
 }
 
@@ -208,7 +254,7 @@ void cay_json_u64(struct cay_json *j, uint64_t v)
         char text[24];
 
         snprintf(text, sizeof(text), "%" PRIu64, v);
-        value(j, text);
+        value(j, CAY_JSON_PART_NUMBER, v < INT64_MAX ? (int64_t)v : INT64_MAX, text);
 }
 
 void cay_json_i64(struct cay_json *j, int64_t v)
@@ -216,17 +262,32 @@ void cay_json_i64(struct cay_json *j, int64_t v)
         char text[24];
 
         snprintf(text, sizeof(text), "%" PRId64, v);
-        value(j, text);
+        value(j, CAY_JSON_PART_NUMBER, v, text);
 }
 
 void cay_json_bool(struct cay_json *j, bool v)
 {
-        value(j, v ? "true" : "false");
+        value(j, CAY_JSON_PART_BOOL, v, v ? "true" : "false");
 }
 
 void cay_json_null(struct cay_json *j)
 {
-        value(j, "null");
+        value(j, CAY_JSON_PART_NULL, 0, "null");
+}
+
+bool cay_json_raw_begin(struct cay_json *j)
+{
+        if (!begin_value(j))
+                return false;
+        if (j->watch)
+                j->failed = j->watch->put(j->watch, CAY_JSON_PART_RAW, NULL, 0, 0);
+        return j->failed == 0;
+}
+
+void cay_json_raw(struct cay_json *j, const char *json, size_t len)
+{
+        if (begin_value(j) && !pass(j, CAY_JSON_PART_RAW, json, len, 0))
+                put(j, json, len);
 }
 
 int cay_json_end(struct cay_json *j)

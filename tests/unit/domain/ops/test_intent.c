@@ -36,13 +36,13 @@ struct asked {
         enum cay_code failed;
 };
 
-static void on_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         struct asked *a = cay_container_of(c, struct asked, call);
         struct cay_error err = { 0 };
 
         assert_int_equal(status, CAY_OP_OK);
-        assert_int_equal(cay_json_in_parse(json, len, NULL, &a->doc, &err), 0);
+        assert_int_equal(cay_json_in_parse(cay_buf_data(&r->text), r->text.len, NULL, &a->doc, &err), 0);
 }
 
 static void on_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)

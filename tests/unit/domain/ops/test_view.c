@@ -140,10 +140,10 @@ static struct {
         enum cay_code code;
 } seen;
 
-static void on_answer(struct cay_op_call *c, enum cay_op_status status, const char *json, size_t len)
+static void on_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         seen.answers++;
-        assert_int_equal(json[len - 1], '}');
+        assert_int_equal(cay_buf_data(&r->text)[r->text.len - 1], '}');
         (void)c;
         (void)status;
 }
@@ -161,15 +161,15 @@ static void test_doors(void **state)
         static const struct cay_op op = { .name = "x" };
         const struct cay_op_responder responder = { .answer = on_answer, .fail = on_fail };
         struct cay_op_call call = { .op = &op, .responder = &responder };
-        struct cay_op_json o;
+        struct cay_op_result o;
 
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, &call);
         cay_op_key_u64(&o.j, "n", 1);
-        cay_op_json_answer(&o, &call, CAY_OP_OK);
+        cay_op_result_answer(&o, &call, CAY_OP_OK);
         assert_int_equal(seen.answers, 1);
-        cay_op_json_begin(&o);
+        cay_op_result_begin(&o, &call);
         cay_json_key(&o.j, "without its value");
-        cay_op_json_answer(&o, &call, CAY_OP_OK);
+        cay_op_result_answer(&o, &call, CAY_OP_OK);
         assert_int_equal(seen.answers, 1);
         assert_int_equal(seen.fails, 1);
         assert_int_equal(seen.code, CAY_INTERNAL);
