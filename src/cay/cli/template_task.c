@@ -65,7 +65,7 @@ static void print_text(struct cay_json_view template, const char *trigger)
 {
         char name[CAY_CELL_MAX], why[CAY_CELL_MAX], safe[2 * TRIGGER_MAX];
 
-        printf("%s: \"%s\" stands in it\n",
+        printf("%s: the trigger \"%s\" is in the text\n",
                cay_cell_format(cay_json_view_find(template, "name"), CAY_CELL_TEXT, name),
                cay_safe_copy(trigger, safe, sizeof(safe)));
         if (!cay_json_view_is_true(cay_json_view_find(template, "available")))
@@ -84,7 +84,7 @@ int cay_template_task(struct cay_reach *reach, struct cay_verb_args *a, struct c
         char trigger[TRIGGER_MAX] = "";
 
         if (cay_values_get(&a->values, "name") != NULL)
-                return cay_fail(err, CAY_INVALID, "--task: finds a template, so none is named");
+                return cay_fail(err, CAY_INVALID, "--task: do not name a template as well");
         cay_values_init(&v, cay_cli_op_find("template_list"));
         if (cay_values_add(&v, "task", "--task", a->task, err) < 0 ||
             cay_reach_call(reach, &v, -1, CAY_REACH_WAIT_MS, &answer, err) < 0)
@@ -99,7 +99,7 @@ int cay_template_task(struct cay_reach *reach, struct cay_verb_args *a, struct c
                 print_text(template, trigger);
         } else {
                 fprintf(stderr,
-                        "cay template: no template's triggers stand in it; `cay template` lists them\n");
+                        "cay template: the text contains no trigger; `cay template` lists the templates\n");
         }
         return cay_verb_flush(err) < 0 ? -1 : template.len > 0 ? 0 : NONE_STATUS;
 }

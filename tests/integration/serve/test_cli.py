@@ -841,7 +841,7 @@ def test_templates(_):
         t.expect(rb"It gets the folder .*cay-registry")
         t.expect(rb"\[y/N\] ")
         t.type(b"n\r")
-        t.expect(rb"not confirmed; nothing was made")
+        t.expect(rb"not confirmed; nothing was created")
         assert t.end() == 125 and cay_json(d, "ls")["sandboxes"] == []
         t = Terminal(d, "create", "risky", "--name", "asked")
         t.expect(rb"\[y/N\] ")
@@ -852,7 +852,7 @@ def test_templates(_):
         assert [b["name"] for b in cay_json(d, "ls")["sandboxes"]] == ["asked", "told"]
         cay(d, "rm", "asked", "told")
         # What a text means, and why.
-        assert cay(d, "template", "--task", "now PLEASE ship it!") == 'risky: "please ship it" stands in it\nneeds a confirmation\n'
+        assert cay(d, "template", "--task", "now PLEASE ship it!") == 'risky: the trigger "please ship it" is in the text\nneeds a confirmation\n'
         got = cay_json(d, "template", "--task", "run far away")
         assert got["template"] == "away" and got["trigger"] == "run far away" and not got["available"] and got["why"], got
         assert "not available here: " in cay(d, "template", "--task", "run far away")
