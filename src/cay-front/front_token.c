@@ -385,7 +385,7 @@ static int act(int argc, char **argv, struct cay_error *err)
         if (r < 0)
                 return -1;
         if (last < count)
-                return cay_fail(err, CAY_INVALID, "takes no '%.40s'", rest[last]);
+                return cay_fail(err, CAY_INVALID, "unexpected argument '%.40s'", rest[last]);
         if (a.make_key + a.list_keys + a.make_login + (a.revoke != NULL) > 1)
                 return cay_fail(err, CAY_INVALID,
                                 "--key, --list-keys, --revoke and --login do not go together");

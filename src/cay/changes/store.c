@@ -285,7 +285,7 @@ int cay_run_store_make(struct cay_run_store *s, const struct cay_meta *meta, str
         cay_run_store_let_go(&run);
         if (r == -EEXIST)
                 return cay_fail(err, CAY_EXISTS,
-                                "there is a kept run '%s' already: `cay discard %s`, or choose another --id",
+                                "a kept run '%s' exists already; use `cay discard %s` or another --id",
                                 meta->id, meta->id);
         return fail(err, r, "make a folder for the run's changes in", s->path);
 }
@@ -391,7 +391,7 @@ static int not_found(const char *name, struct cay_error *err)
 {
         struct cay_files_text t;
 
-        return cay_fail(err, CAY_NOT_FOUND, "there is no kept run '%s'; `cay runs` lists them",
+        return cay_fail(err, CAY_NOT_FOUND, "no kept run '%s'; `cay runs` lists them",
                         cay_files_quote(&t, name));
 }
 
@@ -419,7 +419,7 @@ static const struct cay_run_store_row *choose(const struct cay_run_store_row *ro
                 if (!cay_str_starts(rows[i].meta.id, name))
                         continue;
                 if (found != NULL) {
-                        cay_fail(err, CAY_INVALID, "'%s' fits more than one kept run: %s and %s",
+                        cay_fail(err, CAY_INVALID, "'%s' matches more than one kept run: %s and %s",
                                  cay_files_quote(&t, name), found->meta.id, rows[i].meta.id);
                         return NULL;
                 }
@@ -442,7 +442,7 @@ static int hold(struct cay_run_store *s, const struct cay_run_store_row *row, in
                 return cay_fail(err, CAY_CONFLICT, "run '%s' %s", id,
                                 row->meta.state == CAY_META_RUNNING && !row->is_broken
                                         ? "has not ended yet"
-                                        : "is being worked with by another cay at this moment");
+                                        : "is in use by another cay");
         if (r == -ENOENT)
                 return not_found(id, err);
         return r < 0 ? fail(err, r, "open the kept run", id) : 0;

@@ -49,7 +49,7 @@ static int add_docker(struct cay_beside_program *p, const char *image, struct ca
 {
         if (image == NULL)
                 return cay_fail(err, CAY_INVALID,
-                                "--docker-image names an image that is here and has /bin/true");
+                                "--docker-image must name a local image that has /bin/true");
         ADD(p, "docker", "run", "--rm", "--pull", "never", "--network", "none");
         ADD(p, "--memory", "256m", "--cpus", "0.5", "--pids-limit", "50", image, "/bin/true");
         return 0;
@@ -83,10 +83,10 @@ int cay_beside_run(const struct cay_beside_program *p, struct cay_error *err)
                 return cay_fail_sys(err, CAY_UNAVAILABLE, r, "start %.80s", p->words[0]);
         r = sys_child_status(pid, PROGRAM_MS);
         if (r == -ETIME)
-                return cay_fail(err, CAY_TIMEOUT, "it took more than %d s", PROGRAM_MS / 1000);
+                return cay_fail(err, CAY_TIMEOUT, "it took longer than %d s", PROGRAM_MS / 1000);
         if (r != 0)
                 return cay_fail(err, CAY_UNAVAILABLE,
-                                "it does not work here (status %d); call it by hand to see why", r);
+                                "it does not work here (status %d); run it by hand to see why", r);
         return 0;
 }
 

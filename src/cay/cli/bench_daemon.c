@@ -90,7 +90,8 @@ static int take_answer(struct cay_bench_daemon *d, struct seat *s, struct cay_re
                 r = cay_client_conn_collect(&s->conn, &ret->body, WAIT_MS, err);
         settle(s, r == 0);
         if (r == 0 && cay_json_view_open(cay_buf_data(&ret->body), ret->body.len, &ret->json) < 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "what answers there is no daemon of ours: no JSON");
+                return cay_fail(err, CAY_UNAVAILABLE,
+                                "the server there is not a Cay daemon: its answer is not JSON");
         return r;
 }
 
@@ -182,7 +183,8 @@ int cay_bench_get(struct cay_bench_daemon *d, struct cay_error *err)
         settle(s, n == 0);
         if (n < 0)
                 return cay_wrap(err, "read a file");
-        return got == CAY_BENCH_FILE_BYTES ? 0 : cay_fail(err, CAY_UNAVAILABLE, "a file came back cut");
+        return got == CAY_BENCH_FILE_BYTES ? 0
+                                           : cay_fail(err, CAY_UNAVAILABLE, "the file came back incomplete");
 }
 
 /* All at once */

@@ -140,7 +140,7 @@ static void print_usage(FILE *out)
                 else
                         fprintf(out, "  %-10s %s\n", commands[i].verb, commands[i].doc);
         }
-        fprintf(out, "\n`cay help VERB` says more.\n");
+        fprintf(out, "\n`cay help VERB` prints more.\n");
 }
 
 static int unknown(const char *verb)
@@ -181,13 +181,13 @@ int cay_cmd_version(int argc, char **argv)
         bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
 
         if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-                printf("usage: cay version [--json]\n\nPrints the version of this program; `cay api "
-                       "version_get` asks "
-                       "the daemon for its own.\n");
+                printf("usage: cay version [--json]\n\nPrints the version of this program. `cay api "
+                       "version_get` prints "
+                       "the daemon's.\n");
                 return 0;
         }
         if (argc > 1 && !json) {
-                fprintf(stderr, "cay version: takes no '%.60s'\n", argv[1]);
+                fprintf(stderr, "cay version: unexpected argument '%.60s'\n", argv[1]);
                 return CAY_EXIT_USAGE;
         }
         printf(json ? "{\"version\":\"%s\"}\n" : "cay %s\n", CAY_VERSION);

@@ -16,12 +16,11 @@ static void print_ops(FILE *out)
         unsigned count;
         const struct cay_cli_op *ops = cay_cli_ops(&count);
 
-        fprintf(out, "usage: cay api OPERATION [--FIELD VALUE…] [OPTION…]\n\n"
-                     "Calls an operation of the daemon and prints its answer as it comes: JSON, lines of "
-                     "JSON, or bytes.\n"
-                     "`cay api OPERATION --help` lists its fields. Members of objects are --OBJECT.MEMBER; "
-                     "lists and maps\n"
-                     "(NAME=VALUE) are given by repeating the option.\n\n");
+        fprintf(out,
+                "usage: cay api OPERATION [--FIELD VALUE…] [OPTION…]\n\n"
+                "Calls an operation of the daemon and prints its answer: JSON, lines of JSON, or bytes.\n"
+                "`cay api OPERATION --help` lists its fields. Set members of objects with\n"
+                "--OBJECT.MEMBER; repeat the option for lists and maps (NAME=VALUE).\n\n");
         for (unsigned i = 0; i < count; i++)
                 fprintf(out, "  %-18s %s\n", ops[i].name, ops[i].doc);
 }

@@ -19,9 +19,9 @@ struct args {
 #define TRUE(field) cay_flag_set_true, offsetof(struct args, field)
 
 static const struct cay_flag table[] = {
-        { "dry-run", NULL, "only say what would be done", TRUE(dry_run) },
-        { "force", NULL, "also overwrite what was changed in the folder since the run", TRUE(force) },
-        { "keep", NULL, "do not forget the run afterwards", TRUE(keep) },
+        { "dry-run", NULL, "print what would be done, and do nothing", TRUE(dry_run) },
+        { "force", NULL, "also overwrite files that changed in the folder since the run", TRUE(force) },
+        { "keep", NULL, "keep the run afterwards", TRUE(keep) },
         CAY_KEPT_DATA,
         {},
 };
@@ -29,13 +29,11 @@ static const struct cay_flag table[] = {
 static void print_help(void)
 {
         printf("usage: cay apply [OPTION…] RUN [PATH…]\n\n"
-               "Puts what RUN (an id, the beginning of one, or `last`) changed into its folder; with PATHs "
-               "(relative to\n"
-               "the folder) only what is at or below them. Each file is replaced at once and whole. If "
-               "anything to be\n"
-               "applied was changed in the folder since the run began, it is named and nothing is applied. A "
-               "run of\n"
-               "which all is applied is forgotten.\n\n");
+               "Applies the changes of RUN (an id, the beginning of one, or `last`) to its folder. With "
+               "PATHs,\n"
+               "relative to the folder, only what is at or below them is applied. Each file is replaced\n"
+               "atomically. If a file to be applied has changed in the folder since the run began, it is\n"
+               "printed and nothing is applied. A run that is applied completely is deleted.\n\n");
         cay_flags_print(table, stdout);
         printf("\nExit status: 0 applied, 1 conflicts, 2 wrong usage, 125 something failed.\n");
 }
@@ -71,9 +69,9 @@ static void print_plan(const struct cay_check *check)
 static int conflicts(const struct cay_check *check)
 {
         fprintf(stderr,
-                "cay apply: %zu conflict%s, so nothing was applied; name the paths that have none, %s\n",
+                "cay apply: %zu conflict%s; nothing was applied; name the paths without conflicts, %s\n",
                 check->conflicts, check->conflicts == 1 ? "" : "s",
-                check->force ? "or clear the folder for these by hand" : "or overwrite with --force");
+                check->force ? "or remove these from the folder by hand" : "or overwrite with --force");
         return EXIT_CONFLICT;
 }
 

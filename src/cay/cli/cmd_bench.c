@@ -84,10 +84,11 @@ struct bench {
 #define TEXT(member) cay_flag_set_text, offsetof(struct bench_args, member)
 
 static const struct cay_flag flags[] = {
-        { "rounds", "N", "how often each is measured, at most (50)", TEXT(rounds_text) },
-        { "time", "TIME", "when to stop, however many rounds there were (20s)", TEXT(time_text) },
-        { "at-once", "N", "sandboxes of the row that makes several at once (10)", TEXT(crowd_text) },
-        { "docker-image", "NAME", "an image that is here and has /bin/true: measure `docker run` too",
+        { "rounds", "N", "measure each at most N times (50)", TEXT(rounds_text) },
+        { "time", "TIME", "stop after this time (20s)", TEXT(time_text) },
+        { "at-once", "N", "create this many sandboxes at once in the row that does so (10)",
+          TEXT(crowd_text) },
+        { "docker-image", "NAME", "also measure `docker run` with this local image, which needs /bin/true",
           TEXT(image) },
         { "json", NULL, "print the figures as JSON", cay_flag_set_true, offsetof(struct bench_args, json) },
         CAY_REACH_FLAGS(offsetof(struct bench_args, reach)),
@@ -104,11 +105,11 @@ static void on_signal(int signo)
 static void print_help(void)
 {
         printf("usage: cay bench [OPTION…]\n\n"
-               "Measures this machine: a sandbox for one command, and a daemon's sandboxes if one answers, "
-               "in turns with "
-               "programs\n"
-               "that run the same /bin/true. Ctrl-C ends it with the figures so far. What it makes is "
-               "destroyed.\n\n");
+               "Measures this machine: a sandbox for one command and, if a daemon answers, its sandboxes. "
+               "Takes turns\n"
+               "with other programs that run the same /bin/true. Press Ctrl-C to stop and print the results "
+               "so far.\n"
+               "Everything that was created is destroyed.\n\n");
         cay_flags_print(flags, stdout);
 }
 
@@ -292,8 +293,8 @@ static void print_left_out(const struct bench *b)
                         cay_safe_copy(b->series[i].why, safe, sizeof(safe)));
         }
         if (b->daemon == NULL && !is_in(b, ROW_LIFE))
-                fprintf(stderr,
-                        "cay: `cay serve` starts a daemon; --data DIR or --url URL name another one\n");
+                fprintf(stderr, "cay: start a daemon with `cay serve`, or name another one with --data DIR "
+                                "or --url URL\n");
 }
 
 static void put_rows(struct cay_json *j, const struct bench *b)
@@ -409,7 +410,8 @@ int cay_cmd_bench(int argc, char **argv)
                 return 0;
         }
         if (r == 0 && rest < argc)
-                r = cay_fail(&err, CAY_INVALID, "takes no '%.60s'; `cay help bench` shows how", argv[rest]);
+                r = cay_fail(&err, CAY_INVALID, "unexpected argument '%.60s'; see `cay help bench`",
+                             argv[rest]);
         if (r == 0)
                 r = read_args(b, &err);
         if (r == 0)

@@ -15,9 +15,9 @@
 static void print_help(FILE *out)
 {
         fprintf(out, "usage: cay completion verbs|sandboxes|templates|operations|words VERB\n\n"
-                     "Words for completion, a line each. What shells load is installed beside cay: "
-                     "completions for bash\n"
-                     "and zsh.\n");
+                     "Prints words for shell completion, one per line. The completions for bash and zsh, "
+                     "which are\n"
+                     "installed with cay, call it.\n");
 }
 
 static void print_text(struct cay_json_view value)

@@ -14,13 +14,12 @@
 static void print_help(void)
 {
         printf("usage: cay config [--docs] [--json] [--SETTING VALUE…]\n\n"
-               "Prints every setting of `cay serve` and where its value comes from: default, the file, a "
-               "variable or a flag.\n"
-               "Secrets are not shown.\n\n"
-               "  --docs                       also say what each is for\n"
-               "  --json                       one object for programs: each key with its value (a text) and "
-               "where it "
-               "is from\n");
+               "Prints every setting of `cay serve` and where its value comes from: a default, the file, a "
+               "variable\n"
+               "or a flag. Secrets are not shown.\n\n"
+               "  --docs                       also print what each setting does\n"
+               "  --json                       print one JSON object: each key with its value (text) and its "
+               "source\n");
 }
 
 /* A word of ours is taken out; the rest is for the settings. */
@@ -104,7 +103,7 @@ int cay_cmd_config(int argc, char **argv)
                 return 0;
         }
         if (r == 0 && rest < argc)
-                r = cay_fail(&err, CAY_INVALID, "takes no '%.40s'", argv[rest]);
+                r = cay_fail(&err, CAY_INVALID, "unexpected argument '%.40s'", argv[rest]);
         if (r == 0)
                 r = json ? print_json(&config, &err) : print(&config, docs, &err);
         if (r == 0 && fflush(stdout) != 0)

@@ -55,7 +55,7 @@ static int read_end(const char *text, struct end *ret, struct cay_error *err)
         }
         ret->is_ours = false;
         if ((size_t)(colon - text) >= sizeof(ret->box))
-                return cay_fail(err, CAY_INVALID, "'%.60s…' is no sandbox", text);
+                return cay_fail(err, CAY_INVALID, "'%.60s…' is not a sandbox", text);
         memcpy(ret->box, text, (size_t)(colon - text));
         if (snprintf(ret->path, sizeof(ret->path), "%s", colon[1] != '\0' ? colon + 1 : ".") >=
             (int)sizeof(ret->path))
@@ -210,9 +210,10 @@ static int copy_in(struct copy *c, struct cay_error *err)
                 name = own;
                 snprintf(folder, sizeof(folder), "%s", c->target.path);
         } else if (wants_folder) {
-                return cay_fail(err, CAY_NOT_FOUND, "'%.120s' is no folder in the sandbox", c->target.path);
+                return cay_fail(err, CAY_NOT_FOUND, "'%.120s' is not a folder in the sandbox",
+                                c->target.path);
         } else if (type[0] != '\0' && S_ISDIR(st.st_mode)) {
-                return cay_fail(err, CAY_CONFLICT, "'%.120s' is no folder, and a folder would replace it",
+                return cay_fail(err, CAY_CONFLICT, "'%.120s' is not a folder; a folder cannot replace it",
                                 c->target.path);
         } else {
                 split(c->target.path, folder, &name);
@@ -311,7 +312,7 @@ static int copy_out(struct copy *c, struct cay_error *err)
                 return receive(c, take_out, isatty(STDOUT_FILENO) && !c->args->raw ? &tail : NULL, err);
         is_dir = stat(c->target.path, &st) == 0 && S_ISDIR(st.st_mode);
         if (wants_folder && !is_dir)
-                return cay_fail(err, CAY_NOT_FOUND, "'%.120s' is no folder", c->target.path);
+                return cay_fail(err, CAY_NOT_FOUND, "'%.120s' is not a folder", c->target.path);
         if (!is_dir) {
                 split(c->target.path, folder, &name);
                 return receive_into(c, folder, name, err);
@@ -330,8 +331,7 @@ static int copy(struct copy *c, struct cay_error *err)
             read_end(c->args->words[1], &c->target, err) < 0)
                 return -1;
         if (c->source.is_ours == c->target.is_ours)
-                return cay_fail(err, CAY_INVALID,
-                                "one of SOURCE and TARGET is SANDBOX:PATH, the other a path here");
+                return cay_fail(err, CAY_INVALID, "exactly one of SOURCE and TARGET must be SANDBOX:PATH");
         return c->source.is_ours ? copy_in(c, err) : copy_out(c, err);
 }
 

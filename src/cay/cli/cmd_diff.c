@@ -19,12 +19,11 @@ struct args {
 #define TRUE(field) cay_flag_set_true, offsetof(struct args, field)
 
 static const struct cay_flag table[] = {
-        { "stat", NULL, "how many lines of each file", TRUE(stat) },
-        { "name-status", NULL, "A (added), M (changed), T (another type) or D (removed), and the name",
+        { "stat", NULL, "count the changed lines of each file", TRUE(stat) },
+        { "name-status", NULL, "print A (added), M (changed), T (another type) or D (removed), and the name",
           TRUE(name_status) },
-        { "json", NULL, "the list as one object, with what would keep `cay apply` from applying it",
-          TRUE(json) },
-        { "raw", NULL, "a terminal gets the files' bytes as they are, control characters too", TRUE(raw) },
+        { "json", NULL, "print the list as one JSON object, with the conflicts for `cay apply`", TRUE(json) },
+        { "raw", NULL, "do not escape control characters in output to a terminal", TRUE(raw) },
         CAY_KEPT_DATA,
         {},
 };
@@ -34,11 +33,10 @@ static void print_help(void)
         printf("usage: cay diff [OPTION…] RUN [PATH…]\n\n"
                "Shows what RUN (an id, the beginning of one, or `last`) changed in its copy-on-write "
                "workspace,\n"
-               "against what the folder holds now, as a patch for `git apply` or `patch -p1`. PATHs are "
-               "relative to\n"
-               "the folder. Binary files and files above 64 MiB are only named; what is in the folder "
-               "already is not\n"
-               "shown.\n\n");
+               "compared with the folder as it is now, as a patch for `git apply` or `patch -p1`. PATHs are\n"
+               "relative to the folder. Binary files and files above 64 MiB are only named. Changes that "
+               "the\n"
+               "folder already has are not shown.\n\n");
         cay_flags_print(table, stdout);
         printf("\nExit status: 0 also when there are changes; 2 wrong usage, 125 something failed.\n");
 }
@@ -295,8 +293,7 @@ int cay_cmd_diff(int argc, char **argv)
                 return 0;
         }
         if (r == 0 && a.stat + a.name_status + a.json > 1)
-                r = cay_fail(&err, CAY_INVALID,
-                             "--stat, --name-status and --json are three forms: choose one");
+                r = cay_fail(&err, CAY_INVALID, "--stat, --name-status and --json exclude each other");
         if (r == 0)
                 r = cay_kept_open(&k, name, CAY_STORE_READ, paths, count, &err);
         if (r == 0)

@@ -8,7 +8,7 @@ struct args {
 };
 
 static const struct cay_flag table[] = {
-        { "all", NULL, "every kept run", cay_flag_set_true, offsetof(struct args, all) },
+        { "all", NULL, "delete every kept run", cay_flag_set_true, offsetof(struct args, all) },
         CAY_KEPT_DATA,
         {},
 };
@@ -16,8 +16,8 @@ static const struct cay_flag table[] = {
 static void print_help(void)
 {
         printf("usage: cay discard RUN…\n       cay discard --all\n\n"
-               "Forgets what a RUN (an id, the beginning of one, or `last`) changed; its folder stays as it "
-               "is.\n\n");
+               "Deletes the changes of a RUN (an id, the beginning of one, or `last`). Its folder stays as "
+               "it is.\n\n");
         cay_flags_print(table, stdout);
 }
 

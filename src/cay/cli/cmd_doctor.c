@@ -27,9 +27,8 @@ struct args {
 };
 
 static const struct cay_flag table[] = {
-        { "json", NULL, "print one object in place of the screen", cay_flag_set_true,
-          offsetof(struct args, json) },
-        { "data", "DIR", "also ask the daemon of this data folder whether it is ready", cay_flag_set_text,
+        { "json", NULL, "print one JSON object", cay_flag_set_true, offsetof(struct args, json) },
+        { "data", "DIR", "also ask the daemon of this data folder if it is ready", cay_flag_set_text,
           offsetof(struct args, reach.data) },
         {},
 };
@@ -37,16 +36,16 @@ static const struct cay_flag table[] = {
 static void print_help(void)
 {
         printf("usage: cay doctor [--json] [--data DIR]\n\n"
-               "Says what of this machine Cay can use, what it cannot, and what to do about that. What may "
-               "change\n"
-               "something is tried out in processes that end at once; nothing is left.\n\n");
+               "Checks what Cay can use on this machine, what it cannot use, and how to fix that. Checks "
+               "that could\n"
+               "change something run in short-lived processes; nothing is left.\n\n");
         cay_flags_print(table, stdout);
-        printf("\nIn JSON: works, checks (id, group, status, found, remedy), limits, versions. A status is "
-               "ok, note (Cay\n"
-               "does without), missing or broken. The checks, by id:\n\n");
+        printf("\nThe JSON has works, checks (id, group, status, found, remedy), limits and versions. A "
+               "status is ok,\n"
+               "note (Cay works without it), missing or broken. The checks by id:\n\n");
         for (unsigned i = 0; i < CAY_CHECK_COUNT; i++)
                 printf("  %-20s %s\n", cay_doctor_id(i), cay_doctor_doc(i));
-        printf("With --data also daemon: ready, and what it answers or the error.\n"
+        printf("With --data the JSON also has daemon: ready, and its answer or the error.\n"
                "\nExit status: 0 the default run works (and the daemon is ready), 1 it does not, 2 wrong "
                "usage.\n");
 }

@@ -48,7 +48,7 @@ static int take(struct follow *f, const char *bytes, size_t len, struct cay_erro
                 size_t n = (size_t)(newline - cay_buf_data(&f->line));
 
                 if (n > 0 && cay_json_view_open(cay_buf_data(&f->line), n, &event) < 0)
-                        return cay_fail(err, CAY_INVALID, "what the daemon tells is no event");
+                        return cay_fail(err, CAY_INVALID, "the daemon sent a line that is not an event");
                 if (n > 0) /* a blank line says that the daemon is there */
                         print_event(f, event);
                 cay_buf_drop(&f->line, n + 1);
@@ -85,8 +85,9 @@ static int follow(struct follow *f, struct cay_error *err)
                         return -1;
                 retries = f->last > before ? 0 : retries + 1;
                 if (retries > RETRIES_MAX)
-                        return err->code != CAY_OK ? -1
-                                                   : cay_fail(err, CAY_UNAVAILABLE, "the stream has ended");
+                        return err->code != CAY_OK
+                                       ? -1
+                                       : cay_fail(err, CAY_UNAVAILABLE, "the daemon ended the stream");
                 snprintf(f->after, sizeof(f->after), "%" PRIu64, f->last);
                 if (f->last > 0 && cay_values_set(&f->args->values, "after", f->after, err) < 0)
                         return -1;

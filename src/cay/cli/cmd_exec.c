@@ -168,7 +168,7 @@ static int run_shell(struct cay_reach *reach, struct cay_verb_args *a, struct ca
 
         if (!isatty(STDIN_FILENO))
                 return cay_fail(err, CAY_INVALID,
-                                "standard input is no terminal; `cay exec` runs commands without one");
+                                "standard input is not a terminal; `cay exec` runs commands without one");
         if (add_command(&a->values, own ? shells : a->rest, own ? 3 : a->rest_count, err) < 0 ||
             cay_values_set(&a->values, "tty", "true", err) < 0)
                 return -1;
@@ -200,7 +200,7 @@ static int find_exec(struct cay_reach *reach, const char *sandbox, bool running,
         if (ret_exec->len == 0)
                 return cay_fail(err, CAY_NOT_FOUND,
                                 ret[0] != '\0' ? "there is no such command in it; `cay ps` lists them"
-                                : running      ? "no command runs in it"
+                                : running      ? "no command is running in it"
                                                : "no command was started in it");
         cay_json_view_copy(cay_json_view_find(*ret_exec, "exec_id"), ret, 64);
         return 0;

@@ -48,7 +48,7 @@ struct mcp_args {
 };
 
 static const struct cay_flag flags[] = {
-        { "sandbox", "ID", "one sandbox alone: its tools need not name it", cay_flag_set_text,
+        { "sandbox", "ID", "offer only this sandbox; its tools need no sandbox_id", cay_flag_set_text,
           offsetof(struct mcp_args, sandbox) },
         CAY_REACH_FLAGS(offsetof(struct mcp_args, reach)),
         {},
@@ -147,12 +147,10 @@ static int start_daemon(struct daemon_of_ours *d, struct cay_reach *reach, int *
         while (cay_connect(&reach->client, ret_fd, &helper, &ignored) < 0) {
                 if (waitpid(d->pid, NULL, WNOHANG) == d->pid) {
                         d->pid = 0;
-                        return cay_fail(err, CAY_UNAVAILABLE,
-                                        "the daemon that was started for this has ended");
+                        return cay_fail(err, CAY_UNAVAILABLE, "the daemon that cay mcp started has ended");
                 }
                 if (told_to_stop || cay_clock_ms() > until)
-                        return cay_fail(err, CAY_TIMEOUT,
-                                        "the daemon that was started for this does not answer");
+                        return cay_fail(err, CAY_TIMEOUT, "the daemon that cay mcp started does not answer");
                 pause_ms(20);
         }
         return 0;
@@ -232,15 +230,15 @@ static int refused(const char *head, struct cay_error *err)
         sscanf(head, "HTTP/1.1 %3u", &status);
         if (status == 401)
                 return cay_fail(err, CAY_DENIED,
-                                "the daemon wants a token that is valid now: --token-file, or CAY_TOKEN");
+                                "the daemon needs a valid token: use --token-file or CAY_TOKEN");
         if (status == 404)
                 return cay_fail(err, CAY_NOT_FOUND, "the daemon has no such sandbox (or is too old for MCP)");
         if (status == 503) {
-                cay_fail(err, CAY_UNAVAILABLE, "the daemon is not ready, or has too many clients: try again");
+                cay_fail(err, CAY_UNAVAILABLE, "the daemon is not ready or has too many clients; try again");
                 return -EAGAIN;
         }
         if (status == 429)
-                return cay_fail(err, CAY_LIMIT, "you have asked the daemon too often: try again in a minute");
+                return cay_fail(err, CAY_LIMIT, "too many requests; try again in a minute");
         return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not speak MCP here (HTTP status %u)", status);
 }
 
@@ -411,7 +409,7 @@ static int connect_again(struct relay *r, struct cay_error *err)
                 return cay_fail(err, CAY_INTERNAL, "no memory to begin the session again");
         if (say(r->fd, cay_buf_data(&first), first.len) < 0)
                 return 0; /* broken again: the next look at it tells */
-        fprintf(stderr, "cay mcp: the daemon was gone for a moment; the session goes on\n");
+        fprintf(stderr, "cay mcp: the connection to the daemon was lost and is restored\n");
         return 0;
 }
 
@@ -505,14 +503,14 @@ int cay_cmd_mcp(int argc, char **argv)
 
         if (r > 0) {
                 printf("usage: cay mcp [options]\n\n"
-                       "MCP on standard input and output, for agents that start their servers themselves. "
-                       "Speaks to the\n"
-                       "daemon; where none runs, one is started for as long as this lasts.\n\n");
+                       "Serves MCP on standard input and output, for agents that start their servers "
+                       "themselves. It uses the\n"
+                       "running daemon, or starts one that ends with it.\n\n");
                 cay_flags_print(flags, stdout);
                 return 0;
         }
         if (r == 0 && rest < argc)
-                r = cay_fail(&err, CAY_INVALID, "takes no '%.40s'", argv[rest]);
+                r = cay_fail(&err, CAY_INVALID, "unexpected argument '%.40s'", argv[rest]);
         if (r == 0) {
                 watch_signals();
                 r = serve(&a, &reach, &d, &err);

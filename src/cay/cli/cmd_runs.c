@@ -18,7 +18,7 @@ struct args {
 };
 
 static const struct cay_flag table[] = {
-        { "json", NULL, "as one array", cay_flag_set_true, offsetof(struct args, json) },
+        { "json", NULL, "print one JSON array", cay_flag_set_true, offsetof(struct args, json) },
         CAY_KEPT_DATA,
         {},
 };
@@ -26,10 +26,10 @@ static const struct cay_flag table[] = {
 static void print_help(void)
 {
         printf("usage: cay runs [OPTION…]\n\n"
-               "Lists the runs of copy-on-write workspaces whose changes are kept, the oldest first. `cay "
-               "diff RUN`\n"
-               "shows the changes of one, `cay apply RUN` puts them into its folder, `cay discard RUN` "
-               "forgets them.\n\n");
+               "Lists the runs of copy-on-write workspaces whose changes are kept, oldest first. `cay diff "
+               "RUN` shows\n"
+               "the changes of one, `cay apply RUN` applies them to its folder, and `cay discard RUN` "
+               "deletes them.\n\n");
         cay_flags_print(table, stdout);
 }
 

@@ -14,10 +14,12 @@
 static void print_help(void)
 {
         printf("usage: cay serve [--data DIR] [--listen HOST:PORT] [--socket PATH] [--SETTING VALUE…]\n\n"
-               "Starts the daemon: sandboxes over REST, on a TCP address (with tokens) and a unix socket. "
-               "Stops on SIGTERM or\n"
-               "SIGINT; sandboxes end with it. Several can run side by side with data folders of their own.\n"
-               "Settings come from the file /etc/cay/cay.conf, then variables, then flags:\n\n");
+               "Starts the daemon: sandboxes over REST, on a TCP address (with tokens) and on a unix socket. "
+               "It stops\n"
+               "on SIGTERM or SIGINT, and its sandboxes end with it. Several daemons can run side by side if "
+               "each\n"
+               "has its own data folder. Settings come from /etc/cay/cay.conf, then variables, then "
+               "flags:\n\n");
         for (unsigned i = 0; i < CAY_CONFIG_KEY_COUNT; i++) {
                 const struct cay_config_row *row = &cay_config_rows[i];
                 char flag[64];
@@ -63,7 +65,7 @@ int cay_cmd_serve(int argc, char **argv)
                 return 0;
         }
         if (r == 0 && rest < argc)
-                r = cay_fail(&err, CAY_INVALID, "takes no '%.40s'", argv[rest]);
+                r = cay_fail(&err, CAY_INVALID, "unexpected argument '%.40s'", argv[rest]);
         if (r == 0)
                 r = cay_cli_find_programs(program_dir, sizeof(program_dir), &err);
         if (r < 0)

@@ -48,7 +48,7 @@ static int add_box(struct look *l, struct cay_json_view view, struct cay_error *
         *b = (struct box){ 0 };
         cay_json_view_copy(cay_json_view_find(view, "sandbox_id"), b->id, sizeof(b->id));
         if (b->id[strspn(b->id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] != '\0')
-                return cay_fail(err, CAY_UNAVAILABLE, "the daemon tells of a sandbox whose id is none");
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon sent an invalid sandbox id");
         cay_safe_copy(cay_json_view_copy(cay_json_view_find(view, "name"), text, sizeof(text)), b->name,
                       sizeof(b->name));
         cay_json_view_u64(cay_json_view_find(view, "limits.memory_bytes"), &b->memory_limit);

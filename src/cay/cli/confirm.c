@@ -31,11 +31,11 @@ static int show(struct cay_reach *reach, const struct cay_verb_args *a, struct c
         memcpy(reach->confirm, token, sizeof(token));
         if (r < 0)
                 return -1;
-        fprintf(stderr, "This template wants a confirmation:\n\n");
+        fprintf(stderr, "This template needs a confirmation:\n\n");
         if (cay_show(CAY_SHOW_TEMPLATES, answer.json, stderr, err) < 0)
                 return -1;
         if (a->workspace != NULL)
-                fprintf(stderr, "\nIt gets the folder %s\n", a->workspace);
+                fprintf(stderr, "\nThe sandbox gets the folder %s\n", a->workspace);
         return 0;
 }
 
@@ -43,7 +43,7 @@ static bool says_yes(void)
 {
         char line[16];
 
-        fprintf(stderr, "\nMake a sandbox of it? [y/N] ");
+        fprintf(stderr, "\nCreate a sandbox from it? [y/N] ");
         fflush(stderr);
         if (fgets(line, sizeof(line), stdin) == NULL) {
                 fputc('\n', stderr);
@@ -58,12 +58,12 @@ static int ask(struct cay_reach *reach, const struct cay_verb_args *a, struct ca
                 return 0;
         if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
                 return cay_fail(err, CAY_CONFLICT,
-                                "template '%.63s' needs a confirmation, and here is no terminal to ask at: "
-                                "`cay template %.63s` shows what it does, --confirm says yes",
+                                "template '%.63s' needs a confirmation, but there is no terminal to ask on; "
+                                "`cay template %.63s` shows it, --confirm agrees",
                                 template_of(a), template_of(a));
         if (show(reach, a, err) < 0)
                 return -1;
-        return says_yes() ? 0 : cay_fail(err, CAY_CONFLICT, "not confirmed; nothing was made");
+        return says_yes() ? 0 : cay_fail(err, CAY_CONFLICT, "not confirmed; nothing was created");
 }
 
 int cay_confirm_call(struct cay_reach *reach, struct cay_verb_args *a, int fd, struct cay_reach_answer *ret,

@@ -35,7 +35,7 @@ int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value
         char here[PATH_MAX] = "", path[2 * PATH_MAX];
 
         if (value[0] == '\0')
-                return cay_fail(err, CAY_INVALID, "--%s: names no folder", flag->name);
+                return cay_fail(err, CAY_INVALID, "--%s: the value is not a folder", flag->name);
         if (value[0] != '/' && getcwd(here, sizeof(here)) == NULL)
                 return cay_fail_sys(err, CAY_INVALID, -errno, "--%s: find out where '%.80s' is", flag->name,
                                     value);
@@ -76,7 +76,7 @@ static int open_folder(struct cay_kept *k, struct cay_error *err)
         if (fstat(k->folder.fd, &st) < 0 || st.st_ino != m->folder_ino)
                 return cay_fail(
                         err, CAY_CONFLICT,
-                        "'%s' is not the folder that the run worked on: it was moved or made anew since",
+                        "'%s' is not the folder that the run worked on; it was moved or replaced since",
                         cay_files_quote(&t, m->folder));
         return 0;
 }

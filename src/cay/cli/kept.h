@@ -25,7 +25,7 @@ int cay_kept_parse(const struct cay_flag *table, int argc, char **argv, void *ar
 int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err);
 #define CAY_KEPT_DATA                                                                                        \
         {                                                                                                    \
-                "data", "DIR", "data folder: runs are kept in DIR/runs (CAY_RUNS)", cay_kept_set_data, 0     \
+                "data", "DIR", "keep runs in DIR/runs (CAY_RUNS)", cay_kept_set_data, 0                      \
         }
 
 void cay_kept_init(struct cay_kept *k);

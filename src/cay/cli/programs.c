@@ -105,6 +105,6 @@ int cay_cli_make_token(const char *secret, char *ret, size_t size, struct cay_er
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
         if (n <= 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-                return cay_fail(err, CAY_INVALID, "SANDBOX_TOKEN_SECRET: no token could be made of it");
+                return cay_fail(err, CAY_INVALID, "SANDBOX_TOKEN_SECRET: cannot make a token from it");
         return 0;
 }

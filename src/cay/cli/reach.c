@@ -66,7 +66,7 @@ static int find_place(struct cay_reach *r, const struct cay_reach_args *args, st
         char path[4096];
 
         if (args->url != NULL && args->data != NULL)
-                return cay_fail(err, CAY_INVALID, "--url and --data: give one of them");
+                return cay_fail(err, CAY_INVALID, "--url and --data exclude each other");
         if (url == NULL && args->data == NULL) {
                 url = variable("SANDBOX_SERVICE_URL");
                 r->is_service = url != NULL;
@@ -85,9 +85,9 @@ static int use_token(struct cay_reach *r, const char *text, const char *where, s
 
         for (size_t i = 0; i < len; i++)
                 if (text[i] <= ' ' || text[i] >= 0x7f)
-                        return cay_fail(err, CAY_INVALID, "%s: holds no token", where);
+                        return cay_fail(err, CAY_INVALID, "%s: contains no token", where);
         if (len == 0 || len > CAY_CLIENT_TOKEN_MAX)
-                return cay_fail(err, CAY_INVALID, "%s: holds no token", where);
+                return cay_fail(err, CAY_INVALID, "%s: contains no token", where);
         memcpy(r->client.token, text, len);
         r->client.token[len] = '\0';
         return 0;
@@ -187,7 +187,8 @@ static int refused(struct cay_reach *r, struct cay_client_conn *c, struct cay_er
         cay_json_view_copy(cay_json_view_find(json, "error.request_id"), request, sizeof(request));
         cay_safe_copy(message, safe, sizeof(safe));
         if (message[0] == '\0')
-                return cay_fail(err, code_of("", r->status), "the answer is %u, without a reason", r->status);
+                return cay_fail(err, code_of("", r->status),
+                                "the daemon answered with status %u and no reason", r->status);
         if (r->status >= 500 && request[0] != '\0') {
                 char id[128];
 
@@ -300,7 +301,7 @@ int cay_reach_begin(struct cay_reach *r, struct cay_client_conn *c, const struct
                         return -1;
                 }
                 if (!said && took_ms >= SAY_AFTER_MS)
-                        fprintf(stderr, "cay: the daemon is not ready yet; waiting for it\n");
+                        fprintf(stderr, "cay: waiting for the daemon to become ready\n");
                 said = said || took_ms >= SAY_AFTER_MS;
                 cay_client_conn_close(c);
                 cay_client_conn_init(c);
@@ -320,7 +321,8 @@ int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int 
             cay_client_conn_collect(&c, &ret->body, wait_ms, err) < 0)
                 return -1;
         if (cay_json_view_open(cay_buf_data(&ret->body), ret->body.len, &ret->json) < 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "what answers there is no daemon of ours: no JSON");
+                return cay_fail(err, CAY_UNAVAILABLE,
+                                "the server there is not a Cay daemon: its answer is not JSON");
         return 0;
 }
 
@@ -335,13 +337,14 @@ static void print_hint(const struct cay_reach *r, const struct cay_error *err)
                         "cay: show it a token: on its machine `cay token > FILE`, then --token-file FILE "
                         "or CAY_TOKEN_FILE=FILE\n");
         else if (r->status == 404 && strstr(err->msg, "no sandbox") != NULL)
-                fprintf(stderr, "cay: `cay ls` lists what there is\n");
+                fprintf(stderr, "cay: `cay ls` lists the sandboxes\n");
         else if (r->status == 0 && err->code == CAY_UNAVAILABLE && is_local &&
                  (err->sys == ENOENT || err->sys == ECONNREFUSED))
-                fprintf(stderr,
-                        "cay: `cay serve` starts a daemon; --data DIR or --url URL name another one\n");
+                fprintf(stderr, "cay: start a daemon with `cay serve`, or name another one with --data DIR "
+                                "or --url URL\n");
         else if (r->status == 0 && err->code == CAY_DENIED && is_local)
-                fprintf(stderr, "cay: its folder is its owner's: be that user, or use --url with a token\n");
+                fprintf(stderr, "cay: only the owner may use its data folder: run as that user, or use --url "
+                                "with a token\n");
 }
 
 int cay_reach_complain(const struct cay_reach *r, const char *verb, const struct cay_error *err)

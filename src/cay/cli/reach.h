@@ -38,14 +38,14 @@ int cay_reach_open(struct cay_reach *r, const struct cay_reach_args *args, struc
 /* The rows of these options, for verbs' tables: offset is that of the struct cay_reach_args in their arguments. */
 #define CAY_REACH_FLAGS(offset)                                                                              \
         { "url", "URL",                                                                                      \
-          "the daemon: http://HOST:PORT, https://HOST or unix:/PATH (CAY_URL; else its socket)",             \
+          "use this daemon: http://HOST:PORT, https://HOST or unix:/PATH (CAY_URL; else its socket)",        \
           cay_flag_set_text, (offset) + offsetof(struct cay_reach_args, url) },                              \
-                { "token-file", "FILE", "a token to show it (CAY_TOKEN_FILE, CAY_TOKEN)", cay_flag_set_text, \
-                  (offset) + offsetof(struct cay_reach_args, token_file) },                                  \
-                { "ca-file", "FILE", "certificates to trust instead of the system's (CAY_CA_FILE)",          \
+                { "token-file", "FILE", "read the token from this file (CAY_TOKEN_FILE, CAY_TOKEN)",         \
+                  cay_flag_set_text, (offset) + offsetof(struct cay_reach_args, token_file) },               \
+                { "ca-file", "FILE", "trust these certificates instead of the system's (CAY_CA_FILE)",       \
                   cay_flag_set_text, (offset) + offsetof(struct cay_reach_args, ca_file) },                  \
         {                                                                                                    \
-                "data", "DIR", "data folder of the daemon whose socket is used (CAY_DATA)",                  \
+                "data", "DIR", "use the socket in this data folder of a daemon (CAY_DATA)",                  \
                         cay_flag_set_text, (offset) + offsetof(struct cay_reach_args, data)                  \
         }
 

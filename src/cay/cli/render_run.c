@@ -211,7 +211,7 @@ void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
                         "%" PRIu32 "\n",
                         r->host_uid);
         if (r->skipped != 0)
-                fprintf(to, "cay: limits not held here: %s\n",
+                fprintf(to, "cay: limits not enforced here: %s\n",
                         cay_limit_mask_text(r->skipped, list, sizeof(list)));
 }
 
@@ -221,7 +221,7 @@ void cay_render_run_changes(const struct cay_run_keep *keep, bool quiet, FILE *t
         uint64_t all = n->added + n->changed + n->removed;
 
         if (keep->failure.code != CAY_OK)
-                fprintf(to, "cay run: what it changed is lost: %s\n", keep->failure.msg);
+                fprintf(to, "cay run: the changes are lost: %s\n", keep->failure.msg);
         if (quiet || !keep->is_on)
                 return;
         if (keep->is_kept)

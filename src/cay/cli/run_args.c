@@ -127,63 +127,65 @@ static int set_test_off(void *args, const struct cay_flag *flag, const char *val
 #define LIMIT(field) set_limit, CAY_LIMIT_NR_##field
 
 static const struct cay_flag table[] = {
-        { "template", "host|DIR|rootfs:DIR", "what the root is made of (host: this machine's /usr)",
+        { "template", "host|DIR|rootfs:DIR", "use this root: the machine's /usr, or a folder (host)",
           TEXT(template) },
         { "workspace", "DIR[:ro|:rw|:cow]",
-          "folder at /workspace: read-only, writable, or writable with the changes kept aside for `cay diff` "
-          "and `cay apply` (none: empty)",
+          "map this folder at /workspace: read-only, writable, or copy-on-write for `cay diff` and "
+          "`cay apply` (an empty folder)",
           TEXT(workspace) },
-        { "keep", "TIME", "how long changes of a :cow workspace are kept: 12h, 30d (7d)", set_keep, 0 },
-        { "memory", "SIZE", "memory of everything in it (256m)", LIMIT(memory_bytes) },
-        { "swap", "SIZE", "swap on top of memory (0)", LIMIT(swap_bytes) },
-        { "cpus", "N", "processors (0.5)", LIMIT(cpu_milli) },
-        { "pids", "N", "processes and threads at once (50)", LIMIT(pids) },
-        { "disk", "SIZE", "bytes it may write, a mapped workspace apart (64m)", LIMIT(disk_bytes) },
-        { "inodes", "N", "files it may make (16384)", LIMIT(inodes) },
-        { "files", "N", "open files of a process (4096)", LIMIT(files) },
-        { "timeout", "TIME", "wall time: seconds, or 250ms, 10m, 2h (60)", LIMIT(wall_ms) },
-        { "cpu-time", "TIME", "processor time of the command and all it starts (none)", LIMIT(cpu_time_ms) },
+        { "keep", "TIME", "keep the changes of a :cow workspace this long: 12h, 30d (7d)", set_keep, 0 },
+        { "memory", "SIZE", "limit memory of the whole sandbox (256m)", LIMIT(memory_bytes) },
+        { "swap", "SIZE", "allow this much swap on top of memory (0)", LIMIT(swap_bytes) },
+        { "cpus", "N", "limit processors (0.5)", LIMIT(cpu_milli) },
+        { "pids", "N", "limit processes and threads (50)", LIMIT(pids) },
+        { "disk", "SIZE", "limit disk space, a mapped workspace not counted (64m)", LIMIT(disk_bytes) },
+        { "inodes", "N", "limit the number of files it creates (16384)", LIMIT(inodes) },
+        { "files", "N", "limit open files of a process (4096)", LIMIT(files) },
+        { "timeout", "TIME", "end the command after this time: seconds, or 250ms, 10m, 2h (60)",
+          LIMIT(wall_ms) },
+        { "cpu-time", "TIME", "limit processor time of the command and its descendants (none)",
+          LIMIT(cpu_time_ms) },
         { "output-limit", "SIZE[:cut]",
-          "bytes of output; at the limit it is ended, or with :cut the rest dropped (8m)", set_output_limit,
+          "limit output; at the limit end the command, or with :cut drop the rest (8m)", set_output_limit,
           0 },
         { "allow-missing", "LIST",
-          "limits that need not hold where this host or engine cannot (memory,pids,… or all)", set_missing,
-          0 },
-        { "env", "NAME=VALUE", "environment; may come several times", set_env,
+          "skip these limits where this host or engine cannot enforce them (memory,pids,… or all)",
+          set_missing, 0 },
+        { "env", "NAME=VALUE", "set a variable; may be repeated", set_env,
           offsetof(struct cay_run_args, env) },
-        { "user", "U", "name, UID or UID:GID inside (sandbox)", TEXT(user) },
-        { "cwd", "DIR", "working directory inside (/workspace)", TEXT(cwd) },
-        { "read-only", NULL, "nothing but /workspace, /tmp and /dev/shm can be written to", TRUE(read_only) },
+        { "user", "U", "run as this name, UID or UID:GID of the sandbox (sandbox)", TEXT(user) },
+        { "cwd", "DIR", "run in this folder of the sandbox (/workspace)", TEXT(cwd) },
+        { "read-only", NULL, "make everything read-only except /workspace, /tmp and /dev/shm",
+          TRUE(read_only) },
         { "engine", "NAME",
-          "native; auto: native too, and where it does not hold the run fails with the reason and names the "
-          "others, for none takes its place by itself; docker (an image of CAY_DOCKER_IMAGE); process, or "
-          "spawn: no isolation at all, with --allow-missing all (native)",
+          "use this engine: native; auto (native, or an error that names the other engines); docker (image "
+          "of "
+          "CAY_DOCKER_IMAGE); process or spawn (no isolation at all, with --allow-missing all) (native)",
           set_engine, offsetof(struct cay_run_args, engine) },
-        { "id", "NAME", "name of the run (a fresh one)", TEXT(id) },
+        { "id", "NAME", "name the run (a new id)", TEXT(id) },
         CAY_KEPT_DATA,
         { "run-id", "NAME", "the same as --id", TEXT(id) },
         { "workspace-path", "DIR", "the same as --workspace DIR:rw", set_workspace_path, 0 },
         { "max-runtime-sec", "N", "the same as --timeout", LIMIT(wall_ms) },
         { "max-memory-mb", "N", "the same as --memory Nm", set_memory_mb, 0 },
         { "tty", NULL, "give the command a terminal", TRUE(tty) },
-        { "json", NULL, "print one object with output and result at the end", TRUE(json) },
-        { "quiet", NULL, "do not say on stderr why it ended", TRUE(quiet) },
-        { "raw", NULL, "a terminal gets the command's bytes as they are, control characters too", TRUE(raw) },
+        { "json", NULL, "print one JSON object with output and result at the end", TRUE(json) },
+        { "quiet", NULL, "do not print on stderr why it ended", TRUE(quiet) },
+        { "raw", NULL, "do not escape control characters in output to a terminal", TRUE(raw) },
         { "trace", NULL, "print when each step was reached", TRUE(trace) },
 #ifdef CAY_TEST_HOOKS
-        { "test-off", "LIST", "test builds: layers to leave out", set_test_off, 0 },
+        { "test-off", "LIST", "leave out these layers (test builds)", set_test_off, 0 },
 #endif
         {},
 };
 
 void cay_run_args_print_help(FILE *out)
 {
-        fprintf(out, "usage: cay run [OPTION…] [--] COMMAND [ARGUMENT…]\n\n"
-                     "Runs one command in a fresh sandbox: no network, nothing of this machine writable, "
-                     "gone afterwards.\n"
-                     "A COMMAND of one word with blanks in it is a line for /bin/sh. "
-                     "Standard input is passed on if it is a pipe or a\n"
-                     "file, or with --tty.\n\n");
+        fprintf(out,
+                "usage: cay run [OPTION…] [--] COMMAND [ARGUMENT…]\n\n"
+                "Runs one command in a fresh sandbox without network, and removes the sandbox afterwards.\n"
+                "The command cannot write to files of this machine. A single COMMAND word with spaces is\n"
+                "run by /bin/sh. Standard input is passed on if it is a pipe or a file, or with --tty.\n\n");
         cay_flags_print(table, out);
         fprintf(out,
                 "\nExit status: the command's own (128+n for signal n), 124 out of time, 137 out of memory,\n"
@@ -257,7 +259,7 @@ int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_
         if (r != 0)
                 return r;
         if (rest >= argc || argv[rest][0] == '\0')
-                return cay_fail(err, CAY_INVALID, "no COMMAND given; `cay help run` shows how");
+                return cay_fail(err, CAY_INVALID, "no COMMAND given; see `cay help run`");
         a->command = argv + rest;
         if (argc - rest == 1 &&
             strpbrk(argv[rest], " \t\n") != NULL) { /* a line for a shell, as for `cay exec` */
@@ -267,13 +269,13 @@ int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_
                 a->command = a->line;
         }
         if (a->json && a->limits.output_bytes > CAY_TASK_KEPT_MAX)
-                return cay_fail(err, CAY_INVALID,
-                                "--output-limit: at most 256 MiB with --json, which keeps it in memory");
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "--output-limit: at most 256 MiB with --json, because the output is kept in memory");
         if (make_task(a, err) < 0)
                 return -1;
         if (a->keep_ms > 0 && a->workspace_mode != CAY_WORKSPACE_COW)
-                return cay_fail(err, CAY_INVALID,
-                                "--keep: there is nothing to keep without --workspace DIR:cow");
+                return cay_fail(err, CAY_INVALID, "--keep: needs --workspace DIR:cow");
         if (a->keep_ms == 0)
                 a->keep_ms = CAY_STORE_KEEP_MS;
         return 0;

@@ -304,7 +304,7 @@ static void lose(struct session *t, int r)
         cay_client_conn_init(&t->out);
         if (!t->started || t->retries == SESSION_RETRIES_MAX || r == -EBADMSG) {
                 cay_fail(&err, CAY_UNAVAILABLE,
-                         r == -EBADMSG ? "the daemon's answer makes no sense"
+                         r == -EBADMSG ? "the daemon's answer is not valid"
                                        : "the connection to the daemon is lost");
                 fail_session(t, &err);
                 return;

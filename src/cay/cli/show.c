@@ -163,7 +163,7 @@ static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error
         cay_json_view_u64(cay_json_view_find(answer, "destroyed"), &gone);
         cay_json_view_u64(cay_json_view_find(answer, "failed"), &failed);
         if (dry)
-                fprintf(stderr, "cay cleanup: %" PRIu64 " would go\n", seen);
+                fprintf(stderr, "cay cleanup: %" PRIu64 " would be destroyed\n", seen);
         else
                 fprintf(stderr, "cay cleanup: %" PRIu64 " destroyed\n", gone);
         if (failed > 0)

@@ -34,7 +34,7 @@ static void print_line(struct build *b, struct cay_json_view e)
         if (b->args->quiet)
                 return;
         if (!cay_json_view_is_text(line))
-                printf("[bytes that are no text]\n");
+                printf("[bytes that are not text]\n");
         else
                 printf("%s\n",
                        cay_safe_line(cay_json_view_copy(line, text, sizeof(text)), safe, sizeof(safe)));
@@ -65,7 +65,7 @@ static int take_event(struct build *b, const char *bytes, size_t len, struct cay
         struct cay_json_view e;
 
         if (cay_json_view_open(bytes, len, &e) < 0)
-                return cay_fail(err, CAY_INVALID, "what the daemon tells is no event");
+                return cay_fail(err, CAY_INVALID, "the daemon sent a line that is not an event");
         if (b->args->json)
                 printf("%.*s\n", (int)len, bytes);
         cell(e, "event", CAY_CELL_TEXT, kind);
@@ -106,9 +106,9 @@ static int follow(struct build *b, struct cay_client_conn *conn, struct cay_erro
         if (n < 0)
                 return -1;
         if (b->ended == NOT_YET)
-                return cay_fail(
-                        err, CAY_UNAVAILABLE,
-                        "the daemon has gone; a build that runs goes on: `cay template ls` shows its state");
+                return cay_fail(err, CAY_UNAVAILABLE,
+                                "the connection to the daemon is lost; the build continues, and `cay "
+                                "template ls` shows its state");
         return b->ended == BUILT ? 0 : 1;
 }
 

@@ -42,7 +42,7 @@ static int place(const struct cay_unpack *u, const char *member, char *ret, size
         n = u->is_tree && len > 0 ? snprintf(ret, size, "%s/%.*s", u->name, (int)len, rest)
                                   : snprintf(ret, size, "%s", u->name);
         if (n < 0 || n >= (int)size || !cay_change_path_is_valid(ret))
-                return cay_fail(err, CAY_INVALID, "the archive has a name that is none: '%s'",
+                return cay_fail(err, CAY_INVALID, "the archive has an invalid name: '%s'",
                                 cay_safe_copy(member, safe, sizeof(safe)));
         return 0;
 }
@@ -149,8 +149,7 @@ static int on_member(struct cay_tar_sink *sink, const struct cay_tar_member *m, 
                 u->has_root = true;
                 u->is_tree = m->type == CAY_TAR_DIRECTORY;
         } else if (!u->is_tree) {
-                return cay_fail(err, CAY_INVALID,
-                                "the archive has more than the one thing that was asked for");
+                return cay_fail(err, CAY_INVALID, "the archive has more than one entry");
         }
         if (m->type == CAY_TAR_DIRECTORY && is_first)
                 snprintf(u->path, sizeof(u->path), "%s", u->name);

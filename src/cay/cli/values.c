@@ -87,8 +87,7 @@ int cay_values_add(struct cay_values *v, const char *name, const char *where, co
                 return 0;
         }
         if (v->count == CAY_VALUES_MAX)
-                return cay_fail(err, CAY_INVALID, "%s: more than %u words are too many", where,
-                                CAY_VALUES_MAX);
+                return cay_fail(err, CAY_INVALID, "%s: at most %u words are allowed", where, CAY_VALUES_MAX);
         items = reallocarray(v->items, v->count + 1, sizeof(*items));
         if (items == NULL)
                 return cay_fail(err, CAY_INTERNAL, "no memory");

@@ -209,7 +209,7 @@ static int missing(const struct cay_verb_args *a, const char *name, struct cay_e
 {
         char shown[CAY_VERB_NAME_MAX + 2];
 
-        return cay_fail(err, CAY_INVALID, "%s is missing; `cay help %s` shows how", put_shown(name, shown),
+        return cay_fail(err, CAY_INVALID, "%s is missing; see `cay help %s`", put_shown(name, shown),
                         a->verb->name);
 }
 
@@ -243,8 +243,8 @@ static int read_words(struct words *w, struct cay_error *err)
                 } while (r == 0 && (mark == '+' || mark == '*') && w->i < w->argc);
         }
         if (r == 0 && w->i < w->argc)
-                return cay_fail(err, CAY_INVALID, "takes no '%.60s'; `cay help %s` shows how", w->argv[w->i],
-                                w->a->verb->name);
+                return cay_fail(err, CAY_INVALID, "unexpected argument '%.60s'; see `cay help %s`",
+                                w->argv[w->i], w->a->verb->name);
         return r;
 }
 
@@ -261,7 +261,8 @@ static int use_other_op(struct cay_verb_args *a, struct cay_error *err)
                 struct cay_value *v = &a->values.items[i];
 
                 if (cay_values_find(other, v->field->name, &object) == NULL)
-                        return cay_fail(err, CAY_INVALID, "--%s: is for one alone; name it", v->field->name);
+                        return cay_fail(err, CAY_INVALID, "--%s: applies to one sandbox; name it",
+                                        v->field->name);
                 v->field = cay_values_find(other, v->field->name, &object);
         }
         a->values.op = other;
@@ -330,7 +331,7 @@ static void put_words(char *text, size_t size)
         }
         if (strncmp(text, lacks, strlen(lacks)) == 0) {
                 snprintf(rest, sizeof(rest), "%s", text + strlen(lacks));
-                snprintf(text, size, "there is no template '%.200s", rest);
+                snprintf(text, size, "no template '%.200s", rest);
         }
 }
 
@@ -390,8 +391,7 @@ static int call_pages(struct cay_reach *r, struct cay_verb_args *a, struct cay_e
                 if (cay_json_view_is_array(items) && items.len > 2) {
                         if (cay_buf_puts(&all, comma) < 0 ||
                             cay_buf_put(&all, items.at + 1, items.len - 2) < 0)
-                                return cay_fail(err, CAY_LIMIT,
-                                                "the list is too long: --limit takes a part of it");
+                                return cay_fail(err, CAY_LIMIT, "the list is too long; use --limit");
                         comma = ",";
                 }
                 cay_json_view_copy(cay_json_view_find(answer.json, "next"), cursor, sizeof(cursor));
@@ -402,7 +402,7 @@ static int call_pages(struct cay_reach *r, struct cay_verb_args *a, struct cay_e
         }
         cay_buf_puts(&all, "],\"next\":null}");
         if (cay_json_view_open(cay_buf_data(&all), all.len, &json) < 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "the pages do not fit together");
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon sent pages that do not fit together");
         return cay_verb_print(a, json, err);
 }
 

@@ -191,9 +191,10 @@ static int step(struct cay_client_conn *c, const char **ret, size_t *ret_len, in
         }
         if (r == -EBADMSG)
                 return cay_fail(err, CAY_UNAVAILABLE,
-                                "what answers there does not speak HTTP as a daemon does");
+                                "the server there is not a Cay daemon: its answer is not HTTP");
         if (r == -ECONNRESET) {
-                cay_fail(err, CAY_UNAVAILABLE, "the daemon ended the connection before its answer did");
+                cay_fail(err, CAY_UNAVAILABLE,
+                         "the daemon closed the connection before its answer was complete");
                 err->sys = ECONNRESET;
                 return -1;
         }

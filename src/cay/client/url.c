@@ -20,9 +20,10 @@ int cay_url_unix(const char *path, struct cay_url *ret, struct cay_error *err)
 
 static int bad(const char *text, const char *why, struct cay_error *err)
 {
-        return cay_fail(err, CAY_INVALID,
-                        "'%.80s' is no address of a daemon: %s (http://HOST:PORT, https://HOST, unix:/PATH)",
-                        text, why);
+        return cay_fail(
+                err, CAY_INVALID,
+                "'%.80s' is not the address of a daemon: %s (http://HOST:PORT, https://HOST, unix:/PATH)",
+                text, why);
 }
 
 /* Printable ASCII but for what would end a header or hide a name. */
@@ -74,10 +75,10 @@ static int read_authority(struct cay_url *u, const char *text, const char *at, s
                 host_len = (size_t)(rest - host);
         }
         if (host_len == 0 || !is_plain(at, len) || !copy(u->host, sizeof(u->host), host, host_len))
-                return bad(text, "there is no host in it", err);
+                return bad(text, "it has no host", err);
         cay_str_copy(u->port, sizeof(u->port), u->kind == CAY_URL_HTTPS ? "443" : "80");
         if (rest < end && (*rest != ':' || read_port(u, rest + 1, (size_t)(end - rest - 1)) < 0))
-                return bad(text, "the port is no number from 1 to 65535", err);
+                return bad(text, "the port is not a number from 1 to 65535", err);
         copy(u->authority, sizeof(u->authority), at, len);
         return 0;
 }
@@ -97,16 +98,16 @@ int cay_url_parse(const char *text, struct cay_url *ret, struct cay_error *err)
         if (len >= sizeof(ret->authority))
                 return bad(text, "it is too long", err);
         if (memchr(at, '@', len) != NULL)
-                return bad(text, "a name or password has no place in it", err);
+                return bad(text, "it must not have a user name or password", err);
         if (len == 0)
-                return bad(text, "there is no host in it", err);
+                return bad(text, "it has no host", err);
         if (read_authority(ret, text, at, len, err) < 0)
                 return -1;
         at += len;
         for (len = strlen(at); len > 0 && at[len - 1] == '/'; len--)
                 ;
         if (!is_plain(at, len) || !copy(ret->base, sizeof(ret->base), at, len))
-                return bad(text, "its path is too long or not plain", err);
+                return bad(text, "its path is too long or has special characters", err);
         return 0;
 }
 

@@ -602,7 +602,7 @@ static void what_does_not_go_together_is_refused(void **state)
         (void)state;
         r = run_cay(NULL, WORDS("run", "--keep", "1d", "true"));
         assert_status(&r, 2);
-        assert_part(r.err, "--keep: there is nothing to keep without --workspace DIR:cow");
+        assert_part(r.err, "--keep: needs --workspace DIR:cow");
         r = run_cay(NULL, WORDS("run", "--keep", "soon", "--workspace", cow, "true"));
         assert_status(&r, 2);
         assert_part(r.err, "--keep: 'soon' is not a time");
