@@ -455,7 +455,7 @@ static void a_keeper_that_is_killed_is_told(void **state)
         close(cay_take_fd(s.in));
         r = run_finish(&s, 30000);
         assert_int_not_equal(r.status, 0);
-        assert_part(r.err, "what it changed is lost");
+        assert_part(r.err, "the changes are lost");
         r = VERB("runs");
         assert_string_equal(r.out, "");
         assert_int_equal(kept_runs(), 0);
@@ -493,7 +493,7 @@ static void ordinary_users_have_it_too(void **state)
         if (system(line) != 0)
                 skip(); /* no user namespaces for them, or programs that they can't reach: other tests say which */
         snprintf(line, sizeof(line),
-                 "mkdir home && chown 4321 home && cat >pending <<'E'\nset -e\nunset CAY_RUNS "
+                 "mkdir home && chown 4321 home && cat >story <<'E'\nset -e\nunset CAY_RUNS "
                  "XDG_STATE_HOME\nexport HOME=$PWD/home\n"
                  "'%s/cay' run --quiet --allow-missing all --workspace $PWD/w:cow -- sh -c 'echo more >>one; "
                  "rm -r d; mkdir new; "

@@ -100,7 +100,7 @@ class Manual(unittest.TestCase):
         self.assertGreater(len(limits), 8)
         table = page.split(".Sh LIMITS")[1].split(".Sh")[0]
         self.assertEqual(re.findall(r"^\.It (\w+) Ta", table, flags=re.M), limits)
-        causes = re.findall(r'^CAY_CAUSE\(\w+, *"(\w+)"', read("src", "core", "cause.def"), flags=re.M)
+        causes = re.findall(r'^CAY_CAUSE\(\w+, *"(\w+)"', read("src", "domain", "model", "cause.def"), flags=re.M)
         listed = re.findall(r"^\.It (\w.*)$", page.split(".Sh CAUSES")[1].split(".Sh")[0], flags=re.M)
         words = {word for line in listed for word in re.findall(r"\w+", line)}
         self.assertEqual(words, set(causes) - {"daemon_lost"})

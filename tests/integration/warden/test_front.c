@@ -151,7 +151,7 @@ static void test_too_many_descriptors(void **state)
                 unsigned count;
         } rows[] = {
                 { WIRE_box_stat, 1 }, { WIRE_box_drop, 3 }, { WIRE_trace, 1 },    { WIRE_box_link, 0 },
-                { WIRE_box_link, 2 }, { WIRE_box_make, 0 }, { WIRE_box_make, 5 }, { WIRE_box_make, 24 }
+                { WIRE_box_link, 2 }, { WIRE_box_make, 0 }, { WIRE_box_make, 6 }, { WIRE_box_make, 24 }
         };
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++) {

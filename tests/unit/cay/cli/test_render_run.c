@@ -152,7 +152,7 @@ static void what_was_changed(void **state)
         changes_say(&k, true, "", "\"removed\":2");
         k = (struct cay_run_keep){ .is_on = true };
         cay_fail(&k.failure, CAY_NO_SPACE, "no room");
-        changes_say(&k, true, "cay run: what it changed is lost: no room\n", "\"error\":\"no room\"}");
+        changes_say(&k, true, "cay run: the changes are lost: no room\n", "\"error\":\"no room\"}");
         changes_say(&(struct cay_run_keep){ .is_on = false }, false, "", "\"run\":null");
 }
 

@@ -151,7 +151,7 @@ static void mistakes_name_their_option(void **state)
         refused("--workspace", "/etc/passwd", "Not a directory");
         refused("--workspace", ":rw", "empty");
         refused("--workspace", ":cow", "empty");
-        refused("--keep", "1d", "without --workspace DIR:cow");
+        refused("--keep", "1d", "needs --workspace DIR:cow");
         refused("--keep", "soon", "is not a time");
         refused("--keep", "0d", "is not a time");
         refused("--keep", "9999d", "at most 3650d");

@@ -67,7 +67,7 @@ static void people_see_origins_and_no_secrets(void **state)
         assert_null(strstr(s, "listen ="));
         cay_buf_clear(&out);
         assert_int_equal(cay_config_print(&c, true, &out), 0);
-        has(cay_buf_data(&out), "# TCP port; 0 lets the kernel choose\nport = 7");
+        has(cay_buf_data(&out), "# TCP port to listen on. 0: the kernel chooses a free one\nport = 7");
 }
 
 static void what_is_written_is_read_again(void **state)
