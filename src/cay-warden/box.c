@@ -17,6 +17,7 @@
 #include "cay-warden/room.h"
 
 #define REAP_MS 10000
+#define WRITE_OUT_MS 20000  /* for what a layer still has to write; the front waits longer for its answer */
 #define WRITE_OUT_DAMAGED 3 /* exit status of the helper that writes a layer out */
 
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
@@ -103,6 +104,14 @@ static bool await_exit(pid_t pid)
         return false;
 }
 
+/* How the helper ended. Only one that is done says that the files are on the disk. */
+static void note_written(struct warden_box *box, int status)
+{
+        box->is_damaged =
+                box->is_damaged || (WIFEXITED(status) && WEXITSTATUS(status) == WRITE_OUT_DAMAGED);
+        box->leaving.is_unsure = !box->is_damaged && !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /*
  * Waits for what was killed, with a bound: a process that is stuck in the kernel (a dead network file system in the workspace)
  * must not stop the other boxes. It keeps its record; the sweep of a later warden gets it.
@@ -117,12 +126,12 @@ static bool reap(struct warden_box *box)
         int status = 0;
         bool dead = box->pid <= 0 || (box->pidfd < 0 ? await_exit(box->pid) : poll(&p, 1, left) > 0);
 
-        if (dead && box->pid > 0)
+        if (dead && box->pid > 0) {
                 while (waitpid(box->pid, &status, 0) < 0 && errno == EINTR)
                         ;
-        if (dead && box->state == BOX_LEAVING && box->leaving.is_written && WIFEXITED(status) &&
-            WEXITSTATUS(status) == WRITE_OUT_DAMAGED)
-                box->is_damaged = true;
+                if (box->state == BOX_LEAVING && box->leaving.is_unsure)
+                        note_written(box, status);
+        }
         box->pid = -1;
         close_fd(&box->pidfd);
         return dead;
@@ -166,7 +175,7 @@ static int write_out_as_helper(int dir, const struct warden_box *box)
 
 /*
  * What `stop` keeps is on the disk before it is answered. A helper waits for that, in the place of the box's process, with nothing of
- * ours open but the folder. false: there is none, and the host writes it out in its own time.
+ * ours open but the folder. false: there is none. As long as nobody has said that all is written, the answer may not say that the files are kept.
  */
 static bool write_out(struct warden *w, struct warden_box *box)
 {
@@ -176,6 +185,8 @@ static bool write_out(struct warden *w, struct warden_box *box)
         box->leaving.is_written = true;
         if (!box->kept || box->leaving.type != WIRE_box_stop)
                 return false;
+        box->leaving.is_unsure = true;
+        box->leaving.until_ms = cay_clock_ms() + WRITE_OUT_MS;
         pid = sys_clone3(&args);
         if (pid == 0) {
                 int dir = dup2(w->layers, 3), fs = box->leaving.fs >= 0 ? dup2(box->leaving.fs, 4) : -1;
@@ -236,7 +247,7 @@ void warden_box_leave(struct warden *w, struct warden_box *box, const struct wir
         box->leaving.type = req->type;
         box->leaving.seq = req->seq;
         box->leaving.is_asked = true;
-        box->leaving.is_written = false;
+        box->leaving.is_written = box->leaving.is_unsure = false;
         box->leaving.stats = a->box.stats;
         box->leaving.until_ms = cay_clock_ms() + REAP_MS;
         w->leaving++;
@@ -261,14 +272,23 @@ void warden_box_on_left(struct warden *w, struct warden_box *box)
 void warden_box_left(struct warden *w, struct warden_box *box)
 {
         struct wire_answer a = { .type = box->leaving.type, .seq = box->leaving.seq };
-        bool is_asked = box->leaving.is_asked, all;
+        bool is_asked = box->leaving.is_asked, all, is_unsure;
 
         a.box.stats = box->leaving.stats;
         all = reap(box); /* what the helper found is known now */
+        is_unsure = box->kept && box->leaving.type == WIRE_box_stop && !box->is_damaged &&
+                    (box->leaving.is_unsure || !box->leaving.is_written);
         if (box->is_damaged && box->leaving.type == WIRE_box_stop)
                 cay_keep_set_aside(w->layers, box->plan.id);
         warden_box_describe(w, box, &a);
         all = warden_box_unmake(w, box) && all;
+        if (is_unsure) {
+                a.code = CAY_DAMAGED;
+                snprintf(a.text, sizeof(a.text),
+                         "its files could not be written to the host's disk, or not in time: whether layers/%s.img "
+                         "has all of them is not known",
+                         a.box.id);
+        }
         if (is_asked)
                 tell_gone(w, &a, all);
         else

@@ -25,7 +25,7 @@
 #define BASE_NEW ".base-new"
 #define BASES_MAX 16u        /* sizes that are kept ready; one more, and all others go */
 #define LET_GO_MS 50         /* the warden itself waits no longer: everybody else would wait with it */
-#define WRITTEN_OUT_MS 9000u /* a helper may: its box's stop is answered after it (box.c: REAP_MS) */
+#define WRITTEN_OUT_MS 19000u /* a helper may: its box's stop is answered after it (box.c: WRITE_OUT_MS) */
 #define KEEP_BLOCK 4096u
 #define KEEP_INODES_OF_FEW 32768u
 #define KEEP_INODES_OF_OURS 256u /* more than we and ext4 have for ourselves */

@@ -61,6 +61,7 @@ struct warden_box {
                 uint32_t type, seq;
                 bool is_asked;   /* by a front that is still there */
                 bool is_written; /* its files are on their way to the disk, or need not */
+                bool is_unsure;  /* nobody has said that they are there */
                 int fs; /* a descriptor in its layer, so that what fails to be written is heard of; -1 */
                 struct wire_stats stats;
                 uint64_t until_ms;

@@ -75,13 +75,18 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
         if (sb == NULL)
                 return;
         cay_service_step_reached(CAY_SERVICE_STEP_stop_done);
-        sb->has_box = err->code != CAY_OK;
+        sb->has_box = err->code != CAY_OK && err->code != CAY_DAMAGED;
         if (err->code != CAY_OK) {
                 struct cay_error why = *err;
 
-                cay_wrap(&why, "sandbox '%s' could not be stopped wholly", sb->id);
+                /* Its processes are gone, but nobody can say that its files are whole: the cause says so until it runs again. */
+                cay_wrap(&why,
+                         err->code == CAY_DAMAGED ? "sandbox '%s' is stopped"
+                                                  : "sandbox '%s' could not be stopped wholly",
+                         sb->id);
                 sb->pending = CAY_PENDING_NONE;
-                cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
+                cay_sandbox_fail(sb, err->code == CAY_DAMAGED ? CAY_CAUSE_DISK : CAY_CAUSE_ENGINE_LOST,
+                                 why.msg);
                 cay_sandbox_finish(sb, &why);
                 return;
         }
@@ -170,6 +175,11 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
             sb->state == CAY_STATE_CREATING)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
                          cay_state_word(sb->state));
+        /* A stop would wipe out the cause, and with it that its files are not known to be kept. */
+        if (err.code == CAY_OK && sb->state == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_DISK && !sb->has_box)
+                cay_fail(&err, CAY_CONFLICT,
+                         "nothing runs in sandbox '%s', and its files may not be whole: start or destroy it",
+                         sb->id);
         if (err.code != CAY_OK) {
                 cay_service_fail_job(s, &c->job, &err);
                 return;
@@ -370,6 +380,9 @@ static void on_remains(struct cay_async *e, const struct cay_error *err)
                 sb->cause = CAY_CAUSE_MEMORY;
         if (err->code == CAY_OK && e->box.damaged) {
                 snprintf(sb->cause_text, sizeof(sb->cause_text), DAMAGED_TEXT, sb->id);
+                sb->cause = CAY_CAUSE_DISK;
+        } else if (err->code == CAY_DAMAGED) {
+                cay_str_copy(sb->cause_text, sizeof(sb->cause_text), err->msg);
                 sb->cause = CAY_CAUSE_DISK;
         }
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {

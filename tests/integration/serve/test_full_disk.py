@@ -220,6 +220,33 @@ def device_of(d, box):
     raise AssertionError(f"no device of {box}")
 
 
+def test_stop_says_kept_only_if_it_is(d, disk):
+    """Files that could not be written out, for whatever reason, are not told as kept; nothing of them is thrown away."""
+    layers = os.path.join(d.folder, "data", "layers")
+    box = d.make()
+    d.run(box, "echo work > /workspace/precious")
+    image, aside = (os.path.join(layers, name) for name in (box + ".img", "aside"))
+    os.rename(image, aside)  # any failure of another kind than damage
+    said = change(d, box, "stop", 410)["error"]
+    assert said["code"] == "damaged" and "not known" in said["message"], said
+    for again in (False, True):
+        if again:
+            d.stop()
+            d.start()
+        s = d.must(200, "GET", f"/api/sandboxes/{box}")
+        assert (s["status"], s["cause"], s["kept"]) == ("error", "disk", False) and "not known" in s["cause_text"], s
+        assert "may not be whole" in change(d, box, "stop", 409)["error"]["message"]
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["kept"] is False
+        if not again:
+            os.rename(aside, image)
+    change(d, box, "start")
+    assert d.run(box, ["cat", "/workspace/precious"])["stdout"] == "work\n"
+    change(d, box, "stop")
+    s = d.must(200, "GET", f"/api/sandboxes/{box}")
+    assert (s["status"], s["kept"]) == ("stopped", True), s
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_a_broken_file_system_is_told(d, disk):
     """The kernel met an error in a layer: its box ends at once, nothing says that its files are kept, and the image is left."""
     layers = os.path.join(d.folder, "data", "layers")
@@ -260,7 +287,7 @@ def test_a_broken_file_system_is_told(d, disk):
 
 
 TESTS = [test_sandboxes_fill_the_disk, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
-         test_a_broken_file_system_is_told]
+         test_stop_says_kept_only_if_it_is, test_a_broken_file_system_is_told]
 
 
 def main(names):
