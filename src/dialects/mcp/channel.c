@@ -246,6 +246,18 @@ static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void 
         return len;
 }
 
+/* The caller hears which of its messages it was before the WebSocket ends. */
+static void on_too_long(struct cay_ws *ws, const char *bytes, size_t len)
+{
+        struct cay_mcp_channel *ch = cay_container_of(ws, struct cay_mcp_channel, ws);
+        struct cay_rpc_fault fault = { .code = CAY_RPC_NO_REQUEST };
+
+        snprintf(fault.text, sizeof(fault.text), "a message of more than %u bytes; the connection ends",
+                 CAY_MCP_MESSAGE_MAX);
+        cay_rpc_guess_id(bytes, len, fault.id);
+        send_fault(ch, &fault);
+}
+
 static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
 {
         struct cay_mcp_channel *ch = cay_container_of(ws, struct cay_mcp_channel, ws);
@@ -256,7 +268,9 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
         end(ch);
 }
 
-static const struct cay_ws_ops ws_ops = { .on_message = on_message, .on_closed = on_closed };
+static const struct cay_ws_ops ws_ops = { .on_message = on_message,
+                                          .on_too_long = on_too_long,
+                                          .on_closed = on_closed };
 
 /* Lines */
 

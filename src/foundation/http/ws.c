@@ -213,6 +213,15 @@ static void tell_fault(struct cay_ws *ws)
         end(ws, ws->codec.fault, is_full ? no_room : "the other side broke the protocol");
 }
 
+static void tell_too_long(struct cay_ws *ws, const uint8_t *bytes, size_t len)
+{
+        char first[CAY_WS_FIRST_MAX];
+
+        if (ws->codec.fault != CAY_WS_TOO_BIG || ws->ops->on_too_long == NULL || ws->close_sent)
+                return;
+        ws->ops->on_too_long(ws, first, cay_ws_codec_first(&ws->codec, bytes, len, first, sizeof(first)));
+}
+
 /* One event's worth of input. False: stop here. */
 static bool handle(struct cay_ws *ws, const uint8_t *bytes, size_t len, size_t *ret_used)
 {
@@ -226,7 +235,9 @@ static bool handle(struct cay_ws *ws, const uint8_t *bytes, size_t len, size_t *
                 hand_control(ws);
                 return true;
         case CAY_WS_FAULT:
-                tell_fault(ws);
+                tell_too_long(ws, bytes + *ret_used, len - *ret_used);
+                if (ws->duplex) /* the owner may have ended it */
+                        tell_fault(ws);
                 return true;
         }
         return false;

@@ -28,12 +28,18 @@
 #define CAY_WS_LOW (64u * 1024)
 #define CAY_WS_OUT_MAX (16u * 1024 * 1024)
 #define CAY_WS_REASON_MAX 123u
+#define CAY_WS_FIRST_MAX 4096u
 
 struct cay_ws;
 
 struct cay_ws_ops {
         size_t (*on_message)(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len);
         void (*on_drain)(struct cay_ws *ws); /* may be NULL */
+        /*
+         * A message is longer than message_max: the WebSocket ends with CAY_WS_TOO_BIG after this, and what is sent here leaves before it. The
+         * bytes are the message's first, at most CAY_WS_FIRST_MAX of those that have come; there may be none. May be NULL.
+         */
+        void (*on_too_long)(struct cay_ws *ws, const char *bytes, size_t len);
         void (*on_closed)(struct cay_ws *ws, unsigned code, const char *reason);
 };
 

@@ -66,7 +66,8 @@ bool cay_ws_code_is_valid(unsigned code)
 static enum cay_ws_event fault(struct cay_ws_codec *c, unsigned code)
 {
         c->fault = code;
-        cay_buf_done(&c->message);
+        if (code != CAY_WS_TOO_BIG) /* its beginning may be asked for */
+                cay_buf_done(&c->message);
         return CAY_WS_FAULT;
 }
 
@@ -136,10 +137,10 @@ static unsigned begin_frame(struct cay_ws_codec *c)
         if (c->header[0] & 0x70 || is_masked != (c->role == CAY_WS_SERVER) || read_length(c, &at) < 0)
                 return CAY_WS_PROTOCOL_ERROR;
         code = judge_frame(c);
-        if (code)
-                return code;
         if (is_masked)
                 memcpy(c->mask, c->header + at, 4);
+        if (code)
+                return code;
         if (c->frame_opcode == CAY_WS_TEXT || c->frame_opcode == CAY_WS_BINARY) {
                 c->in_message = true;
                 c->message_opcode = c->frame_opcode;
@@ -284,4 +285,19 @@ enum cay_ws_event cay_ws_codec_read(struct cay_ws_codec *c, const void *bytes, s
         }
         *ret_used = (size_t)(at - (const uint8_t *)bytes);
         return event;
+}
+
+size_t cay_ws_codec_first(const struct cay_ws_codec *c, const void *bytes, size_t len, void *ret, size_t size)
+{
+        size_t n = c->message.len < size ? c->message.len : size, more;
+
+        memcpy(ret, cay_buf_data(&c->message), n);
+        more = len < size - n ? len : size - n;
+        if (more > c->left)
+                more = (size_t)c->left;
+        if (c->role == CAY_WS_SERVER)
+                cay_ws_mask((uint8_t *)ret + n, bytes, more, c->mask, 0);
+        else
+                memcpy((uint8_t *)ret + n, bytes, more);
+        return n + more;
 }

@@ -117,6 +117,23 @@ def test_malformed(d):
     s.end()
 
 
+def test_too_long(d):
+    """A message over WebSocket that is too long is answered with its id before the connection ends for it; alone and in fragments."""
+    head = b'{"jsonrpc":"2.0","id":"long one","method":"tools/call","params":{"name":"x'
+    for fragments in (False, True):
+        with ws_client.WebSocket(d.port, "/mcp", d.token) as w:
+            if fragments:
+                w.send_frame(ws_client.TEXT, head[:30], last=False)
+            w.send_frame(ws_client.CONTINUATION if fragments else ws_client.TEXT, head[30:] if fragments else head, length=13 << 20)
+            m = w.read_json()
+            assert m["id"] == "long one" and m["error"]["code"] == -32600 and "12582912" in m["error"]["message"], m
+            try:
+                w.read()
+                raise AssertionError("it goes on")
+            except ws_client.Closed as e:
+                assert e.code == 1009, e
+
+
 def test_modern(d):
     status, found = modern(d, "server/discover")
     r = found[-1]["result"]
@@ -750,7 +767,7 @@ def test_front_ends(d):
     wait_for("what the session made before its front ended to go", lambda: not boxes(d))
 
 
-TESTS = [test_legacy, test_transport, test_malformed, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
+TESTS = [test_legacy, test_transport, test_malformed, test_too_long, test_modern, test_cancel, test_resume, test_sandbox_endpoint, test_ports, test_websocket,
          test_many, test_stdio, test_piped, test_starting, test_asked_again, test_changes, test_published, test_room, test_front_ends]
 run(TESTS, leave_open)
 if not sys.argv[1:] or "alone" in sys.argv[1:]:

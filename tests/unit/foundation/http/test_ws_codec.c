@@ -186,6 +186,34 @@ static void refuses_what_is_off(void **state)
         R("close with a bad reason", "\x88\x03\x03\xe8\xff", CAY_WS_CLIENT, "!1007");
 }
 
+/* What has come of a message that is too long: whole frames before, and the bytes behind the header that says so. */
+static void the_beginning_of_what_is_too_long(void **state)
+{
+        static uint8_t payload[2000];
+        struct cay_ws_codec c;
+        char first[700];
+        size_t used = 0;
+
+        (void)state;
+        memset(payload, 'x', sizeof(payload));
+        memcpy(payload, "begin", 5);
+        for (unsigned fragments = 0; fragments < 2; fragments++) {
+                wire_len = 0;
+                if (fragments)
+                        put(CAY_WS_TEXT, false, "a first part", 12, true);
+                put(fragments ? CAY_WS_CONTINUATION : CAY_WS_TEXT, true, payload, sizeof(payload), true);
+                cay_ws_codec_init(&c, CAY_WS_SERVER, 1000);
+                assert_int_equal(cay_ws_codec_read(&c, wire, wire_len, &used), CAY_WS_FAULT);
+                assert_int_equal(c.fault, CAY_WS_TOO_BIG);
+                assert_int_equal(cay_ws_codec_first(&c, wire + used, wire_len - used, first, sizeof(first)),
+                                 sizeof(first));
+                assert_memory_equal(first, fragments ? "a first partbeginxxx" : "beginxxxxxxxxxxxxxxx", 20);
+                assert_int_equal(cay_ws_codec_first(&c, wire + used, 3, first, sizeof(first)),
+                                 fragments ? 15 : 3);
+                cay_ws_codec_done(&c);
+        }
+}
+
 static void too_long_in_fragments(void **state)
 {
         static uint8_t payload[600];
@@ -241,6 +269,7 @@ int main(void)
                 cmocka_unit_test(examples_of_the_rfc), cmocka_unit_test(every_length_both_roles),
                 cmocka_unit_test(masks_at_any_place),  cmocka_unit_test(controls_may_come_between_fragments),
                 cmocka_unit_test(refuses_what_is_off), cmocka_unit_test(too_long_in_fragments),
+                cmocka_unit_test(the_beginning_of_what_is_too_long),
                 cmocka_unit_test(close_codes),         cmocka_unit_test(a_fault_stays),
         };
 
