@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "foundation/sys/idmap.h"
@@ -16,6 +17,8 @@
 #include "cay-warden/make.h"
 #include "cay-warden/room.h"
 
+#define LAYER_STEP (64u << 10)
+#define LAYER_LEAST (1u << 20)  /* an ext4 with a little in it */
 #define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, gone by themselves */
 #define EXT4_OWN_INODES 16u     /* reserved ones, the root, lost+found */
 
@@ -53,15 +56,42 @@ static int copy_workspace(const struct warden_box *box, const struct warden_work
         return copy;
 }
 
-/* A file of its own for this box alone, gone with it. */
-static int make_layer(const struct warden_box *box, struct cay_error *err)
+/*
+ * How large such a layer may be. It is sparse, so it could promise more than the disk has, and then what it acknowledged would be lost. It is made
+ * no larger than what the disk has above the margin: a write inside fails with ENOSPC before the disk is full. Several that are made at once
+ * see the same room; unlike kept layers (room.h) these are not looked at again, because a single box has nobody to do that.
+ */
+static int bound_layer(const struct warden *w, uint64_t *bytes, struct cay_error *err)
 {
-        uint64_t bytes = box->plan.disk_bytes + ISOLATE_OWN_BYTES;
+        uint64_t margin = w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN, room;
+        struct statvfs fs;
+
+        if (statvfs(IMAGE_FOLDER, &fs) < 0)
+                return 0; /* then nobody knows; making the file tells more */
+        room = (uint64_t)fs.f_bavail * fs.f_frsize;
+        room -= room < margin ? room : margin;
+        if (*bytes > room)
+                *bytes = room - room % LAYER_STEP;
+        if (*bytes < LAYER_LEAST)
+                return cay_fail(err, CAY_NO_SPACE,
+                                "disk: no room for a writable layer: " IMAGE_FOLDER
+                                " has to keep %llu MiB free; remove something there",
+                                (unsigned long long)(margin >> 20));
+        return 0;
+}
+
+/* A file of its own for this box alone, gone with it. */
+static int make_layer(const struct warden *w, const struct warden_box *box, struct cay_error *err)
+{
+        uint64_t wanted = box->plan.disk_bytes + ISOLATE_OWN_BYTES, bytes = wanted;
         uint64_t inodes = box->plan.inodes ? box->plan.inodes + ISOLATE_OWN_INODES + EXT4_OWN_INODES : 0;
+        struct cay_error few = { 0 };
         int fd;
 
-        if (cay_keep_check_inodes(bytes, inodes, err) < 0)
+        if (cay_keep_check_inodes(bytes, inodes, err) < 0 || bound_layer(w, &bytes, err) < 0)
                 return -1;
+        if (bytes < wanted && cay_keep_check_inodes(bytes, inodes, &few) < 0)
+                inodes = 0; /* as many as a disk of this size has: fewer than were asked for */
         fd = sys_layer_image_mount(IMAGE_FOLDER, bytes, inodes, SYS_MOUNT_SAFE);
         if (fd < 0)
                 return cay_fail_sys(err, fd == -ENOSPC || fd == -EFBIG ? CAY_NO_SPACE : CAY_INTERNAL, fd,
@@ -90,7 +120,7 @@ static int make_kept_layer(struct warden *w, struct warden_box *box, struct cay_
 static int show_layer(struct warden *w, struct warden_box *box, int userns, int *ret, struct cay_error *err)
 {
         struct sys_mount_attr shift = { .attr_set = SYS_MOUNT_IDMAP, .userns_fd = (uint64_t)userns };
-        cay_auto_close int fd = box->kept ? make_kept_layer(w, box, err) : make_layer(box, err);
+        cay_auto_close int fd = box->kept ? make_kept_layer(w, box, err) : make_layer(w, box, err);
         int r;
 
         if (fd < 0)

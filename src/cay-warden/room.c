@@ -19,7 +19,6 @@
 #define MANY 64
 #define LOOK_SELDOM_MS 1000
 #define PLENTY (8ull << 30)        /* so much above all that is promised: nobody fills that in a second */
-#define LEAST_MARGIN (16ull << 20) /* where the settings want none */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -119,7 +118,7 @@ static void mind_reserve(struct warden *w, const struct statvfs *fs, uint64_t ro
 
 static uint64_t room_of_disk(struct warden *w)
 {
-        uint64_t margin = w->margin > 0 ? w->margin : LEAST_MARGIN, free;
+        uint64_t margin = w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN, free;
         struct statvfs fs;
 
         if (fstatvfs(w->layers, &fs) < 0)

@@ -26,6 +26,8 @@
 
 #include "cay-warden/warden.h"
 
+#define WARDEN_LEAST_MARGIN (16ull << 20) /* where the settings want none */
+
 void warden_room_note(struct warden *w, struct warden_box *box,
                       int mount);             /* of a kept box that is made: its layer */
 void warden_room_soon(struct warden *w);      /* something has changed: looks in the next round */

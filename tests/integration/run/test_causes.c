@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include "foundation/base/banned.h"
@@ -110,6 +111,44 @@ static void disk_of_an_image(void **state)
         cause(WORDS("--memory", "64m", "--disk", "40m", "--inodes", "64"),
               "i=0; while [ $i -lt 200 ]; do : > f$i || exit 9; i=$((i+1)); done", "disk",
               "limit of 64 files on disk reached", 2, NULL);
+}
+
+/* Takes room on the disk of one-shot layers until users have so many MiB left. */
+static int leave_room(uint64_t mib)
+{
+        int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        struct statvfs fs;
+        uint64_t left;
+
+        assert_true(fd >= 0);
+        assert_int_equal(fstatvfs(fd, &fs), 0);
+        left = (uint64_t)fs.f_bavail * fs.f_frsize;
+        assert_true(left > mib << 20);
+        assert_int_equal(posix_fallocate(fd, 0, (off_t)(left - (mib << 20))), 0);
+        return fd;
+}
+
+/* The disk has less than a layer may take: a write inside fails while the disk still has its margin of 16 MiB. */
+static void a_layer_leaves_the_disk_its_margin(void **state)
+{
+        struct run r;
+        int fd;
+
+        (void)state;
+        run_need_root();
+        fd = leave_room(56);
+        r = CAY("--memory", "64m", "--disk", "400m", "--", "/bin/sh", "-c",
+                "head -c 300000000 /dev/zero > f; wc -c < f");
+        assert_true(run_has(r.err, "No space left"));
+        assert_in_range(strtoul(r.out, NULL, 10), 1u << 20, 40u << 20);
+        close(fd);
+        fd = leave_room(12);
+        r = CAY("--memory", "64m", "--disk", "400m", "--", "/bin/true");
+        close(fd);
+        assert_int_not_equal(r.status, 0);
+        assert_true(run_has(r.err, "has to keep 16 MiB free"));
+        r = CAY("--memory", "64m", "--disk", "400m", "--", "/bin/true");
+        assert_int_equal(r.status, 0);
 }
 
 static void disk_counts_for_tmp_too(void **state)
@@ -382,6 +421,7 @@ int main(void)
                 TEST(pids),
                 TEST(disk),
                 TEST(disk_of_an_image),
+                TEST(a_layer_leaves_the_disk_its_margin),
                 TEST(disk_counts_for_tmp_too),
                 TEST(cpu_time),
                 TEST(wall_time),
