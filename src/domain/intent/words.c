@@ -65,22 +65,6 @@ struct reader {
         bool starts;
 };
 
-static uint32_t decode(const char *s, size_t n)
-{
-        const unsigned char *b = (const unsigned char *)s;
-
-        switch (n) {
-        case 2:
-                return (b[0] & 0x1fu) << 6 | (b[1] & 0x3fu);
-        case 3:
-                return (b[0] & 0x0fu) << 12 | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu);
-        case 4:
-                return (b[0] & 0x07u) << 18 | (b[1] & 0x3fu) << 12 | (b[2] & 0x3fu) << 6 | (b[3] & 0x3fu);
-        default:
-                return b[0];
-        }
-}
-
 static bool is_in(const struct range *list, size_t count, uint32_t c)
 {
         for (size_t i = 0; i < count; i++)
@@ -96,13 +80,14 @@ static bool is_sign(uint32_t c)
 
 static bool is_single(const char *s, size_t n)
 {
-        return n >= 3 && is_in(single, CAY_COUNT(single), decode(s, n));
+        return n >= 3 && is_in(single, CAY_COUNT(single), cay_utf8_decode(s, n));
 }
 
 /* An accent of its own, as some systems type "e" and then the accent: no letter, and no end of the word. */
 static bool is_accent(const char *s, size_t n)
 {
-        return n == 2 && (unsigned char)s[0] >= 0xcc && decode(s, n) >= 0x300 && decode(s, n) <= 0x36f;
+        return n == 2 && (unsigned char)s[0] >= 0xcc && cay_utf8_decode(s, n) >= 0x300 &&
+               cay_utf8_decode(s, n) <= 0x36f;
 }
 
 /* Small letters of Russian and its neighbours; e for io. */
@@ -118,7 +103,7 @@ static uint32_t fold_cyrillic(uint32_t c)
 /* The letter at s as phrases have it, in room bytes of its own length; 0: no letter. */
 static size_t fold(const char *s, size_t n, char *to)
 {
-        uint32_t c = decode(s, n);
+        uint32_t c = cay_utf8_decode(s, n);
         const char *base;
 
         if (c < 0x80) {
@@ -203,7 +188,7 @@ static bool is_letter_next(const struct reader *r)
 static char find_sign(const struct reader *r)
 {
         size_t n = char_len(r);
-        uint32_t c = decode(r->plain + r->at, n);
+        uint32_t c = cay_utf8_decode(r->plain + r->at, n);
 
         for (size_t i = 0; n > 1 && i < CAY_COUNT(enders); i++)
                 if (enders[i].c == c)

@@ -5,20 +5,6 @@
 
 #include "foundation/base/utf8.h"
 
-static uint32_t decode(const unsigned char *b, size_t n)
-{
-        switch (n) {
-        case 2:
-                return (b[0] & 0x1fu) << 6 | (b[1] & 0x3fu);
-        case 3:
-                return (b[0] & 0x0fu) << 12 | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu);
-        case 4:
-                return (b[0] & 0x07u) << 18 | (b[1] & 0x3fu) << 12 | (b[2] & 0x3fu) << 6 | (b[3] & 0x3fu);
-        default:
-                return b[0];
-        }
-}
-
 static bool is_space(uint32_t c)
 {
         return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xa0 || c == 0x1680 ||
@@ -67,7 +53,7 @@ uint32_t cay_fold_next(const char **at)
         n = cay_utf8_next(*at, left);
         if (n == 0)
                 n = 1;
-        c = decode((const unsigned char *)*at, n);
+        c = cay_utf8_decode(*at, n);
         *at += n;
         return is_space(c) ? ' ' : lower(c);
 }

@@ -105,3 +105,19 @@ size_t cay_utf8_cut(const void *bytes, size_t len)
         }
         return len;
 }
+
+uint32_t cay_utf8_decode(const void *bytes, size_t n)
+{
+        const unsigned char *b = bytes;
+
+        switch (n) {
+        case 2:
+                return (b[0] & 0x1fu) << 6 | (b[1] & 0x3fu);
+        case 3:
+                return (b[0] & 0x0fu) << 12 | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu);
+        case 4:
+                return (b[0] & 0x07u) << 18 | (b[1] & 0x3fu) << 12 | (b[2] & 0x3fu) << 6 | (b[3] & 0x3fu);
+        default:
+                return b[0];
+        }
+}
