@@ -29,6 +29,7 @@
 #include "cay-init/files.h"
 #include "cay-init/files_chain.h"
 #include "cay-init/files_replace.h"
+#include "foundation/sys/fd.h"
 #include "foundation/sys/sparse.h"
 
 enum { REPLACE_TRIES = 8 }; /* against somebody who makes the name again each time */
@@ -197,7 +198,7 @@ static int on_file_begin(struct cay_archive_actions *a, const char *path, const 
 static int on_file_data(struct cay_archive_actions *a, const void *bytes, size_t len, struct cay_error *err)
 {
         struct unpack *u = cay_container_of(a, struct unpack, actions);
-        int r = cay_files_write_full(u->file_fd, bytes, len);
+        int r = sys_write_all(u->file_fd, bytes, len);
 
         return r < 0 ? refuse(err, r, u->plan.path) : 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "foundation/base/files_text.h"
+#include "foundation/sys/fd.h"
 #include "foundation/sys/sparse.h"
 
 #define END_BYTES (2 * CAY_TAR_BLOCK)
@@ -26,7 +27,7 @@ void cay_archive_stream_init(struct cay_archive_stream *s, int fd, const char *w
 
 static int flush(struct cay_archive_stream *s, struct cay_error *err)
 {
-        int r = cay_files_write_full(s->fd, s->buf, s->len);
+        int r = sys_write_all(s->fd, s->buf, s->len);
 
         s->len = 0;
         return r < 0 ? cay_fail_sys(err, cay_files_code(r), r, "send the %s", s->what) : 0;

@@ -29,6 +29,7 @@
 #include "cay-init/files_walk.h"
 #include "foundation/sys/dir.h"
 #include "foundation/tar/change.h"
+#include "foundation/sys/fd.h"
 
 #define OPAQUE "user.overlay.opaque"
 #define WHITEOUT "user.overlay.whiteout"
@@ -211,8 +212,8 @@ static bool same_content(struct pack *p, int fd, uint64_t size, int at, const ch
         if (old < 0 || fstat(old, &st) < 0 || !S_ISREG(st.st_mode))
                 return false;
         for (uint64_t done = 0; done < size; done += (uint64_t)n) {
-                n = cay_files_read_full(fd, p->compared[0], COMPARE_BYTES);
-                m = cay_files_read_full(old, p->compared[1], COMPARE_BYTES);
+                n = sys_read_all(fd, p->compared[0], COMPARE_BYTES);
+                m = sys_read_all(old, p->compared[1], COMPARE_BYTES);
                 if (n <= 0 || n != m || memcmp(p->compared[0], p->compared[1], (size_t)n) != 0)
                         return false;
         }

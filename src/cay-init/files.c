@@ -262,37 +262,3 @@ void cay_files_answer_stat(struct cay_worker_result *ret, const struct stat *st,
         ret->mtime_ns = cay_files_mtime_ns(st);
         snprintf(ret->name, sizeof(ret->name), "%s", name);
 }
-
-ssize_t cay_files_read_full(int fd, void *mem, size_t len)
-{
-        size_t got = 0;
-
-        while (got < len) {
-                ssize_t n = read(fd, (char *)mem + got, len - got);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        break;
-                got += (size_t)n;
-        }
-        return (ssize_t)got;
-}
-
-int cay_files_write_full(int fd, const void *mem, size_t len)
-{
-        size_t done = 0;
-
-        while (done < len) {
-                ssize_t n = write(fd, (const char *)mem + done, len - done);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                done += (size_t)n;
-        }
-        return 0;
-}

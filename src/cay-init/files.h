@@ -55,7 +55,3 @@ void cay_files_answer_stat(struct cay_worker_result *ret, const struct stat *st,
 uint32_t cay_files_type(mode_t mode);              /* enum cay_box_file_type */
 int64_t cay_files_mtime_ns(const struct stat *st); /* clamped to what 64 bits hold */
 const char *cay_files_last_name(const char *path); /* for the result: "" if there is none */
-
-/* Whole reads and writes: the full count (read: less only at the end of file), or -errno. */
-ssize_t cay_files_read_full(int fd, void *mem, size_t len);
-int cay_files_write_full(int fd, const void *mem, size_t len);

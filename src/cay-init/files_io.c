@@ -15,6 +15,7 @@
 #include "foundation/base/files_text.h"
 #include "cay-init/files.h"
 #include "cay-init/files_replace.h"
+#include "foundation/sys/fd.h"
 
 #define IO_BUFFER (256u * 1024) /* as the pipes of such workers (spawn.c) */
 
@@ -114,7 +115,7 @@ static int read_stream(int fd, int out_fd, uint64_t offset, uint64_t max, uint64
                         return cay_files_fail(err, -errno, "read", path);
                 if (n == 0)
                         break;
-                r = cay_files_write_full(out_fd, buf, (size_t)n);
+                r = sys_write_all(out_fd, buf, (size_t)n);
                 if (r < 0)
                         return cay_files_fail(err, r, "send", path);
                 *moved += (uint64_t)n;
@@ -165,7 +166,7 @@ static int write_stream(int fd, int in_fd, uint64_t max, uint64_t *moved, const 
                  * their way.
                  */
                 fits = (uint64_t)n > max - *moved ? (size_t)(max - *moved) : (size_t)n;
-                r = cay_files_write_full(fd, buf, fits);
+                r = sys_write_all(fd, buf, fits);
                 if (r < 0)
                         return cay_files_fail(err, r, "write", path);
                 *moved += fits;

@@ -17,6 +17,7 @@
 #include "cay-init/files.h"
 #include "cay-init/files_gather.h"
 #include "cay-init/files_walk.h"
+#include "foundation/sys/fd.h"
 
 #define LIST_ENTRIES_MAX 1000000u
 #define SORTED_MS 10000u
@@ -33,7 +34,7 @@ struct listing {
 
 static int flush(struct listing *l)
 {
-        int r = cay_files_write_full(l->out_fd, l->buf, l->len);
+        int r = sys_write_all(l->out_fd, l->buf, l->len);
 
         l->len = 0;
         return r;

@@ -9,6 +9,7 @@
 
 #include "foundation/base/cleanup.h"
 #include "cay-init/files.h"
+#include "foundation/sys/fd.h"
 
 #define NO_REPLACE 1u /* RENAME_NOREPLACE, which musl does not declare */
 
@@ -158,8 +159,8 @@ static int copy_bytes(int from, int to)
 
         if (!buf)
                 return -ENOMEM;
-        while ((n = cay_files_read_full(from, buf, CAY_FILES_BUFFER)) > 0) {
-                r = cay_files_write_full(to, buf, (size_t)n);
+        while ((n = sys_read_all(from, buf, CAY_FILES_BUFFER)) > 0) {
+                r = sys_write_all(to, buf, (size_t)n);
                 if (r < 0)
                         return r;
         }

@@ -18,6 +18,7 @@
 #include "links/box/match.h"
 #include "cay-init/files.h"
 #include "cay-init/files_gather.h"
+#include "foundation/sys/fd.h"
 
 #define TIME_MS 10000u
 #define MATCHES_DEFAULT 1000u
@@ -44,7 +45,7 @@ struct search {
 
 static int flush(struct search *s)
 {
-        int r = cay_files_write_full(s->out_fd, s->out, s->out_len);
+        int r = sys_write_all(s->out_fd, s->out, s->out_len);
 
         s->out_len = 0;
         return r;
@@ -124,7 +125,7 @@ static int search_fd(struct search *s, int fd)
         s->was_told = false;
         while (r == 0 && !is_over(s)) {
                 size_t room = sizeof(s->buf) - len;
-                ssize_t n = cay_files_read_full(fd, s->buf + len, room);
+                ssize_t n = sys_read_all(fd, s->buf + len, room);
 
                 if (n < 0)
                         s->why |= CAY_SEARCH_PASSED;

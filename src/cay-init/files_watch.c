@@ -26,6 +26,7 @@
 #include "cay-init/files.h"
 #include "cay-init/files_walk.h"
 #include "cay-init/files_watch_tree.h"
+#include "foundation/sys/fd.h"
 
 #define FOLDERS_MAX 8192u
 #define PAIR_WAIT_MS 200
@@ -59,7 +60,7 @@ struct watching {
 
 static void flush(struct watching *w)
 {
-        int r = w->error < 0 ? 0 : cay_files_write_full(w->out_fd, w->out, w->out_len);
+        int r = w->error < 0 ? 0 : sys_write_all(w->out_fd, w->out, w->out_len);
 
         if (r < 0)
                 w->error = r;

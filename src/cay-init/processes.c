@@ -230,7 +230,7 @@ static int line_put(struct listing *l, const struct cay_process *p, uint32_t cha
 
         command_read(l, p, command, sizeof(command));
         if (sizeof(l->buf) - l->len < COMMAND_MAX + 128) {
-                int r = cay_files_write_full(l->req->out_fd, l->buf, l->len);
+                int r = sys_write_all(l->req->out_fd, l->buf, l->len);
 
                 l->len = 0;
                 if (r < 0)
@@ -269,7 +269,7 @@ static int list_run(struct listing *l, DIR *dir, uint64_t max, uint64_t *entries
                         return r;
                 ++*entries;
         }
-        return cay_files_write_full(l->req->out_fd, l->buf, l->len);
+        return sys_write_all(l->req->out_fd, l->buf, l->len);
 }
 
 void cay_processes_list(const struct cay_worker_request *req, struct cay_worker_result *ret)

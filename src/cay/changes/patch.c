@@ -11,6 +11,7 @@
 #include "foundation/base/utf8.h"
 #include "cay/changes/check.h"
 #include "cay/changes/line_diff.h"
+#include "foundation/sys/fd.h"
 
 enum { CONTEXT = 3 };
 
@@ -181,23 +182,15 @@ static int load_new(const struct cay_patch *p, const struct cay_change *c, struc
 /* As much of it as there is: it may become shorter while it is read. */
 static int read_file(int fd, struct blob *b)
 {
-        size_t have = 0;
+        ssize_t n;
 
         b->mem = malloc(b->size + 1);
         if (b->mem == NULL)
                 return -ENOMEM;
-        while (have < b->size) {
-                ssize_t n = pread(fd, b->mem + have, b->size - have, (off_t)have);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        break;
-                have += (size_t)n;
-        }
-        b->size = have;
+        n = sys_read_fd(fd, b->mem, b->size + 1);
+        if (n < 0)
+                return (int)n;
+        b->size = (size_t)n;
         return 0;
 }
 

@@ -16,24 +16,6 @@
         "usage: cay template check [--json] FILE…    checks registry files; - is standard input\n"         \
         "       cay template schema                  prints their JSON Schema\n"
 
-static ssize_t read_all(int fd, char *buf, size_t size)
-{
-        size_t len = 0;
-
-        while (len < size) {
-                ssize_t n = read(fd, buf + len, size - len);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        break;
-                len += (size_t)n;
-        }
-        return (ssize_t)len;
-}
-
 /*
  * Beside the text: files that are missing, and SYSTEM.md files that the daemon would leave out. Which engines there are is the daemon's
  * business; what no engine can do is an error. A rootfs is made by a build more often than kept beside the registry: a warning.
@@ -109,7 +91,7 @@ static int check(const char *path, bool json)
                 return 1;
         }
         fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
-        n = fd < 0 ? fd : read_all(fd, text, CAY_REGISTRY_FILE_MAX + 1);
+        n = fd < 0 ? fd : sys_read_all(fd, text, CAY_REGISTRY_FILE_MAX + 1);
         if (n < 0)
                 cay_note_error(notes, 0, 0, "cannot be read: %s", strerror((int)-n)); /* NOLINT: one thread */
         else

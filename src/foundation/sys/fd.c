@@ -156,12 +156,13 @@ int sys_write_file(int dirfd, const char *path, const char *text)
         return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-ssize_t sys_read_fd(int fd, char *buf, size_t size)
+static ssize_t read_full(int fd, char *mem, size_t len, bool from_start)
 {
-        size_t len = 0;
+        size_t got = 0;
 
-        while (len < size - 1) {
-                ssize_t n = pread(fd, buf + len, size - 1 - len, (off_t)len);
+        while (got < len) {
+                ssize_t n = from_start ? pread(fd, mem + got, len - got, (off_t)got)
+                                       : read(fd, mem + got, len - got);
 
                 if (n < 0 && errno == EINTR)
                         continue;
@@ -169,10 +170,23 @@ ssize_t sys_read_fd(int fd, char *buf, size_t size)
                         return -errno;
                 if (n == 0)
                         break;
-                len += (size_t)n;
+                got += (size_t)n;
         }
-        buf[len] = 0;
-        return (ssize_t)len;
+        return (ssize_t)got;
+}
+
+ssize_t sys_read_all(int fd, void *mem, size_t len)
+{
+        return read_full(fd, mem, len, false);
+}
+
+ssize_t sys_read_fd(int fd, char *buf, size_t size)
+{
+        ssize_t n = read_full(fd, buf, size - 1, true);
+
+        if (n >= 0)
+                buf[n] = 0;
+        return n;
 }
 
 ssize_t sys_read_file(int dirfd, const char *path, char *buf, size_t size)

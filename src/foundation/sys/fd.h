@@ -26,6 +26,7 @@ ssize_t sys_read_file(int dirfd, const char *path, char *buf, size_t size);
 ssize_t sys_read_fd(int fd, char *buf, size_t size); /* the same from offset 0 of an open file */
 /* A new file with this content. */
 int sys_make_file(int dirfd, const char *path, mode_t mode, const void *bytes, size_t len);
+ssize_t sys_read_all(int fd, void *mem, size_t len); /* from where it stands, until len bytes or the end */
 int sys_write_all(int fd, const void *bytes, size_t len);
 /* "key value" in text: the value, or 0 when the key is not there. */
 uint64_t sys_keyed_u64(const char *text, const char *key);

@@ -9,6 +9,7 @@
 
 #include "cay-init/archive_plan.h"
 #include "foundation/tar/tar.h"
+#include "foundation/sys/fd.h"
 
 /* --- An archive under construction --- */
 
@@ -420,7 +421,7 @@ static void the_file_size_limit_is_an_error(void **state)
                 if (pid == 0) {
                         signal(SIGPIPE, SIG_IGN);
                         close(fds[0]);
-                        cay_files_write_full(fds[1], tar, tar_len);
+                        sys_write_all(fds[1], tar, tar_len);
                         _exit(0);
                 }
                 close(fds[1]);

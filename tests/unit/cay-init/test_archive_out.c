@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "foundation/tar/tar_reader.h"
+#include "foundation/sys/fd.h"
 
 /* --- Reading streams back --- */
 
@@ -87,7 +88,7 @@ static void pack_to(const char *path, const char *file)
         int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
         assert_int_equal(pack(path), CAY_OK);
-        assert_int_equal(cay_files_write_full(fd, r.out, r.out_len), 0);
+        assert_int_equal(sys_write_all(fd, r.out, r.out_len), 0);
         close(fd);
 }
 

@@ -2,6 +2,7 @@
 /* CONNECT: bytes both ways, half-closes, refusals, and that neither side can stop the other direction. */
 
 #include "test_files.h"
+#include "foundation/sys/fd.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -154,10 +155,10 @@ static void bytes_go_both_ways(void **state)
                 s = start(port);
                 peer = accept_one(fds[i]);
                 assert_int_equal(write(s.in, "ping", 4), 4);
-                assert_int_equal(cay_files_read_full(peer, got, 4), 4);
+                assert_int_equal(sys_read_all(peer, got, 4), 4);
                 assert_memory_equal(got, "ping", 4);
                 assert_int_equal(write(peer, "pong", 4), 4);
-                assert_int_equal(cay_files_read_full(s.out, got, 4), 4);
+                assert_int_equal(sys_read_all(s.out, got, 4), 4);
                 assert_memory_equal(got, "pong", 4);
                 close(peer);
                 assert_int_equal(read(s.out, got, 1), 0);
@@ -181,10 +182,10 @@ static void half_closes_are_passed_on(void **state)
         assert_int_equal(write(s.in, "request", 7), 7);
         close(s.in);
         s.in = -1;
-        assert_int_equal(cay_files_read_full(peer, got, sizeof(got)), 7);
+        assert_int_equal(sys_read_all(peer, got, sizeof(got)), 7);
         assert_int_equal(write(peer, "answer", 6), 6);
         close(peer);
-        assert_int_equal(cay_files_read_full(s.out, got, sizeof(got)), 6);
+        assert_int_equal(sys_read_all(s.out, got, sizeof(got)), 6);
         assert_memory_equal(got, "answer", 6);
         assert_int_equal(finish(&s), CAY_OK);
 
@@ -195,7 +196,7 @@ static void half_closes_are_passed_on(void **state)
         assert_int_equal(read(s.out, got, 1), 0);
         usleep(50000);
         assert_int_equal(write(s.in, "later", 5), 5);
-        assert_int_equal(cay_files_read_full(peer, got, 5), 5);
+        assert_int_equal(sys_read_all(peer, got, 5), 5);
         close(peer);
         close(listener);
         assert_int_equal(finish(&s), CAY_OK);
@@ -249,7 +250,7 @@ static void one_direction_does_not_stop_the_other(void **state)
         }
         assert_int_equal(write(s.in, "hey", 3), 3);
         fcntl(peer, F_SETFL, 0);
-        assert_int_equal(cay_files_read_full(peer, got, 3), 3);
+        assert_int_equal(sys_read_all(peer, got, 3), 3);
         assert_memory_equal(got, "hey", 3);
         shutdown(peer, SHUT_WR);
         while ((n = read(s.out, flood, sizeof(flood))) > 0)
@@ -283,14 +284,14 @@ static void much_data_arrives_whole(void **state)
 
                 close(s.in);
                 while ((n = read(peer, buf, sizeof(buf))) > 0)
-                        if (cay_files_write_full(peer, buf, (size_t)n) < 0)
+                        if (sys_write_all(peer, buf, (size_t)n) < 0)
                                 _exit(1);
                 _exit(0);
         }
         close(peer);
         if (fork() == 0) {
                 for (size_t i = 0; i < TOTAL / sizeof(block); i++)
-                        if (cay_files_write_full(s.in, block, sizeof(block)) < 0)
+                        if (sys_write_all(s.in, block, sizeof(block)) < 0)
                                 _exit(1);
                 _exit(0);
         }

@@ -28,6 +28,7 @@
 #include "foundation/base/cleanup.h"
 #include "cay-init/files.h"
 #include "cay-init/worker.h"
+#include "foundation/sys/fd.h"
 
 struct scratch {
         char path[256];
@@ -109,7 +110,7 @@ __attribute__((unused)) static enum cay_code run(struct run *r, worker_fn fn, co
         run_done(r);
         assert_true(in >= 0 && out >= 0);
         if (r->in_len > 0)
-                assert_int_equal(cay_files_write_full(in, r->in, r->in_len), 0);
+                assert_int_equal(sys_write_all(in, r->in, r->in_len), 0);
         lseek(in, 0, SEEK_SET);
         req.in_fd = r->in_fd > 0 ? r->in_fd : in;
         req.out_fd = out;
@@ -120,7 +121,7 @@ __attribute__((unused)) static enum cay_code run(struct run *r, worker_fn fn, co
         r->out = malloc((size_t)len + 1);
         assert_non_null(r->out);
         lseek(out, 0, SEEK_SET);
-        assert_int_equal(cay_files_read_full(out, r->out, (size_t)len), len);
+        assert_int_equal(sys_read_all(out, r->out, (size_t)len), len);
         r->out[len] = '\0';
         r->out_len = (size_t)len;
         return (enum cay_code)r->res.code;
@@ -131,7 +132,7 @@ __attribute__((unused)) static void put_file(const char *path, const char *text)
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
         assert_true(fd >= 0);
-        assert_int_equal(cay_files_write_full(fd, text, strlen(text)), 0);
+        assert_int_equal(sys_write_all(fd, text, strlen(text)), 0);
         close(fd);
 }
 
@@ -143,7 +144,7 @@ __attribute__((unused)) static const char *get_file(const char *path)
 
         if (fd < 0)
                 return "(missing)";
-        n = cay_files_read_full(fd, text, sizeof(text) - 1);
+        n = sys_read_all(fd, text, sizeof(text) - 1);
         close(fd);
         text[n > 0 ? n : 0] = '\0';
         return text;

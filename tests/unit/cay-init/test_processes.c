@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 
 #include "cay-init/processes.h"
+#include "foundation/sys/fd.h"
 
 static void stat_lines_are_read(void **state)
 {
@@ -111,7 +112,7 @@ static void list(const struct cay_worker_exec *execs, uint32_t count, uint64_t m
                 req.out_fd = memfd_create("out", MFD_CLOEXEC);
                 cay_processes_list(&req, &res);
                 lseek(req.out_fd, 0, SEEK_SET);
-                cay_files_read_full(req.out_fd, answer->text, sizeof(answer->text) - 1);
+                sys_read_all(req.out_fd, answer->text, sizeof(answer->text) - 1);
                 answer->code = res.code;
                 answer->entries = res.entries;
                 _exit(0);
