@@ -146,7 +146,7 @@ void cay_run_leave(struct cay_run *run)
         run->leaving = true;
         cay_timer_clear(&run->exec_timer);
         cay_watch_remove(&run->input.watch);
-        cay_box_channel_close(&run->lookup);
+        cay_box_lookup_close(&run->lookup);
         cay_box_channel_close(&run->exec);
         cay_run_changes_stop(run);
         if (!run->ended)
@@ -420,7 +420,6 @@ int cay_run_free(struct cay_run *run)
         cay_timer_clear(&run->step_timer);
         cay_run_detach(run);
         cay_run_io_done(run);
-        cay_buf_done(&run->passwd);
         if (run->shell->box.link_fd >= 0)
                 close(cay_take_fd(run->shell->box.link_fd));
         run->shell->run = NULL;

@@ -1,38 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run's command: its environment and OPEN, who it runs as, and what its END is worth. What init says is hostile input. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 
 #include "foundation/base/clock.h"
+#include "domain/model/command_env.h"
 #include "foundation/base/str.h"
 #include "libcay/run_priv.h"
 
-#define PASSWD "/etc/passwd"
 #define OWN_ENV 6 /* what is set here at most */
-#define STRINGS_MAX                                                                                          \
-        (CAY_FRAME_MAX - 3 * CAY_BOX_PATH_MAX) /* leaves room for the frame's other fields and ours */
-
-static size_t strings_size(const char *const *list, unsigned *count)
-{
-        size_t size = 0;
-
-        for (*count = 0; list != NULL && list[*count] != NULL; (*count)++)
-                size += 4 + strlen(list[*count]);
-        return size;
-}
+#define ENV_MAX                                                                                              \
+        (CAY_BOX_ARGS_MAX * sizeof(char *) + 4 * CAY_BOX_PATH_MAX) /* the list, and the strings made here */
 
 int cay_run_check_command(const struct cay_run_options *o, struct cay_error *err)
 {
         unsigned argc, envc;
-        size_t size = strings_size(o->argv, &argc) + strings_size(o->env, &envc);
+        size_t size = cay_box_strings_size(o->argv, &argc) + cay_box_strings_size(o->env, &envc);
 
         if (argc == 0 || o->argv[0][0] == '\0')
                 return cay_fail(err, CAY_INVALID, "there is no command to run");
-        if (argc > CAY_BOX_ARGS_MAX || envc + OWN_ENV > CAY_BOX_ARGS_MAX || size > STRINGS_MAX)
+        if (argc > CAY_BOX_ARGS_MAX || envc + OWN_ENV > CAY_BOX_ARGS_MAX || size > CAY_BOX_STRINGS_MAX)
                 return cay_fail(
                         err, CAY_INVALID,
                         "the command and its environment are too long: at most %u bytes, %u words each",
-                        STRINGS_MAX, CAY_BOX_ARGS_MAX - OWN_ENV);
+                        CAY_BOX_STRINGS_MAX, CAY_BOX_ARGS_MAX - OWN_ENV);
         for (unsigned i = 0; i < envc; i++)
                 if (o->env[i][0] == '=' || strchr(o->env[i], '=') == NULL)
                         return cay_fail(err, CAY_INVALID, "environment '%.80s' is not NAME=VALUE", o->env[i]);
@@ -42,77 +34,11 @@ int cay_run_check_command(const struct cay_run_options *o, struct cay_error *err
         return 0;
 }
 
-static bool has_env(const struct cay_run_options *o, const char *name)
+static const char *own_name(void)
 {
-        size_t len = strlen(name);
+        const char *name = getenv("USER");
 
-        for (unsigned i = 0; o->env != NULL && o->env[i] != NULL; i++)
-                if (strncmp(o->env[i], name, len) == 0 && o->env[i][len] == '=')
-                        return true;
-        return false;
-}
-
-struct env {
-        const char **list; /* owned */
-        unsigned count;
-        char text[CAY_BOX_PATH_MAX + 512]; /* of the strings made here */
-        size_t used;
-};
-
-static void add_env(struct env *e, const struct cay_run_options *o, const char *name, const char *value)
-{
-        char *at = e->text + e->used;
-        int n;
-
-        if (value == NULL || value[0] == '\0' || has_env(o, name))
-                return;
-        n = snprintf(at, sizeof(e->text) - e->used, "%s=%s", name, value);
-        if (n < 0 || (size_t)n >= sizeof(e->text) - e->used)
-                return;
-        e->used += (size_t)n + 1;
-        e->list[e->count++] = at;
-}
-
-static const char *workspace(const struct cay_run *run)
-{
-        return run->shell->box.workspace != NULL ? run->shell->box.workspace : "/workspace";
-}
-
-/* A folder that the command may write to and that is not the caller's: dot files do not belong into a mapped workspace. */
-static const char *home(const struct cay_run *run)
-{
-        const struct cay_spec *spec = &run->o.spec;
-
-        if (run->shell->box.workspace != NULL)
-                return spec->workspace_fd < 0 ? run->shell->box.workspace : "/tmp";
-        if (spec->template_kind != CAY_TEMPLATE_HOST || spec->read_only)
-                return "/tmp";
-        if (run->user.uid == 0)
-                return "/root";
-        return run->user.uid == CAY_USER_DEFAULT ? "/home/sandbox" : "/tmp";
-}
-
-static int make_env(struct cay_run *run, struct env *e)
-{
-        const struct cay_run_options *o = &run->o;
-        bool bare = run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION;
-        unsigned given;
-
-        strings_size(o->env, &given);
-        e->list = calloc(given + OWN_ENV + 1, sizeof(*e->list));
-        if (e->list == NULL)
-                return -ENOMEM;
-        if (!(run->engine->caps & CAY_ENGINE_CAN_ENV))
-                add_env(e, o, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        add_env(e, o, "HOME", home(run));
-        add_env(e, o, "USER", bare ? getenv("USER") : run->user.name);
-        if (!(run->engine->caps & CAY_ENGINE_CAN_ENV))
-                add_env(e, o, "LANG", "C.UTF-8");
-        if (o->tty)
-                add_env(e, o, "TERM", o->term != NULL ? o->term : "xterm-256color");
-        for (unsigned i = 0; i < given; i++)
-                e->list[e->count++] = o->env[i];
-        return 0;
+        return name != NULL && strlen(name) <= NAME_MAX ? name : "";
 }
 
 static struct cay_run *run_of(struct cay_box_channel *ch)
@@ -224,8 +150,21 @@ static int open_exec(struct cay_run *run, struct cay_error *err)
 {
         const struct cay_run_options *o = &run->o;
         const struct cay_limits *l = &o->spec.limits;
-        const char *cwd = o->cwd != NULL ? o->cwd : workspace(run);
-        struct env env = { 0 };
+        const struct cay_command_env in = {
+                .user = &run->user,
+                .user_name = run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION ? own_name() : NULL,
+                .box_workspace = run->shell->box.workspace,
+                .has_workspace = o->spec.workspace_fd >= 0,
+                .template_kind = o->spec.template_kind,
+                .read_only = o->spec.read_only,
+                .box_env = run->engine->caps & CAY_ENGINE_CAN_ENV,
+                .tty = o->tty,
+                .term = o->term,
+                .texts = o->env,
+        };
+        cay_auto_arena struct cay_arena mem = { .max = ENV_MAX };
+        const char **env = cay_command_env_make(&in, &mem);
+        const char *cwd = o->cwd != NULL ? o->cwd : cay_command_workspace(&in);
         struct cay_box_open open = {
                 .kind = CAY_BOX_EXEC,
                 .window = CAY_BOX_WINDOW,
@@ -245,14 +184,13 @@ static int open_exec(struct cay_run *run, struct cay_error *err)
                         .cwd = { cwd, (uint32_t)strlen(cwd) },
                 },
         };
-        int r = make_env(run, &env);
+        int r = env != NULL ? 0 : -ENOMEM;
 
         run->exec = (struct cay_box_channel){
                 .on_opened = on_opened, .on_data = on_data, .on_room = on_room, .on_end = on_end
         };
         if (r == 0)
-                r = cay_box_channel_open(run->client, &run->exec, &open, o->argv, env.list);
-        free(env.list);
+                r = cay_box_channel_open(run->client, &run->exec, &open, o->argv, env);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "send the command");
         cay_timer_set(run->loop, &run->exec_timer, CAY_RUN_CREATE_MS, on_start_late);
@@ -260,53 +198,19 @@ static int open_exec(struct cay_run *run, struct cay_error *err)
         return 0;
 }
 
-static void on_passwd(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len)
+static void on_looked_up(struct cay_box_lookup *l, struct cay_error *err)
 {
-        struct cay_run *run = cay_container_of(ch, struct cay_run, lookup);
-
-        cay_buf_put(&run->passwd, bytes,
-                    len); /* beyond its maximum nothing is kept: the name is not found then */
-        cay_box_channel_ack(ch, stream, len);
-}
-
-static void on_passwd_end(struct cay_box_channel *ch, const struct cay_box_end *end)
-{
-        struct cay_run *run = cay_container_of(ch, struct cay_run, lookup);
-        struct cay_error err = { 0 };
-        int r;
+        struct cay_run *run = cay_container_of(l, struct cay_run, lookup);
 
         cay_timer_clear(&run->exec_timer);
-        if (end->code != CAY_OK)
-                r = cay_fail(&err, CAY_NOT_FOUND,
-                             "--user: user '%s': the sandbox's " PASSWD " cannot be read", run->user.name);
-        else
-                r = cay_user_find(&run->user, cay_buf_data(&run->passwd), run->passwd.len, &err);
-        cay_buf_done(&run->passwd);
-        if (r == 0)
-                r = open_exec(run, &err);
-        if (r < 0)
-                cay_run_fail(run, &err);
+        if (err->code != CAY_OK || open_exec(run, err) < 0)
+                cay_run_fail(run, err);
 }
 
 static int look_up(struct cay_run *run, struct cay_error *err)
 {
-        struct cay_box_open open = {
-                .kind = CAY_BOX_READ,
-                .window = CAY_BOX_WINDOW,
-                .file = {
-                        .uid = CAY_BOX_ID_DEFAULT,
-                        .gid = CAY_BOX_ID_DEFAULT,
-                        .max_bytes = CAY_USER_PASSWD_MAX,
-                        .path = { PASSWD, sizeof(PASSWD) - 1 },
-                },
-        };
-        int r;
-
-        cay_buf_init(&run->passwd, CAY_USER_PASSWD_MAX);
-        run->lookup = (struct cay_box_channel){ .on_data = on_passwd, .on_end = on_passwd_end };
-        r = cay_box_channel_open(run->client, &run->lookup, &open, NULL, NULL);
-        if (r < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, r, "look up user '%s'", run->user.name);
+        if (cay_box_lookup_begin(&run->lookup, run->client, &run->user, on_looked_up, err) < 0)
+                return -1;
         cay_timer_set(run->loop, &run->exec_timer, CAY_RUN_CREATE_MS, on_start_late);
         return 0;
 }
@@ -343,5 +247,6 @@ void cay_run_detach(struct cay_run *run)
         cay_timer_clear(&run->gone_timer);
         cay_timer_clear(&run->changes_timer);
         cay_watch_remove(&run->input.watch);
+        cay_box_lookup_close(&run->lookup);
         cay_box_client_free(cay_take(run->client));
 }

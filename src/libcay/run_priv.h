@@ -4,6 +4,7 @@
 
 #include "links/box/box_client.h"
 #include "links/box/box_client_end.h"
+#include "links/box/box_client_user.h"
 #include "domain/model/output.h"
 #include "domain/model/user.h"
 #include "libcay/run.h"
@@ -54,9 +55,9 @@ struct cay_run {
         struct cay_engine *engine;     /* owned */
         struct cay_run_shell *shell;   /* owned */
         struct cay_box_client *client; /* owned */
-        struct cay_box_channel exec, lookup, changes;
+        struct cay_box_channel exec, changes;
+        struct cay_box_lookup lookup;
         struct cay_user user;
-        struct cay_buf passwd;
         enum cay_run_step step;
         struct cay_timer step_timer, exec_timer, gone_timer, changes_timer;
         uint64_t changes_until_ms;

@@ -36,6 +36,16 @@ static bool has(const struct cay_field_map *map, const char *name)
         return false;
 }
 
+static bool has_text(const char *const *texts, const char *name)
+{
+        size_t len = strlen(name);
+
+        for (; texts != NULL && *texts != NULL; texts++)
+                if (strncmp(*texts, name, len) == 0 && (*texts)[len] == '=')
+                        return true;
+        return false;
+}
+
 static void add(struct list *l, const char *name, const char *value)
 {
         size_t name_len = strlen(name), value_len = strlen(value);
@@ -53,7 +63,8 @@ static void add(struct list *l, const char *name, const char *value)
 
 static void add_own(struct list *l, const struct cay_command_env *in, const char *name, const char *value)
 {
-        if (value != NULL && value[0] != '\0' && !has(in->layers[0], name) && !has(in->layers[1], name))
+        if (value != NULL && value[0] != '\0' && !has(in->layers[0], name) && !has(in->layers[1], name) &&
+            !has_text(in->texts, name))
                 add(l, name, value);
 }
 
@@ -64,13 +75,15 @@ const char **cay_command_env_make(const struct cay_command_env *in, struct cay_a
 
         for (unsigned k = 0; k < CAY_COUNT(in->layers); k++)
                 given += in->layers[k] != NULL ? in->layers[k]->count : 0;
+        for (const char *const *text = in->texts; text != NULL && *text != NULL; text++)
+                given++;
         l.items = cay_arena_array(mem, given + OWN_MAX + 1, sizeof(*l.items));
         if (l.items == NULL)
                 return NULL;
         if (!in->box_env)
                 add_own(&l, in, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         add_own(&l, in, "HOME", home(in));
-        add_own(&l, in, "USER", in->user->name);
+        add_own(&l, in, "USER", in->user_name != NULL ? in->user_name : in->user->name);
         if (!in->box_env)
                 add_own(&l, in, "LANG", "C.UTF-8");
         if (in->tty)
@@ -79,9 +92,12 @@ const char **cay_command_env_make(const struct cay_command_env *in, struct cay_a
                 const struct cay_field_map *map = in->layers[k];
 
                 for (unsigned i = 0; map != NULL && i < map->count; i++)
-                        if (k == 1 || !has(in->layers[1], map->pairs[i].name))
+                        if ((k == 1 || !has(in->layers[1], map->pairs[i].name)) &&
+                            !has_text(in->texts, map->pairs[i].name))
                                 add(&l, map->pairs[i].name, map->pairs[i].value);
         }
+        for (const char *const *text = in->texts; text != NULL && *text != NULL; text++)
+                l.items[l.count++] = *text;
         return l.failed ? NULL : l.items;
 }
 

@@ -23,6 +23,8 @@ struct cay_command_env {
         bool tty;
         const char *term;                      /* NULL: xterm-256color */
         const struct cay_field_map *layers[2]; /* may be NULL; the second wins */
+        const char *const *texts;              /* NULL, or NAME=VALUE texts (borrowed), which win over all */
+        const char *user_name;                 /* for USER; NULL: the user's own */
 };
 
 /* Where commands start: a borrowed text. */

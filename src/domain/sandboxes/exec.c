@@ -49,9 +49,9 @@ void cay_exec_unref(struct cay_exec *x)
 {
         if (x == NULL || --x->refs > 0)
                 return;
+        cay_box_lookup_close(&x->lookup);
         cay_spool_close(&x->spool);
         cay_buf_done(&x->pending);
-        cay_buf_done(&x->passwd);
         cay_arena_done(&x->mem);
         cay_arena_done(&x->start_mem);
         free(x);
@@ -94,7 +94,7 @@ void cay_exec_remove(struct cay_exec *x)
                 sb->running--;
         x->counted = false;
         cay_timer_clear(&x->start_timer);
-        cay_box_channel_close(&x->lookup);
+        cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
         if (x->claim[0] != '\0')
                 cay_claim_release(x->service, x->owner, x->claim);

@@ -360,7 +360,7 @@ void cay_exec_end_without(struct cay_exec *x, enum cay_cause as, const char *tex
 
         if (x->state == CAY_EXEC_ENDED)
                 return;
-        cay_box_channel_close(&x->lookup);
+        cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
         cay_timer_clear(&x->start_timer);
         if (!x->ending) { /* else init's word is here already */

@@ -14,9 +14,6 @@
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
 
-#define PASSWD "/etc/passwd"
-#define STRINGS_MAX (CAY_FRAME_MAX - 3 * CAY_BOX_PATH_MAX) /* of argv and env in one OPEN */
-
 static void answer(struct cay_exec *x, const struct cay_error *err)
 {
         struct cay_exec_call *c = cay_take(x->call);
@@ -44,7 +41,7 @@ void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
 
         answer(x, err);
         cay_timer_clear(&x->start_timer);
-        cay_box_channel_close(&x->lookup);
+        cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
         if (x->storing) { /* goes when it is known whether there is a record */
                 x->discard = true;
@@ -146,15 +143,6 @@ const struct cay_box_channel cay_exec_channel_events = {
         .on_end = cay_exec_on_end,
 };
 
-static size_t strings_size(const char *const *list, unsigned *ret_count)
-{
-        size_t size = 0;
-
-        for (*ret_count = 0; list[*ret_count] != NULL; (*ret_count)++)
-                size += 4 + strlen(list[*ret_count]);
-        return size;
-}
-
 static int send_open(struct cay_exec *x, struct cay_error *err)
 {
         struct cay_sandbox *sb = x->sandbox;
@@ -195,12 +183,13 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
 
         if (env == NULL)
                 return cay_fail(err, CAY_INVALID, "env: is too long");
-        if (strings_size((const char *const *)x->argv, &argc) + strings_size(env, &envc) > STRINGS_MAX ||
+        if (cay_box_strings_size((const char *const *)x->argv, &argc) + cay_box_strings_size(env, &envc) >
+                    CAY_BOX_STRINGS_MAX ||
             argc > CAY_BOX_ARGS_MAX || envc > CAY_BOX_ARGS_MAX)
                 return cay_fail(
                         err, CAY_INVALID,
                         "command: with its environment it is too long: at most %u bytes, %u words each",
-                        STRINGS_MAX, CAY_BOX_ARGS_MAX);
+                        CAY_BOX_STRINGS_MAX, CAY_BOX_ARGS_MAX);
         x->ch = cay_exec_channel_events;
         r = cay_box_channel_open(sb->client, &x->ch, &open, (const char *const *)x->argv, env);
         if (r == -ENOSPC)
@@ -264,58 +253,23 @@ static void launch(struct cay_exec *x)
 
 /* Who it runs as */
 
-static void on_passwd(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len)
+static void on_looked_up(struct cay_box_lookup *l, struct cay_error *err)
 {
-        struct cay_exec *x = cay_container_of(ch, struct cay_exec, lookup);
-
-        cay_buf_put(&x->passwd, bytes,
-                    len); /* beyond its maximum nothing is kept: the name is not found then */
-        cay_box_channel_ack(ch, stream, len);
-}
-
-static void on_passwd_end(struct cay_box_channel *ch, const struct cay_box_end *end)
-{
-        struct cay_exec *x = cay_container_of(ch, struct cay_exec, lookup);
-        struct cay_error err = { 0 };
-        int r;
+        struct cay_exec *x = cay_container_of(l, struct cay_exec, lookup);
 
         cay_timer_clear(&x->start_timer);
-        if (end->code != CAY_OK)
-                r = cay_fail(&err, CAY_NOT_FOUND, "user: '%s': the sandbox's " PASSWD " cannot be read",
-                             x->user.name);
-        else
-                r = cay_user_find(&x->user, cay_buf_data(&x->passwd), x->passwd.len, &err);
-        cay_buf_done(&x->passwd);
-        if (r < 0)
-                cay_exec_refuse(x, &err);
+        if (err->code != CAY_OK)
+                cay_exec_refuse(x, err);
         else
                 launch(x);
 }
 
 static void look_up_user(struct cay_exec *x)
 {
-        static const struct cay_box_open open = {
-                .kind = CAY_BOX_READ,
-                .window = CAY_BOX_WINDOW,
-                .file = {
-                        .uid = CAY_BOX_ID_DEFAULT,
-                        .gid = CAY_BOX_ID_DEFAULT,
-                        .max_bytes = CAY_USER_PASSWD_MAX,
-                        .path = { PASSWD, sizeof(PASSWD) - 1 },
-                },
-        };
         struct cay_error err = { 0 };
-        int r;
 
-        if (cay_sandbox_check_usable(x->sandbox, &err) < 0) {
-                cay_exec_refuse(x, &err);
-                return;
-        }
-        cay_buf_init(&x->passwd, CAY_USER_PASSWD_MAX);
-        x->lookup = (struct cay_box_channel){ .on_data = on_passwd, .on_end = on_passwd_end };
-        r = cay_box_channel_open(x->sandbox->client, &x->lookup, &open, NULL, NULL);
-        if (r < 0) {
-                cay_fail_sys(&err, CAY_INTERNAL, r, "look up user '%s'", x->user.name);
+        if (cay_sandbox_check_usable(x->sandbox, &err) < 0 ||
+            cay_box_lookup_begin(&x->lookup, x->sandbox->client, &x->user, on_looked_up, &err) < 0) {
                 cay_exec_refuse(x, &err);
                 return;
         }
@@ -417,7 +371,7 @@ static int copy_argv(struct cay_exec *x, const struct cay_exec_new *w, struct ca
         const char *const *argv = w->line != NULL ? shell : w->argv;
         unsigned argc;
 
-        if (strings_size(argv, &argc) > CAY_SERVICE_ARGV_MAX || argc > CAY_BOX_ARGS_MAX)
+        if (cay_box_strings_size(argv, &argc) > CAY_SERVICE_ARGV_MAX || argc > CAY_BOX_ARGS_MAX)
                 return cay_fail(err, CAY_INVALID, "command: too long: at most %u bytes and %u words",
                                 CAY_SERVICE_ARGV_MAX, CAY_BOX_ARGS_MAX);
         x->argv = cay_arena_array(&x->mem, argc + 1, sizeof(*x->argv));

@@ -22,6 +22,7 @@
 #include "foundation/base/log.h"
 #include "links/box/box_client.h"
 #include "links/box/box_client_end.h"
+#include "links/box/box_client_user.h"
 #include "domain/model/command_env.h"
 #include "domain/model/user.h"
 #include "foundation/loop/loop.h"
@@ -260,9 +261,9 @@ struct cay_exec {
         enum cay_cause force_as;
         struct cay_timer start_timer;
 
-        struct cay_box_channel ch, lookup;
+        struct cay_box_channel ch;
+        struct cay_box_lookup lookup;
         struct cay_user user;
-        struct cay_buf passwd;
         struct cay_box_facts facts;
         uint64_t oom_before, pids_before;
 

@@ -85,6 +85,17 @@ static void layers(void **state)
         check(&in, "B", "low");
         check(&in, "HOME", "/low");
         check(&in, "PATH", "");
+        in.texts = (const char *const[]){ "A=text", "USER=", "LANGUAGE=x", NULL };
+        check(&in, "A", "text");
+        check(&in, "B", "low");
+        check(&in, "USER", "");
+        check(&in, "LANG", "C.UTF-8");
+        check(&in, "LANGUAGE", "x");
+        in.texts = NULL;
+        in.user_name = "me";
+        check(&in, "USER", "me");
+        in.user_name = "";
+        check(&in, "USER", NULL);
         in.layers[1] = NULL;
         check(&in, "A", "low");
         cay_arena_init(&tiny, 40);
