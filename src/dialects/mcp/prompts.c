@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/mcp/fixture.h"
+#include "dialects/mcp/tools.h"
 #include "dialects/mcp/library.h"
 
 static const char guide[] =
@@ -102,10 +102,8 @@ void cay_mcp_prompts_get(struct cay_mcp_call *c)
 {
         const char *name = cay_json_value_text(cay_json_value_find(c->rpc.params, "name"));
 
-#ifdef CAY_TEST_HOOKS
-        if (cay_mcp_fixture_prompt(c))
+        if (cay_mcp_extra_prompt(c))
                 return;
-#endif
         if (name && strcmp(name, "sandbox_guide") == 0)
                 send_prompt(c, "How to use the sandbox tools for a task.", guide);
         else if (name && strncmp(name, "use_", 4) == 0 && name[4])

@@ -5,12 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/mcp/fixture.h"
 #include "dialects/mcp/library.h"
 #include "dialects/mcp/mcp_priv.h"
 #include "dialects/mcp/task.h"
 
 #define CAY_FOLDER_MAX 4096u
+
+static const struct cay_mcp_extras *extras;
+
+void cay_mcp_add_extras(const struct cay_mcp_extras *added)
+{
+        extras = added;
+}
+
+bool cay_mcp_extra_prompt(struct cay_mcp_call *c)
+{
+        return extras && extras->get_prompt(c);
+}
 
 /* The list */
 
@@ -24,11 +35,8 @@ static const struct cay_mcp_tool *tool_at(unsigned i)
 {
         if (i < cay_mcp_tool_count)
                 return &cay_mcp_tools[i];
-#ifdef CAY_TEST_HOOKS
-        if (i - cay_mcp_tool_count < cay_mcp_fixture_count())
-                return &cay_mcp_fixtures[i - cay_mcp_tool_count];
-#endif
-        return NULL;
+        i -= cay_mcp_tool_count;
+        return extras && i < extras->tool_count ? &extras->tools[i] : NULL;
 }
 
 static bool has_sandbox_param(const struct cay_mcp_tool *t, const struct cay_mcp_client *p)
@@ -38,15 +46,12 @@ static bool has_sandbox_param(const struct cay_mcp_tool *t, const struct cay_mcp
 
 static void put_schema(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_client *p)
 {
-#ifdef CAY_TEST_HOOKS
-        const char *canned = cay_mcp_fixture_schema(t);
+        const char *own = extras ? extras->schema(t) : NULL;
 
-        if (canned) {
-                cay_json_raw(j, canned, strlen(canned));
-                return;
-        }
-#endif
-        cay_mcp_put_schema(j, t, has_sandbox_param(t, p));
+        if (own)
+                cay_json_raw(j, own, strlen(own));
+        else
+                cay_mcp_put_schema(j, t, has_sandbox_param(t, p));
 }
 
 /* The protocol's defaults are: changes things, may destroy, not the same twice, reaches outside. */

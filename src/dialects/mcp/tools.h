@@ -40,6 +40,16 @@ struct cay_mcp_tool {
 extern const struct cay_mcp_tool cay_mcp_tools[];
 extern const unsigned cay_mcp_tool_count;
 
+/* Tools and prompts besides these, of a program that links more than we have (tests do). Borrowed; added before the first call. */
+struct cay_mcp_extras {
+        const struct cay_mcp_tool *tools;
+        unsigned tool_count;
+        const char *(*schema)(const struct cay_mcp_tool *t); /* of its arguments; NULL: as of any tool */
+        bool (*get_prompt)(struct cay_mcp_call *c);          /* false: none of these */
+};
+void cay_mcp_add_extras(const struct cay_mcp_extras *extras);
+bool cay_mcp_extra_prompt(struct cay_mcp_call *c);
+
 /* tools.c */
 void cay_mcp_tools_list(struct cay_mcp_call *c);
 void cay_mcp_tools_call(struct cay_mcp_call *c);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Canned tools and prompts for the conformance tool: rows of what each answers, and three ways to answer. */
-#include "dialects/mcp/fixture.h"
-
-#ifdef CAY_TEST_HOOKS
-
+/*
+ * Canned tools and prompts for scenarios of the conformance tool that ask for such by name: rows of what each answers, and three ways to
+ * answer. Linked into the cay-front of builds with test hooks alone, and there only with CAY_TEST_MCP_FIXTURES=1.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dialects/mcp/mcp_priv.h"
 #include "dialects/mcp/task.h"
+#include "dialects/mcp/tools.h"
 
 #define PNG "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 #define TEXT(words) "{\"type\":\"text\",\"text\":\"" words "\"}"
@@ -344,7 +344,7 @@ static const struct cay_mcp_param params[] = {
         {                                                                                                    \
                 name, name, "For the tests.", "file_read", CAY_TOOL_READS, params, how, NULL                 \
         }
-const struct cay_mcp_tool cay_mcp_fixtures[] = {
+static const struct cay_mcp_tool tools[] = {
         FIXTURE("test_audio_content", run),
         FIXTURE("test_embedded_resource", run),
         FIXTURE("test_multiple_content_types", run),
@@ -368,13 +368,8 @@ const struct cay_mcp_tool cay_mcp_fixtures[] = {
         FIXTURE("json_schema_2020_12_tool", run),
 };
 
-unsigned cay_mcp_fixture_count(void)
-{
-        return getenv("CAY_TEST_MCP_FIXTURES") ? CAY_COUNT(cay_mcp_fixtures) : 0;
-}
-
 /* The words of JSON Schema that none of our own schemas has a use for. */
-const char *cay_mcp_fixture_schema(const struct cay_mcp_tool *t)
+static const char *schema_of(const struct cay_mcp_tool *t)
 {
         static const char schema[] =
                 "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
@@ -392,11 +387,11 @@ const char *cay_mcp_fixture_schema(const struct cay_mcp_tool *t)
         return strcmp(t->name, "json_schema_2020_12_tool") == 0 ? schema : NULL;
 }
 
-bool cay_mcp_fixture_prompt(struct cay_mcp_call *c)
+static bool get_prompt(struct cay_mcp_call *c)
 {
         const struct row *row = find(cay_json_value_text(cay_json_value_find(c->rpc.params, "name")));
 
-        if (!row || !is_prompt(row) || cay_mcp_fixture_count() == 0)
+        if (!row || !is_prompt(row))
                 return false;
         if (row->rounds[0][0] && c->is_modern)
                 run_modern(c, row);
@@ -405,4 +400,10 @@ bool cay_mcp_fixture_prompt(struct cay_mcp_call *c)
         return true;
 }
 
-#endif
+__attribute__((constructor)) static void add_fixtures(void)
+{
+        static const struct cay_mcp_extras extras = { tools, CAY_COUNT(tools), schema_of, get_prompt };
+
+        if (getenv("CAY_TEST_MCP_FIXTURES"))
+                cay_mcp_add_extras(&extras);
+}
