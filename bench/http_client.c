@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WAIT_S = 60, HEAD_MAX = 16384, REQUEST_MAX = 8192 };
+#include "cay/client/answer.h"
+
+enum { WAIT_S = 60, REQUEST_MAX = 8192 };
 
 static int complain(const char *what)
 {
@@ -34,7 +35,8 @@ int client_open(struct client *c, unsigned port, const char *token)
         c->token = token;
         c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         c->buffer = malloc(CLIENT_BUFFER);
-        if (c->fd < 0 || !c->buffer || connect(c->fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+        c->answer = calloc(1, sizeof(*c->answer));
+        if (c->fd < 0 || !c->buffer || !c->answer || connect(c->fd, (struct sockaddr *)&at, sizeof(at)) < 0)
                 return complain("connect");
         setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
         setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
@@ -47,6 +49,10 @@ void client_close(struct client *c)
         if (c->fd >= 0)
                 close(c->fd);
         free(c->buffer);
+        if (c->answer)
+                cay_answer_done(c->answer);
+        free(c->answer);
+        c->answer = NULL;
         c->buffer = NULL;
         c->fd = -1;
 }
@@ -110,121 +116,55 @@ static int fill(struct client *c)
 {
         ssize_t n;
 
-        if (c->begin == c->end)
-                c->begin = c->end = 0;
-        if (c->end == CLIENT_BUFFER) {
-                memmove(c->buffer, c->buffer + c->begin, c->end - c->begin);
-                c->end -= c->begin;
-                c->begin = 0;
-        }
         do
-                n = recv(c->fd, c->buffer + c->end, CLIENT_BUFFER - c->end, 0);
+                n = recv(c->fd, c->buffer, CLIENT_BUFFER, 0);
         while (n < 0 && errno == EINTR);
         if (n == 0)
                 errno = 0;
         if (n <= 0)
                 return complain(n == 0 ? "the server closed the connection" : "receive");
-        c->end += (size_t)n;
+        c->begin = 0;
+        c->end = (size_t)n;
         return 0;
 }
 
-/* One line without its end; it stays valid until the next fill. */
-static int take_line(struct client *c, char **ret)
+/* One step of the answer; bytes of its body, if there are any. */
+static int step(struct client *c, const char **ret, size_t *ret_len)
 {
-        for (;;) {
-                char *from = c->buffer + c->begin;
-                char *end = memmem(from, c->end - c->begin, "\r\n", 2);
+        ssize_t n;
 
-                if (end) {
-                        *end = '\0';
-                        c->begin = (size_t)(end - c->buffer) + 2;
-                        *ret = from;
-                        return 0;
-                }
-                errno = 0;
-                if (c->end - c->begin > HEAD_MAX)
-                        return complain("a line of the answer is too long");
-                if (fill(c) < 0)
-                        return -1;
-        }
+        if (c->begin == c->end && fill(c) < 0)
+                return -1;
+        n = cay_answer_feed(c->answer, c->buffer + c->begin, c->end - c->begin, ret, ret_len);
+        errno = 0;
+        if (n < 0)
+                return complain("the answer is not HTTP");
+        c->begin += (size_t)n;
+        return 0;
 }
 
 int client_begin(struct client *c)
 {
-        char *line;
+        const char *bytes;
+        size_t len;
 
-        if (take_line(c, &line) < 0)
-                return -1;
-        c->status = strncmp(line, "HTTP/1.1 ", 9) == 0 ? atoi(line + 9) : 0;
-        c->is_chunked = false;
-        c->body_left = 0;
-        for (;;) {
-                if (take_line(c, &line) < 0)
+        cay_answer_done(c->answer);
+        cay_answer_init(c->answer);
+        while (!cay_answer_has_head(c->answer))
+                if (step(c, &bytes, &len) < 0)
                         return -1;
-                if (line[0] == '\0')
-                        break;
-                if (strncasecmp(line, "content-length:", 15) == 0)
-                        c->body_left = strtoull(line + 15, NULL, 10);
-                else if (strcasecmp(line, "transfer-encoding: chunked") == 0)
-                        c->is_chunked = true;
-        }
-        c->is_over = !c->is_chunked && c->body_left == 0;
-        errno = 0;
-        return c->status < 100 ? complain("the answer is not HTTP") : 0;
-}
-
-/* The next chunk's size; the last one ends the body. */
-static int next_chunk(struct client *c)
-{
-        char *line;
-
-        if (take_line(c, &line) < 0)
-                return -1;
-        c->body_left = strtoull(line, NULL, 16);
-        if (c->body_left > 0)
-                return 0;
-        c->is_over = true;
-        return take_line(c, &line);
+        c->status = (int)c->answer->status;
+        return 0;
 }
 
 ssize_t client_read(struct client *c, const char **ret)
 {
-        size_t have;
-        char *line;
+        size_t len = 0;
 
-        if (!c->is_over && c->is_chunked && c->body_left == 0 && next_chunk(c) < 0)
-                return -1;
-        if (c->is_over)
-                return 0;
-        if (c->begin == c->end && fill(c) < 0)
-                return -1;
-        have = c->end - c->begin;
-        if (have > c->body_left)
-                have = (size_t)c->body_left;
-        *ret = c->buffer + c->begin;
-        c->begin += have;
-        c->body_left -= have;
-        if (c->body_left > 0)
-                return (ssize_t)have;
-        if (!c->is_chunked) {
-                c->is_over = true;
-                return (ssize_t)have;
-        }
-        /* The chunk's end is in the way of the next size; when it is not here yet, reading it would move what *ret points to. */
-        if (c->end - c->begin >= 2)
-                return take_line(c, &line) < 0 ? -1 : (ssize_t)have;
-        if (have > 1) { /* leave a byte for the next call, which takes the end with it */
-                c->begin--;
-                c->body_left = 1;
-                return (ssize_t)have - 1;
-        }
-        {
-                static char last;
-
-                last = **ret;
-                *ret = &last;
-                return take_line(c, &line) < 0 ? -1 : 1;
-        }
+        while (len == 0 && c->answer->state != CAY_ANSWER_DONE)
+                if (step(c, ret, &len) < 0)
+                        return -1;
+        return (ssize_t)len;
 }
 
 int client_take_text(struct client *c, char *text, size_t size)

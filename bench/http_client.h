@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A keep-alive HTTP/1.1 client for measuring: blocking, one connection over TCP loopback, one request at a time. It shares no code with the
- * server that it measures. Every wait ends after a minute. Functions say what went wrong on stderr and return -1.
+ * A keep-alive HTTP/1.1 client for measuring: blocking, one connection over TCP loopback, one request at a time. Answers are read
+ * by the CLI's reader. Every wait ends after a minute. Functions say what went wrong on stderr and return -1.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+struct cay_answer;
 
 enum { CLIENT_BUFFER = 262144, CLIENT_TEXT_MAX = 65536 };
 
@@ -17,10 +19,8 @@ struct client {
         size_t begin, end; /* of what was read and not taken yet */
         char *buffer;      /* owned: CLIENT_BUFFER bytes */
 
-        int status;                   /* of the answer under way */
-        bool is_chunked;              /* its body is */
-        unsigned long long body_left; /* of the body, or of the chunk under way */
-        bool is_over;                 /* all of the body was taken */
+        int status;                /* of the answer under way */
+        struct cay_answer *answer; /* owned */
 };
 
 int client_open(struct client *c, unsigned port, const char *token);

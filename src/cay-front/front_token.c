@@ -22,6 +22,7 @@
 #include "foundation/base/parse.h"
 #include "domain/settings/config.h"
 #include "cay-front/front.h"
+#include "foundation/http/head.h"
 #include "foundation/json/json_in.h"
 #include "foundation/sys/fd.h"
 
@@ -204,11 +205,25 @@ static int fail_refused(const char *answer, enum cay_code code, struct cay_error
                         message ? message : answer);
 }
 
-static enum cay_code code_of(const char *answer)
+static enum cay_code code_of(unsigned status)
 {
-        if (strncmp(answer, "HTTP/1.1 403", 12) == 0)
-                return CAY_DENIED;
-        return strncmp(answer, "HTTP/1.1 503", 12) == 0 ? CAY_LIMIT : CAY_INVALID; /* LIMIT: later */
+        return status == 403 ? CAY_DENIED : status == 503 ? CAY_LIMIT : CAY_INVALID; /* LIMIT: later */
+}
+
+/* The length of the answer's head, or -1. */
+static ssize_t read_head(const struct cay_buf *text, unsigned *ret_status)
+{
+        static const struct cay_http_head_limits limits = { 8 * 1024, CAY_HTTP_HEAD_MAX, CAY_HTTP_LINES_MAX };
+        struct cay_http_head_search search = { 0 };
+        struct cay_http_fault fault;
+        struct cay_http_head head;
+        ssize_t n = cay_http_head_find(&search, cay_buf_data(text), text->len, &limits, &fault);
+
+        if (n <= 0 ||
+            cay_http_head_parse_response(&head, CAY_HTTP_GET, cay_buf_data(text), (size_t)n, &fault) < 0)
+                return -1;
+        *ret_status = head.status;
+        return n;
 }
 
 /* text: empty, keeps the answer; *ret_answer: its body, in there. */
@@ -216,7 +231,8 @@ static int ask_for(const struct cay_config *c, const char *method, const char *p
                    struct cay_buf *text, const char **ret_answer, struct cay_error *err)
 {
         cay_auto_close int fd = -1;
-        const char *answer;
+        unsigned status;
+        ssize_t head;
 
         if (dial(c, &fd, err) < 0)
                 return -1;
@@ -229,12 +245,12 @@ static int ask_for(const struct cay_config *c, const char *method, const char *p
         cay_buf_clear(text);
         if (receive(fd, text, err) < 0)
                 return -1;
-        answer = strstr(cay_buf_data(text), "\r\n\r\n");
-        if (!answer)
+        head = read_head(text, &status);
+        if (head < 0)
                 return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is cut");
-        if (strncmp(cay_buf_data(text), "HTTP/1.1 2", 10) != 0)
-                return fail_refused(answer + 4, code_of(cay_buf_data(text)), err);
-        *ret_answer = answer + 4;
+        *ret_answer = cay_buf_data(text) + head;
+        if (status / 100 != 2)
+                return fail_refused(*ret_answer, code_of(status), err);
         return 0;
 }
 

@@ -223,11 +223,8 @@ static int ask_upgrade(int fd, const struct cay_reach *reach, const char *sandbo
         return r == -EPIPE ? -ECONNRESET : r;
 }
 
-static int refused(const char *head, struct cay_error *err)
+static int refused(unsigned status, struct cay_error *err)
 {
-        unsigned status = 0;
-
-        sscanf(head, "HTTP/1.1 %3u", &status);
         if (status == 401)
                 return cay_fail(err, CAY_DENIED,
                                 "the daemon needs a valid token: use --token-file or CAY_TOKEN");
@@ -245,13 +242,17 @@ static int refused(const char *head, struct cay_error *err)
 /* Byte by byte: what follows the head is messages. -EAGAIN: not now; -ECONNRESET: it broke off. */
 static int await_upgrade(int fd, struct cay_error *err)
 {
-        char head[HEAD_MAX];
-        size_t len = 0;
+        cay_auto(cay_answer_done) struct cay_answer answer;
 
-        while (len < sizeof(head) - 1) {
+        cay_answer_init(&answer);
+        answer.may_upgrade = true;
+        while (!cay_answer_has_head(&answer)) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
                 int r = poll(&p, 1, HEAD_MS);
-                ssize_t n = r > 0 ? read(fd, head + len, 1) : r;
+                char byte;
+                ssize_t n = r > 0 ? read(fd, &byte, 1) : r;
+                const char *body;
+                size_t len;
 
                 if (r > 0 && (n == 0 || (n < 0 && errno == ECONNRESET))) {
                         cay_fail(err, CAY_UNAVAILABLE, "the daemon ended the connection without an answer");
@@ -259,11 +260,11 @@ static int await_upgrade(int fd, struct cay_error *err)
                 }
                 if (n <= 0)
                         return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not answer");
-                head[++len] = '\0';
-                if (len >= 4 && memcmp(head + len - 4, "\r\n\r\n", 4) == 0)
-                        return strncmp(head, "HTTP/1.1 101", 12) == 0 ? 0 : refused(head, err);
+                if (cay_answer_feed(&answer, &byte, 1, &body, &len) < 0)
+                        return cay_fail(err, CAY_UNAVAILABLE,
+                                        "the server there does not speak HTTP as a daemon does");
         }
-        return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is too long");
+        return answer.status == 101 ? 0 : refused(answer.status, err);
 }
 
 /*

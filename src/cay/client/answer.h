@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers of HTTP/1.1 servers, pushed in pieces of any size: a head, then a body by length, in chunks, or to the end of
- * the connection. Pure: no descriptor. Strict: what could be read in two ways is refused. Interim answers (1xx) are skipped.
+ * Answers of HTTP/1.1 servers, pushed in pieces of any size: foundation/http's readers of heads and bodies behind one call. Pure: no
+ * descriptor. Strict: what could be read in two ways is refused. Interim answers (1xx) are skipped.
  */
 #pragma once
 
@@ -9,30 +9,28 @@
 #include <stdint.h>
 
 #include "foundation/base/buf.h"
+#include "foundation/http/body.h"
 
-#define CAY_ANSWER_HEAD_MAX (64u * 1024)
 #define CAY_ANSWER_TYPE_MAX 127u
 
 enum cay_answer_state {
         CAY_ANSWER_HEAD,
-        CAY_ANSWER_LENGTH, /* of the body: so many bytes are left */
-        CAY_ANSWER_TO_END,
-        CAY_ANSWER_CHUNK_SIZE,
-        CAY_ANSWER_CHUNK,
-        CAY_ANSWER_CHUNK_END,
-        CAY_ANSWER_TRAILER,
+        CAY_ANSWER_BODY,
         CAY_ANSWER_DONE,
         CAY_ANSWER_FAILED,
 };
 
 struct cay_answer {
         enum cay_answer_state state;
+        bool may_upgrade; /* set by the caller: 101 is an answer, whole with its head */
         unsigned status;
         char type[CAY_ANSWER_TYPE_MAX + 1]; /* Content-Type; "" when there is none */
-        bool has_length, closes;            /* closes: the connection takes no further request */
-        uint64_t length;                    /* as announced */
-        uint64_t left;
-        struct cay_buf line; /* of the head, or one line of chunking */
+        bool closes;                        /* the connection takes no further request */
+
+        /* below: private to answer.c */
+        struct cay_buf head;
+        struct cay_http_head_search search;
+        struct cay_http_body body;
         unsigned interims;
 };
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "cay/client/answer.h"
 #include "foundation/base/parse.h"
 #include "foundation/base/str.h"
 
@@ -66,20 +67,18 @@ int cay_docker_address_parse(const char *text, struct cay_docker_address *ret)
 
 int cay_docker_answer_parse(const char *bytes, size_t len, const char **ret_body, size_t *ret_len)
 {
-        const char *end = memmem(bytes, len, "\r\n\r\n", 4);
+        struct cay_answer a;
         int status = 0;
+        ssize_t n;
 
-        if (end == NULL || len < 13 || memcmp(bytes, "HTTP/1.", 7) != 0 || bytes[8] != ' ')
-                return 0;
-        for (unsigned i = 9; i < 12; i++) {
-                if (bytes[i] < '0' || bytes[i] > '9')
-                        return 0;
-                status = status * 10 + (bytes[i] - '0');
+        cay_answer_init(&a);
+        n = cay_answer_feed(&a, bytes, len, ret_body, ret_len);
+        if (n >= 0 && cay_answer_has_head(&a)) {
+                status = (int)a.status;
+                *ret_body = bytes + n;
+                *ret_len = len - (size_t)n;
         }
-        if (status < 100 || status > 599 || (bytes[12] != ' ' && bytes[12] != '\r'))
-                return 0;
-        *ret_body = end + 4;
-        *ret_len = len - (size_t)(end + 4 - bytes);
+        cay_answer_done(&a);
         return status;
 }
 

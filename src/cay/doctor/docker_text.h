@@ -33,7 +33,7 @@ struct cay_docker_address {
 /* "unix:///path", "tcp://host:port", "host:port"; NULL or "": the usual socket. -EINVAL: none of these. */
 int cay_docker_address_parse(const char *text, struct cay_docker_address *ret);
 
-/* The status of an HTTP answer (100 to 599), 0 when it is none; *ret_body is what follows its head. */
+/* The status of an HTTP answer (200 to 599), 0 when it is none; *ret_body is what follows its head. */
 int cay_docker_answer_parse(const char *bytes, size_t len, const char **ret_body, size_t *ret_len);
 
 /* A string that is a member of the outermost JSON object, printable ASCII only; false when there is none that fits. */

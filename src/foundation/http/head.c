@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first reader of message heads; head.h says why there are two, and what is refused. */
+/* The first reader of message heads (libc alone); head.h says why there are two, and what is refused. */
 #include "foundation/http/head.h"
 
 #include "foundation/http/chars.h"
-#include "foundation/http/second.h"
 
 static const char *const method_words[CAY_HTTP_METHOD_COUNT] = {
         [CAY_HTTP_NO_METHOD] = "",    [CAY_HTTP_GET] = "GET",         [CAY_HTTP_HEAD] = "HEAD",
@@ -286,15 +285,17 @@ static int read_fields(struct cay_http_head *h, struct said *said, const char *b
 
 /* Judgement */
 
-static void judge_connection(struct cay_http_head *h, const struct said *said)
+static void note_said(struct cay_http_head *h, const struct said *said)
 {
         h->keep_alive = h->minor == 1 && !said->connection_close;
         h->upgrade = h->minor == 1 && said->connection_upgrade && said->upgrade;
+        h->is_chunked = said->coding;
+        h->has_length = said->length;
 }
 
 static int judge_request(struct cay_http_head *h, const struct said *said, struct cay_http_fault *ret_fault)
 {
-        judge_connection(h, said);
+        note_said(h, said);
         if (said->coding && said->length)
                 return refuse(ret_fault, 400, "Content-Length and Transfer-Encoding contradict each other");
         if (said->coding && h->minor == 0)
@@ -310,7 +311,7 @@ static int judge_request(struct cay_http_head *h, const struct said *said, struc
 static int judge_response(struct cay_http_head *h, const struct said *said, enum cay_http_method method,
                           struct cay_http_fault *ret_fault)
 {
-        judge_connection(h, said);
+        note_said(h, said);
         if (said->coding && (said->length || h->minor == 0))
                 return refuse(ret_fault, 502, "the response's framing contradicts itself");
         if (h->status == 101)
@@ -324,22 +325,6 @@ static int judge_response(struct cay_http_head *h, const struct said *said, enum
         return 0;
 }
 
-/* Both readers saw the same message? */
-static int compare(const struct cay_http_head *h, const struct said *said, const char *bytes, size_t len,
-                   bool is_request, struct cay_http_fault *ret_fault)
-{
-        struct cay_http_second s;
-        const char *why;
-
-        if (cay_http_second_read(&s, is_request, bytes, len, &why) < 0)
-                return refuse(ret_fault, 400, why);
-        if (s.major != 1 || s.minor != h->minor || s.is_chunked != said->coding ||
-            s.has_length != said->length || (said->length && s.length != h->length) ||
-            (is_request && h->minor == 1 && s.upgrade != h->upgrade))
-                return refuse(ret_fault, 400, "the header is ambiguous");
-        return 0;
-}
-
 static size_t first_line_len(const char *bytes, size_t len)
 {
         const char *lf = memchr(bytes, '\n', len);
@@ -347,34 +332,30 @@ static size_t first_line_len(const char *bytes, size_t len)
         return (size_t)(lf - bytes) - 1;
 }
 
-int cay_http_head_parse_request(struct cay_http_head *h, const char *bytes, size_t len,
-                                struct cay_http_fault *ret_fault)
+int cay_http_head_read_request(struct cay_http_head *h, const char *bytes, size_t len,
+                               struct cay_http_fault *ret_fault)
 {
         size_t first = first_line_len(bytes, len);
         struct said said = { 0 };
 
         memset(h, 0, offsetof(struct cay_http_head, lines));
         if (read_request_line(h, bytes, first, ret_fault) < 0 ||
-            read_fields(h, &said, bytes, first + 2, len, true, ret_fault) < 0 ||
-            judge_request(h, &said, ret_fault) < 0)
+            read_fields(h, &said, bytes, first + 2, len, true, ret_fault) < 0)
                 return -1;
-        return compare(h, &said, bytes, len, true, ret_fault);
+        return judge_request(h, &said, ret_fault);
 }
 
-int cay_http_head_parse_response(struct cay_http_head *h, enum cay_http_method method, const char *bytes,
-                                 size_t len, struct cay_http_fault *ret_fault)
+int cay_http_head_read_response(struct cay_http_head *h, enum cay_http_method method, const char *bytes,
+                                size_t len, struct cay_http_fault *ret_fault)
 {
         size_t first = first_line_len(bytes, len);
         struct said said = { 0 };
-        int r = 0;
 
         memset(h, 0, offsetof(struct cay_http_head, lines));
-        if (read_status_line(h, bytes, first, ret_fault) < 0 ||
-            read_fields(h, &said, bytes, first + 2, len, false, ret_fault) < 0 ||
-            judge_response(h, &said, method, ret_fault) < 0 ||
-            compare(h, &said, bytes, len, false, ret_fault) < 0)
-                r = -1;
-        if (r < 0)
-                ret_fault->status = 502;
-        return r;
+        if (read_status_line(h, bytes, first, ret_fault) == 0 &&
+            read_fields(h, &said, bytes, first + 2, len, false, ret_fault) == 0 &&
+            judge_response(h, &said, method, ret_fault) == 0)
+                return 0;
+        ret_fault->status = 502;
+        return -1;
 }

@@ -9,6 +9,9 @@
  * a message whose end two readers see in different places is how requests are smuggled. llhttp alone would not do: 8.1.0
  * takes folded lines (CVE-2024-27982) and, compiled loosely, a bare CR behind an empty field (CVE-2023-30589).
  *
+ * The CLI's client, which is linked with libc alone, reads the daemon's answers with the first reader (read_…): nobody stands between
+ * the two whose view of a message's end could differ from ours. Everything else goes through both (parse_…, in second.c).
+ *
  * A head is parsed once it is there as a whole (it has a maximum); looking for its end starts where it stopped last time.
  */
 #pragma once
@@ -67,7 +70,8 @@ struct cay_http_head {
         bool keep_alive;
         bool upgrade; /* Connection says upgrade and there is an Upgrade field */
         bool expect_continue;
-        uint16_t host, host_len; /* the value of Host; requests */
+        bool has_length, is_chunked; /* as its fields say; framing is what follows from them */
+        uint16_t host, host_len;     /* the value of Host; requests */
         unsigned line_count;
         struct cay_http_line lines[CAY_HTTP_LINES_MAX];
 };
@@ -83,6 +87,11 @@ ssize_t cay_http_head_find(struct cay_http_head_search *s, const char *bytes, si
 /* 0, or -1 with *ret_fault. len is what cay_http_head_find gave. Framing is as a request's. */
 int cay_http_head_parse_request(struct cay_http_head *h, const char *bytes, size_t len,
                                 struct cay_http_fault *ret_fault);
+/* The first reader alone. */
+int cay_http_head_read_request(struct cay_http_head *h, const char *bytes, size_t len,
+                               struct cay_http_fault *ret_fault);
+int cay_http_head_read_response(struct cay_http_head *h, enum cay_http_method method, const char *bytes,
+                                size_t len, struct cay_http_fault *ret_fault);
 /* `method` is the request's: HEAD has no body. The fault's status is 502. */
 int cay_http_head_parse_response(struct cay_http_head *h, enum cay_http_method method, const char *bytes,
                                  size_t len, struct cay_http_fault *ret_fault);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llhttp reads one head and is stopped where it thinks that the head ends. */
+/* llhttp reads one head and is stopped where it thinks that the head ends; then both readers are compared. */
 #include "foundation/http/second.h"
 
 #include <llhttp.h>
+
+#include "foundation/http/head.h"
 
 static int on_headers_complete(llhttp_t *parser)
 {
@@ -36,4 +38,37 @@ int cay_http_second_read(struct cay_http_second *s, bool is_request, const char 
         s->major = parser.http_major;
         s->minor = parser.http_minor;
         return 0;
+}
+
+static int compare(const struct cay_http_head *h, const char *bytes, size_t len, bool is_request,
+                   struct cay_http_fault *ret_fault)
+{
+        struct cay_http_second s;
+        const char *why;
+
+        if (cay_http_second_read(&s, is_request, bytes, len, &why) == 0) {
+                if (s.major == 1 && s.minor == h->minor && s.is_chunked == h->is_chunked &&
+                    s.has_length == h->has_length && (!h->has_length || s.length == h->length) &&
+                    (!is_request || h->minor == 0 || s.upgrade == h->upgrade))
+                        return 0;
+                why = "the header is ambiguous";
+        }
+        *ret_fault = (struct cay_http_fault){ .status = is_request ? 400 : 502, .text = why };
+        return -1;
+}
+
+int cay_http_head_parse_request(struct cay_http_head *h, const char *bytes, size_t len,
+                                struct cay_http_fault *ret_fault)
+{
+        int r = cay_http_head_read_request(h, bytes, len, ret_fault);
+
+        return r < 0 ? r : compare(h, bytes, len, true, ret_fault);
+}
+
+int cay_http_head_parse_response(struct cay_http_head *h, enum cay_http_method method, const char *bytes,
+                                 size_t len, struct cay_http_fault *ret_fault)
+{
+        int r = cay_http_head_read_response(h, method, bytes, len, ret_fault);
+
+        return r < 0 ? r : compare(h, bytes, len, false, ret_fault);
 }
