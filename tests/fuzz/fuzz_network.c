@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a sandbox's network hears: the first byte says which reader gets the rest. 'd' a DNS query, 't' the first bytes of a TLS connection, 'r' a rule
- * of a policy, 'a' an address or a range.
+ * of a policy, 'p' a policy's whole text, 'a' an address or a range.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "domain/network/dns.h"
 #include "domain/network/policy.h"
+#include "domain/network/policy_text.h"
 #include "domain/network/tls_hello.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -80,6 +81,20 @@ static void fuzz_rule(const char *text)
         cay_policy_done(&again);
 }
 
+static void fuzz_policy(const uint8_t *data, size_t size)
+{
+        struct cay_policy_pair pair;
+        struct cay_error err = { 0 };
+
+        if (cay_policy_text_read((const char *)data, size, &pair, &err) < 0) {
+                HOLDS(err.msg[0] != '\0' && pair.own.rules == NULL && pair.from_template.rules == NULL);
+                return;
+        }
+        HOLDS(size > 0 && data[size - 1] == '\n');
+        HOLDS(pair.own.count <= CAY_POLICY_RULES_MAX && pair.from_template.count <= CAY_POLICY_RULES_MAX);
+        cay_policy_pair_done(&pair);
+}
+
 static void fuzz_address(const char *text)
 {
         char written[CAY_ADDRESS_TEXT + 4];
@@ -103,6 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 fuzz_dns(data + 1, size - 1);
         } else if (data[0] == 't') {
                 fuzz_tls(data + 1, size - 1);
+        } else if (data[0] == 'p') {
+                fuzz_policy(data + 1, size - 1);
         } else {
                 text = strndup((const char *)data + 1, size - 1);
                 HOLDS(text != NULL);

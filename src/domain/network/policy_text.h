@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two lists of a sandbox as one text, for the way between our programs: a line each, without blank ones.
+ *
+ *   template list            what the template allows: none, list, public or learn; its rules follow
+ *   allow *.example.org
+ *   deny secret.example.org
+ *   own public               what the sandbox itself asked for; its rules follow
+ *
+ * Both lists must be there, in this order, each once. `learn` is `public` for whoever judges; it says that the log will be read for rules.
+ */
+#pragma once
+
+#include "domain/network/policy.h"
+
+struct cay_policy_pair {
+        struct cay_policy from_template, own;
+};
+
+/* Reads `len` bytes, which end with a newline. CAY_INVALID says what is wrong in which line; *ret is then empty. */
+int cay_policy_text_read(const char *text, size_t len, struct cay_policy_pair *ret, struct cay_error *err);
+void cay_policy_pair_done(struct cay_policy_pair *p); /* fine on a zeroed one */
+
+/* Both must agree; the words of cay_policy_judge otherwise. The rule told is the sandbox's own, or else its template's. */
+void cay_policy_pair_judge(const struct cay_policy_pair *p, const struct cay_policy_target *t,
+                           struct cay_policy_verdict *ret);
+bool cay_policy_pair_knows(const struct cay_policy_pair *p, const char *name);
+/* Whether both allow the target by a rule for addresses: what the host's own addresses need. */
+bool cay_policy_pair_names_address(const struct cay_policy_pair *p, const struct cay_policy_target *t);
+/*
+ * Whether a TLS connection's server name is to be compared: the name is allowed by a rule, or a rule denies names.
+ */
+bool cay_policy_pair_checks_names(const struct cay_policy_pair *p, const struct cay_policy_target *t);
