@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Front ↔ cay-net: fixed-size messages over a SOCK_SEQPACKET socket, one request or answer each. Plain values and descriptors;
+ * net_message.def is the policy. Every request is answered once, in the order it came (`seq` pairs them); log entries come unasked (seq 0).
+ *
+ * A policy is longer than a message: it travels as a memfd that nobody can change any more (NET_POLICY_SEALS), with the text that
+ * domain/network/policy_text.h describes. The sockets of a box are those of sys_divert_set_up (foundation/sys/net_divert.h).
+ *
+ * Log entries have numbers per sandbox, from 1 and without gaps. cay-net keeps the last ones of each and sends each new one to the front that
+ * is there. A front that finds a gap, or that is new, asks for what it lacks with log_read.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "foundation/base/id.h"
+
+#define NET_WIRE_VERSION 1u
+#define NET_WIRE_MAGIC 0x6361796eu
+#define NET_FRONT_FD 3         /* where cay-net finds its end */
+#define NET_KEEPER_FD 4        /* with --keep: who hands it one front after the other (struct wire_keeper) */
+#define NET_BOXES_MAX 1024u    /* sandboxes at once */
+#define NET_LOG_MAX 500u       /* entries that are kept of each */
+#define NET_POLICY_MAX 262144u /* bytes of a policy's text */
+#define NET_TEXT 256
+#define NET_NAME 256 /* of a host, with its NUL */
+#define NET_RULE 320
+#define NET_WHY 200
+/* F_ADD_SEALS of the policy's memfd. */
+#define NET_POLICY_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+enum net_state { NET_FRESH = 1, NET_READY = 2 };
+
+enum net_type {
+        NET_NONE,
+#define NET_REQUEST(name, permitted, min, max) NET_##name,
+#include "links/net/net_message.def"
+#undef NET_REQUEST
+        NET_TYPE_COUNT,
+        NET_log = 100, /* answers only: a new entry */
+};
+
+enum net_fd { NET_FD_TCP, NET_FD_DNS_UDP, NET_FD_DNS_TCP, NET_FD_POLICY }; /* order in box_add */
+
+struct net_limits { /* of one sandbox. 0: no limit for bytes, the default for the others */
+        uint64_t up_bytes_s, down_bytes_s; /* up: from the sandbox to the world */
+        uint64_t total_bytes;              /* both ways together, since the sandbox was made */
+        uint32_t connections;              /* at once */
+        uint32_t connections_s;
+        uint32_t dns_s; /* queries */
+        uint32_t unused;
+};
+
+struct net_box_request { /* box_add, box_policy; the others read `id` alone */
+        char id[CAY_NAME_MAX + 1];
+        struct net_limits limits;
+        /* box_add: what it has used and logged already, under a cay-net that died. Counters and numbers go on from there. */
+        uint64_t up_bytes, down_bytes, log_next;
+};
+
+struct net_request {
+        uint32_t magic, size;
+        uint32_t type, seq;
+        union {
+                struct {
+                        uint32_t version;
+                } hello;
+                struct net_box_request box;
+                struct {
+                        uint32_t from; /* rows before this one have been told */
+                } list;
+                struct {
+                        char id[CAY_NAME_MAX + 1];
+                        uint64_t from; /* the first entry whose number is not below it */
+                } log;
+        };
+};
+
+enum net_log_kind { NET_LOG_DNS = 1, NET_LOG_TCP, NET_LOG_TLS, NET_LOG_UDP, NET_LOG_QUOTA };
+
+enum net_log_verdict {
+        NET_LOG_ALLOWED = 1, /* a name was answered, or a connection is there now */
+        NET_LOG_REFUSED,     /* by policy or limit; `why` says which */
+        NET_LOG_FAILED,      /* it was allowed, and the other side could not be reached */
+        NET_LOG_ENDED,       /* a connection that was allowed is over: bytes and duration are known */
+};
+
+struct net_log_entry {
+        uint64_t number;     /* 0: none */
+        uint64_t wall_ms;    /* since 1970 */
+        uint64_t connection; /* the same in ALLOWED and ENDED; 0 for names */
+        uint64_t up_bytes, down_bytes, duration_ms;
+        uint32_t kind, verdict;
+        uint32_t port;       /* 0: a name was asked for */
+        uint8_t address[16]; /* as struct cay_address; all 0: none */
+        char name[NET_NAME]; /* "": an address was asked for */
+        char rule[NET_RULE]; /* as written; "": none decided */
+        char why[NET_WHY];   /* REFUSED, FAILED and ENDED: in words, for people */
+};
+
+struct net_answer {
+        uint32_t magic, size;
+        uint32_t type, seq;
+        uint32_t code; /* enum cay_code */
+        int32_t sys;
+        char text[NET_TEXT];
+        char id[CAY_NAME_MAX + 1]; /* of the sandbox; "" in box_list: there are no more */
+        union {
+                struct {
+                        uint32_t version;
+                } hello;
+                struct {
+                        uint32_t next; /* to ask from for the one behind it */
+                } list;
+                struct {
+                        uint64_t up_bytes, down_bytes;
+                        uint64_t connections, connections_all, refused; /* all: since it was added */
+                        uint64_t queries, queries_refused;
+                        uint64_t log_first, log_next; /* numbers that log_read has, from first to next - 1 */
+                        uint32_t is_over_quota;
+                } stats;
+                struct net_log_entry log; /* log_read, log */
+        };
+};
+
+/* Row of a request: 0 when type, size and descriptor count fit, it is permitted in `state`, and its id is one; -EPROTO. */
+int net_request_check(const struct net_request *req, int64_t len, unsigned fds, unsigned state);
+const char *net_request_name(unsigned type);
