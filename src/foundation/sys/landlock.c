@@ -13,7 +13,7 @@
 #define NR_CREATE_RULESET 444
 #define NR_ADD_RULE 445
 #define NR_RESTRICT_SELF 446
-#define NET_ALL 0x3ull /* bind, connect: ABI 4 */
+#define NET_BIND 0x1ull /* ABI 4, as connect */
 #define NET_CONNECT 0x2ull
 #define RULE_NET_PORT 2
 #define ABI_NET 4
@@ -52,17 +52,13 @@ static int add_port(int rules_fd, uint16_t port)
         return syscall(NR_ADD_RULE, rules_fd, RULE_NET_PORT, &rule, 0) < 0 ? -errno : 0;
 }
 
-int sys_landlock_enter(const struct sys_landlock_folder *folders, unsigned count)
-{
-        return sys_landlock_enter_but(folders, count, 0);
-}
-
-int sys_landlock_enter_but(const struct sys_landlock_folder *folders, unsigned count, uint16_t connect_port)
+static int enter(const struct sys_landlock_folder *folders, unsigned count, uint64_t net_denied,
+                 uint16_t connect_port)
 {
         long abi = sys_test_no("landlock")
                            ? -1
                            : syscall(NR_CREATE_RULESET, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-        struct attributes all = { .fs = every_right(abi), .net = NET_ALL, .scoped = SCOPE_ALL };
+        struct attributes all = { .fs = every_right(abi), .net = net_denied, .scoped = SCOPE_ALL };
         cay_auto_close int fd = -1;
         int r = 0;
 
@@ -78,4 +74,19 @@ int sys_landlock_enter_but(const struct sys_landlock_folder *folders, unsigned c
         if (r == 0 && syscall(NR_RESTRICT_SELF, fd, 0) < 0)
                 r = -errno;
         return r < 0 ? r : (int)abi;
+}
+
+int sys_landlock_enter(const struct sys_landlock_folder *folders, unsigned count)
+{
+        return enter(folders, count, NET_BIND | NET_CONNECT, 0);
+}
+
+int sys_landlock_enter_but(const struct sys_landlock_folder *folders, unsigned count, uint16_t connect_port)
+{
+        return enter(folders, count, NET_BIND | NET_CONNECT, connect_port);
+}
+
+int sys_landlock_enter_client(const struct sys_landlock_folder *folders, unsigned count)
+{
+        return enter(folders, count, NET_BIND, 0);
 }

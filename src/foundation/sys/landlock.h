@@ -28,3 +28,5 @@ struct sys_landlock_folder {
 int sys_landlock_enter(const struct sys_landlock_folder *folders, unsigned count);
 /* The same, but for one TCP port that may be connected to (0: none). */
 int sys_landlock_enter_but(const struct sys_landlock_folder *folders, unsigned count, uint16_t connect_port);
+/* The same, but every TCP port may be connected to; none can be bound. */
+int sys_landlock_enter_client(const struct sys_landlock_folder *folders, unsigned count);

@@ -45,7 +45,27 @@ void helper_server_say(struct helper_server *e, void *answer)
                 shutdown(e->front.fd, SHUT_RDWR); /* the loop sees its end */
 }
 
+int helper_server_offer(struct helper_server *e, void *answer)
+{
+        struct head *head = answer;
+        ssize_t n;
+
+        if (!e->front.loop)
+                return -ENOTCONN;
+        head->magic = e->kind->magic;
+        head->size = (uint32_t)e->kind->answer_size;
+        n = sys_send_fds(e->front.fd, answer, e->kind->answer_size, NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+        return n < 0 ? (int)n : 0;
+}
+
 /* Hearing the front */
+
+static int hear_take(struct helper_server *e, const int *fds, unsigned count)
+{
+        if (e->kind->hear_all_take)
+                return e->kind->hear_all_take(e, e->request, fds, count);
+        return e->kind->hear_take(e, e->request, count == 1 ? fds[0] : -1);
+}
 
 void helper_server_let_front_go(struct helper_server *e)
 {
@@ -73,7 +93,7 @@ static void on_front(struct cay_watch *w, uint32_t events)
                 return;
         r = n <= 0 ? -EPIPE : kind->check(e->request, n, count, e->state);
         if (r == 0)
-                r = kind->hear_take(e, e->request, count == 1 ? fds[0] : -1);
+                r = hear_take(e, fds, count);
         else
                 sys_close_fds(fds, n >= 0 ? count : 0);
         if (r < 0 && n > 0)

@@ -25,6 +25,8 @@ struct helper_server_kind {
         const char *(*name)(unsigned type);                                           /* for the log */
         /* A request that was let through. Takes fd (-1: it came without). Less than 0: the front is hung up on. */
         int (*hear_take)(struct helper_server *e, const void *request, int fd);
+        /* In place of hear_take, for programs with requests of several descriptors; takes them all. */
+        int (*hear_all_take)(struct helper_server *e, const void *request, const int *fds, unsigned count);
         void (*on_front_end)(struct helper_server *e); /* it was let go; may be NULL */
         /* The daemon ends: what has to be done before the loop is stopped, which is up to it. NULL: nothing. Not for an upgrade. */
         void (*on_keeper_end)(struct helper_server *e);
@@ -49,3 +51,5 @@ void helper_server_let_front_go(struct helper_server *e);       /* fine when the
 void helper_server_close(struct helper_server *e);              /* both */
 /* One answer, whose magic and size are set here. Nothing happens when there is no front. */
 void helper_server_say(struct helper_server *e, void *answer);
+/* The same for what nobody has asked for, without a wait: -EAGAIN when the front has no room now, -ENOTCONN when there is none. */
+int helper_server_offer(struct helper_server *e, void *answer);
