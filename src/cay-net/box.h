@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sandbox's network: its sockets, policy, limits, counters, log, and the connections that go through them.
+ *
+ * Theory of operation. The three sockets belong to the sandbox's network namespace, so whatever comes by them is that sandbox's: nobody can
+ * speak for another. TCP connections arrive under the address that the program wanted; one of the ranges for names is looked up in the
+ * table of names that this sandbox was told (names are per sandbox). A connection over the limit per second waits in the kernel; one over the
+ * limit at once is reset. All connections of a sandbox share its two rates, by turns.
+ */
+#pragma once
+
+#include "cay-net/bucket.h"
+#include "cay-net/log.h"
+#include "cay-net/pump.h"
+#include "cay-net/resolver.h"
+#include "domain/network/names.h"
+#include "domain/network/policy_text.h"
+#include "foundation/loop/loop.h"
+#include "links/net/net_message.h"
+
+#define NET_CONNECTIONS_DEFAULT 512u
+#define NET_CONNECTIONS_MAX 16384u
+#define NET_CONNECTIONS_S_DEFAULT 100u
+#define NET_DNS_S_DEFAULT 50u
+#define NET_DNS_LINKS_MAX 16u /* connections to the resolver over TCP, of one sandbox */
+
+struct net_box;
+struct net_conn;
+struct net_dns_link;
+
+struct net_world {                     /* what all sandboxes share */
+        struct cay_loop *loop;         /* borrowed */
+        struct net_resolver *resolver; /* borrowed */
+        struct net_pipes pipes;
+        int routes; /* sys_route_open */
+        unsigned connections, connections_most;
+        uint64_t last_connection;                                   /* number of it */
+        void (*on_log)(struct net_world *world, struct net_box *b); /* a new entry; may be NULL */
+};
+
+struct net_box {
+        struct net_world *world;
+        struct net_box *next; /* the owner's list */
+        char id[CAY_NAME_MAX + 1];
+        struct cay_watch tcp, dns_udp, dns_tcp; /* descriptors owned */
+        struct cay_policy_pair policy;
+        struct net_limits limits; /* defaults filled in */
+        struct net_bucket up, down, connects, queries;
+        struct cay_timer accept_again, go_on; /* when a rate lets it */
+        struct cay_names *names;
+        struct net_log log;
+        uint64_t log_told;                   /* the owner's: next number to send to the front */
+        struct net_conn *conns, *conns_last; /* owned; those that had a turn come last */
+        unsigned conn_count, waiting;        /* waiting: directions that a rate holds back */
+        struct net_dns_link *dns_links;
+        unsigned dns_link_count;
+        struct net_answer_stats {
+                uint64_t up_bytes, down_bytes, connections_all, refused, queries, queries_refused;
+        } stats;
+        bool is_over_quota;
+        char last_query[CAY_POLICY_NAME_MAX +
+                        1]; /* a name asked for twice within a second (A, AAAA) is logged once */
+        uint64_t last_query_ms;
+        unsigned last_query_verdict;
+        struct cay_deferred gone;
+};
+
+/* fds: tcp, dns_udp, dns_tcp; taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
+struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int fds[3],
+                                 struct cay_policy_pair *policy, struct cay_error *err);
+/* The policy is taken; connections that it does not allow any more end. */
+void net_box_change_take(struct net_box *b, const struct net_limits *limits, struct cay_policy_pair *policy);
+void net_box_free(struct net_box *b); /* ends its connections; the memory goes at the end of the round */
+
+/* For the files of this folder */
+void net_box_log(struct net_box *b, struct net_log_entry *e); /* number and time are set here */
+/* Judges by policy and by whether the address is the host's own. */
+void net_box_judge(struct net_box *b, const struct cay_policy_target *t, struct cay_policy_verdict *ret);
+/* How many bytes a direction may read in this turn; 0: it waits for its rate. */
+size_t net_box_allowance(struct net_box *b, bool is_up);
+/* Counts them; true: the quota was reached, and every connection has been ended. */
+bool net_box_count(struct net_box *b, bool is_up, size_t bytes);
+void net_box_wait(struct net_box *b); /* a direction waits: net_conn_go_on will be called */

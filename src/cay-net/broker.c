@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What cay-net hears and says. */
+#include "cay-net/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cay-net/box.h"
+#include "cay-net/confine.h"
+#include "foundation/base/log.h"
+#include "foundation/base/str.h"
+#include "foundation/sys/files_limit.h"
+#include "foundation/sys/route.h"
+#include "foundation/sys/unix_socket.h"
+#include "links/helper_server/helper_server.h"
+
+#define FILES_MOST 262144u
+#define FILES_OTHER 256u /* that are neither a sandbox's nor a connection's */
+#define FILES_BOX 4u
+#define PUSH_AGAIN_MS 50u
+
+struct broker {
+        struct net_world world;
+        struct helper_server server;
+        struct net_request request; /* the one that is heard now */
+        struct net_box *boxes;      /* owned */
+        unsigned box_count;
+        struct cay_timer push_again;
+};
+
+/* Saying */
+
+static void put_error(struct net_answer *a, const struct cay_error *err)
+{
+        a->code = err->code;
+        a->sys = err->sys;
+        cay_str_copy(a->text, sizeof(a->text), err->msg);
+}
+
+/* Entries that this front has not been sent. -EAGAIN: it has no room for more now. */
+static int push_box(struct broker *b, struct net_box *box)
+{
+        struct net_answer a = { .type = NET_log };
+        int r = 0;
+
+        cay_str_copy(a.id, sizeof(a.id), box->id);
+        while (r == 0 && net_log_read(&box->log, box->log_told, &a.log)) {
+                r = helper_server_offer(&b->server, &a);
+                if (r == 0)
+                        box->log_told = a.log.number + 1;
+        }
+        return r;
+}
+
+static void on_push_again(struct cay_timer *t)
+{
+        struct broker *b = cay_container_of(t, struct broker, push_again);
+        int r = 0;
+
+        for (struct net_box *box = b->boxes; box && r == 0; box = box->next)
+                r = push_box(b, box);
+        if (r == -EAGAIN)
+                cay_timer_set(b->world.loop, t, PUSH_AGAIN_MS, on_push_again);
+}
+
+static void on_log(struct net_world *world, struct net_box *box)
+{
+        struct broker *b = cay_container_of(world, struct broker, world);
+
+        if (b->server.state == NET_READY && !b->push_again.loop && push_box(b, box) == -EAGAIN)
+                cay_timer_set(world->loop, &b->push_again, PUSH_AGAIN_MS, on_push_again);
+}
+
+/* Requests. Safe because ids only select sandboxes of this daemon, and sockets, text and numbers are checked here. */
+
+static struct net_box **find(struct broker *b, const char *id)
+{
+        struct net_box **at = &b->boxes;
+
+        while (*at && strcmp((*at)->id, id) != 0)
+                at = &(*at)->next;
+        return at;
+}
+
+/* The text cannot change behind our back: that the seals are there is checked first. */
+static int read_policy(int fd, struct cay_policy_pair *ret, struct cay_error *err)
+{
+        cay_auto_free char *text = NULL;
+        struct stat st;
+
+        if ((fcntl(fd, F_GET_SEALS) & NET_POLICY_SEALS) != NET_POLICY_SEALS || fstat(fd, &st) < 0 ||
+            !S_ISREG(st.st_mode))
+                return cay_fail(err, CAY_INVALID, "network policy: must be a sealed memory file");
+        if (st.st_size < 1 || st.st_size > NET_POLICY_MAX)
+                return cay_fail(err, CAY_LIMIT, "network policy: must have 1 to %u bytes", NET_POLICY_MAX);
+        text = malloc((size_t)st.st_size);
+        if (!text || pread(fd, text, (size_t)st.st_size, 0) != st.st_size)
+                return cay_fail(err, CAY_INTERNAL, "network policy: cannot be read");
+        return cay_policy_text_read(text, (size_t)st.st_size, ret, err);
+}
+
+static int add_box_take(struct broker *b, const struct net_box_request *req, const int *fds,
+                        struct cay_error *err)
+{
+        struct cay_policy_pair policy = { 0 };
+        struct net_box *box;
+        int r;
+
+        if (*find(b, req->id))
+                r = cay_fail(err, CAY_EXISTS, "sandbox '%s' has a network already", req->id);
+        else if (b->box_count >= NET_BOXES_MAX)
+                r = cay_fail(err, CAY_LIMIT, "more than %u sandboxes have a network", NET_BOXES_MAX);
+        else
+                r = read_policy(fds[NET_FD_POLICY], &policy, err);
+        close(fds[NET_FD_POLICY]);
+        if (r < 0) {
+                sys_close_fds(fds, NET_FD_POLICY);
+                return r;
+        }
+        box = net_box_new_take(&b->world, req, fds, &policy, err);
+        if (!box)
+                return -1;
+        box->next = b->boxes;
+        b->boxes = box;
+        b->box_count++;
+        return 0;
+}
+
+static int change_box(struct broker *b, const struct net_box_request *req, int fd, struct cay_error *err)
+{
+        struct net_box *box = *find(b, req->id);
+        struct cay_policy_pair policy = { 0 };
+
+        if (!box)
+                return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no network here", req->id);
+        if (read_policy(fd, &policy, err) < 0)
+                return -1;
+        net_box_change_take(box, &req->limits, &policy);
+        return 0;
+}
+
+static void drop_box(struct broker *b, struct net_box **at)
+{
+        struct net_box *box = *at;
+
+        *at = box->next;
+        b->box_count--;
+        net_box_free(box);
+}
+
+static void put_stats(const struct net_box *box, struct net_answer *a)
+{
+        a->stats.up_bytes = box->stats.up_bytes;
+        a->stats.down_bytes = box->stats.down_bytes;
+        a->stats.connections = box->conn_count;
+        a->stats.connections_all = box->stats.connections_all;
+        a->stats.refused = box->stats.refused;
+        a->stats.queries = box->stats.queries;
+        a->stats.queries_refused = box->stats.queries_refused;
+        a->stats.log_first = box->log.first;
+        a->stats.log_next = box->log.next;
+        a->stats.is_over_quota = box->is_over_quota;
+}
+
+static void put_list(const struct broker *b, uint32_t from, struct net_answer *a)
+{
+        const struct net_box *box = b->boxes;
+
+        for (uint32_t i = 0; box && i < from; i++)
+                box = box->next;
+        a->list.next = from + (box != NULL);
+        if (box)
+                cay_str_copy(a->id, sizeof(a->id), box->id);
+}
+
+static void greet(struct broker *b, const struct net_request *req, struct net_answer *a)
+{
+        struct cay_error err = { 0 };
+
+        a->hello.version = NET_WIRE_VERSION;
+        if (req->hello.version != NET_WIRE_VERSION) {
+                cay_fail(&err, CAY_INVALID, "cay-net and its caller are of different versions (%u, %u)",
+                         NET_WIRE_VERSION, req->hello.version);
+                put_error(a, &err);
+                return;
+        }
+        b->server.state = NET_READY;
+        for (struct net_box *box = b->boxes; box; box = box->next)
+                box->log_told = box->log.next; /* what was before is asked for */
+}
+
+/* Requests about one sandbox that is there. */
+static int ask_box(struct broker *b, const struct net_request *req, struct net_answer *a,
+                   struct cay_error *err)
+{
+        const char *id = req->type == NET_log_read ? req->log.id : req->box.id;
+        struct net_box **at = find(b, id);
+
+        cay_str_copy(a->id, sizeof(a->id), id);
+        if (!*at)
+                return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no network here", id);
+        if (req->type == NET_log_read) {
+                net_log_read(&(*at)->log, req->log.from, &a->log);
+                return 0;
+        }
+        put_stats(*at, a); /* the last ones, if it is dropped */
+        if (req->type == NET_box_drop)
+                drop_box(b, at);
+        return 0;
+}
+
+static int hear_all_take(struct helper_server *e, const void *request, const int *fds, unsigned count)
+{
+        struct broker *b = cay_container_of(e, struct broker, server);
+        const struct net_request *req = request;
+        struct net_answer a = { .type = req->type, .seq = req->seq };
+        struct cay_error err = { 0 };
+
+        switch (req->type) {
+        case NET_hello:
+                greet(b, req, &a);
+                break;
+        case NET_box_add:
+                cay_str_copy(a.id, sizeof(a.id), req->box.id);
+                add_box_take(b, &req->box, fds, &err);
+                break;
+        case NET_box_policy:
+                cay_str_copy(a.id, sizeof(a.id), req->box.id);
+                change_box(b, &req->box, fds[0], &err);
+                close(fds[0]);
+                break;
+        case NET_box_list:
+                put_list(b, req->list.from, &a);
+                break;
+        default:
+                ask_box(b, req, &a, &err);
+        }
+        if (err.code != CAY_OK)
+                put_error(&a, &err);
+        helper_server_say(e, &a);
+        return 0;
+}
+
+static int check(const void *request, int64_t len, unsigned fds, unsigned state)
+{
+        return net_request_check(request, len, fds, state);
+}
+
+static const struct helper_server_kind front = {
+        .magic = NET_WIRE_MAGIC,
+        .request_size = sizeof(struct net_request),
+        .answer_size = sizeof(struct net_answer),
+        .fresh = NET_FRESH,
+        .check = check,
+        .name = net_request_name,
+        .hear_all_take = hear_all_take,
+};
+
+/* Start and end */
+
+static void set_room(struct net_world *w)
+{
+        uint64_t files = sys_files_raise(FILES_MOST), kept = FILES_OTHER + NET_BOXES_MAX * FILES_BOX;
+        uint64_t free_files = files > 2 * kept ? files - kept : files / 2;
+
+        w->connections_most = (unsigned)(free_files / 4); /* two sockets each; the other half is for pipes */
+        w->pipes.most = (unsigned)(free_files / 8);
+        w->pipes.most = w->pipes.most > 1024 ? 1024 : w->pipes.most;
+}
+
+static int set_up(struct broker *b, const struct net_options *o, struct cay_error *err)
+{
+        int r;
+
+        set_room(&b->world);
+        b->world.on_log = on_log;
+        b->world.loop = cay_loop_new();
+        b->world.resolver = b->world.loop ? net_resolver_new(b->world.loop, o->resolv_conf) : NULL;
+        if (!b->world.resolver)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
+        b->world.routes = sys_route_open();
+        if (b->world.routes < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, b->world.routes, "open the kernel's routes");
+        b->server = (struct helper_server){ .kind = &front, .loop = b->world.loop, .request = &b->request };
+        fcntl(NET_FRONT_FD, F_SETFD, FD_CLOEXEC);
+        r = helper_server_open_front(&b->server, NET_FRONT_FD);
+        if (r == 0 && o->keep) {
+                fcntl(NET_KEEPER_FD, F_SETFD, FD_CLOEXEC);
+                r = helper_server_open_keeper(&b->server, NET_KEEPER_FD);
+        }
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
+}
+
+static void close_all(struct broker *b)
+{
+        cay_timer_clear(&b->push_again);
+        b->world.on_log = NULL;
+        while (b->boxes)
+                drop_box(b, &b->boxes);
+        helper_server_close(&b->server);
+        net_resolver_free(b->world.resolver);
+        if (b->world.loop)
+                cay_loop_round(b->world.loop, 0); /* what was under way is told to nobody, and freed */
+        net_pipes_done(&b->world.pipes);
+        if (b->world.routes >= 0)
+                close(b->world.routes);
+        cay_loop_free(b->world.loop);
+}
+
+int net_main(int argc, char **argv)
+{
+        static struct broker b = { .world.routes = -1 };
+        const struct cay_log_config log = { .program = "cay-net",
+                                            .least = CAY_LOG_WARN,
+                                            .fd = STDERR_FILENO };
+        struct net_options o;
+        struct cay_error err = { 0 };
+        sigset_t none;
+        int r;
+
+        cay_log_setup(&log);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL); /* whoever started us may have them blocked until here */
+        signal(SIGPIPE, SIG_IGN);
+        r = net_options_read(argc, argv, &o, &err);
+        if (r == 0)
+                r = net_give_up_root(&o, &err);
+        if (r == 0)
+                r = set_up(&b, &o, &err);
+        if (r == 0)
+                r = net_confine(&o, &err);
+        if (r == 0)
+                cay_loop_run(b.world.loop);
+        else
+                cay_log_error("cay-net cannot start", "error=%s", err.msg);
+        close_all(&b);
+        return r < 0 ? 1 : 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cay-net/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "foundation/base/log.h"
+#include "foundation/sys/caps.h"
+#include "foundation/sys/fd.h"
+#include "foundation/sys/landlock.h"
+#include "foundation/sys/seccomp_list.h"
+#include "foundation/sys/syscalls.h"
+
+#define NOBODY 65534u
+
+static const struct sys_seccomp_row rows[] = {
+#define CALL(name) { SYS_##name, SYS_SECCOMP_PASS, 0, 0 },
+#define WITHOUT(name, arg, bits) { SYS_##name, SYS_SECCOMP_NO_BITS, arg, bits },
+#define WITH(name, arg, value) { SYS_##name, SYS_SECCOMP_EQUALS, arg, value },
+#include "cay-net/calls.def"
+#undef CALL
+#undef WITHOUT
+#undef WITH
+};
+
+int net_give_up_root(const struct net_options *o, struct cay_error *err)
+{
+        unsigned id = o->id ? o->id : NOBODY;
+        int r = 0;
+
+        if (geteuid() == 0) {
+                r = sys_setgroups(0, NULL);
+                if (r == 0)
+                        r = sys_setresgid(id, id, id);
+                if (r == 0)
+                        r = sys_setresuid(id, id, id);
+        }
+        if (r == 0)
+                r = sys_caps_set(0, 0, 0);
+        if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                r = -errno;
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "give up root's rights for id %u", id) : 0;
+}
+
+/* resolv.conf is replaced rather than written, and often a link to another folder: folders are what holds. */
+static int folder_of(const char *path)
+{
+        char real[PATH_MAX], *slash;
+
+        if (!realpath(path, real))
+                return -1;
+        slash = strrchr(real, '/');
+        *(slash == real ? slash + 1 : slash) = '\0';
+        return sys_open_at(AT_FDCWD, real, O_PATH | O_DIRECTORY, 0);
+}
+
+static int close_files(const struct net_options *o, struct cay_error *err)
+{
+        cay_auto_close int etc = sys_open_at(AT_FDCWD, "/etc", O_PATH | O_DIRECTORY, 0);
+        cay_auto_close int own = folder_of(o->resolv_conf);
+        struct sys_landlock_folder folders[2];
+        unsigned count = 0;
+        int r;
+
+        if (etc >= 0)
+                folders[count++] = (struct sys_landlock_folder){ etc, SYS_LANDLOCK_READ_FILE };
+        if (own >= 0)
+                folders[count++] = (struct sys_landlock_folder){ own, SYS_LANDLOCK_READ_FILE };
+        r = sys_landlock_enter_client(folders, count);
+        if (r == -ENOSYS || r == -EOPNOTSUPP) {
+                cay_log_warn("this kernel has no landlock: cay-net's files are held by its rights alone");
+                return 0;
+        }
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "close the file system to cay-net") : 0;
+}
+
+int net_confine(const struct net_options *o, struct cay_error *err)
+{
+        int r;
+
+        if (close_files(o, err) < 0)
+                return -1;
+        r = sys_seccomp_list_enter("cay-net", rows, CAY_COUNT(rows));
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "filter cay-net's system calls") : 0;
+}

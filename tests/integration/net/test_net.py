@@ -1,0 +1,621 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cay-net between a sandbox's namespace and an internet: what is allowed arrives, what is not is refused quickly, all of it is logged."""
+import errno
+import os
+import shutil
+import socket
+import ssl
+import struct
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(__file__))
+import wire  # noqa: E402
+from world import (DEAD, HOST, METADATA, OTHER, PEER, PRIVATE, PUBLIC, PUBLIC6, Box, Internet, Net, make_certificate, patience, wait_for)  # noqa: E402
+
+LIST = 'template public\nown list\nallow good.example:80,443,8080\n'
+PUBLIC_POLICY = 'template public\nown public\n'
+sanitized = '--sanitized' in sys.argv
+
+
+# --- what runs inside a sandbox ---
+
+def name_of(e):
+    """A reset shows in different ways, depending on the call that meets it."""
+    return 'ECONNRESET' if e.errno in (errno.EPIPE, errno.ENOTCONN) else errno.errorcode.get(e.errno, str(e))
+
+
+def query(name, kind=1, tcp=False):
+    """Returns (rcode, addresses)."""
+    q = struct.pack('!HHHHHH', 9, 0x100, 1, 0, 0, 0) + b''.join(bytes([len(p)]) + p.encode() for p in name.split('.')) + b'\0' + struct.pack('!HH', kind, 1)
+    if tcp:
+        s = socket.create_connection(('127.0.0.1', 53), patience)
+        for b in struct.pack('!H', len(q)) + q:  # byte by byte
+            s.sendall(bytes([b]))
+        size = struct.unpack('!H', s.recv(2))[0]
+        a = s.recv(size)
+    else:
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.settimeout(patience)
+        s.sendto(q, ('127.0.0.1', 53))
+        a = s.recv(512)
+    assert a[:2] == q[:2]
+    count, rest = struct.unpack('!H', a[6:8])[0], a[len(q) + 12:]
+    return a[3] & 15, [socket.inet_ntop(socket.AF_INET6 if kind == 28 else socket.AF_INET, rest)] if count else []
+
+
+def address_of(name, kind=1):
+    code, found = query(name, kind)
+    assert code == 0 and len(found) == 1, (name, code, found)
+    return found[0]
+
+
+def dial(host, port):
+    s = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_STREAM)
+    s.settimeout(patience)
+    s.connect((host, port))
+    return s
+
+
+def read_all(s):
+    data = b''
+    while more := s.recv(1 << 20):
+        data += more
+    return data
+
+
+def talk(host, port, line, more=b''):
+    """What the server said, or the name of the error."""
+    try:
+        if not host[0].isdigit() and ':' not in host:
+            host = address_of(host)
+        with dial(host, port) as s:
+            s.sendall(line + b'\n' + more)
+            s.shutdown(socket.SHUT_WR)
+            return read_all(s).decode()
+    except OSError as e:
+        return name_of(e)
+
+
+def hello_bytes(name):
+    """A client's first bytes."""
+    out = ssl.MemoryBIO()
+    context = ssl._create_unverified_context()
+    o = context.wrap_bio(ssl.MemoryBIO(), out, server_hostname=name)
+    try:
+        o.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return out.read()
+
+
+def tls(host_name, server_name, cert, pieces=0):
+    try:
+        s = dial(address_of(host_name), 443)
+        context = ssl.create_default_context(cafile=cert) if server_name else ssl._create_unverified_context()
+        if not server_name:
+            context.check_hostname = False
+        if pieces:
+            return split_hello(s, context, server_name, pieces)
+        with context.wrap_socket(s, server_hostname=server_name) as t:
+            t.sendall(b'who\n')
+            return read_all(t).decode()
+    except OSError as e:
+        return name_of(e)
+
+
+def split_hello(s, context, name, pieces):
+    """The hello in pieces of that many bytes, each in a packet of its own."""
+    incoming, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    t = context.wrap_bio(incoming, out, server_hostname=name)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    first = True
+    said = b''
+    while True:
+        try:
+            t.do_handshake()
+            t.write(b'who\n')
+            s.sendall(out.read())
+            break
+        except ssl.SSLWantReadError:
+            data = out.read()
+            step = pieces if first else len(data) or 1
+            for i in range(0, len(data), step):
+                s.sendall(data[i:i + step])
+                time.sleep(0.001)
+            first = False
+            incoming.write(s.recv(65536))
+    while True:
+        try:
+            more = t.read(1000)
+            if not more:
+                return said.decode()
+            said += more
+        except ssl.SSLWantReadError:
+            data = s.recv(65536)
+            if not data:
+                return said.decode()
+            incoming.write(data)
+
+
+# --- the rig ---
+
+class Rig:
+    def __init__(self):
+        self.folder = tempfile.mkdtemp()
+        os.chmod(self.folder, 0o755)
+        make_certificate(self.folder)
+        self.cert = f'{self.folder}/cert.pem'
+        self.resolv = f'{self.folder}/resolv.conf'
+        self.set_resolver(PEER)
+        self.internet = Internet(self.folder)
+        self.net = Net(self.resolv)
+        self.boxes = []
+        self.made = 0
+
+    def set_resolver(self, address):
+        with open(self.resolv + '.new', 'w', encoding='utf-8') as f:
+            f.write(f'nameserver {address}\n')
+        os.rename(self.resolv + '.new', self.resolv)
+
+    def box(self, policy, lim=None):
+        self.made += 1
+        b = Box(f'box-{self.made}')
+        self.boxes.append(b)
+        a = self.net.front.add(b.id, b.sockets, policy, lim)
+        assert a.code == 0, a.text
+        return b
+
+    def log(self, b, **want):
+        return [e for e in self.net.front.log(b.id) if all(getattr(e, k) == v for k, v in want.items())]
+
+    def has(self, b, **want):
+        wait_for(lambda: self.log(b, **want), f'{want} in {self.net.front.log(b.id)}')
+        return self.log(b, **want)[-1]
+
+    def gone(self, b):
+        self.net.front.drop(b.id)
+        b.close()
+        self.boxes.remove(b)
+
+    def close(self):
+        for b in list(self.boxes):
+            self.gone(b)
+        self.net.close()
+        self.internet.close()
+        shutil.rmtree(self.folder)
+
+
+# --- tests ---
+
+def test_names(rig):
+    b = rig.box(LIST)
+    code, found = b.inside(query, 'good.example')
+    assert code == 0 and found[0].startswith('198.18.'), found
+    assert b.inside(query, 'GOOD.example') == (0, found)
+    code, six = b.inside(query, 'good.example', 28)
+    assert code == 0 and six[0].startswith('fdca:c0de::'), six
+    assert b.inside(query, 'other.example') == (3, [])
+    assert b.inside(query, 'sub.good.example') == (3, [])
+    assert b.inside(query, 'good.example', 16) == (0, [])  # TXT: the name exists, and has none
+    assert b.inside(query, 'good.example', 1, True) == (0, found)  # over TCP, in pieces
+    assert rig.has(b, kind='dns', name='good.example').verdict == 'allowed'
+    e = rig.has(b, kind='dns', name='other.example')
+    assert e.verdict == 'refused' and 'allowed hosts' in e.why, e
+    other = rig.box(PUBLIC_POLICY)
+    other.inside(query, 'a.example')
+    assert other.inside(query, 'b.example')[1] != found  # tables are per sandbox: nothing is shared but the range
+
+
+def test_allowed_connections(rig):
+    b = rig.box(LIST)
+    assert b.inside(talk, 'good.example', 80, b'echo', b'x' * 100000) == 'x' * 100000
+    assert b.inside(talk, 'good.example', 8080, b'count', b'y' * 3000000) == '3000000'
+    assert len(b.inside(talk, 'good.example', 80, b'send 5000000')) == 5000000
+    assert b.inside(tls, 'good.example', 'good.example', rig.cert) in (PUBLIC6, '::ffff:' + PUBLIC)
+    begun = rig.has(b, kind='tls', verdict='allowed')
+    ended = rig.has(b, kind='tls', verdict='ended')
+    assert begun.connection == ended.connection and ended.rule == 'good.example:80,443,8080' and ended.port == 443, ended
+    assert ended.address in (PUBLIC, PUBLIC6) and ended.name == 'good.example' and ended.up > 300 and ended.down > 300
+    e = [e for e in rig.log(b, kind='tcp', verdict='ended', port=8080)][0]
+    assert e.up == 3000006 and e.down == 7 and e.why == 'closed', e
+    stats = rig.net.front.stats(b.id)
+    wait_for(lambda: rig.net.front.stats(b.id)['connections'] == 0, 'the end of all connections')
+    assert stats['all'] == 4 and stats['up'] > 3100000 and stats['down'] > 5100000, stats
+    numbers = [e.number for e in rig.net.front.log(b.id)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert [e.number for e in rig.net.front.pushed[b.id]] == numbers  # all of them were pushed as well
+
+
+def refused(b, rig, host, port, says, line=b'who'):
+    got = b.inside(talk, host, port, line)
+    assert got == 'ECONNRESET', (host, port, got)
+    wait_for(lambda: any(says in e.why for e in rig.log(b, verdict='refused')), f'{says!r} in {rig.log(b)}')
+
+
+def test_addresses(rig):
+    b = rig.box(PUBLIC_POLICY)
+    assert b.inside(talk, PUBLIC, 80, b'who') == '::ffff:' + PUBLIC
+    assert b.inside(talk, PUBLIC6, 80, b'who') == PUBLIC6
+    refused(b, rig, PRIVATE, 80, '10.9.9.9 is private')
+    refused(b, rig, METADATA, 80, 'link-local')
+    refused(b, rig, HOST, 80, "the host's own")
+    refused(b, rig, '64:ff9b::a09:909', 80, 'private')  # NAT64 of 10.9.9.9
+    refused(b, rig, '198.18.99.99', 80, 'stands for no name')
+    listed = rig.box(LIST)
+    refused(listed, rig, PUBLIC, 80, 'not in the sandbox')
+    refused(listed, rig, '127.0.0.1', 64998, 'not in the sandbox')  # straight to the listener
+    ranged = rig.box('template list\nallow 10.0.0.0/8:*\nallow 8.8.4.0/24:80\nown list\nallow 10.9.9.9:80\nallow 8.8.4.1:80\n')
+    assert ranged.inside(talk, PRIVATE, 80, b'who') == '::ffff:' + PRIVATE
+    refused(ranged, rig, PRIVATE, 8080, 'not in the sandbox')
+    assert ranged.inside(talk, HOST, 80, b'who') == 'ECONNRESET'  # allowed, and nobody listens there
+    assert rig.has(ranged, verdict='failed', address=HOST).why == 'Connection refused'
+
+
+def test_names_that_lead_elsewhere(rig):
+    b = rig.box('template public\nown list\nallow *.example:80\n')
+    for name, says in (('private.example', 'private'), ('metadata.example', 'link-local'), ('alias.example', 'private'), ('loop.example', 'loopback'),
+                       ('mapped.example', 'private'), ('own.example', "the host's own")):
+        refused(b, rig, name, 80, says)
+        e = rig.has(b, kind='tcp', name=name)
+        assert e.verdict == 'refused' and e.port == 80 and e.address, e
+    assert b.inside(talk, 'mixed.example', 80, b'who') == '::ffff:' + PUBLIC  # the public one of its two
+    assert b.inside(talk, 'six.example', 80, b'who') == PUBLIC6
+    assert b.inside(talk, 'nobody.example', 80, b'who') == 'ECONNRESET'
+    assert rig.has(b, name='nobody.example', kind='tcp').verdict == 'failed'
+    assert b.inside(talk, 'rebind.example', 80, b'who') == '::ffff:' + PUBLIC
+    refused(b, rig, 'rebind.example', 80, 'private')  # the same address inside, looked up again
+
+
+def test_fallback(rig):
+    b = rig.box('template public\nown list\nallow *.example:80\n')
+    assert b.inside(talk, 'fallback.example', 80, b'who') == '::ffff:' + PUBLIC
+    assert rig.has(b, name='fallback.example', verdict='ended').address == PUBLIC
+
+
+def raw_443(b_name, data):
+    try:
+        with dial(address_of(b_name), 443) as s:
+            s.sendall(data)
+            return read_all(s).decode('latin1')
+    except OSError as e:
+        return name_of(e)
+
+
+def test_tls_names(rig):
+    b = rig.box('template public\nown list\nallow good.example\nallow other.example\n')
+    assert b.inside(tls, 'other.example', 'other.example', rig.cert) == '::ffff:' + OTHER
+    assert b.inside(tls, 'other.example', 'good.example', rig.cert) == 'ECONNRESET'
+    assert rig.has(b, kind='tls', verdict='refused').why == 'the TLS server name is good.example, not other.example'
+    assert b.inside(tls, 'good.example', None, rig.cert) == 'ECONNRESET'
+    wait_for(lambda: any('no TLS server name' in e.why for e in rig.log(b)), 'no server name')
+    assert b.inside(raw_443, 'good.example', b'GET / HTTP/1.1\r\n\r\n') == 'ECONNRESET'
+    wait_for(lambda: any('not TLS' in e.why for e in rig.log(b)), 'not TLS')
+    assert b.inside(raw_443, 'good.example', b'\x16\x03\x01\x00\x05\x02\x00\x00\x00\x00') == 'ECONNRESET'
+    wait_for(lambda: any('malformed' in e.why for e in rig.log(b)), 'a malformed hello')
+    assert b.inside(tls, 'good.example', 'good.example', rig.cert, 1) in (PUBLIC6, '::ffff:' + PUBLIC)  # a byte at a time
+    assert b.inside(tls, 'good.example', 'good.example', rig.cert, 100) in (PUBLIC6, '::ffff:' + PUBLIC)
+    opened = rig.box(PUBLIC_POLICY)  # names decide nothing here
+    assert opened.inside(tls, 'other.example', 'good.example', rig.cert) == '::ffff:' + OTHER
+    denied = rig.box('template public\ndeny good.example\nown public\n')
+    assert denied.inside(query, 'good.example') == (3, [])
+    assert denied.inside(tls, 'other.example', 'good.example', rig.cert) == 'ECONNRESET'
+
+
+def half_closed(name):
+    with dial(address_of(name), 80) as s:
+        s.sendall(b'count\n' + b'z' * 1000)
+        s.shutdown(socket.SHUT_WR)
+        return read_all(s).decode()
+
+
+def slow_reader(name, size):
+    """The server's bytes are taken late: meanwhile nothing is lost and little is held."""
+    with dial(address_of(name), 80) as s:
+        s.sendall(b'send %d\n' % size)
+        time.sleep(0.3)
+        return len(read_all(s))
+
+
+def test_half_close_and_back_pressure(rig):
+    b = rig.box(LIST)
+    assert b.inside(half_closed, 'good.example') == '1000'
+    before = rig.net.memory()
+    assert b.inside(slow_reader, 'good.example', 30000000) == 30000000
+    if not sanitized:
+        assert rig.net.memory() - before < 2 << 20
+
+
+def hold_and_wait(name, ready, count, port=80):
+    """Connections that are held open; returns how each ended once they have."""
+    host = address_of(name)
+    held = []
+    for _ in range(count):
+        s = dial(host, port)
+        s.sendall(b'hold\n')
+        assert s.recv(4) == b'held'
+        held.append(s)
+    os.write(ready, b'h')
+    ends = []
+    for s in held:
+        try:
+            ends.append(s.recv(1).decode())
+        except OSError as e:
+            ends.append(errno.errorcode[e.errno])
+    return ends
+
+
+def in_background(b, fn, *args):
+    """Begins inside(fn) in a child; returns (wait for its byte, read its result)."""
+    r, w = os.pipe()
+    result = []
+
+    def body():
+        try:
+            result.append(b.inside(fn, args[0], w, *args[1:]))
+        except BaseException as e:  # pylint: disable=broad-except
+            result.append(e)
+    t = threading.Thread(target=body)
+    t.start()
+
+    def ready():
+        assert os.read(r, 1) == b'h'
+
+    def done():
+        t.join()
+        os.close(r)
+        os.close(w)
+        if isinstance(result[0], BaseException):
+            raise result[0]
+        return result[0]
+    return ready, done
+
+
+def test_policy_change(rig):
+    b = rig.box('template public\nown list\nallow good.example\nallow other.example\n')
+    ready, done = in_background(b, hold_and_wait, 'good.example', 3)
+    ready()
+    a = rig.net.front.policy(b.id, 'template public\nown list\nallow good.example\n')
+    assert a.code == 0, a.text
+    assert rig.net.front.stats(b.id)['connections'] == 3  # still allowed: still there
+    assert b.inside(query, 'other.example') == (3, [])
+    a = rig.net.front.policy(b.id, 'template list\nallow other.example\nown public\n')
+    assert a.code == 0, a.text
+    assert done() == ['ECONNRESET'] * 3
+    assert 'the policy changed' in rig.has(b, verdict='ended').why
+    a = rig.net.front.policy(b.id, 'template open\nown list\n')
+    assert a.code == 1 and "'open'" in a.text, a.text
+    assert b.inside(talk, 'other.example', 80, b'who') == '::ffff:' + OTHER  # a bad policy changes nothing
+
+
+def timed_send(name, line, more=b''):
+    began = time.monotonic()
+    got = talk(name, 80, line, more)
+    return len(got), time.monotonic() - began
+
+
+def test_limits(rig):
+    b = rig.box(LIST, wire.limits(down_s=1 << 20, up_s=1 << 19))
+    size, took = b.inside(timed_send, 'good.example', b'send 2000000')
+    assert size == 2000000 and took > 1.2, took  # a fifth of a second's worth comes at once
+    size, took = b.inside(timed_send, 'good.example', b'count', b'u' * 1000000)
+    assert took > 1.2, took
+    few = rig.box(LIST, wire.limits(connections=2))
+    ready, done = in_background(few, hold_and_wait, 'good.example', 2)
+    ready()
+    refused(few, rig, 'good.example', 80, 'more than 2 connections at once')
+    rig.net.front.policy(few.id, 'template none\nown none\n')
+    assert done() == ['ECONNRESET'] * 2
+    slow = rig.box(LIST, wire.limits(connections_s=10))
+    began = time.monotonic()
+    assert slow.inside(lambda: [talk('good.example', 80, b'who') for _ in range(30)]) == [slow.inside(talk, 'good.example', 80, b'who')] * 30
+    assert time.monotonic() - began > 0.9
+
+
+def test_quota(rig):
+    b = rig.box(LIST, wire.limits(total=1000000))
+    ready, done = in_background(b, hold_and_wait, 'good.example', 1)
+    ready()
+    got = b.inside(talk, 'good.example', 80, b'send 5000000')
+    assert got == 'ECONNRESET', got[:20]
+    assert done() == ['ECONNRESET']  # the idle one too
+    e = rig.has(b, kind='quota')
+    assert 'quota' in e.why and e.up + e.down == 1000000, e
+    assert any(e.verdict == 'ended' and e.why == 'quota' for e in rig.log(b))
+    stats = rig.net.front.stats(b.id)
+    assert stats['over'] == 1 and stats['up'] + stats['down'] == 1000000, stats
+    assert b.inside(query, 'good.example')[0] == 5
+    rig.net.front.policy(b.id, LIST, wire.limits(total=9000000))
+    assert len(b.inside(talk, 'good.example', 80, b'send 5000000')) == 5000000
+
+
+def flood_queries(count):
+    codes = []
+    for i in range(count):
+        codes.append(query(f'x{i}.good.example')[0])
+    return codes
+
+
+def test_dns_rate(rig):
+    b = rig.box('template public\nown list\nallow *.good.example\n', wire.limits(dns_s=20))
+    codes = b.inside(flood_queries, 400)
+    assert codes[:50] == [0] * 50 and codes.count(5) > 100, codes
+    assert any('too many queries' in e.why for e in rig.log(b, kind='dns'))
+    assert rig.net.front.stats(b.id)['queries'] == 400
+    kept = rig.net.front.log(b.id)
+    assert len(kept) <= 500
+
+
+def open_idle(name, ready, count):
+    host = address_of(name)
+    held = []
+    for _ in range(count):
+        s = dial(host, 80)
+        s.sendall(b'hold\n')
+        held.append(s)
+    for s in held:
+        assert s.recv(4) == b'held'
+    os.write(ready, b'h')
+    ends = set()
+    for s in held:
+        try:
+            s.recv(1)
+        except OSError as e:
+            ends.add(errno.errorcode[e.errno])
+    return sorted(ends)
+
+
+def test_many_idle(rig):
+    b = rig.box(LIST, wire.limits(connections=1200, connections_s=5000))
+    before, before_fds = rig.net.memory(), rig.net.descriptors()
+    ready, done = in_background(b, open_idle, 'good.example', 1000)
+    ready()
+    wait_for(lambda: rig.net.descriptors() <= before_fds + 2000 + 2 * 64 + 8, 'pipes to be given back')
+    grown = rig.net.memory() - before
+    print(f'1,000 idle connections: {grown >> 10} KiB')
+    assert sanitized or grown < 8 << 20, grown
+    rig.gone(b)
+    assert done() == ['ECONNRESET']
+    wait_for(lambda: rig.net.descriptors() <= before_fds + 2 * 64, 'descriptors to be closed')
+
+
+def half_open(name, count):
+    """Connections to 443 that say nothing; those over the limit are reset, some before the connect returns."""
+    host = address_of(name)
+    held = []
+    for _ in range(count):
+        try:
+            held.append(dial(host, 443))
+        except ConnectionResetError:
+            pass
+    return len(held)
+
+
+def test_half_open_flood(rig):
+    b = rig.box(LIST, wire.limits(connections=50, connections_s=2000))
+    other = rig.box(LIST)
+    assert b.inside(half_open, 'good.example', 500) >= 50
+    assert other.inside(talk, 'good.example', 80, b'who')  # nobody else is held up
+    wait_for(lambda: rig.net.front.stats(b.id)['connections'] == 0, 'closed ones to be let go')
+    assert rig.net.front.stats(b.id)['refused'] >= 450
+
+
+def test_front_dies(rig):
+    b = rig.box(LIST)
+    ready, done = in_background(b, hold_and_wait, 'good.example', 2)
+    ready()
+    known = rig.net.front.log(b.id)
+    rig.net.front.sock.close()
+    assert b.inside(talk, 'good.example', 80, b'echo', b'without a front') == 'without a front'
+    rig.net.next_front()
+    assert b.id in rig.net.front.list()
+    assert rig.net.front.stats(b.id)['connections'] == 2
+    now = rig.net.front.log(b.id)
+    assert len(now) >= len(known) + 2 and now[-1].verdict == 'ended', now  # nothing of what happened meanwhile is lost
+    assert [e.number for e in now] == list(range(1, len(now) + 1))
+    rig.gone(b)
+    assert done() == ['ECONNRESET'] * 2
+
+
+def test_new_resolver(rig):
+    b = rig.box(LIST)
+    rig.set_resolver('8.8.4.77')  # nobody is there
+    time.sleep(1.1)  # it is looked at once a second
+    began = time.monotonic()
+    assert b.inside(talk, 'good.example', 80, b'who') == 'ECONNRESET'
+    assert rig.has(b, verdict='failed').name == 'good.example'
+    print(f'a dead resolver is given up after {time.monotonic() - began:.1f} s')
+    rig.set_resolver(PEER)
+    time.sleep(1.1)
+    assert b.inside(talk, 'good.example', 80, b'who')
+
+
+def test_bad_requests(rig):
+    front = rig.net.front
+    b = rig.box(LIST)
+    assert front.add(b.id, b.sockets, LIST).code == 3  # exists
+    assert front.add('box-x', [b.sockets[1], b.sockets[1], b.sockets[2]], LIST).code == 1  # not what they should be
+    assert front.add('box-x', b.sockets, 'nonsense\n').code == 1
+    assert front.policy('box-x', LIST).code == 2
+    assert front.drop('box-x').code == 2
+    fd = os.memfd_create('open', os.MFD_ALLOW_SEALING)
+    os.write(fd, LIST.encode())
+    a = front.ask(wire.POLICY, b.id.encode().ljust(64, b'\0') + wire.limits(), [fd])
+    os.close(fd)
+    assert a.code == 1 and 'sealed' in a.text
+    before = rig.net.descriptors()
+    front.sock.send(b'x' * 144)  # not a message
+    wait_for(lambda: hung_up(front), 'the end of the link')
+    rig.net.next_front()
+    assert b.inside(talk, 'good.example', 80, b'who')
+    assert rig.net.descriptors() <= before + 4
+
+
+def hung_up(front):
+    try:
+        front.read()
+        return False
+    except (EOFError, ConnectionResetError):
+        return True
+
+
+def test_confined(rig):
+    with open(f'/proc/{rig.net.child.pid}/status', encoding='utf-8') as f:
+        status = dict(line.split(':\t', 1) for line in f.read().splitlines() if ':\t' in line)
+    assert status['Uid'].split() == ['4242'] * 4 and status['Gid'].split() == ['4242'] * 4
+    assert status['Groups'].strip() == '' and status['CapEff'] == status['CapPrm'] == '0' * 16
+    assert status['NoNewPrivs'] == '1' and (sanitized or status['Seccomp'] == '2')
+
+
+def test_killed(rig):
+    b = rig.box(LIST)
+    ready, done = in_background(b, hold_and_wait, 'good.example', 5)
+    ready()
+    used = rig.net.front.stats(b.id)
+    rig.net.child.kill()
+    rig.net.child.wait()
+    ends = done()
+    assert ends == ['ECONNRESET'] * 5, ends
+    rig.net.keeper.close()
+    rig.net = Net(rig.resolv)
+    a = rig.net.front.add(b.id, b.sockets, LIST, None, (used['up'], used['down'], used['log_next']))
+    assert a.code == 0, a.text
+    for other in rig.boxes:
+        if other is not b:
+            rig.net.front.add(other.id, other.sockets, LIST)
+    assert b.inside(talk, 'good.example', 80, b'who')
+    assert rig.net.front.log(b.id)[0].number == used['log_next']
+    assert rig.net.front.stats(b.id)['down'] > used['down']
+
+
+def main():
+    if not shutil.which('dnsmasq'):
+        print('skipped: dnsmasq is not installed')
+        sys.exit(77)
+    wanted = [w for w in sys.argv[1:] if not w.startswith('--')]
+    tests = [(n, f) for n, f in globals().items() if n.startswith('test_') and (not wanted or n[5:] in wanted)]
+    rig = Rig()
+    try:
+        for name, fn in tests:
+            began = time.monotonic()
+            fn(rig)
+            print(f'ok {name} ({time.monotonic() - began:.2f} s)', flush=True)
+            for b in list(rig.boxes):
+                rig.gone(b)
+    except BaseException:
+        for b in rig.boxes:
+            try:
+                print(b.id, *rig.net.front.log(b.id), sep='\n  ')
+            except BaseException:  # pylint: disable=broad-except
+                break
+        traceback.print_exc()
+        rig.internet.close()
+        rig.net.child.kill()
+        os._exit(1)
+    rig.close()
+
+
+main()
