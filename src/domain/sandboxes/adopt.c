@@ -61,8 +61,7 @@ void cay_adopt_done(struct cay_sandbox *sb)
 static void lose_exec(struct cay_exec *x, const char *text)
 {
         x->service->report.execs_lost++;
-        cay_exec_end_without(x, CAY_CAUSE_DAEMON_LOST, text);
-        cay_exec_verdict(x);
+        cay_exec_end_and_store(x, CAY_CAUSE_DAEMON_LOST, text);
 }
 
 static bool end_from_spool(struct cay_exec *x)
@@ -116,7 +115,6 @@ static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct 
         from.out_got = x->spool.got[0];
         from.err_got = x->spool.got[1];
         x->in_closed = cay_spool_is_in_closed(&x->spool);
-        x->in_unsure = true;
         x->ch = cay_exec_channel_events;
         x->ch.on_opened = on_resumed;
         if (cay_box_channel_adopt(sb->client, &x->ch, &from) < 0) {
@@ -161,7 +159,7 @@ void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w)
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
                 next = x->next;
-                if (x->state != CAY_EXEC_ENDED && !x->ending)
+                if (x->phase == CAY_EXEC_PHASE_ADOPTED)
                         adopt_exec(sb, x, w);
         }
         for (uint32_t i = 0; i < w->count; i++)
@@ -227,7 +225,7 @@ static void keep_ends(struct cay_sandbox *sb)
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
                 next = x->next;
-                if (x->state != CAY_EXEC_ENDED && !x->ending && cay_exec_open_spool(x, &err) == 0)
+                if (x->phase == CAY_EXEC_PHASE_ADOPTED && cay_exec_open_spool(x, &err) == 0)
                         end_from_spool(x);
         }
 }
@@ -332,11 +330,10 @@ static void end_left_over(struct cay_sandbox *sb)
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
                 next = x->next;
-                if (x->state == CAY_EXEC_ENDED)
+                if (x->phase != CAY_EXEC_PHASE_ADOPTED)
                         continue;
                 sb->service->report.execs_lost++;
-                cay_exec_end_without(x, CAY_CAUSE_KILLED, "the sandbox was stopped");
-                cay_exec_verdict(x);
+                cay_exec_end_and_store(x, CAY_CAUSE_KILLED, "the sandbox was stopped");
         }
 }
 

@@ -45,10 +45,6 @@ static bool load_exec(void *ctx, const void *record)
                 return true;
         }
         cay_exec_list_add(sb, x);
-        if (x->state != CAY_EXEC_ENDED) {
-                x->counted = true;
-                sb->running++;
-        }
         return true;
 }
 

@@ -90,9 +90,6 @@ void cay_exec_remove(struct cay_exec *x)
         *at = x->next;
         x->next = NULL;
         sb->exec_count--;
-        if (x->counted)
-                sb->running--;
-        x->counted = false;
         cay_timer_clear(&x->start_timer);
         cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
@@ -112,7 +109,7 @@ struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v,
         if (sb == NULL)
                 return NULL;
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (strcmp(x->id, exec) == 0 && !x->discard) {
+                if (strcmp(x->id, exec) == 0 && x->phase != CAY_EXEC_PHASE_REFUSED) {
                         if (ret_sb != NULL)
                                 *ret_sb = sb;
                         return x;
@@ -150,7 +147,7 @@ uint64_t cay_exec_idle_ms(const struct cay_exec *x)
 
 void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
 {
-        bool ended = x->state == CAY_EXEC_ENDED, open = x->spool.fd >= 0;
+        bool ended = cay_exec_is_ended(x), open = x->spool.fd >= 0;
         bool waits = !ended && cay_exec_is_terminal(x);
         uint64_t now = !ended && x->deadline_ms > 0 ? time_of(x) : 0;
 
@@ -164,7 +161,7 @@ void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
                 .has_stdin = x->has_stdin,
                 .tty = x->tty,
                 .background = x->background,
-                .state = x->state,
+                .state = cay_exec_state(x),
                 .pid = x->pid,
                 .started_wall_ms = x->started_wall_ms,
                 .ended_wall_ms = ended ? x->ended_wall_ms : 0,
@@ -214,7 +211,7 @@ int cay_service_exec_list(struct cay_service *s, const struct cay_viewer *v, con
         if (sb == NULL)
                 return -1;
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (x->discard || !x->stored)
+                if (!cay_exec_is_stored(x))
                         continue;
                 cay_exec_fill_view(x, &view);
                 each(ctx, &view);
@@ -241,7 +238,7 @@ void cay_exec_drop_record(struct cay_exec *x)
 
 static bool is_at_rest(const struct cay_exec *x)
 {
-        return x->state == CAY_EXEC_ENDED && x->watcher_count == 0;
+        return x->phase == CAY_EXEC_PHASE_ENDED && x->watcher_count == 0;
 }
 
 static void trim_count(struct cay_sandbox *sb)
@@ -250,7 +247,7 @@ static void trim_count(struct cay_sandbox *sb)
         struct cay_exec *x, *next;
 
         for (x = sb->execs; x != NULL; x = x->next)
-                ended += x->state == CAY_EXEC_ENDED;
+                ended += cay_exec_is_ended(x);
         for (x = sb->execs; x != NULL && ended > CAY_SERVICE_EXECS_KEPT; x = next) {
                 next = x->next;
                 if (!is_at_rest(x))
@@ -267,7 +264,7 @@ static void trim_output(struct cay_sandbox *sb)
         struct cay_exec *x;
 
         for (x = sb->execs; x != NULL; x = x->next)
-                if (x->state == CAY_EXEC_ENDED && !x->output_gone)
+                if (cay_exec_is_ended(x) && !x->output_gone)
                         kept += x->output_end - x->output_first;
         for (x = sb->execs; x != NULL && kept > CAY_SERVICE_OUTPUT_KEPT; x = x->next) {
                 if (!is_at_rest(x) || x->output_gone)

@@ -7,7 +7,6 @@
  * the verdict, its commit, and only then is anybody told. A command that ends without init's word (its sandbox went, its time is
  * over and init says nothing) is judged by what is known. A commit that fails is tried again; the end itself is safe in the spool.
  */
-#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 
@@ -55,13 +54,12 @@ static const char *say_cause(const struct cay_exec *x, const char *text, char *r
         return room;
 }
 
+/* Once for each: the phases before and after say so. */
 static void judge(struct cay_exec *x)
 {
         struct cay_verdict verdict;
         char room[sizeof(x->cause_text)];
-        bool is_first = !x->judged;
 
-        x->judged = true;
         fill_limits(x);
         verdict = cay_cause_judge(&x->facts.facts);
         x->exit_code = x->facts.facts.exit_code;
@@ -77,8 +75,7 @@ static void judge(struct cay_exec *x)
                 x->output_first = x->spool.oldest;
                 x->output_end = x->spool.end;
         }
-        if (is_first)
-                count_end(x);
+        count_end(x);
 }
 
 /* Storing */
@@ -102,18 +99,13 @@ static bool is_spoken_for(const struct cay_sandbox *sb)
         return sb->pending == CAY_PENDING_STOP || sb->pending == CAY_PENDING_DESTROY || !sb->stored;
 }
 
-void cay_exec_note_stored(struct cay_exec *x)
+static void note_told(struct cay_exec *x)
 {
         struct cay_sandbox *sb = x->sandbox;
         struct cay_error err = { 0 };
 
-        x->state = CAY_EXEC_ENDED;
-        x->ending = false;
         x->force_at_ms = 0;
         cay_timer_clear(&x->start_timer);
-        if (x->counted)
-                sb->running--;
-        x->counted = false;
         sb->figures_old = true;
         cay_sandbox_settle(sb);
         if (sb->idle_ms > 0)
@@ -125,13 +117,18 @@ void cay_exec_note_stored(struct cay_exec *x)
         cay_exec_close_spool(x);
 }
 
+void cay_exec_tell(struct cay_exec *x)
+{
+        cay_exec_move(x, CAY_EXEC_EVENT_TELL);
+        note_told(x);
+}
+
 static void on_end_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_exec *x = e->exec;
         struct cay_sandbox *sb = x->sandbox;
 
-        x->storing_end = false;
-        if (sb == NULL || x->state == CAY_EXEC_ENDED)
+        if (sb == NULL || !cay_exec_move(x, CAY_EXEC_EVENT_END_STORE))
                 return;
         if (err->code != CAY_OK) {
                 cay_service_log_unstored(e->service, "exec", x->id, err);
@@ -139,7 +136,7 @@ static void on_end_stored(struct cay_async *e, const struct cay_error *err)
                 cay_tick_by(e->service, 1000);
         }
         cay_service_step_reached(CAY_SERVICE_STEP_exec_end_stored);
-        cay_exec_note_stored(x);
+        note_told(x);
         cay_exec_trim(sb);
 }
 
@@ -150,16 +147,15 @@ void cay_exec_verdict(struct cay_exec *x)
         struct cay_store_batch *b;
         struct cay_async *e;
 
-        assert(x->judged);
-        if (is_spoken_for(sb) || x->storing_end)
+        if (x->phase != CAY_EXEC_PHASE_JUDGED || is_spoken_for(sb))
                 return;
-        x->storing_end = true;
+        cay_exec_move(x, CAY_EXEC_EVENT_CLOSE);
         e = cay_async_new(s, sb, x, on_end_stored);
         b = s->store->ops->begin(s->store);
         cay_sandbox_use(sb);
         cay_exec_put_ended(e, b, x);
         if (sb->pending != CAY_PENDING_GONE && sb->pending != CAY_PENDING_START)
-                cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running - (x->counted ? 1 : 0)));
+                cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running - 1));
         cay_async_commit(e, b);
 }
 
@@ -176,7 +172,7 @@ void cay_exec_store_again(struct cay_exec *x)
         struct cay_service *s = x->service;
         struct cay_store_batch *b;
 
-        if (is_spoken_for(x->sandbox) || !x->stored)
+        if (is_spoken_for(x->sandbox) || !cay_exec_is_stored(x))
                 return;
         x->dirty = false;
         b = s->store->ops->begin(s->store);
@@ -188,9 +184,15 @@ void cay_exec_store_again(struct cay_exec *x)
 
 static void judge_and_store(struct cay_exec *x)
 {
+        cay_exec_move(x, CAY_EXEC_EVENT_JUDGE);
         judge(x);
-        if (x->stored)
-                cay_exec_verdict(x); /* else the start's commit goes on with it */
+        cay_exec_verdict(x); /* or the start's commit goes on with it */
+}
+
+/* END is here and nobody has judged it: neither its sandbox, which went meanwhile, nor a deadline. */
+static bool is_unjudged(const struct cay_exec *x)
+{
+        return x->sandbox != NULL && cay_exec_phase_end(x->phase) == CAY_EXEC_END_KNOWN;
 }
 
 static void on_figures(struct cay_async *e, const struct cay_error *err)
@@ -200,7 +202,7 @@ static void on_figures(struct cay_async *e, const struct cay_error *err)
         const struct cay_engine_stats *stats = &e->box.stats;
         struct cay_cause_facts *f = &x->facts.facts;
 
-        if (sb == NULL || x->state == CAY_EXEC_ENDED)
+        if (!is_unjudged(x))
                 return;
         if (err->code == CAY_OK && sb->figures_unknown)
                 cay_sandbox_note_figures(sb, stats);
@@ -253,11 +255,11 @@ static void on_after_end(struct cay_deferred *d)
 {
         struct cay_exec *x = cay_container_of(d, struct cay_exec, after_end);
 
-        if (x->sandbox != NULL && x->state != CAY_EXEC_ENDED && !x->discard) {
+        if (is_unjudged(x)) {
                 cay_service_step_reached(CAY_SERVICE_STEP_exec_end_closed);
-                x->waits_flush = x->pending.len > 0;
-                x->flush_until_ms = cay_clock_ms() + CAY_SERVICE_FLUSH_MS;
-                if (!x->waits_flush)
+                if (x->pending.len > 0)
+                        x->flush_until_ms = cay_clock_ms() + CAY_SERVICE_FLUSH_MS;
+                else
                         after_end(x);
         }
         cay_exec_unref(x);
@@ -265,12 +267,12 @@ static void on_after_end(struct cay_deferred *d)
 
 void cay_exec_check_flush(struct cay_exec *x)
 {
-        if (!x->waits_flush || x->judged) /* judged: its end was told without the rest of its output */
+        if (x->flush_until_ms == 0 || !is_unjudged(x))
                 return;
         if (x->pending.len > 0 && cay_clock_ms() < x->flush_until_ms)
                 return;
         x->cut_bytes += cay_exec_drop_pending(x);
-        x->waits_flush = false;
+        x->flush_until_ms = 0;
         after_end(x);
 }
 
@@ -309,16 +311,13 @@ void cay_exec_on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
         cay_service_step_reached(CAY_SERVICE_STEP_exec_end_kept);
         cay_timer_clear(&x->start_timer);
         if (note_end(x, end, &err) < 0) {
-                if (!x->opened) {
+                if (x->ran)
+                        cay_exec_end_and_store(x, CAY_CAUSE_SANDBOX_GONE, err.msg);
+                else
                         cay_exec_refuse(x, &err);
-                        return;
-                }
-                cay_exec_end_without(x, CAY_CAUSE_SANDBOX_GONE, err.msg);
-                if (x->stored)
-                        cay_exec_verdict(x);
                 return;
         }
-        x->ending = true;
+        cay_exec_move(x, CAY_EXEC_EVENT_END);
         x->after_end.run = on_after_end;
         cay_exec_ref(x);
         cay_loop_defer(x->service->loop, &x->after_end);
@@ -339,14 +338,13 @@ void cay_exec_end_known(struct cay_exec *x, const struct cay_box_end *end)
         struct cay_error err = { 0 };
 
         if (note_end(x, end, &err) < 0) {
-                cay_exec_end_without(x, CAY_CAUSE_DAEMON_LOST, err.msg);
-        } else {
-                if (end->code == CAY_OK)
-                        note_missing(x, &end->exec);
-                x->ending = true;
-                judge(x);
+                cay_exec_end_and_store(x, CAY_CAUSE_DAEMON_LOST, err.msg);
+                return;
         }
-        cay_exec_verdict(x);
+        if (end->code == CAY_OK)
+                note_missing(x, &end->exec);
+        cay_exec_move(x, CAY_EXEC_EVENT_END);
+        judge_and_store(x);
 }
 
 /* Without it */
@@ -357,30 +355,42 @@ void cay_exec_end_without(struct cay_exec *x, enum cay_cause as, const char *tex
         struct cay_error err = { 0 };
         bool lost =
                 as == CAY_CAUSE_SANDBOX_GONE || as == CAY_CAUSE_ENGINE_LOST || as == CAY_CAUSE_DAEMON_LOST;
+        bool is_told = cay_exec_phase_end(x->phase) == CAY_EXEC_END_KNOWN; /* init's word is here already */
 
-        if (x->state == CAY_EXEC_ENDED)
+        if (!is_told && !cay_exec_is_alive(x))
                 return;
+        if (is_told || text[0] == '\0')
+                text = NULL;
+        if (!cay_exec_is_stored(x) && !x->ran) /* else it is told when it is stored */
+                cay_fail(&err, CAY_CONFLICT, "the command was not started: %s",
+                         text != NULL ? text : "the sandbox is gone");
+        if (x->phase == CAY_EXEC_PHASE_NEW) {
+                cay_exec_refuse(x, &err);
+                return;
+        }
         cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
         cay_timer_clear(&x->start_timer);
-        if (!x->ending) { /* else init's word is here already */
+        if (!is_told) {
                 f->exit_code = -1;
                 f->signal = lost ? 0 : SIGKILL;
                 f->lost = lost ? as : CAY_CAUSE_NONE;
                 f->killed_by_us = lost ? CAY_CAUSE_NONE : as;
-                text = text[0] != '\0' ? text : NULL;
-        } else {
-                text = NULL;
         }
-        x->ending = true;
+        cay_exec_move(x, CAY_EXEC_EVENT_CUT);
         judge(x);
         if (text != NULL && x->cause == as)
                 snprintf(x->cause_text, sizeof(x->cause_text), "%s", text);
-        if (x->call != NULL && !x->stored && !x->opened) { /* else it ran, and is told when it is stored */
-                cay_fail(&err, CAY_CONFLICT, "the command was not started: %s",
-                         text != NULL ? text : "the sandbox is gone");
+        if (x->call != NULL && err.code != CAY_OK)
                 cay_service_fail_job(x->service, &cay_take(x->call)->job, &err);
-        }
+}
+
+void cay_exec_end_and_store(struct cay_exec *x, enum cay_cause as, const char *text)
+{
+        cay_exec_ref(x);
+        cay_exec_end_without(x, as, text);
+        cay_exec_verdict(x);
+        cay_exec_unref(x);
 }
 
 void cay_exec_end_all(struct cay_sandbox *sb, enum cay_cause as, const char *text)
@@ -389,11 +399,7 @@ void cay_exec_end_all(struct cay_sandbox *sb, enum cay_cause as, const char *tex
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
                 next = x->next;
-                if (x->state == CAY_EXEC_ENDED)
-                        continue;
-                cay_exec_end_without(x, as, text);
-                if (x->stored)
-                        cay_exec_verdict(x);
+                cay_exec_end_and_store(x, as, text);
         }
 }
 
@@ -401,7 +407,5 @@ void cay_exec_force_end(struct cay_exec *x)
 {
         cay_log_warn("exec ended without its init's word", "exec=%s cause=%s", x->id,
                      cay_cause_word(x->force_as));
-        cay_exec_end_without(x, x->force_as, "");
-        if (x->stored)
-                cay_exec_verdict(x);
+        cay_exec_end_and_store(x, x->force_as, "");
 }

@@ -61,7 +61,7 @@ static void pump(struct cay_exec *x)
         static const struct cay_error fine = { 0 };
         struct cay_error err = { 0 };
 
-        while (x->inputs != NULL && !x->in_unsure && cay_box_channel_is_open(&x->ch)) {
+        while (x->inputs != NULL && x->phase != CAY_EXEC_PHASE_ADOPTED && cay_box_channel_is_open(&x->ch)) {
                 struct cay_exec_input *in = x->inputs;
 
                 if (!settle_place(x, in, &err)) {
@@ -109,18 +109,17 @@ static bool is_known(const struct cay_exec *x, const struct cay_exec_input *in)
 {
         uint64_t have = cay_box_channel_in_written(&x->ch);
 
-        return in->has_offset && x->inputs == NULL && !x->in_unsure && cay_box_channel_is_open(&x->ch) &&
-               in->offset <= have && in->len <= have - in->offset;
+        return in->has_offset && x->inputs == NULL && x->phase != CAY_EXEC_PHASE_ADOPTED &&
+               cay_box_channel_is_open(&x->ch) && in->offset <= have && in->len <= have - in->offset;
 }
 
 static int check_running(const struct cay_exec *x, const struct cay_sandbox *sb, struct cay_error *err)
 {
-        if (x->state == CAY_EXEC_ENDED || x->ending)
+        if (!cay_exec_is_alive(x))
                 return cay_fail(err, CAY_CONFLICT, "exec '%s' has ended", x->id);
         if (sb->state == CAY_STATE_PAUSED)
                 return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is paused; resume it first", sb->id);
-        if (x->opened &&
-            !cay_box_channel_is_open(&x->ch)) /* of an earlier front, and its box has not answered yet */
+        if (x->phase == CAY_EXEC_PHASE_ADOPTED && !cay_box_channel_is_open(&x->ch))
                 return cay_fail(err, CAY_UNAVAILABLE, "sandbox '%s' does not answer yet; try again", sb->id);
         return 0;
 }
@@ -244,7 +243,6 @@ static void go_on(struct cay_exec *x)
 
 void cay_exec_resume_input(struct cay_exec *x)
 {
-        x->in_unsure = false;
         if ((!x->tty || x->in_closed) &&
             cay_box_channel_in_written(&x->ch) < cay_spool_get_in_taken(&x->spool))
                 lose_input(x);
@@ -276,7 +274,7 @@ void cay_exec_kill_abandoned(struct cay_exec *x)
 {
         struct cay_error err = { 0 };
 
-        x->abandoned = kill_running(x, x->sandbox, &err) < 0 && x->state != CAY_EXEC_ENDED && !x->ending;
+        x->abandoned = kill_running(x, x->sandbox, &err) < 0 && cay_exec_is_alive(x);
         if (x->abandoned)
                 cay_tick_by(x->service, ABANDONED_MS);
 }

@@ -67,7 +67,7 @@ int cay_exec_fail_lost(struct cay_exec *x, uint64_t from, uint64_t to, struct ca
                               to);
                 add(x, from, to);
                 x->dirty = true; /* one that runs stores it with its end */
-                if (x->sandbox != NULL && x->state == CAY_EXEC_ENDED)
+                if (x->sandbox != NULL && cay_exec_is_ended(x))
                         cay_exec_store_again(x);
         }
         if (from >= to) /* nobody had noted how much it was */

@@ -79,10 +79,8 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
                         cay_log_warn("output not written, holding the command", "exec=%s errno=%d", x->id,
                                      -r);
                 if (put_aside(x, i, bytes, len) < 0) {
-                        cay_exec_end_without(x, CAY_CAUSE_OUTPUT,
-                                             "its output could not be kept: the daemon's disk is full");
-                        if (x->stored)
-                                cay_exec_verdict(x);
+                        cay_exec_end_and_store(x, CAY_CAUSE_OUTPUT,
+                                               "its output could not be kept: the daemon's disk is full");
                         return;
                 }
                 cay_tick_by(x->service, 1000);
@@ -115,7 +113,7 @@ void cay_exec_flush_pending(struct cay_exec *x)
                 if (r == 0)
                         cay_buf_drop(&x->pending, sizeof(head) + head.len);
         }
-        if (r == -ENOBUFS) /* it is a reader that is waited for, not the disk */
+        if (r == -ENOBUFS && x->flush_until_ms > 0) /* it is a reader that is waited for, not the disk */
                 x->flush_until_ms = cay_clock_ms() + CAY_SERVICE_FLUSH_MS;
         cay_exec_release(x);
         cay_exec_notify(x);
@@ -137,7 +135,7 @@ uint64_t cay_exec_drop_pending(struct cay_exec *x)
 
 static bool has_news(const struct cay_exec *x, const struct cay_exec_watcher *w)
 {
-        return (x->state == CAY_EXEC_ENDED && !w->end_told) || (x->spool.fd >= 0 && w->at < x->spool.end);
+        return (cay_exec_is_ended(x) && !w->end_told) || (x->spool.fd >= 0 && w->at < x->spool.end);
 }
 
 static void on_notify(struct cay_deferred *d)
@@ -151,7 +149,7 @@ static void on_notify(struct cay_deferred *d)
                         ;
                 if (w != NULL) {
                         w->hungry = false;
-                        w->end_told = x->state == CAY_EXEC_ENDED;
+                        w->end_told = cay_exec_is_ended(x);
                         w->on_output(w);
                 }
         } while (w != NULL);
@@ -197,7 +195,7 @@ void cay_exec_close_spool(struct cay_exec *x)
 {
         uint64_t dropped;
 
-        if (x->state != CAY_EXEC_ENDED || x->watchers != NULL)
+        if (!cay_exec_is_ended(x) || x->watchers != NULL)
                 return;
         cay_spool_close(&x->spool);
         /* Of one that ended with its sandbox: nobody will take it any more. */
@@ -213,9 +211,8 @@ void cay_exec_close_spool(struct cay_exec *x)
 /* Of a file that was cut to a shorter one, which is whole: what its command had printed is known. */
 uint64_t cay_exec_output_end(const struct cay_exec *x)
 {
-        return x->spool.fd >= 0 && (x->state != CAY_EXEC_ENDED || x->spool.end > x->output_end)
-                       ? x->spool.end
-                       : x->output_end;
+        return x->spool.fd >= 0 && (!cay_exec_is_ended(x) || x->spool.end > x->output_end) ? x->spool.end
+                                                                                           : x->output_end;
 }
 
 /* Whether a read found damage at a place; if so, where what is whole begins. */
@@ -339,8 +336,7 @@ bool cay_exec_watcher_is_over(const struct cay_exec_watcher *w)
 {
         const struct cay_exec *x = w->exec;
 
-        return x == NULL ||
-               (x->state == CAY_EXEC_ENDED && (x->spool.fd < 0 || w->at >= cay_exec_output_end(x)));
+        return x == NULL || (cay_exec_is_ended(x) && (x->spool.fd < 0 || w->at >= cay_exec_output_end(x)));
 }
 
 void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_view *ret)
@@ -353,8 +349,8 @@ static void await(struct cay_exec *x, const struct cay_exec_watcher *left)
 {
         uint64_t behind = x->spool.keep / BEHIND_PART;
 
-        if (!left->holds || !x->background || x->state == CAY_EXEC_ENDED || x->ending ||
-            x->force_at_ms != 0 || x->spool.fd < 0 || wall(x) != UINT64_MAX)
+        if (!left->holds || !x->background || !cay_exec_is_alive(x) || x->force_at_ms != 0 ||
+            x->spool.fd < 0 || wall(x) != UINT64_MAX)
                 return;
         x->awaited = true;
         x->awaited_from = left->at > behind ? left->at - behind : 0;

@@ -26,7 +26,7 @@ void cay_exec_maybe_answer(struct cay_exec *x)
 {
         static const struct cay_error fine = { 0 };
 
-        if (x->call == NULL || !x->stored || (!x->opened && x->state != CAY_EXEC_ENDED))
+        if (x->call == NULL || !cay_exec_is_stored(x) || (!x->ran && !cay_exec_is_ended(x)))
                 return;
         answer(x, &fine);
         cay_meters_note(&x->service->meters, x->sandbox->owner, CAY_METER_EXEC_RUNS,
@@ -35,24 +35,35 @@ void cay_exec_maybe_answer(struct cay_exec *x)
         cay_tick_by(x->service, x->background ? 0 : CAY_SERVICE_FRESH_MS);
 }
 
-void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
+static void stop_starting(struct cay_exec *x, const struct cay_error *err)
 {
-        struct cay_sandbox *sb = x->sandbox;
-
         answer(x, err);
         cay_timer_clear(&x->start_timer);
         cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
-        if (x->storing) { /* goes when it is known whether there is a record */
-                x->discard = true;
-                return;
-        }
-        if (x->stored)
+}
+
+/* One that is not to be kept. x may be freed. */
+static void forget(struct cay_exec *x, bool has_record)
+{
+        struct cay_sandbox *sb = x->sandbox;
+
+        if (has_record)
                 cay_exec_drop_record(x);
         cay_exec_remove(x);
         cay_sandbox_settle(sb);
         sb->dirty = true; /* what it says of READY and BUSY */
         cay_tick_by(sb->service, 0);
+}
+
+void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
+{
+        bool has_record = cay_exec_is_stored(x);
+
+        stop_starting(x, err);
+        cay_exec_move(x, CAY_EXEC_EVENT_REFUSE);
+        if (x->phase == CAY_EXEC_PHASE_GONE) /* else: when it is known whether there is a record */
+                forget(x, has_record);
 }
 
 /* The record */
@@ -63,7 +74,6 @@ static void on_start_stored(struct cay_async *e, const struct cay_error *err)
         struct cay_sandbox *sb = x->sandbox;
         struct cay_error why = *err;
 
-        x->storing = false;
         if (sb == NULL)
                 return;
         if (err->code == CAY_EXISTS) {
@@ -71,27 +81,24 @@ static void on_start_stored(struct cay_async *e, const struct cay_error *err)
                         cay_str_copy(x->call->first, sizeof(x->call->first), e->commit.first);
                 cay_claim_say_taken(&why, x->claim, e->commit.first);
         }
-        x->stored = err->code == CAY_OK;
-        if (!x->stored || x->discard) {
-                x->discard = false;
-                cay_exec_refuse(x, &why);
+        cay_exec_move(x, err->code == CAY_OK ? CAY_EXEC_EVENT_STORE : CAY_EXEC_EVENT_UNSTORE);
+        if (x->phase == CAY_EXEC_PHASE_GONE || err->code != CAY_OK) {
+                stop_starting(x, &why);
+                forget(x, err->code == CAY_OK);
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_exec_stored);
         if (x->claim[0] != '\0')
                 cay_claim_release(x->service, x->owner, x->claim);
         x->claim[0] = '\0';
-        if (x->state == CAY_EXEC_ENDED) { /* its sandbox went meanwhile */
+        if (cay_exec_is_ended(x)) { /* its sandbox went meanwhile: the record says that it runs */
                 x->dirty = true;
                 cay_tick_by(x->service, 0);
                 cay_exec_maybe_answer(x);
                 return;
         }
-        x->counted = true;
-        sb->running++;
         cay_sandbox_settle(sb);
-        if (x->judged) /* it has ended already; else the verdict finds the record stored */
-                cay_exec_verdict(x);
+        cay_exec_verdict(x); /* of one that has ended already */
         cay_exec_maybe_answer(x);
 }
 
@@ -103,7 +110,7 @@ static void store_start(struct cay_exec *x)
         struct cay_store_batch *b = s->store->ops->begin(s->store);
         struct cay_store_claim claim = { .owner = x->owner, .key = x->claim, .result = x->id };
 
-        x->storing = true;
+        cay_exec_move(x, CAY_EXEC_EVENT_SEND);
         cay_record_put_exec(x, b);
         cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running + 1));
         if (x->claim[0] != '\0')
@@ -128,10 +135,8 @@ static void on_opened(struct cay_box_channel *ch, uint32_t pid)
         struct cay_exec *x = cay_container_of(ch, struct cay_exec, ch);
 
         cay_service_step_reached(CAY_SERVICE_STEP_exec_opened);
-        x->opened = true;
         x->pid = pid;
-        if (x->state == CAY_EXEC_STARTING)
-                x->state = CAY_EXEC_RUNNING;
+        cay_exec_move(x, CAY_EXEC_EVENT_OPEN);
         cay_timer_clear(&x->start_timer);
         cay_exec_maybe_answer(x);
 }
@@ -291,8 +296,6 @@ static void on_claim_known(struct cay_async *e, const struct cay_error *err)
 
         if (x->sandbox == NULL)
                 return;
-        if (x->state == CAY_EXEC_ENDED)
-                return;
         if (err->code == CAY_OK && e->query.count > 0) {
                 const struct cay_store_claim *claim = e->query.rows[0];
 
@@ -353,7 +356,7 @@ static int check_new(struct cay_sandbox *sb, const struct cay_exec_new *w, struc
             cay_sandbox_check_usable(sb, err) < 0)
                 return -1;
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                running += x->state != CAY_EXEC_ENDED;
+                running += !cay_exec_is_ended(x);
         if (running >= CAY_SERVICE_EXECS_RUNNING_MAX)
                 return cay_fail(err, CAY_LIMIT, "%u commands run in sandbox '%s', the most at once", running,
                                 sb->id);

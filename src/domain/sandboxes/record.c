@@ -431,7 +431,7 @@ void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b)
 {
         cay_auto_buf struct cay_buf spec = { 0 };
         struct cay_json j;
-        bool ended = x->judged || x->state == CAY_EXEC_ENDED;
+        bool ended = cay_exec_is_judged(x) || cay_exec_is_ended(x);
         struct cay_store_exec r = {
                 .id = x->id,
                 .sandbox = x->sandbox_id,
@@ -519,8 +519,6 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->output_gone = spec->output_gone;
         cay_exec_lost_read(x, text_or(spec->output_lost, ""));
         x->pid = (uint32_t)spec->pid;
-        x->state = strcmp(text_or(r->state, ""), cay_exec_state_word(CAY_EXEC_ENDED)) == 0 ? CAY_EXEC_ENDED
-                                                                                           : CAY_EXEC_RUNNING;
         x->cause = find_cause(text_or(r->cause, ""));
         cay_str_copy(x->cause_text, sizeof(x->cause_text), text_or(r->cause_text, ""));
         x->channel_number = (uint32_t)r->channel;
@@ -532,7 +530,9 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->output_end = r->output_end;
         x->exit_code = (int)r->exit_code;
         x->signal = (int)r->signal;
-        x->stored = x->opened = true;
+        cay_exec_move(x, strcmp(text_or(r->state, ""), cay_exec_state_word(CAY_EXEC_ENDED)) == 0
+                                 ? CAY_EXEC_EVENT_FIND_ENDED
+                                 : CAY_EXEC_EVENT_FIND_RUNNING);
         return 0;
 }
 

@@ -113,7 +113,7 @@ void cay_sandbox_use(struct cay_sandbox *sb)
 bool cay_sandbox_is_idle(const struct cay_sandbox *sb)
 {
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                if (x->state != CAY_EXEC_ENDED)
+                if (!cay_exec_is_ended(x))
                         return false;
         return sb->channels == NULL;
 }
@@ -200,7 +200,7 @@ void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err)
                 cay_tick_by(sb->service, 0);
         }
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                if (x->state != CAY_EXEC_ENDED && x->judged && x->stored)
+                if (x->phase == CAY_EXEC_PHASE_JUDGED)
                         cay_exec_verdict(x); /* it left that to a pending that came to nothing */
         cay_sandbox_answer(sb->service, &sb->calls, err != NULL ? err : &fine);
         if (sb->destroy_wanted) {

@@ -29,7 +29,7 @@ static void on_put_back(struct cay_async *e, const struct cay_error *err)
 static void shift_deadlines(struct cay_sandbox *sb, int64_t by_ms)
 {
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (x->state == CAY_EXEC_ENDED)
+                if (cay_exec_is_ended(x))
                         continue;
                 if (x->deadline_ms > 0)
                         x->deadline_ms = (uint64_t)((int64_t)x->deadline_ms + by_ms);
@@ -115,7 +115,8 @@ static void put_deadlines(struct cay_sandbox *sb, struct cay_store_batch *b)
         size_t used = 0;
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (x->state == CAY_EXEC_ENDED || x->deadline_ms == 0 || !x->stored || x->judged)
+                if (x->deadline_ms == 0 || !cay_exec_is_stored(x) || cay_exec_is_judged(x) ||
+                    cay_exec_is_ended(x))
                         continue;
                 used += cay_record_exec_size(x);
                 if (used <= DEADLINES_ROOM)

@@ -22,9 +22,12 @@
 
 static void end_execs(struct cay_sandbox *sb, enum cay_cause as, const char *text)
 {
-        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                if (x->state != CAY_EXEC_ENDED)
-                        cay_exec_end_without(x, as, text);
+        struct cay_exec *next;
+
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
+                next = x->next;
+                cay_exec_end_without(x, as, text);
+        }
 }
 
 static void note_ended(struct cay_sandbox *sb)
@@ -33,8 +36,8 @@ static void note_ended(struct cay_sandbox *sb)
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
                 next = x->next;
-                if (x->state != CAY_EXEC_ENDED && x->ending)
-                        cay_exec_note_stored(x);
+                if (cay_exec_is_judged(x))
+                        cay_exec_tell(x);
         }
 }
 
@@ -44,7 +47,7 @@ static void put_execs(struct cay_async *e, struct cay_store_batch *b, struct cay
         size_t used = 0;
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (x->state == CAY_EXEC_ENDED || !x->ending || !x->stored)
+                if (x->phase != CAY_EXEC_PHASE_JUDGED)
                         continue;
                 used += cay_record_exec_size(x);
                 x->dirty = used > BATCH_ROOM;
@@ -56,7 +59,7 @@ static void put_execs(struct cay_async *e, struct cay_store_batch *b, struct cay
 static void note_execs(struct cay_sandbox *sb, const struct cay_error *err)
 {
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                x->dirty |= x->ending && x->state != CAY_EXEC_ENDED && err->code != CAY_OK;
+                x->dirty |= cay_exec_is_judged(x) && err->code != CAY_OK;
         note_ended(sb);
 }
 
@@ -367,6 +370,7 @@ static void on_remains(struct cay_async *e, const struct cay_error *err)
         struct cay_service *s = e->service;
         uint64_t oom_kills = err->code == CAY_OK ? e->box.stats.oom_kills : 0;
         struct cay_store_batch *b;
+        struct cay_exec *next_exec;
         struct cay_async *next;
 
         if (sb == NULL)
@@ -385,9 +389,8 @@ static void on_remains(struct cay_async *e, const struct cay_error *err)
                 cay_str_copy(sb->cause_text, sizeof(sb->cause_text), err->msg);
                 sb->cause = CAY_CAUSE_DISK;
         }
-        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (x->state == CAY_EXEC_ENDED)
-                        continue;
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next_exec) {
+                next_exec = x->next;
                 x->facts.facts.oom_kills = oom_kills > x->oom_before ? oom_kills - x->oom_before : 0;
                 cay_exec_end_without(x, sb->lost_as, "");
         }

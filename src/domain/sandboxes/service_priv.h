@@ -28,6 +28,7 @@
 #include "foundation/loop/loop.h"
 #include "domain/sandboxes/channel.h"
 #include "domain/sandboxes/exec.h"
+#include "domain/sandboxes/exec_phase.h"
 #include "domain/sandboxes/history.h"
 #include "domain/sandboxes/meters.h"
 #include "domain/sandboxes/service.h"
@@ -200,7 +201,7 @@ struct cay_sandbox {
 
         /* what is in it */
         struct cay_exec *execs;       /* ref each; oldest first */
-        unsigned exec_count, running; /* running: committed, and not ended */
+        unsigned exec_count, running; /* running: stored, and not told as ended; cay_exec_move counts */
         struct cay_service_channel *channels;
         unsigned channel_count;
         uint64_t oom_seen, pids_seen; /* counts of the box as of the last figures */
@@ -230,26 +231,16 @@ struct cay_exec {
         uint64_t timeout_ms, cpu_time_ms, output_bytes;
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
 
-        enum cay_exec_state state;
+        enum cay_exec_phase phase;  /* cay_exec_move alone writes it */
+        bool ran;                   /* init said so: it stays true when the phase says nothing of it */
         struct cay_exec_call *call; /* start, not answered yet */
-        bool stored;                /* its record is in the store */
-        bool storing;               /* the commit of its start is under way */
-        bool opened;                /* init said that it runs */
-        bool ending;                /* END is here (or was made up); the verdict follows */
-        bool counted;               /* in sandbox->running */
         bool dirty;                 /* its record is behind */
-        bool discard;               /* was refused while its record was under way */
-        struct cay_error discard_why;
-        bool judged;             /* the verdict is known */
-        bool storing_end;        /* its commit is under way */
-        bool waits_flush;        /* END is here, the last of its output is not in the spool yet */
-        uint64_t flush_until_ms; /* monotonic */
-        bool held;               /* acknowledgements are withheld */
-        bool abandoned;          /* nobody wants it, and it could not be told yet */
+        uint64_t flush_until_ms;    /* monotonic: its end waits so long for its last output; 0: it does not */
+        bool held;                  /* acknowledgements are withheld */
+        bool abandoned;             /* nobody wants it, and it could not be told yet */
         bool in_closed;
-        bool in_unsure; /* adopted, and init has not said yet how much of the input it has */
-        bool in_lost;   /* not all that was taken of it: ended for that */
-        bool was_left;  /* a terminal that nobody watched or used any more: ended for that */
+        bool in_lost;  /* not all that was taken of it: ended for that */
+        bool was_left; /* a terminal that nobody watched or used any more: ended for that */
         bool output_gone;
         struct cay_exec_lost lost[CAY_SERVICE_LOST_MAX + 1]; /* in order, apart; one more while it is added */
         unsigned lost_count;
@@ -511,6 +502,15 @@ void cay_exec_drop_record(struct cay_exec *x);
 void cay_exec_spool_name(const struct cay_exec *x, char ret[2 * CAY_NAME_MAX + 2]);
 void cay_exec_trim(struct cay_sandbox *sb); /* ended ones beyond what is kept */
 
+/* exec_phase.c */
+/* The one writer of its phase: exec_phases.def must have the pair. False: it is where it was, and this was known. */
+bool cay_exec_move(struct cay_exec *x, enum cay_exec_event event);
+enum cay_exec_state cay_exec_state(const struct cay_exec *x); /* for clients */
+bool cay_exec_is_alive(const struct cay_exec *x);             /* no end of it is known */
+bool cay_exec_is_judged(const struct cay_exec *x);            /* its cause is known, and not told yet */
+bool cay_exec_is_ended(const struct cay_exec *x);             /* its end was told */
+bool cay_exec_is_stored(const struct cay_exec *x);            /* the store has a record */
+
 /* exec_start.c */
 void cay_exec_maybe_answer(struct cay_exec *x);
 void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err); /* before it ran: it leaves no trace */
@@ -518,13 +518,18 @@ extern const struct cay_box_channel cay_exec_channel_events;
 
 /* exec_end.c */
 void cay_exec_on_end(struct cay_box_channel *ch, const struct cay_box_end *end);
-/* Without init's word: by us (killed_by_us) or lost. Judged at once, not stored. */
+/*
+ * Without init's word: by us (killed_by_us) or lost. Judged at once, not stored. One that is judged already stays as it was judged; one that
+ * was not sent yet is refused, and x may be gone afterwards.
+ */
 void cay_exec_end_without(struct cay_exec *x, enum cay_cause as, const char *text);
+/* The same, and stored by itself. */
+void cay_exec_end_and_store(struct cay_exec *x, enum cay_cause as, const char *text);
 void cay_exec_end_known(struct cay_exec *x, const struct cay_box_end *end); /* as read back from the spool */
 /* All that run: ended without init's word, and stored each by itself. */
 void cay_exec_end_all(struct cay_sandbox *sb, enum cay_cause as, const char *text);
-void cay_exec_verdict(struct cay_exec *x);     /* commits */
-void cay_exec_note_stored(struct cay_exec *x); /* its end is stored: ENDED, watchers are told */
+void cay_exec_verdict(struct cay_exec *x);     /* commits its end, unless somebody else does */
+void cay_exec_tell(struct cay_exec *x);        /* its sandbox's commit spoke for it: watchers are told */
 void cay_exec_check_flush(struct cay_exec *x); /* the last output may be in the spool now */
 void cay_exec_force_end(struct cay_exec *x);   /* its time is over and nobody says so */
 void cay_exec_store_again(struct cay_exec *x); /* the record of an ended one is behind */

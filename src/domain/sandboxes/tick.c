@@ -91,9 +91,9 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
                 due_at(s, x->awaited_until_ms, mono_ms);
         }
         cay_exec_check_flush(x);
-        if (x->dirty && x->state == CAY_EXEC_ENDED)
+        if (x->dirty && cay_exec_is_ended(x))
                 cay_exec_store_again(x);
-        if (x->state == CAY_EXEC_ENDED || x->ending || x->sandbox->state == CAY_STATE_PAUSED)
+        if (!cay_exec_is_alive(x) || x->sandbox->state == CAY_STATE_PAUSED)
                 return;
         if (x->abandoned)
                 cay_exec_kill_abandoned(x);

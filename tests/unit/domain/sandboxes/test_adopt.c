@@ -246,7 +246,7 @@ static void lost_keys_are_lost(void **state)
         assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
         lose_input(t, id, c.call.id, &keys);
         service_open(t);
-        wait_for(t, !cay_table_find(t->service, id)->execs->in_unsure);
+        wait_for(t, cay_table_find(t->service, id)->execs->phase == CAY_EXEC_PHASE_RUNNING);
         again.eof = true;
         cay_job_init(&again.job, NULL);
         cay_service_exec_input(t->service, &me, id, c.call.id, &again);
@@ -258,7 +258,7 @@ static void lost_keys_are_lost(void **state)
         assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
         lose_input(t, id, c.call.id, &keys);
         service_open(t);
-        wait_for(t, !cay_table_find(t->service, id)->execs->in_unsure);
+        wait_for(t, cay_table_find(t->service, id)->execs->phase == CAY_EXEC_PHASE_RUNNING);
         lose_input(t, id, c.call.id, &end);
         service_open(t);
         assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_EXITED);
@@ -376,7 +376,7 @@ static uint64_t end_at_the_brim(struct test *t, char id[CAY_NAME_MAX + 1], char 
         for (unsigned i = 0; i < 20; i++) { /* each grants a window of its own */
                 assert_int_equal(watch(t, id, x, 0, true, w), CAY_OK);
                 settle(t);
-                if (w->w.exec->waits_flush)
+                if (w->w.exec->flush_until_ms > 0)
                         return total;
                 watcher_done(w);
                 w->lazy = true;
@@ -397,7 +397,7 @@ static void an_end_waits_for_the_reader(void **state)
         w.w.exec->flush_until_ms = 1; /* long past */
         cay_service_tick(t->service);
         settle(t);
-        assert_true(w.w.exec->waits_flush);
+        assert_true(w.w.exec->flush_until_ms > 0);
         w.lazy = false;
         watcher_read(&w);
         wait_for(t, w.over);

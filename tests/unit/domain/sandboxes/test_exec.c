@@ -476,6 +476,54 @@ static void an_end_before_the_start_is_stored(void **state)
         assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_SANDBOX_GONE);
 }
 
+/* Its box goes while its end is being stored: that commit has told it, and the sandbox's does not tell it again. */
+static void an_end_is_told_once(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        unsigned events;
+
+        create(t, id);
+        exec(t, id, x, "wait", NULL);
+        settle(t);
+        events = fake_store_count(t->store, CAY_STORE_EVENT);
+        t->store->hold = true;
+        assert_int_equal(cay_service_exec_kill(t->service, &me, id, x, &(struct cay_error){ 0 }), 0);
+        wait_for(t, cay_table_find(t->service, id)->execs->phase == CAY_EXEC_PHASE_CLOSING);
+        fake_engine_vanish(t->engine, id, true);
+        wait_for(t, look(t, id).state == CAY_STATE_ERROR);
+        fake_store_let_go(t->store);
+        assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_KILLED);
+        settle(t);
+        assert_int_equal(fake_store_count(t->store, CAY_STORE_EVENT),
+                         events + 2); /* exec_ended, sandbox_error */
+}
+
+/* Its user is looked up in a box that does not answer: it was never sent, and leaves nothing when the sandbox is stopped. */
+static void one_that_was_not_sent_leaves_nothing(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "wait", NULL };
+        struct cay_exec_new what = { .argv = argv, .user = "somebody" };
+        char id[CAY_NAME_MAX + 1];
+        struct exec_call c;
+        struct call stop;
+
+        create(t, id);
+        settle(t);
+        fake_plan.script.mute = true;
+        exec_begin(t, id, &what, &c);
+        settle(t);
+        assert_false(c.done);
+        assert_int_equal(look(t, id).execs_known, 1);
+        call_init(&stop);
+        cay_service_stop(t->service, &me, id, &stop.call);
+        assert_int_equal(call_wait(t, &stop), CAY_OK);
+        wait_for(t, c.done);
+        assert_int_equal(c.call.job.err.code, CAY_CONFLICT);
+        assert_int_equal(look(t, id).execs_known, 0);
+}
+
 /* More short runs than are kept lie in the stretch that stays behind a watcher out of courtesy: it does not hold for that. */
 static void streams_that_alternate_in_tiny_pieces(void **state)
 {
@@ -886,6 +934,8 @@ int main(void)
                 TEST(a_terminal_that_was_left_ends),
                 SMALL(a_slow_watcher_holds_the_command),
                 TEST(an_end_before_the_start_is_stored),
+                TEST(an_end_is_told_once),
+                TEST(one_that_was_not_sent_leaves_nothing),
                 TEST(streams_that_alternate_in_tiny_pieces),
                 SMALL(a_watcher_that_left_can_come_back),
                 SMALL(without_a_watcher_the_oldest_goes),

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The phases of a command and what moves it from one to the next: exec_phases.def, as functions. Pure, apart from cay_exec_move, which is
+ * the one writer of a command's phase (service_priv.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum cay_exec_phase {
+#define CAY_EXEC_PHASE(name, word, record, end, doc) CAY_EXEC_PHASE_##name,
+#define CAY_EXEC_EVENT(name, word, doc)
+#define CAY_EXEC_MOVE(phase, event, next)
+#include "domain/sandboxes/exec_phases.def"
+#undef CAY_EXEC_PHASE
+        CAY_EXEC_PHASE_COUNT
+};
+
+enum cay_exec_event {
+#define CAY_EXEC_PHASE(name, word, record, end, doc)
+#undef CAY_EXEC_EVENT
+#define CAY_EXEC_EVENT(name, word, doc) CAY_EXEC_EVENT_##name,
+#include "domain/sandboxes/exec_phases.def"
+#undef CAY_EXEC_PHASE
+#undef CAY_EXEC_EVENT
+#undef CAY_EXEC_MOVE
+        CAY_EXEC_EVENT_COUNT
+};
+
+enum cay_exec_record { CAY_EXEC_RECORD_NONE, CAY_EXEC_RECORD_PENDING, CAY_EXEC_RECORD_STORED };
+enum cay_exec_end {
+        CAY_EXEC_END_ALIVE,
+        CAY_EXEC_END_KNOWN,
+        CAY_EXEC_END_JUDGED,
+        CAY_EXEC_END_TOLD,
+        CAY_EXEC_END_NEVER
+};
+
+const char *cay_exec_phase_word(enum cay_exec_phase phase);
+const char *cay_exec_event_word(enum cay_exec_event event);
+enum cay_exec_record cay_exec_phase_record(enum cay_exec_phase phase);
+enum cay_exec_end cay_exec_phase_end(enum cay_exec_phase phase);
+int cay_exec_phase_next(enum cay_exec_phase phase, enum cay_exec_event event); /* phase; -1: not legal */
