@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transition table of sandboxes. */
+/* The states of sandboxes: their words, and whether they have a box. */
 #include "domain/model/state.h"
 
 #include "foundation/base/banned.h"
 #include "foundation/base/cleanup.h"
 
-#define TO(name) (1u << CAY_STATE_##name)
-
-static const struct {
-        const char *word;
-        unsigned next;
-} rows[] = {
-#define CAY_STATE(name, word, next, doc) { word, next },
+static const char *const words[] = {
+#define CAY_STATE(name, word, doc) word,
 #include "domain/model/state.def"
 #undef CAY_STATE
 };
-_Static_assert(CAY_COUNT(rows) == CAY_STATE_COUNT, "a row for every state");
-
-bool cay_state_can_move(enum cay_state from, enum cay_state to)
-{
-        return from < CAY_STATE_COUNT && to < CAY_STATE_COUNT && (rows[from].next >> to & 1);
-}
+_Static_assert(CAY_COUNT(words) == CAY_STATE_COUNT, "a word for every state");
 
 bool cay_state_has_box(enum cay_state state)
 {
@@ -30,13 +20,13 @@ bool cay_state_has_box(enum cay_state state)
 
 const char *cay_state_word(enum cay_state state)
 {
-        return state < CAY_STATE_COUNT ? rows[state].word : "?";
+        return state < CAY_STATE_COUNT ? words[state] : "?";
 }
 
 int cay_state_find(const char *word)
 {
         for (unsigned i = 0; i < CAY_STATE_COUNT; i++)
-                if (strcmp(rows[i].word, word) == 0)
+                if (strcmp(words[i], word) == 0)
                         return (int)i;
         return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a sandbox and what may follow what: one row each in state.def. Pure; the one writer is the service
- * (domain/sandboxes/sandbox.c). A sandbox that is destroyed has no state: it is not there any more.
+ * The states of a sandbox, as clients see them and the store keeps them: one row each in state.def. What may follow what is in
+ * domain/sandboxes/sandbox_phases.def. A sandbox that is destroyed has no state: it is not there any more.
  *
  * What may be asked for: create makes CREATING. start: STOPPED, ERROR. stop: READY, BUSY, PAUSED, ERROR. pause: READY, BUSY. resume: PAUSED.
  * Commands, files and ports: READY, BUSY. destroy, extend, looking: always.
@@ -11,13 +11,12 @@
 #include <stdbool.h>
 
 enum cay_state {
-#define CAY_STATE(name, word, next, doc) CAY_STATE_##name,
+#define CAY_STATE(name, word, doc) CAY_STATE_##name,
 #include "domain/model/state.def"
 #undef CAY_STATE
         CAY_STATE_COUNT
 };
 
-bool cay_state_can_move(enum cay_state from, enum cay_state to);
 bool cay_state_has_box(enum cay_state state); /* counts as alive */
 const char *cay_state_word(enum cay_state state);
 int cay_state_find(const char *word); /* state or -1 */

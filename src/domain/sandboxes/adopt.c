@@ -48,7 +48,7 @@ void cay_adopt_done(struct cay_sandbox *sb)
                 return;
         sb->adopting = false;
         cay_timer_clear(&sb->adopt_timer);
-        if (sb->state == CAY_STATE_ERROR && !sb->has_box)
+        if (cay_sandbox_state(sb) == CAY_STATE_ERROR && !sb->has_box)
                 s->report.lost++;
         else
                 s->report.adopted++;
@@ -143,12 +143,12 @@ static void adopted(struct cay_sandbox *sb)
         struct cay_async *e = cay_async_new(s, sb, NULL, on_adopted_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
-        sb->pending = CAY_PENDING_NONE;
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_MEET);
         sb->figures_unknown = true;
         cay_sandbox_refresh_figures(sb);
         s->adoptions++;
         cay_sandbox_settle(sb);
-        cay_record_put_sandbox(sb, b, sb->state);
+        cay_record_put_sandbox(sb, b, cay_sandbox_state(sb));
         cay_event_put(e, b, sb, CAY_EVENT_ADOPTED, NULL);
         cay_async_commit(e, b);
 }
@@ -165,7 +165,7 @@ void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w)
         for (uint32_t i = 0; i < w->count; i++)
                 if (!cay_box_client_has_channel(sb->client, w->channels[i]))
                         cay_box_client_refuse(sb->client, w->channels[i]);
-        if (sb->pending == CAY_PENDING_ADOPT)
+        if (cay_sandbox_pending(sb) == CAY_PENDING_ADOPT)
                 adopted(sb);
         else
                 cay_sandbox_greeted(sb);
@@ -176,7 +176,9 @@ static void on_no_welcome(struct cay_timer *t)
 {
         struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, adopt_timer);
 
-        sb->pending = CAY_PENDING_NONE;
+        if (cay_sandbox_pending(sb) != CAY_PENDING_ADOPT) /* it has answered; that is being stored */
+                return;
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_MEET);
         sb->unresponsive = true;
         sb->misses = sb->service->env.ping_misses;
         sb->lost_at_ms = cay_clock_ms();
@@ -188,11 +190,11 @@ static void on_refrozen(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
-        if (sb == NULL || sb->pending != CAY_PENDING_ADOPT)
+        if (sb == NULL || cay_sandbox_pending(sb) != CAY_PENDING_ADOPT)
                 return;
         if (err->code != CAY_OK)
                 cay_log_warn("box not frozen or thawed, ignoring", "id=%s error=%s", sb->id, err->msg);
-        if (sb->state == CAY_STATE_PAUSED)
+        if (cay_sandbox_state(sb) == CAY_STATE_PAUSED)
                 adopted(sb); /* what runs in it says so when it is resumed */
 }
 
@@ -207,7 +209,7 @@ static void refreeze(struct cay_sandbox *sb)
         if (engine == NULL)
                 return;
         freezes = !(engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER);
-        if (freezes && sb->state == CAY_STATE_PAUSED && engine->ops->freeze != NULL) {
+        if (freezes && cay_sandbox_state(sb) == CAY_STATE_PAUSED && engine->ops->freeze != NULL) {
                 engine->ops->freeze(engine, e->box.id, job);
         } else if (freezes && engine->ops->thaw != NULL) {
                 engine->ops->thaw(engine, e->box.id, job);
@@ -234,8 +236,9 @@ static void keep_ends(struct cay_sandbox *sb)
 static void adopt_later(struct cay_sandbox *sb, const struct cay_error *why)
 {
         cay_log_warn("sandbox not adopted yet", "id=%s error=%s", sb->id, why->msg);
-        sb->pending = CAY_PENDING_NONE;
-        if (sb->state != CAY_STATE_PAUSED)
+        if (cay_sandbox_pending(sb) == CAY_PENDING_ADOPT)
+                cay_sandbox_move(sb, CAY_SANDBOX_EVENT_MEET);
+        if (cay_sandbox_state(sb) != CAY_STATE_PAUSED)
                 cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why->msg);
 }
 
@@ -244,7 +247,7 @@ static void on_box_adopted(struct cay_async *e, const struct cay_error *err)
         struct cay_sandbox *sb = e->sandbox;
         struct cay_error why = *err;
 
-        if (sb == NULL || sb->pending != CAY_PENDING_ADOPT)
+        if (sb == NULL || cay_sandbox_pending(sb) != CAY_PENDING_ADOPT)
                 return;
         if (err->code == CAY_OK)
                 cay_sandbox_note_ports(sb, &e->box);
@@ -274,7 +277,7 @@ static void adopt(struct cay_sandbox *sb)
         struct cay_job *job;
         struct cay_engine *engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
 
-        sb->pending = CAY_PENDING_ADOPT;
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_ADOPT);
         sb->adopting = true;
         s->adopting++;
         memcpy(e->box.secret, sb->secret, sizeof(e->box.secret));
@@ -306,7 +309,7 @@ static void set_aside(struct cay_sandbox *sb)
         struct cay_service *s = sb->service;
         char text[sizeof(sb->cause_text)];
 
-        sb->before = sb->state;
+        sb->before = cay_sandbox_state(sb);
         sb->before_cause = sb->cause;
         cay_str_copy(sb->before_text, sizeof(sb->before_text), sb->cause_text);
         if (!sb->has_box) {
@@ -316,7 +319,7 @@ static void set_aside(struct cay_sandbox *sb)
         s->report.away++;
         snprintf(text, sizeof(text), "its engine is not available: %.63s: %.100s", sb->engine->name,
                  sb->engine->note);
-        cay_sandbox_move(sb, CAY_STATE_ERROR);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_FAIL);
         cay_sandbox_set_cause(sb, CAY_CAUSE_ENGINE_LOST, text);
         cay_log_warn("sandbox waits for its engine", "id=%s engine=%s", sb->id, sb->engine->name);
 }

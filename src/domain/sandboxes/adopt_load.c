@@ -36,15 +36,18 @@ static bool load_exec(void *ctx, const void *record)
         struct cay_sandbox *sb = cay_table_find(l->service, r->sandbox);
         struct cay_error err = { 0 };
         struct cay_exec *x;
+        uint64_t changed_wall_ms;
 
         if (sb == NULL)
                 return true;
+        changed_wall_ms = sb->changed_wall_ms;
         if (cay_record_read_exec(l->service, sb, r, &x, &err) < 0) {
                 cay_log_error("record not understood, left in the store", "error=%s", err.msg);
                 l->service->report.unreadable++;
                 return true;
         }
         cay_exec_list_add(sb, x);
+        sb->changed_wall_ms = changed_wall_ms; /* it is as busy as it was */
         return true;
 }
 

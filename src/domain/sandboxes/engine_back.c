@@ -21,7 +21,7 @@ static void put_freezer(struct cay_sandbox *sb)
         if (engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER || engine->ops->freeze == NULL || sb->no_init)
                 return;
         e = cay_async_new(sb->service, sb, NULL, on_frozen_again);
-        if (sb->state == CAY_STATE_PAUSED)
+        if (cay_sandbox_state(sb) == CAY_STATE_PAUSED)
                 engine->ops->freeze(engine, e->box.id, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
         else
                 engine->ops->thaw(engine, e->box.id, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
@@ -39,7 +39,7 @@ void cay_service_engine_back(struct cay_service *s, const char *name)
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 
-                if (sb->engine != row || !sb->has_box || sb->pending != CAY_PENDING_NONE ||
+                if (sb->engine != row || !sb->has_box || cay_sandbox_pending(sb) != CAY_PENDING_NONE ||
                     sb->client == NULL)
                         continue;
                 put_freezer(sb);

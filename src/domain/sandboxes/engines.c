@@ -162,7 +162,7 @@ static unsigned count_alive(const struct cay_service *s, const struct cay_viewer
 
         for (unsigned i = 0; i < s->count; i++)
                 count += s->sorted[i]->engine == row && cay_table_may_see(v, s->sorted[i]) &&
-                         (s->sorted[i]->has_box || cay_state_has_box(s->sorted[i]->state));
+                         (s->sorted[i]->has_box || cay_state_has_box(cay_sandbox_state(s->sorted[i])));
         return count;
 }
 

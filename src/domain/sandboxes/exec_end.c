@@ -96,7 +96,8 @@ void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct c
 /* Others say what is true of it, and have the last word. */
 static bool is_spoken_for(const struct cay_sandbox *sb)
 {
-        return sb->pending == CAY_PENDING_STOP || sb->pending == CAY_PENDING_DESTROY || !sb->stored;
+        return cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
+               cay_sandbox_pending(sb) == CAY_PENDING_DESTROY || !cay_sandbox_is_stored(sb);
 }
 
 static void note_told(struct cay_exec *x)
@@ -128,13 +129,15 @@ static void on_end_stored(struct cay_async *e, const struct cay_error *err)
         struct cay_exec *x = e->exec;
         struct cay_sandbox *sb = x->sandbox;
 
-        if (sb == NULL || !cay_exec_move(x, CAY_EXEC_EVENT_END_STORE))
+        if (sb == NULL)
                 return;
         if (err->code != CAY_OK) {
                 cay_service_log_unstored(e->service, "exec", x->id, err);
                 x->dirty = sb->dirty = true;
                 cay_tick_by(e->service, 1000);
         }
+        if (!cay_exec_move(x, CAY_EXEC_EVENT_END_STORE))
+                return;
         cay_service_step_reached(CAY_SERVICE_STEP_exec_end_stored);
         note_told(x);
         cay_exec_trim(sb);
@@ -154,8 +157,8 @@ void cay_exec_verdict(struct cay_exec *x)
         b = s->store->ops->begin(s->store);
         cay_sandbox_use(sb);
         cay_exec_put_ended(e, b, x);
-        if (sb->pending != CAY_PENDING_GONE && sb->pending != CAY_PENDING_START)
-                cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running - 1));
+        if (cay_sandbox_pending(sb) != CAY_PENDING_CLEAN && cay_sandbox_pending(sb) != CAY_PENDING_START)
+                cay_record_put_sandbox(sb, b, cay_sandbox_phase_state(sb->phase, sb->running - 1));
         cay_async_commit(e, b);
 }
 

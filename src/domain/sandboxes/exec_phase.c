@@ -121,6 +121,6 @@ bool cay_exec_move(struct cay_exec *x, enum cay_exec_event event)
         x->ran |= event == CAY_EXEC_EVENT_OPEN || event == CAY_EXEC_EVENT_FIND_RUNNING ||
                   event == CAY_EXEC_EVENT_FIND_ENDED;
         if (x->sandbox != NULL && is_counted(from) != is_counted(x->phase))
-                x->sandbox->running += is_counted(x->phase) ? 1u : -1u;
+                cay_sandbox_count(x->sandbox, is_counted(x->phase));
         return x->phase != from;
 }

@@ -112,7 +112,7 @@ static void store_start(struct cay_exec *x)
 
         cay_exec_move(x, CAY_EXEC_EVENT_SEND);
         cay_record_put_exec(x, b);
-        cay_record_put_sandbox(sb, b, cay_sandbox_live_state(sb, sb->running + 1));
+        cay_record_put_sandbox(sb, b, cay_sandbox_phase_state(sb->phase, sb->running + 1));
         if (x->claim[0] != '\0')
                 cay_store_put_claim(s->store, b, &claim);
         cay_event_put(e, b, sb, CAY_EVENT_EXEC_STARTED, "exec", x->id, NULL);

@@ -232,7 +232,7 @@ static void miss(struct cay_sandbox *sb, uint64_t now_ms)
                 gone(sb, CAY_CAUSE_ENGINE_LOST, "it could not be reached for several minutes");
                 return;
         }
-        if (sb->state == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_ENGINE_LOST)
+        if (cay_sandbox_state(sb) == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_ENGINE_LOST)
                 return; /* told already; whether it is the link or the box that is silent may change with every look */
         snprintf(text, sizeof(text),
                  sb->link_lost ? "the sandbox cannot be reached" : "the sandbox does not answer");
@@ -242,8 +242,8 @@ static void miss(struct cay_sandbox *sb, uint64_t now_ms)
 /* PAUSED boxes do not answer, and are not asked. */
 void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
 {
-        if (is_bad(sb) || sb->pending != CAY_PENDING_NONE || sb->state == CAY_STATE_PAUSED ||
-            now_ms < sb->ping_at_ms)
+        if (is_bad(sb) || cay_sandbox_pending(sb) != CAY_PENDING_NONE ||
+            cay_sandbox_state(sb) == CAY_STATE_PAUSED || now_ms < sb->ping_at_ms)
                 return;
         sb->ping_at_ms = now_ms + sb->service->env.ping_ms;
         if (sb->ping_out || sb->link_lost || cay_box_client_awaits_welcome(sb->client))
@@ -277,8 +277,8 @@ void cay_link_on_gone(void *ctx, const char *id)
         struct cay_sandbox *sb = cay_table_find(s, id);
         struct cay_error ignored = { 0 };
 
-        if (sb == NULL || sb->engine != row || is_bad(sb) || sb->pending == CAY_PENDING_STOP ||
-            sb->pending == CAY_PENDING_DESTROY)
+        if (sb == NULL || sb->engine != row || is_bad(sb) || cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
+            cay_sandbox_pending(sb) == CAY_PENDING_DESTROY)
                 return;
         /* Another helper may be there before the last words of the box are read. */
         sb->engine_was_down |=

@@ -231,7 +231,8 @@ void cay_record_put_sandbox_as(struct cay_sandbox *sb, struct cay_store_batch *b
                 .limits = sb->limits,
                 .created_wall_ms = sb->created_wall_ms,
                 .started_wall_ms = sb->started_wall_ms,
-                .changed_wall_ms = state != sb->state ? cay_service_wall(sb->service) : sb->changed_wall_ms,
+                .changed_wall_ms =
+                        state != cay_sandbox_state(sb) ? cay_service_wall(sb->service) : sb->changed_wall_ms,
                 .expires_ms = sb->expires_ms,
                 .idle_ms = sb->idle_ms,
                 .used_ms = sb->used_ms,
@@ -301,14 +302,11 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         sb->own_user_only = spec->own_user_only;
         sb->no_init = spec->no_init;
         sb->kept = spec->kept;
-        sb->has_box = spec->has_box;
+        sb->has_box =
+                spec->has_box && state != CAY_STATE_STOPPED && state != CAY_STATE_CREATING; /* never stored */
         if (text_or(spec->box_workspace, NULL) != NULL)
                 sb->box_workspace = strdup(spec->box_workspace);
-        if (state == CAY_STATE_CREATING) { /* is never stored; were it, nobody was told of its box */
-                state = CAY_STATE_ERROR;
-                sb->has_box = false;
-        }
-        sb->state = (enum cay_state)state;
+        cay_sandbox_move(sb, cay_sandbox_found((enum cay_state)state));
         sb->cause = find_cause(text_or(r->cause, ""));
         cay_str_copy(sb->cause_text, sizeof(sb->cause_text), text_or(r->cause_text, ""));
         sb->created_wall_ms = r->created_wall_ms;
@@ -317,9 +315,8 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         sb->expires_ms = r->expires_ms;
         sb->idle_ms = r->idle_ms;
         sb->used_ms = sb->used_stored_ms = r->used_ms;
-        sb->put_state = sb->state;
+        sb->put_state = (enum cay_state)state;
         memcpy(sb->secret, r->secret, sizeof(sb->secret));
-        sb->stored = true;
         return 0;
 }
 

@@ -198,7 +198,6 @@ static int fill(struct cay_sandbox *sb, const struct cay_left *l, const struct c
         sb->limits = w->limits;
         sb->may_skip = w->may_skip;
         sb->kept = true;
-        sb->state = CAY_STATE_STOPPED;
         sb->created_wall_ms = sb->changed_wall_ms = cay_service_wall(sb->service);
         sb->used_ms = cay_service_now(sb->service);
         cay_sandbox_set_cause(sb, CAY_CAUSE_KILLED,
@@ -218,6 +217,7 @@ static void on_adopted(struct cay_async *e, const struct cay_error *err)
         if (err->code != CAY_OK) { /* as if nobody had asked */
                 if (l != NULL)
                         l->busy = false;
+                cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
                 cay_sandbox_answer(s, &sb->calls, err);
                 cay_sandbox_answer(s, &sb->destroy_calls, err);
                 cay_sandbox_free(sb);
@@ -225,7 +225,7 @@ static void on_adopted(struct cay_async *e, const struct cay_error *err)
         }
         if (l != NULL)
                 drop(s, l);
-        sb->stored = true;
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_log_info("files without a record adopted", "id=%s owner=%s", sb->id, sb->owner);
         cay_left_note(sb->engine);
         cay_sandbox_finish(sb, NULL);
@@ -253,7 +253,7 @@ void cay_service_adopt_left(struct cay_service *s, const char *id, const struct 
                 return;
         }
         l->busy = true;
-        cay_sandbox_begin(sb, CAY_PENDING_MAKE, c);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_CLAIM, c);
         e = cay_async_new(s, sb, NULL, on_adopted);
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox(sb, b, CAY_STATE_STOPPED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sandbox: its state, what may be asked of it, how its stories end, how it looks. */
+/* One sandbox: its state, what may be asked of it, how its operations end, how it looks. */
 #include <assert.h>
 
 #include "foundation/base/clock.h"
@@ -11,7 +11,7 @@
 static const char *const pending_words[] = {
         [CAY_PENDING_NONE] = "",       [CAY_PENDING_ADOPT] = "adopt",   [CAY_PENDING_MAKE] = "create",
         [CAY_PENDING_START] = "start", [CAY_PENDING_STOP] = "stop",     [CAY_PENDING_DESTROY] = "destroy",
-        [CAY_PENDING_PAUSE] = "pause", [CAY_PENDING_RESUME] = "resume", [CAY_PENDING_GONE] = "clean up",
+        [CAY_PENDING_PAUSE] = "pause", [CAY_PENDING_RESUME] = "resume", [CAY_PENDING_CLEAN] = "clean up",
 };
 _Static_assert(CAY_COUNT(pending_words) == CAY_PENDING_COUNT, "a word for every pending");
 
@@ -64,39 +64,13 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         free(sb);
 }
 
-void cay_sandbox_move(struct cay_sandbox *sb, enum cay_state to)
-{
-        bool rested = sb->state == CAY_STATE_ERROR || sb->state == CAY_STATE_STOPPED;
-
-        if (sb->state == to)
-                return;
-        assert(cay_state_can_move(sb->state, to));
-        cay_log_debug("sandbox moved", "id=%s from=%s to=%s", sb->id, cay_state_word(sb->state),
-                      cay_state_word(to));
-        sb->state = to;
-        if (to == CAY_STATE_STOPPED)
-                cay_sandbox_unpublish(sb);
-        sb->changed_wall_ms = cay_service_wall(sb->service);
-        /* Not from READY to BUSY or back: one that goes has its cause already while the last commands of it end. */
-        if (rested && to != CAY_STATE_ERROR && to != CAY_STATE_STOPPED)
-                cay_sandbox_set_cause(sb, CAY_CAUSE_NONE, "");
-}
-
-enum cay_state cay_sandbox_live_state(const struct cay_sandbox *sb, unsigned running)
-{
-        if (sb->state != CAY_STATE_READY && sb->state != CAY_STATE_BUSY)
-                return sb->state;
-        return running > 0 ? CAY_STATE_BUSY : CAY_STATE_READY;
-}
-
+/* Commands that end at once, or in the middle of an operation, do not know of each other when they are put. */
 void cay_sandbox_settle(struct cay_sandbox *sb)
 {
-        cay_sandbox_move(sb, cay_sandbox_live_state(sb, sb->running));
-        if (sb->stored &&
-            sb->put_state != sb->state) { /* several ended at once, each not knowing of the others */
-                sb->dirty = true;
-                cay_tick_by(sb->service, 0);
-        }
+        if (!cay_sandbox_is_stored(sb) || sb->put_state == cay_sandbox_state(sb))
+                return;
+        sb->dirty = true;
+        cay_tick_by(sb->service, 0);
 }
 
 void cay_sandbox_set_cause(struct cay_sandbox *sb, enum cay_cause cause, const char *text)
@@ -120,17 +94,17 @@ bool cay_sandbox_is_idle(const struct cay_sandbox *sb)
 
 int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err)
 {
-        if (sb->pending == CAY_PENDING_NONE)
+        if (cay_sandbox_pending(sb) == CAY_PENDING_NONE)
                 return 0;
         return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is busy with another request (%s); try again",
-                        sb->id, pending_word(sb->pending));
+                        sb->id, pending_word(cay_sandbox_pending(sb)));
 }
 
 int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err)
 {
         if (cay_sandbox_check_engine(sb, err) < 0)
                 return -1;
-        switch (sb->state) {
+        switch (cay_sandbox_state(sb)) {
         case CAY_STATE_READY:
         case CAY_STATE_BUSY:
                 break;
@@ -162,20 +136,20 @@ static void join(struct cay_sandbox *sb, struct cay_service_call *c)
 
 bool cay_sandbox_is_ending(const struct cay_sandbox *sb)
 {
-        return sb->pending == CAY_PENDING_STOP || sb->pending == CAY_PENDING_DESTROY ||
-               sb->pending == CAY_PENDING_GONE;
+        enum cay_pending pending = cay_sandbox_pending(sb);
+
+        return pending == CAY_PENDING_STOP || pending == CAY_PENDING_DESTROY || pending == CAY_PENDING_CLEAN;
 }
 
-void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_pending pending, struct cay_service_call *c)
+void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_sandbox_event event, struct cay_service_call *c)
 {
-        assert(sb->pending == CAY_PENDING_NONE);
-        sb->pending = pending;
+        cay_sandbox_move(sb, event);
         sb->begun_ns = cay_clock_ns();
         sb->why = (struct cay_error){ 0 };
         join(sb, c);
         if (c != NULL)
                 cay_str_copy(c->id, sizeof(c->id), sb->id);
-        if (pending == CAY_PENDING_PAUSE || cay_sandbox_is_ending(sb))
+        if (event == CAY_SANDBOX_EVENT_PAUSE || cay_sandbox_is_ending(sb))
                 cay_sandbox_let_figures_go(sb);
 }
 
@@ -194,19 +168,14 @@ void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err)
 {
         static const struct cay_error fine = { 0 };
 
-        sb->pending = CAY_PENDING_NONE;
-        if (sb->stored && sb->put_state != sb->state) { /* a command ended in the middle of it */
-                sb->dirty = true;
-                cay_tick_by(sb->service, 0);
-        }
+        assert(cay_sandbox_pending(sb) == CAY_PENDING_NONE);
+        cay_sandbox_settle(sb);
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
                 if (x->phase == CAY_EXEC_PHASE_JUDGED)
                         cay_exec_verdict(x); /* it left that to a pending that came to nothing */
         cay_sandbox_answer(sb->service, &sb->calls, err != NULL ? err : &fine);
-        if (sb->destroy_wanted) {
-                sb->destroy_wanted = false;
-                cay_sandbox_destroy(sb, sb->destroy_why, NULL);
-        }
+        if (sb->destroy_why != NULL)
+                cay_sandbox_destroy(sb, cay_take(sb->destroy_why), NULL);
 }
 
 static void on_stored_again(struct cay_async *e, const struct cay_error *err)
@@ -222,11 +191,12 @@ void cay_sandbox_store_again(struct cay_sandbox *sb)
         struct cay_store *store = sb->service->store;
         struct cay_store_batch *b;
 
-        if (!sb->stored || sb->pending == CAY_PENDING_STOP || sb->pending == CAY_PENDING_DESTROY)
+        if (!cay_sandbox_is_stored(sb) || cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
+            cay_sandbox_pending(sb) == CAY_PENDING_DESTROY)
                 return; /* the pending's own commit says what is true then */
         sb->dirty = false;
         b = store->ops->begin(store);
-        cay_record_put_sandbox(sb, b, sb->state);
+        cay_record_put_sandbox(sb, b, cay_sandbox_state(sb));
         cay_async_commit(cay_async_new(sb->service, sb, NULL, on_stored_again), b);
 }
 
@@ -238,15 +208,16 @@ void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why)
 
 bool cay_sandbox_counts_idle(const struct cay_sandbox *sb)
 {
-        return sb->idle_ms > 0 && sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_PAUSED &&
-               cay_sandbox_is_idle(sb);
+        return sb->idle_ms > 0 && cay_sandbox_state(sb) != CAY_STATE_STOPPED &&
+               cay_sandbox_state(sb) != CAY_STATE_PAUSED && cay_sandbox_is_idle(sb);
 }
 
 void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
 {
         uint64_t now = cay_service_now(sb->service);
         bool idle = cay_sandbox_is_idle(sb);
-        bool rests = sb->state == CAY_STATE_ERROR || sb->state == CAY_STATE_STOPPED;
+        enum cay_state state = cay_sandbox_state(sb);
+        bool rests = state == CAY_STATE_ERROR || state == CAY_STATE_STOPPED;
 
         *ret = (struct cay_sandbox_view){
                 .id = sb->id,
@@ -267,13 +238,13 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .read_only = sb->read_only,
                 .own_user_only = sb->own_user_only,
                 .no_init = sb->no_init,
-                .state = sb->state,
+                .state = state,
                 .cause = rests ? sb->cause : CAY_CAUSE_NONE,
                 .cause_text = rests ? sb->cause_text : "",
                 .kept = rests && sb->kept &&
                         sb->cause != CAY_CAUSE_DISK, /* what is damaged is not the same files */
                 .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
-                .busy_with = pending_word(sb->pending),
+                .busy_with = pending_word(cay_sandbox_pending(sb)),
                 .created_wall_ms = sb->created_wall_ms,
                 .started_wall_ms = sb->started_wall_ms,
                 .changed_wall_ms = sb->changed_wall_ms,

@@ -22,8 +22,10 @@ static void on_put_back(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
                 cay_log_warn("box left as it is, ignoring", "id=%s error=%s", e->box.id, err->msg);
-        if (e->sandbox != NULL)
-                cay_sandbox_finish(e->sandbox, &e->sandbox->why);
+        if (e->sandbox == NULL)
+                return;
+        cay_sandbox_move(e->sandbox, CAY_SANDBOX_EVENT_UNDO);
+        cay_sandbox_finish(e->sandbox, &e->sandbox->why);
 }
 
 static void shift_deadlines(struct cay_sandbox *sb, int64_t by_ms)
@@ -47,7 +49,7 @@ static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
         struct cay_engine *engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
 
         sb->why = *why;
-        if (sb->pending == CAY_PENDING_PAUSE) {
+        if (cay_sandbox_pending(sb) == CAY_PENDING_PAUSE) {
                 sb->paused_ms = 0;
                 if (engine != NULL)
                         engine->ops->thaw(engine, e->box.id, job);
@@ -69,16 +71,16 @@ static void on_frozen_stored(struct cay_async *e, const struct cay_error *err)
                 put_back(sb, err);
                 return;
         }
-        cay_sandbox_move(sb, CAY_STATE_PAUSED);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_sandbox_finish(sb, NULL);
 }
 
 void cay_sandbox_greeted(struct cay_sandbox *sb)
 {
-        if (sb->pending != CAY_PENDING_RESUME || !sb->awaits_greeting)
+        if (sb->phase != CAY_SANDBOX_PHASE_GREETING)
                 return;
-        sb->awaits_greeting = false;
         cay_timer_clear(&sb->adopt_timer);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_sandbox_finish(sb, NULL);
 }
 
@@ -90,6 +92,7 @@ static void on_no_greeting(struct cay_timer *t)
 static void on_thawed_stored(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
+        bool is_silent;
 
         if (sb == NULL)
                 return;
@@ -97,13 +100,13 @@ static void on_thawed_stored(struct cay_async *e, const struct cay_error *err)
                 put_back(sb, err);
                 return;
         }
-        cay_sandbox_move(sb, sb->running > 0 ? CAY_STATE_BUSY : CAY_STATE_READY);
+        /* Adopted while it was paused, it could not greet us yet: it is of use to nobody before it has. */
+        is_silent = sb->client != NULL && cay_box_client_awaits_welcome(sb->client);
+        cay_sandbox_move(sb, is_silent ? CAY_SANDBOX_EVENT_THAW : CAY_SANDBOX_EVENT_DONE);
         sb->misses = 0;
         sb->ping_out = false;
         cay_tick_by(sb->service, 0);
-        /* Adopted while it was paused, it could not greet us yet: it is of use to nobody before it has. */
-        sb->awaits_greeting = sb->client != NULL && cay_box_client_awaits_welcome(sb->client);
-        if (sb->awaits_greeting)
+        if (is_silent)
                 cay_timer_set(sb->service->loop, &sb->adopt_timer, CAY_SERVICE_WELCOME_MS, on_no_greeting);
         else
                 cay_sandbox_finish(sb, NULL);
@@ -146,13 +149,14 @@ static void on_frozen(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
         struct cay_service *s = e->service;
-        bool pause = sb != NULL && sb->pending == CAY_PENDING_PAUSE;
+        bool pause = sb != NULL && cay_sandbox_pending(sb) == CAY_PENDING_PAUSE;
         struct cay_store_batch *b;
         struct cay_async *next;
 
         if (sb == NULL)
                 return;
         if (err->code != CAY_OK) {
+                cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
                 cay_sandbox_finish(sb, err);
                 return;
         }
@@ -186,7 +190,7 @@ void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const 
                 fail_call(s, c, &err);
                 return;
         }
-        cay_sandbox_begin(sb, CAY_PENDING_PAUSE, c);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_PAUSE, c);
         cay_sandbox_use(sb);
         e = cay_async_new(s, sb, NULL, on_frozen);
         engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
@@ -204,14 +208,14 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
         struct cay_job *job;
 
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
-            sb->state != CAY_STATE_PAUSED)
+            cay_sandbox_state(sb) != CAY_STATE_PAUSED)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not paused (%s)", sb->id,
-                         cay_state_word(sb->state));
+                         cay_state_word(cay_sandbox_state(sb)));
         if (err.code != CAY_OK) {
                 fail_call(s, c, &err);
                 return;
         }
-        cay_sandbox_begin(sb, CAY_PENDING_RESUME, c);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_RESUME, c);
         cay_sandbox_use(sb);
         e = cay_async_new(s, sb, NULL, on_frozen);
         engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
@@ -245,7 +249,8 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         struct cay_async *e;
         char timeout_text[24], idle_text[24];
 
-        if (sb != NULL && sb->pending != CAY_PENDING_PAUSE && sb->pending != CAY_PENDING_RESUME)
+        if (sb != NULL && cay_sandbox_pending(sb) != CAY_PENDING_PAUSE &&
+            cay_sandbox_pending(sb) != CAY_PENDING_RESUME)
                 cay_sandbox_check_free(sb, &err);
         if (err.code != CAY_OK) {
                 fail_call(s, c, &err);
@@ -262,7 +267,7 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         if (set_idle)
                 sb->idle_ms = idle_ms;
         b = s->store->ops->begin(s->store);
-        cay_record_put_sandbox(sb, b, sb->state);
+        cay_record_put_sandbox(sb, b, cay_sandbox_state(sb));
         snprintf(timeout_text, sizeof(timeout_text), "%llu", (unsigned long long)timeout_ms);
         snprintf(idle_text, sizeof(idle_text), "%llu", (unsigned long long)sb->idle_ms);
         cay_event_put(e, b, sb, CAY_EVENT_EXTENDED, "timeout_ms", timeout_text, "idle_ms", idle_text, NULL);
@@ -312,7 +317,7 @@ static bool has_room_for_history(const struct cay_sandbox *sb)
 
 static bool is_history_due(struct cay_sandbox *sb, uint64_t mono_ms)
 {
-        if (sb->no_history || sb->state == CAY_STATE_PAUSED)
+        if (sb->no_history || cay_sandbox_state(sb) == CAY_STATE_PAUSED)
                 return false;
         if (sb->history_at_ms == 0)
                 sb->history_at_ms = mono_ms + CAY_HISTORY_STEP_MS;
@@ -391,7 +396,7 @@ void cay_sandbox_let_figures_go(struct cay_sandbox *sb)
 
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb)
 {
-        if (!sb->has_box || sb->pending != CAY_PENDING_NONE || sb->figures != NULL)
+        if (!sb->has_box || cay_sandbox_pending(sb) != CAY_PENDING_NONE || sb->figures != NULL)
                 return;
         if (sb->figures_unknown || (sb->figures_old && sb->running == 0) ||
             is_history_due(sb, cay_clock_ms()))
@@ -404,9 +409,10 @@ void cay_service_stats(struct cay_service *s, const struct cay_viewer *v, const 
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
 
-        if (sb != NULL && (!sb->has_box || sb->state == CAY_STATE_CREATING || sb->state == CAY_STATE_STOPPED))
+        if (sb != NULL && (!sb->has_box || cay_sandbox_state(sb) == CAY_STATE_CREATING ||
+                           cay_sandbox_state(sb) == CAY_STATE_STOPPED))
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
-                         cay_state_word(sb->state));
+                         cay_state_word(cay_sandbox_state(sb)));
         else if (sb != NULL && cay_sandbox_is_ending(sb))
                 cay_sandbox_check_free(sb, &err);
         if (err.code != CAY_OK) {

@@ -124,7 +124,7 @@ int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *
                 const struct cay_sandbox *other = s->sorted[i];
                 unsigned ports = other->port_count - other->box_port_count;
 
-                if (other == sb || (!cay_state_has_box(other->state) && !other->has_box))
+                if (other == sb || (!cay_state_has_box(cay_sandbox_state(other)) && !other->has_box))
                         continue;
                 all += ports;
                 own += strcmp(other->owner, sb->owner) == 0 ? ports : 0;
@@ -199,7 +199,7 @@ void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box 
 /* Without a box nothing listens for it. */
 void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_view *ret)
 {
-        bool has_box = cay_state_has_box(sb->state);
+        bool has_box = cay_state_has_box(cay_sandbox_state(sb));
 
         ret->network = sb->network;
         ret->port_count = sb->port_count;

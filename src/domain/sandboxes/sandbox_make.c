@@ -51,7 +51,7 @@ static unsigned count_alive(const struct cay_service *s, const char *owner, unsi
         for (unsigned i = 0; i < s->count; i++) {
                 const struct cay_sandbox *sb = s->sorted[i];
 
-                if ((!cay_state_has_box(sb->state) && !sb->has_box) || cay_sandbox_is_away(sb))
+                if ((!cay_state_has_box(cay_sandbox_state(sb)) && !sb->has_box) || cay_sandbox_is_away(sb))
                         continue;
                 all++;
                 *ret_own += strcmp(sb->owner, owner) == 0;
@@ -200,7 +200,6 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         sb->own_user_only = w->own_user_only;
         if (w->has_workspace && hold_folder(sb, &w->folder, err) < 0)
                 return -1;
-        sb->state = CAY_STATE_CREATING;
         sb->created_wall_ms = sb->changed_wall_ms = cay_service_wall(s);
         sb->used_ms = cay_service_now(s);
         sb->expires_ms = w->timeout_ms > 0 ? sb->used_ms + w->timeout_ms : 0;
@@ -265,9 +264,9 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
 /* A start leaves the sandbox as it was, unless its files cannot be had back: that is an error to be seen. */
 static void give_up_start(struct cay_sandbox *sb, const struct cay_error *err)
 {
-        cay_sandbox_move(sb, sb->layer_bad || sb->before == CAY_STATE_ERROR ? CAY_STATE_ERROR
-                                                                            : CAY_STATE_STOPPED);
-        if (sb->state == CAY_STATE_ERROR)
+        cay_sandbox_move(sb, sb->layer_bad || sb->before == CAY_STATE_ERROR ? CAY_SANDBOX_EVENT_FAIL
+                                                                            : CAY_SANDBOX_EVENT_UNDO);
+        if (cay_sandbox_state(sb) == CAY_STATE_ERROR)
                 cay_sandbox_set_cause(sb,
                                       sb->layer_bad && err->sys == EUCLEAN ? CAY_CAUSE_DISK
                                                                            : CAY_CAUSE_SANDBOX_GONE,
@@ -288,10 +287,11 @@ static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
         struct cay_error why = *err;
 
         cay_meters_note(&s->meters, sb->owner, CAY_METER_CREATE_FAILED, 0);
-        if (sb->pending == CAY_PENDING_START) {
+        if (cay_sandbox_pending(sb) == CAY_PENDING_START) {
                 give_up_start(sb, &why);
                 return;
         }
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
         cay_sandbox_answer(s, &sb->calls, &why);
         why = (struct cay_error){ 0 };
         cay_sandbox_answer(s, &sb->destroy_calls, &why); /* it is gone, as asked */
@@ -318,7 +318,7 @@ static void undo(struct cay_sandbox *sb, const struct cay_error *why)
 
         sb->why = *why;
         cay_link_close(sb);
-        cay_async_unmake(e, sb->pending == CAY_PENDING_START && sb->kept, CAY_SERVICE_UNMAKE_MS);
+        cay_async_unmake(e, cay_sandbox_pending(sb) == CAY_PENDING_START && sb->kept, CAY_SERVICE_UNMAKE_MS);
 }
 
 static void copy_first(struct cay_sandbox *sb, const char *first)
@@ -343,10 +343,9 @@ static void on_ready_stored(struct cay_async *e, const struct cay_error *err)
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_create_stored);
-        sb->stored = true;
         cay_claim_release(sb->service, sb->owner, sb->claim);
         sb->claim[0] = '\0';
-        cay_sandbox_move(sb, CAY_STATE_READY);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_meters_note(&sb->service->meters, sb->owner, CAY_METER_CREATE_DONE,
                         (cay_clock_ns() - sb->begun_ns) / 1000);
         cay_tick_by(sb->service, 0);
@@ -363,7 +362,7 @@ static void store_ready(struct cay_sandbox *sb, bool went_on)
         cay_record_put_sandbox(sb, b, CAY_STATE_READY);
         if (sb->claim[0] != '\0')
                 cay_store_put_claim(s->store, b, &claim);
-        if (sb->pending == CAY_PENDING_START)
+        if (cay_sandbox_pending(sb) == CAY_PENDING_START)
                 cay_event_put(e, b, sb, CAY_EVENT_STARTED, "kept", went_on ? "true" : "false", "mended",
                               sb->layer_mended ? "true" : "", NULL);
         else
@@ -393,7 +392,7 @@ static void on_let_go(struct cay_timer *t)
         struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, adopt_timer);
         struct cay_error err = { 0 };
 
-        if (sb->destroy_wanted) {
+        if (sb->destroy_why != NULL) {
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' was destroyed while it was started", sb->id);
                 give_up(sb, &err);
                 return;
@@ -451,7 +450,7 @@ static void on_made(struct cay_async *e, const struct cay_error *err)
                 sb->box_workspace = strdup(e->box.workspace);
         sb->oom_seen = sb->pids_seen = 0;
         sb->started_wall_ms = cay_service_wall(s);
-        if (sb->destroy_wanted) {
+        if (sb->destroy_why != NULL) {
                 cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was made", sb->id);
                 undo(sb, &why);
         } else if (cay_link_attach(sb, cay_take_fd(e->box.link_fd), false, &why) < 0) {
@@ -496,7 +495,7 @@ static void on_claim_known(struct cay_async *e, const struct cay_error *err)
 
                 copy_first(sb, claim->result);
                 cay_claim_say_taken(&why, sb->claim, claim->result);
-        } else if (err->code == CAY_OK && sb->destroy_wanted) {
+        } else if (err->code == CAY_OK && sb->destroy_why != NULL) {
                 cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was made", sb->id);
         }
         if (why.code != CAY_OK)
@@ -534,7 +533,7 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_create_asked);
-        cay_sandbox_begin(sb, CAY_PENDING_MAKE, c);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_MAKE, c);
         if (what->claim != NULL)
                 cay_claim_look_up(cay_async_new(s, sb, NULL, on_claim_known), sb->owner, sb->claim);
         else
@@ -564,9 +563,9 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
 
         c->next = NULL;
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0) {
-                if (sb->state != CAY_STATE_STOPPED && sb->state != CAY_STATE_ERROR)
+                if (cay_sandbox_state(sb) != CAY_STATE_STOPPED && cay_sandbox_state(sb) != CAY_STATE_ERROR)
                         cay_fail(&err, CAY_CONFLICT, "sandbox '%s' runs already (%s)", sb->id,
-                                 cay_state_word(sb->state));
+                                 cay_state_word(cay_sandbox_state(sb)));
                 else if (!sb->has_box && cay_service_check_room(s, sb->owner, &err) == 0)
                         cay_sandbox_check_own_ports(sb, &err);
         }
@@ -577,21 +576,19 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                 return;
         }
         cay_meters_note(&s->meters, sb->owner, CAY_METER_CREATE_ASKED, 0);
-        cay_sandbox_begin(sb, CAY_PENDING_START, c);
         sb->let_go_until_ms = cay_clock_ms() + CAY_SERVICE_LET_GO_MS;
-        sb->before = sb->state;
+        sb->before = cay_sandbox_state(sb);
         sb->before_cause = sb->cause;
         cay_str_copy(sb->before_text, sizeof(sb->before_text), sb->cause_text);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_START, c);
         cay_sandbox_use(sb);
         cay_exec_end_all(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox did not answer and was started anew");
         cay_sandbox_empty(sb, NULL);
         if (!sb->has_box) {
-                cay_sandbox_move(sb, CAY_STATE_CREATING);
                 make_box(sb);
                 return;
         }
         /* In ERROR with a box that does not answer: that one goes first. */
-        cay_sandbox_move(sb, CAY_STATE_CREATING);
         e = cay_async_new(s, sb, NULL, on_old_gone);
         cay_async_unmake(e, sb->kept, CAY_SERVICE_UNMAKE_MS);
 }

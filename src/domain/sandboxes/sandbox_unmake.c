@@ -87,7 +87,6 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
                          err->code == CAY_DAMAGED ? "sandbox '%s' is stopped"
                                                   : "sandbox '%s' could not be stopped wholly",
                          sb->id);
-                sb->pending = CAY_PENDING_NONE;
                 cay_sandbox_fail(sb, err->code == CAY_DAMAGED ? CAY_CAUSE_DISK : CAY_CAUSE_ENGINE_LOST,
                                  why.msg);
                 cay_sandbox_finish(sb, &why);
@@ -97,11 +96,11 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
                 struct cay_error why = { 0 };
 
                 cay_fail(&why, CAY_CONFLICT, DAMAGED_TEXT, sb->id);
-                sb->pending = CAY_PENDING_NONE;
                 cay_sandbox_fail(sb, CAY_CAUSE_DISK, why.msg);
                 cay_sandbox_finish(sb, &why);
                 return;
         }
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_sandbox_finish(sb, NULL);
 }
 
@@ -126,11 +125,12 @@ static void on_stop_stored(struct cay_async *e, const struct cay_error *err)
         if (sb == NULL)
                 return;
         if (err->code != CAY_OK) {
+                cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
                 cay_sandbox_finish(sb, err);
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_stop_stored);
-        cay_sandbox_move(sb, CAY_STATE_STOPPED);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_STORE);
         cay_sandbox_set_cause(sb, CAY_CAUSE_KILLED, STOPPED_TEXT);
         end_execs(sb, CAY_CAUSE_KILLED, "the sandbox was stopped");
         store_execs(sb);
@@ -149,9 +149,10 @@ static void on_stop_stored(struct cay_async *e, const struct cay_error *err)
 static bool is_stopped(struct cay_sandbox *sb, struct cay_service_call *c)
 {
         static const struct cay_error fine = { 0 };
-        bool rests = sb->state == CAY_STATE_STOPPED && sb->pending == CAY_PENDING_NONE;
+        bool rests =
+                cay_sandbox_state(sb) == CAY_STATE_STOPPED && cay_sandbox_pending(sb) == CAY_PENDING_NONE;
 
-        if (!rests && sb->pending != CAY_PENDING_STOP)
+        if (!rests && cay_sandbox_pending(sb) != CAY_PENDING_STOP)
                 return false;
         cay_str_copy(c->id, sizeof(c->id), sb->id);
         if (rests) {
@@ -175,11 +176,12 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
         if (sb != NULL && is_stopped(sb, c))
                 return;
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
-            sb->state == CAY_STATE_CREATING)
+            cay_sandbox_state(sb) == CAY_STATE_CREATING)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
-                         cay_state_word(sb->state));
+                         cay_state_word(cay_sandbox_state(sb)));
         /* A stop would wipe out the cause, and with it that its files are not known to be kept. */
-        if (err.code == CAY_OK && sb->state == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_DISK && !sb->has_box)
+        if (err.code == CAY_OK && cay_sandbox_state(sb) == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_DISK &&
+            !sb->has_box)
                 cay_fail(&err, CAY_CONFLICT,
                          "nothing runs in sandbox '%s', and its files may not be whole: start or destroy it",
                          sb->id);
@@ -188,7 +190,7 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_stop_asked);
-        cay_sandbox_begin(sb, CAY_PENDING_STOP, c);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_STOP, c);
         e = cay_async_new(s, sb, NULL, on_stop_stored);
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox_as(sb, b, CAY_STATE_STOPPED, CAY_CAUSE_KILLED, STOPPED_TEXT);
@@ -212,6 +214,7 @@ static void destroyed(struct cay_sandbox *sb)
         cay_service_step_reached(CAY_SERVICE_STEP_destroy_done);
         remove_spools(sb);
         cay_service_step_reached(CAY_SERVICE_STEP_destroy_swept);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_sandbox_answer(s, &sb->calls, &fine);
         cay_sandbox_answer(s, &sb->destroy_calls, &fine);
         cay_sandbox_free(sb);
@@ -230,9 +233,7 @@ static void on_box_destroyed(struct cay_async *e, const struct cay_error *err)
         }
         /* The record is back, so that somebody owns what may be left. */
         cay_wrap(&why, "sandbox '%s' could not be removed wholly", sb->id);
-        sb->stored = true;
-        sb->pending = CAY_PENDING_NONE;
-        sb->destroy_wanted = false;
+        sb->destroy_why = NULL;
         cay_sandbox_answer(sb->service, &sb->destroy_calls, &why);
         cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
         cay_sandbox_finish(sb, &why);
@@ -248,11 +249,12 @@ static void on_drop_stored(struct cay_async *e, const struct cay_error *err)
                 return;
         if (err->code != CAY_OK) {
                 cay_sandbox_answer(s, &sb->destroy_calls, err);
+                cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
                 cay_sandbox_finish(sb, err);
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_destroy_stored);
-        sb->stored = false;
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_STORE);
         end_execs(sb, CAY_CAUSE_KILLED, "the sandbox was destroyed");
         note_ended(sb);
         cay_fail(&why, CAY_NOT_FOUND, "sandbox '%s' was destroyed", sb->id);
@@ -281,15 +283,14 @@ void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_ser
                 c->next = sb->destroy_calls;
                 sb->destroy_calls = c;
         }
-        if (sb->pending == CAY_PENDING_DESTROY)
+        if (cay_sandbox_pending(sb) == CAY_PENDING_DESTROY)
                 return;
-        if (sb->pending != CAY_PENDING_NONE) {
-                sb->destroy_wanted = true;
+        if (cay_sandbox_pending(sb) != CAY_PENDING_NONE) {
                 sb->destroy_why = why;
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_destroy_asked);
-        cay_sandbox_begin(sb, CAY_PENDING_DESTROY, NULL);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_DESTROY, NULL);
         e = cay_async_new(s, sb, NULL, on_drop_stored);
         b = s->store->ops->begin(s->store);
         s->store->ops->drop(b, CAY_STORE_SANDBOX, sb->id);
@@ -324,7 +325,7 @@ static void store_event(struct cay_sandbox *sb, enum cay_event_kind kind)
         struct cay_async *e = cay_async_new(s, sb, NULL, on_fail_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
-        cay_record_put_sandbox(sb, b, sb->state);
+        cay_record_put_sandbox(sb, b, cay_sandbox_state(sb));
         cay_event_put(e, b, sb, kind, "cause", sb->cause != CAY_CAUSE_NONE ? cay_cause_word(sb->cause) : "",
                       "text", sb->cause_text, NULL);
         cay_async_commit(e, b);
@@ -332,9 +333,9 @@ static void store_event(struct cay_sandbox *sb, enum cay_event_kind kind)
 
 void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *text)
 {
-        if (sb->state == CAY_STATE_ERROR && sb->cause == cause && strcmp(sb->cause_text, text) == 0)
+        if (sb->phase == CAY_SANDBOX_PHASE_ERROR && sb->cause == cause && strcmp(sb->cause_text, text) == 0)
                 return;
-        cay_sandbox_move(sb, CAY_STATE_ERROR);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_FAIL);
         cay_sandbox_set_cause(sb, cause, text);
         cay_log_warn("sandbox in error", "id=%s cause=%s text=%s", sb->id, cay_cause_word(cause),
                      sb->cause_text);
@@ -343,9 +344,9 @@ void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *
 
 void cay_sandbox_recover(struct cay_sandbox *sb)
 {
-        if (sb->state != CAY_STATE_ERROR || !sb->has_box || sb->pending != CAY_PENDING_NONE)
+        if (sb->phase != CAY_SANDBOX_PHASE_ERROR || !sb->has_box)
                 return;
-        cay_sandbox_move(sb, sb->running > 0 ? CAY_STATE_BUSY : CAY_STATE_READY);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_ANSWER);
         cay_log_info("sandbox answers again", "id=%s", sb->id);
         store_event(sb, CAY_EVENT_RECOVERED);
 }
@@ -358,6 +359,7 @@ static void on_gone_stored(struct cay_async *e, const struct cay_error *err)
                 return;
         sb->dirty |= err->code != CAY_OK;
         note_execs(sb, err);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_sandbox_finish(sb, NULL);
         if (e->sandbox != NULL && sb->adopting)
                 cay_adopt_done(sb);
@@ -394,7 +396,7 @@ static void on_remains(struct cay_async *e, const struct cay_error *err)
                 x->facts.facts.oom_kills = oom_kills > x->oom_before ? oom_kills - x->oom_before : 0;
                 cay_exec_end_without(x, sb->lost_as, "");
         }
-        cay_sandbox_move(sb, CAY_STATE_ERROR);
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_CLEAN);
         next = cay_async_new(s, sb, NULL, on_gone_stored);
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox(sb, b, CAY_STATE_ERROR);
@@ -412,10 +414,10 @@ bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *tex
 
         if (!sb->has_box)
                 return true;
-        if (sb->pending != CAY_PENDING_NONE && sb->pending != CAY_PENDING_ADOPT)
+        if (cay_sandbox_pending(sb) != CAY_PENDING_NONE && cay_sandbox_pending(sb) != CAY_PENDING_ADOPT)
                 return false;
         cay_log_warn("sandbox gone", "id=%s cause=%s text=%s", sb->id, cay_cause_word(as), text);
-        sb->pending = CAY_PENDING_GONE;
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_LOSE);
         cay_sandbox_let_figures_go(sb);
         sb->lost_as = as;
         cay_fail(&why, CAY_CONFLICT, "sandbox '%s' is gone: %s", sb->id, text);
@@ -464,7 +466,7 @@ static int choose(struct cay_service *s, const struct cay_viewer *v, const struc
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 
-                if (sb->pending == CAY_PENDING_DESTROY || !cay_table_filter_takes(sb, v, f))
+                if (cay_sandbox_pending(sb) == CAY_PENDING_DESTROY || !cay_table_filter_takes(sb, v, f))
                         continue;
                 c->more = c->count == CAY_SERVICE_PAGE_MAX;
                 if (c->more)

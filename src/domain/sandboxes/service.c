@@ -102,7 +102,8 @@ bool cay_service_is_ready(const struct cay_service *s)
 static bool is_sending(const struct cay_sandbox *sb)
 {
         return sb->client != NULL && cay_box_client_is_attached(sb->client) &&
-               sb->state != CAY_STATE_PAUSED && !sb->unresponsive && !cay_box_client_is_flushed(sb->client);
+               cay_sandbox_state(sb) != CAY_STATE_PAUSED && !sb->unresponsive &&
+               !cay_box_client_is_flushed(sb->client);
 }
 
 bool cay_service_is_settled(const struct cay_service *s)
@@ -110,7 +111,8 @@ bool cay_service_is_settled(const struct cay_service *s)
         for (unsigned i = 0; i < s->count; i++) {
                 const struct cay_sandbox *sb = s->sorted[i];
 
-                if (sb->pending == CAY_PENDING_GONE || sb->gone_timer.loop != NULL || is_sending(sb))
+                if (cay_sandbox_pending(sb) == CAY_PENDING_CLEAN || sb->gone_timer.loop != NULL ||
+                    is_sending(sb))
                         return false;
         }
         return true;
@@ -167,8 +169,8 @@ const struct cay_service_meter *cay_service_meter(const struct cay_service *s, c
 static void count_sandbox(const struct cay_sandbox *sb, struct cay_service_health *ret)
 {
         ret->known++;
-        ret->by_state[sb->state]++;
-        ret->alive += cay_state_has_box(sb->state);
+        ret->by_state[cay_sandbox_state(sb)]++;
+        ret->alive += cay_state_has_box(cay_sandbox_state(sb));
         ret->links_lost += sb->has_box && (sb->link_lost || sb->unresponsive);
         ret->execs_running += sb->running;
         ret->channels += sb->channel_count;

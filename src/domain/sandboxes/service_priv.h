@@ -10,7 +10,7 @@
  *   tick.c           deadlines                           exec*.c            commands: start, output, input, end
  *   adopt*.c         start-up                            channel.c          files and ports
  *   engines.c        the engines there are              meters.c           counts and times, of all and of each owner
- *   recover.c        files that no record knows of
+ *   recover.c        files that no record knows of       *_phase.c          the tables of their lives, and the one writer of each
  *
  * Ownership. The service owns sandboxes and async operations; a sandbox owns its box client and its execs' place in its list; an exec lives
  * while its sandbox lists it, a watcher watches it or an async operation is about it (refs).
@@ -31,6 +31,7 @@
 #include "domain/sandboxes/exec_phase.h"
 #include "domain/sandboxes/history.h"
 #include "domain/sandboxes/meters.h"
+#include "domain/sandboxes/sandbox_phase.h"
 #include "domain/sandboxes/service.h"
 #include "domain/sandboxes/spool.h"
 #include "domain/sandboxes/steps.h"
@@ -65,19 +66,6 @@ enum cay_event_kind {
 #include "domain/sandboxes/event_kinds.def"
 #undef CAY_EVENT_KIND
         CAY_EVENT_KIND_COUNT
-};
-
-enum cay_pending { /* what happens to a sandbox as a whole; one at a time */
-                   CAY_PENDING_NONE,
-                   CAY_PENDING_ADOPT,
-                   CAY_PENDING_MAKE,
-                   CAY_PENDING_START,
-                   CAY_PENDING_STOP,
-                   CAY_PENDING_DESTROY,
-                   CAY_PENDING_PAUSE,
-                   CAY_PENDING_RESUME,
-                   CAY_PENDING_GONE,
-                   CAY_PENDING_COUNT
 };
 
 /*
@@ -153,7 +141,7 @@ struct cay_sandbox {
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
 
         /* how it is */
-        enum cay_state state;
+        enum cay_sandbox_phase phase; /* cay_sandbox_move alone writes it */
         enum cay_cause cause;
         char cause_text[200];
         uint64_t created_wall_ms, started_wall_ms, changed_wall_ms;
@@ -166,7 +154,6 @@ struct cay_sandbox {
         bool layer_seen;   /* at start-up: it is there */
         bool layer_bad;    /* START: it could not be had back */
         bool layer_mended; /* START: not all of it made sense, and what was written last may be missing */
-        bool stored;       /* the store has a record */
         bool dirty;        /* the record is behind: put it again at the next tick */
         enum cay_state put_state; /* what the last put said */
         bool listed;              /* is in the table */
@@ -174,24 +161,21 @@ struct cay_sandbox {
         char *box_workspace; /* owned; NULL: the usual place */
         enum cay_template_kind template_kind;
 
-        /* the story */
-        enum cay_pending pending;
-        uint64_t begun_ns;                      /* of that; monotonic */
+        /* the operation under way */
+        uint64_t begun_ns;                      /* monotonic */
         struct cay_service_call *calls;         /* answered when it is over */
         struct cay_service_call *destroy_calls; /* wait for it, then destroy */
-        bool destroy_wanted;
-        const char *destroy_why;
-        struct cay_error why;  /* of undoing */
+        const char *destroy_why;                /* it is destroyed when that is over; NULL: it is not */
+        struct cay_error why;                   /* of undoing */
         enum cay_state before; /* START: how it was. Its engine is away: how it is in the store */
         enum cay_cause before_cause;
         char before_text[200];
-        enum cay_cause lost_as; /* GONE: what its commands are told */
+        enum cay_cause lost_as; /* CLEAN: what its commands are told */
 
         /* the link */
         struct cay_box_client *client; /* owned */
         bool link_lost, unresponsive, ping_out, adopting;
         bool engine_was_down; /* while it was lost */
-        bool awaits_greeting; /* a resume waits for WELCOME */
         unsigned misses, relink_tries, short_lives;
         unsigned gone_looks; /* so often there were words left to read of a box that is gone */
         uint64_t ping_at_ms, lost_at_ms, linked_at_ms; /* monotonic */
@@ -309,7 +293,7 @@ struct cay_service {
         bool full_told; /* that it is full is in the log */
         struct cay_timer tick_timer;
         uint64_t tick_at_ms; /* monotonic; 0: not armed */
-        unsigned adopting;   /* stories of the start that are under way */
+        unsigned adopting;   /* operations of the start that are under way */
         uint64_t adoptions, relinks;
         struct cay_meters meters;
 };
@@ -342,7 +326,7 @@ void cay_engine_ping(struct cay_service *s, uint64_t now_ms); /* engine_ping.c: 
 bool cay_sandbox_is_away(const struct cay_sandbox *sb);       /* its engine is not there */
 int cay_sandbox_check_engine(const struct cay_sandbox *sb, struct cay_error *err); /* CAY_UNAVAILABLE */
 
-/* async operation.c */
+/* async.c */
 struct cay_async *cay_async_new(struct cay_service *s, struct cay_sandbox *sb, struct cay_exec *x,
                                 void (*on_done)(struct cay_async *e, const struct cay_error *err));
 void cay_async_commit(struct cay_async *e, struct cay_store_batch *b); /* takes b */
@@ -396,13 +380,18 @@ struct cay_sandbox *cay_table_get(struct cay_service *s, const struct cay_viewer
 bool cay_table_filter_takes(struct cay_sandbox *sb, const struct cay_viewer *v,
                             const struct cay_sandbox_filter *f);
 
+/* sandbox_phase.c */
+/* The one writer of its phase: sandbox_phases.def must have the pair. */
+void cay_sandbox_move(struct cay_sandbox *sb, enum cay_sandbox_event event);
+void cay_sandbox_count(struct cay_sandbox *sb, bool more); /* one command more, or less, runs */
+enum cay_state cay_sandbox_state(const struct cay_sandbox *sb);
+enum cay_pending cay_sandbox_pending(const struct cay_sandbox *sb);
+bool cay_sandbox_is_stored(const struct cay_sandbox *sb); /* the store has a record */
+
 /* sandbox.c */
 struct cay_sandbox *cay_sandbox_new(struct cay_service *s);
-void cay_sandbox_free(struct cay_sandbox *sb); /* and all that is in it; the box is left alone */
-void cay_sandbox_move(struct cay_sandbox *sb, enum cay_state to); /* the one writer of the state */
-void cay_sandbox_settle(struct cay_sandbox *sb);                  /* READY or BUSY, by what runs */
-enum cay_state cay_sandbox_live_state(const struct cay_sandbox *sb,
-                                      unsigned running); /* what settle would make it */
+void cay_sandbox_free(struct cay_sandbox *sb);   /* and all that is in it; the box is left alone */
+void cay_sandbox_settle(struct cay_sandbox *sb); /* what runs has changed: stored, if that is news */
 void cay_sandbox_set_cause(struct cay_sandbox *sb, enum cay_cause cause, const char *text);
 void cay_sandbox_use(struct cay_sandbox *sb);
 bool cay_sandbox_is_idle(const struct cay_sandbox *sb);     /* nothing runs, nothing is open */
@@ -411,10 +400,11 @@ int cay_sandbox_check_usable(const struct cay_sandbox *sb,
                              struct cay_error *err); /* commands, files, ports */
 int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, bool is_env,
                             struct cay_error *err);
-int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err); /* no story is under way */
-bool cay_sandbox_is_ending(const struct cay_sandbox *sb); /* a story under way takes its box away */
-void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_pending pending, struct cay_service_call *c);
-/* The story is over: its calls are answered; what waited for it follows. sb may be gone afterwards. */
+int cay_sandbox_check_free(const struct cay_sandbox *sb,
+                           struct cay_error *err);        /* no operation is under way */
+bool cay_sandbox_is_ending(const struct cay_sandbox *sb); /* an operation under way takes its box away */
+void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_sandbox_event event, struct cay_service_call *c);
+/* The operation is over, and the phase says so: its calls are answered; what waited for it follows. sb may be gone afterwards. */
 void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err);
 void cay_sandbox_answer(struct cay_service *s, struct cay_service_call **calls, const struct cay_error *err);
 void cay_sandbox_store_again(
@@ -440,7 +430,7 @@ void cay_sandbox_unpublish(struct cay_sandbox *sb);                /* fine when 
 
 /* sandbox_unmake.c */
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);
-/* False: another story is under way, nothing was done. */
+/* False: another operation is under way, nothing was done. */
 bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *text);
 void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *text); /* ERROR, box kept */
 void cay_sandbox_recover(struct cay_sandbox *sb);
@@ -450,7 +440,7 @@ void cay_sandbox_greeted(struct cay_sandbox *sb); /* WELCOME came: a resume that
 void cay_sandbox_refresh_figures(struct cay_sandbox *sb);
 void cay_sandbox_note_figures(struct cay_sandbox *sb, const struct cay_engine_stats *stats);
 void cay_sandbox_let_figures_go(
-        struct cay_sandbox *sb); /* who waits for them is told that a story is under way */
+        struct cay_sandbox *sb); /* who waits for them is told that an operation is under way */
 
 /* link.c */
 /* Takes fd; -1: there is none yet, it is asked for by and by. */
@@ -463,7 +453,7 @@ void cay_link_on_gone(void *ctx, const char *id); /* the word of an engine: ctx 
 /* adopt.c */
 int cay_adopt_begin(struct cay_service *s, struct cay_error *err);
 void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w);
-void cay_adopt_done(struct cay_sandbox *sb); /* one story of the start is over */
+void cay_adopt_done(struct cay_sandbox *sb); /* one operation of the start is over */
 
 /* adopt_load.c */
 int cay_adopt_load(struct cay_service *s, struct cay_error *err); /* records become sandboxes and commands */

@@ -150,7 +150,7 @@ bool cay_table_filter_takes(struct cay_sandbox *sb, const struct cay_viewer *v,
                 return false;
         if (f->template_name != NULL && strcmp(f->template_name, sb->template_name) != 0)
                 return false;
-        if (f->states != 0 && !(f->states >> sb->state & 1))
+        if (f->states != 0 && !(f->states >> cay_sandbox_state(sb) & 1))
                 return false;
         for (unsigned i = 0; i < f->labels.count; i++)
                 if (!has_label(sb, &f->labels.pairs[i]))
@@ -179,7 +179,7 @@ static int parse_cursor(const char *text, uint64_t *ret_created, const char **re
 /* Its end is stored, and was told as an event: whoever reads the list after that must not find it, though the engine is still at it. */
 static bool is_leaving(const struct cay_sandbox *sb)
 {
-        return sb->pending == CAY_PENDING_DESTROY && !sb->stored;
+        return cay_sandbox_pending(sb) == CAY_PENDING_DESTROY && !cay_sandbox_is_stored(sb);
 }
 
 int cay_service_list(struct cay_service *s, const struct cay_viewer *v,

@@ -93,7 +93,7 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
         cay_exec_check_flush(x);
         if (x->dirty && cay_exec_is_ended(x))
                 cay_exec_store_again(x);
-        if (!cay_exec_is_alive(x) || x->sandbox->state == CAY_STATE_PAUSED)
+        if (!cay_exec_is_alive(x) || cay_sandbox_state(x->sandbox) == CAY_STATE_PAUSED)
                 return;
         if (x->abandoned)
                 cay_exec_kill_abandoned(x);
@@ -142,7 +142,8 @@ static void keep_used(struct cay_sandbox *sb, uint64_t now_ms)
 {
         if (sb->running > 0 || sb->channels != NULL)
                 sb->used_ms = now_ms;
-        if (sb->dirty || (sb->stored && sb->used_ms > sb->used_stored_ms + CAY_SERVICE_USED_MS))
+        if (sb->dirty ||
+            (cay_sandbox_is_stored(sb) && sb->used_ms > sb->used_stored_ms + CAY_SERVICE_USED_MS))
                 cay_sandbox_store_again(sb);
 }
 
@@ -151,7 +152,7 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
         const char *why;
 
         check_execs(sb, now_ms, mono_ms);
-        if (sb->pending != CAY_PENDING_NONE)
+        if (cay_sandbox_pending(sb) != CAY_PENDING_NONE)
                 return;
         why = cay_sandbox_is_away(sb) ? NULL : why_to_end(sb, now_ms); /* who could end it is not there */
         if (why != NULL) {
@@ -201,7 +202,7 @@ void cay_service_tick(struct cay_service *s)
 
         /* Nothing below takes a sandbox out of the table at once: that comes from the loop, after a commit. */
         for (unsigned i = 0; i < s->count; i++)
-                if (s->sorted[i]->pending != CAY_PENDING_ADOPT)
+                if (cay_sandbox_pending(s->sorted[i]) != CAY_PENDING_ADOPT)
                         check(s->sorted[i], now_ms, mono_ms);
         cay_engine_ping(s, mono_ms);
         probe_store(s);

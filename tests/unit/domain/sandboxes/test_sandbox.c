@@ -466,6 +466,10 @@ static void destroy_that_fails_can_be_tried_again(void **state)
         settle(t);
         assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
         assert_string_equal(record(t, id)->state, "error");
+        assert_int_equal(change(t, destroy, id),
+                         CAY_INTERNAL); /* for the same reason: its record is back again */
+        settle(t);
+        assert_string_equal(record(t, id)->state, "error");
         fake_plan.destroy_fails = CAY_OK;
         assert_int_equal(change(t, destroy, id), CAY_OK);
         assert_false(exists(t, id));

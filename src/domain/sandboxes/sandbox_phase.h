@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The phases of a sandbox and what moves it from one to the next: sandbox_phases.def, as functions. Pure, apart from cay_sandbox_move, which
+ * is the one writer of a sandbox's phase (service_priv.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "domain/model/state.h"
+
+enum cay_sandbox_phase {
+#define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc) CAY_SANDBOX_PHASE_##name,
+#define CAY_SANDBOX_EVENT(name, word, doc)
+#define CAY_SANDBOX_MOVE(phase, event, next)
+#include "domain/sandboxes/sandbox_phases.def"
+#undef CAY_SANDBOX_PHASE
+        CAY_SANDBOX_PHASE_COUNT
+};
+
+enum cay_sandbox_event {
+#define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc)
+#undef CAY_SANDBOX_EVENT
+#define CAY_SANDBOX_EVENT(name, word, doc) CAY_SANDBOX_EVENT_##name,
+#include "domain/sandboxes/sandbox_phases.def"
+#undef CAY_SANDBOX_PHASE
+#undef CAY_SANDBOX_EVENT
+#undef CAY_SANDBOX_MOVE
+        CAY_SANDBOX_EVENT_COUNT
+};
+
+enum cay_pending { /* what happens to a sandbox as a whole; one at a time */
+                   CAY_PENDING_NONE,
+                   CAY_PENDING_ADOPT,
+                   CAY_PENDING_MAKE,
+                   CAY_PENDING_START,
+                   CAY_PENDING_STOP,
+                   CAY_PENDING_DESTROY,
+                   CAY_PENDING_PAUSE,
+                   CAY_PENDING_RESUME,
+                   CAY_PENDING_CLEAN,
+                   CAY_PENDING_COUNT
+};
+
+const char *cay_sandbox_phase_word(enum cay_sandbox_phase phase);
+const char *cay_sandbox_event_word(enum cay_sandbox_event event);
+enum cay_state cay_sandbox_phase_state(enum cay_sandbox_phase phase, unsigned running);
+enum cay_pending cay_sandbox_phase_pending(enum cay_sandbox_phase phase);
+bool cay_sandbox_phase_is_stored(enum cay_sandbox_phase phase);
+int cay_sandbox_phase_next(enum cay_sandbox_phase phase,
+                           enum cay_sandbox_event event);       /* phase; -1: not legal */
+enum cay_sandbox_event cay_sandbox_found(enum cay_state state); /* in a record */
