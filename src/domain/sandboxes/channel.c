@@ -102,6 +102,28 @@ static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_er
         return 0;
 }
 
+static bool changes_files(unsigned kind)
+{
+        return kind == CAY_BOX_WRITE || kind == CAY_BOX_TAR_IN || kind == CAY_BOX_MKDIR ||
+               kind == CAY_BOX_MOVE || kind == CAY_BOX_REMOVE || kind == CAY_BOX_CHMOD ||
+               kind == CAY_BOX_SYMLINK;
+}
+
+/* Files as another user than the sandbox's own: by the rules of commands (exec_start.c). Reading leaves nothing of that user behind. */
+static int check_user(const struct cay_sandbox *sb, const struct cay_box_open *open, struct cay_error *err)
+{
+        if (open->kind == CAY_BOX_CONNECT || open->file.uid == CAY_BOX_ID_DEFAULT)
+                return 0;
+        if (sb->own_user_only)
+                return cay_fail(err, CAY_CONFLICT, "as_root: sandbox '%s' was made for its own user alone",
+                                sb->id);
+        if (changes_files(open->kind) && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)
+                return cay_fail(err, CAY_CONFLICT,
+                                "as_root: a workspace that is mapped writable belongs to the sandbox's own "
+                                "user; leave as_root out");
+        return 0;
+}
+
 int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                              const struct cay_box_open *open, struct cay_service_channel *ch,
                              struct cay_error *err)
@@ -114,7 +136,7 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
                 return -1;
         if (open->kind == CAY_BOX_EXEC)
                 return cay_fail(err, CAY_INVALID, "commands have a door of their own");
-        if (check_room(sb, open->kind, err) < 0)
+        if (check_user(sb, open, err) < 0 || check_room(sb, open->kind, err) < 0)
                 return -1;
         if (mine.window == 0)
                 mine.window = CAY_BOX_WINDOW;

@@ -124,6 +124,14 @@ static int check_running(const struct cay_exec *x, const struct cay_sandbox *sb,
         return 0;
 }
 
+/* While its user is looked up, there is nothing yet that could get a signal. */
+static int check_sent(const struct cay_exec *x, struct cay_error *err)
+{
+        if (cay_box_channel_is_open(&x->ch))
+                return 0;
+        return cay_fail(err, CAY_UNAVAILABLE, "exec '%s' has not started yet; try again", x->id);
+}
+
 void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                             const char *exec, struct cay_exec_input *in)
 {
@@ -190,6 +198,8 @@ int cay_service_exec_resize(struct cay_service *s, const struct cay_viewer *v, c
                 return -1;
         if (!x->tty)
                 return cay_fail(err, CAY_CONFLICT, "exec '%s' has no terminal", x->id);
+        if (check_sent(x, err) < 0)
+                return -1;
         if (rows == 0 || cols == 0 || cay_box_channel_resize(&x->ch, rows, cols) < 0)
                 return cay_fail(err, CAY_INVALID, "terminal: 1 to 65,535 rows and columns");
         cay_sandbox_use(sb);
@@ -203,6 +213,8 @@ int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, c
         struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, &sb, err);
 
         if (x == NULL || check_running(x, sb, err) < 0)
+                return -1;
+        if (check_sent(x, err) < 0)
                 return -1;
         if (cay_box_channel_signal(&x->ch, signo) < 0)
                 return cay_fail(err, CAY_INVALID, "signal: 1 to %d", CAY_BOX_SIGNAL_MAX);

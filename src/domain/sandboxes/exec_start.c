@@ -232,7 +232,10 @@ static void launch(struct cay_exec *x)
         struct cay_service *s = x->service;
         struct cay_error err = { 0 };
 
-        if (cay_sandbox_check_usable(x->sandbox, &err) < 0) { /* things may have changed while we looked up */
+        /* Things may have changed while we looked up: what was killed meanwhile, and said to be, must not run. */
+        if (cay_sandbox_check_usable(x->sandbox, &err) == 0 && x->force_at_ms != 0)
+                cay_fail(&err, CAY_CONFLICT, "exec '%s' was killed before it started", x->id);
+        if (err.code != CAY_OK) {
                 cay_exec_refuse(x, &err);
                 return;
         }

@@ -103,6 +103,15 @@ def test_roots(d, place):
     assert (st.st_uid, st.st_gid) == (ME, ME), st
     with open(f"{home}/project/made/file", encoding="utf-8") as f:
         assert f.read() == "text\n"
+    # Files as root go by the rules of commands as root.
+    for query in ("files?path=f", "files?path=/tmp/f"):
+        refused(d.ask("PUT", f"/api/sandboxes/{box}/{query}&as_root=true", b"x"), "its own user alone")
+    refused(d.ask("GET", f"/api/sandboxes/{box}/files/list?path=/&as_root=true"), "its own user alone")
+    other = d.make(workspace={"path": f"{home}/project", "mode": "rw"})
+    for method, query in (("PUT", "files?path=f"), ("PUT", "archive?path=."), ("POST", "files/mkdir?path=f"), ("DELETE", "files?path=made")):
+        refused(d.ask(method, f"/api/sandboxes/{other}/{query}&as_root=true", b"x" if method == "PUT" else None), "leave as_root out")
+    d.must(200, "GET", f"/api/sandboxes/{other}/files/list?path=/&as_root=true")  # reading is fine
+    d.must(200, "DELETE", f"/api/sandboxes/{other}")
     # Stopped and started, by this front and by the next one, it is the same folder.
     d.must(200, "POST", f"/api/sandboxes/{box}/stop")
     d.must(200, "POST", f"/api/sandboxes/{box}/start")

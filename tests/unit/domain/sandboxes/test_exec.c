@@ -188,6 +188,32 @@ static void users_can_be_ruled_out(void **state)
         assert_int_equal(try_exec(t, made.call.id, &what, &c), CAY_OK);
 }
 
+/* A command whose user is still looked up: a kill is kept to, and a signal is told truly. */
+static void what_is_killed_before_it_starts_does_not_run(void **state)
+{
+        struct test *t = *state;
+        const char *argv[] = { "wait", NULL };
+        struct cay_exec_new what = { .argv = argv, .user = "somebody" };
+        struct cay_error err = { 0 };
+        char id[CAY_NAME_MAX + 1];
+        struct exec_call c;
+
+        create(t, id);
+        fake_plan.script.passwd = "somebody:x:1234:1234::/:/bin/sh\n";
+        exec_begin(t, id, &what, &c);
+        assert_int_equal(cay_service_exec_signal(t->service, &me, id, c.call.id, 15, &err), -1);
+        assert_int_equal(err.code, CAY_UNAVAILABLE);
+        err = (struct cay_error){ 0 };
+        assert_int_equal(cay_service_exec_kill(t->service, &me, id, c.call.id, &err), 0);
+        wait_for(t, c.done);
+        assert_int_equal(c.call.job.err.code, CAY_CONFLICT);
+        assert_non_null(strstr(c.call.job.err.msg, "killed before it started"));
+        settle(t);
+        assert_int_equal(look(t, id).execs_known, 0);
+        assert_int_equal(try_exec(t, id, &what, &c), CAY_OK); /* not killed: it runs */
+        fake_plan.script.passwd = NULL;
+}
+
 static void a_failed_commit_ends_the_command(void **state)
 {
         struct test *t = *state;
@@ -922,6 +948,7 @@ int main(void)
                 TEST(environment_folder_and_user),
                 TEST(bad_requests),
                 TEST(users_can_be_ruled_out),
+                TEST(what_is_killed_before_it_starts_does_not_run),
                 TEST(a_failed_commit_ends_the_command),
                 TEST(nothing_is_told_before_it_is_stored),
                 TEST(an_end_that_cannot_be_stored_is_tried_again),
