@@ -107,8 +107,7 @@ static bool await_exit(pid_t pid)
 /* How the helper ended. Only one that is done says that the files are on the disk. */
 static void note_written(struct warden_box *box, int status)
 {
-        box->is_damaged =
-                box->is_damaged || (WIFEXITED(status) && WEXITSTATUS(status) == WRITE_OUT_DAMAGED);
+        box->is_damaged = box->is_damaged || (WIFEXITED(status) && WEXITSTATUS(status) == WRITE_OUT_DAMAGED);
         box->leaving.is_unsure = !box->is_damaged && !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
@@ -285,7 +284,8 @@ void warden_box_left(struct warden *w, struct warden_box *box)
         if (is_unsure) {
                 a.code = CAY_DAMAGED;
                 snprintf(a.text, sizeof(a.text),
-                         "its files could not be written to the host's disk, or not in time: whether layers/%s.img "
+                         "its files could not be written to the host's disk, or not in time: whether "
+                         "layers/%s.img "
                          "has all of them is not known",
                          a.box.id);
         }

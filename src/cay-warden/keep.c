@@ -23,8 +23,8 @@
 #define BASE ".base1-" /* the number grows when images are formatted in another way */
 #define RESERVE ".reserve"
 #define BASE_NEW ".base-new"
-#define BASES_MAX 16u        /* sizes that are kept ready; one more, and all others go */
-#define LET_GO_MS 50         /* the warden itself waits no longer: everybody else would wait with it */
+#define BASES_MAX 16u         /* sizes that are kept ready; one more, and all others go */
+#define LET_GO_MS 50          /* the warden itself waits no longer: everybody else would wait with it */
 #define WRITTEN_OUT_MS 19000u /* a helper may: its box's stop is answered after it (box.c: WRITE_OUT_MS) */
 #define KEEP_BLOCK 4096u
 #define KEEP_INODES_OF_FEW 32768u

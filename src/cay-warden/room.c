@@ -18,7 +18,7 @@
 #define LOOK_OFTEN_MS 50 /* while something is held back, unless there are many */
 #define MANY 64
 #define LOOK_SELDOM_MS 1000
-#define PLENTY (8ull << 30)        /* so much above all that is promised: nobody fills that in a second */
+#define PLENTY (8ull << 30) /* so much above all that is promised: nobody fills that in a second */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {

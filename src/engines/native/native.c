@@ -66,9 +66,9 @@ static void on_answer(struct engine_linked_call *c, const struct engine_link_ans
 {
         if (a)
                 take_answer(c, whole(a));
-        if (c->box && ((c->type == WIRE_box_make && code != CAY_OK && code != CAY_EXISTS) ||
-                       c->type == WIRE_box_drop ||
-                       (c->type == WIRE_box_stop && (code == CAY_OK || code == CAY_DAMAGED))))
+        if (c->box &&
+            ((c->type == WIRE_box_make && code != CAY_OK && code != CAY_EXISTS) || c->type == WIRE_box_drop ||
+             (c->type == WIRE_box_stop && (code == CAY_OK || code == CAY_DAMAGED))))
                 engine_boxes_forget(&c->engine->boxes, c->box->id);
 }
 

@@ -73,7 +73,8 @@ enum cay_ws_event cay_ws_codec_read(struct cay_ws_codec *c, const void *bytes, s
  * After a FAULT of CAY_WS_TOO_BIG: the beginning of the message that is too long, as far as it has come. bytes: what was not taken.
  * Returns how many bytes were put in ret.
  */
-size_t cay_ws_codec_first(const struct cay_ws_codec *c, const void *bytes, size_t len, void *ret, size_t size);
+size_t cay_ws_codec_first(const struct cay_ws_codec *c, const void *bytes, size_t len, void *ret,
+                          size_t size);
 
 /* A frame's header: its length. mask NULL: not masked (a server's). */
 size_t cay_ws_header(uint8_t ret[CAY_WS_HEADER_MAX], enum cay_ws_opcode opcode, bool is_last, uint64_t len,

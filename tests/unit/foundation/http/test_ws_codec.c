@@ -266,11 +266,15 @@ static void a_fault_stays(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(examples_of_the_rfc), cmocka_unit_test(every_length_both_roles),
-                cmocka_unit_test(masks_at_any_place),  cmocka_unit_test(controls_may_come_between_fragments),
-                cmocka_unit_test(refuses_what_is_off), cmocka_unit_test(too_long_in_fragments),
+                cmocka_unit_test(examples_of_the_rfc),
+                cmocka_unit_test(every_length_both_roles),
+                cmocka_unit_test(masks_at_any_place),
+                cmocka_unit_test(controls_may_come_between_fragments),
+                cmocka_unit_test(refuses_what_is_off),
+                cmocka_unit_test(too_long_in_fragments),
                 cmocka_unit_test(the_beginning_of_what_is_too_long),
-                cmocka_unit_test(close_codes),         cmocka_unit_test(a_fault_stays),
+                cmocka_unit_test(close_codes),
+                cmocka_unit_test(a_fault_stays),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
