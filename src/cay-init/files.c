@@ -252,6 +252,11 @@ int64_t cay_files_mtime_ns(const struct stat *st)
         return s * 1000000000 + st->st_mtim.tv_nsec;
 }
 
+bool cay_files_has_tag(const struct stat *st, uint64_t tag)
+{
+        return cay_box_file_tag((uint64_t)cay_files_mtime_ns(st), (uint64_t)st->st_size) == tag;
+}
+
 void cay_files_answer_stat(struct cay_worker_result *ret, const struct stat *st, const char *name)
 {
         ret->type = cay_files_type(st->st_mode);

@@ -52,6 +52,7 @@ enum cay_code cay_files_code(int neg_errno);
 /* Hands an error or a result to the worker's caller. */
 void cay_files_answer(struct cay_worker_result *ret, const struct cay_error *err);
 void cay_files_answer_stat(struct cay_worker_result *ret, const struct stat *st, const char *name);
-uint32_t cay_files_type(mode_t mode);              /* enum cay_box_file_type */
-int64_t cay_files_mtime_ns(const struct stat *st); /* clamped to what 64 bits hold */
-const char *cay_files_last_name(const char *path); /* for the result: "" if there is none */
+uint32_t cay_files_type(mode_t mode);                        /* enum cay_box_file_type */
+int64_t cay_files_mtime_ns(const struct stat *st);           /* clamped to what 64 bits hold */
+bool cay_files_has_tag(const struct stat *st, uint64_t tag); /* cay_box_file_tag's */
+const char *cay_files_last_name(const char *path);           /* for the result: "" if there is none */

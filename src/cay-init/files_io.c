@@ -176,12 +176,18 @@ static int write_stream(int fd, int in_fd, uint64_t max, uint64_t *moved, const 
         }
 }
 
+static int fail_tag(struct cay_error *err)
+{
+        return cay_fail(err, CAY_CONFLICT,
+                        "if_tag: the file was changed since; read it again, or write without if_tag");
+}
+
 /* In place. */
 static int write_open(const char *path, const struct cay_box_file *f, int *ret_fd, struct cay_error *err)
 {
         mode_t mode = f->mode & 0777 ? f->mode & 0777 : 0644;
         cay_auto_close int fd = -1;
-        int flags = O_WRONLY | O_CREAT;
+        int flags = O_WRONLY | (f->max_entries ? 0 : O_CREAT);
         struct stat st;
         int r;
 
@@ -191,6 +197,8 @@ static int write_open(const char *path, const struct cay_box_file *f, int *ret_f
                 flags |= O_APPEND;
         if (regular_open(path, flags, mode, &fd, &st, err) < 0)
                 return -1;
+        if (f->max_entries && !cay_files_has_tag(&st, f->max_entries))
+                return fail_tag(err);
         /* Only now: a write that is refused has changed nothing. */
         r = (f->flags & CAY_BOX_TRUNCATE) && ftruncate(fd, 0) < 0 ? -errno : 0;
         if (r == 0 && f->offset > 0 && lseek(fd, (off_t)f->offset, SEEK_SET) < 0)
@@ -248,7 +256,9 @@ static int write_file(const struct cay_worker_request *req, struct cay_worker_re
                 r = cay_fail(err, CAY_UNAVAILABLE, "the upload was cut off; the file is as it was");
         } else if (r == 0 && is_new) {
                 r = cay_files_replace_commit(&whole);
-                if (r < 0)
+                if (r == -ESTALE && f->max_entries)
+                        fail_tag(err);
+                else if (r < 0)
                         cay_files_fail(err, r, "write", req->path);
         }
         if ((r == 0 || !is_new) && fstat(is_new ? whole.file.fd : fd, &st) == 0)

@@ -117,6 +117,7 @@ bool cay_files_replace_begin(struct cay_files_replace *r, const char *path, cons
         struct stat st, mine;
 
         r->exclusive = f->flags & CAY_BOX_EXCLUSIVE;
+        r->tag = f->max_entries;
         if (!find_target(r, path, &st))
                 return false;
         if (st.st_mode != 0) {
@@ -149,9 +150,21 @@ static int copy_into_old(struct cay_files_replace *r)
         return n < 0 ? -errno : 0;
 }
 
+/*
+ * Looked at when the new bytes are all here, right before the one call that takes the target's place: what was written while they came is
+ * seen. The kernel has no call that does both; what is left between the two is no longer than that.
+ */
+static bool is_as_tagged(const struct cay_files_replace *r)
+{
+        struct stat st;
+
+        return r->tag == 0 ||
+               (fstatat(r->dir, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && cay_files_has_tag(&st, r->tag));
+}
+
 int cay_files_replace_commit(struct cay_files_replace *r)
 {
-        int done = sys_replace_commit(&r->file, r->name, r->exclusive);
+        int done = is_as_tagged(r) ? sys_replace_commit(&r->file, r->name, r->exclusive) : -ESTALE;
 
         return done == -EBUSY ? copy_into_old(r) : done;
 }

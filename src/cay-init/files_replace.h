@@ -16,6 +16,7 @@ struct cay_files_replace {
         struct sys_replace file; /* its descriptor is where the bytes go */
         int dir;                 /* owned; -1: none */
         int old_fd;              /* owned: the target, open for writing; -1: there is none */
+        uint64_t tag;            /* that the target must have when its place is taken; 0: any */
         bool exclusive;
         char name[256];
 };
@@ -25,8 +26,9 @@ struct cay_files_replace {
 
 /* False: not here. Write in place, which also says what is wrong with the path, if that is why. */
 bool cay_files_replace_begin(struct cay_files_replace *r, const char *path, const struct cay_box_file *f);
-int cay_files_replace_commit(struct cay_files_replace *r); /* 0 or -errno */
-void cay_files_replace_done(struct cay_files_replace *r);  /* drops what was not committed */
+int cay_files_replace_commit(
+        struct cay_files_replace *r); /* 0 or -errno; -ESTALE: the target is not what the tag says */
+void cay_files_replace_done(struct cay_files_replace *r); /* drops what was not committed */
 
 /* The worker is asked to go while it writes (SIGTERM): a file that has a name goes with it. One at a time; NULL: none any more. */
 void cay_files_replace_guard(const struct sys_replace *file);

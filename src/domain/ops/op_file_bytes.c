@@ -167,6 +167,16 @@ static const struct cay_field write_fields[] = {
         {},
 };
 
+/* What cay_op_file_tag wrote, as the link has it. 0: it is none, which no file has. */
+static uint64_t parse_tag(const char *text)
+{
+        unsigned long long mtime_ns, size;
+        char end;
+
+        return sscanf(text, "%llx-%llx%c", &mtime_ns, &size, &end) == 2 ? cay_box_file_tag(mtime_ns, size)
+                                                                        : 0;
+}
+
 static int fill_write(const struct cay_file_bytes_args *a, struct cay_box_file *file, struct cay_error *err)
 {
         if (a->append && a->has_offset)
@@ -175,6 +185,7 @@ static int fill_write(const struct cay_file_bytes_args *a, struct cay_box_file *
         if (a->mode && cay_op_parse_mode(a->mode, &file->mode, err) < 0)
                 return -1;
         file->offset = a->offset;
+        file->max_entries = a->if_tag ? parse_tag(a->if_tag) : 0;
         file->flags = (a->append       ? CAY_BOX_APPEND
                        : a->has_offset ? 0
                                        : CAY_BOX_TRUNCATE) |
@@ -212,8 +223,7 @@ static void take_body(struct cay_op_call *c)
 }
 
 /*
- * if_tag: STAT, then WRITE on a new state. What changes the file after the first of them is not seen; for an editor's text that is as long
- * as its body takes.
+ * if_tag: STAT, so that a body is not taken for nothing, then WRITE on a new state, which looks again when the bytes are all there.
  */
 static void on_tag_end(struct cay_service_channel *ch, const struct cay_box_end *end,
                        const struct cay_error *err)

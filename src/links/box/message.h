@@ -87,10 +87,20 @@ enum {
 
 struct cay_box_file { /* every kind but EXEC and CONNECT */
         uint32_t flags, uid, gid, mode;
-        uint64_t offset, max_bytes, max_entries; /* 0: kind's own default */
+        /* 0: kind's own default. max_entries of WRITE: cay_box_file_tag of the file that is to be replaced, which it must still have; an
+         * init from before this does not look at it. */
+        uint64_t offset, max_bytes, max_entries;
         struct cay_view path,
                 path2; /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH only */
 };
+
+/* What a change of a file changes, as one number that is not 0 and fits into the link's 63 bits. */
+static inline uint64_t cay_box_file_tag(uint64_t mtime_ns, uint64_t size)
+{
+        uint64_t mixed = (mtime_ns ^ (size << 17 | size >> 47)) * UINT64_C(0x9e3779b97f4a7c15);
+
+        return (mixed >> 1) | 1;
+}
 
 struct cay_box_connect {
         uint16_t port;

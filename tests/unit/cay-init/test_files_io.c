@@ -245,6 +245,59 @@ static void a_write_that_is_cut_off_changes_nothing(void **state)
         }
 }
 
+static uint64_t tag_of(const char *name)
+{
+        struct stat st;
+
+        assert_int_equal(stat(name, &st), 0);
+        return cay_box_file_tag((uint64_t)cay_files_mtime_ns(&st), (uint64_t)st.st_size);
+}
+
+/* A change while the bytes come is seen: the first look was long before. */
+static void a_tag_is_looked_at_when_the_bytes_are_there(void **state)
+{
+        cay_auto(run_done) struct run r = { .in = "new", .in_len = 3, .flags = CAY_BOX_TRUNCATE };
+        int fds[2], status, left = 1;
+        pid_t pid;
+
+        (void)state;
+        put_file("f", "old");
+        r.max_entries = tag_of("f");
+        assert_int_equal(pipe(fds), 0);
+        pid = fork();
+        if (pid == 0) {
+                struct run late = { .flags = CAY_BOX_TRUNCATE,
+                                    .in_fd = fds[0],
+                                    .max_entries = r.max_entries };
+
+                close(fds[1]);
+                _exit(run(&late, cay_file_write, "f", NULL) == CAY_CONFLICT ? 0 : 1);
+        }
+        assert_int_equal(write(fds[1], "mine", 4), 4);
+        while (left > 0) { /* until it has taken that */
+                assert_int_equal(ioctl(fds[1], FIONREAD, &left), 0);
+                usleep(1000);
+        }
+        put_file("f", "theirs");
+        close(fds[1]);
+        close(fds[0]);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_string_equal(get_file("f"), "theirs");
+        assert_int_equal(entries_here(), 1);
+        assert_int_equal(run(&r, cay_file_write, "f", NULL), CAY_CONFLICT);
+        r.max_entries = tag_of("f");
+        assert_int_equal(run(&r, cay_file_write, "f", NULL), CAY_OK);
+        assert_string_equal(get_file("f"), "new");
+        r.flags = 0; /* in place */
+        assert_int_equal(run(&r, cay_file_write, "f", NULL), CAY_CONFLICT);
+        assert_int_equal(unlink("f"), 0);
+        assert_int_equal(run(&r, cay_file_write, "f", NULL), CAY_NOT_FOUND);
+        r.flags = CAY_BOX_TRUNCATE;
+        assert_int_equal(run(&r, cay_file_write, "f", NULL), CAY_CONFLICT);
+        assert_int_equal(entries_here(), 0);
+}
+
 static void what_is_replaced_keeps_its_mode_its_owner_and_its_links(void **state)
 {
         cay_auto(run_done) struct run r = {
@@ -353,6 +406,7 @@ int main(void)
                 FILE_TEST(a_refused_write_changes_nothing),
                 FILE_TEST(write_stops_at_its_limit),
                 FILE_TEST(a_write_that_is_cut_off_changes_nothing),
+                FILE_TEST(a_tag_is_looked_at_when_the_bytes_are_there),
                 FILE_TEST(what_is_replaced_keeps_its_mode_its_owner_and_its_links),
                 FILE_TEST(what_cannot_be_replaced_is_written_in_place),
                 FILE_TEST(the_file_size_limit_is_an_error_not_a_death),
