@@ -331,7 +331,7 @@ static void make(struct create *s, const struct cay_template *t)
         struct cay_sandbox_new what = {
                 .owner = c->caller.owner,
                 .name = a->name,
-                .template_name = a->template_name,
+                .template_name = a->template_name ? a->template_name : cay_op_unnamed_template(c),
                 .metadata = a->metadata,
                 .limits = a->limits,
                 .ports = a->ports,

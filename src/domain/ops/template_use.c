@@ -2,6 +2,8 @@
 /* Templates applied to requests. */
 #include "domain/ops/template_use.h"
 
+#include "domain/settings/config.h"
+
 _Static_assert(sizeof(((struct cay_op_call *)NULL)->confirm) == CAY_CONFIRM_TOKEN + 1, "a token fits");
 
 /* Where the names of templates are listed, for callers of each dialect; /sandbox has no such list. */
@@ -11,6 +13,13 @@ static const char *const lists[CAY_OP_DIALECT_COUNT] = {
         [CAY_OP_SERVICE] = "",
         [CAY_OP_MCP] = "; container_list lists them",
 };
+
+const char *cay_op_unnamed_template(const struct cay_op_call *c)
+{
+        const char *name = c->world->config ? c->world->config->default_template : NULL;
+
+        return name && name[0] ? name : NULL;
+}
 
 int cay_op_find_template(const struct cay_op_call *c, const char *name, const struct cay_template **ret,
                          struct cay_error *err)
@@ -22,7 +31,7 @@ int cay_op_find_template(const struct cay_op_call *c, const char *name, const st
         if (!set) /* the service knows what there is */
                 return 0;
         if (!name) /* the same as if it was named */
-                name = CAY_TEMPLATE_DEFAULT;
+                name = cay_op_unnamed_template(c) ? cay_op_unnamed_template(c) : CAY_TEMPLATE_DEFAULT;
         *ret = cay_template_find(set, name);
         if (*ret)
                 return cay_template_check(*ret, err);

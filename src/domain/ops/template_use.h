@@ -17,7 +17,9 @@ struct cay_templates {                      /* the front's; world->templates */
         struct cay_admission admission;
 };
 
-/* name NULL, or "host" where the registry has no such row: *ret is NULL. CAY_NOT_FOUND; CAY_CONFLICT: not available here. */
+/* The operator's (default_template), for requests that name none; NULL: there is none. */
+const char *cay_op_unnamed_template(const struct cay_op_call *c);
+/* name NULL: the operator's. That or "host" where the registry has no such row: *ret is NULL. CAY_NOT_FOUND; CAY_CONFLICT: not available here. */
 int cay_op_find_template(const struct cay_op_call *c, const char *name, const struct cay_template **ret,
                          struct cay_error *err);
 /* A token that came back: the claim is to be put into the store, and then, when nobody had it before, is_right decides. */

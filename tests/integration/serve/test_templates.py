@@ -160,6 +160,22 @@ def test_what_a_template_brings():
         destroy(d, box)
 
 
+def test_default_template():
+    """default_template is for creates that name none; what is named, and one that is not there, are as ever."""
+    with Registry("containers:\n  mine:\n    description: mine\n    host: true\n    env: {WHOSE: mine}\n") as registry:
+        with serve(registry, "--default-template", "mine") as d:
+            box = d.must(201, "POST", "/api/sandboxes/", {"project_name": "test"})
+            assert box["template"] == "mine", box
+            assert d.run(box["sandbox_id"], "echo $WHOSE")["stdout"] == "mine\n"
+            destroy(d, box["sandbox_id"])
+            box = d.must(201, "POST", "/api/sandboxes", {"template": "host"})
+            assert box["template"] == "host", box
+            destroy(d, box["sandbox_id"])
+        with serve(registry, "--default-template", "nobodys") as d:
+            a = d.ask("POST", "/api/sandboxes", {})
+            assert a.status == 404 and "'nobodys'" in a.json["error"]["message"], a
+
+
 def make_root(folder):
     """A root of one static program."""
     os.makedirs(os.path.join(folder, "bin"), 0o755)
