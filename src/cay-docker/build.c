@@ -48,6 +48,20 @@ static void let_go(struct docker_image_task *t)
         cay_loop_defer(b->loop, &t->release);
 }
 
+/* Behind the rows of templates: one for each image that is not there, named in its error. */
+static void put_lacking(const struct docker_broker *b, unsigned nr, struct docker_answer *a)
+{
+        for (unsigned i = 0; i < b->options.image_count; i++) {
+                if (!(b->images.lacking & (UINT32_C(1) << i)) || nr-- > 0)
+                        continue;
+                cay_str_copy(a->image.name, sizeof(a->image.name), DOCKER_IMAGE_LACKS);
+                if (!cay_str_copy(a->image.error, sizeof(a->image.error), b->options.images[i]))
+                        a->image.error[0] = '\0';
+                a->image.state = DOCKER_IMAGE_NONE;
+                return;
+        }
+}
+
 static struct docker_answer answer_of(struct docker_image_task *t, bool is_building)
 {
         struct docker_images *all = &t->broker->images;
@@ -62,6 +76,8 @@ static struct docker_answer answer_of(struct docker_image_task *t, bool is_build
         if (row)
                 docker_image_row_put(row, is_building || docker_image_building(all, row->name, t) != NULL,
                                      &a);
+        else if (t->req.type == DOCKER_image_list && t->why.code == CAY_OK)
+                put_lacking(t->broker, 0, &a);
         a.image.up_to_date = t->up_to_date;
         a.image.dropped = t->dropped;
         return a;
@@ -166,6 +182,8 @@ static void answer_row(struct docker_broker *b, const struct docker_request *req
                 const struct docker_image_row *row = &b->images.rows[req->list.from];
 
                 docker_image_row_put(row, docker_image_building(&b->images, row->name, NULL) != NULL, &a);
+        } else {
+                put_lacking(b, req->list.from - b->images.row_count, &a);
         }
         docker_broker_answer(b, &a);
 }

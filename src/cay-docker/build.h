@@ -38,6 +38,8 @@ struct docker_images {
         struct docker_image_task *tasks; /* owned */
         struct docker_image_row rows[DOCKER_IMAGE_ROWS];
         unsigned row_count;
+        uint32_t
+                lacking; /* a bit for each of options.images: Docker had none by that name when it was asked last */
 };
 
 struct docker_found { /* an image of ours */
@@ -66,6 +68,7 @@ const struct docker_found *docker_found_newest(const struct docker_found *rows, 
                                                const char *name);
 /* "/images/json?filters=…": those of a template (NULL: of any). 0 or -errno. */
 int docker_found_put_path(const char *name, struct cay_buf *out);
+int docker_image_put_path(const char *image, struct cay_buf *out); /* "/images/…/json". 0 or -errno */
 /* "/build?…" for these files. 0 or -errno. */
 int docker_build_put_path(const struct docker_context *c, const char *instance, bool anew,
                           struct cay_buf *out);

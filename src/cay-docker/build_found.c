@@ -136,6 +136,15 @@ int docker_found_put_path(const char *name, struct cay_buf *out)
         return r < 0 ? r : put_coded(out, filter);
 }
 
+int docker_image_put_path(const char *image, struct cay_buf *out)
+{
+        int r = cay_buf_puts(out, "/images/");
+
+        if (r == 0)
+                r = put_coded(out, image);
+        return r == 0 ? cay_buf_puts(out, "/json") : r;
+}
+
 int docker_build_put_path(const struct docker_context *c, const char *instance, bool anew,
                           struct cay_buf *out)
 {

@@ -25,7 +25,7 @@ struct docker_image_task {
         bool ended;                    /* a build: readers have not taken all of it */
         struct docker_answer answer;   /* ended: to each of them */
         struct docker_found found[DOCKER_FOUND_MAX];
-        unsigned found_count, sweep_at;
+        unsigned found_count, sweep_at, check_at;
         bool up_to_date, failed; /* how a build ended */
         unsigned dropped;
         struct cay_error why;

@@ -12,7 +12,9 @@
 #include "cay-docker/build.h"
 #include "cay-docker/build_priv.h"
 
-enum step { READING, LOOKING, BUILDING, MEASURING, SWEEPING };
+enum step { READING, LOOKING, CHECKING, BUILDING, MEASURING, SWEEPING };
+
+_Static_assert(DOCKER_IMAGES_MAX <= 32, "a bit of lacking for each");
 
 enum { SWEEP_MS = 120000 };
 
@@ -234,6 +236,32 @@ static void fill_rows(struct docker_image_task *t)
         all->row_count = kept;
 }
 
+/* Images that templates name: Docker itself says which of them it has, since names have more than one form. */
+static void check_next(struct docker_image_task *t)
+{
+        struct docker_call_request req = { .method = CAY_HTTP_GET, .repeatable = true };
+        const struct docker_options *o = &t->broker->options;
+
+        cay_buf_clear(&t->path);
+        if (t->check_at == o->image_count || docker_image_put_path(o->images[t->check_at], &t->path) < 0) {
+                docker_image_finish(t);
+                return;
+        }
+        t->call.on_piece = NULL;
+        ask(t, CHECKING, &req);
+}
+
+/* Only a plain "no such image" counts. */
+static void on_checked(struct docker_image_task *t)
+{
+        uint32_t bit = UINT32_C(1) << t->check_at++;
+
+        t->broker->images.lacking &= ~bit;
+        if (t->call.status == 404)
+                t->broker->images.lacking |= bit;
+        check_next(t);
+}
+
 static void on_looked(struct docker_image_task *t)
 {
         struct docker_image_row *row =
@@ -243,7 +271,7 @@ static void on_looked(struct docker_image_task *t)
 
         if (t->req.type == DOCKER_image_list) {
                 fill_rows(t);
-                docker_image_finish(t);
+                check_next(t);
                 return;
         }
         if (row)
@@ -293,6 +321,9 @@ static void on_answer(struct docker_call *c)
                 return;
         case LOOKING:
                 on_looked(t);
+                return;
+        case CHECKING:
+                on_checked(t);
                 return;
         case BUILDING:
                 on_built(t);

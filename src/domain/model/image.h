@@ -13,6 +13,10 @@
 #define CAY_IMAGE_BUILT                                                                                      \
         "*built*" /* as spec->image: the one that was built of spec->template_name; no reference looks like it */
 
+#define CAY_IMAGE_LACKS                                                                                      \
+        "*lacks*" /* as template_name in a list: the engine may use the image that `error` names, and has none by that name */
+#define CAY_IMAGES_NAMED_MAX 32u /* such rows at most */
+
 enum cay_image_state {
         CAY_IMAGE_STATE_NONE, /* was never built here */
         CAY_IMAGE_STATE_BUILDING,

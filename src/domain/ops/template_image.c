@@ -18,15 +18,29 @@ static bool is_built(const struct cay_template *t)
         return t->root == CAY_TEMPLATE_ROOT_DOCKERFILE && t->available;
 }
 
-static unsigned count_built(const struct cay_template_set *set, const char *name)
+static bool is_named(const struct cay_template *t)
+{
+        return t->root == CAY_TEMPLATE_ROOT_IMAGE && t->available;
+}
+
+static bool has_image(const struct cay_template *t)
+{
+        return is_built(t) || is_named(t);
+}
+
+/* Rows that an answer may have. */
+static unsigned count_rows(const struct cay_template_set *set, const char *name)
 {
         unsigned count = 0;
+        bool any = false;
 
-        for (unsigned i = 0; i < set->count; i++)
+        for (unsigned i = 0; i < set->count; i++) {
                 count += is_built(&set->rows[i]);
-        if (name && (!cay_template_find(set, name) || !is_built(cay_template_find(set, name))))
+                any = any || has_image(&set->rows[i]);
+        }
+        if (!any || (name && (!cay_template_find(set, name) || !has_image(cay_template_find(set, name)))))
                 return 0;
-        return count;
+        return count + CAY_IMAGES_NAMED_MAX;
 }
 
 static void on_told(struct cay_job *job)
@@ -42,7 +56,7 @@ void cay_template_images_ask(struct cay_op_call *c, const struct cay_template_se
                              void (*tell)(struct cay_op_call *c, const struct cay_template_images *images))
 {
         struct cay_engine *e = c->world->builder;
-        unsigned count = e ? count_built(set, name) : 0;
+        unsigned count = e ? count_rows(set, name) : 0;
         struct asking *a;
 
         if (count == 0) {
@@ -69,15 +83,30 @@ const struct cay_image *cay_template_images_find(const struct cay_template_image
         return NULL;
 }
 
+static bool lacks(const struct cay_template_images *images, const char *image)
+{
+        for (unsigned i = 0; images && i < images->list.count; i++)
+                if (strcmp(images->list.rows[i].template_name, CAY_IMAGE_LACKS) == 0 &&
+                    strcmp(images->list.rows[i].error, image) == 0)
+                        return true;
+        return false;
+}
+
 const char *cay_template_images_lack(const struct cay_template_images *images, const struct cay_template *t,
                                      char *buf, size_t size)
 {
         const struct cay_image *image = cay_template_images_find(images, t->name);
 
-        if (!is_built(t) || (image && image->id[0]))
+        if (!has_image(t) || (image && image->id[0]))
                 return NULL;
         if (images && images->err.code != CAY_OK)
                 return images->err.msg;
+        if (is_named(t)) {
+                snprintf(buf, size,
+                         "Docker has no image '%.100s': `docker pull` it there (Cay does not pull)",
+                         t->root_text);
+                return lacks(images, t->root_text) ? buf : NULL;
+        }
         snprintf(buf, size, "its image is not built: `cay template build %s`", t->name);
         return buf;
 }

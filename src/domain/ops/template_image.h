@@ -11,7 +11,7 @@ struct cay_template_images {
 };
 
 /*
- * Asks where there is something to ask (a builder, and a template with a Dockerfile: `name`, or any), then tells; at once where there is
+ * Asks where there is something to ask (a builder, and a template with a Dockerfile or an image: `name`, or any), then tells; at once where there is
  * not, with NULL. The answer is good for that call alone.
  */
 void cay_template_images_ask(struct cay_op_call *c, const struct cay_template_set *set, const char *name,

@@ -32,6 +32,8 @@ struct ask { /* one request; freed with its answer */
         int fd; /* owned; -1: none (any more) */
 };
 
+_Static_assert(sizeof(DOCKER_IMAGE_LACKS) == sizeof(CAY_IMAGE_LACKS), "one word for both");
+
 /* What cay-docker says is not taken at its word: texts end, states are known ones. */
 static void take_image(const struct docker_answer *a, struct cay_image *ret)
 {

@@ -186,6 +186,9 @@ struct docker_answer {
         };
 };
 
+#define DOCKER_IMAGE_LACKS                                                                                   \
+        "*lacks*" /* as image.name of image_list: Docker has no image by the name in `error` */
+
 /* Row of a request: 0 when type, size and descriptor count fit and it is permitted in `state`; -EPROTO. */
 int docker_request_check(const struct docker_request *req, int64_t len, unsigned fds, unsigned state);
 const char *docker_request_name(unsigned type);

@@ -17,12 +17,15 @@ from real_docker import AWAY, FOLDER, comes_back, containers, docker, dockerd, e
 from registry_file import Registry  # noqa: E402
 
 IMAGE = "cay-test:latest"
-FLAGS = ("--docker-host", os.environ["DOCKER_HOST"], "--docker-images", IMAGE)
+ABSENT = "cay-absent:1"
+FLAGS = ("--docker-host", os.environ["DOCKER_HOST"], "--docker-images", f"{IMAGE},{ABSENT}")
 REGISTRY = f"""containers:
   plain:
     host: true
   boxed:
     image: {IMAGE}
+  absent:
+    image: {ABSENT}
   hosted:
     host: true
     engine: docker
@@ -144,6 +147,26 @@ class Two(unittest.TestCase):
         self.assertEqual(got["stderr"].count("Read-only file system"), 2, got)
         self.assertEqual(docker("inspect", "-f", "{{.HostConfig.ReadonlyRootfs}}", docker("ps", "-q", "--filter", f"label=cay.id={box}").strip()).strip(),
                          "true")
+
+    def test_an_image_that_is_not_there(self):
+        """Docker is asked each time, so what is pulled or removed shows at once."""
+        def look(name):
+            t = self.d.must(200, "GET", f"/api/templates/{name}")
+            return t["available"], t["why"]
+
+        def listed():
+            return {t["name"]: t["available"] for t in self.d.must(200, "GET", "/api/templates")["templates"]}
+
+        self.assertEqual(look("boxed"), (True, None))
+        can, why = look("absent")
+        self.assertTrue(not can and ABSENT in why and "docker pull" in why, why)
+        self.assertEqual((listed()["boxed"], listed()["absent"]), (True, False))
+        docker("tag", IMAGE, ABSENT)
+        try:
+            self.assertEqual(look("absent"), (True, None))
+        finally:
+            docker("rmi", ABSENT)
+        self.assertFalse(look("absent")[0])
 
     def test_a_network_of_its_own(self):
         d = self.d

@@ -80,6 +80,9 @@ static void test_request(void **state)
         assert_int_equal(docker_found_put_path("box", &out), 0);
         assert_string_equal(cay_buf_data(&out),
                             "/images/json?filters=%7B%22label%22:%5B%22cay.template%3Dbox%22%5D%7D");
+        cay_buf_clear(&out);
+        assert_int_equal(docker_image_put_path("team/box:1?x=y", &out), 0);
+        assert_string_equal(cay_buf_data(&out), "/images/team/box:1%3Fx%3Dy/json");
         assert_true(docker_template_is_name("a-b", 64));
         assert_false(docker_template_is_name("a/b", 64));
         assert_false(docker_template_is_name("abc", 3)); /* does not end */

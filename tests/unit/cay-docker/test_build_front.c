@@ -37,6 +37,7 @@ static const struct fake_docker_row answers[] = {
         { "GET /v1.41/containers/json", FAKE_DOCKER_OK "[]" },
         { "GET /v1.41/networks", FAKE_DOCKER_OK "[]" },
         { "GET /v1.41/images/json", FAKE_DOCKER_OK "[]" },
+        { "GET /v1.41/images/", FAKE_DOCKER_OK "{}" },
         { 0 },
 };
 
