@@ -73,7 +73,7 @@ enum cay_intent_class {
         CAY_CLASS_VETO, /* must not run */
         CAY_CLASS_MASK, /* read, and of no weight */
         CAY_CLASS_ABOUT, /* words about running follow: an order behind it in its clause, and a hint in its sentence, is none */
-        CAY_CLASS_IF,   /* a condition or another time: orders of its sentence are not for now */
+        CAY_CLASS_IF, /* a condition or another time: orders of its sentence are not for now */
         CAY_CLASS_ACT, /* an order in words of what destructive code does: an order to run such code, nothing for other code */
         CAY_CLASS_PICK, /* which piece: the weight is its number; CAY_INTENT_PICK_LAST */
         CAY_CLASS_COUNT
