@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "dialects/shared/foreign.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define ALIVE "creating,ready,busy,paused"
 #define ALL ALIVE ",stopped,error"
@@ -423,40 +425,90 @@ static const struct cay_foreign_row cleanup_row = { .dialect = CAY_OP_CONTAINERS
                                                     .put_args = cleanup_put,
                                                     .put_answer = cleanup_answer };
 
+RESULT(result_container_security, NULL, TEXT("network_mode"), BOOL("read_only"), BOOL("needs_confirm"));
+RESULT(result_container_row, "ContainerEnvironment", TEXT("name"), TEXT("description"), WORDS("triggers"),
+       BOOL("available"), MAYBE("reason", TEXT), TEXT("build"), TEXT("source"),
+       OBJECT("security", result_container_security), OBJECT("limits", cay_result_limits),
+       BOOL("auto_cleanup"), NUMBER("max_concurrent"), BOOL("has_system"));
+RESULT(result_container_settings, NULL, BOOL("auto_cleanup"), NUMBER("max_concurrent"));
+RESULT(result_container_list, NULL, LIST("containers", result_container_row),
+       OBJECT("settings", result_container_settings));
+
+RESULT(result_container_exec, "ContainerRun", TEXT("container_id"), TEXT("status"), TEXT("exec_id"),
+       ALSO(cay_foreign_result_run));
+RESULT(result_container_life, NULL, MAYBE("expires_in_ms", NUMBER), MAYBE("idle_limit_ms", NUMBER));
+RESULT(result_container_run, "ContainerStart", TEXT("container"), ALSO(result_container_exec),
+       BOOL("removed"), ALSO(result_container_life));
+RESULT(result_container_made, "ContainerMade", TEXT("container"), TEXT("container_id"), TEXT("status"),
+       TEXT("execution_id"), ALSO(result_container_life), MAYBE("idle_expires_in_ms", NUMBER),
+       BOOL("removed"));
+
+RESULT(result_container_stopped, NULL, TEXT("container_id"), TEXT("status"));
+
+RESULT(result_container_active, "Container", TEXT("container_id"), TEXT("container"), MAYBE("name", TEXT),
+       TEXT("status"), OBJECT("limits", cay_result_limits), TIME("created_at"), NUMBER("idle_ms"),
+       NUMBER("execs_running"), ALSO(result_container_life), MAYBE("idle_expires_in_ms", NUMBER));
+RESULT(result_container_status, NULL, LIST("containers", result_container_active), NUMBER("active"),
+       MAYBE("next", TEXT));
+
+RESULT(result_container_cleaned, NULL, NUMBER("cleaned"), NUMBER("failed"), TEXTS("containers"),
+       BOOL("more"));
+
 /* As the reference lists them. */
 static const struct cay_op listed[] = {
-        { .name = "containers_list",
-          .route = "GET /containers",
-          .doc = "Lists the environments of the registry",
-          .scope = CAY_SCOPE_READ },
-        { .name = "containers_start",
-          .route = "POST /containers/start",
-          .doc = "Starts a container and runs code or a command in it; without either it stays for exec",
-          .scope = CAY_SCOPE_EXEC,
-          .flags = CAY_OP_STREAM,
-          .fields = start_fields },
-        { .name = "containers_exec",
-          .route = "POST /containers/exec",
-          .doc = "Runs a command in a container that stays",
-          .scope = CAY_SCOPE_EXEC,
-          .flags = CAY_OP_STREAM,
-          .fields = exec_fields },
-        { .name = "containers_stop",
-          .route = "POST /containers/stop",
-          .doc = "Stops a container and removes it",
-          .scope = CAY_SCOPE_EXEC,
-          .flags = CAY_OP_DESTRUCTIVE,
-          .fields = stop_fields },
-        { .name = "containers_status",
-          .route = "GET /containers/status",
-          .doc = "Lists the containers that are alive, page by page",
-          .scope = CAY_SCOPE_READ,
-          .fields = status_fields },
-        { .name = "containers_cleanup",
-          .route = "POST /containers/cleanup",
-          .doc = "Removes all of one's containers",
-          .scope = CAY_SCOPE_EXEC,
-          .flags = CAY_OP_DESTRUCTIVE },
+        {
+                .name = "containers_list",
+                .route = "GET /containers",
+                .doc = "Lists the environments of the registry",
+                .scope = CAY_SCOPE_READ,
+                .result = &result_container_list,
+        },
+        {
+                .name = "containers_start",
+                .route = "POST /containers/start",
+                .doc = "Starts a container and runs code or a command in it; without either it stays for "
+                       "exec",
+                .scope = CAY_SCOPE_EXEC,
+                .flags = CAY_OP_STREAM,
+                .fields = start_fields,
+                .result = &result_container_run,
+                .other_status = CAY_OP_CREATED,
+                .other_result = &result_container_made,
+        },
+        {
+                .name = "containers_exec",
+                .route = "POST /containers/exec",
+                .doc = "Runs a command in a container that stays",
+                .scope = CAY_SCOPE_EXEC,
+                .flags = CAY_OP_STREAM,
+                .fields = exec_fields,
+                .result = &result_container_exec,
+        },
+        {
+                .name = "containers_stop",
+                .route = "POST /containers/stop",
+                .doc = "Stops a container and removes it",
+                .scope = CAY_SCOPE_EXEC,
+                .flags = CAY_OP_DESTRUCTIVE,
+                .fields = stop_fields,
+                .result = &result_container_stopped,
+        },
+        {
+                .name = "containers_status",
+                .route = "GET /containers/status",
+                .doc = "Lists the containers that are alive, page by page",
+                .scope = CAY_SCOPE_READ,
+                .fields = status_fields,
+                .result = &result_container_status,
+        },
+        {
+                .name = "containers_cleanup",
+                .route = "POST /containers/cleanup",
+                .doc = "Removes all of one's containers",
+                .scope = CAY_SCOPE_EXEC,
+                .flags = CAY_OP_DESTRUCTIVE,
+                .result = &result_container_cleaned,
+        },
 };
 
 #define ROW(nr, route, translation)                                                                          \

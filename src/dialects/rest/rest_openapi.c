@@ -217,22 +217,21 @@ static void put_bytes_content(struct cay_json *j, const char *types)
         }
 }
 
-static void put_success(struct cay_json *j, const struct cay_op *op, const struct cay_answer *a,
-                        enum cay_op_status status)
+static void put_success(struct cay_json *j, const struct cay_op *op, enum cay_op_status status)
 {
-        bool is_other = status != a->status && a->other_shape;
+        bool is_other = status != op->status && op->other_result;
         char code[8];
 
         snprintf(code, sizeof(code), "%u", cay_rest_success(status));
         cay_openapi_begin(j, code);
         cay_op_key_text(j, "description", op->doc);
         cay_openapi_begin(j, "content");
-        if (a->shape) {
+        if (op->result) {
                 cay_openapi_begin(j, "application/json");
-                cay_openapi_put_ref_at(j, "schema", is_other ? a->other_shape : a->shape);
+                cay_openapi_put_ref_at(j, "schema", is_other ? op->other_result : op->result);
                 cay_json_end_object(j);
         }
-        put_bytes_content(j, a->bytes ? a->bytes : "");
+        put_bytes_content(j, op->bytes ? op->bytes : "");
         if (op->flags & CAY_OP_STREAM && status == CAY_OP_OK) {
                 put_event_content(j, "application/x-ndjson");
                 put_event_content(j, "text/event-stream");
@@ -243,14 +242,10 @@ static void put_success(struct cay_json *j, const struct cay_op *op, const struc
 
 static void put_responses(struct cay_json *j, const struct cay_op *op)
 {
-        const struct cay_answer *a = cay_answer_find(op->name);
-
         cay_openapi_begin(j, "responses");
-        if (a) {
-                put_success(j, op, a, a->status);
-                if (a->other != a->status)
-                        put_success(j, op, a, a->other);
-        }
+        put_success(j, op, op->status);
+        if (op->other_status != CAY_OP_OK)
+                put_success(j, op, op->other_status);
         cay_openapi_begin(j, "default");
         cay_op_key_text(j, "$ref", "#/components/responses/Error");
         cay_json_end_object(j);
@@ -335,11 +330,11 @@ static void put_servers(struct cay_json *j)
 /* Components */
 
 struct shapes {
-        const struct cay_answer_shape *seen[SHAPES_MAX];
+        const struct cay_result_table *seen[SHAPES_MAX];
         unsigned count;
 };
 
-static void put_named(struct cay_json *j, struct shapes *s, const struct cay_answer_shape *shape)
+static void put_named(struct cay_json *j, struct shapes *s, const struct cay_result_table *shape)
 {
         for (unsigned i = 0; i < s->count; i++)
                 if (s->seen[i] == shape)
@@ -351,29 +346,29 @@ static void put_named(struct cay_json *j, struct shapes *s, const struct cay_ans
                 cay_openapi_put_shape(j, shape);
                 cay_json_end_object(j);
         }
-        for (const struct cay_answer_field *f = shape->fields; f->name; f++)
-                if (f->shape && f->kind != CAY_ANSWER_ALSO)
-                        put_named(j, s, f->shape);
-        for (const struct cay_answer_field *f = shape->fields; f->name; f++)
-                if (f->kind == CAY_ANSWER_ALSO)
-                        put_named(j, s, f->shape);
+        for (const struct cay_result_field *f = shape->fields; f->name; f++)
+                if (f->table && f->kind != CAY_RESULT_ALSO)
+                        put_named(j, s, f->table);
+        for (const struct cay_result_field *f = shape->fields; f->name; f++)
+                if (f->kind == CAY_RESULT_ALSO)
+                        put_named(j, s, f->table);
 }
 
 static void put_error_schema(struct cay_json *j)
 {
-        static const struct cay_answer_field inner_fields[] = {
-                { "code", CAY_ANSWER_TEXT },
-                { "message", CAY_ANSWER_TEXT },
-                { "field", CAY_ANSWER_TEXT, CAY_ANSWER_NULLABLE },
-                { "request_id", CAY_ANSWER_TEXT },
-                { "first", CAY_ANSWER_TEXT, CAY_ANSWER_OPTIONAL },
-                { "confirm", CAY_ANSWER_TEXT, CAY_ANSWER_OPTIONAL },
+        static const struct cay_result_field inner_fields[] = {
+                { "code", CAY_RESULT_TEXT },
+                { "message", CAY_RESULT_TEXT },
+                { "field", CAY_RESULT_TEXT, CAY_RESULT_NULLABLE },
+                { "request_id", CAY_RESULT_TEXT },
+                { "first", CAY_RESULT_TEXT, CAY_RESULT_OPTIONAL },
+                { "confirm", CAY_RESULT_TEXT, CAY_RESULT_OPTIONAL },
                 { NULL },
         };
-        static const struct cay_answer_shape inner = { NULL, inner_fields };
-        static const struct cay_answer_field fields[] = { { "error", CAY_ANSWER_OBJECT, 0, &inner },
+        static const struct cay_result_table inner = { NULL, inner_fields };
+        static const struct cay_result_field fields[] = { { "error", CAY_RESULT_OBJECT, 0, &inner },
                                                           { NULL } };
-        static const struct cay_answer_shape error = { NULL, fields };
+        static const struct cay_result_table error = { NULL, fields };
 
         cay_openapi_put_ref_at(j, "Error", &error);
 }
@@ -410,12 +405,10 @@ static void put_components(struct cay_json *j, const struct cay_rest_listing *l)
         cay_openapi_begin(j, "schemas");
         put_error_schema(j);
         for (unsigned i = 0; i < l->count; i++) {
-                const struct cay_answer *a = cay_answer_find(l->ops[i]->name);
-
-                if (a && a->shape)
-                        put_named(j, &shapes, a->shape);
-                if (a && a->other_shape)
-                        put_named(j, &shapes, a->other_shape);
+                if (l->ops[i]->result)
+                        put_named(j, &shapes, l->ops[i]->result);
+                if (l->ops[i]->other_result)
+                        put_named(j, &shapes, l->ops[i]->other_result);
         }
         cay_json_end_object(j);
         cay_json_end_object(j);

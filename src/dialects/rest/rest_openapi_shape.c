@@ -42,7 +42,7 @@ void cay_openapi_put_items(struct cay_json *j, const char *key, const char *type
         cay_json_end_object(j);
 }
 
-static void put_ref(struct cay_json *j, const struct cay_answer_shape *shape)
+static void put_ref(struct cay_json *j, const struct cay_result_table *shape)
 {
         char text[80];
 
@@ -54,58 +54,58 @@ static void put_ref(struct cay_json *j, const struct cay_answer_shape *shape)
         cay_op_key_text(j, "$ref", text);
 }
 
-void cay_openapi_put_ref_at(struct cay_json *j, const char *key, const struct cay_answer_shape *shape)
+void cay_openapi_put_ref_at(struct cay_json *j, const char *key, const struct cay_result_table *shape)
 {
         cay_openapi_begin(j, key);
         put_ref(j, shape);
         cay_json_end_object(j);
 }
 
-static const char *simple_type(enum cay_answer_kind kind)
+static const char *simple_type(enum cay_result_kind kind)
 {
-        static const char *const words[CAY_ANSWER_KIND_COUNT] = {
-                [CAY_ANSWER_TEXT] = "string",   [CAY_ANSWER_TIME] = "string", [CAY_ANSWER_NUMBER] = "integer",
-                [CAY_ANSWER_BOOL] = "boolean",  [CAY_ANSWER_TEXTS] = "array", [CAY_ANSWER_NUMBERS] = "array",
-                [CAY_ANSWER_LIST] = "array",    [CAY_ANSWER_MAP] = "object",  [CAY_ANSWER_PAIRS] = "object",
-                [CAY_ANSWER_COUNTS] = "object", [CAY_ANSWER_ANY] = "object",
+        static const char *const words[CAY_RESULT_KIND_COUNT] = {
+                [CAY_RESULT_TEXT] = "string",   [CAY_RESULT_TIME] = "string", [CAY_RESULT_NUMBER] = "integer",
+                [CAY_RESULT_BOOL] = "boolean",  [CAY_RESULT_TEXTS] = "array", [CAY_RESULT_NUMBERS] = "array",
+                [CAY_RESULT_LIST] = "array",    [CAY_RESULT_MAP] = "object",  [CAY_RESULT_PAIRS] = "object",
+                [CAY_RESULT_COUNTS] = "object", [CAY_RESULT_ANY] = "object",
         };
 
         return words[kind];
 }
 
-static void put_member_schema(struct cay_json *j, const struct cay_answer_field *f)
+static void put_member_schema(struct cay_json *j, const struct cay_result_field *f)
 {
-        if (f->kind == CAY_ANSWER_OBJECT) {
-                put_ref(j, f->shape);
+        if (f->kind == CAY_RESULT_OBJECT) {
+                put_ref(j, f->table);
                 return;
         }
-        if (f->kind == CAY_ANSWER_WHATEVER)
+        if (f->kind == CAY_RESULT_WHATEVER)
                 return;
-        if (f->kind == CAY_ANSWER_WORDS)
+        if (f->kind == CAY_RESULT_WORDS)
                 cay_openapi_put_types(j, "string", "array", false);
-        else if (f->kind == CAY_ANSWER_EITHER)
+        else if (f->kind == CAY_RESULT_EITHER)
                 cay_openapi_put_types(j, "integer", "string", false);
         else
-                cay_openapi_put_type(j, simple_type(f->kind), f->flags & CAY_ANSWER_NULLABLE);
-        if (f->kind == CAY_ANSWER_TIME)
+                cay_openapi_put_type(j, simple_type(f->kind), f->flags & CAY_RESULT_NULLABLE);
+        if (f->kind == CAY_RESULT_TIME)
                 cay_op_key_text(j, "format", "date-time");
-        if (f->kind == CAY_ANSWER_TEXTS || f->kind == CAY_ANSWER_WORDS)
+        if (f->kind == CAY_RESULT_TEXTS || f->kind == CAY_RESULT_WORDS)
                 cay_openapi_put_items(j, "items", "string");
-        if (f->kind == CAY_ANSWER_NUMBERS)
+        if (f->kind == CAY_RESULT_NUMBERS)
                 cay_openapi_put_items(j, "items", "integer");
-        if (f->kind == CAY_ANSWER_LIST)
-                cay_openapi_put_ref_at(j, "items", f->shape);
-        if (f->kind == CAY_ANSWER_PAIRS)
+        if (f->kind == CAY_RESULT_LIST)
+                cay_openapi_put_ref_at(j, "items", f->table);
+        if (f->kind == CAY_RESULT_PAIRS)
                 cay_openapi_put_items(j, "additionalProperties", "string");
-        if (f->kind == CAY_ANSWER_COUNTS)
+        if (f->kind == CAY_RESULT_COUNTS)
                 cay_openapi_put_items(j, "additionalProperties", "integer");
 }
 
-static void put_members(struct cay_json *j, const struct cay_answer_shape *shape)
+static void put_members(struct cay_json *j, const struct cay_result_table *shape)
 {
-        for (const struct cay_answer_field *f = shape->fields; f->name; f++) {
-                if (f->kind == CAY_ANSWER_ALSO) {
-                        put_members(j, f->shape);
+        for (const struct cay_result_field *f = shape->fields; f->name; f++) {
+                if (f->kind == CAY_RESULT_ALSO) {
+                        put_members(j, f->table);
                         continue;
                 }
                 cay_openapi_begin(j, f->name);
@@ -114,22 +114,22 @@ static void put_members(struct cay_json *j, const struct cay_answer_shape *shape
         }
 }
 
-static void put_required(struct cay_json *j, const struct cay_answer_shape *shape)
+static void put_required(struct cay_json *j, const struct cay_result_table *shape)
 {
-        for (const struct cay_answer_field *f = shape->fields; f->name; f++) {
-                if (f->kind == CAY_ANSWER_ALSO)
-                        put_required(j, f->shape);
-                else if (!(f->flags & CAY_ANSWER_OPTIONAL))
+        for (const struct cay_result_field *f = shape->fields; f->name; f++) {
+                if (f->kind == CAY_RESULT_ALSO)
+                        put_required(j, f->table);
+                else if (!(f->flags & CAY_RESULT_OPTIONAL))
                         cay_json_text(j, f->name);
         }
 }
 
 /* A shape of one row "*" is a map as a whole. */
-void cay_openapi_put_shape(struct cay_json *j, const struct cay_answer_shape *shape)
+void cay_openapi_put_shape(struct cay_json *j, const struct cay_result_table *shape)
 {
         cay_op_key_text(j, "type", "object");
         if (shape->fields[0].name && strcmp(shape->fields[0].name, "*") == 0) {
-                cay_openapi_put_ref_at(j, "additionalProperties", shape->fields[0].shape);
+                cay_openapi_put_ref_at(j, "additionalProperties", shape->fields[0].table);
                 return;
         }
         cay_openapi_begin(j, "properties");

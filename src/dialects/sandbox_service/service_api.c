@@ -9,6 +9,8 @@
 #include "domain/settings/config.h"
 #include "dialects/shared/foreign.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define TIMEOUT_MS 30000u
 #define IDLE_MS 60000u /* without use for so long is idle, when nobody says */
@@ -217,32 +219,77 @@ static const struct cay_foreign_row cleanup_row = { .dialect = CAY_OP_SERVICE,
                                                     .put_args = cleanup_put,
                                                     .put_answer = cleanup_answer };
 
+RESULT(result_service_resources, NULL, SOME("sandboxes", NUMBER), SOME("alive", NUMBER),
+       SOME("execs_running", NUMBER), SOME("creates", NUMBER), SOME("execs", NUMBER), SOME("engine_up", BOOL),
+       SOME("started_at", TIME));
+RESULT(result_service_health, "ServiceHealth", TEXT("status"), TEXT("service"), TEXT("version"),
+       TIME("timestamp"), OBJECT("resources", result_service_resources));
+
+RESULT(result_service_run, "ServiceRun", BOOL("success"), TEXT("status"), TEXT("sandbox_type"),
+       TEXT("sandbox_id"), NUMBER("cpu_us"), MAYBE("memory_peak_bytes", NUMBER), ALSO(cay_foreign_result_run),
+       WHATEVER("metadata"));
+
+RESULT(result_service_executions, NULL, NUMBER("started"), NUMBER("ended"), NUMBER("running"));
+RESULT(result_service_latencies, NULL, OBJECT("create", cay_result_histogram),
+       OBJECT("start", cay_result_histogram), OBJECT("run", cay_result_histogram));
+RESULT(result_service_metrics, "ServiceMetrics", TEXT("service"), TIME("timestamp"),
+       OBJECT("executions", result_service_executions), COUNTS("causes"),
+       OBJECT("latencies", result_service_latencies), OBJECT("sandboxes", cay_result_metric_sandboxes),
+       OBJECT("resources", cay_result_metric_used));
+
+RESULT(result_service_cleaned, NULL, TEXT("status"), NUMBER("cleaned"), NUMBER("failed"), TEXTS("sandboxes"));
+
 /* As the reference lists them. */
 #define HEALTH "Whether the service is up; with a token also figures"
 
 static const struct cay_op listed[] = {
-        { .name = "service_health", .route = "GET /health", .doc = HEALTH, .flags = CAY_OP_OPEN },
-        { .name = "service_healthz", .route = "GET /healthz", .doc = HEALTH, .flags = CAY_OP_OPEN },
-        { .name = "service_sandbox_health",
-          .route = "GET /sandbox/health",
-          .doc = HEALTH,
-          .flags = CAY_OP_OPEN },
-        { .name = "service_execute",
-          .route = "POST /sandbox/execute",
-          .doc = "Runs code in a sandbox made for it, within the service's own limits (SANDBOX_MAX_...)",
-          .scope = CAY_SCOPE_EXEC,
-          .flags = CAY_OP_STREAM,
-          .fields = execute_fields },
-        { .name = "service_metrics",
-          .route = "GET /sandbox/metrics",
-          .doc = "Figures: executions, causes, latencies, what is in use",
-          .scope = CAY_SCOPE_READ },
-        { .name = "service_cleanup",
-          .route = "POST /sandbox/cleanup",
-          .doc = "Destroys one's sandboxes that nobody has used for a while",
-          .scope = CAY_SCOPE_EXEC,
-          .flags = CAY_OP_DESTRUCTIVE,
-          .fields = cleanup_fields },
+        {
+                .name = "service_health",
+                .route = "GET /health",
+                .doc = HEALTH,
+                .flags = CAY_OP_OPEN,
+                .result = &result_service_health,
+        },
+        {
+                .name = "service_healthz",
+                .route = "GET /healthz",
+                .doc = HEALTH,
+                .flags = CAY_OP_OPEN,
+                .result = &result_service_health,
+        },
+        {
+                .name = "service_sandbox_health",
+                .route = "GET /sandbox/health",
+                .doc = HEALTH,
+                .flags = CAY_OP_OPEN,
+                .result = &result_service_health,
+        },
+        {
+                .name = "service_execute",
+                .route = "POST /sandbox/execute",
+                .doc = "Runs code in a sandbox made for it, within the service's own limits "
+                       "(SANDBOX_MAX_...)",
+                .scope = CAY_SCOPE_EXEC,
+                .flags = CAY_OP_STREAM,
+                .fields = execute_fields,
+                .result = &result_service_run,
+        },
+        {
+                .name = "service_metrics",
+                .route = "GET /sandbox/metrics",
+                .doc = "Figures: executions, causes, latencies, what is in use",
+                .scope = CAY_SCOPE_READ,
+                .result = &result_service_metrics,
+        },
+        {
+                .name = "service_cleanup",
+                .route = "POST /sandbox/cleanup",
+                .doc = "Destroys one's sandboxes that nobody has used for a while",
+                .scope = CAY_SCOPE_EXEC,
+                .flags = CAY_OP_DESTRUCTIVE,
+                .fields = cleanup_fields,
+                .result = &result_service_cleaned,
+        },
 };
 
 #define ROW(nr, route, open, translation)                                                                    \

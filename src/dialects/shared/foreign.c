@@ -15,6 +15,7 @@
 #include "dialects/rest/rest_error.h"
 #include "dialects/rest/rest_events.h"
 #include "dialects/rest/rest_fill.h"
+#include "domain/ops/result_rows.h"
 #include "foundation/loop/loop.h"
 
 struct request {
@@ -385,6 +386,11 @@ void cay_foreign_copy_all(struct cay_json *j, const struct cay_json_value *answe
         for (; *names; names++)
                 cay_foreign_copy(j, *names, answer, *names);
 }
+
+SHARED_RESULT(cay_foreign_result_run, NULL, TEXT("execution_id"), MAYBE("exit_code", NUMBER),
+              MAYBE("signal", TEXT), MAYBE("cause", TEXT), TEXT("cause_text"), TEXT("advice"),
+              NUMBER("duration_ms"), BOOL("stdout_truncated"), BOOL("stderr_truncated"), IF("stdout", TEXT),
+              IF("stdout_base64", TEXT), IF("stderr", TEXT), IF("stderr_base64", TEXT));
 
 void cay_foreign_copy_run(struct cay_json *j, const struct cay_json_value *answer)
 {

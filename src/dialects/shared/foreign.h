@@ -40,6 +40,8 @@ struct cay_foreign_row {
                            struct cay_json *j);
 };
 
+extern const struct cay_result_table cay_foreign_result_run; /* what cay_foreign_copy_run writes */
+
 /* struct cay_rest_more.handle; owner is a struct cay_foreign_row. */
 void cay_foreign_handle(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                         const struct cay_visitor *v);

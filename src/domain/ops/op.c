@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "domain/ops/result_check.h"
 
 #define FIELD_MAX 80u
 
@@ -82,7 +85,7 @@ void cay_op_fail_memory(struct cay_op_call *c)
         c->responder->fail(c, &err, NULL);
 }
 
-static void begin(struct cay_op_result *r, struct cay_op_call *c, bool is_event)
+static void open_result(struct cay_op_result *r, struct cay_op_call *c, bool is_event)
 {
         struct cay_json_sink *(*open)(struct cay_op_call *, bool) = c->responder->open;
 
@@ -96,24 +99,40 @@ static void begin(struct cay_op_result *r, struct cay_op_call *c, bool is_event)
                 cay_json_init_sink(&r->j, r->sink);
         else
                 cay_json_init(&r->j, &r->text);
-        cay_json_begin_object(&r->j);
 }
+
+#ifdef CAY_TEST_HOOKS
+static void begin_check(struct cay_op_result *r, const struct cay_op *op)
+{
+        r->check = op->result ? calloc(1, sizeof(*r->check)) : NULL;
+        if (!r->check)
+                return;
+        cay_result_check_init(r->check, op->result);
+        r->j.watch = &r->check->watch;
+}
+#endif
 
 void cay_op_result_begin(struct cay_op_result *r, struct cay_op_call *c)
 {
         *r = (struct cay_op_result){ 0 };
-        begin(r, c, false);
+        open_result(r, c, false);
+#ifdef CAY_TEST_HOOKS
+        begin_check(r, c->answers_for ? c->answers_for : c->op);
+#endif
+        cay_json_begin_object(&r->j);
 }
 
 void cay_op_event_begin(struct cay_op_result *r, struct cay_op_call *c)
 {
-        begin(r, c, true);
+        open_result(r, c, true);
+        cay_json_begin_object(&r->j);
 }
 
 void cay_op_result_done(struct cay_op_result *r)
 {
         if (r->sink)
                 r->sink->free(r->sink);
+        free(r->check);
         cay_buf_done(&r->text);
         *r = (struct cay_op_result){ 0 };
 }
@@ -147,6 +166,10 @@ void cay_op_result_answer(struct cay_op_result *r, struct cay_op_call *c, enum c
         why = end(r);
         if (why == 0) {
                 c->responder->answer(c, status, r);
+        } else if (why == -EPROTO && r->check) {
+                cay_fail(&err, CAY_INTERNAL, "the answer of %s is not as its table says: %s", c->op->name,
+                         r->check->wrong);
+                c->responder->fail(c, &err, NULL);
         } else {
                 cay_fail_sys(&err, why == -ENOSPC ? CAY_LIMIT : CAY_INTERNAL, why, "write the answer");
                 c->responder->fail(c, &err, NULL);

@@ -30,6 +30,7 @@
 #include "foundation/base/buf.h"
 #include "foundation/base/field.h"
 #include "foundation/base/json_out.h"
+#include "domain/ops/result.h"
 #include "domain/sandboxes/service.h"
 
 #define CAY_OP_HIGH (256u * 1024)           /* bytes that wait: then a writer waits too */
@@ -102,6 +103,11 @@ struct cay_op {
         unsigned flags;
         const struct cay_field *fields; /* NULL: none */
         size_t args_size;
+        const struct cay_result_table *result;       /* members of an answer; NULL: none that is JSON */
+        enum cay_op_status status;                   /* of an answer, the most usual */
+        enum cay_op_status other_status;             /* another that it may have; CAY_OP_OK: none */
+        const struct cay_result_table *other_result; /* with that; NULL: the same */
+        const char *bytes; /* content types of an answer of bytes, with blanks between; NULL: none */
         void (*run)(struct cay_op_call *c);
 };
 
@@ -121,8 +127,9 @@ struct cay_op_order {        /* what a client says to a stream under way */
 /* An answer or an event in the making: an object, whose members the op writes to j. */
 struct cay_op_result {
         struct cay_json j;
-        struct cay_buf text;        /* what it comes to as JSON, unless there is a sink */
-        struct cay_json_sink *sink; /* owned: the responder's */
+        struct cay_buf text;            /* what it comes to as JSON, unless there is a sink */
+        struct cay_json_sink *sink;     /* owned: the responder's */
+        struct cay_result_check *check; /* owned; with test hooks: holds an answer against the op's table */
 };
 
 struct cay_op_responder {
@@ -176,6 +183,7 @@ struct cay_op_call {
         const char *session;
         /* May be NULL: what an op that calls this one adds to its answer, at the end. */
         void (*add_members)(struct cay_op_call *c, struct cay_json *j);
+        const struct cay_op *answers_for; /* with that: the op whose result this becomes */
 
         /* the op's */
         void *state;

@@ -5,6 +5,7 @@
 #include "domain/auth/api_key.h"
 #include "domain/settings/config.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 struct args {
         const char *owner, *scope, *label, *key;
@@ -85,6 +86,8 @@ static void run_token(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
+RESULT(result_token, NULL, TEXT("token"), TEXT("owner"), TEXT("scope"), TIME("expires_at"));
+
 const struct cay_op cay_op_token_make = {
         .name = "token_make",
         .route = "POST /api/tokens",
@@ -92,6 +95,8 @@ const struct cay_op cay_op_token_make = {
         .scope = CAY_SCOPE_ADMIN,
         .fields = token_fields,
         .args_size = sizeof(struct args),
+        .result = &result_token,
+        .status = CAY_OP_CREATED,
         .run = run_token,
 };
 
@@ -208,6 +213,10 @@ static void run_key_make(struct cay_op_call *c)
         store_key(s, record);
 }
 
+RESULT(result_key, "Key", TEXT("key_id"), TEXT("owner"), TEXT("scope"), TEXT("label"), TIME("created_at"),
+       TIME("used_at"), TIME("revoked_at"));
+RESULT(result_key_made, NULL, ALSO(result_key), TEXT("key"));
+
 const struct cay_op cay_op_key_make = {
         .name = "key_make",
         .route = "POST /api/keys",
@@ -215,6 +224,8 @@ const struct cay_op cay_op_key_make = {
         .scope = CAY_SCOPE_ADMIN,
         .fields = key_fields,
         .args_size = sizeof(struct args),
+        .result = &result_key_made,
+        .status = CAY_OP_CREATED,
         .run = run_key_make,
 };
 
@@ -238,11 +249,14 @@ static void run_key_list(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_keys, NULL, LIST("keys", result_key));
+
 const struct cay_op cay_op_key_list = {
         .name = "key_list",
         .route = "GET /api/keys",
         .doc = "Lists API keys: what they are for, never the keys themselves",
         .scope = CAY_SCOPE_ADMIN,
+        .result = &result_keys,
         .run = run_key_list,
 };
 
@@ -281,5 +295,6 @@ const struct cay_op cay_op_key_revoke = {
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = revoke_fields,
         .args_size = sizeof(struct args),
+        .result = &result_key,
         .run = run_key_revoke,
 };

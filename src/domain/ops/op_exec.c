@@ -5,6 +5,8 @@
 #include "domain/ops/exec_feed.h"
 #include "domain/ops/exec_stream.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 struct args {
         const char *id, *exec, *signal, *stream;
@@ -74,6 +76,8 @@ static void run_list(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_execs, NULL, LIST("execs", cay_result_exec));
+
 const struct cay_op cay_op_exec_list = {
         .name = "exec_list",
         .route = "GET /api/sandboxes/{id}/execs",
@@ -81,6 +85,7 @@ const struct cay_op cay_op_exec_list = {
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
         .args_size = sizeof(struct args),
+        .result = &result_execs,
         .run = run_list,
 };
 
@@ -110,6 +115,7 @@ const struct cay_op cay_op_exec_get = {
         .scope = CAY_SCOPE_READ,
         .fields = get_fields,
         .args_size = sizeof(struct args),
+        .result = &cay_result_exec,
         .run = answer_view,
 };
 
@@ -162,6 +168,7 @@ const struct cay_op cay_op_exec_attach = {
         .flags = CAY_OP_STREAM,
         .fields = attach_fields,
         .args_size = sizeof(struct args),
+        .bytes = "application/octet-stream",
         .run = run_attach,
 };
 
@@ -198,6 +205,7 @@ const struct cay_op cay_op_exec_resize = {
         .scope = CAY_SCOPE_EXEC,
         .fields = resize_fields,
         .args_size = sizeof(struct args),
+        .result = &cay_result_exec,
         .run = run_order,
 };
 
@@ -216,6 +224,7 @@ const struct cay_op cay_op_exec_signal = {
         .scope = CAY_SCOPE_EXEC,
         .fields = signal_fields,
         .args_size = sizeof(struct args),
+        .result = &cay_result_exec,
         .run = run_order,
 };
 
@@ -241,5 +250,6 @@ const struct cay_op cay_op_exec_kill = {
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = get_fields,
         .args_size = sizeof(struct args),
+        .result = &cay_result_exec,
         .run = run_kill,
 };

@@ -5,6 +5,7 @@
  * its bytes belong (offset) may send them again: they are applied once.
  */
 #include "domain/ops/exec_feed.h"
+#include "domain/ops/result_rows.h"
 
 struct args {
         const char *id, *exec;
@@ -140,6 +141,8 @@ static void run(struct cay_op_call *c)
         }
 }
 
+RESULT(result_fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
+
 const struct cay_op cay_op_exec_input = {
         .name = "exec_input",
         .route = "POST /api/sandboxes/{id}/execs/{exec}/input",
@@ -148,5 +151,6 @@ const struct cay_op cay_op_exec_input = {
         .flags = CAY_OP_RAW_IN | CAY_OP_LIVE_IN,
         .fields = fields,
         .args_size = sizeof(struct args),
+        .result = &result_fed,
         .run = run,
 };

@@ -12,6 +12,7 @@
 #include "domain/ops/exec_stream.h"
 #include "domain/ops/view.h"
 #include "domain/ops/most_time.h"
+#include "domain/ops/results.h"
 
 #define OUTPUT_DEFAULT (1024u * 1024)
 #define PIECE (64u * 1024)
@@ -387,5 +388,7 @@ const struct cay_op cay_op_exec_run = {
         .flags = CAY_OP_STREAM,
         .fields = fields,
         .args_size = sizeof(struct cay_exec_args),
+        .result = &cay_result_exec_output,
+        .other_status = CAY_OP_ACCEPTED,
         .run = run,
 };

@@ -11,6 +11,7 @@
 #include "foundation/loop/loop.h"
 #include "domain/ops/op.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 #define REPLAY (256u * 1024) /* bytes to draw, when there are more */
 #define PIECE (64u * 1024)
@@ -166,6 +167,8 @@ static void run(struct cay_op_call *c)
         cay_timer_set(c->world->loop, &s->next, 0, on_next);
 }
 
+RESULT(result_screen, NULL, NUMBER("cursor"), NUMBER("end"), TEXT("begin"));
+
 const struct cay_op cay_op_exec_screen = {
         .name = "exec_screen",
         .route = "GET /api/sandboxes/{id}/execs/{exec}/screen",
@@ -173,5 +176,6 @@ const struct cay_op cay_op_exec_screen = {
         .scope = CAY_SCOPE_READ,
         .fields = fields,
         .args_size = sizeof(struct args),
+        .result = &result_screen,
         .run = run,
 };

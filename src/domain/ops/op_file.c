@@ -5,6 +5,8 @@
 
 #include "domain/ops/files.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define LIST_DEFAULT 1000u
 #define LIST_MAX 10000u
@@ -97,6 +99,7 @@ const struct cay_op cay_op_file_stat = {
         .scope = CAY_SCOPE_READ,
         .fields = stat_fields,
         .args_size = sizeof(struct args),
+        .result = &cay_result_file,
         .run = run_stat,
 };
 
@@ -152,6 +155,8 @@ static void run_mkdir(struct cay_op_call *c)
                 run_change(c, &open);
 }
 
+RESULT(result_changed, NULL, IF("path", TEXT), IF("path_base64", TEXT), NUMBER("entries"));
+
 const struct cay_op cay_op_file_mkdir = {
         .name = "file_mkdir",
         .route = "POST /api/sandboxes/{id}/files/mkdir",
@@ -159,6 +164,7 @@ const struct cay_op cay_op_file_mkdir = {
         .scope = CAY_SCOPE_EXEC,
         .fields = mkdir_fields,
         .args_size = sizeof(struct args),
+        .result = &result_changed,
         .run = run_mkdir,
 };
 
@@ -190,6 +196,7 @@ const struct cay_op cay_op_file_move = {
         .scope = CAY_SCOPE_EXEC,
         .fields = move_fields,
         .args_size = sizeof(struct args),
+        .result = &result_changed,
         .run = run_move,
 };
 
@@ -219,6 +226,7 @@ const struct cay_op cay_op_file_remove = {
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = remove_fields,
         .args_size = sizeof(struct args),
+        .result = &result_changed,
         .run = run_remove,
 };
 
@@ -296,6 +304,9 @@ static void run_list(struct cay_op_call *c)
         cay_op_channel_open(&s->base, c, a->id, &open);
 }
 
+RESULT(result_files, NULL, IF("path", TEXT), IF("path_base64", TEXT), LIST("entries", cay_result_file),
+       BOOL("more"));
+
 const struct cay_op cay_op_file_list = {
         .name = "file_list",
         .route = "GET /api/sandboxes/{id}/files/list",
@@ -303,6 +314,7 @@ const struct cay_op cay_op_file_list = {
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
         .args_size = sizeof(struct args),
+        .result = &result_files,
         .run = run_list,
 };
 
@@ -390,6 +402,10 @@ static void run_processes(struct cay_op_call *c)
         cay_op_channel_open(&s->base, c, a->id, &open);
 }
 
+RESULT(result_process, "Process", IF("cpu_ms", NUMBER), IF("memory_bytes", NUMBER), MAYBE("pid", EITHER),
+       MAYBE("parent", EITHER), MAYBE("channel", EITHER), MAYBE("state", EITHER), MAYBE("command", TEXT));
+RESULT(result_processes, NULL, LIST("processes", result_process));
+
 const struct cay_op cay_op_process_list = {
         .name = "process_list",
         .route = "GET /api/sandboxes/{id}/processes",
@@ -397,5 +413,6 @@ const struct cay_op cay_op_process_list = {
         .scope = CAY_SCOPE_READ,
         .fields = process_fields,
         .args_size = sizeof(struct args),
+        .result = &result_processes,
         .run = run_processes,
 };

@@ -13,6 +13,7 @@
 
 #include "domain/ops/op_file_flow.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 struct args {
         const char *id, *path, *format;
@@ -114,6 +115,7 @@ const struct cay_op cay_op_archive_get = {
         .flags = CAY_OP_STREAM,
         .fields = get_fields,
         .args_size = sizeof(struct args),
+        .bytes = "application/x-tar application/gzip application/zstd",
         .run = run_get,
 };
 
@@ -152,6 +154,9 @@ static void run_put(struct cay_op_call *c)
         cay_op_flow_in_take(f, c, a->id, &open);
 }
 
+RESULT(result_unpacked, NULL, IF("path", TEXT), IF("path_base64", TEXT), TEXT("format"), NUMBER("bytes"),
+       NUMBER("entries"));
+
 const struct cay_op cay_op_archive_put = {
         .name = "archive_put",
         .route = "PUT /api/sandboxes/{id}/archive",
@@ -160,5 +165,6 @@ const struct cay_op cay_op_archive_put = {
         .flags = CAY_OP_RAW_IN,
         .fields = put_fields,
         .args_size = sizeof(struct args),
+        .result = &result_unpacked,
         .run = run_put,
 };

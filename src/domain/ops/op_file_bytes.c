@@ -9,6 +9,7 @@
 #include "domain/ops/file_bytes_args.h"
 #include "domain/ops/op_file_flow.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 struct range {
         uint64_t from, length, total;
@@ -141,6 +142,7 @@ const struct cay_op cay_op_file_read = {
         .flags = CAY_OP_STREAM,
         .fields = read_fields,
         .args_size = sizeof(struct cay_file_bytes_args),
+        .bytes = "application/octet-stream",
         .run = run_read,
 };
 
@@ -272,6 +274,8 @@ static void run_write(struct cay_op_call *c)
         cay_op_channel_open(s, c, a->id, &open);
 }
 
+RESULT(result_written, NULL, IF("path", TEXT), IF("path_base64", TEXT), NUMBER("bytes"), TEXT("tag"));
+
 const struct cay_op cay_op_file_write = {
         .name = "file_write",
         .route = "PUT /api/sandboxes/{id}/files",
@@ -280,5 +284,6 @@ const struct cay_op cay_op_file_write = {
         .flags = CAY_OP_RAW_IN,
         .fields = write_fields,
         .args_size = sizeof(struct cay_file_bytes_args),
+        .result = &result_written,
         .run = run_write,
 };

@@ -12,6 +12,8 @@
 #include "links/box/match.h"
 #include "domain/ops/files.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define MATCHES_DEFAULT 200u
 #define FOUND_DEFAULT 1000u
@@ -204,6 +206,11 @@ static void run_search(struct cay_op_call *c)
         cay_op_channel_open(&s->base, c, a->id, &open);
 }
 
+RESULT(result_match, "Match", IF("name", TEXT), IF("name_base64", TEXT), NUMBER("line"), IF("text", TEXT),
+       IF("text_base64", TEXT), BOOL("cut"));
+RESULT(result_matches, NULL, TEXT("path"), LIST("matches", result_match), NUMBER("files"), NUMBER("bytes"),
+       BOOL("more"), MAYBE("why", TEXT));
+
 const struct cay_op cay_op_file_search = {
         .name = "file_search",
         .route = "GET /api/sandboxes/{id}/files/search",
@@ -211,6 +218,7 @@ const struct cay_op cay_op_file_search = {
         .scope = CAY_SCOPE_READ,
         .fields = search_fields,
         .args_size = sizeof(struct args),
+        .result = &result_matches,
         .run = run_search,
 };
 
@@ -281,6 +289,9 @@ static void run_find(struct cay_op_call *c)
         cay_op_channel_open(&s->base, c, a->id, &open);
 }
 
+RESULT(result_found_files, NULL, TEXT("path"), LIST("entries", cay_result_file), BOOL("more"),
+       MAYBE("why", TEXT));
+
 const struct cay_op cay_op_file_find = {
         .name = "file_find",
         .route = "GET /api/sandboxes/{id}/files/find",
@@ -288,5 +299,6 @@ const struct cay_op cay_op_file_find = {
         .scope = CAY_SCOPE_READ,
         .fields = find_fields,
         .args_size = sizeof(struct args),
+        .result = &result_found_files,
         .run = run_find,
 };

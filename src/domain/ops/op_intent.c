@@ -13,6 +13,7 @@
 #include "domain/ops/run_choice.h"
 #include "domain/ops/template_use.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 #define PICK_MEM (256u * 1024) /* the words of an interpreter */
 #define OBSTACLE_MAX (CAY_INTENT_LANGUAGE_MAX + 64u)
@@ -200,6 +201,18 @@ static void run(struct cay_op_call *c)
         answer(c, &r, &choice);
 }
 
+RESULT(result_intent_danger, "IntentDanger", TEXT("what"), TEXT("text"), TEXT("where"));
+RESULT(result_intent_code, "IntentCode", TEXT("text"), MAYBE("language", TEXT), BOOL("guessed"), TEXT("kind"),
+       NUMBER("block"), NUMBER("blocks"));
+RESULT(result_intent_template, "IntentTemplate", TEXT("name"), TEXT("matched_by"), BOOL("available"),
+       BOOL("needs_confirm"));
+RESULT(result_intent_phrase, "IntentPhrase", TEXT("text"), TEXT("means"), NUMBER("weight"));
+RESULT(result_intent, "Intent", TEXT("decision"), BOOL("execute"), BOOL("needs_confirm"),
+       NUMBER("confidence"), TEXT("reason"), MAYBE("obstacle", TEXT), MAYBE("speech", TEXT),
+       IF_OBJECT("danger", result_intent_danger), IF_OBJECT("code", result_intent_code),
+       IF_OBJECT("template", result_intent_template), LIST("phrases", result_intent_phrase),
+       COUNTS("scores"));
+
 const struct cay_op cay_op_intent_detect = {
         .name = "intent_detect",
         .route = "POST /api/intent",
@@ -208,5 +221,6 @@ const struct cay_op cay_op_intent_detect = {
         .scope = CAY_SCOPE_READ,
         .fields = fields,
         .args_size = sizeof(struct args),
+        .result = &result_intent,
         .run = run,
 };

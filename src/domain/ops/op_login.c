@@ -7,6 +7,7 @@
 #include "domain/auth/login.h"
 #include "foundation/base/clock.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 struct args {
         const char *owner, *scope, *login;
@@ -57,6 +58,9 @@ static void run_make(struct cay_op_call *c)
         explicit_bzero(login, sizeof(login));
 }
 
+RESULT(result_login, NULL, TEXT("login"), TEXT("link"), TEXT("owner"), TEXT("scope"),
+       NUMBER("expires_in_ms"));
+
 const struct cay_op cay_op_login_make = {
         .name = "login_make",
         .route = "POST /api/logins",
@@ -64,6 +68,8 @@ const struct cay_op cay_op_login_make = {
         .scope = CAY_SCOPE_ADMIN,
         .fields = make_fields,
         .args_size = sizeof(struct args),
+        .result = &result_login,
+        .status = CAY_OP_CREATED,
         .run = run_make,
 };
 
@@ -104,6 +110,8 @@ static void run_use(struct cay_op_call *c)
         explicit_bzero(session, sizeof(session));
 }
 
+RESULT(result_session, NULL, TEXT("owner"), TEXT("scope"), TIME("expires_at"));
+
 const struct cay_op cay_op_login_use = {
         .name = "login_use",
         .route = "POST /api/login",
@@ -111,6 +119,7 @@ const struct cay_op cay_op_login_use = {
         .flags = CAY_OP_OPEN,
         .fields = use_fields,
         .args_size = sizeof(struct args),
+        .result = &result_session,
         .run = run_use,
 };
 
@@ -133,11 +142,14 @@ static void run_logout(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_nothing, NULL);
+
 const struct cay_op cay_op_logout = {
         .name = "logout",
         .route = "POST /api/logout",
         .doc = "Ends the page's session at once; its cookie is good for nothing any more",
         .scope = CAY_SCOPE_READ,
+        .result = &result_nothing,
         .run = run_logout,
 };
 
@@ -155,10 +167,13 @@ static void run_whoami(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_whoami, NULL, TEXT("owner"), TEXT("scope"), TEXT("door"), MAYBE("id", TEXT));
+
 const struct cay_op cay_op_whoami = {
         .name = "whoami",
         .route = "GET /api/whoami",
         .doc = "Who is calling, as this daemon sees it: owner, scope, and by which door",
         .scope = CAY_SCOPE_READ,
+        .result = &result_whoami,
         .run = run_whoami,
 };

@@ -10,6 +10,8 @@
 #include "domain/settings/config.h"
 #include "domain/ops/metrics.h"
 #include "domain/ops/template_use.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define AT_ONCE 16u /* the engine's link holds so many questions with room to spare, and others ask it too */
 #define STATES_MEASURED ((1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) | (1u << CAY_STATE_PAUSED))
@@ -156,6 +158,26 @@ static void run(struct cay_op_call *c)
                         measure_next(g);
 }
 
+RESULT(result_metric_creations, NULL, NUMBER("started"), NUMBER("failed"), IF("waiting", NUMBER),
+       OBJECT("latency", cay_result_histogram));
+RESULT(result_metric_execs, NULL, NUMBER("started"), NUMBER("running"), NUMBER("ended"), COUNTS("causes"),
+       OBJECT("start_latency", cay_result_histogram), OBJECT("duration", cay_result_histogram),
+       NUMBER("cpu_us"));
+RESULT(result_metric_minute, NULL, NUMBER("ago"), NUMBER("count"), NUMBER("p50_us"), NUMBER("p99_us"),
+       NUMBER("max_us"));
+RESULT(result_metric_recent, "LastHour", NUMBER("count"), NUMBER("p50_us"), NUMBER("p99_us"),
+       NUMBER("max_us"), LIST("minutes", result_metric_minute));
+RESULT(result_metric_hour, NULL, OBJECT("create", result_metric_recent),
+       OBJECT("exec_start", result_metric_recent), OBJECT("exec_run", result_metric_recent));
+RESULT(result_metric_pool, NULL, NUMBER("ready"));
+RESULT(result_metric_daemon, NULL, BOOL("engine_up"), NUMBER("adoptions"), NUMBER("relinks"),
+       NUMBER("store_bytes"), NUMBER("store_queued"), TIME("started_at"));
+RESULT(result_metrics, "Metrics", TEXT("covers"), OBJECT("sandboxes", cay_result_metric_sandboxes),
+       OBJECT("creations", result_metric_creations), OBJECT("execs", result_metric_execs),
+       OBJECT("last_hour", result_metric_hour), OBJECT("resources", cay_result_metric_used),
+       OBJECT("pool", result_metric_pool), IF("http_answers", COUNTS),
+       IF_OBJECT("daemon", result_metric_daemon));
+
 const struct cay_op cay_op_metrics_get = {
         .name = "metrics_get",
         .route = "GET /api/metrics",
@@ -163,6 +185,7 @@ const struct cay_op cay_op_metrics_get = {
                "it ended, and what live sandboxes use: one's own, and everybody's for admin and the setting "
                "metrics_owner's",
         .scope = CAY_SCOPE_READ,
+        .result = &result_metrics,
         .run = run,
 };
 
@@ -171,5 +194,6 @@ const struct cay_op cay_op_metrics_text = {
         .route = "GET /metrics",
         .doc = "The same as text that Prometheus reads",
         .scope = CAY_SCOPE_READ,
+        .bytes = "text/plain",
         .run = run,
 };

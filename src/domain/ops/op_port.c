@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "domain/ops/files.h"
+#include "domain/ops/result_rows.h"
 
 #define TABLE_MAX (1024u * 1024)
 #define PORTS_MAX 1024u
@@ -146,6 +147,8 @@ static void run(struct cay_op_call *c)
         look_at(c, 0, NULL);
 }
 
+RESULT(result_ports, NULL, NUMBERS("ports"));
+
 const struct cay_op cay_op_port_list = {
         .name = "port_list",
         .route = "GET /api/sandboxes/{id}/ports",
@@ -154,5 +157,6 @@ const struct cay_op cay_op_port_list = {
         .scope = CAY_SCOPE_READ,
         .fields = fields,
         .args_size = sizeof(struct args),
+        .result = &result_ports,
         .run = run,
 };

@@ -6,6 +6,7 @@
 #include "domain/auth/token.h"
 #include "domain/settings/config.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 #define LINK_MS 600000u
 #define URL_MAX 1024u
@@ -76,6 +77,8 @@ static void run(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
+RESULT(result_port_link, NULL, TEXT("url"), NUMBER("port"), TIME("expires_at"));
+
 const struct cay_op cay_op_port_link = {
         .name = "port_link",
         .route = "POST /api/sandboxes/{id}/links",
@@ -85,6 +88,8 @@ const struct cay_op cay_op_port_link = {
         .scope = CAY_SCOPE_EXEC,
         .fields = fields,
         .args_size = sizeof(struct args),
+        .result = &result_port_link,
+        .status = CAY_OP_CREATED,
         .run = run,
 };
 
@@ -149,6 +154,8 @@ static void run_mcp(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
+RESULT(result_mcp_link, NULL, TEXT("url"), TIME("expires_at"));
+
 const struct cay_op cay_op_mcp_link = {
         .name = "mcp_link",
         .route = "POST /api/mcp/links",
@@ -157,5 +164,7 @@ const struct cay_op cay_op_mcp_link = {
         .scope = CAY_SCOPE_EXEC,
         .fields = mcp_fields,
         .args_size = sizeof(struct mcp_args),
+        .result = &result_mcp_link,
+        .status = CAY_OP_CREATED,
         .run = run_mcp,
 };

@@ -5,6 +5,8 @@
 
 #include "domain/ops/create_args.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 struct args {
         const char *id, *owner, *name, *template_name;
@@ -37,11 +39,15 @@ static void run_list(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_files_left, "FilesLeft", TEXT("sandbox_id"), TEXT("engine"), BOOL("busy"));
+RESULT(result_files_list, NULL, LIST("files", result_files_left));
+
 const struct cay_op cay_op_recover_list = {
         .name = "recover_list",
         .route = "GET /api/recover",
         .doc = "Lists files of sandboxes that the database has no record of: it was lost or damaged",
         .scope = CAY_SCOPE_ADMIN,
+        .result = &result_files_list,
         .run = run_list,
 };
 
@@ -148,6 +154,8 @@ const struct cay_op cay_op_recover_adopt = {
         .scope = CAY_SCOPE_ADMIN,
         .fields = adopt_fields,
         .args_size = sizeof(struct args),
+        .result = &cay_result_sandbox,
+        .status = CAY_OP_CREATED,
         .run = run_adopt,
 };
 
@@ -186,5 +194,6 @@ const struct cay_op cay_op_recover_remove = {
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = remove_fields,
         .args_size = sizeof(struct args),
+        .result = &cay_result_destroyed,
         .run = run_remove,
 };

@@ -27,6 +27,8 @@
 #include "domain/ops/run_choice.h"
 #include "domain/ops/template_use.h"
 #include "domain/ops/most_time.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define FILES_MAX 64u
 #define WORDS_MAX (1024u * 1024) /* of a template's command */
@@ -348,7 +350,8 @@ static void start_exec(struct shot *s)
                                         .fd = -1,
                                         .wants_stream = c->wants_stream,
                                         .is_two_way = c->is_two_way && !a->code,
-                                        .add_members = exec_add_members };
+                                        .add_members = exec_add_members,
+                                        .answers_for = c->op };
         memcpy(s->exec.request_id, c->request_id, sizeof(s->exec.request_id));
         s->exec_args.id = s->sandbox;
         s->phase = RUNS;
@@ -659,6 +662,9 @@ static void run(struct cay_op_call *c)
         start_make(s);
 }
 
+RESULT(result_run_output, "RunResult", ALSO(cay_result_exec_output), TEXT("template"), BOOL("kept"),
+       MAYBE("expires_in_ms", NUMBER), MAYBE("sandbox_idle_limit_ms", NUMBER));
+
 const struct cay_op cay_op_code_run = {
         .name = "code_run",
         .route = "POST /api/run",
@@ -667,5 +673,6 @@ const struct cay_op cay_op_code_run = {
         .flags = CAY_OP_STREAM,
         .fields = fields,
         .args_size = sizeof(struct args),
+        .result = &result_run_output,
         .run = run,
 };

@@ -9,6 +9,8 @@
 #include "domain/ops/template_use.h"
 #include "domain/ops/view.h"
 #include "domain/ops/most_time.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define DEFAULT_FILES 4096
 #define SAID_MAX (4u << 20)
@@ -557,6 +559,8 @@ static void run(struct cay_op_call *c)
                 spend(s);
 }
 
+RESULT(result_created, "CreatedSandbox", ALSO(cay_result_sandbox), TEXT("execution_id"));
+
 const struct cay_op cay_op_sandbox_create = {
         .name = "sandbox_create",
         .route = "POST /api/sandboxes",
@@ -564,5 +568,7 @@ const struct cay_op cay_op_sandbox_create = {
         .scope = CAY_SCOPE_EXEC,
         .fields = fields,
         .args_size = sizeof(struct cay_create_args),
+        .result = &result_created,
+        .status = CAY_OP_CREATED,
         .run = run,
 };

@@ -3,6 +3,7 @@
 #include "domain/ops/event_follow.h"
 #include "domain/ops/view.h"
 #include "domain/sandboxes/history.h"
+#include "domain/ops/result_rows.h"
 
 #define EVENTS_DEFAULT 100u
 
@@ -88,6 +89,12 @@ static void run_stats(struct cay_op_call *c)
         cay_service_stats(c->world->service, &viewer, a->id, &s->service);
 }
 
+RESULT(result_point, "StatsPoint", TIME("at"), NUMBER("cpu_milli"), NUMBER("memory_bytes"), NUMBER("pids"),
+       NUMBER("rx_bytes_per_s"), NUMBER("tx_bytes_per_s"), NUMBER("loopback_bytes_per_s"));
+RESULT(result_stats, NULL, NUMBER("memory_bytes"), NUMBER("memory_peak_bytes"), NUMBER("oom_kills"),
+       NUMBER("pids"), NUMBER("pids_refused"), NUMBER("cpu_us"), NUMBER("rx_bytes"), NUMBER("tx_bytes"),
+       NUMBER("loopback_bytes"), IF_LIST("history", result_point));
+
 const struct cay_op cay_op_sandbox_stats = {
         .name = "sandbox_stats",
         .route = "GET /api/sandboxes/{id}/stats",
@@ -95,6 +102,7 @@ const struct cay_op cay_op_sandbox_stats = {
         .scope = CAY_SCOPE_READ,
         .fields = stats_fields,
         .args_size = sizeof(struct stats_args),
+        .result = &result_stats,
         .run = run_stats,
 };
 
@@ -230,6 +238,10 @@ static void run_events(struct cay_op_call *c)
         cay_service_events(c->world->service, &s->viewer, s->sandbox, &s->query);
 }
 
+RESULT(result_event, "Event", NUMBER("seq"), TEXT("kind"), TEXT("sandbox_id"), TEXT("owner"), TIME("at"),
+       MAYBE("detail", ANY));
+RESULT(result_events, NULL, LIST("events", result_event));
+
 const struct cay_op cay_op_sandbox_events = {
         .name = "sandbox_events",
         .route = "GET /api/sandboxes/{id}/events",
@@ -238,6 +250,7 @@ const struct cay_op cay_op_sandbox_events = {
         .flags = CAY_OP_STREAM,
         .fields = sandbox_event_fields,
         .args_size = sizeof(struct event_args),
+        .result = &result_events,
         .run = run_events,
 };
 
@@ -249,5 +262,6 @@ const struct cay_op cay_op_event_list = {
         .flags = CAY_OP_STREAM,
         .fields = event_fields,
         .args_size = sizeof(struct event_args),
+        .result = &result_events,
         .run = run_events,
 };

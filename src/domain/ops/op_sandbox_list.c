@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define LABELS_MAX 32u
 #define FILTER_TEXT_MAX 4096u
@@ -126,6 +128,7 @@ const struct cay_op cay_op_sandbox_get = {
         .scope = CAY_SCOPE_READ,
         .fields = get_fields,
         .args_size = sizeof(struct get_args),
+        .result = &cay_result_sandbox,
         .run = run_get,
 };
 
@@ -191,6 +194,8 @@ static void run_list(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_sandboxes, NULL, LIST("sandboxes", cay_result_sandbox), MAYBE("next", TEXT));
+
 const struct cay_op cay_op_sandbox_list = {
         .name = "sandbox_list",
         .route = "GET /api/sandboxes",
@@ -198,6 +203,7 @@ const struct cay_op cay_op_sandbox_list = {
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
         .args_size = sizeof(struct list_args),
+        .result = &result_sandboxes,
         .run = run_list,
 };
 
@@ -267,6 +273,9 @@ static void run_cleanup(struct cay_op_call *c)
         cay_service_cleanup(c->world->service, &viewer, &f.f, a->dry_run, &s->service);
 }
 
+RESULT(result_cleaned, NULL, BOOL("dry_run"), TEXTS("sandboxes"), NUMBER("destroyed"), NUMBER("failed"),
+       MAYBE("first_failure", TEXT), BOOL("more"));
+
 const struct cay_op cay_op_sandbox_cleanup = {
         .name = "sandbox_cleanup",
         .route = "POST /api/sandboxes/cleanup",
@@ -275,5 +284,6 @@ const struct cay_op cay_op_sandbox_cleanup = {
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = cleanup_fields,
         .args_size = sizeof(struct cleanup_args),
+        .result = &result_cleaned,
         .run = run_cleanup,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "domain/ops/template_use.h"
+#include "domain/ops/results.h"
 #include "domain/ops/view.h"
 
 struct args {
@@ -172,7 +173,7 @@ static void run_extend(struct cay_op_call *c)
                                    &s->service);
 }
 
-#define CHANGE(verb, http, text, table, more)                                                                \
+#define CHANGE(verb, http, text, table, more, answer)                                                        \
         const struct cay_op cay_op_sandbox_##verb = {                                                        \
                 .name = "sandbox_" #verb,                                                                    \
                 .route = http,                                                                               \
@@ -181,14 +182,19 @@ static void run_extend(struct cay_op_call *c)
                 .flags = more,                                                                               \
                 .fields = table,                                                                             \
                 .args_size = sizeof(struct args),                                                            \
+                .result = &(answer),                                                                         \
                 .run = run_##verb,                                                                           \
         }
 
-CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0);
+CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0,
+       cay_result_sandbox);
 CHANGE(stop, "POST /api/sandboxes/{id}/stop", "Ends everything in a sandbox; start goes on with it", fields,
-       0);
-CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes everything in a sandbox", fields, 0);
-CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Lets a paused sandbox go on", fields, 0);
-CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Says anew how long a sandbox lives", extend_fields, 0);
+       0, cay_result_sandbox);
+CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes everything in a sandbox", fields, 0,
+       cay_result_sandbox);
+CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Lets a paused sandbox go on", fields, 0,
+       cay_result_sandbox);
+CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Says anew how long a sandbox lives", extend_fields, 0,
+       cay_result_sandbox);
 CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and all that belongs to it", fields,
-       CAY_OP_DESTRUCTIVE);
+       CAY_OP_DESTRUCTIVE, cay_result_destroyed);

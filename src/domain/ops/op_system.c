@@ -2,6 +2,7 @@
 /* The daemon about itself: health, version, engines, settings. Who is not known gets no figures, and who is not admin none of others. */
 #include "domain/settings/config.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
 
 /* Whoever is not admin learns nothing of others: how many they are, how busy, how much is stored. */
 static void put_own_figures(const struct cay_service_health *own, struct cay_json *j)
@@ -69,11 +70,14 @@ static void run_live(struct cay_op_call *c)
         answer_health(c, true, NULL);
 }
 
+RESULT(result_live, NULL, TEXT("status"), TEXT("version"));
+
 const struct cay_op cay_op_health_live = {
         .name = "health_live",
         .route = "GET /api/health/live",
         .doc = "Is the daemon there? Answered to anybody",
         .flags = CAY_OP_OPEN,
+        .result = &result_live,
         .run = run_live,
 };
 
@@ -106,12 +110,20 @@ static void run_ready(struct cay_op_call *c)
         cay_op_fail(c, &err, NULL);
 }
 
+RESULT(result_ready, NULL, TEXT("status"), TEXT("version"), IF("engine_up", BOOL), SOME("engine_why", TEXT),
+       IF("sandboxes", NUMBER), IF("alive", NUMBER), IF("links_lost", NUMBER), IF("execs_running", NUMBER),
+       IF("channels", NUMBER), IF("watchers", NUMBER), IF("creates", NUMBER), IF("create_failures", NUMBER),
+       IF("execs", NUMBER), IF("adoptions", NUMBER), IF("relinks", NUMBER), IF("store_queued", NUMBER),
+       IF("store_full", BOOL), IF("store_damaged", BOOL), IF("files_unclaimed", NUMBER),
+       IF("store_bytes", NUMBER), IF("started_at", TIME), IF("engines_down", TEXTS));
+
 const struct cay_op cay_op_health_ready = {
         .name = "health_ready",
         .route = "GET /api/health/ready",
         .doc = "Can it make sandboxes? Answered to anybody; with figures of one's own for those who say who "
                "they are, of everything for admin",
         .flags = CAY_OP_OPEN,
+        .result = &result_ready,
         .run = run_ready,
 };
 
@@ -125,11 +137,14 @@ static void run_version(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_version, NULL, TEXT("name"), TEXT("version"));
+
 const struct cay_op cay_op_version_get = {
         .name = "version_get",
         .route = "GET /api/version",
         .doc = "The daemon's version",
         .scope = CAY_SCOPE_READ,
+        .result = &result_version,
         .run = run_version,
 };
 
@@ -188,6 +203,12 @@ static void run_engines(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_engine, "Engine", TEXT("name"), BOOL("available"), BOOL("default"), BOOL("up"),
+       MAYBE("why", TEXT), MAYBE("chosen", TEXT), IF("isolates", BOOL), IF("users", BOOL), IF("keeps", BOOL),
+       IF("pauses", BOOL), IF("bridges", BOOL), IF("ports", BOOL), IF("volumes", BOOL), IF("runs_once", BOOL),
+       IF("limits", TEXTS), IF("alive", NUMBER));
+RESULT(result_engines, NULL, LIST("engines", result_engine));
+
 const struct cay_op cay_op_engine_list = {
         .name = "engine_list",
         .route = "GET /api/engines",
@@ -195,6 +216,7 @@ const struct cay_op cay_op_engine_list = {
                "for "
                "admin",
         .scope = CAY_SCOPE_READ,
+        .result = &result_engines,
         .run = run_engines,
 };
 
@@ -227,10 +249,14 @@ static void run_config(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
+RESULT(result_setting, "Setting", TEXT("value"), TEXT("source"), TEXT("doc"));
+RESULT(result_settings, NULL, MAP("*", result_setting));
+
 const struct cay_op cay_op_config_get = {
         .name = "config_get",
         .route = "GET /api/config",
         .doc = "The daemon's settings, secrets left out",
         .scope = CAY_SCOPE_ADMIN,
+        .result = &result_settings,
         .run = run_config,
 };

@@ -5,6 +5,8 @@
 #include "domain/ops/template_image.h"
 #include "domain/ops/template_use.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 static void put_texts(struct cay_json *j, const char *key, const struct cay_field_texts *texts)
 {
@@ -123,6 +125,14 @@ static void run_list(struct cay_op_call *c)
         cay_template_images_ask(c, set_of(c), NULL, answer_list);
 }
 
+RESULT(result_template_row, "Template", TEXT("name"), TEXT("description"), BOOL("available"),
+       MAYBE("why", TEXT), TEXT("root"), TEXT("engine"), WORDS("triggers"), TEXT("network"), TEXT("init"),
+       BOOL("read_only"), BOOL("needs_confirm"), BOOL("auto_cleanup"), OBJECT("limits", cay_result_limits),
+       NUMBER("life_time_ms"), NUMBER("idle_time_ms"), NUMBER("max_concurrent"), NUMBER("pool"), TEXTS("env"),
+       WORDS("command"), WORDS("interpreter"), BOOL("has_system"), IF_OBJECT("build", cay_result_image));
+RESULT(result_template_list, NULL, LIST("templates", result_template_row), TEXT("origin"), TIME("loaded_at"),
+       NUMBER("max_concurrent"), BOOL("auto_cleanup"), NUMBER("waiting"));
+
 const struct cay_op cay_op_template_list = {
         .name = "template_list",
         .route = "GET /api/templates",
@@ -130,6 +140,7 @@ const struct cay_op cay_op_template_list = {
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
         .args_size = sizeof(struct list_args),
+        .result = &result_template_list,
         .run = run_list,
 };
 
@@ -169,6 +180,8 @@ static void run_get(struct cay_op_call *c)
         cay_template_images_ask(c, set_of(c), a->name, answer_get);
 }
 
+RESULT(result_template_whole, NULL, ALSO(result_template_row), MAYBE("system", TEXT));
+
 const struct cay_op cay_op_template_get = {
         .name = "template_get",
         .route = "GET /api/templates/{name}",
@@ -176,5 +189,6 @@ const struct cay_op cay_op_template_get = {
         .scope = CAY_SCOPE_READ,
         .fields = get_fields,
         .args_size = sizeof(struct get_args),
+        .result = &result_template_whole,
         .run = run_get,
 };

@@ -11,6 +11,8 @@
 #include "foundation/base/clock.h"
 #include "domain/ops/template_image.h"
 #include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 #define TAIL_MAX (16u * 1024)
 #define TAIL_LINES 40u
@@ -204,6 +206,9 @@ static void run_build(struct cay_op_call *c)
         s->engine->ops->build(s->engine, &s->build, &s->job);
 }
 
+RESULT(result_built, NULL, TEXT("template"), ALSO(cay_result_image), BOOL("up_to_date"), IF("output", TEXT),
+       IF("output_base64", TEXT), NUMBER("took_ms"));
+
 const struct cay_op cay_op_template_build = {
         .name = "template_build",
         .route = "POST /api/templates/{name}/build",
@@ -214,6 +219,7 @@ const struct cay_op cay_op_template_build = {
         .flags = CAY_OP_STREAM,
         .fields = fields,
         .args_size = sizeof(struct args),
+        .result = &result_built,
         .run = run_build,
 };
 
@@ -274,6 +280,8 @@ static void run_remove(struct cay_op_call *c)
         e->ops->image_remove(e, a->name, &r->image, &r->job);
 }
 
+RESULT(result_image_removed, NULL, TEXT("template"), NUMBER("removed"));
+
 const struct cay_op cay_op_template_remove = {
         .name = "template_remove",
         .route = "DELETE /api/templates/{name}/image",
@@ -282,5 +290,6 @@ const struct cay_op cay_op_template_remove = {
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = remove_fields,
         .args_size = sizeof(struct remove_args),
+        .result = &result_image_removed,
         .run = run_remove,
 };

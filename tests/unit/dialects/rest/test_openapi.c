@@ -11,7 +11,7 @@
 #include "dialects/rest/rest_openapi.h"
 #include "dialects/rest/rest_reference.h"
 #include "foundation/json/json_in.h"
-#include "domain/ops/answers.h"
+#include "domain/ops/op.h"
 
 static struct cay_buf text;
 static struct cay_json_in *doc;

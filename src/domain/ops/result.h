@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ops answer, as tables: one row per member, named by the op's own row as its arguments are. Whoever writes schemas reads them, and the
+ * writer of a result is held to them (result_check.h): an answer has every member that is not optional, of its kind, and no other.
+ */
+#pragma once
+
+enum cay_result_kind {
+        CAY_RESULT_TEXT,
+        CAY_RESULT_TIME,   /* text, RFC 3339 */
+        CAY_RESULT_NUMBER, /* whole */
+        CAY_RESULT_BOOL,
+        CAY_RESULT_TEXTS,   /* a list of them */
+        CAY_RESULT_NUMBERS, /* the same */
+        CAY_RESULT_WORDS,   /* a text or a list of them */
+        CAY_RESULT_EITHER,  /* a number or a text */
+        CAY_RESULT_OBJECT,  /* of `table` */
+        CAY_RESULT_LIST,    /* of such objects */
+        CAY_RESULT_MAP, /* names to such objects; as the only row, named "*": the result as a whole is one */
+        CAY_RESULT_PAIRS,    /* names to texts */
+        CAY_RESULT_COUNTS,   /* names to numbers */
+        CAY_RESULT_ANY,      /* an object, or null */
+        CAY_RESULT_WHATEVER, /* any JSON */
+        CAY_RESULT_ALSO,     /* all members of `table`, in place */
+        CAY_RESULT_KIND_COUNT
+};
+
+enum {
+        CAY_RESULT_NULLABLE = 1,
+        CAY_RESULT_OPTIONAL = 2, /* may be left out */
+};
+
+struct cay_result_field {
+        const char *name; /* NULL ends the table; "" with ALSO */
+        enum cay_result_kind kind;
+        unsigned flags;
+        const struct cay_result_table *table;
+};
+
+struct cay_result_table {
+        const char *name; /* "Sandbox", in schemas; NULL: is used once */
+        const struct cay_result_field *fields;
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of results that several ops have in common, and dialects that make theirs from them. */
+#pragma once
+
+#include "domain/ops/result.h"
+
+extern const struct cay_result_table cay_result_limits;
+extern const struct cay_result_table cay_result_sandbox;
+extern const struct cay_result_table cay_result_destroyed;
+extern const struct cay_result_table cay_result_image;
+extern const struct cay_result_table cay_result_exec;
+extern const struct cay_result_table cay_result_exec_output;
+extern const struct cay_result_table cay_result_file;
+extern const struct cay_result_table cay_result_histogram;
+extern const struct cay_result_table cay_result_metric_sandboxes;
+extern const struct cay_result_table cay_result_metric_used;
