@@ -75,18 +75,11 @@ static void respond_fail(struct cay_op_call *c, const struct cay_error *err, con
         a->ops->on_fail(a, &told, field && field[0] ? field : NULL, c->first);
 }
 
-static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+static int respond_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes)
 {
         struct cay_call *a = self(c);
 
-        return a->ops->on_begin ? a->ops->on_begin(a, what) : 0;
-}
-
-static int respond_begin_events(struct cay_op_call *c)
-{
-        struct cay_call *a = self(c);
-
-        return a->ops->on_begin ? a->ops->on_begin(a, NULL) : 0;
+        return a->ops->on_begin ? a->ops->on_begin(a, bytes) : 0;
 }
 
 static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t len)
@@ -108,8 +101,9 @@ static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const ch
 }
 
 /* A stream that came although nobody can take one ends as an error: the last word is always said. */
-static void end(struct cay_call *a, bool was_cut)
+static void respond_end(struct cay_op_call *c, bool was_cut)
 {
+        struct cay_call *a = self(c);
         struct cay_error err = { 0 };
 
         finish(a);
@@ -120,16 +114,6 @@ static void end(struct cay_call *a, bool was_cut)
         cay_fail(&err, CAY_UNSUPPORTED, "%s answers with a stream, which does not fit here",
                  a->call.op->name);
         a->ops->on_fail(a, &err, NULL, "");
-}
-
-static void respond_end(struct cay_op_call *c)
-{
-        end(self(c), false);
-}
-
-static void respond_abort(struct cay_op_call *c)
-{
-        end(self(c), true);
 }
 
 static int respond_read(struct cay_op_call *c)
@@ -159,12 +143,10 @@ static const struct cay_op_responder responder = {
         .open = respond_open,
         .answer = respond_answer,
         .fail = respond_fail,
-        .begin_bytes = respond_begin_bytes,
-        .begin_events = respond_begin_events,
+        .begin = respond_begin,
         .write = respond_write,
         .put_event = respond_put_event,
         .end = respond_end,
-        .abort = respond_abort,
         .read = respond_read,
         .resume = respond_resume,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One terminal, for the files that make it up: tty_open.c lets a request in, tty.c hears the client and ends it all, tty_shell.c starts a
- * shell where none was named, tty_doors.c says what the command says.
+ * shell where none was named, tty_responder.c says what the command says.
  *
  * Life. Waiting for the first message; then, for a shell of our own, asking exec_run; then following (the op call is exec_stream's). Three
  * things end in any order: the ask, the following and the WebSocket. The memory goes, with the round, when all have.

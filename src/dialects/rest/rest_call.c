@@ -178,7 +178,7 @@ static void on_over(struct cay_guard *g, const char *why)
                 mute(rc);
 }
 
-static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
+static int begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
 {
         struct cay_http_request *req = self(c)->req;
         bool is_part = b->is_part && b->length > 0;
@@ -205,10 +205,12 @@ static void on_stop(struct cay_rest_stream *s)
                 rc->call.on_gone(&rc->call);
 }
 
-static int respond_begin_events(struct cay_op_call *c)
+static int respond_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes)
 {
         struct cay_rest_call *rc = self(c);
 
+        if (bytes)
+                return begin_bytes(c, bytes);
         rc->stream.stop = on_stop;
         if (rc->streams)
                 cay_rest_stream_add(rc->streams, &rc->stream);
@@ -229,21 +231,13 @@ static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const ch
                        : 0;
 }
 
-static void respond_end(struct cay_op_call *c)
-{
-        struct cay_http_request *req = finish(self(c), 200);
-
-        if (req)
-                cay_http_response_end(req);
-}
-
 /* A stream of bytes that was cut must not look whole; one of events has said why it ends. */
-static void respond_abort(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c, bool was_cut)
 {
         bool has_last_words = self(c)->is_let_go && self(c)->events.req;
-        struct cay_http_request *req = finish(self(c), 0);
+        struct cay_http_request *req = finish(self(c), was_cut ? 0 : 200);
 
-        if (req && has_last_words)
+        if (req && (!was_cut || has_last_words))
                 cay_http_response_end(req);
         else if (req)
                 cay_http_response_abort(req);
@@ -278,12 +272,10 @@ static void respond_resume(struct cay_op_call *c)
 static const struct cay_op_responder responder = {
         .answer = respond_answer,
         .fail = respond_fail,
-        .begin_bytes = respond_begin_bytes,
-        .begin_events = respond_begin_events,
+        .begin = respond_begin,
         .write = respond_write,
         .put_event = respond_put_event,
         .end = respond_end,
-        .abort = respond_abort,
         .read = respond_read,
         .resume = respond_resume,
 };
@@ -348,7 +340,7 @@ static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
         if (how == CAY_HTTP_GONE_HALF && !(rc->runs && rc->call.works_for_listener))
                 return;
         if (!rc->runs)
-                respond_abort(&rc->call);
+                respond_end(&rc->call, true);
         else if (rc->call.on_gone)
                 rc->call.on_gone(&rc->call);
 }

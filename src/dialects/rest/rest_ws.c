@@ -155,27 +155,18 @@ static int upgrade(struct ws_call *w)
         return -EPIPE;
 }
 
-static int begin(struct ws_call *w)
+static int respond_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes)
 {
+        struct ws_call *w = self(c);
         int r = w->is_mute    ? (w->call.works_for_listener ? -EPIPE : 0)
                 : w->upgraded ? (w->closed ? -EPIPE : 0)
                               : upgrade(w);
 
+        (void)bytes;
         w->begun = true;
         if (r == 0)
                 cay_ws_resume(&w->ws); /* what was said before */
         return r;
-}
-
-static int respond_begin_events(struct cay_op_call *c)
-{
-        return begin(self(c));
-}
-
-static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
-{
-        (void)what;
-        return begin(self(c));
 }
 
 static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t len)
@@ -195,16 +186,13 @@ static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const ch
         return cay_ws_send(&self(c)->ws, CAY_WS_TEXT, cay_buf_data(&r->text), r->text.len);
 }
 
-static void respond_end(struct cay_op_call *c)
-{
-        part(self(c), 200, NULL, 0, CAY_WS_NORMAL, "");
-}
-
-static void respond_abort(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c, bool was_cut)
 {
         struct ws_call *w = self(c);
 
-        if (w->upgraded)
+        if (!was_cut)
+                part(w, 200, NULL, 0, CAY_WS_NORMAL, "");
+        else if (w->upgraded)
                 part(w, 0, NULL, 0, CAY_WS_INTERNAL, "the stream was cut");
         else
                 cay_http_response_abort(finish(w, 0));
@@ -224,12 +212,10 @@ static void respond_resume(struct cay_op_call *c)
 static const struct cay_op_responder responder = {
         .answer = respond_answer,
         .fail = respond_fail,
-        .begin_bytes = respond_begin_bytes,
-        .begin_events = respond_begin_events,
+        .begin = respond_begin,
         .write = respond_write,
         .put_event = respond_put_event,
         .end = respond_end,
-        .abort = respond_abort,
         .read = respond_read,
         .resume = respond_resume,
 };

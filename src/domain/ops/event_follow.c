@@ -63,7 +63,7 @@ static void finish(struct follower *f)
 
 static void drop(struct follower *f)
 {
-        f->call->responder->abort(f->call);
+        cay_op_abort(f->call);
         finish(f);
 }
 
@@ -213,7 +213,7 @@ void cay_op_event_follow(struct cay_op_call *c, const struct cay_op_follow *what
         c->on_gone = on_gone;
         c->works_for_listener = true;
         cay_service_watch_events(c->world->service, &f->viewer, f->sandbox[0] ? f->sandbox : NULL, &f->watch);
-        if (c->responder->begin_events(c) < 0)
+        if (cay_op_begin(c, NULL) < 0)
                 drop(f);
         else
                 ask(f);

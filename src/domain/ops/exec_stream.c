@@ -54,7 +54,7 @@ static void drop(struct stream *s)
         struct cay_op_call *c = s->call;
         struct cay_loop *loop = c->world->loop;
 
-        c->responder->abort(c);
+        cay_op_abort(c);
         finish(s, loop);
 }
 
@@ -116,7 +116,7 @@ static void end(struct stream *s)
         struct cay_op_call *c = s->call;
         struct cay_loop *loop = c->world->loop;
 
-        c->responder->end(c);
+        cay_op_end(c);
         finish(s, loop);
 }
 
@@ -124,7 +124,7 @@ static ssize_t pass(struct stream *s, const char *bytes, const struct cay_exec_p
 {
         if (s->only && piece->stream != s->only)
                 return queued;
-        return s->raw ? s->call->responder->write(s->call, bytes, piece->len) : put_piece(s, bytes, piece);
+        return s->raw ? cay_op_write(s->call, bytes, piece->len) : put_piece(s, bytes, piece);
 }
 
 /* A cut in bytes alone must not look like their end. */
@@ -238,7 +238,7 @@ static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *
                 s->ends_input = false;
                 cay_op_feed_end(s->feed);
         } else {
-                c->responder->resume(c);
+                cay_op_resume(c);
         }
 }
 
@@ -281,7 +281,7 @@ static int listen_to(struct stream *s, struct cay_op_call *c)
         c->on_body = on_body;
         c->on_body_end = on_body_end;
         c->on_order = on_order;
-        return c->responder->read(c);
+        return cay_op_read(c);
 }
 
 static void begin_stream(struct stream *s, const char *execution_id)
@@ -293,7 +293,7 @@ static void begin_stream(struct stream *s, const char *execution_id)
 
         /* What is there to read is told from the loop. */
         if (r == 0)
-                r = s->raw ? c->responder->begin_bytes(c, &bytes) : c->responder->begin_events(c);
+                r = s->raw ? cay_op_begin(c, &bytes) : cay_op_begin(c, NULL);
         if (r < 0 || (!s->raw && put_view(s, "started", execution_id) < 0))
                 drop(s);
 }

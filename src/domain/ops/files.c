@@ -103,7 +103,7 @@ static void on_gone(struct cay_op_call *c)
         struct cay_op_channel *s = c->state;
 
         cay_op_channel_finish(s);
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 int cay_op_channel_open(struct cay_op_channel *s, struct cay_op_call *c, const char *sandbox,

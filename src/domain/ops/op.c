@@ -85,13 +85,64 @@ void cay_op_fail_memory(struct cay_op_call *c)
         c->responder->fail(c, &err, NULL);
 }
 
+int cay_op_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes)
+{
+        if (c->responder->begin)
+                return c->responder->begin(c, bytes);
+        return c->outer ? cay_op_begin(c->outer, bytes) : -EPIPE;
+}
+
+ssize_t cay_op_write(struct cay_op_call *c, const void *bytes, size_t len)
+{
+        if (c->responder->write)
+                return c->responder->write(c, bytes, len);
+        return c->outer ? cay_op_write(c->outer, bytes, len) : -EPIPE;
+}
+
+static ssize_t put_event(struct cay_op_call *c, const char *id, const char *kind, struct cay_op_result *r)
+{
+        if (c->responder->put_event)
+                return c->responder->put_event(c, id, kind, r);
+        return c->outer ? put_event(c->outer, id, kind, r) : -EPIPE;
+}
+
+void cay_op_end(struct cay_op_call *c)
+{
+        c->responder->end(c, false);
+}
+
+void cay_op_abort(struct cay_op_call *c)
+{
+        c->responder->end(c, true);
+}
+
+int cay_op_read(struct cay_op_call *c)
+{
+        if (c->responder->read)
+                return c->responder->read(c);
+        return c->outer ? cay_op_read(c->outer) : -EPIPE;
+}
+
+void cay_op_resume(struct cay_op_call *c)
+{
+        if (c->responder->resume)
+                c->responder->resume(c);
+        else if (c->outer)
+                cay_op_resume(c->outer);
+}
+
+static struct cay_json_sink *open_sink(struct cay_op_call *c, bool is_event)
+{
+        if (c->responder->open)
+                return c->responder->open(c, is_event);
+        return c->outer ? open_sink(c->outer, is_event) : NULL;
+}
+
 static void open_result(struct cay_op_result *r, struct cay_op_call *c, bool is_event)
 {
-        struct cay_json_sink *(*open)(struct cay_op_call *, bool) = c->responder->open;
-
         if (r->sink)
                 r->sink->free(r->sink);
-        r->sink = open ? open(c, is_event) : NULL;
+        r->sink = open_sink(c, is_event);
         if (r->text.max == 0)
                 cay_buf_init(&r->text, CAY_OP_JSON_MAX);
         cay_buf_clear(&r->text);
@@ -117,7 +168,7 @@ void cay_op_result_begin(struct cay_op_result *r, struct cay_op_call *c)
         *r = (struct cay_op_result){ 0 };
         open_result(r, c, false);
 #ifdef CAY_TEST_HOOKS
-        begin_check(r, c->answers_for ? c->answers_for : c->op);
+        begin_check(r, c->outer ? c->outer->op : c->op);
 #endif
         cay_json_begin_object(&r->j);
 }
@@ -181,7 +232,7 @@ ssize_t cay_op_event_put(struct cay_op_result *r, struct cay_op_call *c, const c
 {
         int why = end(r);
 
-        return why < 0 ? why : c->responder->put_event(c, id, kind, r);
+        return why < 0 ? why : put_event(c, id, kind, r);
 }
 
 void cay_op_key_text(struct cay_json *j, const char *key, const char *value)

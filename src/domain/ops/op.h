@@ -5,16 +5,16 @@
  * wherever the values came from. Nothing here knows HTTP or JSON input.
  *
  * Theory of operation. A dialect makes a call (struct cay_op_call, embedded in its own), fills it and calls run. The op ends the call
- * exactly once, now or later, through one of the doors: answer, fail, end (of a stream) or abort; the pointer is dead then. Until
+ * exactly once, now or later: with an answer, fail, end (of a stream) or abort; the pointer is dead then. Until
  * then the pointer, the arguments and the caller are good, whatever the client does: when the client is gone on_gone tells (if
  * the op set it), and the call still has to be ended; abort will do. on_gone, on_body, on_body_end and on_drain come from the loop,
- * never inside a door. An op that holds nothing but a job under way needs none of them.
+ * never inside a call of the responder. An op that holds nothing but a job under way needs none of them.
  *
  * Results. An answer is one object, whose members the op's row lists. The op writes them one by one (struct cay_op_result), and the dialect
  * has chosen where they go: REST's become JSON text at once, a caller in here gets a tree to look things up in. Nothing is parsed back.
  *
- * Streams. Or an answer is a stream: of events (begin_events, put_event…, end), each an object as above, which each dialect encodes in its
- * own way, or of bytes (begin_bytes, write…, end). Doors say how much waits to leave; from CAY_OP_HIGH on a writer waits for on_drain.
+ * Streams. Or an answer is a stream: of events (begin, put_event…, end), each an object as above, which each dialect encodes in its
+ * own way, or of bytes (begin, write…, end). They say how much waits to leave; from CAY_OP_HIGH on a writer waits for on_drain.
  *
  * Two ways. Some clients can go on speaking while their answer streams (is_two_way). An op that listens sets on_body, on_body_end and
  * on_order and calls read, all before its stream begins: bytes then come as a body does, as fast as it takes them, and small orders one
@@ -132,6 +132,11 @@ struct cay_op_result {
         struct cay_result_check *check; /* owned; with test hooks: holds an answer against the op's table */
 };
 
+/*
+ * Where what an op says goes. Ops call it through the functions below (cay_op_begin, …), which are the base of all responders: what one leaves
+ * NULL is done by the call that this one is part of (outer), and where there is none nothing is done: streams are refused, results
+ * become text.
+ */
 struct cay_op_responder {
         /* What takes the members of a result. NULL: they become text. The sink is freed with the result. */
         struct cay_json_sink *(*open)(struct cay_op_call *c, bool is_event);
@@ -139,16 +144,14 @@ struct cay_op_responder {
         void (*answer)(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r);
         /* err and field are borrowed for the call. */
         void (*fail)(struct cay_op_call *c, const struct cay_error *err, const char *field);
-        /* 0, or -EPIPE: the client is gone (on_gone tells too; the call is still to be ended). */
-        int (*begin_bytes)(struct cay_op_call *c, const struct cay_op_bytes *what);
-        int (*begin_events)(struct cay_op_call *c);
+        /* A stream. bytes NULL: of events. 0, or -EPIPE: the client is gone (on_gone tells too; the call is still to be ended). */
+        int (*begin)(struct cay_op_call *c, const struct cay_op_bytes *bytes);
         ssize_t (*write)(struct cay_op_call *c, const void *bytes,
                          size_t len); /* how much waits, or -errno */
         ssize_t (*put_event)(struct cay_op_call *c, const char *id, const char *kind,
                              struct cay_op_result *r);
-        void (*end)(struct cay_op_call *c);
-        void (*abort)(struct cay_op_call *c);
-        int (*read)(struct cay_op_call *c); /* body to on_body; 0, -EFBIG */
+        void (*end)(struct cay_op_call *c, bool was_cut); /* was_cut: it is not whole, or nobody is there */
+        int (*read)(struct cay_op_call *c);               /* body to on_body; 0, -EFBIG */
         void (*resume)(struct cay_op_call *c);
 };
 
@@ -181,9 +184,10 @@ struct cay_op_call {
         char made[CAY_NAME_MAX + 1]; /* set before answer: the id of what was made, for callers in here */
         /* set before answer: what the client is to show from now on; "": is to forget; NULL: as it is */
         const char *session;
-        /* May be NULL: what an op that calls this one adds to its answer, at the end. */
-        void (*add_members)(struct cay_op_call *c, struct cay_json *j);
-        const struct cay_op *answers_for; /* with that: the op whose result this becomes */
+        /* Of an op that calls this one: its own call, which this one's answer becomes the answer of. NULL: none. */
+        struct cay_op_call *outer;
+        void (*add_members)(struct cay_op_call *c,
+                            struct cay_json *j); /* at the end of that answer; may be NULL */
 
         /* the op's */
         void *state;
@@ -209,6 +213,13 @@ int cay_op_check_owner(const char *owner, struct cay_error *err);
 struct cay_viewer cay_op_viewer(const struct cay_op_call *c);
 void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field);
 void cay_op_fail_memory(struct cay_op_call *c);
+/* What the responder does, or else its base. The call is dead after end and abort. */
+int cay_op_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes);
+ssize_t cay_op_write(struct cay_op_call *c, const void *bytes, size_t len);
+void cay_op_end(struct cay_op_call *c);
+void cay_op_abort(struct cay_op_call *c);
+int cay_op_read(struct cay_op_call *c);
+void cay_op_resume(struct cay_op_call *c);
 /* Begins an object for the call's dialect; r may hold the last one (a stream's), but not garbage. Then r->j. */
 void cay_op_result_begin(struct cay_op_result *r, struct cay_op_call *c);
 void cay_op_event_begin(struct cay_op_result *r, struct cay_op_call *c);

@@ -81,7 +81,7 @@ static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *
         if (s->over)
                 conclude(c);
         else
-                c->responder->resume(c);
+                cay_op_resume(c);
 }
 
 static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
@@ -103,7 +103,7 @@ static void on_body_end(struct cay_op_call *c)
 static void on_gone(struct cay_op_call *c)
 {
         finish(c->state);
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 static void run(struct cay_op_call *c)
@@ -134,7 +134,7 @@ static void run(struct cay_op_call *c)
         c->on_body = on_body;
         c->on_body_end = on_body_end;
         c->on_gone = on_gone;
-        if (c->responder->read(c) < 0) {
+        if (cay_op_read(c) < 0) {
                 cay_fail(&err, CAY_LIMIT, "the body is larger than max_body allows");
                 finish(s);
                 cay_op_fail(c, &err, NULL);

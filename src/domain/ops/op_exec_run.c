@@ -169,7 +169,7 @@ static void on_gone(struct cay_op_call *c)
                 return; /* then on_started ends it */
         cay_service_exec_abandon(c->world->service, &viewer, s->sandbox, s->exec.id);
         finish(s);
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 /* A command that does not want its input is no error: it ends as it ends. */

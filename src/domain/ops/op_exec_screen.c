@@ -121,7 +121,7 @@ static void on_output(struct cay_exec_watcher *w)
 static void on_gone(struct cay_op_call *c)
 {
         finish(c->state);
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 static int begin(struct cay_op_call *c, struct look *s, struct cay_error *err)

@@ -37,14 +37,14 @@ static int begin_out(struct cay_op_flow *f)
         struct cay_op_call *c = f->base.call;
 
         f->begun = true;
-        return c->responder->begin_bytes(c, &f->head);
+        return cay_op_begin(c, &f->head);
 }
 
 static void drop(struct cay_op_flow *f)
 {
         struct cay_op_call *c = cay_op_channel_finish(&f->base);
 
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 /* How much waits to leave, or negative: the client is gone. */
@@ -63,7 +63,7 @@ static ssize_t put_packed(struct cay_op_flow *f, const void *bytes, size_t len, 
                 state = cay_packer_step(f->packer, &io, last);
                 made = PIECE - io.out_room;
                 if (made > 0)
-                        queued = c->responder->write(c, f->piece, made);
+                        queued = cay_op_write(c, f->piece, made);
         } while (queued >= 0 && state == CAY_PACK_MORE && (io.in_len > 0 || io.out_room == 0 || last));
         return queued;
 }
@@ -78,7 +78,7 @@ static void on_out(struct cay_service_channel *ch, const void *bytes, size_t len
         if (f->is_empty)
                 len = 0;
         if (f->begun || begin_out(f) == 0)
-                queued = f->packer ? put_packed(f, bytes, len, false) : c->responder->write(c, bytes, len);
+                queued = f->packer ? put_packed(f, bytes, len, false) : cay_op_write(c, bytes, len);
         if (queued < 0) {
                 drop(f);
         } else if (queued < (ssize_t)CAY_OP_HIGH) {
@@ -115,7 +115,7 @@ static void on_out_end(struct cay_service_channel *ch, const struct cay_box_end 
                 drop(f);
         } else {
                 c = cay_op_channel_finish(&f->base);
-                c->responder->end(c);
+                cay_op_end(c);
         }
 }
 
@@ -280,7 +280,7 @@ static void on_room(struct cay_service_channel *ch)
         if (f->body_over)
                 finish_in(f);
         else if (!f->unpacker || pump(f, &io) == PUMP_EMPTY)
-                f->base.call->responder->resume(f->base.call);
+                cay_op_resume(f->base.call);
 }
 
 static void on_in_end(struct cay_service_channel *ch, const struct cay_box_end *end,
@@ -317,7 +317,7 @@ void cay_op_flow_in_take(struct cay_op_flow *f, struct cay_op_call *c, const cha
         c->on_body_end = on_body_end;
         if (!f->sniffs && decide(f) < 0) {
                 fail_memory(f);
-        } else if (c->responder->read(c) < 0) {
+        } else if (cay_op_read(c) < 0) {
                 cay_fail(&err, CAY_LIMIT, "the body is larger than max_body allows");
                 cay_op_channel_fail(&f->base, &err);
         }

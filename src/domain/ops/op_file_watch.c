@@ -50,7 +50,7 @@ static void drop(struct follow *s)
 {
         struct cay_op_call *c = cay_op_channel_finish(&s->base);
 
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 static struct cay_json *begin_event(struct follow *s, const char *kind)
@@ -63,7 +63,7 @@ static struct cay_json *begin_event(struct follow *s, const char *kind)
 static ssize_t put_event(struct follow *s, const char *kind)
 {
         struct cay_op_call *c = s->base.call;
-        int r = s->begun ? 0 : c->responder->begin_events(c);
+        int r = s->begun ? 0 : cay_op_begin(c, NULL);
 
         s->begun = true;
         return r < 0 ? r : cay_op_event_put(&s->event, c, NULL, kind);
@@ -156,7 +156,7 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
                 return;
         }
         c = cay_op_channel_finish(&s->base);
-        c->responder->end(c);
+        cay_op_end(c);
 }
 
 static void run(struct cay_op_call *c)

@@ -40,11 +40,10 @@ static void answer_text(struct cay_op_call *c, const struct cay_metrics *m)
                 return;
         }
         what.length = text.len;
-        if (c->responder->begin_bytes(c, &what) < 0 ||
-            c->responder->write(c, cay_buf_data(&text), text.len) < 0)
-                c->responder->abort(c);
+        if (cay_op_begin(c, &what) < 0 || cay_op_write(c, cay_buf_data(&text), text.len) < 0)
+                cay_op_abort(c);
         else
-                c->responder->end(c);
+                cay_op_end(c);
 }
 
 static void answer_json(struct cay_op_call *c, const struct cay_metrics *m)

@@ -133,10 +133,10 @@ static void say(struct shot *s)
                 c->responder->fail(c, &s->err, s->field);
                 break;
         case END:
-                c->responder->end(c);
+                cay_op_end(c);
                 break;
         default:
-                c->responder->abort(c);
+                cay_op_abort(c);
                 break;
         }
 }
@@ -214,14 +214,6 @@ static void exec_add_members(struct cay_op_call *c, struct cay_json *j)
         put_life(s, j);
 }
 
-/* What the command's op writes goes where the client's call leads. */
-static struct cay_json_sink *exec_open(struct cay_op_call *c, bool is_event)
-{
-        struct shot *s = of_exec(c);
-
-        return s->call->responder->open ? s->call->responder->open(s->call, is_event) : NULL;
-}
-
 static void exec_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {
         struct shot *s = of_exec(c);
@@ -236,47 +228,20 @@ static void exec_fail(struct cay_op_call *c, const struct cay_error *err, const 
         fail(of_exec(c), err, field);
 }
 
-static int exec_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+static int exec_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes)
 {
         struct shot *s = of_exec(c);
 
-        return s->call->responder->begin_bytes(s->call, what);
+        s->streams = s->streams || !bytes;
+        return cay_op_begin(s->call, bytes);
 }
 
-static int exec_begin_events(struct cay_op_call *c)
+static void exec_end(struct cay_op_call *c, bool was_cut)
 {
         struct shot *s = of_exec(c);
 
-        s->streams = true;
-        return s->call->responder->begin_events(s->call);
-}
-
-static ssize_t exec_write(struct cay_op_call *c, const void *bytes, size_t len)
-{
-        struct shot *s = of_exec(c);
-
-        return s->call->responder->write(s->call, bytes, len);
-}
-
-static ssize_t exec_put_event(struct cay_op_call *c, const char *id, const char *kind,
-                              struct cay_op_result *r)
-{
-        struct shot *s = of_exec(c);
-
-        return s->call->responder->put_event(s->call, id, kind, r);
-}
-
-static void exec_end(struct cay_op_call *c)
-{
-        finish(of_exec(c), END);
-}
-
-static void exec_abort(struct cay_op_call *c)
-{
-        struct shot *s = of_exec(c);
-
-        s->gone = true;
-        finish(s, ABORT);
+        s->gone = s->gone || was_cut;
+        finish(s, was_cut ? ABORT : END);
 }
 
 static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
@@ -310,28 +275,16 @@ static int exec_read(struct cay_op_call *c)
         s->call->on_body = on_body;
         s->call->on_body_end = on_body_end;
         s->call->on_order = on_order;
-        return s->call->responder->read(s->call);
+        return cay_op_read(s->call);
 }
 
-static void exec_resume(struct cay_op_call *c)
-{
-        struct shot *s = of_exec(c);
-
-        s->call->responder->resume(s->call);
-}
-
-static const struct cay_op_responder exec_doors = {
-        .open = exec_open,
+/* The rest is the client's. */
+static const struct cay_op_responder exec_responder = {
         .answer = exec_answer,
         .fail = exec_fail,
-        .begin_bytes = exec_begin_bytes,
-        .begin_events = exec_begin_events,
-        .write = exec_write,
-        .put_event = exec_put_event,
+        .begin = exec_begin,
         .end = exec_end,
-        .abort = exec_abort,
         .read = exec_read,
-        .resume = exec_resume,
 };
 
 /* Code is the command's input: then nobody else gives it any. */
@@ -341,7 +294,7 @@ static void start_exec(struct shot *s)
         const struct args *a = c->args;
 
         s->exec = (struct cay_op_call){ .op = &cay_op_exec_run,
-                                        .responder = &exec_doors,
+                                        .responder = &exec_responder,
                                         .world = c->world,
                                         .caller = c->caller,
                                         .is_known = c->is_known,
@@ -351,7 +304,7 @@ static void start_exec(struct shot *s)
                                         .wants_stream = c->wants_stream,
                                         .is_two_way = c->is_two_way && !a->code,
                                         .add_members = exec_add_members,
-                                        .answers_for = c->op };
+                                        .outer = s->call };
         memcpy(s->exec.request_id, c->request_id, sizeof(s->exec.request_id));
         s->exec_args.id = s->sandbox;
         s->phase = RUNS;
@@ -412,13 +365,14 @@ static void make_fail(struct cay_op_call *c, const struct cay_error *err, const 
         fail(s, err, field);
 }
 
-static void make_abort(struct cay_op_call *c)
+static void make_end(struct cay_op_call *c, bool was_cut)
 {
+        (void)was_cut;
         finish(of_make(c), ABORT);
 }
 
-static const struct cay_op_responder make_doors = {
-        .open = cay_op_open_nowhere, .answer = make_answer, .fail = make_fail, .abort = make_abort
+static const struct cay_op_responder make_responder = {
+        .open = cay_op_open_nowhere, .answer = make_answer, .fail = make_fail, .end = make_end
 };
 
 /* The client */
@@ -627,7 +581,7 @@ static void start_make(struct shot *s)
         const struct cay_op_call *c = s->call;
 
         s->make = (struct cay_op_call){ .op = &cay_op_sandbox_create,
-                                        .responder = &make_doors,
+                                        .responder = &make_responder,
                                         .world = c->world,
                                         .caller = c->caller,
                                         .is_known = c->is_known,

@@ -405,7 +405,7 @@ static void on_gone(struct cay_op_call *c)
 
         cay_admission_leave(&c->world->templates->admission, &s->waiter);
         free(s);
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 /* Each list is one of its own: no word can pass from one into the next. */

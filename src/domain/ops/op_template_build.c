@@ -98,7 +98,7 @@ static void on_gone(struct cay_op_call *c)
         struct building *s = c->state;
 
         s->call = NULL;
-        c->responder->abort(c);
+        cay_op_abort(c);
         s->engine->ops->build_flow(s->engine, &s->build, CAY_BUILD_LEAVE);
 }
 
@@ -124,7 +124,7 @@ static void end_stream(struct building *s, const struct cay_error *err)
                 cay_op_key_text(j, "message", err->msg);
         }
         cay_op_event_put(&s->event, s->call, NULL, kind);
-        s->call->responder->end(s->call);
+        cay_op_end(s->call);
 }
 
 static void on_built(struct cay_job *job)
@@ -197,8 +197,8 @@ static void run_build(struct cay_op_call *c)
         c->on_gone = on_gone;
         c->on_drain = on_drain;
         c->works_for_listener = a->cancel;
-        if (s->streams && c->responder->begin_events(c) < 0) {
-                c->responder->abort(c);
+        if (s->streams && cay_op_begin(c, NULL) < 0) {
+                cay_op_abort(c);
                 let_go(s);
                 return;
         }

@@ -61,11 +61,12 @@ static void respond_fail(struct cay_op_call *c, const struct cay_error *err, con
         done(p, &told);
 }
 
-static void respond_abort(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c, bool was_cut)
 {
         struct cay_put_files *p = self(c);
         struct cay_error err = { 0 };
 
+        (void)was_cut;
         cay_fail(&err, CAY_UNAVAILABLE, "files: were given up");
         p->reads = p->under_way = false;
         done(p, &err);
@@ -87,7 +88,7 @@ static void respond_resume(struct cay_op_call *c)
 static const struct cay_op_responder responder = { .open = cay_op_open_nowhere,
                                                    .answer = respond_answer,
                                                    .fail = respond_fail,
-                                                   .abort = respond_abort,
+                                                   .end = respond_end,
                                                    .read = respond_read,
                                                    .resume = respond_resume };
 

@@ -92,19 +92,19 @@ static void more(struct cay_op_call *c)
 {
         note("drained");
         put_line(c, "2");
-        c->responder->end(c);
+        cay_op_end(c);
 }
 
 static void gone(struct cay_op_call *c)
 {
         note("gone");
-        c->responder->abort(c);
+        cay_op_abort(c);
 }
 
 static void run_stream(struct cay_op_call *c)
 {
-        if (c->responder->begin_events(c) < 0 || put_line(c, "1") < 0) {
-                c->responder->abort(c);
+        if (cay_op_begin(c, NULL) < 0 || put_line(c, "1") < 0) {
+                cay_op_abort(c);
                 return;
         }
         c->on_drain = more;
@@ -133,7 +133,7 @@ static void run_takes(struct cay_op_call *c)
 {
         c->on_body = take;
         c->on_body_end = took_all;
-        assert_int_equal(c->responder->read(c), 0);
+        assert_int_equal(cay_op_read(c), 0);
 }
 
 #define ROW(n, scope_, flags_)                                                                               \

@@ -35,15 +35,10 @@ static void respond_fail(struct cay_op_call *c, const struct cay_error *err, con
         over(self(c));
 }
 
-static int respond_begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *what)
+static int respond_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes)
 {
-        (void)what;
+        (void)bytes;
         return cay_ws_is_open(&self(c)->ws) ? 0 : -EPIPE;
-}
-
-static int respond_begin_events(struct cay_op_call *c)
-{
-        return respond_begin_bytes(c, NULL);
 }
 
 ssize_t cay_tty_say(struct cay_tty *t, char kind, const void *bytes, size_t len)
@@ -68,17 +63,7 @@ static ssize_t respond_write(struct cay_op_call *c, const void *bytes, size_t le
         return waits >= 0 && waits < (ssize_t)CAY_OP_HIGH && t->paused ? (ssize_t)CAY_OP_HIGH : waits;
 }
 
-static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const char *kind,
-                                 struct cay_op_result *r)
-{
-        (void)c;
-        (void)id;
-        (void)kind;
-        (void)r;
-        return 0; /* bytes were asked for */
-}
-
-static void respond_end(struct cay_op_call *c)
+static void respond_end(struct cay_op_call *c, bool was_cut)
 {
         struct cay_tty *t = self(c);
         struct cay_viewer viewer = cay_op_viewer(c);
@@ -86,6 +71,11 @@ static void respond_end(struct cay_op_call *c)
         struct cay_error err = { 0 };
         char reason[CAY_WS_REASON_MAX + 1] = "ended";
 
+        if (was_cut) {
+                cay_ws_close(&t->ws, CAY_WS_INTERNAL, "the stream was cut");
+                over(t);
+                return;
+        }
         if (cay_service_exec_get(c->world->service, &viewer, t->sandbox, t->exec, &view, &err) == 0) {
                 if (view.exit_code >= 0 && view.cause == CAY_CAUSE_EXITED)
                         snprintf(reason, sizeof(reason), "exit %d", view.exit_code);
@@ -94,12 +84,6 @@ static void respond_end(struct cay_op_call *c)
         }
         cay_ws_close(&t->ws, CAY_WS_NORMAL, reason);
         over(t);
-}
-
-static void respond_abort(struct cay_op_call *c)
-{
-        cay_ws_close(&self(c)->ws, CAY_WS_INTERNAL, "the stream was cut");
-        over(self(c));
 }
 
 static int respond_read(struct cay_op_call *c)
@@ -117,12 +101,9 @@ const struct cay_op_responder cay_tty_responder = {
         .open = cay_op_open_nowhere,
         .answer = respond_answer,
         .fail = respond_fail,
-        .begin_bytes = respond_begin_bytes,
-        .begin_events = respond_begin_events,
+        .begin = respond_begin,
         .write = respond_write,
-        .put_event = respond_put_event,
         .end = respond_end,
-        .abort = respond_abort,
         .read = respond_read,
         .resume = respond_resume,
 };
