@@ -88,8 +88,7 @@ static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, st
                 text[strcspn(text, "\n")] = '\0';
                 p->lock_fd = (close(p->lock_fd), -1);
                 return cay_fail(err, CAY_CONFLICT,
-                                "another cay serve (pid %.20s) has '%.100s': --data gives this one a folder "
-                                "of its own",
+                                "another cay serve (pid %.20s) uses '%.100s'; choose another folder with --data",
                                 text, path);
         }
         *ret_fell = sys_read_fd(p->lock_fd, text, sizeof(text)) > 0;

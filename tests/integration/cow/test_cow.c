@@ -252,7 +252,7 @@ static void conflicts_are_named_and_nothing_is_done(void **state)
         assert_status(&r, 1);
         assert_part(r.err, "cay apply: one: it was changed in the folder since the run\n");
         assert_part(r.err, "cay apply: d/e: it holds 'new', which the run did not know\n");
-        assert_part(r.err, "2 conflicts, so nothing was applied");
+        assert_part(r.err, "2 conflicts; nothing was applied");
         assert_string_equal(r.out, "");
         assert_string_equal(get("w/one"), "host\n");
         assert_string_equal(get("w/d/two"), "two\n");

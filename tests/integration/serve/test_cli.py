@@ -935,7 +935,7 @@ def test_broken_off(d):
         p = subprocess.Popen([CAY, "rm", "--data", folder, "box"], stderr=subprocess.PIPE, env=environment(d))
         with listener.accept()[0] as c:
             assert raw_request(c)[0].startswith(b"DELETE ")
-        assert b"ended the connection" in p.communicate(timeout=PATIENCE_S)[1] and p.returncode == 125
+        assert b"closed the connection" in p.communicate(timeout=PATIENCE_S)[1] and p.returncode == 125
         assert not select.select([listener], [], [], 0)[0], "it was asked again"
 
 
