@@ -493,7 +493,7 @@ static void ordinary_users_have_it_too(void **state)
         if (system(line) != 0)
                 skip(); /* no user namespaces for them, or programs that they can't reach: other tests say which */
         snprintf(line, sizeof(line),
-                 "mkdir home && chown 4321 home && cat >story <<'E'\nset -e\nunset CAY_RUNS "
+                 "mkdir home && chown 4321 home && cat >script <<'E'\nset -e\nunset CAY_RUNS "
                  "XDG_STATE_HOME\nexport HOME=$PWD/home\n"
                  "'%s/cay' run --quiet --allow-missing all --workspace $PWD/w:cow -- sh -c 'echo more >>one; "
                  "rm -r d; mkdir new; "
@@ -503,7 +503,7 @@ static void ordinary_users_have_it_too(void **state)
                  "'%s/cay' diff last | grep -q '^+more'\n'%s/cay' apply last >/dev/null\n"
                  "test \"$(cat w/one; ls w)\" = 'one\nmore\nlink\nnew\none'\ntest \"$(stat -c '%%a %%u' "
                  "w/new/x)\" = '0 4321'\ntest -z \"$(ls home/.local/state/cay/runs)\"\nE\n"
-                 "setpriv --reuid 4321 --regid 4321 --clear-groups sh ./story",
+                 "setpriv --reuid 4321 --regid 4321 --clear-groups sh ./script",
                  run_build_dir(), run_build_dir(), run_build_dir());
         shell(line);
 }
