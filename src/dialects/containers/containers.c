@@ -251,7 +251,7 @@ static const struct cay_field exec_fields[] = {
         USE_FIELDS,
         { "command", CAY_FIELD_WORDS, USE(command), CAY_FIELD_REQUIRED, "the command", .max = 4096,
           .item_max = 128 * 1024 },
-        { "timeout", CAY_FIELD_DURATION, USE(timeout_ms), 0, "it is ended after so long" },
+        { "timeout", CAY_FIELD_DURATION, USE(timeout_ms), 0, "end it after this time" },
         { "env", CAY_FIELD_MAP, USE(env), 0, "environment", .max = 256, .item_max = 128 * 1024 },
         { "workdir", CAY_FIELD_TEXT, USE(workdir), 0, "folder to run in", .max = 4095 },
         { "stdin", CAY_FIELD_TEXT, USE(input), 0, "what it reads", .max = CODE_MAX },

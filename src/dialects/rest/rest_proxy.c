@@ -388,7 +388,7 @@ static void start(struct proxy *p, struct cay_duplex *duplex)
         }
         if (req->has_body && cay_http_request_read(req, p->world->config->max_body, 0) < 0) {
                 cay_http_client_abort(&p->client);
-                cay_rest_refuse(finish(p), 413, "the body is larger than max_body allows", p->request_id);
+                cay_rest_refuse(finish(p), 413, "the body is larger than max_body; send less", p->request_id);
         } else if (!req->has_body) {
                 cay_http_client_write_end(&p->client);
         } else if (req->body_bytes == CAY_HTTP_NO_LENGTH) {

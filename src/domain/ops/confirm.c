@@ -90,9 +90,8 @@ int cay_confirm_check(const struct cay_confirms *c, const char *owner, const str
         for (unsigned i = 0; i < TIME_BYTES; i++)
                 ends_ms = ends_ms << 8 | bytes[i];
         if (!formed || ends_ms <= now_ms || ends_ms > now_ms + CAY_CONFIRM_MS)
-                return cay_fail(
-                        err, CAY_CONFLICT,
-                        "confirm: is no confirmation that is still good; leave it out to get a new one");
+                return cay_fail(err, CAY_CONFLICT,
+                                "confirm: not a valid confirmation; leave it out to get a new one");
         if (sign(c, owner, what, bytes, mac) < 0)
                 return no_digest(err);
         *ret_is_right = cay_digest_equal(bytes + MAC_AT, mac, TOKEN_BYTES - MAC_AT);

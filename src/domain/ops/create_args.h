@@ -37,10 +37,10 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
 /* clang-format off */
 #define CAY_CREATE_FIELDS(type, m)                                                                                               \
         { "name", CAY_FIELD_TEXT, offsetof(type, m.name), 0,                                                                     \
-          "name of one's own for it: 1 to 63 of a-z, 0-9 and -; unique among one's sandboxes", .max = 63 },                      \
-        { "labels", CAY_FIELD_MAP, offsetof(type, m.labels), 0, "for finding it again", .max = 255 },                            \
-        { "metadata", CAY_FIELD_MAP, offsetof(type, m.metadata), 0, "kept with it, not looked at", .max = 255 },                 \
-        { "env", CAY_FIELD_MAP, offsetof(type, m.env), 0, "environment of all its commands; never shown again",                  \
+          "name: 1 to 63 characters a-z, 0-9 or '-'; must not begin or end with '-'; unique per owner", .max = 63 },                      \
+        { "labels", CAY_FIELD_MAP, offsetof(type, m.labels), 0, "labels for filters", .max = 255 },                            \
+        { "metadata", CAY_FIELD_MAP, offsetof(type, m.metadata), 0, "data to store with it", .max = 255 },                 \
+        { "env", CAY_FIELD_MAP, offsetof(type, m.env), 0, "variables of all its commands; never shown again",                  \
           .max = 256, .item_max = 128 * 1024 },                                                                                  \
         { "limits", CAY_FIELD_OBJECT, offsetof(type, m.limits), 0, "limits", .fields = cay_op_limit_fields },                    \
         { "memory_limit", CAY_FIELD_PARSED, offsetof(type, m.limits), 0, "the same as limits.memory (\"1g\")",                   \
@@ -50,25 +50,25 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
           .parse = cay_op_parse_limit, .nr = CAY_LIMIT_NR_cpu_milli,                                                             \
           .given = CAY_FIELD_GIVEN(type, m.said_cpu_limit) },                                                                    \
         { "may_skip", CAY_FIELD_TEXTS, offsetof(type, m.may_skip), 0,                                                            \
-          "limits by name that need not hold where this machine cannot hold them", .max = CAY_LIMIT_NR_COUNT },                  \
+          "names of limits to skip if this machine cannot enforce them", .max = CAY_LIMIT_NR_COUNT },                  \
         { "engine", CAY_FIELD_TEXT, offsetof(type, m.engine), 0,                                                                 \
-          "what makes it: native, docker, or auto (default: the template's, else auto)", .max = 63 },                            \
+          "engine: native, docker or auto (default: the template's, else auto)", .max = 63 },                            \
         { "network", CAY_FIELD_TEXT, offsetof(type, m.network), 0,                                                               \
-          "none (loopback alone), or bridge (a way out) where its template or an administrator says so", .max = 63 },            \
+          "none (only loopback), or bridge (outgoing network) if its template or an administrator allows it", .max = 63 },            \
         { "network_mode", CAY_FIELD_TEXT, offsetof(type, m.network), 0, "the same as network", .max = 63 },                      \
         { "init", CAY_FIELD_TEXT, offsetof(type, m.init), 0,                                                                     \
-          "cay, or none: nothing is copied into it, and it runs one command (docker; default: the template's, else cay)",         \
+          "cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)",         \
           .max = 63 },                                                                                                           \
         { "ports", CAY_FIELD_TEXTS, offsetof(type, m.ports), CAY_FIELD_NUMBERS,                                                  \
           "TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765 "    \
           "and 17681, its MCP and its terminal, on every engine)",                                                               \
           .max = CAY_SPEC_PORTS_MAX, .item_max = 16 },                                                                           \
         { "volumes", CAY_FIELD_TEXTS, offsetof(type, m.volumes), 0,                                                              \
-          "one's own volumes, that stay when sandboxes go: NAME:/PATH[:ro] (docker)", .max = CAY_SPEC_VOLUMES_MAX,               \
+          "volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker)", .max = CAY_SPEC_VOLUMES_MAX,               \
           .item_max = 256 },                                                                                                     \
-        { "workspace", CAY_FIELD_OBJECT, offsetof(type, m.workspace), 0, "a host folder as the workspace",                       \
+        { "workspace", CAY_FIELD_OBJECT, offsetof(type, m.workspace), 0, "host folder to map as the workspace",                       \
           .fields = cay_create_workspace_fields, .given = CAY_FIELD_GIVEN(type, m.workspace.given) },                            \
-        { "read_only", CAY_FIELD_BOOL, offsetof(type, m.read_only), 0, "root read-only" },                                       \
+        { "read_only", CAY_FIELD_BOOL, offsetof(type, m.read_only), 0, "make the root read-only" },                                       \
         { "confirm", CAY_FIELD_TEXT, offsetof(type, m.confirm), 0,                                                               \
-          "the token that the first request was answered with, when a confirmation is needed", .min = 1, .max = 128 }
+          "confirmation token from the answer to the first request", .min = 1, .max = 128 }
 /* clang-format on */

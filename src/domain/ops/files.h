@@ -19,7 +19,7 @@
 #define CAY_OP_USER_FIELD(type, member)                                                                      \
         {                                                                                                    \
                 "as_root", CAY_FIELD_BOOL, offsetof(type, member), 0,                                        \
-                        "work as the sandbox's root, not as its user"                                        \
+                        "work as root of the sandbox instead of as its user"                                 \
         }
 
 struct cay_op_channel { /* first member of an op's state; owned by it, freed with the round */

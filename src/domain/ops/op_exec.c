@@ -81,7 +81,7 @@ RESULT(result_execs, NULL, LIST("execs", cay_result_exec));
 const struct cay_op cay_op_exec_list = {
         .name = "exec_list",
         .route = "GET /api/sandboxes/{id}/execs",
-        .doc = "Lists the commands of a sandbox, ended ones too",
+        .doc = "Lists the commands of a sandbox, including ended ones",
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
         .args_size = sizeof(struct args),
@@ -125,7 +125,7 @@ static const struct cay_field attach_fields[] = {
         ID_FIELD,
         EXEC_FIELD,
         { "from", CAY_FIELD_U64, offsetof(struct args, from), 0,
-          "cursor to begin at: the `next` of the last event that one has; default: the first byte" },
+          "cursor to start at: the `next` of the last event received; default: the first byte" },
         { "raw", CAY_FIELD_BOOL, offsetof(struct args, raw), 0,
           "the bytes themselves instead of events; of both streams the next cursor is `from` plus their "
           "number" },
@@ -141,7 +141,7 @@ static int find_stream(const char *name, unsigned *ret, struct cay_error *err)
                 *ret = !name ? 0 : strcmp(name, "stdout") == 0 ? 1 : 2;
                 return 0;
         }
-        return cay_fail(err, CAY_INVALID, "stream: is stdout or stderr");
+        return cay_fail(err, CAY_INVALID, "stream: must be stdout or stderr");
 }
 
 static void run_attach(struct cay_op_call *c)
@@ -163,7 +163,7 @@ static void run_attach(struct cay_op_call *c)
 const struct cay_op cay_op_exec_attach = {
         .name = "exec_attach",
         .route = "GET /api/sandboxes/{id}/execs/{exec}/output",
-        .doc = "Follows a command's output from a cursor, to its end",
+        .doc = "Streams a command's output from a cursor to its end",
         .scope = CAY_SCOPE_READ,
         .flags = CAY_OP_STREAM,
         .fields = attach_fields,
@@ -201,7 +201,7 @@ static void run_order(struct cay_op_call *c)
 const struct cay_op cay_op_exec_resize = {
         .name = "exec_resize",
         .route = "POST /api/sandboxes/{id}/execs/{exec}/resize",
-        .doc = "Says how large the terminal of a command is",
+        .doc = "Sets the size of a command's terminal",
         .scope = CAY_SCOPE_EXEC,
         .fields = resize_fields,
         .args_size = sizeof(struct args),

@@ -17,7 +17,7 @@ static const struct cay_field fields[] = {
         { "id", CAY_FIELD_TEXT, offsetof(struct args, id), 0, "the sandbox", .min = 1, .max = CAY_NAME_MAX },
         { "exec", CAY_FIELD_TEXT, offsetof(struct args, exec), 0, "the command", .min = 1,
           .max = CAY_NAME_MAX },
-        { "eof", CAY_FIELD_BOOL, offsetof(struct args, eof), 0, "nothing more comes after this" },
+        { "eof", CAY_FIELD_BOOL, offsetof(struct args, eof), 0, "close the input after this" },
         { "offset", CAY_FIELD_U64, offsetof(struct args, offset), 0,
           "where in the command's input the body begins, counted from its first byte: what was given before "
           "is skipped, so the "
@@ -135,7 +135,7 @@ static void run(struct cay_op_call *c)
         c->on_body_end = on_body_end;
         c->on_gone = on_gone;
         if (cay_op_read(c) < 0) {
-                cay_fail(&err, CAY_LIMIT, "the body is larger than max_body allows");
+                cay_fail(&err, CAY_LIMIT, "the body is larger than max_body; send less");
                 finish(s);
                 cay_op_fail(c, &err, NULL);
         }
@@ -146,7 +146,7 @@ RESULT(result_fed, NULL, NUMBER("bytes"), IF("offset", NUMBER));
 const struct cay_op cay_op_exec_input = {
         .name = "exec_input",
         .route = "POST /api/sandboxes/{id}/execs/{exec}/input",
-        .doc = "Gives the body to a command that was started with open_stdin",
+        .doc = "Sends the body to the input of a command that was started with open_stdin",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_RAW_IN | CAY_OP_LIVE_IN,
         .fields = fields,

@@ -27,15 +27,15 @@ static const struct cay_field fields[] = {
         { "command", CAY_FIELD_WORDS, offsetof(struct cay_exec_args, command), CAY_FIELD_REQUIRED,
           "program and arguments as a list, or a line for /bin/sh", .max = 4096, .item_max = 128 * 1024 },
         CAY_EXEC_FIELDS(struct sole, args),
-        { "env", CAY_FIELD_MAP, offsetof(struct cay_exec_args, env), 0, "on top of the sandbox's own",
-          .max = 256, .item_max = 128 * 1024 },
-        { "tty", CAY_FIELD_BOOL, offsetof(struct cay_exec_args, tty), 0, "give it a terminal" },
+        { "env", CAY_FIELD_MAP, offsetof(struct cay_exec_args, env), 0,
+          "variables, in addition to the sandbox's own", .max = 256, .item_max = 128 * 1024 },
+        { "tty", CAY_FIELD_BOOL, offsetof(struct cay_exec_args, tty), 0, "give the command a terminal" },
         { "rows", CAY_FIELD_U64, offsetof(struct cay_exec_args, rows), 0, "of the terminal", .max = 65535 },
         { "cols", CAY_FIELD_U64, offsetof(struct cay_exec_args, cols), 0, "of the terminal", .max = 65535 },
         { "term", CAY_FIELD_TEXT, offsetof(struct cay_exec_args, term), 0, "TERM of the terminal",
           .max = 63 },
         { "background", CAY_FIELD_BOOL, offsetof(struct cay_exec_args, background), 0,
-          "answer as soon as it runs" },
+          "answer as soon as the command runs" },
         { "execution_id", CAY_FIELD_TEXT, offsetof(struct cay_exec_args, execution_id), 0,
           "single-use id: a second request with it runs nothing (409)", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },
@@ -275,7 +275,7 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
         }
         if (a->workdir && a->cwd) {
                 *ret_field = "cwd";
-                return cay_fail(err, CAY_INVALID, "cwd: is the same as workdir: give one of them");
+                return cay_fail(err, CAY_INVALID, "cwd and workdir are the same; set only one");
         }
         if ((a->workdir && a->workdir[0] != '/') || (a->cwd && a->cwd[0] != '/')) {
                 *ret_field = a->cwd ? "cwd" : "workdir";
@@ -285,12 +285,11 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
         if (a->background && a->stream) {
                 *ret_field = "stream";
                 return cay_fail(err, CAY_INVALID,
-                                "stream: does not go with background: attach to it instead");
+                                "stream and background exclude each other; attach to the command instead");
         }
         if (a->input && a->has_stdin) {
                 *ret_field = "stdin";
-                return cay_fail(err, CAY_INVALID,
-                                "stdin: is all that the command reads; leave out open_stdin");
+                return cay_fail(err, CAY_INVALID, "stdin and open_stdin exclude each other");
         }
         if (!a->command.line && a->command.count == 0) {
                 *ret_field = "command";
@@ -383,7 +382,7 @@ static void run(struct cay_op_call *c)
 const struct cay_op cay_op_exec_run = {
         .name = "exec_run",
         .route = "POST /api/sandboxes/{id}/execute",
-        .doc = "Runs a command: waits for its end, streams it, or leaves it in the background",
+        .doc = "Runs a command: waits for its end, streams its output, or runs it in the background",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_STREAM,
         .fields = fields,

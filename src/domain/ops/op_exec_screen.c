@@ -172,7 +172,7 @@ RESULT(result_screen, NULL, NUMBER("cursor"), NUMBER("end"), TEXT("begin"));
 const struct cay_op cay_op_exec_screen = {
         .name = "exec_screen",
         .route = "GET /api/sandboxes/{id}/execs/{exec}/screen",
-        .doc = "Says where to begin drawing a command's terminal, and what to write to it first",
+        .doc = "Returns where to start drawing a command's terminal, and what to write to it first",
         .scope = CAY_SCOPE_READ,
         .fields = fields,
         .args_size = sizeof(struct args),

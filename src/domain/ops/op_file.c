@@ -77,8 +77,7 @@ static void run_one(struct cay_op_call *c, const struct cay_box_open *open)
 static const struct cay_field stat_fields[] = {
         FIELD_ID,
         FIELD_PATH("file or folder; below the workspace unless it starts with /"),
-        { "follow", CAY_FIELD_BOOL, offsetof(struct args, follow), 0,
-          "what a symbolic link leads to, not the link" },
+        { "follow", CAY_FIELD_BOOL, offsetof(struct args, follow), 0, "follow a symbolic link" },
         FIELD_ROOT,
         {},
 };
@@ -95,7 +94,7 @@ static void run_stat(struct cay_op_call *c)
 const struct cay_op cay_op_file_stat = {
         .name = "file_stat",
         .route = "GET /api/sandboxes/{id}/files/stat",
-        .doc = "Facts about a file",
+        .doc = "Shows the attributes of a file",
         .scope = CAY_SCOPE_READ,
         .fields = stat_fields,
         .args_size = sizeof(struct args),
@@ -132,9 +131,9 @@ static void run_change(struct cay_op_call *c, const struct cay_box_open *open)
 
 static const struct cay_field mkdir_fields[] = {
         FIELD_ID,
-        FIELD_PATH("folder to make"),
+        FIELD_PATH("folder to create"),
         { "parents", CAY_FIELD_BOOL, offsetof(struct args, parents), 0,
-          "make missing folders above it, and do not mind if it is there" },
+          "create missing parent folders, and succeed if it exists" },
         { "mode", CAY_FIELD_TEXT, offsetof(struct args, mode), 0, "permission bits in octal; default 0755",
           .max = 5 },
         FIELD_ROOT,
@@ -160,7 +159,7 @@ RESULT(result_changed, NULL, IF("path", TEXT), IF("path_base64", TEXT), NUMBER("
 const struct cay_op cay_op_file_mkdir = {
         .name = "file_mkdir",
         .route = "POST /api/sandboxes/{id}/files/mkdir",
-        .doc = "Makes a folder",
+        .doc = "Creates a folder",
         .scope = CAY_SCOPE_EXEC,
         .fields = mkdir_fields,
         .args_size = sizeof(struct args),
@@ -170,11 +169,10 @@ const struct cay_op cay_op_file_mkdir = {
 
 static const struct cay_field move_fields[] = {
         FIELD_ID,
-        FIELD_PATH("what is moved"),
+        FIELD_PATH("file or folder to move"),
         { "to", CAY_FIELD_TEXT, offsetof(struct args, to), CAY_FIELD_REQUIRED | CAY_FIELD_BYTES,
           "its new path", .min = 1, .max = CAY_BOX_PATH_MAX - 1 },
-        { "no_replace", CAY_FIELD_BOOL, offsetof(struct args, no_replace), 0,
-          "fail if there is something already" },
+        { "no_replace", CAY_FIELD_BOOL, offsetof(struct args, no_replace), 0, "fail if the target exists" },
         FIELD_ROOT,
         {},
 };
@@ -202,9 +200,9 @@ const struct cay_op cay_op_file_move = {
 
 static const struct cay_field remove_fields[] = {
         FIELD_ID,
-        FIELD_PATH("what is removed"),
+        FIELD_PATH("file or folder to remove"),
         { "recursive", CAY_FIELD_BOOL, offsetof(struct args, recursive), 0,
-          "a folder with all that is in it" },
+          "remove a folder with its content" },
         FIELD_ROOT,
         {},
 };
@@ -236,13 +234,13 @@ static const struct cay_field list_fields[] = {
         FIELD_ID,
         FIELD_PATH("folder"),
         { "recursive", CAY_FIELD_BOOL, offsetof(struct args, recursive), 0,
-          "everything below it; names are paths then" },
-        { "offset", CAY_FIELD_U64, offsetof(struct args, offset), 0, "leave out so many entries at the start",
+          "list everything below it; names are then paths" },
+        { "offset", CAY_FIELD_U64, offsetof(struct args, offset), 0, "skip this many entries",
           .max = INT64_MAX },
-        { "limit", CAY_FIELD_U64, offsetof(struct args, max), 0, "at most so many; default 1000", .min = 1,
+        { "limit", CAY_FIELD_U64, offsetof(struct args, max), 0, "at most this many; default 1000", .min = 1,
           .max = LIST_MAX },
         { "sorted", CAY_FIELD_BOOL, offsetof(struct args, sorted), 0,
-          "by name, what is in a folder behind it; of the first 50000 entries" },
+          "sort by name, with a folder's content after it; at most 50000 entries" },
         FIELD_ROOT,
         {},
 };
@@ -264,7 +262,7 @@ static void on_entries(struct cay_service_channel *ch, const void *bytes, size_t
                 cay_buf_drop(&s->rest, (size_t)n);
         }
         if (n < 0) {
-                cay_fail(&s->bad, CAY_INTERNAL, "the sandbox sent a list that is none");
+                cay_fail(&s->bad, CAY_INTERNAL, "the sandbox sent an invalid list");
                 cay_op_channel_fail(&s->base, &s->bad);
         }
 }
@@ -310,7 +308,7 @@ RESULT(result_files, NULL, IF("path", TEXT), IF("path_base64", TEXT), LIST("entr
 const struct cay_op cay_op_file_list = {
         .name = "file_list",
         .route = "GET /api/sandboxes/{id}/files/list",
-        .doc = "What is in a folder",
+        .doc = "Lists a folder",
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
         .args_size = sizeof(struct args),
@@ -409,7 +407,7 @@ RESULT(result_processes, NULL, LIST("processes", result_process));
 const struct cay_op cay_op_process_list = {
         .name = "process_list",
         .route = "GET /api/sandboxes/{id}/processes",
-        .doc = "What runs in a sandbox, with the processor time and memory of each process",
+        .doc = "Lists the processes of a sandbox, with processor time and memory of each",
         .scope = CAY_SCOPE_READ,
         .fields = process_fields,
         .args_size = sizeof(struct args),

@@ -110,7 +110,7 @@ static void run_get(struct cay_op_call *c)
 const struct cay_op cay_op_archive_get = {
         .name = "archive_get",
         .route = "GET /api/sandboxes/{id}/archive",
-        .doc = "A file or folder as a tar archive, packed if asked for",
+        .doc = "Returns a file or folder as a tar archive, optionally compressed",
         .scope = CAY_SCOPE_READ,
         .flags = CAY_OP_STREAM,
         .fields = get_fields,
@@ -121,11 +121,11 @@ const struct cay_op cay_op_archive_get = {
 
 static const struct cay_field put_fields[] = {
         FIELD_ID,
-        FIELD_PATH("folder to unpack in"),
+        FIELD_PATH("folder to unpack into"),
         { "format", CAY_FIELD_TEXT, offsetof(struct args, format), 0,
-          "tar, tar.gz or tar.zst; without it the first bytes tell", .max = 20 },
+          "tar, tar.gz or tar.zst; default: detected", .max = 20 },
         { "parents", CAY_FIELD_BOOL, offsetof(struct args, parents), 0,
-          "make the folder and missing ones above it" },
+          "create the folder and its missing parents" },
         FIELD_ROOT,
         {},
 };
@@ -160,7 +160,7 @@ RESULT(result_unpacked, NULL, IF("path", TEXT), IF("path_base64", TEXT), TEXT("f
 const struct cay_op cay_op_archive_put = {
         .name = "archive_put",
         .route = "PUT /api/sandboxes/{id}/archive",
-        .doc = "Unpacks the body, a tar archive (plain, gzip or zstd), in a folder",
+        .doc = "Unpacks the body, a tar archive (plain, gzip or zstd), into a folder",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_RAW_IN,
         .fields = put_fields,

@@ -35,10 +35,10 @@ static const struct cay_field read_fields[] = {
         FIELD_PATH("file; below the workspace unless it starts with /"),
         { "offset", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, offset), 0, "first byte",
           .max = INT64_MAX, .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_offset) },
-        { "length", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, length), 0, "at most so many bytes",
+        { "length", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, length), 0, "at most this many bytes",
           .max = INT64_MAX, .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_length) },
         { "tail", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, tail), 0,
-          "the last so many bytes, or all if there are fewer", .max = INT64_MAX,
+          "only the last this many bytes", .max = INT64_MAX,
           .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_tail) },
         FIELD_ROOT,
         {},
@@ -57,7 +57,7 @@ static int find_range(struct cay_op_call *c, const struct cay_box_stat *st, stru
         const struct cay_file_bytes_args *a = c->args;
 
         if (st->type != CAY_FILE_REGULAR)
-                return cay_fail(err, CAY_INVALID, "path: it is no plain file");
+                return cay_fail(err, CAY_INVALID, "path: not a regular file");
         if (a->offset > st->size || (a->has_offset && a->offset == st->size && st->size > 0))
                 return outside(c, "offset", st->size, err);
         if (a->has_tail && a->tail == 0)
@@ -120,7 +120,7 @@ static void run_read(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         if (a->has_tail && (a->has_offset || a->has_length)) {
-                cay_fail(&err, CAY_INVALID, "tail: does not go with offset or length");
+                cay_fail(&err, CAY_INVALID, "tail excludes offset and length");
                 cay_op_fail(c, &err, NULL);
                 return;
         }
@@ -137,7 +137,7 @@ static void run_read(struct cay_op_call *c)
 const struct cay_op cay_op_file_read = {
         .name = "file_read",
         .route = "GET /api/sandboxes/{id}/files",
-        .doc = "A file's bytes, or a range of them",
+        .doc = "Returns a file's bytes, or a range of them",
         .scope = CAY_SCOPE_READ,
         .flags = CAY_OP_STREAM,
         .fields = read_fields,
@@ -154,17 +154,16 @@ static const struct cay_field write_fields[] = {
         { "mode", CAY_FIELD_TEXT, offsetof(struct cay_file_bytes_args, mode), 0,
           "permission bits of a new file in octal; default 0644", .max = 5 },
         { "offset", CAY_FIELD_U64, offsetof(struct cay_file_bytes_args, offset), 0,
-          "write from this byte on and keep the rest; without it the file is replaced", .max = INT64_MAX,
+          "write from this byte on and keep the rest; default: replace the file", .max = INT64_MAX,
           .given = CAY_FIELD_GIVEN(struct cay_file_bytes_args, has_offset) },
-        { "append", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, append), 0,
-          "write behind what is there" },
+        { "append", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, append), 0, "append to the file" },
         { "exclusive", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, exclusive), 0,
-          "fail if it is there already" },
+          "fail if it exists" },
         { "parents", CAY_FIELD_BOOL, offsetof(struct cay_file_bytes_args, parents), 0,
-          "make missing folders above it" },
+          "create missing parent folders" },
         { "if_tag", CAY_FIELD_TEXT, offsetof(struct cay_file_bytes_args, if_tag), 0,
-          "write only if the file still has this tag (as file_stat and file_list show it); else 409",
-          .min = 1, .max = CAY_OP_FILE_TAG - 1 },
+          "write only if the file still has this tag (from file_stat or file_list); otherwise 409", .min = 1,
+          .max = CAY_OP_FILE_TAG - 1 },
         FIELD_ROOT,
         {},
 };
@@ -182,7 +181,7 @@ static uint64_t parse_tag(const char *text)
 static int fill_write(const struct cay_file_bytes_args *a, struct cay_box_file *file, struct cay_error *err)
 {
         if (a->append && a->has_offset)
-                return cay_fail(err, CAY_INVALID, "offset: does not go with append");
+                return cay_fail(err, CAY_INVALID, "offset and append exclude each other");
         file->mode = 0644;
         if (a->mode && cay_op_parse_mode(a->mode, &file->mode, err) < 0)
                 return -1;
@@ -279,7 +278,7 @@ RESULT(result_written, NULL, IF("path", TEXT), IF("path_base64", TEXT), NUMBER("
 const struct cay_op cay_op_file_write = {
         .name = "file_write",
         .route = "PUT /api/sandboxes/{id}/files",
-        .doc = "Writes the body to a file; one that is replaced stays as it was until the body is complete",
+        .doc = "Writes the body to a file. A replaced file is unchanged until the body is complete",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_RAW_IN,
         .fields = write_fields,

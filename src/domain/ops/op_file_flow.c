@@ -26,7 +26,7 @@ static void fail_memory(struct cay_op_flow *f)
 {
         struct cay_error err = { 0 };
 
-        cay_fail(&err, CAY_LIMIT, "no memory for this transfer; try again later");
+        cay_fail(&err, CAY_LIMIT, "no memory for this transfer; try again");
         cay_op_channel_fail(&f->base, &err);
 }
 
@@ -318,7 +318,7 @@ void cay_op_flow_in_take(struct cay_op_flow *f, struct cay_op_call *c, const cha
         if (!f->sniffs && decide(f) < 0) {
                 fail_memory(f);
         } else if (cay_op_read(c) < 0) {
-                cay_fail(&err, CAY_LIMIT, "the body is larger than max_body allows");
+                cay_fail(&err, CAY_LIMIT, "the body is larger than max_body; send less");
                 cay_op_channel_fail(&f->base, &err);
         }
 }

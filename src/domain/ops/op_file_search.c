@@ -60,7 +60,7 @@ static void on_data(struct cay_service_channel *ch, const void *bytes, size_t le
         while (n >= 0 && (n = s->take(s)) > 0)
                 cay_buf_drop(&s->rest, (size_t)n);
         if (n < 0) {
-                cay_fail(&s->bad, CAY_INTERNAL, "the sandbox sent a list that is none");
+                cay_fail(&s->bad, CAY_INTERNAL, "the sandbox sent an invalid list");
                 cay_op_channel_fail(&s->base, &s->bad);
         }
 }
@@ -125,18 +125,16 @@ static const struct cay_field search_fields[] = {
           "looking "
           "around",
           .min = 1, .max = CAY_PATTERN_TEXT_MAX },
-        PATH_FIELD("where to look: a folder with all below it, or a file; default: the workspace"),
+        PATH_FIELD("folder to search with everything below it, or a file; default: the workspace"),
         { "glob", CAY_FIELD_TEXT, offsetof(struct args, glob), 0,
-          "only files whose path matches, like *.py or src/**/*.{c,h}", .min = 1,
+          "search only files whose path matches, like *.py or src/**/*.{c,h}", .min = 1,
           .max = CAY_PATTERN_TEXT_MAX / 2 },
-        { "ignore_case", CAY_FIELD_BOOL, offsetof(struct args, ignore_case), 0,
-          "capitals are as small letters" },
-        { "literal", CAY_FIELD_BOOL, offsetof(struct args, literal), 0,
-          "the pattern is plain text: nothing in it is special" },
-        { "limit", CAY_FIELD_U64, offsetof(struct args, max), 0, "at most so many lines; default 200",
+        { "ignore_case", CAY_FIELD_BOOL, offsetof(struct args, ignore_case), 0, "ignore case" },
+        { "literal", CAY_FIELD_BOOL, offsetof(struct args, literal), 0, "take the pattern as plain text" },
+        { "limit", CAY_FIELD_U64, offsetof(struct args, max), 0, "at most this many lines; default 200",
           .min = 1, .max = LIMIT_MAX },
         { "max_bytes", CAY_FIELD_U64, offsetof(struct args, max_bytes), 0,
-          "at most so many bytes of names and lines; default 262144", .min = 1, .max = TEXT_MAX },
+          "at most this many bytes of names and lines; default 262144", .min = 1, .max = TEXT_MAX },
         CAY_OP_USER_FIELD(struct args, as_root),
         {},
 };
@@ -160,11 +158,11 @@ static int take_match(struct work *s)
 static const char *explain(uint32_t why)
 {
         return why & CAY_SEARCH_TIME
-                       ? "it took longer than 10 seconds: look in a smaller folder, or with a glob"
+                       ? "it took longer than 10 seconds; search a smaller folder, or use a glob"
                : why & CAY_SEARCH_ENOUGH
-                       ? "there are more lines than were asked for: use a narrower pattern, path or glob"
+                       ? "there are more lines than the limit; use a narrower pattern, path or glob"
                : why & CAY_SEARCH_CROWDED
-                       ? "there are more than 50000 files: look in a smaller folder, or with a glob"
+                       ? "there are more than 50000 files; search a smaller folder, or use a glob"
                : why & CAY_SEARCH_PASSED ? "some files or folders could not be read"
                                          : NULL;
 }
@@ -214,7 +212,7 @@ RESULT(result_matches, NULL, TEXT("path"), LIST("matches", result_match), NUMBER
 const struct cay_op cay_op_file_search = {
         .name = "file_search",
         .route = "GET /api/sandboxes/{id}/files/search",
-        .doc = "Lines of files that match a pattern",
+        .doc = "Finds lines of files that match a pattern",
         .scope = CAY_SCOPE_READ,
         .fields = search_fields,
         .args_size = sizeof(struct args),
@@ -227,12 +225,11 @@ const struct cay_op cay_op_file_search = {
 static const struct cay_field find_fields[] = {
         CAY_OP_SANDBOX_FIELD(struct args, id),
         { "pattern", CAY_FIELD_TEXT, offsetof(struct args, pattern), CAY_FIELD_REQUIRED,
-          "glob that a path must match: *.py is about names wherever they are, src/**/*.{c,h} about paths",
+          "glob that a path must match: *.py matches names in any folder, src/**/*.{c,h} matches paths",
           .min = 1, .max = CAY_PATTERN_TEXT_MAX / 2 },
-        PATH_FIELD("folder to look in, with all below it; default: the workspace"),
-        { "offset", CAY_FIELD_U64, offsetof(struct args, offset), 0, "leave out so many at the start",
-          .max = INT64_MAX },
-        { "limit", CAY_FIELD_U64, offsetof(struct args, max), 0, "at most so many; default 1000", .min = 1,
+        PATH_FIELD("folder to search with everything below it; default: the workspace"),
+        { "offset", CAY_FIELD_U64, offsetof(struct args, offset), 0, "skip this many", .max = INT64_MAX },
+        { "limit", CAY_FIELD_U64, offsetof(struct args, max), 0, "at most this many; default 1000", .min = 1,
           .max = LIMIT_MAX },
         CAY_OP_USER_FIELD(struct args, as_root),
         {},
@@ -295,7 +292,7 @@ RESULT(result_found_files, NULL, TEXT("path"), LIST("entries", cay_result_file),
 const struct cay_op cay_op_file_find = {
         .name = "file_find",
         .route = "GET /api/sandboxes/{id}/files/find",
-        .doc = "Files and folders whose path matches a glob",
+        .doc = "Finds files and folders whose path matches a glob",
         .scope = CAY_SCOPE_READ,
         .fields = find_fields,
         .args_size = sizeof(struct args),

@@ -48,7 +48,7 @@ static int make_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret
                 return -1;
         if (c->world->config->proxy_domains.count == 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "ports have no host names here: proxy_domains is empty");
+                                "ports have no host names here: proxy_domains is empty; set it");
         snprintf(label, sizeof(label), "%u-%s", (unsigned)a->port, view.id);
         if (c->world->make_link(c->world, view.owner, label,
                                 c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL, LINK_MS,
@@ -103,7 +103,7 @@ struct mcp_args {
 
 static const struct cay_field mcp_fields[] = {
         { "id", CAY_FIELD_TEXT, offsetof(struct mcp_args, id), 0,
-          "one sandbox alone; default: all that the caller may see", .min = 1, .max = CAY_NAME_MAX },
+          "only this sandbox; default: all that the caller may see", .min = 1, .max = CAY_NAME_MAX },
         {},
 };
 

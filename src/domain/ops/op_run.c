@@ -49,28 +49,28 @@ struct args {
 
 static const struct cay_field fields[] = {
         { "code", CAY_FIELD_TEXT, offsetof(struct args, code), 0,
-          "what the template's interpreter reads on its standard input", .min = 1,
-          .max = CAY_EXEC_STDIN_MAX },
+          "code for the template's interpreter, on its standard input", .min = 1, .max = CAY_EXEC_STDIN_MAX },
         { "language", CAY_FIELD_TEXT, offsetof(struct args, language), 0,
-          "of the code: python (default), javascript, shell, bash, or a template's name", .min = 1,
+          "language of the code: python (default), javascript, shell, bash, or a template's name", .min = 1,
           .max = 63 },
         { "command", CAY_FIELD_WORDS, offsetof(struct args, exec.command), 0,
-          "or: program and arguments as a list, or a line for /bin/sh; without both: the template's own",
+          "instead of code: program and arguments as a list, or a line for /bin/sh; default: the template's "
+          "command",
           .max = 4096, .item_max = 128 * 1024 },
         { "template", CAY_FIELD_TEXT, offsetof(struct args, create.template_name), 0,
-          "what the sandbox is made from; default: by task, by language, then host", .min = 1, .max = 63 },
+          "template of the sandbox; default: by task, by language, then host", .min = 1, .max = 63 },
         { "task", CAY_FIELD_TEXT, offsetof(struct args, task), 0,
-          "or: words that choose the template by its triggers", .min = 1, .max = 65536 },
+          "text that selects the template by its triggers", .min = 1, .max = 65536 },
         { "trigger", CAY_FIELD_TEXT, offsetof(struct args, trigger), 0, "the same as task", .min = 1,
           .max = 65536 },
         { "files", CAY_FIELD_MAP, offsetof(struct args, files), 0,
-          "text files to be there: path (below the workspace unless it starts with /) to text",
+          "text files to create: path (below the workspace unless it starts with /) to text",
           .max = FILES_MAX, .item_max = CAY_EXEC_STDIN_MAX },
         { "keep", CAY_FIELD_BOOL, offsetof(struct args, keep), 0,
-          "the sandbox stays afterwards; default: what the template's auto_cleanup says",
+          "keep the sandbox afterwards; default: as the template's auto_cleanup says",
           .given = CAY_FIELD_GIVEN(struct args, has_keep) },
         { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, create.idle_ms), 0,
-          "how long the sandbox may be without use: with keep, when nobody ends it",
+          "idle time after which a kept sandbox is destroyed",
           .given = CAY_FIELD_GIVEN(struct args, create.has_idle) },
         { "from_message", CAY_FIELD_TEXT, offsetof(struct args, from_message), 0,
           "the chat message that the code was taken from: what destroys, overwrites or sends data away, or "
@@ -477,7 +477,7 @@ static int fill_purpose(struct shot *s, const struct args *a, struct cay_error *
                 return 0;
         cay_buf_init(&text, PURPOSE_MAX);
         if (put_purpose(a, &text) < 0)
-                return cay_fail(err, CAY_INVALID, "code: is too long to be confirmed");
+                return cay_fail(err, CAY_INVALID, "code: too long to be confirmed");
         s->create_args.purpose = cay_arena_copy(&s->mem, cay_buf_data(&text), text.len);
         return s->create_args.purpose ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for a confirmation");
 }
@@ -501,7 +501,7 @@ static int fill_command(struct shot *s, const struct args *a, struct cay_error *
         if (has_command(&s->exec_args.command))
                 return 0;
         s->field = "code";
-        return cay_fail(err, CAY_INVALID, "code: is required, or command");
+        return cay_fail(err, CAY_INVALID, "code or command is required");
 }
 
 static uint64_t find_timeout(const struct shot *s)
@@ -527,7 +527,7 @@ static int check(const struct args *a, const char **ret_field, struct cay_error 
 {
         *ret_field = "code";
         if (a->code && has_command(&a->exec.command))
-                return cay_fail(err, CAY_INVALID, "code: does not go with command: give one of them");
+                return cay_fail(err, CAY_INVALID, "code and command exclude each other");
         *ret_field = "stdin";
         if (a->code && a->exec.input)
                 return cay_fail(err, CAY_INVALID,
@@ -536,16 +536,16 @@ static int check(const struct args *a, const char **ret_field, struct cay_error 
         *ret_field = "open_stdin";
         if (a->code && a->exec.has_stdin)
                 return cay_fail(err, CAY_INVALID,
-                                "open_stdin: does not go with code, which is read from there");
+                                "open_stdin and code exclude each other: code is read from standard input");
         *ret_field = "language";
         if (a->language && !a->code)
-                return cay_fail(err, CAY_INVALID, "language: is for code, and there is none");
+                return cay_fail(err, CAY_INVALID, "language: needs code");
         *ret_field = "trigger";
         if (a->trigger && a->task)
-                return cay_fail(err, CAY_INVALID, "trigger: is the same as task: give one of them");
+                return cay_fail(err, CAY_INVALID, "trigger and task are the same; set only one");
         *ret_field = "timeout";
         if (a->exec.timeout_ms > TIMEOUT_MAX_MS)
-                return cay_fail(err, CAY_INVALID, "timeout: is at most 30 days");
+                return cay_fail(err, CAY_INVALID, "timeout: at most 30 days");
         *ret_field = NULL;
         return 0;
 }
@@ -622,7 +622,7 @@ RESULT(result_run_output, "RunResult", ALSO(cay_result_exec_output), TEXT("templ
 const struct cay_op cay_op_code_run = {
         .name = "code_run",
         .route = "POST /api/run",
-        .doc = "Runs code or a command in a sandbox made for it, which is destroyed afterwards",
+        .doc = "Runs code or a command in a new sandbox, which is destroyed afterwards",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_STREAM,
         .fields = fields,

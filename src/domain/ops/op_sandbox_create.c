@@ -17,7 +17,7 @@
 
 const struct cay_field cay_create_workspace_fields[] = {
         { "path", CAY_FIELD_TEXT, offsetof(struct cay_create_workspace, path), 0,
-          "folder on the host; left out when its descriptor comes with the request over the unix socket" },
+          "folder on the host; leave it out if its descriptor comes with the request over the unix socket" },
         { "mode", CAY_FIELD_TEXT, offsetof(struct cay_create_workspace, mode), 0, "ro (default), rw or cow" },
         {},
 };
@@ -29,21 +29,21 @@ struct sole { /* so that the rows find theirs */
 static const struct cay_field fields[] = {
         CAY_CREATE_FIELDS(struct sole, args),
         { "project_name", CAY_FIELD_TEXT, offsetof(struct cay_create_args, project_name), 0,
-          "kept as the label project_name", .max = 256 },
+          "stored as the label project_name", .max = 256 },
         { "template", CAY_FIELD_TEXT, offsetof(struct cay_create_args, template_name), 0,
-          "what it is made from; default: host", .max = 63 },
+          "template; default: host", .max = 63 },
         { "timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, timeout_ms), 0,
-          "how long it lives (\"90s\", \"2h\", seconds); 0: until destroyed",
+          "time to live (\"90s\", \"2h\", seconds); 0: until destroyed",
           .given = CAY_FIELD_GIVEN(struct cay_create_args, has_timeout) },
         { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, idle_ms), 0,
-          "how long it may be without use", .given = CAY_FIELD_GIVEN(struct cay_create_args, has_idle) },
+          "idle time after which it is destroyed",
+          .given = CAY_FIELD_GIVEN(struct cay_create_args, has_idle) },
         { "own_user_only", CAY_FIELD_BOOL, offsetof(struct cay_create_args, own_user_only), 0,
-          "no command will run as another user: made faster" },
+          "never run commands as another user; makes creation faster" },
         { "purpose", CAY_FIELD_TEXT, offsetof(struct cay_create_args, purpose), 0,
-          "what it is made for (the code, the task): a confirmation holds for this alone",
-          .max = 512 * 1024 },
+          "purpose (the code, the task); a confirmation applies only to it", .max = 512 * 1024 },
         { "execution_id", CAY_FIELD_TEXT, offsetof(struct cay_create_args, execution_id), 0,
-          "single-use id: a second request with it makes nothing (409)", .min = 1,
+          "single-use id: a second request with it creates nothing (409)", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },
         {},
 };
@@ -261,14 +261,14 @@ static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a
         what->workspace_path = a->workspace.path;
         if (c->fd < 0) {
                 if (a->workspace.path == NULL)
-                        return cay_fail(
-                                err, CAY_INVALID,
-                                "workspace.path: is required, or the folder's descriptor with the request");
+                        return cay_fail(err, CAY_INVALID,
+                                        "workspace.path: required, unless the folder's descriptor comes with "
+                                        "the request");
                 return c->world->find_workspace(c->world, a->workspace.path, &what->folder.root,
                                                 &what->folder.below, err);
         }
         if (fstat(c->fd, &st) < 0 || !S_ISDIR(st.st_mode))
-                return cay_fail(err, CAY_INVALID, "workspace: the descriptor is no folder");
+                return cay_fail(err, CAY_INVALID, "workspace: the descriptor is not a folder");
         what->folder.fd = c->fd;
         what->folder.peer = c->peer_fd;
         return 0;
@@ -493,7 +493,8 @@ static void on_spent(struct cay_job *job)
         struct cay_error err = job->err;
 
         if (err.code == CAY_EXISTS)
-                cay_fail(&err, CAY_CONFLICT, "confirm: was used before; leave it out to get a new one");
+                cay_fail(&err, CAY_CONFLICT,
+                         "confirm: this token was used before; leave it out to get a new one");
         else if (err.code == CAY_OK && !s->confirmation.is_right)
                 cay_fail(&err, CAY_CONFLICT,
                          "confirm: was given for another request; repeat the one that was asked about, or "
@@ -527,7 +528,7 @@ static int check_confirmed(struct create *s, const struct cay_template *t, struc
 
         cay_buf_init(&what, SAID_MAX);
         if (say_what(a, s->call->fd, &what) < 0)
-                return cay_fail(err, CAY_INVALID, "env: is too long to be confirmed");
+                return cay_fail(err, CAY_INVALID, "env: too long to be confirmed");
         return cay_op_confirm(s->call, t, a->danger, a->confirm, &what, &s->confirmation, err);
 }
 
@@ -564,7 +565,7 @@ RESULT(result_created, "CreatedSandbox", ALSO(cay_result_sandbox), TEXT("executi
 const struct cay_op cay_op_sandbox_create = {
         .name = "sandbox_create",
         .route = "POST /api/sandboxes",
-        .doc = "Makes a sandbox and answers when it is ready",
+        .doc = "Creates a sandbox and answers when it is ready",
         .scope = CAY_SCOPE_EXEC,
         .fields = fields,
         .args_size = sizeof(struct cay_create_args),

@@ -124,11 +124,11 @@ struct event_args {
                   CAY_FIELD_U64,                                                                             \
                   offsetof(struct event_args, max),                                                          \
                   0,                                                                                         \
-                  "at most so many; default 100",                                                            \
+                  "at most this many; default 100",                                                          \
                   .min = 1,                                                                                  \
                   .max = CAY_STORE_ROWS_MAX },                                                               \
                 { "newest_first", CAY_FIELD_BOOL, offsetof(struct event_args, newest_first), 0,              \
-                  "the other way round" },                                                                   \
+                  "newest first" },                                                                          \
                 { "follow", CAY_FIELD_BOOL, offsetof(struct event_args, follow), 0,                          \
                   "a stream: those that there are, then each as it happens" },                               \
         {                                                                                                    \

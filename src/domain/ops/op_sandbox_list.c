@@ -15,29 +15,33 @@ struct filter_args {
 };
 
 #define FILTER_FIELDS(type, member)                                                                          \
-        { "name", CAY_FIELD_TEXT, offsetof(type, member.name), 0, "with this name", .max = 63 },             \
+        {                                                                                                    \
+                "name",   CAY_FIELD_TEXT, offsetof(type, member.name), 0, "only the one with this name",     \
+                .max = 63                                                                                    \
+        },                                                                                                   \
                 { "template",                                                                                \
                   CAY_FIELD_TEXT,                                                                            \
                   offsetof(type, member.template_name),                                                      \
                   0,                                                                                         \
-                  "made from this template",                                                                 \
+                  "only those made from this template",                                                      \
                   .max = 63 },                                                                               \
                 { "label",                                                                                   \
                   CAY_FIELD_TEXT,                                                                            \
                   offsetof(type, member.label),                                                              \
                   0,                                                                                         \
-                  "with these labels: key=value, or key alone for any value; several with commas",           \
+                  "only those with these labels: key=value, or key for any value; separated by commas",      \
                   .max = FILTER_TEXT_MAX },                                                                  \
                 { "state",                                                                                   \
                   CAY_FIELD_TEXT,                                                                            \
                   offsetof(type, member.state),                                                              \
                   0,                                                                                         \
-                  "in one of these states, with commas",                                                     \
+                  "only those in these states, separated by commas",                                         \
                   .max = 128 },                                                                              \
                 { "older_than", CAY_FIELD_DURATION, offsetof(type, member.older_ms), 0,                      \
-                  "made at least so long ago" },                                                             \
+                  "only those created at least this long ago" },                                             \
         {                                                                                                    \
-                "idle_for", CAY_FIELD_DURATION, offsetof(type, member.idle_ms), 0, "without use for so long" \
+                "idle_for", CAY_FIELD_DURATION, offsetof(type, member.idle_ms), 0,                           \
+                        "only those idle for at least this long"                                             \
         }
 
 struct filter { /* a filter and what it points into */
@@ -55,7 +59,7 @@ static int split_labels(struct filter *f, const char *text, struct cay_error *er
                 char *equals = strchr(word, '=');
 
                 if (f->f.labels.count == LABELS_MAX)
-                        return cay_fail(err, CAY_INVALID, "label: more than %u are too many", LABELS_MAX);
+                        return cay_fail(err, CAY_INVALID, "label: at most %u are allowed", LABELS_MAX);
                 if (equals == word)
                         return cay_fail(err, CAY_INVALID, "label: a key is missing before '='");
                 if (equals)
@@ -75,7 +79,7 @@ static int split_states(struct filter *f, const char *text, struct cay_error *er
                 int state = cay_state_find(word);
 
                 if (state < 0)
-                        return cay_fail(err, CAY_INVALID, "state: '%.40s' is no state", word);
+                        return cay_fail(err, CAY_INVALID, "state: '%.40s' is not a state", word);
                 f->f.states |= 1u << state;
         }
         return 0;
@@ -99,8 +103,8 @@ struct get_args {
 };
 
 static const struct cay_field get_fields[] = {
-        { "id", CAY_FIELD_TEXT, offsetof(struct get_args, id), 0,
-          "the sandbox: its id, or one's own name for it", .min = 1, .max = CAY_NAME_MAX },
+        { "id", CAY_FIELD_TEXT, offsetof(struct get_args, id), 0, "id or name of the sandbox", .min = 1,
+          .max = CAY_NAME_MAX },
         {},
 };
 
@@ -144,11 +148,10 @@ struct list_args {
 static const struct cay_field list_fields[] = {
         FILTER_FIELDS(struct list_args, filter),
         { "cursor", CAY_FIELD_TEXT, offsetof(struct list_args, cursor), 0,
-          "where the page before ended: its `next`", .max = CAY_SERVICE_CURSOR_MAX },
-        { "limit", CAY_FIELD_U64, offsetof(struct list_args, max), 0, "at most so many; default 100",
+          "start of the page: the `next` of the page before", .max = CAY_SERVICE_CURSOR_MAX },
+        { "limit", CAY_FIELD_U64, offsetof(struct list_args, max), 0, "at most this many; default 100",
           .min = 1, .max = CAY_SERVICE_PAGE_MAX },
-        { "newest_first", CAY_FIELD_BOOL, offsetof(struct list_args, newest_first), 0,
-          "the other way round" },
+        { "newest_first", CAY_FIELD_BOOL, offsetof(struct list_args, newest_first), 0, "newest first" },
         {},
 };
 
@@ -216,7 +219,8 @@ struct cleanup_args {
 
 static const struct cay_field cleanup_fields[] = {
         FILTER_FIELDS(struct cleanup_args, filter),
-        { "dry_run", CAY_FIELD_BOOL, offsetof(struct cleanup_args, dry_run), 0, "say only what would go" },
+        { "dry_run", CAY_FIELD_BOOL, offsetof(struct cleanup_args, dry_run), 0,
+          "only list what would be destroyed" },
         {},
 };
 
@@ -279,7 +283,7 @@ RESULT(result_cleaned, NULL, BOOL("dry_run"), TEXTS("sandboxes"), NUMBER("destro
 const struct cay_op cay_op_sandbox_cleanup = {
         .name = "sandbox_cleanup",
         .route = "POST /api/sandboxes/cleanup",
-        .doc = "Destroys all of one's sandboxes that the filter takes",
+        .doc = "Destroys all of the caller's sandboxes that match the filter",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = cleanup_fields,

@@ -14,8 +14,8 @@ struct args {
 
 #define ID_FIELD                                                                                             \
         {                                                                                                    \
-                "id", CAY_FIELD_TEXT, offsetof(struct args, id), 0,                                          \
-                        "the sandbox: its id, or one's own name for it", .min = 1, .max = CAY_NAME_MAX       \
+                "id", CAY_FIELD_TEXT, offsetof(struct args, id), 0, "id or name of the sandbox",             \
+                        .min = 1, .max = CAY_NAME_MAX                                                        \
         }
 
 static const struct cay_field fields[] = { ID_FIELD, {} };
@@ -23,9 +23,8 @@ static const struct cay_field fields[] = { ID_FIELD, {} };
 static const struct cay_field extend_fields[] = {
         ID_FIELD,
         { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout_ms), CAY_FIELD_REQUIRED,
-          "lives so long from now; 0: until destroyed" },
-        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, idle_ms), 0,
-          "from now on it may be idle for so long; 0: for ever",
+          "time to live from now; 0: until destroyed" },
+        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, idle_ms), 0, "new idle limit; 0: none",
           .given = CAY_FIELD_GIVEN(struct args, has_idle) },
         {},
 };
@@ -186,15 +185,11 @@ static void run_extend(struct cay_op_call *c)
                 .run = run_##verb,                                                                           \
         }
 
-CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0,
-       cay_result_sandbox);
-CHANGE(stop, "POST /api/sandboxes/{id}/stop", "Ends everything in a sandbox; start goes on with it", fields,
+CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0, cay_result_sandbox);
+CHANGE(stop, "POST /api/sandboxes/{id}/stop", "Ends all processes in a sandbox and keeps its files", fields,
        0, cay_result_sandbox);
-CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes everything in a sandbox", fields, 0,
-       cay_result_sandbox);
-CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Lets a paused sandbox go on", fields, 0,
-       cay_result_sandbox);
-CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Says anew how long a sandbox lives", extend_fields, 0,
-       cay_result_sandbox);
-CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and all that belongs to it", fields,
+CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes all processes in a sandbox", fields, 0, cay_result_sandbox);
+CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Continues a paused sandbox", fields, 0, cay_result_sandbox);
+CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Changes a sandbox's time to live", extend_fields, 0, cay_result_sandbox);
+CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and everything that belongs to it", fields,
        CAY_OP_DESTRUCTIVE, cay_result_destroyed);

@@ -75,7 +75,7 @@ RESULT(result_live, NULL, TEXT("status"), TEXT("version"));
 const struct cay_op cay_op_health_live = {
         .name = "health_live",
         .route = "GET /api/health/live",
-        .doc = "Is the daemon there? Answered to anybody",
+        .doc = "Says whether the daemon is alive; needs no token",
         .flags = CAY_OP_OPEN,
         .result = &result_live,
         .run = run_live,
@@ -142,7 +142,7 @@ RESULT(result_version, NULL, TEXT("name"), TEXT("version"));
 const struct cay_op cay_op_version_get = {
         .name = "version_get",
         .route = "GET /api/version",
-        .doc = "The daemon's version",
+        .doc = "Returns the daemon's version",
         .scope = CAY_SCOPE_READ,
         .result = &result_version,
         .run = run_version,
@@ -255,7 +255,7 @@ RESULT(result_settings, NULL, MAP("*", result_setting));
 const struct cay_op cay_op_config_get = {
         .name = "config_get",
         .route = "GET /api/config",
-        .doc = "The daemon's settings, secrets left out",
+        .doc = "Returns the daemon's settings without secrets",
         .scope = CAY_SCOPE_ADMIN,
         .result = &result_settings,
         .run = run_config,

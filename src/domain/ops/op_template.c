@@ -90,7 +90,7 @@ struct list_args {
 
 static const struct cay_field list_fields[] = {
         { "task", CAY_FIELD_TEXT, offsetof(struct list_args, task), 0,
-          "only the template that these words mean, by its triggers", .max = 65536 },
+          "only the template that this text selects by its triggers", .max = 65536 },
         {},
 };
 
@@ -136,7 +136,7 @@ RESULT(result_template_list, NULL, LIST("templates", result_template_row), TEXT(
 const struct cay_op cay_op_template_list = {
         .name = "template_list",
         .route = "GET /api/templates",
-        .doc = "The templates that sandboxes can be made from, and whether they work on this machine",
+        .doc = "Lists the templates, and whether each works on this machine",
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
         .args_size = sizeof(struct list_args),
@@ -185,7 +185,7 @@ RESULT(result_template_whole, NULL, ALSO(result_template_row), MAYBE("system", T
 const struct cay_op cay_op_template_get = {
         .name = "template_get",
         .route = "GET /api/templates/{name}",
-        .doc = "One template, with its instructions for models (SYSTEM.md)",
+        .doc = "Shows a template, with its instructions for models (SYSTEM.md)",
         .scope = CAY_SCOPE_READ,
         .fields = get_fields,
         .args_size = sizeof(struct get_args),

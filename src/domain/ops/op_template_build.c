@@ -26,9 +26,9 @@ static const struct cay_field fields[] = {
         { "name", CAY_FIELD_TEXT, offsetof(struct args, name), 0, "the template", .min = 1,
           .max = CAY_TEMPLATE_NAME_MAX },
         { "anew", CAY_FIELD_BOOL, offsetof(struct args, anew), 0,
-          "build also when nothing has changed, and every step of it" },
+          "build every step, even if nothing has changed" },
         { "cancel", CAY_FIELD_BOOL, offsetof(struct args, cancel), 0,
-          "end the build when this client goes, unless others follow it" },
+          "end the build if this client disconnects, unless others follow it" },
         { "stream", CAY_FIELD_BOOL, offsetof(struct args, stream), 0, "answer with a stream of events" },
         {},
 };
@@ -155,7 +155,7 @@ static int check(struct cay_op_call *c, const char *name, struct cay_error *err)
                                 "template '%.63s' has no dockerfile: there is nothing to build", name);
         if (!c->world->builder)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "no engine of this daemon builds images: it needs docker");
+                                "this daemon cannot build images: it needs the engine docker");
         return 0;
 }
 
@@ -266,7 +266,8 @@ static void run_remove(struct cay_op_call *c)
         struct removing *r;
 
         if (!e) {
-                cay_fail(&err, CAY_UNSUPPORTED, "no engine of this daemon builds images: it needs docker");
+                cay_fail(&err, CAY_UNSUPPORTED,
+                         "this daemon cannot build images: it needs the engine docker");
                 cay_op_fail(c, &err, "name");
                 return;
         }
@@ -285,7 +286,7 @@ RESULT(result_image_removed, NULL, TEXT("template"), NUMBER("removed"));
 const struct cay_op cay_op_template_remove = {
         .name = "template_remove",
         .route = "DELETE /api/templates/{name}/image",
-        .doc = "Removes the image that was built of a template; the template stays",
+        .doc = "Removes the image that was built for a template; the template stays",
         .scope = CAY_SCOPE_ADMIN,
         .flags = CAY_OP_DESTRUCTIVE,
         .fields = remove_fields,

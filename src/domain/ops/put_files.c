@@ -67,7 +67,7 @@ static void respond_end(struct cay_op_call *c, bool was_cut)
         struct cay_error err = { 0 };
 
         (void)was_cut;
-        cay_fail(&err, CAY_UNAVAILABLE, "files: were given up");
+        cay_fail(&err, CAY_UNAVAILABLE, "files: the transfer was cancelled");
         p->reads = p->under_way = false;
         done(p, &err);
 }
@@ -99,7 +99,7 @@ static void on_next(struct cay_timer *t)
         struct cay_error err = { 0 };
 
         if (p->is_stopped)
-                cay_fail(&err, CAY_UNAVAILABLE, "files: were given up");
+                cay_fail(&err, CAY_UNAVAILABLE, "files: the transfer was cancelled");
         if (p->is_stopped || p->at == p->files->count) {
                 done(p, &err);
                 return;

@@ -36,7 +36,7 @@ static int choose_by_task(const struct cay_template_set *set, const char *task,
         *ret = set ? cay_template_match(set, task) : NULL;
         if (*ret)
                 return 0;
-        return cay_fail(err, CAY_NOT_FOUND, "task: no template's triggers are in it; name a template");
+        return cay_fail(err, CAY_NOT_FOUND, "task: it contains no template's trigger; name a template");
 }
 
 static int choose_by_language(const struct cay_template_set *set, const char *word,
@@ -47,8 +47,7 @@ static int choose_by_language(const struct cay_template_set *set, const char *wo
         char task[80], name[CAY_LANGUAGE_ALIAS_MAX];
 
         if (!set)
-                return has_program ? 0
-                                   : cay_fail(err, CAY_INVALID, "language: '%.40s' is not known here", word);
+                return has_program ? 0 : cay_fail(err, CAY_INVALID, "language: '%.40s' is unknown", word);
         *ret = cay_template_find(set, l ? l->template_name : word);
         for (size_t n = 0; !*ret && l && cay_language_name_at(l, n, name); n++) {
                 snprintf(task, sizeof(task), "run %s", name);

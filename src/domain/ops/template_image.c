@@ -103,11 +103,11 @@ const char *cay_template_images_lack(const struct cay_template_images *images, c
                 return images->err.msg;
         if (is_named(t)) {
                 snprintf(buf, size,
-                         "Docker has no image '%.100s': `docker pull` it there (Cay does not pull)",
+                         "Docker has no image '%.100s'; run `docker pull` on its host (Cay does not pull)",
                          t->root_text);
                 return lacks(images, t->root_text) ? buf : NULL;
         }
-        snprintf(buf, size, "its image is not built: `cay template build %s`", t->name);
+        snprintf(buf, size, "its image is not built; run `cay template build %s`", t->name);
         return buf;
 }
 

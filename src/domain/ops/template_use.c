@@ -102,7 +102,7 @@ int cay_op_template_init(const struct cay_template *t, const char *init, const c
 {
         *ret = init ? init : t ? t->init : "cay";
         if (strcmp(*ret, "cay") != 0 && strcmp(*ret, "none") != 0)
-                return cay_fail(err, CAY_INVALID, "init: '%.40s' is neither cay nor none", *ret);
+                return cay_fail(err, CAY_INVALID, "init: '%.40s' must be cay or none", *ret);
         if (t && strcmp(t->init, "none") == 0 && strcmp(*ret, "none") != 0)
                 return cay_fail(err, CAY_DENIED,
                                 "init: nothing is copied into sandboxes of the template '%s' (init: none)",

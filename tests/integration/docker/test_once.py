@@ -207,7 +207,7 @@ class Once(unittest.TestCase):
         self.assertEqual(d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": sh("echo once")})["stdout"], "once\n")
         a = d.must(409, "POST", f"/api/sandboxes/{box}/execute", {"command": sh("echo twice")})
         self.assertIn("runs one command, which has run: make another sandbox", a["error"]["message"])
-        for fields, code, word in (({"engine": "native", "init": "none"}, 422, "native"), ({"init": "tini"}, 400, "neither cay nor none"),
+        for fields, code, word in (({"engine": "native", "init": "none"}, 422, "native"), ({"init": "tini"}, 400, "must be cay or none"),
                                    ({"template": "bare", "init": "cay"}, 403, "bare"), ({"template": "plain"}, 409, "init: none"),
                                    ({"template": "online", "init": "none", "ports": [8080]}, 422, "ports"),
                                    ({"template": "bare", "limits": {"pids": 15}}, 422, "at least 16")):
