@@ -20,7 +20,7 @@ export function lifeOf(box) {
   const soonest = Math.min(ends ?? Infinity, idle ?? Infinity);
   const parts = [];
   if (ends !== null) parts.push(`ends in ${format.countdown(ends)}`);
-  if (idle !== null) parts.push(`not used: ends in ${format.countdown(idle)}`);
+  if (idle !== null) parts.push(`idle: ends in ${format.countdown(idle)}`);
   else if (box.idle_limit_ms && box.status !== 'stopped') parts.push(`ends ${format.span(box.idle_limit_ms)} after its last use`);
   return { text: parts.join(' · ') || 'lives until destroyed', soon: soonest < SOON_MS, counts };
 }
@@ -49,7 +49,7 @@ export class Life {
 
 const WHY = {
   asked: () => 'It was destroyed on request.',
-  expired: () => 'Its time to live was over.',
+  expired: () => 'Its time to live ended.',
   idle: (box) => `It was not used for ${box?.idle_limit_ms ? format.span(box.idle_limit_ms) : 'as long as it may be idle'}.`,
   cleanup: () => 'A cleanup removed it.',
 };

@@ -211,7 +211,7 @@ class CayTerminal extends HTMLElement {
     this.dataset.state = 'closed';
     if (code !== 1000 && code !== 1008) {
       this.tries += 1;
-      this.#say('The connection is gone. Coming back…');
+      this.#say('The connection was lost. Reconnecting…');
       this.timer = setTimeout(() => this.#return(), Math.min(4000, 200 * 2 ** this.tries));
       return;
     }
@@ -275,7 +275,7 @@ class CayTerminal extends HTMLElement {
   #tellState() {
     if (this.dataset.state !== 'connected') return;
     const isPaused = live.boxes.get(this.sandbox)?.status === 'paused';
-    if (isPaused) setText(this.said, 'The sandbox is paused. What you type has its effect when it is resumed.');
+    if (isPaused) setText(this.said, 'The sandbox is paused. What you type takes effect when it is resumed.');
     this.resume.hidden = !isPaused;
     this.again.hidden = true;
     this.foot.hidden = !isPaused;

@@ -110,7 +110,7 @@ export class Run {
 
   /** For a reload: what was to be seen. */
   saved() {
-    const cut = this.keep ? 'The page was reloaded while this ran. The command goes on in its sandbox.' : 'The page was reloaded while this ran, which ended it.';
+    const cut = this.keep ? 'The page was reloaded while this ran. The command continues in its sandbox.' : 'The page was reloaded while this ran, which ended it.';
     return { head: this.head.textContent, output: this.out.el.textContent.slice(-SAVED_MAX), verdict: this.ended ? this.end.textContent : cut, label: this.label, sandbox: this.keep ? this.sandbox : '' };
   }
 }
