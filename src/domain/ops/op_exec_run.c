@@ -275,7 +275,7 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
         }
         if (a->workdir && a->cwd) {
                 *ret_field = "cwd";
-                return cay_fail(err, CAY_INVALID, "cwd and workdir are the same; set only one");
+                return cay_fail(err, CAY_INVALID, "cwd: the same as workdir; set only one");
         }
         if ((a->workdir && a->workdir[0] != '/') || (a->cwd && a->cwd[0] != '/')) {
                 *ret_field = a->cwd ? "cwd" : "workdir";
@@ -285,11 +285,11 @@ static int check(const struct cay_op_call *c, struct cay_error *err, const char 
         if (a->background && a->stream) {
                 *ret_field = "stream";
                 return cay_fail(err, CAY_INVALID,
-                                "stream and background exclude each other; attach to the command instead");
+                                "stream: excludes background; attach to the command instead");
         }
         if (a->input && a->has_stdin) {
                 *ret_field = "stdin";
-                return cay_fail(err, CAY_INVALID, "stdin and open_stdin exclude each other");
+                return cay_fail(err, CAY_INVALID, "stdin: excludes open_stdin; set only one");
         }
         if (!a->command.line && a->command.count == 0) {
                 *ret_field = "command";

@@ -57,7 +57,7 @@ static int find_range(struct cay_op_call *c, const struct cay_box_stat *st, stru
         const struct cay_file_bytes_args *a = c->args;
 
         if (st->type != CAY_FILE_REGULAR)
-                return cay_fail(err, CAY_INVALID, "path: not a regular file");
+                return cay_fail(err, CAY_INVALID, "path: not a plain file");
         if (a->offset > st->size || (a->has_offset && a->offset == st->size && st->size > 0))
                 return outside(c, "offset", st->size, err);
         if (a->has_tail && a->tail == 0)
@@ -120,7 +120,7 @@ static void run_read(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         if (a->has_tail && (a->has_offset || a->has_length)) {
-                cay_fail(&err, CAY_INVALID, "tail excludes offset and length");
+                cay_fail(&err, CAY_INVALID, "tail: excludes offset and length");
                 cay_op_fail(c, &err, NULL);
                 return;
         }
@@ -181,7 +181,7 @@ static uint64_t parse_tag(const char *text)
 static int fill_write(const struct cay_file_bytes_args *a, struct cay_box_file *file, struct cay_error *err)
 {
         if (a->append && a->has_offset)
-                return cay_fail(err, CAY_INVALID, "offset and append exclude each other");
+                return cay_fail(err, CAY_INVALID, "offset: excludes append; set only one");
         file->mode = 0644;
         if (a->mode && cay_op_parse_mode(a->mode, &file->mode, err) < 0)
                 return -1;

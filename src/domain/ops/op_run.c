@@ -501,7 +501,7 @@ static int fill_command(struct shot *s, const struct args *a, struct cay_error *
         if (has_command(&s->exec_args.command))
                 return 0;
         s->field = "code";
-        return cay_fail(err, CAY_INVALID, "code or command is required");
+        return cay_fail(err, CAY_INVALID, "code: required, unless command is set");
 }
 
 static uint64_t find_timeout(const struct shot *s)
@@ -527,7 +527,7 @@ static int check(const struct args *a, const char **ret_field, struct cay_error 
 {
         *ret_field = "code";
         if (a->code && has_command(&a->exec.command))
-                return cay_fail(err, CAY_INVALID, "code and command exclude each other");
+                return cay_fail(err, CAY_INVALID, "code: excludes command; set only one");
         *ret_field = "stdin";
         if (a->code && a->exec.input)
                 return cay_fail(err, CAY_INVALID,
@@ -536,13 +536,13 @@ static int check(const struct args *a, const char **ret_field, struct cay_error 
         *ret_field = "open_stdin";
         if (a->code && a->exec.has_stdin)
                 return cay_fail(err, CAY_INVALID,
-                                "open_stdin and code exclude each other: code is read from standard input");
+                                "open_stdin: excludes code, which is read from standard input");
         *ret_field = "language";
         if (a->language && !a->code)
                 return cay_fail(err, CAY_INVALID, "language: needs code");
         *ret_field = "trigger";
         if (a->trigger && a->task)
-                return cay_fail(err, CAY_INVALID, "trigger and task are the same; set only one");
+                return cay_fail(err, CAY_INVALID, "trigger: the same as task; set only one");
         *ret_field = "timeout";
         if (a->exec.timeout_ms > TIMEOUT_MAX_MS)
                 return cay_fail(err, CAY_INVALID, "timeout: at most 30 days");

@@ -631,7 +631,7 @@ def test_cp(d):
     assert cay(d, "exec", box, "cat", "/tmp/unpacked/run") == "#!/bin/sh\n"
     for words, told in ((("cp", f"{box}:/nothing", here), "/nothing"), (("cp", os.path.join(here, "nothing"), f"{box}:/tmp"), "nothing"),
                         (("cp", tree, "nobody:/tmp"), "no sandbox"), (("cp", f"{box}:/tmp/tree", "/nowhere/at/all"), "/nowhere/at"),
-                        (("cp", tree, f"{box}:/tmp/tree/a"), "no folder")):
+                        (("cp", tree, f"{box}:/tmp/tree/a"), "not a folder")):
         cay(d, *words, expect=125)
         assert told in d.said, (words, d.said)
     cay(d, "cp", "a", "b", expect=2)
