@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay serve`: the keeper of a daemon. It holds what must outlive its two children (data folder and its lock, listening sockets, the
- * settings) and nothing that strangers send ever reaches it.
+ * `cay serve`: the keeper of a daemon. It holds what must outlive its children (the data folder and its lock, listening sockets, the
+ * settings). Nothing that clients send ever reaches it.
  *
- * Theory of operation. It starts one warden ("cay-warden keep"), the helpers of other engines where those run, and one front after the other. A front that dies is replaced, with growing
- * pauses; the warden and its boxes stay, and the next front gets a fresh link to it through the keeper's socket. A warden that dies takes
- * its boxes with it (the kernel sees to that); it is replaced, and the front with it, for its link is to the old one. Another helper that dies is replaced alone: the
- * front gets a link to the next one (again.h). What is told
+ * Theory of operation. It starts one warden ("cay-warden keep"), the helpers of the other engines that run, and one front after the
+ * other. A front that dies is replaced, with growing pauses. The warden and its boxes stay, and the next front gets a new link to it
+ * through the keeper's socket. When a warden dies, the kernel kills its boxes. It is replaced together with the front, whose link is to
+ * the old one. Another helper that dies is replaced alone: the front gets a link to the next one (again.h). What is told
  * to stop stops in order: the front (requests under way may finish), then the warden, which unmakes every box; the exit status says
  * whether all was unmade. Connections that come while there is no front wait in the listening sockets.
  *

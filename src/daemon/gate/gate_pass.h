@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a visitor was let in with, for what outlives the request: a WebSocket, a stream of events, a terminal.
+ * The proof a client was admitted with, for connections that outlive the request: a WebSocket, a stream of events, a terminal.
  *
- * Theory of operation. A request is judged and charged once, by the gate. A connection that stays open goes on speaking, or being told
- * things, for hours; so it keeps a pass, by which the gate judges it again (was the key revoked, has the session ended, is the token's
- * time over) and charges each of its messages as it would a request. A guard holds a pass and hangs in a list of the gate, which looks
- * through it several times a second; so a silent stream is let go soon after a revocation too. A look costs two clocks: keys and
- * sessions are searched only after one was revoked or ended.
+ * Theory of operation. The gate authorises and charges a request once. A connection may stay open for hours, so it keeps a pass. With
+ * the pass the gate authorises it again (was the key revoked, has the session ended, has the token expired) and charges each of its
+ * messages like a request. A guard holds a pass and is in a list of the gate, which checks the list several times a second; so a
+ * silent stream is also closed soon after a revocation. A check costs two clock reads: keys and sessions are searched only after one
+ * was revoked or ended.
  *
  * Whoever came over the unix socket has a pass that never ends and costs nothing: the kernel says who it is, and local users are held
  * by connections alone.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often each caller may ask: a token bucket per key, in a table of fixed size.
+ * Rate limits: a token bucket per key, in a table of fixed size.
  *
- * Theory of operation. A key's place is one of the WAYS of a set, chosen by a keyed hash, so that nobody can aim at a set. A bucket
- * gives up its place only when it is full again, for then a fresh one would be the same: pushing others out of the
- * table resets nobody's limit. When a set has no such place, newcomers share one bucket of that set until there is.
+ * Theory of operation. A key's slot is one of the WAYS of a set. A keyed hash chooses the set, so that nobody can aim at one. A bucket
+ * is evicted only when it is full again, because a new one would be equal to it: evicting others resets nobody's limit. While a set
+ * has no such slot, new keys share one bucket of that set.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A secret of ours in a type of its own: wiped when done, never printed. The shared secret is text (so that a shell can
- * hold it): given by configuration, or made at first start and kept in a file that only its owner may read.
+ * A separate type for secrets: wiped when done, never printed. The shared secret is text, so that a shell can hold it. It comes from
+ * the configuration, or is made at the first start and kept in a file that only its owner may read.
  */
 #pragma once
 

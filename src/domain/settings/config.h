@@ -3,9 +3,10 @@
  * The daemon's settings. config_keys.def has one row per key; from it come the struct, the parsing and range checks, the file,
  * the environment, the flags, `cay config` and the reference page.
  *
- * Sources, each over the ones before: default, file, .env (of a daemon, in its working folder), environment, flags. The file is lines of "key = value"; a value
- * may stand in double quotes (\" and \\ inside), a list has commas; # starts a comment; a key comes once. Errors name file
- * and line, variable or flag, and what would be right. A value that another source overrides must still be valid.
+ * A later source overrides the earlier ones: default, file, .env (of a daemon, in its working folder), environment, flags. The file has
+ * lines of "key = value". A value may be in double quotes (\" and \\ inside), items of a list are separated by commas, # starts a
+ * comment, and a key occurs once. Errors name the file and line, the variable or the flag, and what is allowed. A value that another
+ * source overrides must still be valid.
  */
 #pragma once
 

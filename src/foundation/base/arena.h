@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for many small things that die together, up to a maximum given at birth. Nothing is freed singly. What is
- * handed out is zeroed and stays where it is until cay_arena_done.
+ * Memory for many small objects with the same lifetime, up to a maximum that is set at init. Objects are not freed one by one.
+ * Each is zeroed and keeps its address until cay_arena_done.
  */
 #pragma once
 

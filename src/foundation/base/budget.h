@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that strangers make us hold, counted before it is held: a tree of counters, connection → owner → all.
+ * Counts memory that is held for clients before it is allocated: a tree of counters, connection → owner → all.
  *
  * Theory of operation. A holder takes bytes before it allocates them and gives them back with the memory; both count in
  * every counter above it. Only the root has a fixed maximum. Everybody below may hold at most as much as would still be

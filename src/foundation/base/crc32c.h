@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CRC-32C (Castagnoli), to notice bytes that a disk gave back otherwise than they were written. It is no protection against anybody
- * who means it. The processor's own instruction is used where there is one (x86-64 with SSE 4.2), else tables.
+ * CRC-32C (Castagnoli), to detect bytes that a disk returned wrongly. It does not protect against an attacker. Uses the processor's
+ * instruction if there is one (x86-64 with SSE 4.2), and tables otherwise.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of named fields: how a plain struct is filled from what somebody sent. One table serves every source that names
+ * Tables of named fields: how a plain struct is filled from a request. One table serves every source that names
  * values: a JSON body (foundation/json/json_in.h reads it), a query string, flags; and every text made from it (schemas, help).
  * A table ends with a row without a name. What a field points to belongs to the source (a document, argv).
  */

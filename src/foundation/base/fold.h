@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Characters of people's texts, read so that two spellings of one word compare equal: capital letters as small ones (Latin, Greek and
- * Cyrillic; the C locale of our programs knows ASCII alone), and every kind of white space as a blank.
+ * Case folding for human text, so that two spellings of one word compare equal: capital letters become small ones (Latin, Greek and
+ * Cyrillic; the C locale of our programs knows only ASCII), and every kind of white space becomes a space.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON text looked at where it lies: no tree, no memory of its own. For programs that have libc alone; what strangers send to
- * the daemon is read elsewhere (json/).
+ * Reads JSON text in place: no tree, no allocation. For programs that link only libc. The daemon reads its clients' JSON with
+ * foundation/json.
  *
  * Theory of operation. cay_json_view_open reads the whole text once, strictly (RFC 8259, valid UTF-8, escapes that pair,
  * at most CAY_JSON_VIEW_DEPTH levels); everything after that trusts it and finds its way by skipping values. A view borrows

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about path strings; nothing here touches a file system. */
+/* Checks of path strings; nothing here touches a file system. */
 #pragma once
 
 #include <stdbool.h>

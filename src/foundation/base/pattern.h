@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns of strangers, matched in time that grows with the text and never with what the pattern is like: regular expressions as most
- * languages write them, and glob patterns. Pure; sizes
- * and depths are bounded.
+ * Matches untrusted patterns in time linear in the text, whatever the pattern is: regular expressions as most languages write them,
+ * and glob patterns. Pure; sizes and depths are bounded.
  *
  * Theory of operation. A pattern becomes a short program whose jumps are relative, so that a part of it can be copied or moved. The program
  * is run as a set of places (Thompson's simulation): each byte of the text is looked at once, for at most as many places as the program has.
