@@ -87,9 +87,10 @@ static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, st
                 sys_read_fd(p->lock_fd, text, sizeof(text));
                 text[strcspn(text, "\n")] = '\0';
                 p->lock_fd = (close(p->lock_fd), -1);
-                return cay_fail(err, CAY_CONFLICT,
-                                "another cay serve (pid %.20s) uses '%.100s'; choose another folder with --data",
-                                text, path);
+                return cay_fail(
+                        err, CAY_CONFLICT,
+                        "another cay serve (pid %.20s) uses '%.100s'; choose another folder with --data",
+                        text, path);
         }
         *ret_fell = sys_read_fd(p->lock_fd, text, sizeof(text)) > 0;
         n = snprintf(text, sizeof(text), "%d\n", (int)getpid());

@@ -147,8 +147,7 @@ static struct cay_left *find(struct cay_service *s, const char *id, struct cay_e
                 l = l->next;
         if (l == NULL)
                 cay_fail(err, CAY_NOT_FOUND,
-                         "files: no files without a record are named '%.63s'; `cay recover` lists them",
-                         id);
+                         "files: no files without a record are named '%.63s'; `cay recover` lists them", id);
         else if (l->busy)
                 cay_fail(err, CAY_CONFLICT, "files: those of '%s' are being adopted or removed already", id);
         return err->code == CAY_OK ? l : NULL;

@@ -252,7 +252,7 @@ def test_shell(d):
     t.type(b"exit 9\r")
     assert t.end() == 9
     cay(d, "shell", box, expect=2)
-    assert "no terminal" in d.said, d.said
+    assert "not a terminal" in d.said, d.said
     cay(d, "rm", box)
 
 

@@ -179,7 +179,8 @@ static void one_line(void **state)
                                           .advice = "hurry" };
         says(&r, "cay: wall_time: no answer within 60 s: ended; hurry\n");
         r.skipped = CAY_LIMIT_BIT(pids);
-        says(&r, "cay: wall_time: no answer within 60 s: ended; hurry\ncay: limits not enforced here: pids\n");
+        says(&r,
+             "cay: wall_time: no answer within 60 s: ended; hurry\ncay: limits not enforced here: pids\n");
         r = result();
         r.started = false;
         snprintf(r.verdict.text, sizeof(r.verdict.text), "not started: x: not found");
