@@ -838,7 +838,7 @@ def test_templates(_):
         assert "'risky' needs a confirmation" in d.said and "--confirm" in d.said and "cay template risky" in d.said, d.said
         t = Terminal(d, "create", "risky", "--workspace", d.registry)
         t.expect(rb"description +Deploys things")
-        t.expect(rb"It gets the folder .*cay-registry")
+        t.expect(rb"The sandbox gets the folder .*cay-registry")
         t.expect(rb"\[y/N\] ")
         t.type(b"n\r")
         t.expect(rb"not confirmed; nothing was created")
@@ -856,7 +856,7 @@ def test_templates(_):
         got = cay_json(d, "template", "--task", "run far away")
         assert got["template"] == "away" and got["trigger"] == "run far away" and not got["available"] and got["why"], got
         assert "not available here: " in cay(d, "template", "--task", "run far away")
-        assert cay(d, "template", "--task", "nothing", expect=1) == "" and "no template's triggers" in d.said
+        assert cay(d, "template", "--task", "nothing", expect=1) == "" and "contains no trigger" in d.said
         assert cay_json(d, "template", "--task", "nothing", expect=1)["template"] is None
         cay(d, "template", "--task", "x", "risky", expect=2)
         assert re.search(r"^confirmation +yes$", cay(d, "template", "risky"), re.M)
