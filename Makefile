@@ -134,6 +134,7 @@ bench:
 	@build/bench/bench --runs $(RUNS) build
 	@echo; build/bench/bench --as 4243 --only spawn,cay,bubblewrap,bare --runs $(RUNS) build
 	@echo; build/bench/bench_daemon --runs $(RUNS) --sandboxes $(SANDBOXES) build
+	@echo; CAY_SOURCE_DIR=$(CURDIR) CAY_BUILD_DIR=$(CURDIR)/build RUNS=$(RUNS) build/tests/isolated/run_isolated python3 bench/bench_net.py
 	@echo; scripts/with_dockerd build/bench/bench_docker build || [ $$? -eq 77 ]
 
 # Needs root. `run_isolated` compares what the test has before and after.
