@@ -102,7 +102,7 @@ static void on_settle_time(struct cay_timer *t)
         leave(cay_container_of(t, struct front, settle_timer));
 }
 
-/* A warden that fell takes its boxes along, and us: that it was the warden is stored before. stop_timer ends this, too. */
+/* What ended with a helper is stored before. stop_timer ends this, too. */
 static void leave(struct front *f)
 {
         if (cay_service_is_settled(f->service))
@@ -111,7 +111,7 @@ static void leave(struct front *f)
                 cay_timer_set(f->loop, &f->settle_timer, SETTLE_MS, on_settle_time);
 }
 
-/* What came together with the order to leave is read first: that the warden fell, it may be, which led to the order. */
+/* What came together with the order to leave is read first. */
 static void on_idle(struct cay_http_server *s)
 {
         struct front *f = cay_http_server_user(s);
@@ -280,7 +280,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .ping_misses = (unsigned)c->health_misses,
                 .open_template = open_template,
                 .image_of = image_of,
-                .is_own_port = f->engines.keeper_is_old ? NULL : is_own_port,
+                .is_own_port = is_own_port,
                 .publish = publish,
                 .unpublish = unpublish,
                 .read_json = read_json,
@@ -422,7 +422,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
         if (open_loop(f, err) < 0 || cay_front_ports_new(f->loop, CAY_HAND_KEEPER, &f->ports, err) < 0)
                 return cay_wrap(err, "start");
         f->engines.on_back = on_engine_back;
-        if (cay_front_engines_open(&f->engines, f->loop, CAY_HAND_TCP + (int)tcp_count, err) < 0)
+        if (cay_front_engines_open(&f->engines, f->loop, err) < 0)
                 return -1;
         if (open_store(f, err) < 0)
                 return cay_wrap(err, "open the state");

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "foundation/base/log.h"
+#include "foundation/base/parse.h"
 #include "foundation/base/str.h"
 #include "engines/docker/docker.h"
 #include "engines/native/native.h"
@@ -15,68 +16,106 @@
 #include "cay/keeper/hand_over.h"
 #include "foundation/sys/unix_socket.h"
 
-/* How each is reached. */
-static const struct kind {
-        const char *name;
-        const char *doing; /* for errors */
-        int (*open_take)(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
-                         struct cay_error *err);
-} kinds[] = {
-        { "native", "reach the warden", cay_engine_native_open_link_take },
-        { "docker", "reach cay-docker", cay_engine_docker_open_link_take },
-        { "process", "reach cay-process", cay_engine_process_open_link_take },
+#define FD_MAX 1023
+
+/* How each is reached over a link to its helper. */
+static int (*const opens[CAY_ENGINE_COUNT])(const struct cay_engine_env *env, int sock,
+                                            struct cay_engine **ret, struct cay_error *err) = {
+        [CAY_ENGINE_native] = cay_engine_native_open_link_take,
+        [CAY_ENGINE_docker] = cay_engine_docker_open_link_take,
+        [CAY_ENGINE_process] = cay_engine_process_open_link_take,
 };
 
-#define FIRST_KINDS 2u /* that every keeper knows */
-#define PROCESS_NOTE "the daemon's keeper is of before there was one: start the daemon anew"
+/* Reading */
 
-static struct cay_front_engine *add(struct cay_front_engines *e, const char *name, bool runs,
-                                    const char *note)
+static int read_engine(struct cay_front_engines *e, char *const *words)
 {
-        struct cay_front_engine *row = &e->rows[e->count++];
+        int nr = cay_engine_list_find(words[1]);
 
-        row->name = name;
-        row->runs = runs;
-        snprintf(row->note, sizeof(row->note), "%s", note);
-        return row;
+        if (nr < 0)
+                return -1;
+        e->rows[nr].runs = strcmp(words[2], CAY_HAND_RUNS) == 0;
+        snprintf(e->rows[nr].note, sizeof(e->rows[nr].note), "%s", words[3]);
+        return 0;
+}
+
+static int read_link(struct cay_front_engines *e, char *const *words)
+{
+        int nr = cay_helper_find(words[1]);
+        uint64_t fd;
+
+        if (nr < 0 || cay_parse_u64(words[2], &fd) < 0 || fd <= STDERR_FILENO || fd > FD_MAX)
+                return -1;
+        e->links[nr] = (int)fd;
+        return 0;
+}
+
+static int skip(struct cay_front_engines *e, char *const *words)
+{
+        return 0;
+}
+
+static const struct group {
+        const char *word;
+        unsigned count; /* of words, with this one */
+        int (*read)(struct cay_front_engines *e, char *const *words);
+} groups[] = {
+        { CAY_HAND_ENGINE, 4, read_engine },
+        { CAY_HAND_LINK, 3, read_link },
+        { CAY_HAND_TURNS, 2, skip }, /* front_turns.c's */
+};
+
+static const struct group *find_group(char *const *words)
+{
+        for (unsigned i = 0; i < CAY_COUNT(groups); i++) {
+                if (strcmp(groups[i].word, words[0]) != 0)
+                        continue;
+                for (unsigned k = 1; k < groups[i].count; k++)
+                        if (words[k] == NULL)
+                                return NULL;
+                return &groups[i];
+        }
+        return NULL;
 }
 
 int cay_front_engines_read(struct cay_front_engines *e, const char *setting, char *const *words,
                            struct cay_error *err)
 {
-        bool has_words = words[0] != NULL;
-
         e->is_auto = strcmp(setting, "auto") == 0;
-        for (unsigned i = 0; i < CAY_COUNT(kinds); i++) {
-                if (words[0] == NULL) { /* an older keeper, of before there was this one, or any words */
-                        bool by_setting =
-                                i < FIRST_KINDS && !has_words &&
-                                (strcmp(setting, "docker") == 0) == (strcmp(kinds[i].name, "docker") == 0);
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
+                e->rows[i].name = cay_engine_infos[i].name;
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++)
+                e->links[i] = -1;
+        while (words[0] != NULL) {
+                const struct group *g = find_group(words);
 
-                        add(e, kinds[i].name, by_setting, i < FIRST_KINDS ? "" : PROCESS_NOTE);
-                        e->keeper_is_old = true;
-                        continue;
-                }
-                if (words[1] == NULL || words[2] == NULL || strcmp(words[0], kinds[i].name) != 0)
-                        return cay_fail(err, CAY_INVALID,
-                                        "what the keeper says of engines is not understood");
-                add(e, kinds[i].name, strcmp(words[1], CAY_HAND_RUNS) == 0, words[2]);
-                words += 3;
+                if (g == NULL || g->read(e, words) < 0)
+                        return cay_fail(err, CAY_INVALID, "what the keeper says at '%.40s' is not understood",
+                                        words[0]);
+                words += g->count;
         }
         return 0;
 }
 
-static int open_one(struct cay_front_engine *row, const struct kind *kind, struct cay_loop *loop, int link,
-                    struct cay_error *err)
-{
-        const struct cay_engine_env env = { .loop = loop };
+/* Opening */
 
-        if (!row->runs)
+static int open_one(struct cay_front_engines *e, unsigned nr, struct cay_loop *loop, struct cay_error *err)
+{
+        const struct cay_helper_info *helper = &cay_helper_infos[cay_engine_infos[nr].helper];
+        const struct cay_engine_env env = { .loop = loop };
+        struct cay_front_engine *row = &e->rows[nr];
+        int link = cay_take_fd(e->links[cay_engine_infos[nr].helper]);
+
+        if (!row->runs) {
+                if (link >= 0)
+                        close(link);
                 return 0;
-        if (kind->open_take(&env, link, &row->engine, err) == 0)
+        }
+        if (link < 0 ? cay_fail(err, CAY_UNAVAILABLE, "the keeper gave no link") == 0
+                     : opens[nr](&env, link, &row->engine, err) == 0)
                 return 0;
         row->engine = NULL;
-        cay_wrap(err, "%s", kind->doing);
+        cay_wrap(err, "reach %s", helper->who);
         snprintf(row->note, sizeof(row->note), "%s", err->msg);
         return -1;
 }
@@ -94,7 +133,7 @@ static int judge(struct cay_front_engines *e, const struct cay_error *first, str
 {
         bool isolates = false;
 
-        for (unsigned i = 0; i < e->count; i++) {
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++) {
                 if (e->rows[i].engine == NULL)
                         continue;
                 note_name(e, &e->rows[i]);
@@ -106,19 +145,14 @@ static int judge(struct cay_front_engines *e, const struct cay_error *first, str
         return -1;
 }
 
-int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int first_link,
-                           struct cay_error *err)
+int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, struct cay_error *err)
 {
         struct cay_error first = { 0 };
-        int next = first_link;
 
-        if (!e->rows[0].runs)
-                close(CAY_HAND_WARDEN); /* which leads nowhere */
-        for (unsigned i = 0; i < CAY_COUNT(kinds); i++) {
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++) {
                 struct cay_error why = { 0 };
-                int link = i == 0 ? CAY_HAND_WARDEN : e->rows[i].runs ? next++ : -1;
 
-                if (open_one(&e->rows[i], &kinds[i], loop, link, &why) == 0)
+                if (open_one(e, i, loop, &why) == 0)
                         continue;
                 cay_log_warn("engine not opened", "engine=%s error=%s", e->rows[i].name, why.msg);
                 if (first.code == CAY_OK)
@@ -141,9 +175,23 @@ static void on_reopened(struct cay_job *job)
         free(r);
 }
 
+/* The engine that a link's message is for; NULL: none that could use it. */
+static struct cay_front_engine *find_asked(struct cay_front_engines *e, const struct cay_hand_link *say)
+{
+        int helper = memchr(say->helper, 0, sizeof(say->helper)) ? cay_helper_find(say->helper) : -1;
+
+        if (say->magic != CAY_HAND_MAGIC || say->size != sizeof(*say))
+                return NULL;
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
+                if ((int)cay_engine_infos[i].helper == helper && e->rows[i].engine != NULL &&
+                    e->rows[i].engine->ops->reopen_take != NULL)
+                        return &e->rows[i];
+        return NULL;
+}
+
 int cay_front_engines_hear(struct cay_front_engines *e, int sock)
 {
-        struct cay_hand_engine say;
+        struct cay_hand_link say;
         char peek[sizeof(say) + 1]; /* others' messages have other sizes */
         int fds[SYS_FDS_MAX];
         struct cay_front_engine *row;
@@ -154,11 +202,8 @@ int cay_front_engines_hear(struct cay_front_engines *e, int sock)
         if (n != (ssize_t)sizeof(say))
                 return 0;
         n = sys_recv_fds(sock, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
-        row = n == (ssize_t)sizeof(say) && say.engine < e->count ? &e->rows[say.engine] : NULL;
-        r = row != NULL && say.magic == CAY_HAND_MAGIC && say.size == sizeof(say) && count == 1 &&
-                            row->engine != NULL && row->engine->ops->reopen_take != NULL
-                    ? calloc(1, sizeof(*r))
-                    : NULL;
+        row = n == (ssize_t)sizeof(say) && count == 1 ? find_asked(e, &say) : NULL;
+        r = row != NULL ? calloc(1, sizeof(*r)) : NULL;
         if (r == NULL) {
                 if (n >= 0)
                         sys_close_fds(fds, count);
@@ -173,7 +218,7 @@ int cay_front_engines_hear(struct cay_front_engines *e, int sock)
 
 void cay_front_engines_close(struct cay_front_engines *e)
 {
-        for (unsigned i = 0; i < e->count; i++) {
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++) {
                 struct cay_engine *engine = cay_take(e->rows[i].engine);
 
                 if (engine != NULL)
@@ -183,15 +228,15 @@ void cay_front_engines_close(struct cay_front_engines *e)
 
 void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_service_env *env)
 {
-        for (unsigned i = 0; i < e->count; i++)
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 env->engines[i] =
                         (struct cay_service_engine){ e->rows[i].name, e->rows[i].engine, e->rows[i].note };
-        env->engine_count = e->count;
+        env->engine_count = CAY_ENGINE_COUNT;
 }
 
 const char *cay_front_engines_default(const struct cay_front_engines *e)
 {
-        for (unsigned i = 0; i < e->count; i++)
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 if (e->rows[i].engine != NULL)
                         return e->rows[i].name;
         return "";
@@ -199,7 +244,7 @@ const char *cay_front_engines_default(const struct cay_front_engines *e)
 
 const char *cay_front_engines_with(const struct cay_front_engines *e, unsigned cap)
 {
-        for (unsigned i = 0; i < e->count; i++)
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 if (e->rows[i].engine != NULL && e->rows[i].engine->caps & cap)
                         return e->rows[i].name;
         return NULL;
@@ -209,7 +254,7 @@ const char *cay_front_engines_why_not(void *engines, const char *name)
 {
         const struct cay_front_engines *e = engines;
 
-        for (unsigned i = 0; i < e->count; i++)
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 if (strcmp(e->rows[i].name, name) == 0 && e->rows[i].engine == NULL)
                         return e->rows[i].note;
         return NULL;

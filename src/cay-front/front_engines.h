@@ -9,28 +9,26 @@
 
 #include "domain/model/port_engine.h"
 #include "domain/sandboxes/service.h"
+#include "engines/engine_list.h"
 
 struct cay_front_engines {
-        struct cay_front_engine {
+        struct cay_front_engine { /* by enum cay_engine_nr */
                 const char *name;
                 bool runs;                 /* its helper does, says the keeper */
                 struct cay_engine *engine; /* owned; NULL: it is not there */
                 char note[256];            /* why it is, or why not */
-        } rows[CAY_SERVICE_ENGINES_MAX];
-        unsigned count;
+        } rows[CAY_ENGINE_COUNT];
+        int links[CAY_HELPER_COUNT]; /* sockets to helpers, as handed over, until they are taken; -1: none */
         bool is_auto;
-        bool keeper_is_old; /* of before there were cay-process and published ports: it does not understand what is asked for them */
         char names[128]; /* of those that are there, with blanks between */
         /* A helper ended and there is another: its engine can be used again; err: it cannot. Set before anything is heard. */
         void (*on_back)(struct cay_front_engines *e, const char *name, const struct cay_error *err);
 };
 
-/* words: three for each engine (cay/keeper/hand_over.h), NULL-ended; borrowed. Nothing is opened. */
+/* words: what the front was started with (cay/keeper/hand_over.h), NULL-ended; borrowed. Nothing is opened. */
 int cay_front_engines_read(struct cay_front_engines *e, const char *setting, char *const *words,
                            struct cay_error *err);
-/* first_link: the first descriptor behind the listening sockets; links of engines that run follow each other from there. */
-int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, int first_link,
-                           struct cay_error *err);
+int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, struct cay_error *err);
 /* From the keeper's socket: 1: it was for engines, and is seen to; 0: it is another's, or nothing is there; -1: it cannot be used. */
 int cay_front_engines_hear(struct cay_front_engines *e, int sock);
 void cay_front_engines_close(struct cay_front_engines *e); /* safe on a zeroed struct */

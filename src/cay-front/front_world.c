@@ -99,7 +99,7 @@ static int find_workspace(const struct cay_op_world *w, const char *path, unsign
 /* The one that builds templates' images. */
 static struct cay_engine *builder(const struct cay_front_engines *e)
 {
-        for (unsigned i = 0; i < e->count; i++)
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 if (e->rows[i].engine && e->rows[i].engine->ops->build)
                         return e->rows[i].engine;
         return NULL;

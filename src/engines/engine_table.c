@@ -2,40 +2,25 @@
 /* The one place of this layer that knows every engine. */
 #include "engines/engine_table.h"
 
-#define CAY_ENGINE(name) extern const struct cay_engine_ops cay_engine_##name##_ops;
+#define CAY_ENGINE(name, lacks, caps, helper, start, doc)                                                    \
+        extern const struct cay_engine_ops cay_engine_##name##_ops;
 #include "engines/engines.def"
 #undef CAY_ENGINE
 
-static const struct cay_engine_ops *const engines[] = {
-#define CAY_ENGINE(name) &cay_engine_##name##_ops,
+static const struct cay_engine_ops *const engines[CAY_ENGINE_COUNT] = {
+#define CAY_ENGINE(name, lacks, caps, helper, start, doc) [CAY_ENGINE_##name] = &cay_engine_##name##_ops,
 #include "engines/engines.def"
 #undef CAY_ENGINE
 };
 
-const struct cay_engine_ops *cay_engine_at(unsigned index)
+const struct cay_engine_ops *cay_engine_ops(enum cay_engine_nr nr)
 {
-        return index < CAY_COUNT(engines) ? engines[index] : NULL;
+        return engines[nr];
 }
 
-const struct cay_engine_ops *cay_engine_find(const char *name)
+const struct cay_engine_ops *cay_engine_ops_find(const char *name)
 {
-        for (unsigned i = 0; i < CAY_COUNT(engines); i++)
-                if (strcmp(engines[i]->name, name) == 0)
-                        return engines[i];
-        return NULL;
-}
+        int nr = cay_engine_list_find(name);
 
-const char *cay_engine_names(char *buf, size_t size)
-{
-        size_t at = 0;
-
-        buf[0] = '\0';
-        for (unsigned i = 0; i < CAY_COUNT(engines); i++) {
-                int n = snprintf(buf + at, size - at, "%s%s", i > 0 ? ", " : "", engines[i]->name);
-
-                if (n < 0 || (size_t)n >= size - at)
-                        break;
-                at += (size_t)n;
-        }
-        return buf;
+        return nr >= 0 ? engines[nr] : NULL;
 }

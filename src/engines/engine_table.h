@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every engine there is, from engines.def. */
+/* The code of every engine of engines.def, as it runs in the caller's own process. */
 #pragma once
 
 #include "domain/model/port_engine.h"
+#include "engines/engine_list.h"
 
-const struct cay_engine_ops *cay_engine_find(const char *name); /* NULL: none */
-const struct cay_engine_ops *cay_engine_at(
-        unsigned index);                              /* in the order of engines.def; NULL behind the last */
-const char *cay_engine_names(char *buf, size_t size); /* "native, process"; returns buf */
+const struct cay_engine_ops *cay_engine_ops(enum cay_engine_nr nr);
+const struct cay_engine_ops *cay_engine_ops_find(const char *name); /* NULL: none */

@@ -285,11 +285,11 @@ static int choose_engine(struct cay_run *run, struct cay_error *err)
         char names[128];
 
         run->ops = o->engine_ops != NULL              ? o->engine_ops
-                   : o->engine != NULL && !is_auto(o) ? cay_engine_find(o->engine)
-                                                      : cay_engine_at(0);
+                   : o->engine != NULL && !is_auto(o) ? cay_engine_ops_find(o->engine)
+                                                      : cay_engine_ops(CAY_ENGINE_native);
         if (run->ops == NULL)
                 return cay_fail(err, CAY_INVALID, "no engine '%.40s'; there are: %s", o->engine,
-                                cay_engine_names(names, sizeof(names)));
+                                cay_engine_list_names(names, sizeof(names)));
         if ((o->engine == NULL || is_auto(o)) && o->engine_ops == NULL &&
             (run->ops->lacks & CAY_ENGINE_LACKS_ISOLATION))
                 return cay_fail(err, CAY_UNSUPPORTED, "there is no engine that isolates");
@@ -522,7 +522,7 @@ int cay_run_once(const struct cay_run_options *options, struct cay_run_result *r
 
 bool cay_run_has_engine(const char *name)
 {
-        return strcmp(name, "auto") == 0 || cay_engine_find(name) != NULL;
+        return strcmp(name, "auto") == 0 || cay_engine_ops_find(name) != NULL;
 }
 
 const char *cay_run_engine_names(char *buf, size_t size)
@@ -530,8 +530,8 @@ const char *cay_run_engine_names(char *buf, size_t size)
         static const char first[] = "auto, ";
 
         if (size <= sizeof(first))
-                return cay_engine_names(buf, size);
+                return cay_engine_list_names(buf, size);
         memcpy(buf, first, sizeof(first));
-        cay_engine_names(buf + strlen(first), size - strlen(first));
+        cay_engine_list_names(buf + strlen(first), size - strlen(first));
         return buf;
 }

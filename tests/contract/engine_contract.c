@@ -28,11 +28,10 @@ static unsigned list_kinds(struct kind *kinds)
         unsigned count = 0;
 
         kinds[count++] = (struct kind){ .ops = &cay_engine_fake_ops, .is_fake = true };
-        for (unsigned i = 0; cay_engine_at(i) != NULL && count < KINDS_MAX - 2; i++)
-                kinds[count++] =
-                        (struct kind){ .ops = cay_engine_at(i),
-                                       .needs_root = !cay_engine_at(i)->lacks,
-                                       .needs_docker = strcmp(cay_engine_at(i)->name, "docker") == 0 };
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT && count < KINDS_MAX - 2; i++)
+                kinds[count++] = (struct kind){ .ops = cay_engine_ops((enum cay_engine_nr)i),
+                                                .needs_root = i == CAY_ENGINE_native,
+                                                .needs_docker = i == CAY_ENGINE_docker };
         kinds[count++] =
                 (struct kind){ .ops = &cay_engine_native_ops, .needs_root = true, .has_keeper = true };
         kinds[count++] = (struct kind){ .ops = &cay_engine_process_link_ops, .has_keeper = true };

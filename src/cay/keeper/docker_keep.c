@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting cay-docker: everything it needs to know is in its arguments, and nothing of that is secret. */
-#include "cay/keeper/docker_keep.h"
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "cay/keeper/serve_priv.h"
 
 #define WORDS_MAX 256u
 
@@ -38,16 +38,13 @@ static const char *certificates(const struct cay_config *config)
         return verify && verify[0] && folder ? folder : "";
 }
 
-int cay_docker_keep_start(struct cay_helper *h, const struct cay_config *config, const char *program_dir,
-                          const sigset_t *mask, struct cay_error *err)
+int cay_docker_keep_start(struct keeper *k, struct cay_helper *h, struct cay_error *err)
 {
+        const struct cay_config *config = k->options->config;
         struct words w = { .count = 0 };
         char init[4096];
-        const struct cay_spawn s = {
-                .dir = program_dir, .program = "cay-docker", .argv = w.argv, .mask = mask
-        };
 
-        snprintf(init, sizeof(init), "%s/cay-init", program_dir);
+        snprintf(init, sizeof(init), "%s/cay-init", k->options->program_dir);
         add(&w, "cay-docker", "--keep");
         add(&w, "--host", config->docker_host);
         add(&w, "--instance", config->data);
@@ -58,5 +55,5 @@ int cay_docker_keep_start(struct cay_helper *h, const struct cay_config *config,
         add_list(&w, "--root", &config->workspace_roots);
         if (config->registry[0])
                 add(&w, "--registry", config->registry);
-        return cay_helper_start(h, &s, err);
+        return cay_helper_start(h, &(struct cay_spawn){ .argv = w.argv }, err);
 }

@@ -16,16 +16,16 @@
 
 #include "foundation/base/error.h"
 #include "domain/settings/config.h"
+#include "engines/engine_list.h"
 
 #define CAY_KEEP_WHY 224
 
-enum cay_keep_engine { CAY_KEEP_NATIVE, CAY_KEEP_DOCKER, CAY_KEEP_PROCESS, CAY_KEEP_ENGINES };
-
-struct cay_keep_facts {                /* about this machine; looked at for `auto` alone, but for the first */
-        bool process_on;               /* the operator allows it to those who name it */
-        char native_why[CAY_KEEP_WHY]; /* "": it holds */
-        char docker_why[CAY_KEEP_WHY]; /* "": there is one */
-        char docker_where[CAY_KEEP_WHY]; /* who says so, for people */
+struct cay_keep_facts { /* about this machine; looked at for `auto` alone, but for `on` */
+        struct {
+                bool on;                  /* START_BY_NAME: the operator allows it to those who name it */
+                char why[CAY_KEEP_WHY];   /* START_AUTO: it cannot be had; "": it can */
+                char where[CAY_KEEP_WHY]; /* it can: what says so, for people */
+        } rows[CAY_ENGINE_COUNT];
 };
 
 struct cay_keep_plan {
@@ -33,11 +33,9 @@ struct cay_keep_plan {
         struct cay_keep_row {
                 bool runs;
                 char why[2 * CAY_KEEP_WHY]; /* it runs, or it does not */
-                unsigned falls;             /* of its helper, soon after its start, in a row */
-        } rows[CAY_KEEP_ENGINES];
+        } rows[CAY_ENGINE_COUNT];
 };
 
-const char *cay_keep_engine_name(enum cay_keep_engine e);
 void cay_keep_look(const struct cay_config *config, struct cay_keep_facts *ret); /* may take a moment */
 /* CAY_INVALID: no such engine. CAY_UNSUPPORTED: none can be had, and why. */
 int cay_keep_decide(const char *setting, const struct cay_keep_facts *facts, struct cay_keep_plan *ret,
@@ -47,10 +45,10 @@ int cay_keep_plan_make(const struct cay_config *config, struct cay_keep_plan *re
 /* Into the log, once it is sure that this daemon is to run. */
 void cay_keep_plan_tell(const struct cay_config *config, const struct cay_keep_plan *plan);
 /*
- * Its helper ended after lived_ms. True: that was once too often (or there was no use in it from the start) and another engine is there,
- * so it runs no more.
+ * Its helper ended soon after its start, `falls` times in a row. True: that was once too often (or there was no use in it from the start) and
+ * another engine is there, so it runs no more.
  */
-bool cay_keep_fell(struct cay_keep_plan *p, enum cay_keep_engine e, uint64_t lived_ms, bool was_ready);
+bool cay_keep_fell(struct cay_keep_plan *p, enum cay_engine_nr e, unsigned falls, bool was_ready);
 /* For the keeper that takes over: what ran goes on to run, also when it could not be found right now. */
 uint32_t cay_keep_mask(const struct cay_keep_plan *p);
 void cay_keep_apply_mask(struct cay_keep_plan *p, uint32_t mask);

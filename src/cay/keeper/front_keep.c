@@ -19,6 +19,8 @@
 
 #define BOX_BYTES ((uint64_t)16 << 20)
 #define OWN_BYTES ((uint64_t)512 << 20)
+#define FIXED_FDS 4
+#define WORDS_MAX (3u + 4 * CAY_ENGINE_COUNT + 3 * CAY_HELPER_COUNT + 2)
 
 static void on_front_says(struct cay_watch *w, uint32_t events)
 {
@@ -59,18 +61,6 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
         explicit_bzero(&ready, sizeof(ready));
 }
 
-static void add_engines(struct keeper *k, char **argv)
-{
-        for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++) {
-                struct cay_keep_row *row = &k->plan.rows[i];
-
-                *argv++ = (char *)(uintptr_t)cay_keep_engine_name((enum cay_keep_engine)i);
-                *argv++ = (char *)(uintptr_t)(row->runs ? CAY_HAND_RUNS : CAY_HAND_RUNS_NOT);
-                *argv++ = row->why;
-        }
-        *argv = NULL;
-}
-
 /*
  * What a front may have in all: what clients may make it hold, what each sandbox's link takes, and what it needs by itself (the database's
  * pages, an answer in the making). Beyond that its requests fail one by one. It can be ended and started again at any time without loss, so
@@ -81,34 +71,80 @@ static uint64_t data_max(const struct cay_config *c)
         return c->client_memory + c->max_sandboxes * BOX_BYTES + OWN_BYTES;
 }
 
-/* links: to helpers, behind the sockets; those that are there. */
-static int spawn_front(struct keeper *k, int link, const int links[2], int sock, struct cay_error *err)
+_Static_assert(FIXED_FDS + CAY_LISTEN_MAX + CAY_HELPER_COUNT + 1 <= CAY_SPAWN_FDS_MAX,
+               "room for all of them");
+
+struct start { /* of a front: descriptors and words (hand_over.h) */
+        int fds[CAY_SPAWN_FDS_MAX];
+        unsigned fd_count, word_count;
+        char *words[WORDS_MAX + 1];
+        char numbers[2 + CAY_HELPER_COUNT][12];
+        unsigned number_count;
+};
+
+static void add_word(struct start *s, const char *word)
 {
-        char count[4], turns_nr[12];
-        char *argv[3 + 3 * CAY_KEEP_ENGINES + 2 + 1] = { (char *)"cay-front", (char *)"serve", count };
-        int fds[CAY_SPAWN_FDS_MAX] = { link, k->config_fd, k->place.data_fd, sock, k->place.unix_fd };
+        s->words[s->word_count++] = (char *)(uintptr_t)word;
+}
+
+static void add_number(struct start *s, unsigned value)
+{
+        char *text = s->numbers[s->number_count++];
+
+        snprintf(text, sizeof(s->numbers[0]), "%u", value);
+        add_word(s, text);
+}
+
+static void add_fd(struct start *s, int fd)
+{
+        add_number(s, 3 + s->fd_count);
+        s->fds[s->fd_count++] = fd;
+}
+
+/* links: by helper; -1: none. */
+static void fill_start(struct keeper *k, const int links[CAY_HELPER_COUNT], int sock, struct start *s)
+{
+        const int fixed[FIXED_FDS] = { k->config_fd, k->place.data_fd, sock, k->place.unix_fd };
+
+        for (unsigned i = 0; i < CAY_COUNT(fixed); i++)
+                s->fds[s->fd_count++] = fixed[i];
+        for (unsigned i = 0; i < k->place.tcp_count; i++)
+                s->fds[s->fd_count++] = k->place.tcp_fds[i];
+        add_word(s, "cay-front");
+        add_word(s, "serve");
+        add_number(s, k->place.tcp_count);
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++) {
+                add_word(s, CAY_HAND_ENGINE);
+                add_word(s, cay_engine_infos[i].name);
+                add_word(s, k->plan.rows[i].runs ? CAY_HAND_RUNS : CAY_HAND_RUNS_NOT);
+                add_word(s, k->plan.rows[i].why);
+        }
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++) {
+                if (links[i] < 0)
+                        continue;
+                add_word(s, CAY_HAND_LINK);
+                add_word(s, cay_helper_infos[i].name);
+                add_fd(s, links[i]);
+        }
+        if (cay_turns_keep_before_front(&k->turns, cay_clock_ms()) >= 0) {
+                add_word(s, CAY_HAND_TURNS);
+                add_fd(s, k->turns.fd);
+        }
+}
+
+static int spawn_front(struct keeper *k, const int links[CAY_HELPER_COUNT], int sock, struct cay_error *err)
+{
+        struct start start = { .fd_count = 0 };
         struct cay_spawn s = { .dir = k->options->program_dir,
                                .program = "cay-front",
-                               .argv = argv,
-                               .fds = fds,
-                               .fd_count = 5 + k->place.tcp_count,
+                               .argv = start.words,
+                               .fds = start.fds,
                                .mask = &k->signals.before,
                                .data_max = data_max(k->options->config),
                                .goes_first = true };
 
-        snprintf(count, sizeof(count), "%u", k->place.tcp_count);
-        add_engines(k, argv + 3);
-        for (unsigned i = 0; i < k->place.tcp_count; i++)
-                fds[5 + i] = k->place.tcp_fds[i];
-        for (unsigned i = 0; i < 2; i++)
-                if (links[i] >= 0)
-                        fds[s.fd_count++] = links[i];
-        if (cay_turns_keep_before_front(&k->turns, cay_clock_ms()) >= 0) {
-                snprintf(turns_nr, sizeof(turns_nr), "%u", 3 + s.fd_count);
-                fds[s.fd_count++] = k->turns.fd;
-                argv[3 + 3 * CAY_KEEP_ENGINES] = (char *)CAY_HAND_TURNS;
-                argv[3 + 3 * CAY_KEEP_ENGINES + 1] = turns_nr;
-        }
+        fill_start(k, links, sock, &start);
+        s.fd_count = start.fd_count;
         k->front = cay_spawn(&s, err);
         if (k->front < 0) {
                 k->front = 0;
@@ -132,32 +168,39 @@ static void listen_take(struct keeper *k, int sock)
         close(sock);
 }
 
-int cay_front_keep_start(struct keeper *k, struct cay_error *err)
+static int start_with(struct keeper *k, const int links[CAY_HELPER_COUNT], struct cay_error *err)
 {
-        cay_auto_close int docker_link = -1, process_link = -1;
-        int socks[2], link = -1, r;
+        int socks[2], r;
 
-        if (k->docker.pid > 0 && cay_helper_link(&k->docker, "cay-docker", &docker_link, err) < 0)
-                return -1;
-        if (k->process.pid > 0 && cay_helper_link(&k->process, "cay-process", &process_link, err) < 0)
-                return -1;
-        if (cay_warden_keep_link(k, &link, err) < 0)
-                return -1;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
-                close(link);
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the front's socket");
-        }
         cay_registry_keep_before_front(&k->registry);
         cay_ports_keep_before_front(&k->ports);
         r = cay_registry_keep_send(&k->registry, socks[0]);
         r = r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "hand the registry over")
-                  : spawn_front(k, link, (const int[2]){ docker_link, process_link }, socks[1], err);
-        close(link);
+                  : spawn_front(k, links, socks[1], err);
         close(socks[1]);
         if (r == 0)
                 listen_take(k, socks[0]);
         else
                 close(socks[0]);
+        return r;
+}
+
+int cay_front_keep_start(struct keeper *k, struct cay_error *err)
+{
+        int links[CAY_HELPER_COUNT], r = 0;
+
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++) {
+                links[i] = -1;
+                if (r == 0 && k->helpers[i].pid > 0)
+                        r = cay_helper_link(&k->helpers[i], &links[i], err);
+        }
+        if (r == 0)
+                r = start_with(k, links, err);
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++)
+                if (links[i] >= 0)
+                        close(links[i]);
         return r;
 }
 

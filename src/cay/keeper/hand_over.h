@@ -7,23 +7,27 @@
 
 #include <stdint.h>
 
+#include "links/helper/helpers.h"
+
 enum {
-        CAY_HAND_WARDEN =
-                3, /* link to the warden: SOCK_SEQPACKET; where native does not run, nothing of use */
-        CAY_HAND_CONFIG = 4, /* sealed memory file: settings in the file's form, secrets too */
-        CAY_HAND_DATA = 5,   /* data folder */
-        CAY_HAND_KEEPER = 6, /* SOCK_SEQPACKET; its end is the end of the keeper, and of the front */
-        CAY_HAND_UNIX = 7,   /* listening unix socket */
-        CAY_HAND_TCP = 8,    /* first of the listening TCP sockets; argv[2] says how many there are */
-        /* Behind the last of them, each where its engine runs: links to cay-docker and to cay-process, SOCK_SEQPACKET. */
+        CAY_HAND_CONFIG = 3, /* sealed memory file: settings in the file's form, secrets too */
+        CAY_HAND_DATA = 4,   /* data folder */
+        CAY_HAND_KEEPER = 5, /* SOCK_SEQPACKET; its end is the end of the keeper, and of the front */
+        CAY_HAND_UNIX = 6,   /* listening unix socket */
+        CAY_HAND_TCP = 7,    /* first of the listening TCP sockets; argv[2] says how many there are */
+        /* Descriptors behind the last of them are named by words. */
 };
 
 /*
- * From argv[3] on, three words for each engine that the keeper knows: its name, whether it runs, and why it does or does not. (A keeper
- * of before there were these says none: then the setting says which one it is.)
+ * From argv[3] on, words in groups; the first of each says what it is:
+ *   engine NAME runs|no WHY   one for each engine: whether it runs, and why it does or does not
+ *   link HELPER FD            one for each helper that runs (links/helper/helpers.def): SOCK_SEQPACKET
+ *   turns FD                  memory that is shared with the keeper, see below
  */
+#define CAY_HAND_ENGINE "engine"
 #define CAY_HAND_RUNS "runs"
 #define CAY_HAND_RUNS_NOT "no"
+#define CAY_HAND_LINK "link"
 
 /*
  * A front of root's daemon holds the lock of a file in the machine's run folder, whose name is this and its id (cay-front/front_id.h). The keeper
@@ -83,8 +87,7 @@ struct cay_hand_listening { /* the answer to one that is no drop; with the socke
 };
 
 /*
- * Whose request the front works for at the moment, in memory that it shares with the keeper (behind the engines in argv: CAY_HAND_TURNS and
- * the descriptor's number): what a front that crashes was doing, and from the keeper, what it shall refuse because it ended fronts before. The
+ * Whose request the front works for at the moment, in memory that it shares with the keeper: what a front that crashes was doing, and from the keeper, what it shall refuse because it ended fronts before. The
  * keeper believes none of it further than that.
  */
 #define CAY_HAND_TURNS "turns"
@@ -102,10 +105,9 @@ struct cay_hand_turns {
 /*
  * A helper ended and there is another one: the link to it comes with this. A front that cannot use it ends, and the next one can.
  */
-struct cay_hand_engine {
+struct cay_hand_link {
         uint32_t magic, size;
-        uint32_t engine;    /* by its place among the words of argv */
-        uint32_t unused[3]; /* the size tells messages apart */
+        char helper[CAY_HELPER_NAME]; /* its name, with its NUL */
 };
 
 struct cay_hand_verdict { /* the front's word on it */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "cay/keeper/serve_priv.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/sys/unix_socket.h"
@@ -26,7 +27,10 @@ int cay_helper_start(struct cay_helper *h, const struct cay_spawn *s, struct cay
         struct cay_spawn with = *s;
         int link[2], keep[2], fds[CAY_SPAWN_FDS_MAX];
 
-        if (make_sockets(link, keep, s->program, err) < 0)
+        with.dir = h->keeper->options->program_dir;
+        with.program = cay_helper_infos[h->nr].program;
+        with.mask = &h->keeper->signals.before;
+        if (make_sockets(link, keep, with.program, err) < 0)
                 return -1;
         fds[0] = link[1];
         fds[1] = keep[1];
@@ -47,8 +51,9 @@ int cay_helper_start(struct cay_helper *h, const struct cay_spawn *s, struct cay
         return -1;
 }
 
-int cay_helper_link(struct cay_helper *h, const char *who, int *ret, struct cay_error *err)
+int cay_helper_link(struct cay_helper *h, int *ret, struct cay_error *err)
 {
+        const char *who = cay_helper_infos[h->nr].who;
         const struct wire_keeper say = { .magic = WIRE_MAGIC,
                                          .size = sizeof(say),
                                          .type = WIRE_KEEPER_FRONT };

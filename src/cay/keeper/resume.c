@@ -19,7 +19,7 @@
 #define CHECK "check:"
 #define MAGIC 0x6361796bu
 #define VERSION                                                                                              \
-        1u /* of struct cay_keeper_state and what is in it: one more whenever a field changes its meaning or place */
+        2u /* of struct cay_keeper_state and what is in it: one more whenever a field changes its meaning or place */
 #define CHECK_MS 20000
 #define ARGS_MAX 256u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -53,11 +53,10 @@ static int read_state(int fd, struct cay_keeper_state *ret)
         struct stat st;
         int seals = fcntl(fd, F_GET_SEALS);
 
-        *ret = (struct cay_keeper_state){ 0 }; /* an older keeper says less */
         if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 ||
-            (st.st_size != (off_t)sizeof(*ret) && st.st_size != (off_t)CAY_KEPT_OLD_SIZE) ||
-            pread(fd, ret, sizeof(*ret), 0) != (ssize_t)st.st_size || ret->magic != MAGIC ||
-            ret->version != VERSION || ret->size != st.st_size || ret->port_count > CAY_HAND_PORTS_MAX)
+            st.st_size != (off_t)sizeof(*ret) || pread(fd, ret, sizeof(*ret), 0) != (ssize_t)st.st_size ||
+            ret->magic != MAGIC || ret->version != VERSION || ret->size != st.st_size ||
+            ret->port_count > CAY_HAND_PORTS_MAX)
                 return -EPROTO;
         return 0;
 }
@@ -65,12 +64,13 @@ static int read_state(int fd, struct cay_keeper_state *ret)
 static void mark_all(const struct cay_keeper_state *s, bool close_on_exec)
 {
         const int fds[] = { s->place.data_fd, s->place.lock_fd, s->place.layers_fd, s->place.unix_fd,
-                            s->config_fd,     s->warden_sock,   s->registry_fd,     s->registry_folder };
+                            s->config_fd,     s->registry_fd,   s->registry_folder };
 
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)
                 sys_fd_mark(fds[i], close_on_exec);
-        if (s->process_pid > 0)
-                sys_fd_mark(s->process_sock, close_on_exec);
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++)
+                if (s->helpers[i].pid > 0)
+                        sys_fd_mark(s->helpers[i].sock, close_on_exec);
         for (unsigned i = 0; i < s->place.tcp_count; i++)
                 sys_fd_mark(s->place.tcp_fds[i], close_on_exec);
         for (unsigned i = 0; i < s->place.root_count; i++)

@@ -17,32 +17,28 @@
 #include "domain/settings/config.h"
 #include "cay/keeper/hand_over.h"
 #include "cay/keeper/place.h"
+#include "links/helper/helpers.h"
 
 #define CAY_RESUME_OK 42 /* exit status of a check that says yes */
 
-enum {                     /* cay_keeper_state.flags */
-       CAY_KEPT_READY = 1, /* some front was, once */
-       CAY_KEPT_ENGINES =
-               2, /* which engines run is said; keepers of before there were several say only the above */
-       CAY_KEPT_ENGINES_AT = 8, /* from this bit on: one for each (engines.h) */
-};
+enum { CAY_KEPT_READY = 1 }; /* cay_keeper_state.flags: some front was, once */
 
 struct cay_keeper_state {
         uint32_t magic, version, size;
         int32_t pid; /* whose it is: nobody else's children are waited for */
         struct cay_place place;
         sigset_t before; /* mask for children */
-        int32_t config_fd, warden, warden_sock;
+        int32_t config_fd;
         uint32_t flags;
+        uint32_t engines;                     /* that run: a bit for each (engines.h) */
         int32_t registry_fd, registry_folder; /* that a front took; -1: none */
-        /* Keepers of before there were a cay-process and published ports end here (CAY_KEPT_OLD_SIZE). */
-        int32_t process_pid, process_sock; /* 0: none */
-        uint32_t process_version;          /* of what it speaks */
+        struct {
+                int32_t pid, sock; /* pid 0: none that goes on */
+                uint32_t version;  /* of what it speaks with fronts */
+        } helpers[CAY_HELPER_COUNT];
         uint32_t port_count;
         int32_t port_fds[CAY_HAND_PORTS_MAX]; /* ports_keep.h */
 };
-
-#define CAY_KEPT_OLD_SIZE offsetof(struct cay_keeper_state, process_pid)
 
 /* Where this program was started from; at the start, while that is known. */
 void cay_resume_note_program(void);

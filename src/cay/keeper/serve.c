@@ -18,15 +18,13 @@
 #include "cay/keeper/spawn.h"
 #include "cay/keeper/tell.h"
 #include "foundation/sys/fd.h"
-#include "links/helper/process_message.h"
 
-#define WARDEN_GRACE_MS 30000
+#define HELPER_GRACE_MS 30000
 #define PAUSE_FIRST_MS 100
 #define PAUSE_SERVED_MS 1000 /* at most, after a front that served: clients wait meanwhile */
 #define SERVED_FAILURES 4u   /* as many as lead to that pause */
 #define PAUSE_MAX_MS 10000   /* at most, after one that did not get that far */
 #define STEADY_MS 60000      /* a front that served so long starts from the first pause again */
-#define NOTES_MS 300         /* for a front to store which sandboxes ended with the warden */
 
 static void stop(struct keeper *k);
 
@@ -79,43 +77,6 @@ static void plan_front(struct keeper *k)
         cay_timer_set(k->loop, &k->timer, pause < most ? pause : most, on_pause_over);
 }
 
-/* cay-process: its boxes end with it, and it with us. */
-static int start_process(struct keeper *k, struct cay_error *err)
-{
-        char *argv[] = { (char *)"cay-process", (char *)(uintptr_t)k->options->program_dir, NULL };
-        const struct cay_spawn s = { .dir = k->options->program_dir,
-                                     .program = "cay-process",
-                                     .argv = argv,
-                                     .mask = &k->signals.before };
-
-        return cay_helper_start(&k->process, &s, err);
-}
-
-int cay_keeper_start_helper(struct keeper *k, enum cay_keep_engine engine, struct cay_error *err)
-{
-        switch (engine) {
-        case CAY_KEEP_NATIVE:
-                return cay_warden_keep_start(k, err);
-        case CAY_KEEP_DOCKER:
-                return cay_docker_keep_start(&k->docker, k->options->config, k->options->program_dir,
-                                             &k->signals.before, err);
-        default:
-                return start_process(k, err);
-        }
-}
-
-/* What engines need, and is not there (any more). */
-static int start_helpers(struct keeper *k, struct cay_error *err)
-{
-        const pid_t pids[CAY_KEEP_ENGINES] = { k->warden.pid, k->docker.pid, k->process.pid };
-
-        for (unsigned i = 0; i < CAY_KEEP_ENGINES; i++)
-                if (pids[i] == 0 && k->plan.rows[i].runs &&
-                    cay_keeper_start_helper(k, (enum cay_keep_engine)i, err) < 0)
-                        return -1;
-        return 0;
-}
-
 void cay_keeper_start_front(struct keeper *k)
 {
         struct cay_error err = { 0 };
@@ -123,7 +84,7 @@ void cay_keeper_start_front(struct keeper *k)
         if (k->step != CAY_SERVING)
                 return;
         k->front_served = false;
-        if (start_helpers(k, &err) < 0) {
+        if (cay_helpers_start(k, &err) < 0) {
                 if (!k->was_ready) {
                         give_up(k, &err);
                         return;
@@ -144,16 +105,13 @@ void cay_keeper_start_front(struct keeper *k)
 static void kill_now(struct cay_timer *t)
 {
         struct keeper *k = cay_container_of(t, struct keeper, timer);
-        const pid_t helpers[] = { k->warden.pid, k->docker.pid, k->process.pid },
-                    fronts[] = { k->front, 0, 0 };
-        const pid_t *pids = k->step == CAY_STOPPING_FRONT ? fronts : helpers;
 
         k->failed = true;
-        for (unsigned i = 0; i < CAY_COUNT(helpers); i++) {
-                if (pids[i] <= 0)
-                        continue;
-                cay_log_error("a child does not end: killed", "pid=%d", (int)pids[i]);
-                kill(pids[i], SIGKILL);
+        if (k->step != CAY_STOPPING_FRONT) {
+                cay_helpers_kill(k);
+        } else if (k->front > 0) {
+                cay_log_error("the front does not end: killed", "pid=%d", (int)k->front);
+                kill(k->front, SIGKILL);
         }
 }
 
@@ -161,14 +119,11 @@ static void kill_now(struct cay_timer *t)
 static void step_on(struct keeper *k)
 {
         if (k->step == CAY_STOPPING_FRONT && k->front == 0) {
-                k->step = CAY_STOPPING_WARDEN;
-                cay_warden_keep_let_go(k); /* which is how it is told */
-                cay_helper_close(&k->docker);
-                cay_helper_close(&k->process);
-                cay_timer_set(k->loop, &k->timer, WARDEN_GRACE_MS, kill_now);
+                k->step = CAY_STOPPING_HELPERS;
+                cay_helpers_close(k); /* which is how they are told */
+                cay_timer_set(k->loop, &k->timer, HELPER_GRACE_MS, kill_now);
         }
-        if (k->step == CAY_STOPPING_WARDEN && k->warden.pid == 0 && k->docker.pid == 0 &&
-            k->process.pid == 0) {
+        if (k->step == CAY_STOPPING_HELPERS && cay_helpers_are_gone(k)) {
                 k->step = CAY_STOPPED;
                 cay_timer_clear(&k->timer);
                 cay_loop_stop(k->loop);
@@ -221,77 +176,6 @@ static void on_front_end(struct keeper *k, int status)
         plan_front(k);
 }
 
-static void on_notes_taken(struct cay_timer *t)
-{
-        struct keeper *k = cay_container_of(t, struct keeper, timer);
-
-        if (k->front > 0)
-                kill(k->front, SIGTERM);
-}
-
-/* A helper ended while we serve: said, and counted. True: its engine is given up. */
-static bool note_fall(struct keeper *k, enum cay_keep_engine engine, const struct cay_helper *h,
-                      const char *what, int status)
-{
-        bool given_up = cay_keep_fell(&k->plan, engine, cay_clock_ms() - h->since_ms, k->was_ready);
-        char event[128];
-
-        snprintf(event, sizeof(event), "%s%s", what, given_up ? "" : ": starting another");
-        cay_log_error(event, "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        return given_up;
-}
-
-static void on_warden_end(struct keeper *k, int status)
-{
-        bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-
-        bool is_between = k->upgrade == CAY_UPGRADE_WARDEN; /* there is no front whose end would lead on */
-        bool given_up;
-
-        k->warden.pid = 0;
-        cay_warden_keep_let_go(k);
-        cay_upgrade_cancel(k);
-        if (k->step != CAY_SERVING) {
-                k->failed = k->failed || !clean;
-                return;
-        }
-        given_up = note_fall(k, CAY_KEEP_NATIVE, &k->warden,
-                             "the warden ended, and every sandbox of native with it", status);
-        if (given_up && !k->was_ready)
-                return;   /* the front, which is on its way, sees for itself that there is none */
-        if (k->front > 0) /* its link is to the old one; what it learns from that is written down first */
-                cay_timer_set(k->loop, &k->timer, NOTES_MS, on_notes_taken);
-        else if (is_between)
-                plan_front(k);
-}
-
-/* Its containers live on, and so does the front: it gets a link to the next one. One that is given up it sees gone. */
-static void on_docker_end(struct keeper *k, int status)
-{
-        k->docker.pid = 0;
-        cay_helper_close(&k->docker);
-        if (k->step != CAY_SERVING) { /* it has stopped its containers, or says that one may run on */
-                k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-                return;
-        }
-        if (!note_fall(k, CAY_KEEP_DOCKER, &k->docker, "cay-docker ended", status))
-                cay_again_plan(k, CAY_KEEP_DOCKER);
-}
-
-static void on_process_end(struct keeper *k, int status)
-{
-        k->process.pid = 0;
-        cay_helper_close(&k->process);
-        if (k->step != CAY_SERVING) {
-                k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-                return;
-        }
-        if (!note_fall(k, CAY_KEEP_PROCESS, &k->process,
-                       "cay-process ended, and every sandbox of process with it", status))
-                cay_again_plan(k, CAY_KEEP_PROCESS);
-}
-
 static void reap(struct keeper *k)
 {
         int status;
@@ -300,12 +184,8 @@ static void reap(struct keeper *k)
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
                 if (pid == k->front)
                         on_front_end(k, status);
-                else if (pid == k->warden.pid)
-                        on_warden_end(k, status);
-                else if (pid == k->docker.pid)
-                        on_docker_end(k, status);
-                else if (pid == k->process.pid)
-                        on_process_end(k, status);
+                else
+                        cay_helpers_on_end(k, pid, status);
         }
         step_on(k);
 }
@@ -335,7 +215,7 @@ static void reload(struct keeper *k)
         else if (cay_registry_keep_read(&k->registry, path, &err) < 0)
                 cay_log_error("the registry is not reloaded: the old one stays in force", "error=%s",
                               err.msg);
-        else if (k->warden.sock >= 0)
+        else if (k->helpers[CAY_HELPER_warden].sock >= 0)
                 r = cay_warden_keep_tell_registry(k);
         if (r >= 0 && err.code == CAY_OK && path[0] && k->front > 0 && k->front_watch.fd > 0)
                 r = cay_registry_keep_send(&k->registry, k->front_watch.fd);
@@ -364,6 +244,23 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
         stop(k);
 }
 
+/* One that speaks otherwise than ours ends, and what it made with it; then there is another. */
+static void take_over_helpers(struct keeper *k, const struct cay_keeper_state *state)
+{
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++) {
+                struct cay_helper *h = &k->helpers[i];
+
+                if (state->helpers[i].pid <= 0)
+                        continue;
+                h->pid = state->helpers[i].pid;
+                h->sock = state->helpers[i].sock;
+                h->since_ms = cay_clock_ms();
+                if (cay_helper_kinds[i].upgrade == CAY_HELPER_STAYS &&
+                    state->helpers[i].version != cay_helper_kinds[i].version)
+                        cay_helper_close(h);
+        }
+}
+
 /* From the keeper that executed us: the same process, so its children are ours. */
 static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *err)
 {
@@ -373,23 +270,10 @@ static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *e
                 return -1;
         k->place = state.place;
         k->config_fd = state.config_fd;
-        k->warden.pid = state.warden;
-        k->warden.sock = state.warden_sock;
         k->was_ready = state.flags & CAY_KEPT_READY;
-        if (state.flags & CAY_KEPT_ENGINES)
-                cay_keep_apply_mask(&k->plan, state.flags >> CAY_KEPT_ENGINES_AT);
-        if (!k->plan.rows[CAY_KEEP_NATIVE].runs &&
-            k->warden.pid > 0) { /* older keepers had one whatever the engine was */
-                k->warden.pid = 0;
-                cay_warden_keep_let_go(k);
-        }
+        cay_keep_apply_mask(&k->plan, state.engines);
         k->registry.good = (struct cay_registry_text){ state.registry_fd, state.registry_folder };
-        k->process.pid = state.process_pid;
-        k->process.sock = state.process_pid > 0 ? state.process_sock : -1;
-        k->process.since_ms = cay_clock_ms();
-        if (k->process.pid > 0 &&
-            state.process_version != PROCESS_WIRE_VERSION) /* ours could not talk to it */
-                cay_helper_close(&k->process); /* it ends, and so do its sandboxes; then there is another */
+        take_over_helpers(k, &state);
         cay_ports_keep_take_over(&k->ports, state.port_fds, state.port_count);
         *ret_before = state.before;
         cay_log_info("upgraded", "version=%s pid=%d", CAY_VERSION, (int)getpid());
@@ -418,11 +302,11 @@ static int run(struct keeper *k, struct cay_error *err)
         if (r == 0 && is_resumed) {
                 k->signals.before =
                         before; /* signals were blocked over the exec, and those that came are still there */
-                r = k->warden.sock >= 0 ? cay_upgrade_watch(k) : 0;
+                r = k->helpers[CAY_HELPER_warden].sock >= 0 ? cay_upgrade_watch(k) : 0;
         }
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "watch signals");
-        if (!is_resumed && start_helpers(k, err) < 0)
+        if (!is_resumed && cay_helpers_start(k, err) < 0)
                 return -1;
         k->had_terminal = has_terminal();
         cay_keeper_start_front(k);
@@ -443,15 +327,12 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
                 .config_fd = -1,
                 .front_watch.fd = -1,
                 .registry = CAY_REGISTRY_KEEP_NONE,
-                .warden = CAY_HELPER_NONE,
-                .docker = CAY_HELPER_NONE,
-                .process = CAY_HELPER_NONE,
         };
-        int r = run(&k, err);
+        int r;
 
-        cay_warden_keep_let_go(&k);
-        cay_helper_close(&k.docker);
-        cay_helper_close(&k.process);
+        cay_helpers_init(&k);
+        r = run(&k, err);
+        cay_helpers_close(&k);
         cay_front_keep_let_go(&k);
         cay_front_keep_sweep(CAY_HAND_RUN_FOLDER);
         if (k.config_fd >= 0)
@@ -460,7 +341,6 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
         cay_turns_keep_done(&k.turns);
         cay_ports_keep_done(&k.ports);
         cay_timer_clear(&k.timer);
-        cay_again_cancel(&k);
         cay_upgrade_cancel(&k);
         cay_signal_close(&k.signals);
         cay_loop_free(k.loop);

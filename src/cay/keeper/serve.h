@@ -3,12 +3,11 @@
  * `cay serve`: the keeper of a daemon. It holds what must outlive its children (the data folder and its lock, listening sockets, the
  * settings). Nothing that clients send ever reaches it.
  *
- * Theory of operation. It starts one warden ("cay-warden keep"), the helpers of the other engines that run, and one front after the
- * other. A front that dies is replaced, with growing pauses. The warden and its boxes stay, and the next front gets a new link to it
- * through the keeper's socket. When a warden dies, the kernel kills its boxes. It is replaced together with the front, whose link is to
- * the old one. Another helper that dies is replaced alone: the front gets a link to the next one (again.h). What is told
- * to stop stops in order: the front (requests under way may finish), then the warden, which unmakes every box; the exit status says
- * whether all was unmade. Connections that come while there is no front wait in the listening sockets.
+ * Theory of operation. It starts the helper programs of the engines that run (helpers.h) and one front after the other. A front that dies
+ * is replaced, with growing pauses; helpers and their boxes stay, and the next front gets fresh links to them through the keeper's
+ * sockets. A helper that dies is replaced alone, and the front gets a link to the next one; a warden takes its boxes with it (the kernel
+ * sees to that). What is told to stop stops in order: the front (requests under way may finish), then the helpers, which unmake what they
+ * made; the exit status says whether all was unmade. Connections that come while there is no front wait in the listening sockets.
  *
  * Upgrade. SIGUSR2 replaces all three programs by those that lie where they were started from (upgrade.c); boxes and what runs in them
  * live on.

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "foundation/loop/signal.h"
-#include "cay/keeper/again.h"
-#include "cay/keeper/docker_keep.h"
 #include "cay/keeper/engines.h"
+#include "cay/keeper/helpers.h"
 #include "cay/keeper/place.h"
 #include "cay/keeper/ports_keep.h"
 #include "cay/keeper/registry_keep.h"
@@ -14,7 +13,7 @@
 
 #define CAY_FRONT_GRACE_MS 5000 /* beyond what requests are given */
 
-enum cay_keeper_step { CAY_SERVING, CAY_STOPPING_FRONT, CAY_STOPPING_WARDEN, CAY_STOPPED };
+enum cay_keeper_step { CAY_SERVING, CAY_STOPPING_FRONT, CAY_STOPPING_HELPERS, CAY_STOPPED };
 
 enum cay_upgrade { /* what it waits for */
                    CAY_UPGRADE_NONE,
@@ -35,16 +34,15 @@ struct keeper {
 
         struct cay_keep_plan plan; /* which engines run */
 
-        struct cay_helper warden, docker, process; /* where their engines run */
-        struct cay_watch warden_watch;             /* of what it answers over the keeper's socket */
-        struct cay_again again[CAY_KEEP_ENGINES];  /* helpers that ended below a front */
+        struct cay_helper helpers[CAY_HELPER_COUNT];
+        struct cay_watch warden_watch; /* of what it answers over the keeper's socket */
 
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */
         uint64_t front_since_ms;
         struct cay_turns_keep turns;
         bool front_served; /* it said that it answers requests */
-        unsigned failures; /* of fronts or wardens, in a row */
+        unsigned failures; /* of fronts, in a row */
 
         enum cay_upgrade upgrade;
         struct cay_timer upgrade_timer;
@@ -58,7 +56,6 @@ struct keeper {
 
 /* serve.c */
 void cay_keeper_start_front(struct keeper *k); /* at once */
-int cay_keeper_start_helper(struct keeper *k, enum cay_keep_engine engine, struct cay_error *err);
 
 /* front_keep.c */
 int cay_front_keep_start(struct keeper *k, struct cay_error *err); /* with links to all helpers there are */
@@ -66,16 +63,17 @@ void cay_front_keep_let_go(struct keeper *k);                      /* our end of
 
 void cay_front_keep_sweep(const char *run_folder); /* locks of fronts that are gone (hand_over.h) */
 
-/* warden_keep.c */
-int cay_warden_keep_start(struct keeper *k, struct cay_error *err);
-void cay_warden_keep_let_go(struct keeper *k); /* which is how it is told to end; fine twice */
+/* docker_keep.c, warden_keep.c: rows of helpers.c */
+int cay_docker_keep_start(struct keeper *k, struct cay_helper *h, struct cay_error *err);
+int cay_warden_keep_start(struct keeper *k, struct cay_helper *h, struct cay_error *err);
+void cay_warden_keep_on_close(struct keeper *k, struct cay_helper *h);
 int cay_warden_keep_tell_registry(
         struct keeper *k); /* the folder that is in force now; 0 or more, or -errno */
-/* A link for the next front; where native does not run, what stands in its place. */
-int cay_warden_keep_link(struct keeper *k, int *ret, struct cay_error *err);
 
 /* upgrade.c. Told by a signal: all three programs are replaced by those that lie where they were started from. */
 void cay_upgrade_begin(struct keeper *k);
 void cay_upgrade_on_front_end(struct keeper *k); /* of the front that had to go for it */
-void cay_upgrade_cancel(struct keeper *k);       /* something else ends it; fine when there is none */
-int cay_upgrade_watch(struct keeper *k);         /* listens to the warden: 0 or -errno */
+/* Of a helper, which may end the upgrade. True: there was no front in between, and the next one is on its way. */
+bool cay_upgrade_on_helper_end(struct keeper *k, const struct cay_helper *h);
+void cay_upgrade_cancel(struct keeper *k); /* something else ends it; fine when there is none */
+int cay_upgrade_watch(struct keeper *k);   /* listens to the warden: 0 or -errno */

@@ -9,7 +9,7 @@
 
 #include "foundation/base/error.h"
 
-#define CAY_SPAWN_FDS_MAX 16
+#define CAY_SPAWN_FDS_MAX 24
 
 struct cay_spawn {
         const char *dir, *program; /* dir/program */

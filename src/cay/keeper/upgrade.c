@@ -17,7 +17,6 @@
 #include "cay/keeper/serve_priv.h"
 #include "foundation/sys/unix_socket.h"
 #include "links/helper/message.h"
-#include "links/helper/process_message.h"
 
 #define CHECK_MS 15000
 #define WARDEN_MS 30000
@@ -36,34 +35,39 @@ static struct cay_keeper_state make_state(const struct keeper *k)
         struct cay_keeper_state state = { .place = k->place,
                                           .before = k->signals.before,
                                           .config_fd = k->config_fd,
-                                          .warden = (int32_t)k->warden.pid,
-                                          .warden_sock = k->warden.sock,
-                                          .flags = (k->was_ready ? CAY_KEPT_READY : 0) | CAY_KEPT_ENGINES |
-                                                   cay_keep_mask(&k->plan) << CAY_KEPT_ENGINES_AT,
+                                          .flags = k->was_ready ? CAY_KEPT_READY : 0,
+                                          .engines = cay_keep_mask(&k->plan),
                                           .registry_fd = k->registry.good.fd,
-                                          .registry_folder = k->registry.good.folder,
-                                          .process_pid = (int32_t)k->process.pid,
-                                          .process_sock = k->process.sock,
-                                          .process_version = PROCESS_WIRE_VERSION };
+                                          .registry_folder = k->registry.good.folder };
 
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++) {
+                if (cay_helper_kinds[i].upgrade == CAY_HELPER_REPLACED)
+                        continue;
+                state.helpers[i].pid = (int32_t)k->helpers[i].pid;
+                state.helpers[i].sock = k->helpers[i].sock;
+                state.helpers[i].version = cay_helper_kinds[i].version;
+        }
         state.port_count = cay_ports_keep_tell(&k->ports, state.port_fds);
         return state;
 }
 
-/*
- * Where native does not run there is none, and nobody but the front has to be asked. cay-docker is simply started anew; cay-process, whose
- * sandboxes end with it, goes on as the program it is.
- */
+static struct cay_helper *warden_of(struct keeper *k)
+{
+        return &k->helpers[CAY_HELPER_warden];
+}
+
+/* Where native does not run there is none, and nobody but the front has to be asked. */
 static bool has_warden(const struct keeper *k)
 {
-        return k->plan.rows[CAY_KEEP_NATIVE].runs;
+        return cay_helper_is_wanted(k, CAY_HELPER_warden);
 }
 
 static int tell_warden(struct keeper *k, uint32_t type)
 {
         const struct wire_keeper say = { .magic = WIRE_MAGIC, .size = sizeof(say), .type = type };
 
-        return k->warden.sock < 0 ? -EPIPE : (int)sys_send_fds(k->warden.sock, &say, sizeof(say), NULL, 0, 0);
+        return warden_of(k)->sock < 0 ? -EPIPE
+                                      : (int)sys_send_fds(warden_of(k)->sock, &say, sizeof(say), NULL, 0, 0);
 }
 
 static void on_no_answer(struct cay_timer *t)
@@ -124,8 +128,8 @@ static void end_front(struct keeper *k)
 
 void cay_upgrade_on_front_end(struct keeper *k)
 {
-        if (k->warden.link >= 0)
-                close(cay_take_fd(k->warden.link)); /* to a warden that is about to be another */
+        if (warden_of(k)->link >= 0)
+                close(cay_take_fd(warden_of(k)->link)); /* to a warden that is about to be another */
         if (!has_warden(k)) {
                 end(k);
                 return;
@@ -145,9 +149,11 @@ static void end(struct keeper *k)
         struct cay_error err = { 0 };
 
         if (has_warden(k))
-                cay_log_info("the warden is upgraded", "pid=%d", (int)k->warden.pid);
+                cay_log_info("the warden is upgraded", "pid=%d", (int)warden_of(k)->pid);
         cay_upgrade_cancel(k);
-        cay_helper_tell_upgrade(&k->docker);
+        for (unsigned i = 0; i < CAY_HELPER_COUNT; i++)
+                if (cay_helper_kinds[i].upgrade == CAY_HELPER_REPLACED)
+                        cay_helper_tell_upgrade(&k->helpers[i]);
         cay_resume_exec(k->options->argv, &state, &err);
         cay_log_error("the keeper stays the old one", "error=%s", err.msg);
         cay_keeper_start_front(k);
@@ -184,7 +190,19 @@ static void on_warden_says(struct cay_watch *w, uint32_t events)
 
 int cay_upgrade_watch(struct keeper *k)
 {
-        return cay_watch_add(k->loop, &k->warden_watch, k->warden.sock, EPOLLIN, on_warden_says);
+        return cay_watch_add(k->loop, &k->warden_watch, warden_of(k)->sock, EPOLLIN, on_warden_says);
+}
+
+bool cay_upgrade_on_helper_end(struct keeper *k, const struct cay_helper *h)
+{
+        bool is_between = k->upgrade == CAY_UPGRADE_WARDEN; /* there is no front whose end would lead on */
+
+        if (cay_helper_kinds[h->nr].upgrade != CAY_HELPER_BECOMES || k->upgrade == CAY_UPGRADE_NONE)
+                return false;
+        cay_upgrade_cancel(k);
+        if (is_between)
+                cay_keeper_start_front(k);
+        return is_between;
 }
 
 void cay_upgrade_cancel(struct keeper *k)

@@ -17,6 +17,15 @@ enum { /* cay_engine.caps */
 #undef CAY_ENGINE_CAP
 };
 
+enum {                             /* cay_engine_ops.lacks: what every isolating engine has */
+       CAY_ENGINE_LACKS_USERS = 1, /* commands run as the caller; no other user can be asked for */
+       CAY_ENGINE_LACKS_ISOLATION =
+               2, /* code can do whatever the caller can: only used when asked for by name */
+       CAY_ENGINE_LACKS_COUNTS =
+               4, /* `stats` has no count of kills and refused forks, and may take a second: init tells them at each end */
+       CAY_ENGINE_LACKS_FREEZER = 8, /* freeze and thaw are always refused */
+};
+
 const char *cay_engine_cap_name(unsigned nr); /* below CAY_ENGINE_CAP_COUNT */
 /* 0, or CAY_UNSUPPORTED with the first capability of `wanted` that the engine of this name does not have. */
 int cay_engine_caps_check(const char *engine, unsigned caps, unsigned wanted, struct cay_error *err);

@@ -51,18 +51,9 @@ struct cay_engine_box {
         struct cay_engine_stats stats; /* as of stats or destroy */
 };
 
-enum {                             /* cay_engine_ops.lacks: what every isolating engine has */
-       CAY_ENGINE_LACKS_USERS = 1, /* commands run as the caller; no other user can be asked for */
-       CAY_ENGINE_LACKS_ISOLATION =
-               2, /* code can do whatever the caller can: only used when asked for by name */
-       CAY_ENGINE_LACKS_COUNTS =
-               4, /* `stats` has no count of kills and refused forks, and may take a second: init tells them at each end */
-       CAY_ENGINE_LACKS_FREEZER = 8, /* freeze and thaw are always refused */
-};
-
 struct cay_engine_ops {
         const char *name;
-        unsigned lacks;
+        unsigned lacks;       /* CAY_ENGINE_LACKS_… */
         unsigned never_holds; /* limits (mask) that it has no means for, on any host */
 
         /* Checks its means; may block, start-up only. */

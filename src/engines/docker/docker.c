@@ -7,6 +7,7 @@
 
 #include "foundation/base/str.h"
 #include "engines/docker/docker_image.h"
+#include "engines/engine_list.h"
 #include "engines/helper_client/linked.h"
 #include "links/helper/docker_message.h"
 
@@ -108,8 +109,7 @@ static const struct engine_linked_kind kind = {
                   .close_ms = 30000 },
         .ops = &cay_engine_docker_ops,
         .size = sizeof(struct cay_engine_docker),
-        .caps = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_PORTS |
-                CAY_ENGINE_CAN_VOLUMES | CAY_ENGINE_CAN_NO_INIT | CAY_ENGINE_CAN_ENV,
+        .caps = CAY_ENGINE_docker_CAPS,
         .answer_ms = 20000,
         .outlives = true,
         .box_make = DOCKER_box_make,
@@ -342,7 +342,7 @@ static int docker_health(struct cay_engine *engine, struct cay_error *err)
 
 const struct cay_engine_ops cay_engine_docker_ops = {
         .name = "docker",
-        .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_COUNTS,
+        .lacks = CAY_ENGINE_docker_LACKS,
         .never_holds = CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes),
         .open = docker_open,
         .close = engine_linked_close,

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "engines/engine_list.h"
 #include "engines/helper_client/linked.h"
 #include "links/helper/message.h"
 
@@ -30,7 +31,7 @@ static const struct wire_answer *whole(const struct engine_link_answer *a)
 
 static void on_hello(struct engine_linked *e, const struct engine_link_answer *a)
 {
-        e->engine.caps = whole(a)->hello.can_keep ? CAY_ENGINE_CAN_KEEP : 0;
+        e->engine.caps = CAY_ENGINE_native_CAPS & (whole(a)->hello.can_keep ? ~0 : ~CAY_ENGINE_CAN_KEEP);
 }
 
 static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
@@ -245,8 +246,10 @@ static void native_trace(struct cay_engine *engine,
 
 const struct cay_engine_ops cay_engine_native_ops = {
         .name = "native",
+        .lacks = CAY_ENGINE_native_LACKS,
         .open = native_open,
         .close = engine_linked_close,
+        .reopen_take = engine_linked_reopen_take,
         .can_hold = engine_linked_can_hold,
         .create = native_create,
         .relink = engine_linked_relink,

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "engines/engine_list.h"
 #include "foundation/base/str.h"
 #include "engines/process/box.h"
 #include "engines/process/own_id.h"
@@ -437,7 +438,7 @@ static int process_close(struct cay_engine *e)
 
 const struct cay_engine_ops cay_engine_process_ops = {
         .name = "process",
-        .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_ISOLATION | CAY_ENGINE_LACKS_FREEZER,
+        .lacks = CAY_ENGINE_process_LACKS,
         .open = process_open,
         .close = process_close,
         .can_hold = process_can_hold,

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "engines/engine_list.h"
 #include "foundation/base/str.h"
 #include "engines/helper_client/linked.h"
 #include "links/helper/process_message.h"
@@ -165,7 +166,7 @@ static void refuse_freezer(struct cay_engine *engine, const char *id, struct cay
 
 const struct cay_engine_ops cay_engine_process_link_ops = {
         .name = "process",
-        .lacks = CAY_ENGINE_LACKS_USERS | CAY_ENGINE_LACKS_ISOLATION | CAY_ENGINE_LACKS_FREEZER,
+        .lacks = CAY_ENGINE_process_LACKS,
         .open = link_open,
         .close = engine_linked_close,
         .reopen_take = engine_linked_reopen_take,

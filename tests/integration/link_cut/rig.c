@@ -47,11 +47,7 @@ const char *rig_program(void)
 
 static const struct cay_engine_ops *native(void)
 {
-        for (unsigned i = 0; cay_engine_at(i) != NULL; i++)
-                if (strcmp(cay_engine_at(i)->name, "native") == 0)
-                        return cay_engine_at(i);
-        fail_msg("there is no native engine");
-        return NULL;
+        return cay_engine_ops(CAY_ENGINE_native);
 }
 
 /* A folder with this program in it, to be mapped into the box. */

@@ -16,29 +16,29 @@ static struct cay_error err;
 
 static int decide(const char *setting, const char *native_why, const char *docker_why)
 {
-        struct cay_keep_facts facts = { .docker_where = "it is said" };
+        struct cay_keep_facts facts = { .rows[CAY_ENGINE_docker].where = "it is said" };
 
         err = (struct cay_error){ 0 };
-        snprintf(facts.native_why, sizeof(facts.native_why), "%s", native_why);
-        snprintf(facts.docker_why, sizeof(facts.docker_why), "%s", docker_why);
+        snprintf(facts.rows[CAY_ENGINE_native].why, CAY_KEEP_WHY, "%s", native_why);
+        snprintf(facts.rows[CAY_ENGINE_docker].why, CAY_KEEP_WHY, "%s", docker_why);
         return cay_keep_decide(setting, &facts, &plan, &err);
 }
 
 static bool native_runs(void)
 {
-        return plan.rows[CAY_KEEP_NATIVE].runs;
+        return plan.rows[CAY_ENGINE_native].runs;
 }
 
 static bool docker_runs(void)
 {
-        return plan.rows[CAY_KEEP_DOCKER].runs;
+        return plan.rows[CAY_ENGINE_docker].runs;
 }
 
 static void by_name_it_is_that_one(void **state)
 {
         assert_int_equal(decide("native", "it cannot", ""), 0); /* what it can shows when it is used */
         assert_true(native_runs() && !docker_runs() && !plan.is_auto);
-        assert_non_null(strstr(plan.rows[CAY_KEEP_DOCKER].why, "engine is native"));
+        assert_non_null(strstr(plan.rows[CAY_ENGINE_docker].why, "engine is native"));
         assert_int_equal(decide("docker", "", "it is not there"), 0);
         assert_true(!native_runs() && docker_runs());
 }
@@ -47,13 +47,13 @@ static void auto_takes_what_there_is(void **state)
 {
         assert_int_equal(decide("auto", "", ""), 0);
         assert_true(native_runs() && docker_runs() && plan.is_auto);
-        assert_non_null(strstr(plan.rows[CAY_KEEP_DOCKER].why, "it is said"));
+        assert_non_null(strstr(plan.rows[CAY_ENGINE_docker].why, "it is said"));
         assert_int_equal(decide("auto", "", "no socket"), 0);
         assert_true(native_runs() && !docker_runs());
-        assert_string_equal(plan.rows[CAY_KEEP_DOCKER].why, "no socket");
+        assert_string_equal(plan.rows[CAY_ENGINE_docker].why, "no socket");
         assert_int_equal(decide("auto", "no namespaces", ""), 0);
         assert_true(!native_runs() && docker_runs());
-        assert_string_equal(plan.rows[CAY_KEEP_NATIVE].why, "no namespaces");
+        assert_string_equal(plan.rows[CAY_ENGINE_native].why, "no namespaces");
 }
 
 static void auto_with_nothing_says_both_reasons(void **state)
@@ -66,14 +66,14 @@ static void auto_with_nothing_says_both_reasons(void **state)
 
 static bool process_runs(void)
 {
-        return plan.rows[CAY_KEEP_PROCESS].runs;
+        return plan.rows[CAY_ENGINE_process].runs;
 }
 
 static void process_runs_where_it_is_said(void **state)
 {
-        struct cay_keep_facts on = { .process_on = true,
-                                     .native_why = "it cannot",
-                                     .docker_why = "nor this" };
+        struct cay_keep_facts on = { .rows = { [CAY_ENGINE_process].on = true,
+                                               [CAY_ENGINE_native].why = "it cannot",
+                                               [CAY_ENGINE_docker].why = "nor this" } };
 
         assert_int_equal(decide("process", "", ""), 0);
         assert_true(process_runs() && !native_runs() && !docker_runs() && !plan.is_auto);
@@ -92,52 +92,51 @@ static void process_is_off_elsewhere(void **state)
         for (unsigned i = 0; i < CAY_COUNT(settings); i++) {
                 assert_int_equal(decide(settings[i], "", ""), 0);
                 assert_false(process_runs());
-                assert_non_null(strstr(plan.rows[CAY_KEEP_PROCESS].why, "process_engine"));
+                assert_non_null(strstr(plan.rows[CAY_ENGINE_process].why, "process_engine"));
         }
         assert_int_equal(decide("podman", "", ""), -1);
         assert_int_equal(err.code, CAY_INVALID);
-        assert_non_null(strstr(err.msg, "auto, native, docker or process"));
+        assert_non_null(strstr(err.msg, "auto, or one of native, docker, process"));
 }
 
 static void nothing_is_given_up_for_process(void **state)
 {
-        struct cay_keep_facts on = { .process_on = true, .docker_why = "none" };
+        struct cay_keep_facts on = {
+                .rows = { [CAY_ENGINE_process].on = true, [CAY_ENGINE_docker].why = "none" }
+        };
 
         assert_int_equal(cay_keep_decide("auto", &on, &plan, &err), 0);
         for (unsigned i = 0; i < 10; i++)
-                assert_false(cay_keep_fell(&plan, CAY_KEEP_NATIVE, 1, true));
+                assert_false(cay_keep_fell(&plan, CAY_ENGINE_native, i, true));
         assert_true(native_runs());
-        assert_true(cay_keep_fell(&plan, CAY_KEEP_PROCESS, 1, false)); /* the other way round it is */
+        assert_true(cay_keep_fell(&plan, CAY_ENGINE_process, 1, false)); /* the other way round it is */
         assert_true(native_runs() && !process_runs());
         decide("process", "", "");
-        assert_false(cay_keep_fell(&plan, CAY_KEEP_PROCESS, 1, false)); /* all there is */
+        assert_false(cay_keep_fell(&plan, CAY_ENGINE_process, 1, false)); /* all there is */
 }
 
 static void one_that_keeps_falling_is_given_up(void **state)
 {
         decide("auto", "", "");
-        assert_false(cay_keep_fell(&plan, CAY_KEEP_DOCKER, 100, true));
-        assert_false(cay_keep_fell(&plan, CAY_KEEP_DOCKER, 100, true));
-        assert_false(
-                cay_keep_fell(&plan, CAY_KEEP_DOCKER, 3600000, true)); /* it had lived long: counted anew */
-        assert_false(cay_keep_fell(&plan, CAY_KEEP_DOCKER, 100, true));
+        assert_false(cay_keep_fell(&plan, CAY_ENGINE_docker, 1, true));
+        assert_false(cay_keep_fell(&plan, CAY_ENGINE_docker, 2, true));
         assert_true(docker_runs());
-        assert_true(cay_keep_fell(&plan, CAY_KEEP_DOCKER, 100, true));
+        assert_true(cay_keep_fell(&plan, CAY_ENGINE_docker, 3, true));
         assert_true(!docker_runs() && native_runs());
-        assert_non_null(strstr(plan.rows[CAY_KEEP_DOCKER].why, "again and again"));
+        assert_non_null(strstr(plan.rows[CAY_ENGINE_docker].why, "again and again"));
         /* The last one is never given up. */
         for (unsigned i = 0; i < 10; i++)
-                assert_false(cay_keep_fell(&plan, CAY_KEEP_NATIVE, 1, true));
+                assert_false(cay_keep_fell(&plan, CAY_ENGINE_native, i, true));
         assert_true(native_runs());
 }
 
 static void one_that_never_began_is_given_up_at_once(void **state)
 {
         decide("auto", "", "");
-        assert_true(cay_keep_fell(&plan, CAY_KEEP_NATIVE, 5, false));
+        assert_true(cay_keep_fell(&plan, CAY_ENGINE_native, 1, false));
         assert_true(!native_runs() && docker_runs());
         decide("native", "", "");
-        assert_false(cay_keep_fell(&plan, CAY_KEEP_NATIVE, 5, false)); /* it was asked for by name */
+        assert_false(cay_keep_fell(&plan, CAY_ENGINE_native, 1, false)); /* it was asked for by name */
 }
 
 static void an_upgrade_keeps_what_ran(void **state)
@@ -149,9 +148,9 @@ static void an_upgrade_keeps_what_ran(void **state)
         decide("auto", "", "the socket is away for a moment");
         cay_keep_apply_mask(&plan, mask);
         assert_true(native_runs() && docker_runs());
-        assert_non_null(strstr(plan.rows[CAY_KEEP_DOCKER].why, "before the upgrade"));
+        assert_non_null(strstr(plan.rows[CAY_ENGINE_docker].why, "before the upgrade"));
         decide("auto", "", "");
-        cay_keep_apply_mask(&plan, 1u << CAY_KEEP_NATIVE);
+        cay_keep_apply_mask(&plan, 1u << CAY_ENGINE_native);
         assert_true(native_runs() && docker_runs()); /* what is new is welcome */
 }
 
@@ -164,9 +163,9 @@ static void a_docker_that_is_named_counts(void **state)
         assert_int_equal(cay_config_init(&config, &err), 0);
         assert_int_equal(cay_config_read_text(&config, "test", text, strlen(text), &err), 0);
         cay_keep_look(&config, &facts);
-        assert_string_equal(facts.docker_why, "");
-        assert_non_null(strstr(facts.docker_where, "docker_host"));
-        assert_null(strstr(facts.docker_where, "127.0.0.1"));
+        assert_string_equal(facts.rows[CAY_ENGINE_docker].why, "");
+        assert_non_null(strstr(facts.rows[CAY_ENGINE_docker].where, "docker_host"));
+        assert_null(strstr(facts.rows[CAY_ENGINE_docker].where, "127.0.0.1"));
 }
 
 int main(void)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engines there are (engines.def), without their code: for those that decide about engines and for the engines themselves. Between
+ * programs an engine goes by its name, within one by its number.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "domain/model/engine_caps.h"
+#include "links/helper/helpers.h"
+
+enum cay_engine_nr {
+#define CAY_ENGINE(name, lacks, caps, helper, start, doc) CAY_ENGINE_##name,
+#include "engines/engines.def"
+#undef CAY_ENGINE
+        CAY_ENGINE_COUNT
+};
+
+enum { /* what an engine's own table of ops says, from its row */
+#define CAY_ENGINE(name, lacks, caps, helper, start, doc)                                                    \
+        CAY_ENGINE_##name##_LACKS = (lacks), CAY_ENGINE_##name##_CAPS = (caps),
+#include "engines/engines.def"
+#undef CAY_ENGINE
+};
+
+enum cay_engine_start {
+        CAY_ENGINE_START_AUTO,    /* `engine: auto` takes it where this machine has what it needs */
+        CAY_ENGINE_START_BY_NAME, /* only where the operator switched it on: nothing falls back to it */
+};
+
+struct cay_engine_info {
+        const char *name, *doc;
+        unsigned lacks, caps;      /* caps: the most it can, on any host */
+        enum cay_helper_nr helper; /* makes its boxes for a daemon */
+        enum cay_engine_start start;
+};
+
+extern const struct cay_engine_info cay_engine_infos[CAY_ENGINE_COUNT];
+int cay_engine_list_find(const char *name);                /* its number; -1: there is none */
+const char *cay_engine_list_names(char *buf, size_t size); /* "native, docker, process"; returns buf */
