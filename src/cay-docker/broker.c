@@ -85,7 +85,7 @@ void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
 
         box->live = false;
         cay_str_copy(a.box.id, sizeof(a.box.id), box->id);
-        if (b->server.state == DOCKER_READY)
+        if (b->server.state == HELPER_READY)
                 docker_broker_answer(b, &a);
 }
 
@@ -99,7 +99,7 @@ void docker_broker_told_daemon(struct docker_broker *b)
                 cay_log_warn("Docker is away", "error=%s", b->sync.why.msg);
         else
                 cay_log_info("Docker is there", "host=%s api=1.%u", b->options.host_text, b->api.minor);
-        if (b->server.state == DOCKER_READY)
+        if (b->server.state == HELPER_READY)
                 docker_broker_answer(b, &a);
 }
 
@@ -119,7 +119,7 @@ static void answer_hello(struct docker_broker *b)
                 a.code = CAY_UNAVAILABLE;
                 cay_str_copy(a.text, sizeof(a.text), b->sync.why.msg);
         }
-        b->server.state = DOCKER_READY;
+        b->server.state = HELPER_READY;
         docker_broker_answer(b, &a);
         if (b->sync.away && b->options.keep)
                 docker_broker_told_daemon(b);
@@ -214,11 +214,6 @@ static int hear_take(struct helper_server *e, const void *request, int fd)
         return 0;
 }
 
-static int check(const void *request, int64_t len, unsigned fds, unsigned state)
-{
-        return docker_request_check(request, len, fds, state);
-}
-
 static void on_front_end(struct helper_server *e)
 {
         struct docker_broker *b = cay_container_of(e, struct docker_broker, server);
@@ -246,12 +241,7 @@ static void on_keeper_end(struct helper_server *e)
 }
 
 static const struct helper_server_kind front = {
-        .magic = DOCKER_WIRE_MAGIC,
-        .request_size = sizeof(struct docker_request),
-        .answer_size = sizeof(struct docker_answer),
-        .fresh = DOCKER_FRESH,
-        .check = check,
-        .name = docker_request_name,
+        .protocol = &docker_protocol,
         .hear_take = hear_take,
         .on_front_end = on_front_end,
         .on_keeper_end = on_keeper_end,
@@ -314,11 +304,11 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
         b->server.kind = &front;
         b->server.loop = b->loop;
         b->server.request = &b->request;
-        fcntl(DOCKER_FRONT_FD, F_SETFD, FD_CLOEXEC);
-        r = helper_server_open_front(&b->server, DOCKER_FRONT_FD);
+        fcntl(HELPER_FRONT_FD, F_SETFD, FD_CLOEXEC);
+        r = helper_server_open_front(&b->server, HELPER_FRONT_FD);
         if (r == 0 && b->options.keep) {
-                fcntl(DOCKER_KEEPER_FD, F_SETFD, FD_CLOEXEC);
-                r = helper_server_open_keeper(&b->server, DOCKER_KEEPER_FD);
+                fcntl(HELPER_KEEPER_FD, F_SETFD, FD_CLOEXEC);
+                r = helper_server_open_keeper(&b->server, HELPER_KEEPER_FD);
         }
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
 }
@@ -326,14 +316,11 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
 /* What cannot be done at all is told to the front, too: it shows to whoever started us as an end without an answer otherwise. */
 static void refuse(const struct cay_error *why)
 {
-        struct docker_answer a = { .magic = DOCKER_WIRE_MAGIC,
-                                   .size = sizeof(a),
-                                   .type = DOCKER_hello,
-                                   .seq = 1,
-                                   .code = why->code };
+        struct docker_answer a = { .type = DOCKER_hello, .seq = 1 };
 
-        cay_str_copy(a.text, sizeof(a.text), why->msg);
-        send(DOCKER_FRONT_FD, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
+        helper_answer_put_error(&a, why);
+        helper_answer_seal(&docker_protocol, &a);
+        send(HELPER_FRONT_FD, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int docker_main(int argc, char **argv)

@@ -29,8 +29,8 @@ struct docker_image_row { /* a template, as it was last looked at */
         char files[DOCKER_CONTEXT];                        /* hash of its files; "": they cannot be read */
         uint64_t size_bytes;
         int64_t built_s;
-        char step[DOCKER_TEXT], error[DOCKER_TEXT]; /* why the last build failed */
-        char trouble[DOCKER_TEXT];                  /* why its files cannot be read */
+        char step[HELPER_TEXT], error[HELPER_TEXT]; /* why the last build failed */
+        char trouble[HELPER_TEXT];                  /* why its files cannot be read */
         bool seen;
 };
 

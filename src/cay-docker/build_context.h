@@ -22,7 +22,7 @@
 struct docker_context { /* plain: comes through a pipe */
         char name[DOCKER_WORD];
         uint32_t code; /* enum cay_code: what follows is good with CAY_OK alone */
-        char text[DOCKER_TEXT];
+        char text[HELPER_TEXT];
         char hash[DOCKER_CONTEXT];
         char dockerfile[256]; /* in the folder */
         uint32_t bridge;      /* its commands have a network */

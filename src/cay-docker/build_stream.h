@@ -18,10 +18,10 @@ struct docker_build_stream {
          */
         void (*on_line)(struct docker_build_stream *s, const char *line, size_t len);
 
-        char step[DOCKER_TEXT];      /* "Step 3/7 : RUN make"; "": none yet */
+        char step[HELPER_TEXT];      /* "Step 3/7 : RUN make"; "": none yet */
         char image[DOCKER_IMAGE_ID]; /* "sha256:…"; "": not told */
-        char error[DOCKER_TEXT];     /* "": none */
-        char last[DOCKER_TEXT];      /* line that is not empty */
+        char error[HELPER_TEXT];     /* "": none */
+        char last[HELPER_TEXT];      /* line that is not empty */
 
         /* below: private */
         struct cay_buf json, text; /* of objects, of lines: what has no end yet */

@@ -402,7 +402,7 @@ static int on_hello(struct docker_no_init *o, const struct cay_frame *f, const u
         bool known;
         int len;
 
-        _Static_assert(CAY_BOX_SECRET == DOCKER_SECRET, "one secret");
+        _Static_assert(CAY_BOX_SECRET == HELPER_SECRET, "one secret");
         if (o->welcomed || cay_box_hello_decode(payload, f->len, &hello) < 0)
                 return -EPROTO;
         known = is_secret(hello.secret, o->order.plan.secret) && hello.version == CAY_BOX_VERSION;

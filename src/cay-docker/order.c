@@ -51,7 +51,7 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID, "'%.80s' is no id", p->id);
         if (!is_word(p->owner) || !is_word(p->template_name))
                 return cay_fail(err, CAY_INVALID, "owner and template are texts without control characters");
-        if (p->flags & ~(unsigned)DOCKER_PLAN_ALL || p->may_skip & ~(unsigned)DOCKER_LIMIT_ALL)
+        if (p->flags & ~(unsigned)DOCKER_PLAN_ALL || p->may_skip & ~(unsigned)HELPER_LIMIT_ALL)
                 return cay_fail(err, CAY_INVALID, "the plan asks for what there is not");
         if ((p->flags & KEEP_MODES) == DOCKER_PLAN_GO_ON)
                 return cay_fail(err, CAY_INVALID, "only what is kept can be gone on with");
@@ -86,10 +86,10 @@ static int check_no_init(const struct docker_plan *p, const struct docker_facts 
 
 static unsigned wanted(const struct docker_plan *p)
 {
-        return (p->memory_bytes ? DOCKER_LIMIT_MEMORY | DOCKER_LIMIT_SWAP : 0) |
-               (p->swap_bytes ? DOCKER_LIMIT_SWAP : 0) | (p->cpu_milli ? DOCKER_LIMIT_CPUS : 0) |
-               (p->pids ? DOCKER_LIMIT_PIDS : 0) | (p->disk_bytes ? DOCKER_LIMIT_DISK : 0) |
-               (p->inodes ? DOCKER_LIMIT_INODES : 0);
+        return (p->memory_bytes ? HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP : 0) |
+               (p->swap_bytes ? HELPER_LIMIT_SWAP : 0) | (p->cpu_milli ? HELPER_LIMIT_CPUS : 0) |
+               (p->pids ? HELPER_LIMIT_PIDS : 0) | (p->disk_bytes ? HELPER_LIMIT_DISK : 0) |
+               (p->inodes ? HELPER_LIMIT_INODES : 0);
 }
 
 static const char *limit_words(unsigned mask, char *buf, size_t size)
@@ -275,10 +275,10 @@ static void put_memory(struct cay_json *j, const struct docker_order *order, con
         const struct docker_plan *p = &order->plan;
         uint64_t memory = p->memory_bytes ? p->memory_bytes : facts->memory_bytes;
 
-        if (!is_held(order, DOCKER_LIMIT_MEMORY | DOCKER_LIMIT_SWAP))
+        if (!is_held(order, HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP))
                 return;
         put_u64(j, "Memory", memory);
-        if (is_held(order, DOCKER_LIMIT_SWAP))
+        if (is_held(order, HELPER_LIMIT_SWAP))
                 put_u64(j, "MemorySwap", memory + p->swap_bytes);
 }
 
@@ -329,9 +329,9 @@ static void put_limits(struct cay_json *j, const struct docker_order *order, con
         put_memory(j, order, facts);
         if (facts->cpus > 0 && milli > facts->cpus * 1000ull)
                 milli = facts->cpus * 1000ull; /* there are no more: Docker wants to hear it so */
-        if (is_held(order, DOCKER_LIMIT_CPUS))
+        if (is_held(order, HELPER_LIMIT_CPUS))
                 put_u64(j, "NanoCpus", milli * 1000000ull);
-        if (is_held(order, DOCKER_LIMIT_PIDS))
+        if (is_held(order, HELPER_LIMIT_PIDS))
                 put_u64(j, "PidsLimit", pids_of(order));
         put_ulimits(j, order->exec);
 }

@@ -24,7 +24,7 @@
 #define DOCKER_INIT_LABEL "cay.init" /* "none": nobody can speak to it but who started it */
 
 struct docker_facts {      /* of the Docker daemon */
-        unsigned can_hold; /* enum docker_limit */
+        unsigned can_hold; /* enum helper_limit */
         unsigned cpus;
         uint64_t memory_bytes;
         char machine[16]; /* its architecture, in its own words: amd64 */
@@ -41,7 +41,7 @@ struct docker_order { /* a plan that was looked at */
         struct docker_plan plan;
         const char *image;           /* borrowed from the options; NULL: the one that was built, see below */
         char built[DOCKER_IMAGE_ID]; /* its id, once it was found; "": none */
-        unsigned skipped;            /* enum docker_limit */
+        unsigned skipped;            /* enum helper_limit */
         char bind[4096 + DOCKER_BELOW];  /* the folder for /workspace; "": none */
         uint64_t bind_dev, bind_ino;     /* that folder itself */
         enum docker_port_wish ports;     /* how the ports that are wished for are asked of Docker */

@@ -143,10 +143,10 @@ static int read_info(struct docker_broker *b, const struct cay_json_value *root,
         static const struct {
                 const char *name;
                 unsigned limit;
-        } rows[] = { { "MemoryLimit", DOCKER_LIMIT_MEMORY },
-                     { "SwapLimit", DOCKER_LIMIT_SWAP },
-                     { "CpuCfsQuota", DOCKER_LIMIT_CPUS },
-                     { "PidsLimit", DOCKER_LIMIT_PIDS } };
+        } rows[] = { { "MemoryLimit", HELPER_LIMIT_MEMORY },
+                     { "SwapLimit", HELPER_LIMIT_SWAP },
+                     { "CpuCfsQuota", HELPER_LIMIT_CPUS },
+                     { "PidsLimit", HELPER_LIMIT_PIDS } };
 
         b->facts.can_hold = 0;
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)

@@ -72,7 +72,7 @@ static void on_log(struct net_world *world, struct net_box *box)
 {
         struct broker *b = cay_container_of(world, struct broker, world);
 
-        if (b->server.state == NET_READY && !b->push_again.loop && push_box(b, box) == -EAGAIN)
+        if (b->server.state == HELPER_READY && !b->push_again.loop && push_box(b, box) == -EAGAIN)
                 cay_timer_set(world->loop, &b->push_again, PUSH_AGAIN_MS, on_push_again);
 }
 
@@ -189,7 +189,7 @@ static void greet(struct broker *b, const struct net_request *req, struct net_an
                 put_error(a, &err);
                 return;
         }
-        b->server.state = NET_READY;
+        b->server.state = HELPER_READY;
         for (struct net_box *box = b->boxes; box; box = box->next)
                 box->log_told = box->log.next; /* what was before is asked for */
 }
@@ -221,6 +221,10 @@ static int hear_all_take(struct helper_server *e, const void *request, const int
         struct net_answer a = { .type = req->type, .seq = req->seq };
         struct cay_error err = { 0 };
 
+        if (net_request_check_id(req) < 0) {
+                sys_close_fds(fds, count);
+                return -EPROTO;
+        }
         switch (req->type) {
         case NET_hello:
                 greet(b, req, &a);
@@ -246,18 +250,8 @@ static int hear_all_take(struct helper_server *e, const void *request, const int
         return 0;
 }
 
-static int check(const void *request, int64_t len, unsigned fds, unsigned state)
-{
-        return net_request_check(request, len, fds, state);
-}
-
 static const struct helper_server_kind front = {
-        .magic = NET_WIRE_MAGIC,
-        .request_size = sizeof(struct net_request),
-        .answer_size = sizeof(struct net_answer),
-        .fresh = NET_FRESH,
-        .check = check,
-        .name = net_request_name,
+        .protocol = &net_protocol,
         .hear_all_take = hear_all_take,
 };
 
@@ -287,11 +281,11 @@ static int set_up(struct broker *b, const struct net_options *o, struct cay_erro
         if (b->world.routes < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, b->world.routes, "open the kernel's routes");
         b->server = (struct helper_server){ .kind = &front, .loop = b->world.loop, .request = &b->request };
-        fcntl(NET_FRONT_FD, F_SETFD, FD_CLOEXEC);
-        r = helper_server_open_front(&b->server, NET_FRONT_FD);
+        fcntl(HELPER_FRONT_FD, F_SETFD, FD_CLOEXEC);
+        r = helper_server_open_front(&b->server, HELPER_FRONT_FD);
         if (r == 0 && o->keep) {
-                fcntl(NET_KEEPER_FD, F_SETFD, FD_CLOEXEC);
-                r = helper_server_open_keeper(&b->server, NET_KEEPER_FD);
+                fcntl(HELPER_KEEPER_FD, F_SETFD, FD_CLOEXEC);
+                r = helper_server_open_keeper(&b->server, HELPER_KEEPER_FD);
         }
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
 }

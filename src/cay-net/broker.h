@@ -18,7 +18,7 @@
 
 struct net_options {
         const char *resolv_conf;
-        bool keep;   /* there is a keeper at NET_KEEPER_FD */
+        bool keep;   /* there is a keeper at HELPER_KEEPER_FD */
         unsigned id; /* user and group to become when started as root; 0: nobody */
 };
 

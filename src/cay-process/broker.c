@@ -38,20 +38,13 @@ struct call { /* one request under way; freed when it is answered */
 
 /* Saying */
 
-static void put_error(struct process_answer *a, const struct cay_error *err)
-{
-        a->code = err->code;
-        a->sys = err->sys;
-        cay_str_copy(a->text, sizeof(a->text), err->msg);
-}
-
 static void on_gone(void *ctx, const char *id)
 {
         struct broker *b = ctx;
         struct process_answer a = { .type = PROCESS_box_gone };
 
         cay_str_copy(a.box.id, sizeof(a.box.id), id);
-        if (b->server.state == PROCESS_READY)
+        if (b->server.state == HELPER_READY)
                 helper_server_say(&b->server, &a);
 }
 
@@ -60,7 +53,7 @@ static void on_done(struct cay_job *job)
         struct call *c = cay_container_of(job, struct call, job);
         struct process_answer a = { .type = c->type, .seq = c->seq };
 
-        put_error(&a, &job->err);
+        helper_answer_put_error(&a, &job->err);
         cay_str_copy(a.box.id, sizeof(a.box.id), c->box.id);
         if (job->err.code == CAY_OK) {
                 a.box.skipped = engine_limits_to_wire(c->box.skipped);
@@ -83,13 +76,10 @@ static void answer_hello(struct broker *b, const struct process_request *req)
         struct process_answer a = { .type = PROCESS_hello, .seq = req->seq };
         struct cay_error err = { 0 };
 
-        if (req->hello.version != PROCESS_WIRE_VERSION) {
-                cay_fail(&err, CAY_INVALID, "cay-process and its caller are of different versions (%u, %u)",
-                         PROCESS_WIRE_VERSION, req->hello.version);
-                put_error(&a, &err);
-        } else {
-                b->server.state = PROCESS_READY;
-        }
+        if (helper_hello_check(&process_protocol, req->hello.version, &err) < 0)
+                helper_answer_put_error(&a, &err);
+        else
+                b->server.state = HELPER_READY;
         a.hello.version = PROCESS_WIRE_VERSION;
         a.hello.can_hold = engine_limits_to_wire(b->engine->ops->can_hold(b->engine));
         helper_server_say(&b->server, &a);
@@ -188,18 +178,8 @@ static int hear_take(struct helper_server *e, const void *request, int fd)
         return begin(b, req, link);
 }
 
-static int check(const void *request, int64_t len, unsigned fds, unsigned state)
-{
-        return process_request_check(request, len, fds, state);
-}
-
 static const struct helper_server_kind front = {
-        .magic = PROCESS_WIRE_MAGIC,
-        .request_size = sizeof(struct process_request),
-        .answer_size = sizeof(struct process_answer),
-        .fresh = PROCESS_FRESH,
-        .check = check,
-        .name = process_request_name,
+        .protocol = &process_protocol,
         .hear_take = hear_take,
 };
 
@@ -260,8 +240,8 @@ static int confine(bool with_ids)
 int process_main(int argc, char **argv)
 {
         struct process_options o = { .program_dir = argc > 1 ? argv[1] : ".",
-                                     .front = PROCESS_FRONT_FD,
-                                     .keeper = PROCESS_KEEPER_FD,
+                                     .front = HELPER_FRONT_FD,
+                                     .keeper = HELPER_KEEPER_FD,
                                      .ids_at = geteuid() == 0 ? CAY_SCRATCH_IDS_AT : NULL };
         int r;
 

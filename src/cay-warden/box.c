@@ -42,8 +42,8 @@ void warden_box_network(const struct warden_box *box, struct wire_network *ret)
 void warden_box_describe(const struct warden *w, const struct warden_box *box, struct wire_answer *a)
 {
         const struct wire_plan *p = &box->plan;
-        uint32_t set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
-                       (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0);
+        uint32_t set = (p->memory_bytes ? HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP : 0) |
+                       (p->cpu_milli ? HELPER_LIMIT_CPUS : 0) | (p->pids ? HELPER_LIMIT_PIDS : 0);
 
         memcpy(a->box.id, p->id, sizeof(a->box.id));
         a->box.skipped = box->skipped;

@@ -26,14 +26,16 @@ static void take_front(struct warden *w, int fd)
 
         warden_hang_up(w);
         w->front = fd;
-        w->state = WIRE_FRESH;
+        w->state = HELPER_FRESH;
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
         warden_watch(w, fd, WATCH_FRONT, NULL);
 }
 
 void warden_answer_keeper(struct warden *w, uint32_t type, const struct cay_error *err)
 {
-        struct wire_kept a = { .magic = WIRE_MAGIC, .size = sizeof(a), .type = type, .code = err->code };
+        struct wire_kept a = {
+                .magic = WIRE_KEEPER_MAGIC, .size = sizeof(a), .type = type, .code = err->code
+        };
 
         snprintf(a.text, sizeof(a.text), "%s", err->msg);
         send(w->keeper, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT); /* should it be gone, its socket tells */
@@ -52,8 +54,8 @@ static bool take_ceiling(struct warden *w, const struct wire_keeper_ceiling *say
 {
         const struct wire_ceiling *c = &say->ceiling;
 
-        if (say->magic != WIRE_MAGIC || say->size != sizeof(*say) || say->type != WIRE_KEEPER_CEILING ||
-            w->has_ceiling)
+        if (say->magic != WIRE_KEEPER_MAGIC || say->size != sizeof(*say) ||
+            say->type != WIRE_KEEPER_CEILING || w->has_ceiling)
                 return false;
         if (!c->memory_bytes || !c->cpu_milli || !c->pids || !c->disk_bytes || !c->inodes || !c->boxes)
                 return false;
@@ -67,7 +69,7 @@ static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds
 {
         struct cay_error err = { 0 };
 
-        if (say->magic != WIRE_MAGIC || say->size != sizeof(*say) ||
+        if (say->magic != WIRE_KEEPER_MAGIC || say->size != sizeof(*say) ||
             count != (say->type <= WIRE_KEEPER_REGISTRY))
                 return false;
         switch (say->type) {

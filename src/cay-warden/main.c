@@ -13,7 +13,7 @@
 int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "check") == 0)
-                return warden_upgrade_main_check(WIRE_WARDEN_FD);
+                return warden_upgrade_main_check(HELPER_FRONT_FD);
         if (argc > 2 && strcmp(argv[1], "resume") == 0)
                 return warden_main_resume((int)strtol(argv[2], NULL, 10));
         return warden_main(argc > 1 && strcmp(argv[1], "keep") == 0);

@@ -39,12 +39,12 @@ static int check_ceiling(const struct warden *w, const struct wire_plan *p, stru
                 uint64_t asked, most;
                 unsigned needs; /* 0 is refused where this is held; 0: it may be none */
         } rows[] = {
-                { "memory", "hard_memory", p->memory_bytes, most->memory_bytes, WIRE_LIMIT_MEMORY },
+                { "memory", "hard_memory", p->memory_bytes, most->memory_bytes, HELPER_LIMIT_MEMORY },
                 { "swap", "hard_memory", p->swap_bytes, most->memory_bytes, 0 },
-                { "cpus", "hard_cpus", p->cpu_milli, most->cpu_milli, WIRE_LIMIT_CPUS },
-                { "pids", "hard_pids", p->pids, most->pids, WIRE_LIMIT_PIDS },
-                { "disk", "hard_disk", p->disk_bytes, most->disk_bytes, WIRE_LIMIT_DISK },
-                { "inodes", "hard_inodes", p->inodes, most->inodes, WIRE_LIMIT_INODES },
+                { "cpus", "hard_cpus", p->cpu_milli, most->cpu_milli, HELPER_LIMIT_CPUS },
+                { "pids", "hard_pids", p->pids, most->pids, HELPER_LIMIT_PIDS },
+                { "disk", "hard_disk", p->disk_bytes, most->disk_bytes, HELPER_LIMIT_DISK },
+                { "inodes", "hard_inodes", p->inodes, most->inodes, HELPER_LIMIT_INODES },
         };
 
         if (!w->has_ceiling)
@@ -134,20 +134,20 @@ int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsign
                 unsigned bit;
                 const char *word, *remedy;
         } rows[] = {
-                { WIRE_LIMIT_MEMORY, "memory", "mount the memory cgroup controller" },
-                { WIRE_LIMIT_SWAP, "swap", "turn swap off or boot with swapaccount=1" },
-                { WIRE_LIMIT_CPUS, "cpus", "mount the cpu and cpuset cgroup controllers" },
-                { WIRE_LIMIT_PIDS, "pids", "mount the pids cgroup controller" },
-                { WIRE_LIMIT_DISK, "disk", "install e2fsprogs and allow loop devices" },
-                { WIRE_LIMIT_INODES, "inodes", "install e2fsprogs and allow loop devices" },
+                { HELPER_LIMIT_MEMORY, "memory", "mount the memory cgroup controller" },
+                { HELPER_LIMIT_SWAP, "swap", "turn swap off or boot with swapaccount=1" },
+                { HELPER_LIMIT_CPUS, "cpus", "mount the cpu and cpuset cgroup controllers" },
+                { HELPER_LIMIT_PIDS, "pids", "mount the pids cgroup controller" },
+                { HELPER_LIMIT_DISK, "disk", "install e2fsprogs and allow loop devices" },
+                { HELPER_LIMIT_INODES, "inodes", "install e2fsprogs and allow loop devices" },
         };
         const char *half = "set a memory limit too, as it lies in memory here, or keep it below 1 GiB";
-        unsigned set = (p->memory_bytes ? WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP : 0) |
-                       (p->cpu_milli ? WIRE_LIMIT_CPUS : 0) | (p->pids ? WIRE_LIMIT_PIDS : 0) |
-                       (p->disk_bytes ? WIRE_LIMIT_DISK : 0) | (p->inodes ? WIRE_LIMIT_INODES : 0);
-        unsigned by_tmpfs = warden_make_fits_tmpfs(w, p) ? WIRE_LIMIT_DISK | WIRE_LIMIT_INODES
+        unsigned set = (p->memory_bytes ? HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP : 0) |
+                       (p->cpu_milli ? HELPER_LIMIT_CPUS : 0) | (p->pids ? HELPER_LIMIT_PIDS : 0) |
+                       (p->disk_bytes ? HELPER_LIMIT_DISK : 0) | (p->inodes ? HELPER_LIMIT_INODES : 0);
+        unsigned by_tmpfs = warden_make_fits_tmpfs(w, p) ? HELPER_LIMIT_DISK | HELPER_LIMIT_INODES
                             : p->disk_bytes              ? 0
-                                                         : WIRE_LIMIT_INODES;
+                                                         : HELPER_LIMIT_INODES;
         unsigned missing = set & ~(w->can_hold | by_tmpfs);
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
@@ -156,7 +156,7 @@ int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsign
                                         "%s: this host cannot hold this limit: %s, or let it be skipped "
                                         "(may_skip %s)",
                                         rows[i].word,
-                                        w->self && rows[i].bit & (WIRE_LIMIT_DISK | WIRE_LIMIT_INODES)
+                                        w->self && rows[i].bit & (HELPER_LIMIT_DISK | HELPER_LIMIT_INODES)
                                                 ? half
                                                 : rows[i].remedy,
                                         rows[i].word);

@@ -41,12 +41,12 @@ static void watch(const struct warden *w, const struct wire_plan *p, struct cay_
 {
         c->cpu_milli = p->cpu_milli;
         c->pids = (uint32_t)p->pids;
-        if (w->can_watch & WIRE_LIMIT_MEMORY && p->memory_bytes &&
+        if (w->can_watch & HELPER_LIMIT_MEMORY && p->memory_bytes &&
             cay_layer_is_on(p->test_off, CAY_LAYER_MEMORY))
                 c->watch |= CAY_INIT_WATCH_MEMORY;
-        if (w->can_watch & WIRE_LIMIT_CPUS && p->cpu_milli && cay_layer_is_on(p->test_off, CAY_LAYER_CPU))
+        if (w->can_watch & HELPER_LIMIT_CPUS && p->cpu_milli && cay_layer_is_on(p->test_off, CAY_LAYER_CPU))
                 c->watch |= CAY_INIT_WATCH_CPUS;
-        if (w->can_watch & WIRE_LIMIT_PIDS && p->pids && cay_layer_is_on(p->test_off, CAY_LAYER_PIDS))
+        if (w->can_watch & HELPER_LIMIT_PIDS && p->pids && cay_layer_is_on(p->test_off, CAY_LAYER_PIDS))
                 c->watch |= CAY_INIT_WATCH_PIDS;
 }
 

@@ -27,7 +27,7 @@ static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_err
         struct sys_cgroup_limits l = {
                 .memory_bytes = cay_layer_is_on(p->test_off, CAY_LAYER_MEMORY) ? p->memory_bytes : 0,
                 .swap_bytes = p->swap_bytes,
-                .hold_swap = w->can_hold & WIRE_LIMIT_SWAP,
+                .hold_swap = w->can_hold & HELPER_LIMIT_SWAP,
                 .pids = cay_layer_is_on(p->test_off, CAY_LAYER_PIDS) ? p->pids : 0,
                 .cpu_milli = cay_layer_is_on(p->test_off, CAY_LAYER_CPU) ? p->cpu_milli : 0,
                 .spread = box->record.slot,
@@ -188,7 +188,7 @@ static int give_birth(struct warden *w, struct warden_box *box, struct isolate *
 static int start(struct warden *w, struct warden_box *box, const struct warden_given *given,
                  struct cay_error *err)
 {
-        bool tmpfs = warden_make_fits_tmpfs(w, &box->plan) || box->skipped & WIRE_LIMIT_DISK ||
+        bool tmpfs = warden_make_fits_tmpfs(w, &box->plan) || box->skipped & HELPER_LIMIT_DISK ||
                      !box->plan.disk_bytes;
         struct isolate iso = { .plan = &box->plan,
                                .steps = w->steps,

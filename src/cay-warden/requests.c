@@ -19,8 +19,7 @@
 /* The front reads its answers; one that does not is gone or broken, and its boxes go with it. */
 void warden_answer(struct warden *w, struct wire_answer *a)
 {
-        a->magic = WIRE_MAGIC;
-        a->size = sizeof(*a);
+        helper_answer_seal(&wire_protocol, a);
         if (w->front >= 0 && send(w->front, a, sizeof(*a), MSG_NOSIGNAL) < 0) {
                 epoll_ctl(w->epoll, EPOLL_CTL_DEL, w->front, NULL);
                 close(w->front);
@@ -38,26 +37,18 @@ struct warden_box *warden_find(struct warden *w, const char *id)
 
 static void on_hello(struct warden *w, const struct wire_request *req, struct wire_answer *a)
 {
-        if (req->hello.version != WIRE_VERSION) {
-                a->code = CAY_INVALID;
-                snprintf(a->text, sizeof(a->text),
-                         "warden and caller are of different versions (%u, %u): reinstall both", WIRE_VERSION,
-                         req->hello.version);
+        struct cay_error err = { 0 };
+
+        if (helper_hello_check(&wire_protocol, req->hello.version, &err) < 0) {
+                helper_answer_put_error(a, &err);
                 return;
         }
-        w->state = WIRE_READY;
+        w->state = HELPER_READY;
         w->single = req->hello.flags & WIRE_HELLO_SINGLE;
         a->hello.version = WIRE_VERSION;
         a->hello.can_hold = w->can_hold;
         a->hello.watched = w->can_watch;
         a->hello.can_keep = w->can_keep;
-}
-
-static void say(struct wire_answer *a, const struct cay_error *err)
-{
-        a->code = err->code;
-        a->sys = err->sys;
-        snprintf(a->text, sizeof(a->text), "%s", err->msg);
 }
 
 /* Of a box that is not there: what an earlier one left. Safe because the name is made of an id of the strict form. */
@@ -69,7 +60,7 @@ static void drop_layer(const struct warden *w, struct wire_answer *a)
         if (r == 0)
                 return;
         cay_fail_sys(&err, CAY_UNAVAILABLE, r, "remove the files of '%s'", a->box.id);
-        say(a, &err);
+        helper_answer_put_error(a, &err);
 }
 
 static void on_layers(const struct warden *w, const struct wire_request *req, struct wire_answer *a)
@@ -112,8 +103,9 @@ static void fail_box(uint32_t type, int neg_errno, struct wire_answer *a)
                          "user's daemon needs one delegated to it). Run the daemon as root, or in a scope: "
                          "systemd-run --user --scope -p Delegate=yes cay serve");
         else
-                cay_fail_sys(&err, CAY_UNAVAILABLE, neg_errno, "%s '%s'", wire_request_name(type), a->box.id);
-        say(a, &err);
+                cay_fail_sys(&err, CAY_UNAVAILABLE, neg_errno, "%s '%s'",
+                             helper_request_name(&wire_protocol, type), a->box.id);
+        helper_answer_put_error(a, &err);
 }
 
 /* Of the box that a request names, as far as there is one. Who asks about one that goes waits until it is gone. */
@@ -192,7 +184,7 @@ bool warden_on_request(struct warden *w)
 
         if (n == -EAGAIN || n == -EINTR)
                 return true; /* news of a front that has been replaced meanwhile */
-        if (n <= 0 || wire_request_check(&req, n, count, w->state) < 0) {
+        if (n <= 0 || helper_request_check(&wire_protocol, &req, n, count, w->state) < 0) {
                 sys_close_fds(fds, n < 0 ? 0 : count);
                 return false;
         }

@@ -41,16 +41,16 @@ static void see_what_can_be_held(struct warden *w)
         unsigned can = sys_cgroup_can_hold(&w->cgroups);
         unsigned held = 0;
 
-        held |= can & SYS_CGROUP_CAN_MEMORY ? WIRE_LIMIT_MEMORY : 0;
-        held |= can & SYS_CGROUP_CAN_SWAP ? WIRE_LIMIT_SWAP : 0;
-        held |= can & SYS_CGROUP_CAN_CPU ? WIRE_LIMIT_CPUS : 0;
-        held |= can & SYS_CGROUP_CAN_PIDS ? WIRE_LIMIT_PIDS : 0;
+        held |= can & SYS_CGROUP_CAN_MEMORY ? HELPER_LIMIT_MEMORY : 0;
+        held |= can & SYS_CGROUP_CAN_SWAP ? HELPER_LIMIT_SWAP : 0;
+        held |= can & SYS_CGROUP_CAN_CPU ? HELPER_LIMIT_CPUS : 0;
+        held |= can & SYS_CGROUP_CAN_PIDS ? HELPER_LIMIT_PIDS : 0;
         if (!w->self && sys_layer_image_can())
-                held |= WIRE_LIMIT_DISK | WIRE_LIMIT_INODES;
-        w->can_keep = w->layers >= 0 && held & WIRE_LIMIT_DISK;
+                held |= HELPER_LIMIT_DISK | HELPER_LIMIT_INODES;
+        w->can_keep = w->layers >= 0 && held & HELPER_LIMIT_DISK;
         /* Root has a way to make cgroups work, and gets a refusal that says so; a person often has none. */
         if (w->ids.source != CAY_IDS_HOST || !has_admin())
-                w->can_watch = WIRE_LIMIT_WATCHABLE & ~held;
+                w->can_watch = HELPER_LIMIT_WATCHABLE & ~held;
         w->can_hold = held | w->can_watch;
 }
 
@@ -138,8 +138,8 @@ void warden_take_given(struct warden *w, bool kept)
 {
         const struct timeval patience = { .tv_sec = WARDEN_FRONT_PATIENCE_S };
 
-        w->front = WIRE_WARDEN_FD;
-        w->keeper = kept ? WIRE_KEEPER_FD : -1;
+        w->front = HELPER_FRONT_FD;
+        w->keeper = kept ? HELPER_KEEPER_FD : -1;
         w->is_kept = kept;
         w->layers = kept ? take_layers() : -1;
         for (unsigned i = 0; i < WIRE_ROOTS; i++)
@@ -157,7 +157,7 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
         sigset_t none;
         int r;
 
-        w->state = WIRE_FRESH;
+        w->state = HELPER_FRESH;
         w->init_exe = -1;
         w->signals = 0;
         w->is_upgrading = false;

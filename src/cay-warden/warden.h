@@ -2,7 +2,7 @@
 /*
  * cay-warden: the one program with privileges. Turns checked, fixed-size plans into boxes and back.
  *
- * Theory of operation. One socket to the front (WIRE_WARDEN_FD), one epoll, a fixed table of boxes. Read one message, look up its
+ * Theory of operation. One socket to the front (HELPER_FRONT_FD), one epoll, a fixed table of boxes. Read one message, look up its
  * row, check, act, answer. A box is made in the background: its first process reports on a status pipe, whose closing
  * means that cay-init runs, and the front gets its answer then. A box whose process ends is told to the front; what was made for
  * it goes when the front asks, or with the warden. When the front is gone, every box goes, then the warden; unless there is a
@@ -78,8 +78,8 @@ struct warden {
         bool has_ceiling; /* what follows was said: then plans of more, or without a limit, are refused */
         struct wire_ceiling ceiling;
         bool is_upgrading;
-        unsigned state;     /* enum wire_state */
-        unsigned can_hold;  /* enum wire_limit */
+        unsigned state;     /* enum helper_state */
+        unsigned can_hold;  /* enum helper_limit */
         unsigned can_watch; /* of those, what cay-init holds by watching, for want of a cgroup */
         int layers;         /* folder of layers that outlive their box; -1: none was given */
         bool has_reserve;   /* blocks are kept back in that folder: room.h */

@@ -189,12 +189,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         exact = malloc(size ? size : 1); /* one byte too far is seen */
         must(exact);
         memcpy(exact, data, size);
-        if (docker_request_check(exact, (int64_t)size, fds, state) == 0) {
+        if (helper_request_check(&docker_protocol, exact, (int64_t)size, fds, state) == 0) {
                 const struct docker_request *req = exact;
 
                 must(size == sizeof(*req) && req->seq != 0 && fds <= 1 && state != 0);
                 must(req->type > DOCKER_NONE && req->type < DOCKER_TYPE_COUNT);
-                must(strcmp(docker_request_name(req->type), "?") != 0);
+                must(strcmp(helper_request_name(&docker_protocol, req->type), "?") != 0);
         }
         free(exact);
         memset(&padded, 0, sizeof(padded));

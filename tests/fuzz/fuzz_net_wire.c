@@ -24,12 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(exact);
         memcpy(exact, data + 1, size - 1);
         req = exact;
-        if (net_request_check(req, (int64_t)size - 1, fds, state) == 0) {
+        if (helper_request_check(&net_protocol, req, (int64_t)size - 1, fds, state) == 0 &&
+            net_request_check_id(req) == 0) {
                 must(size - 1 == sizeof(*req) && req->size == sizeof(*req) && req->seq != 0);
                 must(req->type > NET_NONE && req->type < NET_TYPE_COUNT);
                 must(fds == (req->type == NET_box_add ? 4 : req->type == NET_box_policy));
-                must(state & (req->type == NET_hello ? NET_FRESH : NET_READY));
-                must(strcmp(net_request_name(req->type), "?") != 0);
+                must(state & (req->type == NET_hello ? HELPER_FRESH : HELPER_READY));
+                must(strcmp(helper_request_name(&net_protocol, req->type), "?") != 0);
                 if (req->type == NET_log_read)
                         must(cay_id_is_valid(req->log.id));
                 else if (req->type != NET_hello && req->type != NET_box_list)

@@ -24,13 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(exact);
         memcpy(exact, data + 1, size - 1);
         req = exact;
-        if (process_request_check(req, (int64_t)size - 1, fds, state) == 0) {
+        if (helper_request_check(&process_protocol, req, (int64_t)size - 1, fds, state) == 0) {
                 bool takes_fd = req->type == PROCESS_box_make || req->type == PROCESS_box_link;
 
                 must(size - 1 == sizeof(*req) && req->size == sizeof(*req) && req->seq != 0);
                 must(req->type > PROCESS_NONE && req->type < PROCESS_TYPE_COUNT && fds == takes_fd);
-                must(state & (req->type == PROCESS_hello ? PROCESS_FRESH : PROCESS_READY));
-                must(strcmp(process_request_name(req->type), "?") != 0);
+                must(state & (req->type == PROCESS_hello ? HELPER_FRESH : HELPER_READY));
+                must(strcmp(helper_request_name(&process_protocol, req->type), "?") != 0);
         }
         free(exact);
         return 0;

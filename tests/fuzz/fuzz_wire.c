@@ -111,12 +111,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(exact);
         memcpy(exact, data, size);
         req = exact;
-        if (wire_request_check(req, (int64_t)size, count, state) == 0) {
+        if (helper_request_check(&wire_protocol, req, (int64_t)size, count, state) == 0) {
                 must(size == sizeof(*req) && req->seq != 0 && count <= 4 && state != 0);
                 must(req->type > WIRE_NONE && req->type < WIRE_TYPE_COUNT);
-                must(strcmp(wire_request_name(req->type), "?") != 0);
-                must((req->type == WIRE_hello) == !(state & WIRE_READY) ||
-                     state == (WIRE_FRESH | WIRE_READY));
+                must(strcmp(helper_request_name(&wire_protocol, req->type), "?") != 0);
+                must((req->type == WIRE_hello) == !(state & HELPER_READY) ||
+                     state == (HELPER_FRESH | HELPER_READY));
                 if (req->type == WIRE_box_make)
                         one_plan(&w, &req->plan, fds, count);
         }

@@ -54,7 +54,7 @@ int cay_helper_start(struct cay_helper *h, const struct cay_spawn *s, struct cay
 int cay_helper_link(struct cay_helper *h, int *ret, struct cay_error *err)
 {
         const char *who = cay_helper_infos[h->nr].who;
-        const struct wire_keeper say = { .magic = WIRE_MAGIC,
+        const struct wire_keeper say = { .magic = WIRE_KEEPER_MAGIC,
                                          .size = sizeof(say),
                                          .type = WIRE_KEEPER_FRONT };
         int link[2], n;
@@ -77,7 +77,7 @@ int cay_helper_link(struct cay_helper *h, int *ret, struct cay_error *err)
 
 void cay_helper_tell_upgrade(struct cay_helper *h)
 {
-        const struct wire_keeper say = { .magic = WIRE_MAGIC,
+        const struct wire_keeper say = { .magic = WIRE_KEEPER_MAGIC,
                                          .size = sizeof(say),
                                          .type = WIRE_KEEPER_UPGRADE };
 

@@ -64,7 +64,7 @@ static bool has_warden(const struct keeper *k)
 
 static int tell_warden(struct keeper *k, uint32_t type)
 {
-        const struct wire_keeper say = { .magic = WIRE_MAGIC, .size = sizeof(say), .type = type };
+        const struct wire_keeper say = { .magic = WIRE_KEEPER_MAGIC, .size = sizeof(say), .type = type };
 
         return warden_of(k)->sock < 0 ? -EPIPE
                                       : (int)sys_send_fds(warden_of(k)->sock, &say, sizeof(say), NULL, 0, 0);
@@ -168,7 +168,7 @@ static void on_warden_says(struct cay_watch *w, uint32_t events)
         (void)events;
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
-        if (n != (ssize_t)sizeof(a) || a.magic != WIRE_MAGIC || a.size != sizeof(a)) {
+        if (n != (ssize_t)sizeof(a) || a.magic != WIRE_KEEPER_MAGIC || a.size != sizeof(a)) {
                 cay_watch_remove(w); /* its end comes as a signal */
                 return;
         }

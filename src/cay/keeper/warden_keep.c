@@ -10,7 +10,9 @@
 
 static int tell(const struct cay_helper *h, uint32_t type, uint32_t nr, int fd)
 {
-        const struct wire_keeper say = { .magic = WIRE_MAGIC, .size = sizeof(say), .type = type, .nr = nr };
+        const struct wire_keeper say = {
+                .magic = WIRE_KEEPER_MAGIC, .size = sizeof(say), .type = type, .nr = nr
+        };
 
         return (int)sys_send_fds(h->sock, &say, sizeof(say), &fd, 1, MSG_NOSIGNAL);
 }
@@ -23,7 +25,7 @@ int cay_warden_keep_tell_registry(struct keeper *k)
 
 static int tell_ceiling(struct keeper *k, const struct cay_helper *h)
 {
-        struct wire_keeper_ceiling say = { .magic = WIRE_MAGIC,
+        struct wire_keeper_ceiling say = { .magic = WIRE_KEEPER_MAGIC,
                                            .size = sizeof(say),
                                            .type = WIRE_KEEPER_CEILING };
         struct cay_machine machine;
@@ -36,7 +38,7 @@ static int tell_ceiling(struct keeper *k, const struct cay_helper *h)
 static int tell_margin(struct keeper *k, const struct cay_helper *h)
 {
         const uint64_t mib = k->options->config->disk_reserve >> 20;
-        const struct wire_keeper say = { .magic = WIRE_MAGIC,
+        const struct wire_keeper say = { .magic = WIRE_KEEPER_MAGIC,
                                          .size = sizeof(say),
                                          .type = WIRE_KEEPER_MARGIN,
                                          .nr = mib < UINT32_MAX ? (uint32_t)mib : UINT32_MAX };

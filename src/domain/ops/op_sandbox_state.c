@@ -185,11 +185,15 @@ static void run_extend(struct cay_op_call *c)
                 .run = run_##verb,                                                                           \
         }
 
-CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0, cay_result_sandbox);
+CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0,
+       cay_result_sandbox);
 CHANGE(stop, "POST /api/sandboxes/{id}/stop", "Ends all processes in a sandbox and keeps its files", fields,
        0, cay_result_sandbox);
-CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes all processes in a sandbox", fields, 0, cay_result_sandbox);
-CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Continues a paused sandbox", fields, 0, cay_result_sandbox);
-CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Changes a sandbox's time to live", extend_fields, 0, cay_result_sandbox);
+CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes all processes in a sandbox", fields, 0,
+       cay_result_sandbox);
+CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Continues a paused sandbox", fields, 0,
+       cay_result_sandbox);
+CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Changes a sandbox's time to live", extend_fields, 0,
+       cay_result_sandbox);
 CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and everything that belongs to it", fields,
        CAY_OP_DESTRUCTIVE, cay_result_destroyed);

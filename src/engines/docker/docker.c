@@ -11,7 +11,7 @@
 #include "engines/helper_client/linked.h"
 #include "links/helper/docker_message.h"
 
-ENGINE_LINKED_FITS(struct docker_request, struct docker_answer, DOCKER);
+ENGINE_LINKED_FITS(struct docker_request, struct docker_answer);
 
 struct cay_engine_docker {
         struct engine_linked linked; /* first */
@@ -24,14 +24,14 @@ static struct cay_engine_docker *self(struct cay_engine *e)
         return cay_container_of(engine_linked_of(e), struct cay_engine_docker, linked);
 }
 
-static const struct docker_answer *whole(const struct engine_link_answer *a)
+static const struct docker_answer *whole(const struct helper_answer_head *a)
 {
         return (const void *)a;
 }
 
 /* Answers */
 
-static void on_unasked(struct engine_linked *l, const struct engine_link_answer *a)
+static void on_unasked(struct engine_linked *l, const struct helper_answer_head *a)
 {
         struct cay_engine_docker *e = cay_container_of(l, struct cay_engine_docker, linked);
 
@@ -44,12 +44,12 @@ static void on_unasked(struct engine_linked *l, const struct engine_link_answer 
 }
 
 /* That Docker is away is said behind it. */
-static void on_hello(struct engine_linked *l, const struct engine_link_answer *a)
+static void on_hello(struct engine_linked *l, const struct helper_answer_head *a)
 {
         cay_container_of(l, struct cay_engine_docker, linked)->away = false;
 }
 
-static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
+static void on_listed(struct engine_linked *e, const char *id, const struct helper_answer_head *a)
 {
         engine_boxes_note(&e->boxes, id, whole(a)->list.live, whole(a)->list.kept);
 }
@@ -73,7 +73,7 @@ static void take_ports(struct cay_engine_box *box, const struct docker_answer *a
                                                         .host = a->box.ports[i].host };
 }
 
-static void on_answer(struct engine_linked_call *c, const struct engine_link_answer *a, enum cay_code code)
+static void on_answer(struct engine_linked_call *c, const struct helper_answer_head *a, enum cay_code code)
 {
         struct engine_boxes *boxes = &c->engine->boxes;
         struct engine_known *known = c->box ? engine_boxes_find(boxes, c->box->id) : NULL;
@@ -102,10 +102,7 @@ static const struct engine_linked_kind kind = {
         .link = { .program = "cay-docker",
                   .who = "cay-docker",
                   .variables = variables,
-                  .magic = DOCKER_WIRE_MAGIC,
-                  .request_size = sizeof(struct docker_request),
-                  .answer_size = sizeof(struct docker_answer),
-                  .fd = DOCKER_FRONT_FD,
+                  .protocol = &docker_protocol,
                   .close_ms = 30000 },
         .ops = &cay_engine_docker_ops,
         .size = sizeof(struct cay_engine_docker),

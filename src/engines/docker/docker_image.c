@@ -94,7 +94,7 @@ static void on_lines(struct cay_watch *w, uint32_t events)
                 ;
 }
 
-static void on_answer(struct engine_call *call, const struct engine_link_answer *a);
+static void on_answer(struct engine_call *call, const struct helper_answer_head *a);
 
 static void ask_row(struct ask *k, unsigned from)
 {
@@ -103,7 +103,7 @@ static void ask_row(struct ask *k, unsigned from)
         engine_link_ask(k->link, &k->call, &req, NULL, 0);
 }
 
-static void on_answer(struct engine_call *call, const struct engine_link_answer *a)
+static void on_answer(struct engine_call *call, const struct helper_answer_head *a)
 {
         struct ask *k = cay_container_of(call, struct ask, call);
         const struct docker_answer *whole = (const struct docker_answer *)(const void *)a;

@@ -78,12 +78,12 @@ void engine_boxes_each_live(const struct engine_boxes *b, void (*each)(void *ctx
 static const struct {
         unsigned core, wire;
 } limit_bits[] = {
-        { CAY_LIMIT_BIT(memory_bytes), ENGINE_LIMIT_MEMORY },
-        { CAY_LIMIT_BIT(swap_bytes), ENGINE_LIMIT_SWAP },
-        { CAY_LIMIT_BIT(cpu_milli), ENGINE_LIMIT_CPUS },
-        { CAY_LIMIT_BIT(pids), ENGINE_LIMIT_PIDS },
-        { CAY_LIMIT_BIT(disk_bytes), ENGINE_LIMIT_DISK },
-        { CAY_LIMIT_BIT(inodes), ENGINE_LIMIT_INODES },
+        { CAY_LIMIT_BIT(memory_bytes), HELPER_LIMIT_MEMORY },
+        { CAY_LIMIT_BIT(swap_bytes), HELPER_LIMIT_SWAP },
+        { CAY_LIMIT_BIT(cpu_milli), HELPER_LIMIT_CPUS },
+        { CAY_LIMIT_BIT(pids), HELPER_LIMIT_PIDS },
+        { CAY_LIMIT_BIT(disk_bytes), HELPER_LIMIT_DISK },
+        { CAY_LIMIT_BIT(inodes), HELPER_LIMIT_INODES },
 };
 
 unsigned engine_limits_from_wire(unsigned wire)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "domain/model/port_engine.h"
+#include "links/helper/helper_message.h"
 
 #define ENGINE_BOXES_MAX 1024u
 
@@ -30,16 +31,7 @@ void engine_boxes_tell_gone(struct engine_boxes *b, const char *id);
 void engine_boxes_lose_all(struct engine_boxes *b); /* tells of each that ran, and forgets all */
 void engine_boxes_each_live(const struct engine_boxes *b, void (*each)(void *ctx, const char *id), void *ctx);
 
-/* Limits that a helper may hold, by the bits that every link has for them; the rest are cay-init's. */
-enum {
-        ENGINE_LIMIT_MEMORY = 1,
-        ENGINE_LIMIT_SWAP = 2,
-        ENGINE_LIMIT_CPUS = 4,
-        ENGINE_LIMIT_PIDS = 8,
-        ENGINE_LIMIT_DISK = 16,
-        ENGINE_LIMIT_INODES = 32,
-};
-
+/* Limits that a helper may hold, by their bits on every link (enum helper_limit); the rest are cay-init's. */
 unsigned engine_limits_from_wire(unsigned wire);
 unsigned engine_limits_to_wire(unsigned core);
 unsigned engine_limits_by_init(void); /* held wherever cay-init runs */

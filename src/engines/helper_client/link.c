@@ -69,10 +69,10 @@ static int spawn(const struct engine_link_kind *kind, const char *path, int sock
 
                 setsid(); /* the terminal's signals are ours to handle, not the helper's */
                 sigaction(SIGCHLD, &wait_for_children, NULL); /* being ignored would be inherited */
-                if (sock == kind->fd ? fcntl(sock, F_SETFD, 0) < 0 : dup2(sock, kind->fd) < 0)
+                if (sock == HELPER_FRONT_FD ? fcntl(sock, F_SETFD, 0) < 0 : dup2(sock, HELPER_FRONT_FD) < 0)
                         failed = errno;
                 else {
-                        sys_close_range((unsigned)kind->fd + 1, ~0u, 0);
+                        sys_close_range(HELPER_FRONT_FD + 1, ~0u, 0);
                         execve(path, argv, env);
                         failed = errno;
                 }
@@ -129,7 +129,7 @@ static int copy_request(const void *request, size_t size, const int *fds, unsign
 
 static int send_now(struct engine_link *l, const void *request, const int *fds, unsigned fd_count)
 {
-        ssize_t n = sys_send_fds(l->sock, request, l->kind->request_size, fds, fd_count,
+        ssize_t n = sys_send_fds(l->sock, request, l->kind->protocol->request_size, fds, fd_count,
                                  MSG_NOSIGNAL | MSG_DONTWAIT);
 
         return n < 0 ? (int)n : 0;
@@ -139,7 +139,7 @@ static int keep(struct engine_link *l, const void *request, const int *fds, unsi
 {
         struct engine_kept *k = NULL;
         int r = l->kept_count < ENGINE_LINK_KEPT_MAX
-                        ? copy_request(request, l->kind->request_size, fds, fd_count, &k)
+                        ? copy_request(request, l->kind->protocol->request_size, fds, fd_count, &k)
                         : -ENOBUFS;
 
         if (r < 0)
@@ -222,7 +222,7 @@ int engine_link_take_socket(struct engine_link *l)
         return cay_take_fd(l->sock);
 }
 
-static void hand_on(struct engine_link *l, const struct engine_link_answer *a)
+static void hand_on(struct engine_link *l, const struct helper_answer_head *a)
 {
         if (a->seq == 0) {
                 if (l->on_unasked)
@@ -244,15 +244,14 @@ static void hand_on(struct engine_link *l, const struct engine_link_answer *a)
 static bool receive(struct engine_link *l)
 {
         union {
-                struct engine_link_answer answer;
+                struct helper_answer_head answer;
                 uint64_t room[ENGINE_LINK_ANSWER_MAX / 8];
         } m;
-        ssize_t n = recv(l->sock, &m, l->kind->answer_size, MSG_DONTWAIT);
+        ssize_t n = recv(l->sock, &m, l->kind->protocol->answer_size, MSG_DONTWAIT);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return false;
-        if (n != (ssize_t)l->kind->answer_size || m.answer.magic != l->kind->magic ||
-            m.answer.size != l->kind->answer_size) {
+        if (helper_answer_check(l->kind->protocol, &m, n) < 0) {
                 engine_link_lose(l);
                 return false;
         }
@@ -377,16 +376,16 @@ int engine_link_close(struct engine_link *l)
 /* Asking */
 
 /* That we are out of memory or descriptors is no sign of the helper's: the others go on. */
-static void refuse(struct engine_link *l, const struct engine_link_request *req, int r)
+static void refuse(struct engine_link *l, const struct helper_request_head *req, int r)
 {
         union {
-                struct engine_link_answer answer;
+                struct helper_answer_head answer;
                 uint64_t room[ENGINE_LINK_ANSWER_MAX / 8];
         } m = { .room = { 0 } };
 
-        m.answer = (struct engine_link_answer){
+        m.answer = (struct helper_answer_head){
                 .magic = req->magic,
-                .size = (uint32_t)l->kind->answer_size,
+                .size = (uint32_t)l->kind->protocol->answer_size,
                 .type = req->type,
                 .seq = req->seq,
                 .code = CAY_LIMIT,
@@ -401,11 +400,11 @@ static void refuse(struct engine_link *l, const struct engine_link_request *req,
 void engine_link_ask(struct engine_link *l, struct engine_call *call, void *request, const int *fds,
                      unsigned fd_count)
 {
-        struct engine_link_request *req = request;
+        struct helper_request_head *req = request;
         int r = -EAGAIN;
 
-        req->magic = l->kind->magic;
-        req->size = (uint32_t)l->kind->request_size;
+        req->magic = l->kind->protocol->magic;
+        req->size = (uint32_t)l->kind->protocol->request_size;
         req->seq = call->seq = ++l->seq;
         call->next = l->calls;
         l->calls = call;
@@ -454,7 +453,7 @@ void engine_link_forget(struct engine_link *l, struct engine_call *call)
         }
 }
 
-void engine_link_read_error(const struct engine_link *l, const struct engine_link_answer *a,
+void engine_link_read_error(const struct engine_link *l, const struct helper_answer_head *a,
                             struct cay_error *ret)
 {
         if (!a) {
@@ -466,7 +465,7 @@ void engine_link_read_error(const struct engine_link *l, const struct engine_lin
         snprintf(ret->msg, sizeof(ret->msg), "%s", a->text);
 }
 
-static void on_answer_now(struct engine_call *call, const struct engine_link_answer *a)
+static void on_answer_now(struct engine_call *call, const struct helper_answer_head *a)
 {
         struct engine_ask_now *now = cay_container_of(call, struct engine_ask_now, call);
 

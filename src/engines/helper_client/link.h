@@ -13,34 +13,19 @@
 
 #include "foundation/base/error.h"
 #include "foundation/loop/loop.h"
+#include "links/helper/helper_message.h"
 
-#define ENGINE_LINK_TEXT 256
 #define ENGINE_LINK_ANSWER_MAX 4096u
 #define ENGINE_LINK_KEPT_MAX                                                                                 \
         16384u /* requests that wait for room; a helper that leaves more than that unread is stuck */
-
-struct engine_link_request { /* how every request begins */
-        uint32_t magic, size;
-        uint32_t type, seq;
-};
-
-struct engine_link_answer { /* how every answer begins */
-        uint32_t magic, size;
-        uint32_t type, seq; /* seq 0: nobody has asked for it */
-        uint32_t code;      /* enum cay_code */
-        int32_t sys;
-        char text[ENGINE_LINK_TEXT];
-};
 
 struct engine_link_kind {
         const char *program; /* its file in the program folder */
         const char *who;     /* in messages: "the warden" */
         const char *const *
                 variables; /* how names begin that it gets of our environment; NULL: none. Test builds add CAY_TEST_ */
-        uint32_t magic;
-        size_t request_size, answer_size; /* of the whole messages */
-        int fd;                           /* where it finds its end */
-        unsigned close_ms;                /* for it to unmake everything and go */
+        const struct helper_protocol *protocol;
+        unsigned close_ms; /* for it to unmake everything and go */
 };
 
 struct engine_link;
@@ -49,14 +34,14 @@ struct engine_kept;
 struct engine_call { /* embedded by whoever asks; pending until on_answer */
         void (*on_answer)(
                 struct engine_call *call,
-                const struct engine_link_answer *a); /* the whole answer; NULL: the helper is gone */
+                const struct helper_answer_head *a); /* the whole answer; NULL: the helper is gone */
         struct engine_call *next;
         uint32_t seq; /* 0: not pending */
 };
 
 struct engine_link {
         const struct engine_link_kind *kind;
-        void (*on_unasked)(struct engine_link *l, const struct engine_link_answer *a);
+        void (*on_unasked)(struct engine_link *l, const struct helper_answer_head *a);
         void (*on_lost)(struct engine_link *l); /* the helper itself */
 
         /* below: private to link.c, but for `pid` and `sock` to be looked at */
@@ -95,7 +80,7 @@ void engine_link_await(struct engine_link *l, struct engine_call *call, int ms);
 /* Its answer is not waited for any more. */
 void engine_link_forget(struct engine_link *l, struct engine_call *call);
 /* What an answer (NULL: the helper is gone) says as an error; CAY_OK where it says none. */
-void engine_link_read_error(const struct engine_link *l, const struct engine_link_answer *a,
+void engine_link_read_error(const struct engine_link *l, const struct helper_answer_head *a,
                             struct cay_error *ret);
 
 /* A call whose answer is waited for at once: start-up, and where the port says that it may block. */
@@ -103,7 +88,7 @@ struct engine_ask_now {
         struct engine_call call;
         bool answered;
         union {
-                struct engine_link_answer answer; /* the whole of it, of the kind's size */
+                struct helper_answer_head answer; /* the whole of it, of the kind's size */
                 uint64_t room[ENGINE_LINK_ANSWER_MAX / 8];
         };
 };

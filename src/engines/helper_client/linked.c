@@ -10,14 +10,14 @@
 #include "foundation/base/str.h"
 #include "foundation/loop/loop.h"
 
-static const struct engine_linked_answer *known(const struct engine_link_answer *a)
+static const struct engine_linked_answer *known(const struct helper_answer_head *a)
 {
         return (const void *)a;
 }
 
 /* What the helper says unasked, and its end */
 
-void engine_linked_hear_unasked(struct engine_linked *e, const struct engine_link_answer *a)
+void engine_linked_hear_unasked(struct engine_linked *e, const struct helper_answer_head *a)
 {
         char id[CAY_NAME_MAX + 1];
 
@@ -31,7 +31,7 @@ void engine_linked_hear_unasked(struct engine_linked *e, const struct engine_lin
                 engine_boxes_tell_gone(&e->boxes, id);
 }
 
-static void on_unasked(struct engine_link *l, const struct engine_link_answer *a)
+static void on_unasked(struct engine_link *l, const struct helper_answer_head *a)
 {
         engine_linked_hear_unasked(cay_container_of(l, struct engine_linked, link), a);
 }
@@ -48,14 +48,14 @@ static void on_lost(struct engine_link *l)
 
 /* Opening */
 
-void engine_linked_take_hello(struct engine_linked *e, const struct engine_link_answer *a)
+void engine_linked_take_hello(struct engine_linked *e, const struct helper_answer_head *a)
 {
         e->can_hold = known(a)->hello.can_hold;
         if (e->kind->on_hello)
                 e->kind->on_hello(e, a);
 }
 
-static void on_hello(struct engine_call *call, const struct engine_link_answer *a)
+static void on_hello(struct engine_call *call, const struct helper_answer_head *a)
 {
         struct engine_linked *e = cay_container_of(call, struct engine_linked, hello);
 
@@ -89,7 +89,7 @@ struct engine_linked *engine_linked_new(const struct engine_linked_kind *kind,
 
 void engine_linked_say_hello(struct engine_linked *e, void *request)
 {
-        memcpy(&e->hello_request, request, e->kind->link.request_size);
+        memcpy(&e->hello_request, request, e->kind->link.protocol->request_size);
         engine_link_ask(&e->link, &e->hello, request, NULL, 0);
 }
 
@@ -165,7 +165,7 @@ int engine_linked_close(struct cay_engine *engine)
 
 /* Asking */
 
-static void on_answer(struct engine_call *call, const struct engine_link_answer *a)
+static void on_answer(struct engine_call *call, const struct helper_answer_head *a)
 {
         struct engine_linked_call *c = cay_container_of(call, struct engine_linked_call, call);
         const struct engine_linked_kind *kind = c->engine->kind;
@@ -190,7 +190,7 @@ void engine_linked_finish(struct engine_linked *e, struct cay_job *job, const st
 void engine_linked_ask(struct engine_linked *e, void *request, struct cay_engine_box *box,
                        struct cay_job *job, const int *fds, unsigned fd_count)
 {
-        const struct engine_link_request *head = request;
+        const struct helper_request_head *head = request;
         struct engine_linked_call *c = calloc(1, sizeof(*c));
         struct cay_error err = { 0 };
 

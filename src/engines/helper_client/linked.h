@@ -5,8 +5,8 @@
  *
  * Theory of operation. An engine has a struct engine_linked as its first member and says in a kind what is its own: how its requests
  * are numbered, and what its answers mean. The slots of the port that need no more than that are below, to be put into its
- * table of ops as they are. The helpers' messages are structs of their own; the few fields that are looked at here lie at the same place in
- * all of them, which ENGINE_LINKED_FITS has the compiler prove. Boxes of fronts before this one are learned with the greeting.
+ * table of ops as they are. The helpers' messages are structs of their own, made of the heads and bodies that all links
+ * share (links/helper/helper_message.h); only those are looked at here. Boxes of fronts before this one are learned with the greeting.
  */
 #pragma once
 
@@ -19,56 +19,28 @@
 #define ENGINE_LINKED_REQUEST_MAX 8192u
 
 struct engine_linked_request { /* any helper's, as far as it is filled here */
-        struct engine_link_request head;
+        struct helper_request_head head;
         union {
-                struct {
-                        char id[CAY_NAME_MAX + 1];
-                } box;
-                struct {
-                        uint32_t from; /* rows before this one have been told */
-                } list;
-                char room[ENGINE_LINKED_REQUEST_MAX - sizeof(struct engine_link_request)];
+                struct helper_box_id box;
+                struct helper_list list;
+                char room[ENGINE_LINKED_REQUEST_MAX - sizeof(struct helper_request_head)];
         };
 };
 
 struct engine_linked_answer { /* any helper's, as far as it is read here */
-        struct engine_link_answer head;
+        struct helper_answer_head head;
         union {
-                struct {
-                        uint32_t version, can_hold;
-                } hello;
-                struct {
-                        char id[CAY_NAME_MAX + 1];
-                } box;
-                struct {
-                        char id[CAY_NAME_MAX + 1]; /* "": there are no more */
-                        uint32_t next;             /* to ask from for the one behind it */
-                } list;
+                struct helper_hello_answer hello;
+                struct helper_box_id box;
+                struct helper_list_answer list;
         };
 };
 
-#define ENGINE_LINKED_SAME(theirs, ours, member) (offsetof(theirs, member) == offsetof(struct ours, member))
-
-/* At file level of each engine: its messages, and how their constants begin. */
-#define ENGINE_LINKED_FITS(request, answer, PREFIX)                                                          \
+/* At file level of each engine: what is kept of its messages has room for them. */
+#define ENGINE_LINKED_FITS(request, answer)                                                                  \
         static_assert(sizeof(request) <= ENGINE_LINKED_REQUEST_MAX &&                                        \
-                              ENGINE_LINKED_SAME(request, engine_linked_request, box.id) &&                  \
-                              ENGINE_LINKED_SAME(request, engine_linked_request, list.from),                 \
-                      "as every link's requests begin");                                                     \
-        static_assert(sizeof(answer) <= ENGINE_LINK_ANSWER_MAX && PREFIX##_TEXT == ENGINE_LINK_TEXT &&       \
-                              offsetof(answer, text) == offsetof(struct engine_link_answer, text) &&         \
-                              ENGINE_LINKED_SAME(answer, engine_linked_answer, hello.can_hold) &&            \
-                              ENGINE_LINKED_SAME(answer, engine_linked_answer, box.id) &&                    \
-                              ENGINE_LINKED_SAME(answer, engine_linked_answer, list.id) &&                   \
-                              ENGINE_LINKED_SAME(answer, engine_linked_answer, list.next),                   \
-                      "as every link's answers begin");                                                      \
-        static_assert(PREFIX##_LIMIT_MEMORY == (int)ENGINE_LIMIT_MEMORY &&                                   \
-                              PREFIX##_LIMIT_SWAP == (int)ENGINE_LIMIT_SWAP &&                               \
-                              PREFIX##_LIMIT_CPUS == (int)ENGINE_LIMIT_CPUS &&                               \
-                              PREFIX##_LIMIT_PIDS == (int)ENGINE_LIMIT_PIDS &&                               \
-                              PREFIX##_LIMIT_DISK == (int)ENGINE_LIMIT_DISK &&                               \
-                              PREFIX##_LIMIT_INODES == (int)ENGINE_LIMIT_INODES,                             \
-                      "as every link calls them")
+                              sizeof(answer) <= ENGINE_LINK_ANSWER_MAX,                                      \
+                      "one message has room")
 
 struct engine_linked;
 
@@ -94,12 +66,12 @@ struct engine_linked_kind {
 
         /* What is its own. Answers are whole ones, of the kind's size. */
         void (*on_hello)(struct engine_linked *e,
-                         const struct engine_link_answer *a); /* let in; may be NULL */
-        void (*on_listed)(struct engine_linked *e, const char *id, const struct engine_link_answer *a);
+                         const struct helper_answer_head *a); /* let in; may be NULL */
+        void (*on_listed)(struct engine_linked *e, const char *id, const struct helper_answer_head *a);
         void (*on_unasked)(struct engine_linked *e,
-                           const struct engine_link_answer *a); /* all but box_gone; may be NULL */
+                           const struct helper_answer_head *a); /* all but box_gone; may be NULL */
         /* To a request about a box: what it says of it is taken, before the job is finished. NULL: it failed. */
-        void (*on_answer)(struct engine_linked_call *c, const struct engine_link_answer *a,
+        void (*on_answer)(struct engine_linked_call *c, const struct helper_answer_head *a,
                           enum cay_code code);
 };
 
@@ -144,8 +116,8 @@ int engine_linked_open_take(const struct engine_linked_kind *kind, const struct 
                             void *hello, struct cay_engine **ret, struct cay_error *err);
 
 /* For reopen.c. */
-void engine_linked_take_hello(struct engine_linked *e, const struct engine_link_answer *a); /* let in */
-void engine_linked_hear_unasked(struct engine_linked *e, const struct engine_link_answer *a);
+void engine_linked_take_hello(struct engine_linked *e, const struct helper_answer_head *a); /* let in */
+void engine_linked_hear_unasked(struct engine_linked *e, const struct helper_answer_head *a);
 void engine_linked_reopen_cancel(struct engine_linked *e); /* its job fails; fine when none is under way */
 
 /* Asking */

@@ -51,7 +51,7 @@ static void on_time(struct cay_timer *t)
         finish(e, &err);
 }
 
-static void on_unasked(struct engine_link *l, const struct engine_link_answer *a)
+static void on_unasked(struct engine_link *l, const struct helper_answer_head *a)
 {
         engine_linked_hear_unasked(engine_of(l), a);
 }
@@ -68,7 +68,7 @@ static void done(struct engine_linked *e)
 
 static void ask_list(struct engine_linked *e);
 
-static void on_listed(struct engine_call *call, const struct engine_link_answer *a)
+static void on_listed(struct engine_call *call, const struct helper_answer_head *a)
 {
         struct engine_reopen *r = cay_container_of(call, struct engine_reopen, call);
         struct engine_linked *e = cay_container_of(r, struct engine_linked, reopen);
@@ -100,7 +100,7 @@ static void ask_list(struct engine_linked *e)
         engine_link_ask(&e->reopen.link, &e->reopen.call, &req, NULL, 0);
 }
 
-static void on_hello(struct engine_call *call, const struct engine_link_answer *a)
+static void on_hello(struct engine_call *call, const struct helper_answer_head *a)
 {
         struct engine_reopen *r = cay_container_of(call, struct engine_reopen, call);
         struct engine_linked *e = cay_container_of(r, struct engine_linked, reopen);

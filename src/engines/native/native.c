@@ -10,7 +10,7 @@
 
 #define LAYERS_MAX (1u << 20)
 
-ENGINE_LINKED_FITS(struct wire_request, struct wire_answer, WIRE);
+ENGINE_LINKED_FITS(struct wire_request, struct wire_answer);
 
 struct cay_engine_native {
         struct engine_linked linked; /* first */
@@ -22,19 +22,19 @@ static struct cay_engine_native *self(struct cay_engine *e)
         return cay_container_of(engine_linked_of(e), struct cay_engine_native, linked);
 }
 
-static const struct wire_answer *whole(const struct engine_link_answer *a)
+static const struct wire_answer *whole(const struct helper_answer_head *a)
 {
         return (const void *)a;
 }
 
 /* Answers */
 
-static void on_hello(struct engine_linked *e, const struct engine_link_answer *a)
+static void on_hello(struct engine_linked *e, const struct helper_answer_head *a)
 {
         e->engine.caps = CAY_ENGINE_native_CAPS & (whole(a)->hello.can_keep ? ~0 : ~CAY_ENGINE_CAN_KEEP);
 }
 
-static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
+static void on_listed(struct engine_linked *e, const char *id, const struct helper_answer_head *a)
 {
         engine_boxes_note(&e->boxes, id, true, false);
 }
@@ -63,7 +63,7 @@ static void take_answer(struct engine_linked_call *c, const struct wire_answer *
                                                            .loopback_bytes = a->box.network.loopback_bytes };
 }
 
-static void on_answer(struct engine_linked_call *c, const struct engine_link_answer *a, enum cay_code code)
+static void on_answer(struct engine_linked_call *c, const struct helper_answer_head *a, enum cay_code code)
 {
         if (a)
                 take_answer(c, whole(a));
@@ -78,10 +78,7 @@ static void on_answer(struct engine_linked_call *c, const struct engine_link_ans
 static const struct engine_linked_kind kind = {
         .link = { .program = "cay-warden",
                   .who = "the warden",
-                  .magic = WIRE_MAGIC,
-                  .request_size = sizeof(struct wire_request),
-                  .answer_size = sizeof(struct wire_answer),
-                  .fd = WIRE_WARDEN_FD,
+                  .protocol = &wire_protocol,
                   .close_ms = 10000 },
         .ops = &cay_engine_native_ops,
         .size = sizeof(struct cay_engine_native),

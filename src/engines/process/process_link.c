@@ -9,21 +9,21 @@
 #include "engines/helper_client/linked.h"
 #include "links/helper/process_message.h"
 
-ENGINE_LINKED_FITS(struct process_request, struct process_answer, PROCESS);
+ENGINE_LINKED_FITS(struct process_request, struct process_answer);
 
 struct process_link {
         struct engine_linked linked;                          /* first */
         char workspaces[ENGINE_BOXES_MAX][PROCESS_WORKSPACE]; /* by the row of its box */
 };
 
-static const struct process_answer *whole(const struct engine_link_answer *a)
+static const struct process_answer *whole(const struct helper_answer_head *a)
 {
         return (const void *)a;
 }
 
 /* Answers */
 
-static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
+static void on_listed(struct engine_linked *e, const char *id, const struct helper_answer_head *a)
 {
         engine_boxes_note(&e->boxes, id, whole(a)->list.live, false);
 }
@@ -44,7 +44,7 @@ static void note_box(struct engine_linked *e, struct cay_engine_box *box, const 
         box->skipped = engine_limits_from_wire(a->box.skipped);
 }
 
-static void on_answer(struct engine_linked_call *c, const struct engine_link_answer *a, enum cay_code code)
+static void on_answer(struct engine_linked_call *c, const struct helper_answer_head *a, enum cay_code code)
 {
         if (a && (c->type == PROCESS_box_make || c->type == PROCESS_box_link))
                 note_box(c->engine, c->box, whole(a));
@@ -61,12 +61,7 @@ static void on_answer(struct engine_linked_call *c, const struct engine_link_ans
 /* Opening */
 
 static const struct engine_linked_kind kind = {
-        .link = { .program = "cay-process",
-                  .who = "cay-process",
-                  .magic = PROCESS_WIRE_MAGIC,
-                  .request_size = sizeof(struct process_request),
-                  .answer_size = sizeof(struct process_answer),
-                  .fd = PROCESS_FRONT_FD },
+        .link = { .program = "cay-process", .who = "cay-process", .protocol = &process_protocol },
         .ops = &cay_engine_process_link_ops,
         .size = sizeof(struct process_link),
         .answer_ms = 20000,

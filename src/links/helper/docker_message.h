@@ -8,39 +8,22 @@
 
 #include <stdint.h>
 
-#include "foundation/base/id.h"
+#include "links/helper/helper_message.h"
 
 #define DOCKER_WIRE_VERSION 2u
 #define DOCKER_WIRE_MAGIC 0x63617964u
-#define DOCKER_FRONT_FD 3 /* where cay-docker finds its end */
-#define DOCKER_KEEPER_FD                                                                                     \
-        4 /* started with --keep: who hands it one front after the other (struct wire_keeper) */
-#define DOCKER_SECRET 32
 #define DOCKER_BELOW 1024
-#define DOCKER_TEXT 256
 #define DOCKER_IMAGE 128
 #define DOCKER_WORD 64 /* owner, template */
 
-enum docker_state { DOCKER_FRESH = 1, DOCKER_READY = 2 };
-
 enum docker_type {
         DOCKER_NONE,
-#define DOCKER_REQUEST(name, permitted, min, max) DOCKER_##name,
+#define HELPER_REQUEST(name, permitted, min, max) DOCKER_##name,
 #include "links/helper/docker_message.def"
-#undef DOCKER_REQUEST
+#undef HELPER_REQUEST
         DOCKER_TYPE_COUNT,
         DOCKER_box_gone = 100, /* answers only */
         DOCKER_daemon
-};
-
-enum docker_limit { /* bits: limits that Docker holds, or does not */
-                    DOCKER_LIMIT_MEMORY = 1,
-                    DOCKER_LIMIT_SWAP = 2,
-                    DOCKER_LIMIT_CPUS = 4,
-                    DOCKER_LIMIT_PIDS = 8,
-                    DOCKER_LIMIT_DISK = 16,
-                    DOCKER_LIMIT_INODES = 32,
-                    DOCKER_LIMIT_ALL = 63,
 };
 
 enum docker_plan_flags {
@@ -102,11 +85,11 @@ struct docker_volume { /* one of the owner's: made where there is none, and left
 struct docker_plan { /* descriptor: the link stream */
         char id[CAY_NAME_MAX + 1];
         uint32_t flags;
-        uint32_t may_skip;  /* enum docker_limit */
+        uint32_t may_skip;  /* enum helper_limit */
         uint32_t test_off;  /* layers.def; test builds */
         uint32_t cpu_milli; /* 0: no limit, likewise below */
         uint64_t memory_bytes, swap_bytes, pids, disk_bytes, inodes;
-        uint8_t secret[DOCKER_SECRET]; /* of the box link */
+        uint8_t secret[HELPER_SECRET]; /* of the box link */
         uint32_t workspace_root; /* one of those cay-docker was started with, from 0; or DOCKER_ROOT_CALLER */
         char workspace_below[DOCKER_BELOW];
         char image[DOCKER_IMAGE]; /* one of those cay-docker was started with; "": the first */
@@ -119,19 +102,12 @@ struct docker_plan { /* descriptor: the link stream */
 };
 
 struct docker_request {
-        uint32_t magic, size;
-        uint32_t type, seq;
+        HELPER_REQUEST_HEAD;
         union {
-                struct {
-                        uint32_t version;
-                } hello;
+                struct helper_hello hello;
                 struct docker_plan plan;
-                struct {
-                        char id[CAY_NAME_MAX + 1];
-                } box;
-                struct {
-                        uint32_t from; /* rows before this one have been told */
-                } list;
+                struct helper_box_id box;
+                struct helper_list list;
                 struct { /* image_build (descriptor: where lines go), image_drop */
                         char name
                                 [DOCKER_WORD]; /* of the template: where its files are is not a front's to say */
@@ -146,32 +122,21 @@ struct docker_stats {
 };
 
 struct docker_answer {
-        uint32_t magic, size;
-        uint32_t type, seq;
-        uint32_t code; /* enum cay_code */
-        int32_t sys;
-        char text[DOCKER_TEXT];
+        HELPER_ANSWER_HEAD;
         union {
-                struct {
-                        uint32_t version, can_hold; /* enum docker_limit */
-                } hello;
+                struct helper_hello_answer hello;
                 struct {
                         char id[CAY_NAME_MAX + 1];
-                        uint32_t skipped; /* enum docker_limit */
+                        uint32_t skipped; /* enum helper_limit */
                         uint32_t kept;
                         uint32_t port_count;
                         struct docker_port ports[DOCKER_PORTS_MAX]; /* host: as it is */
                         struct docker_stats stats;
                 } box;
-                struct {                           /* box_list: the first box at or behind `from` */
-                        char id[CAY_NAME_MAX + 1]; /* "": there are no more */
-                        uint32_t next;
-                        uint32_t live; /* 0: a kept one that is stopped */
-                        uint32_t kept;
-                } list;
+                struct helper_list_answer list;
                 struct {
                         uint32_t away;     /* Docker does not answer: `text` says why */
-                        uint32_t can_hold; /* else: enum docker_limit */
+                        uint32_t can_hold; /* else: enum helper_limit */
                 } daemon;
                 struct {                        /* image_build, image_drop; image_list: the row `from` */
                         char name[DOCKER_WORD]; /* of the template; "": there are no more */
@@ -181,7 +146,7 @@ struct docker_answer {
                         char id[DOCKER_IMAGE_ID], context[DOCKER_CONTEXT]; /* of the image; "": none */
                         uint64_t size_bytes;
                         int64_t built_s;
-                        char step[DOCKER_TEXT], error[DOCKER_TEXT]; /* of the last build that failed */
+                        char step[HELPER_TEXT], error[HELPER_TEXT]; /* of the last build that failed */
                 } image;
         };
 };
@@ -189,6 +154,4 @@ struct docker_answer {
 #define DOCKER_IMAGE_LACKS                                                                                   \
         "*lacks*" /* as image.name of image_list: Docker has no image by the name in `error` */
 
-/* Row of a request: 0 when type, size and descriptor count fit and it is permitted in `state`; -EPROTO. */
-int docker_request_check(const struct docker_request *req, int64_t len, unsigned fds, unsigned state);
-const char *docker_request_name(unsigned type);
+extern const struct helper_protocol docker_protocol;

@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy table and its one check. */
+/* The policy table. */
 #include "links/helper/message.h"
 
-#include <errno.h>
-
-static const struct {
-        const char *name;
-        unsigned permitted, fds_min, fds_max;
-} rows[] = {
-#define CAY_REQUEST(name, permitted, min, max) [WIRE_##name] = { #name, permitted, min, max },
+static const struct helper_request_row rows[] = {
+#define HELPER_REQUEST(name, permitted, min, max) HELPER_REQUEST_ROW(WIRE_, name, permitted, min, max)
 #include "links/helper/requests.def"
-#undef CAY_REQUEST
+#undef HELPER_REQUEST
 };
 
-int wire_request_check(const struct wire_request *req, int64_t len, unsigned fds, unsigned state)
-{
-        if (len != (int64_t)sizeof(*req) || req->magic != WIRE_MAGIC || req->size != sizeof(*req))
-                return -EPROTO;
-        if (req->type == WIRE_NONE || req->type >= WIRE_TYPE_COUNT || !(rows[req->type].permitted & state))
-                return -EPROTO;
-        if (fds < rows[req->type].fds_min || fds > rows[req->type].fds_max || req->seq == 0)
-                return -EPROTO;
-        return 0;
-}
-
-const char *wire_request_name(unsigned type)
-{
-        return type > WIRE_NONE && type < WIRE_TYPE_COUNT ? rows[type].name : "?";
-}
+const struct helper_protocol wire_protocol = {
+        .who = "the warden",
+        .magic = WIRE_MAGIC,
+        .version = WIRE_VERSION,
+        .request_size = sizeof(struct wire_request),
+        .answer_size = sizeof(struct wire_answer),
+        .rows = rows,
+        .row_count = WIRE_TYPE_COUNT,
+};

@@ -8,43 +8,27 @@
 
 #include <stdint.h>
 
-#include "foundation/base/id.h"
+#include "links/helper/helper_message.h"
+#include "links/helper/keeper_message.h"
 #include "links/helper/steps.h"
 
 #define WIRE_VERSION 4u
 #define WIRE_MAGIC 0x63617977u
-#define WIRE_WARDEN_FD 3 /* where cay-warden finds its end */
-#define WIRE_KEEPER_FD 4 /* started as "cay-warden keep": who hands it one front after the other */
 #define WIRE_LAYERS_FD 5 /* the same: folder of layers that outlive their box */
 #define WIRE_LAYERS 8    /* ids of layers in one answer */
-#define WIRE_SECRET 32
-#define WIRE_BELOW 1024 /* path below a root, with its NUL */
-#define WIRE_TEXT 256
-
-enum wire_state { WIRE_FRESH = 1, WIRE_READY = 2 };
+#define WIRE_BELOW 1024  /* path below a root, with its NUL */
 
 enum wire_type {
         WIRE_NONE,
-#define CAY_REQUEST(name, permitted, min, max) WIRE_##name,
+#define HELPER_REQUEST(name, permitted, min, max) WIRE_##name,
 #include "links/helper/requests.def"
-#undef CAY_REQUEST
+#undef HELPER_REQUEST
         WIRE_TYPE_COUNT,
         WIRE_box_gone = 100 /* answer only */
 };
 
 enum wire_hello_flags {
         WIRE_HELLO_SINGLE = 1, /* one box and no more: the warden ends with it, without being told */
-};
-
-enum wire_limit { /* bits: limits that the warden holds or refuses */
-                  WIRE_LIMIT_MEMORY = 1,
-                  WIRE_LIMIT_SWAP = 2,
-                  WIRE_LIMIT_CPUS = 4,
-                  WIRE_LIMIT_PIDS = 8,
-                  WIRE_LIMIT_DISK = 16,
-                  WIRE_LIMIT_INODES = 32,
-                  WIRE_LIMIT_WATCHABLE =
-                          15, /* what cay-init can hold by watching: memory, swap, cpus, pids */
 };
 
 enum wire_plan_flags {
@@ -84,78 +68,31 @@ struct wire_network_sockets {
 struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], [peer], [network] */
         char id[CAY_NAME_MAX + 1];
         uint32_t flags;
-        uint32_t may_skip;  /* enum wire_limit */
+        uint32_t may_skip;  /* enum helper_limit */
         uint32_t test_off;  /* layers.def; test builds */
         uint32_t cpu_milli; /* 0: no limit, likewise below */
         uint64_t memory_bytes, swap_bytes, pids, disk_bytes, inodes;
-        uint8_t secret[WIRE_SECRET]; /* of the box link */
-        uint32_t network;            /* enum wire_network_mode, with NETWORK */
-        uint32_t workspace_root;     /* with BELOW: one of the keeper's roots, from 0 */
+        uint8_t secret[HELPER_SECRET]; /* of the box link */
+        uint32_t network;              /* enum wire_network_mode, with NETWORK */
+        uint32_t workspace_root;       /* with BELOW: one of the keeper's roots, from 0 */
         char workspace_below[WIRE_BELOW];
 };
 
 struct wire_request {
-        uint32_t magic, size;
-        uint32_t type, seq;
+        HELPER_REQUEST_HEAD;
         union {
-                struct {
-                        uint32_t version, flags;
-                } hello;
+                struct helper_hello hello;
                 struct wire_plan plan;
-                struct {
-                        char id[CAY_NAME_MAX + 1];
-                } box;
+                struct helper_box_id box;
                 struct {
                         char id[CAY_NAME_MAX + 1];
                         uint32_t mode; /* enum wire_network_mode */
                 } network;             /* descriptor: where new sockets are to go; without one the old stay */
-                struct {
-                        uint32_t from; /* rows before this one have been told */
-                } list;
+                struct helper_list list;
                 struct {
                         uint64_t from; /* 0, or what the last answer said */
                 } layers;
         };
-};
-
-/* What the keeper says, over a socket of its own. */
-enum wire_keeper_type {
-        WIRE_KEEPER_FRONT =
-                1, /* one descriptor: link to the next front; the one before is hung up on, boxes stay */
-        WIRE_KEEPER_DOOR,     /* one: the listening unix socket that clients come to the front by */
-        WIRE_KEEPER_ROOT,     /* one: folder `nr` below which clients may name a workspace */
-        WIRE_KEEPER_REGISTRY, /* one: folder below which templates have their roots; the last one counts */
-        WIRE_KEEPER_CHECK,    /* none: could the program that is there now take over? Answered. */
-        WIRE_KEEPER_UPGRADE,  /* none: become it. Answered by the new one, or by the old when it could not. */
-        WIRE_KEEPER_CEILING, /* none, and of another size: struct wire_keeper_ceiling; once, before the first front */
-        WIRE_KEEPER_MARGIN, /* none: layers leave `nr` MiB of their disk free */
-};
-
-#define WIRE_ROOTS 64u
-
-struct wire_keeper {
-        uint32_t magic, size;
-        uint32_t type;
-        uint32_t nr;
-};
-
-struct wire_ceiling { /* most that one box may have, whatever a front asks for; each is more than 0 */
-        uint64_t memory_bytes, cpu_milli, pids, disk_bytes, inodes;
-        uint64_t boxes; /* at once */
-};
-
-struct wire_keeper_ceiling {
-        uint32_t magic, size;
-        uint32_t type;
-        uint32_t nr; /* 0 */
-        struct wire_ceiling ceiling;
-};
-
-struct wire_kept { /* answer to CHECK and UPGRADE */
-        uint32_t magic, size;
-        uint32_t type;
-        uint32_t code; /* enum cay_code; 0: yes, or done */
-        char text[WIRE_TEXT];
 };
 
 struct wire_stats {
@@ -167,20 +104,12 @@ struct wire_network { /* of a live box, since it was made */
 };
 
 struct wire_answer {
-        uint32_t magic, size;
-        uint32_t type, seq;
-        uint32_t code; /* enum cay_code */
-        int32_t sys;
-        char text[WIRE_TEXT];
+        HELPER_ANSWER_HEAD;
         union {
-                struct {
-                        uint32_t version, can_hold,
-                                watched;   /* enum wire_limit; watched: by cay-init, a part of can_hold */
-                        uint32_t can_keep; /* layers may outlive their box */
-                } hello;
+                struct helper_hello_answer hello;
                 struct {
                         char id[CAY_NAME_MAX + 1];
-                        uint32_t skipped; /* enum wire_limit */
+                        uint32_t skipped; /* enum helper_limit */
                         uint32_t watched; /* of those that are held: by cay-init */
                         uint32_t kept;    /* its layer outlives it */
                         uint32_t
@@ -189,11 +118,7 @@ struct wire_answer {
                         struct wire_stats stats;
                         struct wire_network network; /* box_stat */
                 } box;
-                struct {                           /* box_list: the first box at or behind `from` */
-                        char id[CAY_NAME_MAX + 1]; /* "": there are no more */
-                        uint32_t next;             /* to ask from for the one behind it */
-                        uint32_t live;             /* cay-init runs; 0: on its way, or over and not dropped */
-                } list;
+                struct helper_list_answer list;
                 struct { /* layer_list */
                         char ids[WIRE_LAYERS][CAY_NAME_MAX + 1];
                         uint32_t count;
@@ -204,6 +129,4 @@ struct wire_answer {
         };
 };
 
-/* Row of a request: 0 when type, size and descriptor count fit and it is permitted in `state`; -EPROTO. */
-int wire_request_check(const struct wire_request *req, int64_t len, unsigned fds, unsigned state);
-const char *wire_request_name(unsigned type);
+extern const struct helper_protocol wire_protocol;

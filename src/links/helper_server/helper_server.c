@@ -10,14 +10,9 @@
 
 #include "foundation/base/log.h"
 #include "foundation/sys/unix_socket.h"
-#include "links/helper/message.h"
+#include "links/helper/keeper_message.h"
 
 #define ANSWER_WAIT_MS 5000
-
-struct head { /* of every message */
-        uint32_t magic, size;
-        uint32_t type, seq;
-};
 
 /* Saying */
 
@@ -37,24 +32,20 @@ static int send_answer(int fd, const void *answer, size_t size)
 
 void helper_server_say(struct helper_server *e, void *answer)
 {
-        struct head *head = answer;
-
-        head->magic = e->kind->magic;
-        head->size = (uint32_t)e->kind->answer_size;
-        if (e->front.loop && send_answer(e->front.fd, answer, e->kind->answer_size) < 0)
+        helper_answer_seal(e->kind->protocol, answer);
+        if (e->front.loop && send_answer(e->front.fd, answer, e->kind->protocol->answer_size) < 0)
                 shutdown(e->front.fd, SHUT_RDWR); /* the loop sees its end */
 }
 
 int helper_server_offer(struct helper_server *e, void *answer)
 {
-        struct head *head = answer;
         ssize_t n;
 
         if (!e->front.loop)
                 return -ENOTCONN;
-        head->magic = e->kind->magic;
-        head->size = (uint32_t)e->kind->answer_size;
-        n = sys_send_fds(e->front.fd, answer, e->kind->answer_size, NULL, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+        helper_answer_seal(e->kind->protocol, answer);
+        n = sys_send_fds(e->front.fd, answer, e->kind->protocol->answer_size, NULL, 0,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
         return n < 0 ? (int)n : 0;
 }
 
@@ -83,23 +74,24 @@ void helper_server_let_front_go(struct helper_server *e)
 static void on_front(struct cay_watch *w, uint32_t events)
 {
         struct helper_server *e = cay_container_of(w, struct helper_server, front);
-        const struct helper_server_kind *kind = e->kind;
-        const struct head *head = e->request;
+        const struct helper_protocol *p = e->kind->protocol;
+        const struct helper_request_head *head = e->request;
         int fds[SYS_FDS_MAX], r;
         unsigned count = 0;
-        ssize_t n = sys_recv_fds(w->fd, e->request, kind->request_size, fds, &count, MSG_DONTWAIT);
+        ssize_t n = sys_recv_fds(w->fd, e->request, p->request_size, fds, &count, MSG_DONTWAIT);
 
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        r = n <= 0 ? -EPIPE : kind->check(e->request, n, count, e->state);
+        r = n <= 0 ? -EPIPE : helper_request_check(p, e->request, n, count, e->state);
         if (r == 0)
                 r = hear_take(e, fds, count);
         else
                 sys_close_fds(fds, n >= 0 ? count : 0);
         if (r < 0 && n > 0)
                 cay_log_error("the front said what it may not: hung up", "type=%s state=%u",
-                              n == (ssize_t)kind->request_size ? kind->name(head->type) : "?", e->state);
-        explicit_bzero(e->request, kind->request_size); /* it may have had a secret in it */
+                              n == (ssize_t)p->request_size ? helper_request_name(p, head->type) : "?",
+                              e->state);
+        explicit_bzero(e->request, p->request_size); /* it may have had a secret in it */
         if (r < 0)
                 helper_server_let_front_go(e);
 }
@@ -107,7 +99,7 @@ static void on_front(struct cay_watch *w, uint32_t events)
 int helper_server_open_front(struct helper_server *e, int fd)
 {
         helper_server_let_front_go(e);
-        e->state = e->kind->fresh;
+        e->state = HELPER_FRESH;
         return cay_watch_add(e->loop, &e->front, fd, EPOLLIN, on_front);
 }
 
@@ -123,7 +115,7 @@ static void on_keeper(struct cay_watch *w, uint32_t events)
 
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_FRONT &&
+        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_KEEPER_MAGIC && told.type == WIRE_KEEPER_FRONT &&
             count == 1) {
                 e->is_upgrade = false; /* it came to nothing: the same keeper goes on */
                 if (helper_server_open_front(e, fds[0]) < 0)
@@ -131,7 +123,7 @@ static void on_keeper(struct cay_watch *w, uint32_t events)
                 return;
         }
         sys_close_fds(fds, n >= 0 ? count : 0);
-        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_MAGIC && told.type == WIRE_KEEPER_UPGRADE)
+        if (n == (ssize_t)sizeof(told) && told.magic == WIRE_KEEPER_MAGIC && told.type == WIRE_KEEPER_UPGRADE)
                 e->is_upgrade = true;
         if (n > 0)
                 return;

@@ -14,15 +14,12 @@
 #include <stdint.h>
 
 #include "foundation/loop/loop.h"
+#include "links/helper/helper_message.h"
 
 struct helper_server;
 
 struct helper_server_kind {
-        uint32_t magic; /* of its messages, which all begin with it and their size */
-        size_t request_size, answer_size;
-        unsigned fresh; /* state of a front that has said nothing yet */
-        int (*check)(const void *request, int64_t len, unsigned fds, unsigned state); /* 0 or -EPROTO */
-        const char *(*name)(unsigned type);                                           /* for the log */
+        const struct helper_protocol *protocol;
         /* A request that was let through. Takes fd (-1: it came without). Less than 0: the front is hung up on. */
         int (*hear_take)(struct helper_server *e, const void *request, int fd);
         /* In place of hear_take, for programs with requests of several descriptors; takes them all. */
@@ -37,7 +34,7 @@ struct helper_server {
         struct cay_loop *loop; /* borrowed */
         void *request;         /* room for one; borrowed */
         unsigned serial;       /* of the front: grows with each */
-        unsigned state;        /* of the front, as the program's policy has them */
+        unsigned state;        /* enum helper_state, of the front */
 
         /* below: private to server.c */
         struct cay_watch front, keeper;

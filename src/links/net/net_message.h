@@ -13,23 +13,18 @@
 
 #include <stdint.h>
 
-#include "foundation/base/id.h"
+#include "links/helper/helper_message.h"
 
 #define NET_WIRE_VERSION 1u
 #define NET_WIRE_MAGIC 0x6361796eu
-#define NET_FRONT_FD 3         /* where cay-net finds its end */
-#define NET_KEEPER_FD 4        /* with --keep: who hands it one front after the other (struct wire_keeper) */
 #define NET_BOXES_MAX 1024u    /* sandboxes at once */
 #define NET_LOG_MAX 500u       /* entries that are kept of each */
 #define NET_POLICY_MAX 262144u /* bytes of a policy's text */
-#define NET_TEXT 256
-#define NET_NAME 256 /* of a host, with its NUL */
+#define NET_NAME 256           /* of a host, with its NUL */
 #define NET_RULE 320
 #define NET_WHY 200
 /* F_ADD_SEALS of the policy's memfd. */
 #define NET_POLICY_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-
-enum net_state { NET_FRESH = 1, NET_READY = 2 };
 
 enum net_type {
         NET_NONE,
@@ -59,8 +54,7 @@ struct net_box_request { /* box_add, box_policy; the others read `id` alone */
 };
 
 struct net_request {
-        uint32_t magic, size;
-        uint32_t type, seq;
+        HELPER_REQUEST_HEAD;
         union {
                 struct {
                         uint32_t version;
@@ -99,11 +93,7 @@ struct net_log_entry {
 };
 
 struct net_answer {
-        uint32_t magic, size;
-        uint32_t type, seq;
-        uint32_t code; /* enum cay_code */
-        int32_t sys;
-        char text[NET_TEXT];
+        HELPER_ANSWER_HEAD;
         char id[CAY_NAME_MAX + 1]; /* of the sandbox; "" in box_list: there are no more */
         union {
                 struct {
@@ -123,6 +113,7 @@ struct net_answer {
         };
 };
 
-/* Row of a request: 0 when type, size and descriptor count fit, it is permitted in `state`, and its id is one; -EPROTO. */
-int net_request_check(const struct net_request *req, int64_t len, unsigned fds, unsigned state);
-const char *net_request_name(unsigned type);
+extern const struct helper_protocol net_protocol;
+
+/* After helper_request_check: -EPROTO when a request that names a sandbox has no id in it. */
+int net_request_check_id(const struct net_request *req);

@@ -260,7 +260,7 @@ class Net:
 
     def next_front(self):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        socket.send_fds(self.keeper, [struct.pack('=IIII', 0x63617977, 16, 1, 0)], [theirs.fileno()])
+        socket.send_fds(self.keeper, [struct.pack('=IIII', 0x6361796b, 16, 1, 0)], [theirs.fileno()])
         theirs.close()
         self.front.sock.close()
         self.front = wire.Front(ours)

@@ -113,13 +113,13 @@ static void start(struct rig *rig, void (*prepare)(void), int keeper)
                         prepare();
                 if (keeper >= 0) /* out of the way of both places */
                         keeper = fcntl(keeper, F_DUPFD, 100);
-                if (socks[1] == WIRE_WARDEN_FD)
+                if (socks[1] == HELPER_FRONT_FD)
                         fcntl(socks[1], F_SETFD, 0);
                 else
-                        dup2(socks[1], WIRE_WARDEN_FD);
+                        dup2(socks[1], HELPER_FRONT_FD);
                 if (keeper >= 0)
-                        dup2(keeper, WIRE_KEEPER_FD);
-                sys_close_range(keeper >= 0 ? WIRE_KEEPER_FD + 1 : WIRE_WARDEN_FD + 1, ~0u, 0);
+                        dup2(keeper, HELPER_KEEPER_FD);
+                sys_close_range(keeper >= 0 ? HELPER_KEEPER_FD + 1 : HELPER_FRONT_FD + 1, ~0u, 0);
                 if (getenv("CAY_TEST_KILL")) { /* set by prepare */
                         snprintf(kill_spec, sizeof(kill_spec), "CAY_TEST_KILL=%s", getenv("CAY_TEST_KILL"));
                         env[0] = kill_spec;
@@ -162,7 +162,7 @@ int rig_start_kept(struct rig *rig)
 
 void rig_say(int keeper, uint32_t type, uint32_t nr, int fd)
 {
-        struct wire_keeper say = { WIRE_MAGIC, sizeof(say), type, nr };
+        struct wire_keeper say = { WIRE_KEEPER_MAGIC, sizeof(say), type, nr };
 
         assert_int_equal(sys_send_fds(keeper, &say, sizeof(say), &fd, fd >= 0, 0), sizeof(say));
 }
@@ -174,7 +174,7 @@ struct wire_kept rig_hear(int keeper)
 
         assert_int_equal(poll(&p, 1, RIG_WAIT_MS), 1);
         assert_int_equal(recv(keeper, &a, sizeof(a), 0), sizeof(a));
-        assert_int_equal(a.magic, WIRE_MAGIC);
+        assert_int_equal(a.magic, WIRE_KEEPER_MAGIC);
         return a;
 }
 
@@ -287,7 +287,7 @@ struct wire_answer rig_ask(struct rig *rig, struct wire_request *req, const int 
                         assert_int_equal(a.type, req->type);
                         return a;
                 }
-        fail_msg("no answer to %s", wire_request_name(req->type));
+        fail_msg("no answer to %s", helper_request_name(&wire_protocol, req->type));
         return a;
 }
 
@@ -374,7 +374,7 @@ struct wire_answer rig_make_network(struct rig *rig, const struct wire_plan *pla
 void rig_must(struct wire_answer a)
 {
         if (a.code != CAY_OK)
-                fail_msg("%s: %s", wire_request_name(a.type), a.text);
+                fail_msg("%s: %s", helper_request_name(&wire_protocol, a.type), a.text);
 }
 
 void rig_refused(struct rig *rig, const struct wire_plan *plan, int rootfs, int workspace, unsigned code,

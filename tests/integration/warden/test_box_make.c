@@ -330,7 +330,7 @@ static void test_warden_without_root(void **state)
         req.hello.version = WIRE_VERSION;
         a = rig_ask(&rig, &req, NULL, 0);
         assert_int_equal(a.code, CAY_OK);
-        assert_int_equal(a.hello.can_hold & WIRE_LIMIT_WATCHABLE, WIRE_LIMIT_WATCHABLE);
+        assert_int_equal(a.hello.can_hold & HELPER_LIMIT_WATCHABLE, HELPER_LIMIT_WATCHABLE);
         assert_int_equal(a.hello.watched & ~a.hello.can_hold, 0);
         rig_stop(&rig);
         assert_int_not_equal(access("/tmp/.cay-65534", F_OK), 0);

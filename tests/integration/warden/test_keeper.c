@@ -165,7 +165,7 @@ static void test_bad_keeper(void **state)
 static struct wire_keeper_ceiling ceiling_of_test(void)
 {
         return (struct wire_keeper_ceiling){
-                .magic = WIRE_MAGIC,
+                .magic = WIRE_KEEPER_MAGIC,
                 .size = sizeof(struct wire_keeper_ceiling),
                 .type = WIRE_KEEPER_CEILING,
                 .ceiling = { .memory_bytes = 256 * MIB,

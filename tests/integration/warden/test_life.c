@@ -35,7 +35,7 @@ static void ok(uint32_t type, const char *id)
         struct wire_answer a = rig_ask_box(&rig, type, id);
 
         if (a.code != CAY_OK)
-                fail_msg("%s '%s': %s", wire_request_name(type), id, a.text);
+                fail_msg("%s '%s': %s", helper_request_name(&wire_protocol, type), id, a.text);
 }
 
 /* Nothing is said within this time. */
@@ -95,7 +95,7 @@ static void test_stats(void **state)
         for (int i = 0; i < 3; i++)
                 assert_string_not_equal(rig_tell(&box, "spawn"), "error");
         a = rig_ask_box(&rig, WIRE_box_stat, "figures");
-        if (rig.can_hold & WIRE_LIMIT_PIDS)
+        if (rig.can_hold & HELPER_LIMIT_PIDS)
                 assert_int_equal(a.box.stats.pids, 3);
         assert_true(a.box.stats.cpu_us > 0);
         assert_int_equal(a.box.stats.oom_kills, 0);
@@ -103,7 +103,7 @@ static void test_stats(void **state)
         a = rig_ask_box(&rig, WIRE_box_drop, "figures"); /* the last figures come with the end */
         assert_int_equal(a.code, CAY_OK);
         assert_true(a.box.stats.cpu_us >= cpu_us);
-        if (rig.can_hold & WIRE_LIMIT_MEMORY)
+        if (rig.can_hold & HELPER_LIMIT_MEMORY)
                 assert_true(a.box.stats.memory_peak_bytes > 0);
         assert_string_equal(a.box.id, "figures");
         rig_box_close(&box);

@@ -172,9 +172,9 @@ static const struct {
         unsigned lacks, one_skip;
         const char *word;
 } hosts[] = {
-        { hide_pids, WIRE_LIMIT_PIDS, WIRE_LIMIT_PIDS, "pids" },
-        { hide_memory, WIRE_LIMIT_MEMORY | WIRE_LIMIT_SWAP, WIRE_LIMIT_MEMORY, "memory" },
-        { hide_cpu, WIRE_LIMIT_CPUS, WIRE_LIMIT_CPUS, "cpus" },
+        { hide_pids, HELPER_LIMIT_PIDS, HELPER_LIMIT_PIDS, "pids" },
+        { hide_memory, HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP, HELPER_LIMIT_MEMORY, "memory" },
+        { hide_cpu, HELPER_LIMIT_CPUS, HELPER_LIMIT_CPUS, "cpus" },
 };
 
 /* A limit that this host cannot hold: refused by name, unless it may be skipped; then that is said. */
@@ -186,7 +186,7 @@ static void test_missing_limits(void **state)
                 struct wire_plan p = rig_plan("lacking");
 
                 rig_start(&rig, hosts[i].prepare);
-                assert_int_equal(rig.can_hold & hosts[i].lacks & ~(unsigned)WIRE_LIMIT_SWAP,
+                assert_int_equal(rig.can_hold & hosts[i].lacks & ~(unsigned)HELPER_LIMIT_SWAP,
                                  0); /* swap is bounded where there is none */
                 rig_refused(&rig, &p, -1, -1, CAY_UNSUPPORTED, hosts[i].word);
                 p.may_skip = ~hosts[i].one_skip; /* every other one */
@@ -200,9 +200,9 @@ static void test_missing_limits(void **state)
                 rig_must(rig_ask_box(&rig, WIRE_box_drop, "lacking"));
                 /* Not set is not missing. */
                 p = rig_plan("lacking");
-                p.pids = hosts[i].lacks & WIRE_LIMIT_PIDS ? 0 : p.pids;
-                p.memory_bytes = hosts[i].lacks & WIRE_LIMIT_MEMORY ? 0 : p.memory_bytes;
-                p.cpu_milli = hosts[i].lacks & WIRE_LIMIT_CPUS ? 0 : p.cpu_milli;
+                p.pids = hosts[i].lacks & HELPER_LIMIT_PIDS ? 0 : p.pids;
+                p.memory_bytes = hosts[i].lacks & HELPER_LIMIT_MEMORY ? 0 : p.memory_bytes;
+                p.cpu_milli = hosts[i].lacks & HELPER_LIMIT_CPUS ? 0 : p.cpu_milli;
                 rig_must(rig_make(&rig, &p, -1, -1, &box));
                 assert_int_equal(box.skipped, 0);
                 rig_box_close(&box);
@@ -226,9 +226,9 @@ static void test_missing_loops(void **state)
         rig_must(rig_ask_box(&rig, WIRE_box_drop, "layer"));
         p.disk_bytes = p.memory_bytes;
         rig_refused(&rig, &p, -1, -1, CAY_UNSUPPORTED, "disk");
-        p.may_skip = WIRE_LIMIT_DISK | WIRE_LIMIT_INODES;
+        p.may_skip = HELPER_LIMIT_DISK | HELPER_LIMIT_INODES;
         rig_must(rig_make(&rig, &p, -1, -1, &box));
-        assert_true(box.skipped & WIRE_LIMIT_DISK);
+        assert_true(box.skipped & HELPER_LIMIT_DISK);
         rig_box_close(&box);
         rig_stop(&rig);
 }
@@ -241,7 +241,7 @@ static void test_image_layer(void **state)
 
         p.flags = 0;
         rig_start(&rig, NULL);
-        if (!(rig.can_hold & WIRE_LIMIT_DISK)) {
+        if (!(rig.can_hold & HELPER_LIMIT_DISK)) {
                 rig_stop(&rig);
                 print_message("skipped: no mke2fs or no loop devices here\n");
                 skip();

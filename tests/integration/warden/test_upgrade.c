@@ -227,7 +227,7 @@ static int run_with(const char *verb, const void *bytes, size_t len)
         if (pid == 0) {
                 int fd = open(rig_folder(), O_TMPFILE | O_RDWR, 0600);
 
-                if (fd < 0 || write(fd, bytes, len) != (ssize_t)len || dup2(fd, WIRE_WARDEN_FD) < 0)
+                if (fd < 0 || write(fd, bytes, len) != (ssize_t)len || dup2(fd, HELPER_FRONT_FD) < 0)
                         _exit(99);
                 dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
                 execl(path, "cay-warden", verb, "3", NULL);

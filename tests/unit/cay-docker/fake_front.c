@@ -38,7 +38,7 @@ _Noreturn static void be_broker(int link, int keeper, const char *socket, const 
         dup2(fcntl(link, F_DUPFD_CLOEXEC, 10),
              3); /* also where it is 3 already: the copy outlives the exec */
         if (keeper >= 0)
-                dup2(keeper, DOCKER_KEEPER_FD);
+                dup2(keeper, HELPER_KEEPER_FD);
         execv(path, (char *const *)argv);
         _exit(127);
 }

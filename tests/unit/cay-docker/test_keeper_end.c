@@ -92,7 +92,7 @@ static void what_cannot_be_stopped_is_told(void **state)
 
 static void over_an_upgrade_they_go_on(void **state)
 {
-        const struct wire_keeper say = { .magic = WIRE_MAGIC,
+        const struct wire_keeper say = { .magic = WIRE_KEEPER_MAGIC,
                                          .size = sizeof(say),
                                          .type = WIRE_KEEPER_UPGRADE };
 

@@ -19,7 +19,7 @@
 static struct docker_options options = {
         .host = { .kind = DOCKER_HOST_UNIX }, .instance = "unit", .images = { "image" }, .image_count = 1
 };
-static struct docker_facts facts = { .can_hold = DOCKER_LIMIT_MEMORY | DOCKER_LIMIT_SWAP | DOCKER_LIMIT_PIDS,
+static struct docker_facts facts = { .can_hold = HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP | HELPER_LIMIT_PIDS,
                                      .cpus = 4,
                                      .memory_bytes = 8ull << 30,
                                      .machine = "amd64",

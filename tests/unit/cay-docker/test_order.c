@@ -23,8 +23,8 @@ static struct docker_options options = { .host = { .kind = DOCKER_HOST_UNIX },
                                          .instance = "unit",
                                          .images = { "first", "second:1" },
                                          .image_count = 2 };
-static const struct docker_facts facts = { .can_hold = DOCKER_LIMIT_MEMORY | DOCKER_LIMIT_SWAP |
-                                                       DOCKER_LIMIT_CPUS | DOCKER_LIMIT_PIDS,
+static const struct docker_facts facts = { .can_hold = HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP |
+                                                       HELPER_LIMIT_CPUS | HELPER_LIMIT_PIDS,
                                            .cpus = 4,
                                            .memory_bytes = 8ull << 30,
                                            .machine = "amd64" };
@@ -122,9 +122,9 @@ static void limits_are_held_refused_or_skipped(void **state)
 
         p.disk_bytes = 1 << 20;
         assert_int_equal(check(&p, &order), CAY_UNSUPPORTED);
-        p.may_skip = DOCKER_LIMIT_DISK;
+        p.may_skip = HELPER_LIMIT_DISK;
         assert_int_equal(check(&p, &order), CAY_OK);
-        assert_int_equal(order.skipped, DOCKER_LIMIT_DISK);
+        assert_int_equal(order.skipped, HELPER_LIMIT_DISK);
         p.memory_bytes = 5 << 20; /* Docker holds none so small: it is not raised in silence */
         assert_int_equal(check(&p, &order), CAY_UNSUPPORTED);
         p.memory_bytes = UINT64_MAX;

@@ -161,7 +161,7 @@ static struct process_answer greet(void)
 
 static void next_front(void)
 {
-        const struct wire_keeper say_front = { .magic = WIRE_MAGIC,
+        const struct wire_keeper say_front = { .magic = WIRE_KEEPER_MAGIC,
                                                .size = sizeof(say_front),
                                                .type = WIRE_KEEPER_FRONT };
         int link[2];
@@ -317,11 +317,11 @@ static void limits_hold_or_are_said_not_to(void **state)
         snprintf(req.plan.id, sizeof(req.plan.id), "box");
         req.plan.memory_bytes = 64u << 20;
         assert_int_equal(ask(&req, &link[1], 1).code, CAY_UNSUPPORTED);
-        req.plan.may_skip = PROCESS_LIMIT_MEMORY | PROCESS_LIMIT_SWAP;
+        req.plan.may_skip = HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP;
         req.seq = ++t.seq;
         a = ask(&req, &link[1], 1);
         assert_int_equal(a.code, CAY_OK);
-        assert_int_equal(a.box.skipped, PROCESS_LIMIT_MEMORY | PROCESS_LIMIT_SWAP);
+        assert_int_equal(a.box.skipped, HELPER_LIMIT_MEMORY | HELPER_LIMIT_SWAP);
         assert_memory_equal(a.box.workspace, t.folder, strlen(t.folder));
         close(link[0]);
         close(link[1]);

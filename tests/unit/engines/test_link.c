@@ -27,25 +27,26 @@
 #define WAIT_MS 60000 /* at most, for anything */
 
 struct request {
-        struct engine_link_request head;
+        struct helper_request_head head;
         char word[16];
 };
 
 struct answer {
-        struct engine_link_answer head;
+        struct helper_answer_head head;
         char word[16];
 };
 
 static const char *const variables[] = { "LINK_TEST_", NULL };
 
+static const struct helper_protocol protocol = { .magic = MAGIC,
+                                                 .request_size = sizeof(struct request),
+                                                 .answer_size = sizeof(struct answer) };
+
 static struct engine_link_kind kind = {
         .program = "helper",
         .who = "the helper",
         .variables = variables,
-        .magic = MAGIC,
-        .request_size = sizeof(struct request),
-        .answer_size = sizeof(struct answer),
-        .fd = 3,
+        .protocol = &protocol,
         .close_ms = WAIT_MS,
 };
 
@@ -57,7 +58,7 @@ static struct {
         char word[16];
 } t;
 
-static void on_unasked(struct engine_link *l, const struct engine_link_answer *a)
+static void on_unasked(struct engine_link *l, const struct helper_answer_head *a)
 {
         t.unasked++;
 }
@@ -67,7 +68,7 @@ static void on_lost(struct engine_link *l)
         t.lost++;
 }
 
-static void on_answer(struct engine_call *call, const struct engine_link_answer *a)
+static void on_answer(struct engine_call *call, const struct helper_answer_head *a)
 {
         t.answered++;
         snprintf(t.word, sizeof(t.word), "%s", a ? ((const struct answer *)(const void *)a)->word : "gone");
@@ -227,7 +228,7 @@ static void many_at_once_wait_for_room(void **state)
         close(pipes[1]);
 }
 
-static void on_limited(struct engine_call *call, const struct engine_link_answer *a)
+static void on_limited(struct engine_call *call, const struct helper_answer_head *a)
 {
         assert_non_null(a);
         assert_int_equal(a->code, CAY_LIMIT);

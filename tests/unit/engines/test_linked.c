@@ -19,54 +19,30 @@
 
 #define MAGIC 0x11223345u
 
-enum {
-        TOY_TEXT = ENGINE_LINK_TEXT,
-        TOY_LIMIT_MEMORY = 1,
-        TOY_LIMIT_SWAP = 2,
-        TOY_LIMIT_CPUS = 4,
-        TOY_LIMIT_PIDS = 8,
-        TOY_LIMIT_DISK = 16,
-        TOY_LIMIT_INODES = 32,
-};
-
 enum { HELLO = 1, MAKE, LINK, LIST, FREEZE, THAW, STAT, STOP, DROP, GONE = 100, NEWS };
 
 struct toy_request {
-        uint32_t magic, size;
-        uint32_t type, seq;
+        HELPER_REQUEST_HEAD;
         union {
-                struct {
-                        char id[CAY_NAME_MAX + 1];
-                } box;
-                struct {
-                        uint32_t from;
-                } list;
+                struct helper_box_id box;
+                struct helper_list list;
                 uint64_t aligned;
         };
 };
 
 struct toy_answer {
-        uint32_t magic, size;
-        uint32_t type, seq;
-        uint32_t code;
-        int32_t sys;
-        char text[TOY_TEXT];
+        HELPER_ANSWER_HEAD;
         union {
-                struct {
-                        uint32_t version, can_hold;
-                } hello;
+                struct helper_hello_answer hello;
                 struct {
                         char id[CAY_NAME_MAX + 1];
                         uint64_t pids;
                 } box;
-                struct {
-                        char id[CAY_NAME_MAX + 1];
-                        uint32_t next;
-                } list;
+                struct helper_list_answer list;
         };
 };
 
-ENGINE_LINKED_FITS(struct toy_request, struct toy_answer, TOY);
+ENGINE_LINKED_FITS(struct toy_request, struct toy_answer);
 
 static struct {
         struct cay_loop *loop;
@@ -78,17 +54,17 @@ static struct {
         struct cay_engine_box box;
 } t;
 
-static void on_listed(struct engine_linked *e, const char *id, const struct engine_link_answer *a)
+static void on_listed(struct engine_linked *e, const char *id, const struct helper_answer_head *a)
 {
         engine_boxes_note(&e->boxes, id, true, false);
 }
 
-static void on_unasked(struct engine_linked *e, const struct engine_link_answer *a)
+static void on_unasked(struct engine_linked *e, const struct helper_answer_head *a)
 {
         t.news += a->type == NEWS;
 }
 
-static void on_answer(struct engine_linked_call *c, const struct engine_link_answer *a, enum cay_code code)
+static void on_answer(struct engine_linked_call *c, const struct helper_answer_head *a, enum cay_code code)
 {
         assert_int_equal(a != NULL, code == CAY_OK);
         if (a && c->box)
@@ -97,12 +73,12 @@ static void on_answer(struct engine_linked_call *c, const struct engine_link_ans
 
 static const struct cay_engine_ops ops = { .name = "toy" };
 
+static const struct helper_protocol protocol = { .magic = MAGIC,
+                                                 .request_size = sizeof(struct toy_request),
+                                                 .answer_size = sizeof(struct toy_answer) };
+
 static struct engine_linked_kind kind = {
-        .link = { .program = "toy",
-                  .who = "the toy",
-                  .magic = MAGIC,
-                  .request_size = sizeof(struct toy_request),
-                  .answer_size = sizeof(struct toy_answer) },
+        .link = { .program = "toy", .who = "the toy", .protocol = &protocol },
         .ops = &ops,
         .size = sizeof(struct engine_linked),
         .caps = CAY_ENGINE_CAN_KEEP,
@@ -157,7 +133,7 @@ static int open_with(enum cay_code code, struct cay_error *err)
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
         t.peer = socks[1];
         answer(&(struct toy_answer){
-                .seq = 1, .code = code, .text = "not today", .hello.can_hold = TOY_LIMIT_PIDS });
+                .seq = 1, .code = code, .text = "not today", .hello.can_hold = HELPER_LIMIT_PIDS });
         snprintf(first.list.id, sizeof(first.list.id), "old");
         answer(&first);
         answer(&last);
@@ -366,7 +342,7 @@ static void another_helper_takes_over(void **state)
         engine_linked_stats(t.engine, &t.box, &t.job);
         round_of_loop();
         assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
-        answer(&(struct toy_answer){ .seq = req.seq, .hello.can_hold = TOY_LIMIT_MEMORY });
+        answer(&(struct toy_answer){ .seq = req.seq, .hello.can_hold = HELPER_LIMIT_MEMORY });
         round_of_loop();
         req = hear(NULL);
         assert_int_equal(req.type, LIST);

@@ -21,9 +21,9 @@ static const struct {
         unsigned permitted, min, max;
 } rows[] = {
         { 0 },
-#define CAY_REQUEST(name, permitted, min, max) { #name, permitted, min, max },
+#define HELPER_REQUEST(name, permitted, min, max) { #name, permitted, min, max },
 #include "links/helper/requests.def"
-#undef CAY_REQUEST
+#undef HELPER_REQUEST
 };
 
 static struct wire_request request(unsigned type)
@@ -39,15 +39,17 @@ static void test_permitted(void **state)
         for (unsigned type = 1; type < WIRE_TYPE_COUNT; type++) {
                 struct wire_request req = request(type);
 
-                for (unsigned at = WIRE_FRESH; at <= WIRE_READY; at <<= 1)
+                for (unsigned at = HELPER_FRESH; at <= HELPER_READY; at <<= 1)
                         for (unsigned fds = 0; fds < 30; fds++) {
                                 bool fits = rows[type].permitted & at && fds >= rows[type].min &&
                                             fds <= rows[type].max;
 
-                                assert_int_equal(wire_request_check(&req, sizeof(req), fds, at),
+                                assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), fds,
+                                                                      at),
                                                  fits ? 0 : -EPROTO);
                         }
-                assert_int_equal(wire_request_check(&req, sizeof(req), rows[type].min, 0), -EPROTO);
+                assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), rows[type].min, 0),
+                                 -EPROTO);
         }
 }
 
@@ -57,9 +59,9 @@ static void test_hello_comes_first(void **state)
                 struct wire_request req = request(type);
                 unsigned fds = rows[type].min;
 
-                assert_int_equal(wire_request_check(&req, sizeof(req), fds, WIRE_FRESH),
+                assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), fds, HELPER_FRESH),
                                  type == WIRE_hello ? 0 : -EPROTO);
-                assert_int_equal(wire_request_check(&req, sizeof(req), fds, WIRE_READY),
+                assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), fds, HELPER_READY),
                                  type == WIRE_hello ? -EPROTO : 0);
         }
 }
@@ -72,9 +74,12 @@ static void test_types(void **state)
         for (unsigned i = 0; i < CAY_COUNT(bad); i++) {
                 struct wire_request req = request(bad[i]);
 
-                assert_int_equal(wire_request_check(&req, sizeof(req), 0, WIRE_READY), -EPROTO);
-                assert_int_equal(wire_request_check(&req, sizeof(req), 0, WIRE_FRESH), -EPROTO);
-                assert_int_equal(wire_request_check(&req, sizeof(req), 0, UINT32_MAX), -EPROTO);
+                assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, HELPER_READY),
+                                 -EPROTO);
+                assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, HELPER_FRESH),
+                                 -EPROTO);
+                assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, UINT32_MAX),
+                                 -EPROTO);
         }
 }
 
@@ -92,8 +97,9 @@ static void test_lengths(void **state)
                                 (int64_t)sizeof(req) + (1ll << 32) };
 
         for (unsigned i = 0; i < CAY_COUNT(bad); i++)
-                assert_int_equal(wire_request_check(&req, bad[i], 0, WIRE_FRESH), -EPROTO);
-        assert_int_equal(wire_request_check(&req, sizeof(req), 0, WIRE_FRESH), 0);
+                assert_int_equal(helper_request_check(&wire_protocol, &req, bad[i], 0, HELPER_FRESH),
+                                 -EPROTO);
+        assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, HELPER_FRESH), 0);
 }
 
 static void test_head(void **state)
@@ -101,24 +107,24 @@ static void test_head(void **state)
         struct wire_request req = request(WIRE_hello);
 
         req.magic++;
-        assert_int_equal(wire_request_check(&req, sizeof(req), 0, WIRE_FRESH), -EPROTO);
+        assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, HELPER_FRESH), -EPROTO);
         req = request(WIRE_hello);
         req.size--;
-        assert_int_equal(wire_request_check(&req, sizeof(req), 0, WIRE_FRESH), -EPROTO);
+        assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, HELPER_FRESH), -EPROTO);
         req = request(WIRE_hello);
         req.seq = 0; /* that of unasked news */
-        assert_int_equal(wire_request_check(&req, sizeof(req), 0, WIRE_FRESH), -EPROTO);
+        assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, HELPER_FRESH), -EPROTO);
         req.seq = UINT32_MAX;
-        assert_int_equal(wire_request_check(&req, sizeof(req), 0, WIRE_FRESH), 0);
+        assert_int_equal(helper_request_check(&wire_protocol, &req, sizeof(req), 0, HELPER_FRESH), 0);
 }
 
 static void test_names(void **state)
 {
         for (unsigned type = 1; type < WIRE_TYPE_COUNT; type++)
-                assert_string_equal(wire_request_name(type), rows[type].name);
-        assert_string_equal(wire_request_name(WIRE_NONE), "?");
-        assert_string_equal(wire_request_name(WIRE_TYPE_COUNT), "?");
-        assert_string_equal(wire_request_name(UINT32_MAX), "?");
+                assert_string_equal(helper_request_name(&wire_protocol, type), rows[type].name);
+        assert_string_equal(helper_request_name(&wire_protocol, WIRE_NONE), "?");
+        assert_string_equal(helper_request_name(&wire_protocol, WIRE_TYPE_COUNT), "?");
+        assert_string_equal(helper_request_name(&wire_protocol, UINT32_MAX), "?");
 }
 
 /* One message, whatever it holds: both ends are built together, and a message fits a datagram with room to spare. */

@@ -18,7 +18,6 @@
 
 #define MAGIC 0x0ea50ea5u
 
-enum { FRESH = 1, KNOWN = 2 };
 enum { HELLO = 1, WORK, FORBIDDEN, BROKEN };
 
 struct message {
@@ -37,19 +36,20 @@ static struct {
         int fd; /* that came with the last request */
 } t;
 
-static int check(const void *request, int64_t len, unsigned fds, unsigned state)
-{
-        const struct message *m = request;
+static const struct helper_request_row rows[] = {
+        [HELLO] = { "hello", HELPER_FRESH, 0, 1 },
+        [WORK] = { "work", HELPER_READY, 0, 1 },
+        [BROKEN] = { "broken", HELPER_READY, 0, 1 },
+};
 
-        if (len != (int64_t)sizeof(*m) || m->magic != MAGIC || fds > 1 || m->type == FORBIDDEN)
-                return -EPROTO;
-        return (m->type == HELLO) == (state == FRESH) ? 0 : -EPROTO;
-}
-
-static const char *name(unsigned type)
-{
-        return type == FORBIDDEN ? "forbidden" : "other";
-}
+static const struct helper_protocol protocol = {
+        .who = "the helper",
+        .magic = MAGIC,
+        .request_size = sizeof(struct message),
+        .answer_size = sizeof(struct message),
+        .rows = rows,
+        .row_count = CAY_COUNT(rows),
+};
 
 static int hear_take(struct helper_server *e, const void *request, int fd)
 {
@@ -58,7 +58,7 @@ static int hear_take(struct helper_server *e, const void *request, int fd)
         t.heard++;
         t.fd = fd;
         memcpy(t.word, m->word, sizeof(t.word));
-        e->state = KNOWN;
+        e->state = HELPER_READY;
         return m->type == BROKEN ? -EPROTO : 0;
 }
 
@@ -68,12 +68,7 @@ static void on_front_end(struct helper_server *e)
 }
 
 static const struct helper_server_kind kind = {
-        .magic = MAGIC,
-        .request_size = sizeof(struct message),
-        .answer_size = sizeof(struct message),
-        .fresh = FRESH,
-        .check = check,
-        .name = name,
+        .protocol = &protocol,
         .hear_take = hear_take,
         .on_front_end = on_front_end,
 };
@@ -113,7 +108,7 @@ static int tear_down(void **state)
 
 static void say(uint32_t type, const int *fds, unsigned count)
 {
-        struct message m = { .magic = MAGIC, .size = sizeof(m), .type = type, .word = "secret" };
+        struct message m = { .magic = MAGIC, .size = sizeof(m), .type = type, .seq = 1, .word = "secret" };
 
         assert_int_equal(sys_send_fds(t.front, &m, sizeof(m), fds, count, MSG_NOSIGNAL), sizeof(m));
         assert_int_equal(cay_loop_round(t.loop, 0), 0);
@@ -189,7 +184,7 @@ static void a_short_message_ends_the_front(void **state)
 
 static void tell(uint32_t type, int fd)
 {
-        const struct wire_keeper m = { .magic = WIRE_MAGIC, .size = sizeof(m), .type = type };
+        const struct wire_keeper m = { .magic = WIRE_KEEPER_MAGIC, .size = sizeof(m), .type = type };
 
         assert_int_equal(sys_send_fds(t.keeper, &m, sizeof(m), &fd, 1, MSG_NOSIGNAL), sizeof(m));
         assert_int_equal(cay_loop_round(t.loop, 0), 0);
@@ -206,7 +201,7 @@ static void the_keeper_brings_the_next_front(void **state)
         assert_true(is_hung_up(t.front));
         assert_int_equal(t.ends, 1);
         assert_true(t.server.serial != serial);
-        assert_int_equal(t.server.state, FRESH); /* it has to say hello itself */
+        assert_int_equal(t.server.state, HELPER_FRESH); /* it has to say hello itself */
         close(t.front);
         t.front = theirs;
         say(HELLO, NULL, 0);
