@@ -166,6 +166,8 @@ def the_daemon(api):
         api.call("health_ready", token=token)
     for name in ("metrics_get", "metrics_text", "version_get", "engine_list", "whoami", "template_list"):
         api.call(name)
+    presets = {p["name"]: p["rules"] for p in api.call("network_presets")["presets"]}
+    assert "pypi.org" in presets["python"] and len(presets) > 5, presets
     api.call("template_get", name="python")
     api.call("template_build", 409, {}, token="admin", name="python")
     api.call("template_remove", 422, token="admin", name="python")
