@@ -256,7 +256,8 @@ static void on_created(struct cay_job *job)
         run->step = CAY_RUN_RUNNING;
         if (run->leaving)
                 destroy(run);
-        else if (run->client == NULL && cay_run_attach(run, &err) < 0)
+        else if (cay_run_network_attach(run, &err) < 0 ||
+                 (run->client == NULL && cay_run_attach(run, &err) < 0))
                 cay_run_fail(run, &err);
 }
 
@@ -338,6 +339,8 @@ static int prepare(struct cay_run *run, struct cay_error *err)
                         "--user: a workspace that is mapped read-write belongs to the sandbox's own user; "
                         "map it read-only or leave --user out");
         spec->host_plain = run->user.uid == CAY_USER_DEFAULT && !run->user.lookup;
+        if (cay_run_network_prepare(run, err) < 0)
+                return -1;
         cay_str_copy(run->result.id, sizeof(run->result.id), spec->id);
         cay_str_copy(run->shell->box.id, sizeof(run->shell->box.id), spec->id);
         return 0;
@@ -400,9 +403,10 @@ int cay_run_begin(struct cay_loop *loop, const struct cay_run_options *options, 
         run->input.fd = -1;
         run->facts.exit_code = run->result.exit_code = -1;
         run->result.status = 125;
-        run->shell->box.link_fd = -1;
+        run->shell->box.link_fd = run->shell->box.network_fd = -1;
+        run->network.link.sock = run->network.link.pidfd = run->network.policy_fd = -1;
         run->shell->run = run;
-        if (prepare(run, err) < 0 || open_engine(run, err) < 0) {
+        if (prepare(run, err) < 0 || cay_run_network_open(run, err) < 0 || open_engine(run, err) < 0) {
                 cay_run_free(run);
                 return -1;
         }
@@ -422,6 +426,7 @@ int cay_run_free(struct cay_run *run)
         cay_run_io_done(run);
         if (run->shell->box.link_fd >= 0)
                 close(cay_take_fd(run->shell->box.link_fd));
+        cay_run_network_close(run);
         run->shell->run = NULL;
         if (run->engine != NULL)
                 r = run->ops->close(run->engine);

@@ -17,6 +17,20 @@ struct cay_run_denied {
         unsigned count;
 };
 
+#define CAY_RUN_BLOCKED_MAX 16
+
+enum cay_run_network_mode { /* what the command may reach */
+                            CAY_RUN_NETWORK_NONE,
+                            CAY_RUN_NETWORK_LIST,   /* what `allow` names */
+                            CAY_RUN_NETWORK_PUBLIC, /* every public address, less what `deny` names */
+};
+
+struct cay_run_blocked { /* something that it tried to reach and may not */
+        char name[256];  /* of a host, or an address */
+        unsigned port;   /* 0: the name was asked for */
+        unsigned count;
+};
+
 struct cay_run_result {
         char id[CAY_NAME_MAX + 1];
         int exit_code; /* -1: none */
@@ -37,6 +51,8 @@ struct cay_run_result {
         struct cay_run_denied
                 denied[CAY_RUN_DENIED_MAX]; /* system calls that were denied, first ones first */
         unsigned denied_kinds, denied_count;
+        struct cay_run_blocked blocked[CAY_RUN_BLOCKED_MAX]; /* by the network's policy, first ones first */
+        unsigned blocked_count;
         struct cay_error cleanup; /* code CAY_OK: nothing is left */
         /* A copy-on-write workspace: the change set that was written to changes_fd; entries 0: nothing was changed. */
         uint64_t changes_bytes, changes_entries;
@@ -66,6 +82,9 @@ struct cay_run_options {
          * command did; a file, opened before on_started gives up the right to. -1: nobody wants it. Borrowed.
          */
         int changes_fd;
+        enum cay_run_network_mode network;
+        const char *const *allow,
+                *const *deny; /* rules (domain/network/policy.h), NULL-terminated; NULL: none */
         bool trace;
         const char *program_dir;                 /* where cay-init and cay-warden are */
         const struct cay_engine_ops *engine_ops; /* in place of `engine`; for tests. NULL otherwise */

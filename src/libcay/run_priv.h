@@ -7,6 +7,7 @@
 #include "links/box/box_client_user.h"
 #include "domain/model/output.h"
 #include "domain/model/user.h"
+#include "engines/helper_client/link.h"
 #include "libcay/run.h"
 #include "foundation/loop/loop.h"
 #include "links/helper/steps.h"
@@ -48,6 +49,12 @@ struct cay_run_input {
         size_t rest_at, rest_len;
 };
 
+struct cay_run_network {         /* all zero or -1 without one */
+        struct engine_link link; /* to cay-net */
+        struct engine_call hello, add;
+        int policy_fd; /* sealed memory */
+};
+
 struct cay_run {
         struct cay_run_options o;
         struct cay_loop *loop;
@@ -64,6 +71,7 @@ struct cay_run {
         struct cay_deferred over;
         struct cay_run_input input;
         struct cay_run_stream streams[2]; /* OUT, ERR */
+        struct cay_run_network network;
 
         bool ended;             /* END came */
         bool leaving;           /* the box is to be destroyed as soon as it can be */
@@ -100,6 +108,14 @@ bool cay_run_changes_begin(struct cay_run *run);
 void cay_run_changes_stop(struct cay_run *run); /* leaving: what has not come does not come any more */
 /* The caller ends the run: lets the command's END (and so its changes) come, for a moment. False: no need. */
 bool cay_run_changes_await(struct cay_run *run);
+
+/* run_network.c */
+int cay_run_network_prepare(struct cay_run *run,
+                            struct cay_error *err); /* the policy; nothing is made on failure */
+int cay_run_network_open(struct cay_run *run, struct cay_error *err); /* starts cay-net */
+int cay_run_network_attach(struct cay_run *run,
+                           struct cay_error *err); /* the box is there: its sockets go to cay-net */
+void cay_run_network_close(struct cay_run *run);   /* waits until cay-net is gone */
 
 /* run_io.c */
 void cay_run_output(struct cay_run *run, enum cay_stream stream, const void *bytes, size_t len);

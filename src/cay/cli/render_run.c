@@ -84,6 +84,26 @@ static void denied(struct cay_json *j, const struct cay_run_result *r)
         cay_json_end_array(j);
 }
 
+static void blocked(struct cay_json *j, const struct cay_run_result *r)
+{
+        cay_json_key(j, "network_blocked");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < r->blocked_count; i++) {
+                cay_json_begin_object(j);
+                cay_json_key(j, "name");
+                cay_json_text(j, r->blocked[i].name);
+                cay_json_key(j, "port");
+                if (r->blocked[i].port > 0)
+                        cay_json_u64(j, r->blocked[i].port);
+                else
+                        cay_json_null(j);
+                cay_json_key(j, "count");
+                cay_json_u64(j, r->blocked[i].count);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+}
+
 static void numbers(struct cay_json *j, const struct cay_run_result *r)
 {
         uint64_t wall_us = r->exec_ns != 0 && r->end_ns > r->exec_ns ? (r->end_ns - r->exec_ns) / 1000 : 0;
@@ -181,6 +201,7 @@ int cay_render_run_json(const struct cay_run_result *r, const char *engine, cons
         limit_list(&j, "skipped", r->skipped);
         limit_list(&j, "watched", r->watched);
         denied(&j, r);
+        blocked(&j, r);
         numbers(&j, r);
         if (keep != NULL)
                 changes(&j, keep);
@@ -210,6 +231,15 @@ void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
                         "cay: not isolated: the process engine ran the command on this machine as uid "
                         "%" PRIu32 "\n",
                         r->host_uid);
+        for (unsigned i = 0; i < r->blocked_count; i++) {
+                const struct cay_run_blocked *b = &r->blocked[i];
+                char port[16] = "";
+
+                if (b->port > 0)
+                        snprintf(port, sizeof(port), ":%u", b->port);
+                fprintf(to, "cay: network: blocked %s%s (%u time%s); allow it with --allow %s%s\n", b->name,
+                        port, b->count, b->count == 1 ? "" : "s", b->name, port);
+        }
         if (r->skipped != 0)
                 fprintf(to, "cay: limits not enforced here: %s\n",
                         cay_limit_mask_text(r->skipped, list, sizeof(list)));

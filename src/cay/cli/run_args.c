@@ -64,6 +64,19 @@ static int set_env(void *args, const struct cay_flag *flag, const char *value, s
         return cay_flag_add_text(args, flag, value, err);
 }
 
+static int set_network(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
+{
+        struct cay_run_args *a = args;
+
+        if (strcmp(value, "none") != 0 && strcmp(value, "bridge") != 0)
+                return cay_fail(err, CAY_INVALID,
+                                "--network: '%.40s' is not none or bridge; --allow names single hosts",
+                                value);
+        a->network = strcmp(value, "bridge") == 0 ? CAY_RUN_NETWORK_PUBLIC : CAY_RUN_NETWORK_NONE;
+        a->has_network = true;
+        return 0;
+}
+
 static int set_engine(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
 {
         char names[128];
@@ -153,6 +166,14 @@ static const struct cay_flag table[] = {
           set_missing, 0 },
         { "env", "NAME=VALUE", "set a variable; may be repeated", set_env,
           offsetof(struct cay_run_args, env) },
+        { "network", "none|bridge",
+          "let it reach nothing, or every public address except --deny (none, or what --allow names)",
+          set_network, 0 },
+        { "allow", "RULE",
+          "let it reach this: pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python; may be repeated",
+          cay_flag_add_text, offsetof(struct cay_run_args, allow) },
+        { "deny", "RULE", "never let it reach this, whatever else is allowed; may be repeated",
+          cay_flag_add_text, offsetof(struct cay_run_args, deny) },
         { "user", "U", "run as this name, UID or UID:GID of the sandbox (sandbox)", TEXT(user) },
         { "cwd", "DIR", "run in this folder of the sandbox (/workspace)", TEXT(cwd) },
         { "read-only", NULL, "make everything read-only except /workspace, /tmp and /dev/shm",
@@ -250,6 +271,19 @@ static int make_task(struct cay_run_args *a, struct cay_error *err)
         return code == 0 ? 0 : -1;
 }
 
+static int settle_network(struct cay_run_args *a, struct cay_error *err)
+{
+        if (a->has_network && a->network == CAY_RUN_NETWORK_NONE && (a->allow.count > 0 || a->deny.count > 0))
+                return cay_fail(err, CAY_INVALID,
+                                "--network none: leave --allow and --deny out, or leave out --network");
+        if (!a->has_network && a->allow.count > 0)
+                a->network = CAY_RUN_NETWORK_LIST;
+        if (a->network == CAY_RUN_NETWORK_NONE && a->deny.count > 0)
+                return cay_fail(err, CAY_INVALID,
+                                "--deny: nothing is allowed without --allow or --network bridge");
+        return 0;
+}
+
 int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_error *err)
 {
         int rest = 0, r;
@@ -272,7 +306,7 @@ int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_
                 return cay_fail(
                         err, CAY_INVALID,
                         "--output-limit: at most 256 MiB with --json, because the output is kept in memory");
-        if (make_task(a, err) < 0)
+        if (settle_network(a, err) < 0 || make_task(a, err) < 0)
                 return -1;
         if (a->keep_ms > 0 && a->workspace_mode != CAY_WORKSPACE_COW)
                 return cay_fail(err, CAY_INVALID, "--keep: needs --workspace DIR:cow");
@@ -284,6 +318,8 @@ int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_
 void cay_run_args_done(struct cay_run_args *a)
 {
         cay_flag_list_done(&a->env);
+        cay_flag_list_done(&a->allow);
+        cay_flag_list_done(&a->deny);
         cay_task_free(cay_take(a->task));
 }
 
@@ -295,6 +331,9 @@ void cay_run_args_fill(const struct cay_run_args *a, struct cay_run_options *o)
         o->spec.may_skip = a->may_skip;
         o->spec.test_off = a->test_off;
         o->engine = a->engine;
+        o->network = a->network;
+        o->allow = a->allow.items;
+        o->deny = a->deny.items;
         o->tty = a->tty;
         o->trace = a->trace;
 }

@@ -36,7 +36,8 @@ struct cay_engine_stats {
 /* What is known of a box; filled by the engine before the job that it was given to is finished. Owner: the caller. */
 struct cay_engine_box {
         char id[CAY_NAME_MAX + 1];
-        int link_fd;                       /* stream to init; taken by the caller (set to -1 when taken) */
+        int link_fd; /* stream to init; taken by the caller (set to -1 when taken) */
+        int network_fd; /* create with spec.egress: its sockets arrive here (struct wire_network_sockets); taken by the caller */
         uint8_t secret[CAY_ENGINE_SECRET]; /* for the link's HELLO */
         unsigned skipped;                  /* limits that are not held, as the spec allowed */
         unsigned watched;                  /* limits that are held by watching, not by the kernel: weaker */

@@ -41,6 +41,12 @@ struct cay_spec_volume_text { /* one that was read from a text */
         bool read_only;
 };
 
+enum cay_spec_egress { /* where a box may try to connect at all */
+                       CAY_EGRESS_NONE,
+                       CAY_EGRESS_NAMES, /* to names that it was given addresses for; the kernel refuses all else at once */
+                       CAY_EGRESS_ADDRESSES, /* anywhere */
+};
+
 struct cay_spec {
         char id[CAY_NAME_MAX + 1];
         enum cay_template_kind template_kind;
@@ -68,6 +74,7 @@ struct cay_spec {
         unsigned label_count;      /* of pairs */
         /* Each for engines that can (engine_caps.h): others refuse it. */
         bool bridge;                       /* a network of its own, with a way out; else loopback alone */
+        enum cay_spec_egress egress;       /* what leaves it comes to sockets; who has them decides */
         const struct cay_spec_port *ports; /* with a bridge */
         unsigned port_count;
         const struct cay_spec_volume *volumes;

@@ -2,7 +2,10 @@
 /* The native engine: port_engine over a warden. What it is asked for, and what its answers mean. */
 #include "engines/native/native.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "engines/engine_list.h"
 #include "engines/helper_client/linked.h"
@@ -145,6 +148,21 @@ static void add_workspace(const struct cay_spec *spec, struct wire_plan *p, int 
         }
 }
 
+/* Where the sockets of its network are to go: the other end is the caller's. */
+static int open_network(const struct cay_spec *spec, struct cay_engine_box *box, int *ret_theirs,
+                        struct cay_error *err)
+{
+        int ends[2];
+
+        if (spec->egress == CAY_EGRESS_NONE)
+                return 0;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a socket for the network");
+        box->network_fd = ends[0];
+        *ret_theirs = ends[1];
+        return 0;
+}
+
 /* link_fd is there before the job is finished: frames sent now wait in the socket until cay-init reads them. */
 static void native_create(struct cay_engine *engine, const struct cay_spec *spec, struct cay_engine_box *box,
                           struct cay_job *job)
@@ -154,17 +172,17 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         struct wire_request req = { .type = WIRE_box_make };
         struct wire_plan *p = &req.plan;
         struct cay_error err = { 0 };
-        int theirs = -1, fds[4];
+        int theirs = -1, network = -1, fds[5];
         unsigned count = 0;
 
-        box->link_fd = -1;
+        box->link_fd = box->network_fd = -1;
         snprintf(box->id, sizeof(box->id), "%s", spec->id);
         if (cay_spec_check(spec, &err) == 0 &&
-            cay_spec_check_caps(spec, "native", e->engine.caps, &err) == 0 &&
+            cay_spec_check_caps(spec, "native", CAY_ENGINE_native_CAPS, &err) == 0 &&
             engine_boxes_find(&e->boxes, spec->id))
                 cay_fail(&err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);
         if (err.code != CAY_OK || engine_box_make_secret(box, &err) < 0 ||
-            engine_box_open_link(box, &theirs, &err) < 0) {
+            open_network(spec, box, &network, &err) < 0 || engine_box_open_link(box, &theirs, &err) < 0) {
                 engine_linked_finish(e, job, &err);
                 return;
         }
@@ -189,9 +207,16 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
                 fds[count++] = spec->rootfs_fd;
         }
         add_workspace(spec, p, fds, &count);
+        if (network >= 0) {
+                p->flags |= WIRE_PLAN_NETWORK;
+                p->network = spec->egress == CAY_EGRESS_NAMES ? WIRE_NETWORK_NAMES : WIRE_NETWORK_ADDRESSES;
+                fds[count++] = network;
+        }
         engine_boxes_note(&e->boxes, spec->id, true, false);
         engine_linked_ask(e, &req, box, job, fds, count);
         close(theirs);
+        if (network >= 0)
+                close(network);
         cay_step_reached(&self(engine)->steps, CAY_STEP_plan_sent);
 }
 
