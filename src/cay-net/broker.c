@@ -25,6 +25,7 @@
 #define PUSH_AGAIN_MS 50u
 
 struct broker {
+        bool is_kept; /* there is a keeper */
         struct net_world world;
         struct helper_server server;
         struct net_request request; /* the one that is heard now */
@@ -250,9 +251,17 @@ static int hear_all_take(struct helper_server *e, const void *request, const int
         return 0;
 }
 
+/* A keeper brings the next one. Without a keeper, who started us is gone, and nobody's sandboxes are left. */
+static void on_front_end(struct helper_server *e)
+{
+        if (!cay_container_of(e, struct broker, server)->is_kept)
+                cay_loop_stop(e->loop);
+}
+
 static const struct helper_server_kind front = {
         .protocol = &net_protocol,
         .hear_all_take = hear_all_take,
+        .on_front_end = on_front_end,
 };
 
 /* Start and end */
@@ -281,6 +290,7 @@ static int set_up(struct broker *b, const struct net_options *o, struct cay_erro
         if (b->world.routes < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, b->world.routes, "open the kernel's routes");
         b->server = (struct helper_server){ .kind = &front, .loop = b->world.loop, .request = &b->request };
+        b->is_kept = o->keep;
         fcntl(HELPER_FRONT_FD, F_SETFD, FD_CLOEXEC);
         r = helper_server_open_front(&b->server, HELPER_FRONT_FD);
         if (r == 0 && o->keep) {
