@@ -394,7 +394,7 @@ class Alone(unittest.TestCase):
         self.assertIn("docker: none is named", got.stderr)
 
     def test_settings_that_cannot_be(self):
-        for engine, words in (("podman", "choose auto, native, docker or process"),):
+        for engine, words in (("podman", "choose auto, or one of native, docker, process"),):
             got = subprocess.run([CAY, "serve", "--data", FOLDER + "/none", "--engine", engine], capture_output=True,
                                  text=True, check=False, timeout=60)
             self.assertNotEqual(got.returncode, 0)

@@ -64,7 +64,7 @@ class Package(unittest.TestCase):
     def test_debian_package(self):
         deb = run("flock", FOLDER, os.path.join(SOURCE, "packaging", "make_deb"), FOLDER).strip().split("\n")[-1]
         fields = run("dpkg-deb", "-f", deb)
-        self.assertRegex(fields, r"\nDepends: libc6 \(>= 2\.\d+\), libjansson4 .*, libsqlite3-0 .*, libssl3 .*libzstd1 .*zlib1g .*\n")
+        self.assertRegex(fields, r"\nDepends: libc-ares2 .*, libc6 \(>= 2\.\d+\), libjansson4 .*, libsqlite3-0 .*, libssl3 .*libzstd1 .*zlib1g .*\n")
         self.assertNotRegex(fields, "@[A-Z]+@")
         if shutil.which("lintian"):
             run("lintian", "--fail-on", "error", "--allow-root", deb, env={**os.environ, "TMPDIR": self.folder})

@@ -862,7 +862,7 @@ def test_templates(_):
         assert re.search(r"^confirmation +yes$", cay(d, "template", "risky"), re.M)
         for words in (("template", "nope"), ("create", "nope")):
             cay(d, *words, expect=125)
-            assert f"cay {words[0]}: there is no template 'nope'; `cay template` lists them" in d.said, d.said
+            assert f"cay {words[0]}: no template 'nope'; `cay template` lists them" in d.said, d.said
         assert cay(d, "completion", "templates").split() == ["risky", "away"]
 
 
