@@ -234,7 +234,7 @@ def test_passed(d, place):
                 call(d.unix, "POST", "/api/sandboxes", {"workspace": {"path": mine, "mode": "rw"}}),
                 call(d.unix, "POST", "/api/sandboxes", {"workspace": {"mode": "rw"}})]
 
-    words = [("belongs to uid",), ("belongs to uid 0",), ("for reading",), ("for reading",), ("no folder",),
+    words = [("belongs to uid",), ("belongs to uid 0",), ("for reading",), ("for reading",), ("not a folder",),
              ("workspace_roots",), ("required",)]
     for answer, wanted in zip(as_user(ME, foreign), words):
         refused(answer, *wanted)
