@@ -2,15 +2,17 @@
 /*
  * One channel of the front's side.
  *
- * Theory of operation. Per stream a channel goes: unknown → introduced (OPEN or RESUME sent) → answered (OPENED) → ended.
- * Across streams it keeps what must be said again: OPEN's payload until the first OPENED, how far OUT and ERR were
- * received and consumed, the IN ring, a kill, the terminal's size.
+ * Theory of operation. On each stream a channel passes through the states unknown → introduced (OPEN or
+ * RESUME sent) → answered (OPENED) → ended. Across streams it keeps what must be sent again: OPEN's payload
+ * until the first OPENED, the received and consumed offsets of OUT and ERR, the IN ring, a kill, the
+ * terminal's size.
  *
- * IN on a new stream: init may have got any part of what was sent on an older one, so IN waits for OPENED, which says
- * how much, and goes on from there. If nothing was ever sent there is no such doubt, and IN follows OPEN at once.
+ * IN on a new stream: init may have received any part of what was sent on an older one. So IN waits for
+ * OPENED, which has init's offset, and continues from there. If nothing was ever sent, IN follows OPEN
+ * immediately.
  *
- * END is delivered when every stream that carried data is complete. Init sends DATA and EOF before END, so it is at once;
- * an init that does not do so is waited for.
+ * END is delivered when every stream that carried data is complete. Init sends DATA and EOF before END, so
+ * normally this is immediate. If an init sends END early, the client waits for the missing data.
  */
 #include "links/box/box_client.h"
 
@@ -54,7 +56,7 @@ static struct cay_peer *peer_of(struct cay_box_channel *ch)
 
 static int send_control(struct cay_box_channel *ch, unsigned type, const void *payload, int len)
 {
-        assert(len >= 0); /* ranges were checked when it was asked for */
+        assert(len >= 0); /* the ranges were checked when the channel was opened */
         return cay_peer_send(peer_of(ch), type, ch->number, 0, 0, payload, (size_t)len);
 }
 
@@ -214,7 +216,7 @@ static int on_opened(struct cay_box_channel *ch, const struct cay_frame *f, cons
         if (ch->answered || cay_box_opened_decode(payload, f->len, &m) < 0)
                 return -EPROTO;
         if (ch->adopted) {
-                /* What an earlier front sent of IN is known to init alone. */
+                /* Only init knows how much of IN an earlier front sent. */
                 ch->in.acked = ch->in.sent = ch->in.written = ch->in.emptied = m.in_got;
                 ch->adopted = false;
         }
@@ -228,7 +230,7 @@ static int on_opened(struct cay_box_channel *ch, const struct cay_frame *f, cons
         cay_box_client_pump(ch->client);
         if (!first)
                 return 0;
-        if (ch->in_full && cay_sender_has_room(&ch->in)) { /* waited for what init has */
+        if (ch->in_full && cay_sender_has_room(&ch->in)) { /* the owner waited for init's offset */
                 struct cay_box_client *c = ch->client;
                 bool gone = false;
 
@@ -274,9 +276,10 @@ static bool is_complete(const struct cay_box_channel *ch)
 }
 
 /*
- * Takes the channel out first: to its owner it is closed. To init it is not before the owner has seen the end: CLOSE makes init
- * forget the result, and an owner that is killed before it has noted it down must find it again. (CLOSE still goes before
- * whatever on_end sends, so that init never holds more channels than we do.)
+ * Detach the channel first: for its owner it is closed now. CLOSE is sent to init only after the owner has
+ * seen the end, because CLOSE makes init discard the result. An owner that is killed before it has recorded
+ * the result must be able to read it again. CLOSE is still sent before anything that on_end sends, so init
+ * never holds more channels than we do.
  */
 static void deliver_end(struct cay_box_channel *ch, const struct cay_box_end *end)
 {

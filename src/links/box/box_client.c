@@ -2,24 +2,26 @@
 /*
  * The front's side of the link: one client per box, any number of streams one after the other.
  *
- * Theory of operation. A stream begins with HELLO, then every channel introduces itself (OPEN if init has not answered
- * one yet, else RESUME with what was received), then SYNC; nothing waits for WELCOME, so opening costs no round trip.
- * All that is to be said is kept as state (`introduced`, `due`, the IN ring), not as queued frames: cay_box_client_pump
- * turns state into frames while the peer has room, and a lost stream is nothing but state that is to be said again.
+ * Theory of operation. A stream begins with HELLO, then OPEN or RESUME for every channel, then SYNC. OPEN is
+ * sent if init has not answered one yet, else RESUME with the received offsets. Nothing waits for WELCOME, so
+ * opening costs no round trip. Everything that is to be sent is kept as state (`introduced`, `due`, the IN
+ * ring), not as queued frames: cay_box_client_pump turns state into frames while the peer has room. After a
+ * lost stream the same state is sent again.
  *
- * What comes is hostile. The first frame must be WELCOME; a frame must name a channel that was introduced on this
- * stream, or one that was closed before (init may not know yet: ignored); offsets, kinds and order are checked in
- * box_channel.c. Any breach ends the stream with -EPROTO and touches no other state. No bytes of a stream are kept here:
- * they are handed to the owner while they lie in the peer's buffer, and the window is what the owner has not
- * acknowledged.
+ * Input is hostile. The first frame must be WELCOME. A frame must name a channel that was introduced on this
+ * stream, or one that was closed before (init may not know yet: ignored); offsets, kinds and order are
+ * checked in box_channel.c. Any breach ends the stream with -EPROTO and touches no other state. No bytes of a
+ * stream are kept here: they are passed to the owner from the peer's buffer. The window limits what the owner
+ * has not acknowledged.
  *
  * Callbacks come last in every path, since the owner may close, drop, attach or free in any of them.
  *
- * A front that adopts a box of a front before it does wait for WELCOME (`holds`): only then does it know which channels there
- * are and which numbers are taken, and a SYNC before that would let init forget results that nobody has seen.
+ * A front that adopts a box of an earlier front does wait for WELCOME (`holds`). Only WELCOME lists the
+ * existing channels and the numbers in use. A SYNC before it would make init discard results that nobody has
+ * read.
  *
- * Rejected: waiting for WELCOME before OPEN (a round trip per run); a queue of unacknowledged frames (would hold memory
- * by the number of frames, and every kind of frame would need its own rule for being sent twice).
+ * Rejected: waiting for WELCOME before OPEN (a round trip per run); a queue of unacknowledged frames (memory
+ * would grow with the number of frames, and every frame type would need its own resend rule).
  */
 #include "links/box/box_client.h"
 
@@ -74,7 +76,7 @@ void cay_box_client_pump(struct cay_box_client *c)
 
         if (!cay_peer_is_open(&c->peer) || introduce_all(c) < 0)
                 return;
-        /* One piece each per turn, so that a large upload does not starve a keyboard. */
+        /* Send one piece per channel and turn, so that a large upload does not starve a keyboard. */
         while (more && cay_peer_has_room(&c->peer)) {
                 more = false;
                 for (struct cay_box_channel *ch = c->channels; ch; ch = ch->next)
@@ -84,7 +86,10 @@ void cay_box_client_pump(struct cay_box_client *c)
 
 void cay_box_client_queue_close(struct cay_box_client *c, uint32_t number)
 {
-        /* Full only if init lists channels that it cannot have; what is left out is listed again next time. */
+        /*
+         * This is full only if init lists channels that it cannot have. Channels left out are listed again
+         * next time.
+         */
         if (c->close_count < CAY_COUNT(c->closes))
                 c->closes[c->close_count++] = number;
 }
@@ -140,10 +145,10 @@ static int on_welcome(struct cay_box_client *c, const uint8_t *payload, uint32_t
                 if (cay_box_client_find(c, n))
                         continue;
                 if (n >= c->next_number && n < UINT32_MAX) {
-                        /* Of a front before us: its number is taken, the rest is the owner's to decide. */
+                        /* A channel of an earlier front: its number is in use, the owner decides the rest. */
                         c->next_number = c->own_from = n + 1;
                 } else if (n >= c->own_from) {
-                        /* Closed while there was no stream, or the CLOSE was lost with it. */
+                        /* Closed while no stream was attached, or the CLOSE was lost with the stream. */
                         cay_box_client_send_close(c, n);
                 }
         }
@@ -285,7 +290,7 @@ int cay_box_client_attach_take(struct cay_box_client *c, int fd)
         cay_peer_cork(&c->peer);
         cay_peer_send(&c->peer, CAY_FRAME_HELLO, 0, 0, 0, payload, (size_t)r);
         cay_box_client_pump(c);
-        cay_peer_uncork(&c->peer); /* a stream that is dead already is told by on_lost, from the loop */
+        cay_peer_uncork(&c->peer); /* on_lost reports a dead stream later, from the loop */
         explicit_bzero(&hello, sizeof(hello));
         explicit_bzero(payload, sizeof(payload));
         return 0;

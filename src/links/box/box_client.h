@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The front's side of a box link: channels over a stream that may be lost and replaced. Channels survive a lost stream:
- * cay_box_client_attach() gives the next one, and every channel goes on from the last byte it has (docs/box-link.md).
- * What init says is hostile input: anything off the protocol loses the stream with a reason, never more.
+ * The front's side of a box link: channels over a stream that may be lost and replaced. Channels survive a
+ * lost stream: cay_box_client_attach() provides the next one, and every channel continues from its last
+ * received byte (docs/box-link.md). Init's messages are hostile input: a protocol violation ends the stream
+ * with a reason and affects nothing else.
  */
 #pragma once
 
@@ -15,18 +16,19 @@ struct cay_box_client;
 
 struct cay_box_channel { /* embedded by its owner; zeroed before cay_box_channel_open */
         /*
-         * In any of these the owner may close the channel, open another, free the client or (in on_end, or once the
-         * channel is closed) free the channel. Bytes and `end` are borrowed for the call.
+         * In any of these the owner may close the channel, open another, free the client or (in on_end, or
+         * once the channel is closed) free the channel. Bytes and `end` are borrowed for the call.
          */
         /* The stream's bytes; the owner acknowledges with cay_box_channel_ack when it is done with them. */
         void (*on_data)(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len);
-        void (*on_opened)(struct cay_box_channel *ch,
-                          uint32_t pid); /* may be NULL; once (adopted: once here) */
+        /* may be NULL; called once (for an adopted channel: once in this front) */
+        void (*on_opened)(struct cay_box_channel *ch, uint32_t pid);
         void (*on_eof)(struct cay_box_channel *ch, enum cay_stream stream); /* may be NULL */
-        void (*on_room)(struct cay_box_channel *ch);                        /* may be NULL: IN takes more */
+        void (*on_room)(struct cay_box_channel *ch);                        /* may be NULL: IN accepts more */
         /*
-         * Exactly once unless closed first, after all data and eofs; the channel is closed then. Init forgets the result only after this
-         * returned (or sent something): an owner that must not lose it notes it down first thing.
+         * Called exactly once unless closed first, after all data and EOFs; the channel is closed then. Init
+         * discards the result only after this returned (or sent something). So an owner that must not lose
+         * the result records it first.
          */
         void (*on_end)(struct cay_box_channel *ch, const struct cay_box_end *end);
 
@@ -47,7 +49,7 @@ struct cay_box_channel { /* embedded by its owner; zeroed before cay_box_channel
         bool answered;   /* OPENED was seen on this stream */
         bool in_flows;   /* IN may be sent on this stream */
         bool in_full;    /* on_room is owed */
-        bool adopted; /* of a front before us, and not answered yet: how much of IN init has is not known */
+        bool adopted;    /* opened by an earlier front and not answered yet: init's offset of IN is unknown */
         bool sized;
         unsigned due;     /* control frames to send: bits, see box_channel.c */
         uint64_t signals; /* to send: bit n-1 is signal n */
@@ -56,7 +58,10 @@ struct cay_box_channel { /* embedded by its owner; zeroed before cay_box_channel
 };
 
 struct cay_box_client_events {
-        /* The stream is gone: 0 end of stream, -EPROTO hostile or broken peer, -errno. Attach another or free. */
+        /*
+         * The stream is lost. reason: 0 end of stream, -EPROTO hostile or broken peer, else -errno. Attach
+         * another or free.
+         */
         void (*on_lost)(struct cay_box_client *c, int reason);
         void (*on_welcome)(struct cay_box_client *c, const struct cay_box_welcome *w); /* may be NULL */
         void (*on_pong)(struct cay_box_client *c, uint64_t token);                     /* may be NULL */
@@ -70,57 +75,63 @@ CAY_DEFINE_AUTO(struct cay_box_client, cay_box_client_free)
 void *cay_box_client_ctx(struct cay_box_client *c);
 /* Takes fd: sends HELLO, resumes every open channel, SYNC. 0 or -errno (fd closed then too). */
 int cay_box_client_attach_take(struct cay_box_client *c, int fd);
-void cay_box_client_drop(struct cay_box_client *c); /* cuts the stream on purpose (no on_lost) */
+void cay_box_client_drop(struct cay_box_client *c); /* closes the stream deliberately (no on_lost) */
 /*
- * Before the first stream, by a front that adopts a box of a front before it: nothing but HELLO is said until WELCOME, and
- * inside on_welcome the owner adopts (or refuses) the channels that it names. Until then no channel may be opened: its
- * number might be taken.
+ * Call before the first stream, in a front that adopts a box of an earlier front. Only HELLO is sent until
+ * WELCOME. In on_welcome the owner adopts (or refuses) the channels that WELCOME lists. No channel may be
+ * opened before that: its number might be in use.
  */
 void cay_box_client_await_welcome(struct cay_box_client *c);
 bool cay_box_client_awaits_welcome(const struct cay_box_client *c);
 bool cay_box_client_has_channel(const struct cay_box_client *c, uint32_t number);
 void cay_box_client_refuse(struct cay_box_client *c,
-                           uint32_t number); /* init forgets it, what runs of it ends */
+                           uint32_t number); /* init discards the channel and ends its processes */
 int cay_box_client_ping(struct cay_box_client *c, uint64_t token);
 
 bool cay_box_client_is_attached(const struct cay_box_client *c);
-/* What init said, or that it is gone, lies in the stream and is handled by the next rounds of the loop. */
+/* True: data from init, or the end of the stream, is still unread; the next rounds of the loop handle it. */
 bool cay_box_client_has_unread(const struct cay_box_client *c);
 
-bool cay_box_client_is_flushed(const struct cay_box_client *c); /* what its channels took of IN has left us */
+/* all IN data accepted by its channels was sent */
+bool cay_box_client_is_flushed(const struct cay_box_client *c);
 
 /*
- * Opens a channel; works while no stream is attached, too (sent on attach). 0 or -ENOMEM, -EMSGSIZE (does not fit a
- * frame), -EINVAL (a field out of range), -ENOSPC (CAY_BOX_CHANNELS_MAX open).
+ * Opens a channel; works while no stream is attached, too (sent on attach). 0 or -ENOMEM, -EMSGSIZE (does not
+ * fit a frame), -EINVAL (a field out of range), -ENOSPC (CAY_BOX_CHANNELS_MAX open).
  */
 int cay_box_channel_open(struct cay_box_client *c, struct cay_box_channel *ch,
                          const struct cay_box_open *open, const char *const *argv, const char *const *env);
 struct cay_box_adoption {
-        uint32_t number; /* as WELCOME has it */
+        uint32_t number; /* as in WELCOME */
         uint16_t kind;   /* as it was opened */
         uint32_t window;
-        uint64_t out_got, err_got; /* received, kept and maybe acknowledged by the front before */
+        uint64_t out_got, err_got; /* received, and maybe acknowledged, by the earlier front */
 };
 
 /*
- * Goes on with a channel of a front before us, from the last byte that it had. IN goes on where init says it is. 0, -EINVAL (out of
- * range, or no number of the past), -EEXIST (it is ours already), -ENOSPC.
+ * Continues a channel of an earlier front from the last byte that it received. IN continues at the offset
+ * that init reports. 0, -EINVAL (out of range, or a number never given out), -EEXIST (it is ours already),
+ * -ENOSPC.
  */
 int cay_box_channel_adopt(struct cay_box_client *c, struct cay_box_channel *ch,
                           const struct cay_box_adoption *from);
-uint32_t cay_box_channel_number(const struct cay_box_channel *ch); /* as given out; stays when it is closed */
+uint32_t cay_box_channel_number(const struct cay_box_channel *ch); /* as assigned; unchanged when closed */
 bool cay_box_channel_is_open(const struct cay_box_channel *ch);
 void cay_box_channel_ack(struct cay_box_channel *ch, enum cay_stream stream,
                          size_t len); /* len more bytes consumed */
 size_t cay_box_channel_write(struct cay_box_channel *ch, const void *bytes, size_t len); /* what IN took */
-/* All that IN has taken; of an adopted channel, once it is opened: what init has got, and what we wrote since. */
-uint64_t cay_box_channel_in_written(const struct cay_box_channel *ch);
-void cay_box_channel_write_eof(struct cay_box_channel *ch); /* saying it again does no harm */
 /*
- * Asked while no stream is attached, these are sent on attach. A kill is sent again on every new stream until the end; a
- * signal that was on its way when the stream was lost may be lost with it. 0, -EINVAL, -ENOTCONN when closed.
+ * Total bytes that IN accepted. For an adopted channel, valid once it is opened: what init received plus what
+ * we wrote since.
+ */
+uint64_t cay_box_channel_in_written(const struct cay_box_channel *ch);
+void cay_box_channel_write_eof(struct cay_box_channel *ch); /* repeating it is harmless */
+/*
+ * If called while no stream is attached, these are sent on attach. A kill is repeated on every new stream
+ * until the end. A signal that is in transit when the stream is lost may be lost too. 0, -EINVAL, -ENOTCONN
+ * when closed.
  */
 int cay_box_channel_signal(struct cay_box_channel *ch, int signo);
 int cay_box_channel_kill(struct cay_box_channel *ch, enum cay_box_killed why);
 int cay_box_channel_resize(struct cay_box_channel *ch, unsigned rows, unsigned cols);
-void cay_box_channel_close(struct cay_box_channel *ch); /* no further events; fine when closed */
+void cay_box_channel_close(struct cay_box_channel *ch); /* no further events; allowed when closed */

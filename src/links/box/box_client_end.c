@@ -40,7 +40,7 @@ static enum cay_cause killed_cause(uint32_t killed)
         return killed < CAY_KILLED_COUNT ? causes[killed] : CAY_CAUSE_NONE;
 }
 
-/* A shell's 127 and 126 for what the caller can mend, else a failure of ours. */
+/* Status 127 or 126, as a shell has it, for what the caller can correct; else an internal failure. */
 static int not_started(const struct cay_box_end *end, const char *argv0, struct cay_box_facts *ret,
                        struct cay_error *err)
 {
@@ -96,7 +96,7 @@ int cay_box_end_facts(const struct cay_box_end *end, const char *argv0, struct c
         f->signal = e->signal;
         f->killed_by_us = killed_cause(e->killed);
         f->disk_blocks_full =
-                e->disk_full & 1 || e->signal == SIGXFSZ; /* the limit on one file is the disk's */
+                e->disk_full & 1 || e->signal == SIGXFSZ; /* SIGXFSZ: the limit on one file is a disk limit */
         f->disk_inodes_full = e->disk_full & 2;
         f->oom_kills = e->disk_full & CAY_BOX_END_OOM ? 1 : 0;
         f->memory_peak = e->memory_peak_bytes;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the box's passwd file. What is in there is the box's word: it decides about ids inside the box alone. */
+/*
+ * Reads the box's passwd file. Its content is controlled by the box and decides only about ids inside the
+ * box.
+ */
 #include "links/box/box_client_user.h"
 
 #define PASSWD "/etc/passwd"
@@ -18,7 +21,7 @@ static void on_data(struct cay_box_channel *ch, enum cay_stream stream, const vo
         struct cay_box_lookup *l = cay_container_of(ch, struct cay_box_lookup, ch);
 
         cay_buf_put(&l->passwd, bytes,
-                    len); /* beyond its maximum nothing is kept: the name is not found then */
+                    len); /* data beyond the maximum is dropped: the name is not found then */
         cay_box_channel_ack(ch, stream, len);
 }
 

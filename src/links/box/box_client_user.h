@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command's user by name, looked up in the box's own /etc/passwd; and how much argv and env fit into one OPEN. */
+/*
+ * A command's user by name, looked up in the box's own /etc/passwd; and how much argv and env fit into one
+ * OPEN.
+ */
 #pragma once
 
 #include "domain/model/user.h"
@@ -22,5 +25,4 @@ struct cay_box_lookup { /* embedded by its owner; zeroed before cay_box_lookup_b
 int cay_box_lookup_begin(struct cay_box_lookup *l, struct cay_box_client *c, struct cay_user *user,
                          void (*on_done)(struct cay_box_lookup *l, struct cay_error *err),
                          struct cay_error *err);
-void cay_box_lookup_close(
-        struct cay_box_lookup *l); /* no further event; fine when over, and of a zeroed one */
+void cay_box_lookup_close(struct cay_box_lookup *l); /* no further events; allowed when finished or zeroed */

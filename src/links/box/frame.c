@@ -20,7 +20,7 @@ static const struct row rows[CAY_FRAME_TYPE_COUNT] = {
 #undef CAY_FRAME
 };
 
-/* Types that speak of the link itself, and types that belong to one stream of a channel. */
+/* Types that concern the link itself, and types that belong to one stream of a channel. */
 #define BIT(type) (1u << (CAY_FRAME_##type))
 static const uint32_t link_types = BIT(HELLO) | BIT(WELCOME) | BIT(SYNC) | BIT(PING) | BIT(PONG);
 static const uint32_t stream_types = BIT(DATA) | BIT(ACK) | BIT(EOF);
@@ -40,7 +40,10 @@ void cay_frame_encode(const struct cay_frame *f, uint8_t out[CAY_FRAME_HEADER])
         memcpy(out + 18, &stream, 2);
 }
 
-/* Bytes flow front → init on IN and init → front on OUT and ERR; an ACK goes against them. */
+/*
+ * Data flows from front to init on IN and from init to front on OUT and ERR. ACKs flow in the opposite
+ * direction.
+ */
 static bool is_stream_allowed(const struct cay_frame *f, enum cay_frame_side from)
 {
         bool wants_in = (from == CAY_SIDE_FRONT) == (f->type != CAY_FRAME_ACK);

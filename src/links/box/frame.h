@@ -15,7 +15,7 @@
 #define CAY_FRAME_END_MAX (12u * 1024)  /* payload of END: a message, a name and a link target fit */
 #define CAY_FRAME_MAX (256u * 1024)     /* payload of any frame */
 #define CAY_FRAME_OFFSET_MAX                                                                                 \
-        ((uint64_t)INT64_MAX) /* no stream is longer: sums of offsets and lengths never wrap */
+        ((uint64_t)INT64_MAX) /* no stream is longer: sums of offsets and lengths do not overflow */
 #define CAY_BOX_VERSION 1u
 
 enum cay_frame_type {
@@ -38,16 +38,16 @@ enum cay_stream {
 struct cay_frame {
         uint32_t len;     /* payload bytes */
         uint32_t channel; /* 0: the link itself */
-        uint64_t
-                seq; /* DATA: offset of the first byte; ACK: first byte not yet consumed; EOF: length; else 0 */
+        /* DATA: offset of the first byte; ACK: first byte not yet consumed; EOF: length; else 0 */
+        uint64_t seq;
         uint16_t type;
         uint16_t stream; /* enum cay_stream for DATA, ACK, EOF; else 0 */
 };
 
 void cay_frame_encode(const struct cay_frame *f, uint8_t out[CAY_FRAME_HEADER]);
 /*
- * Decodes and checks a header sent by `from`: 0, or -EPROTO (unknown type, not that side's to send, length outside its
- * row, channel 0 or not as the type needs it, stream or seq where none belongs or out of range).
+ * Decodes and checks a header sent by `from`: 0, or -EPROTO (unknown type, not that side's to send, length
+ * outside its row, channel 0 or not as the type needs it, stream or seq where none belongs or out of range).
  */
 int cay_frame_decode(const uint8_t in[CAY_FRAME_HEADER], enum cay_frame_side from, struct cay_frame *ret);
 const char *cay_frame_name(unsigned type); /* never NULL */

@@ -2,10 +2,11 @@
 /*
  * Payload codecs.
  *
- * Theory of operation. Every message has one layout function that names its fields in wire order and checks each one's
- * range right there; it runs in both directions over the same struct. So encoder and decoder cannot drift apart, and an
- * encoder refuses exactly what a decoder would. Nothing is allocated; strings are views. A decoder also wants the
- * payload to be used up: two payloads never mean the same message, which the fuzzer checks as encode(decode(x)) == x.
+ * Theory of operation. Every message has one layout function that names its fields in wire order and checks
+ * each one's range right there; it runs in both directions over the same struct. So encoder and decoder
+ * cannot drift apart, and an encoder refuses exactly what a decoder would. Nothing is allocated; strings are
+ * views. A decoder also requires that the whole payload is used. So no two payloads mean the same message;
+ * the fuzzer checks encode(decode(x)) == x.
  */
 #include "links/box/message.h"
 
@@ -103,7 +104,7 @@ static void u64(struct codec *c, uint64_t *v, uint64_t max)
                 c->valid = false;
 }
 
-/* An offset, size, count or time: half the range, so that two of them can be added. */
+/* An offset, size, count or time: half the range, so that the sum of two cannot overflow. */
 static void half(struct codec *c, uint64_t *v)
 {
         u64(c, v, INT64_MAX);

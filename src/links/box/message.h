@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Payloads of the frames: plain structs and their one codec. Encoding writes to caller's memory and returns the length,
- * -EMSGSIZE (does not fit) or -EINVAL (a decoder would refuse it); decoding returns 0 or -EPROTO, checks every range
- * and hands out views into the payload (valid as long as the payload is).
+ * Payloads of the frames: plain structs and their one codec. Encoding writes to caller's memory and returns
+ * the length, -EMSGSIZE (does not fit) or -EINVAL (a decoder would refuse it); decoding returns 0 or -EPROTO,
+ * checks every range and hands out views into the payload (valid as long as the payload is).
  */
 #pragma once
 
@@ -21,8 +21,8 @@
 #define CAY_BOX_WINDOW_MAX (1024u * 1024)
 #define CAY_BOX_WINDOW (256u * 1024)
 #define CAY_BOX_CHANNELS_MAX 512u
-#define CAY_BOX_POOL_MAX (8u * 1024 * 1024)   /* what the rings of a link, on each side, grow to together */
-#define CAY_BOX_POOL_FILES (2u * 1024 * 1024) /* of it: for file operations, out of reach of the others */
+#define CAY_BOX_POOL_MAX (8u * 1024 * 1024)   /* maximum memory of all rings of a link, on each side */
+#define CAY_BOX_POOL_FILES (2u * 1024 * 1024) /* part of it that is reserved for file operations */
 #define CAY_BOX_DENIED_MAX 16u
 #define CAY_BOX_SIGNAL_MAX 64
 #define CAY_BOX_ID_DEFAULT UINT32_MAX /* uid or gid: the box's own default */
@@ -35,7 +35,10 @@ enum cay_box_kind {
         CAY_BOX_KIND_COUNT
 };
 
-/* Commands and connections last, and nobody may read them; an operation on files is over soon and must not wait for them. */
+/*
+ * Commands and connections are long-lived and may have a reader that stopped. An operation on files is short
+ * and must not wait for them.
+ */
 static inline uint32_t cay_box_pool_max(uint16_t kind)
 {
         return kind == CAY_BOX_EXEC || kind == CAY_BOX_CONNECT ? CAY_BOX_POOL_MAX - CAY_BOX_POOL_FILES
@@ -57,16 +60,17 @@ struct cay_box_welcome {
 enum {
         CAY_BOX_TTY = 1,
         CAY_BOX_STDIN = 2,    /* IN is used; else the command reads /dev/null */
-        CAY_BOX_ONE_SHOT = 4, /* the box ends with this exec: all is killed, init flushes and exits */
+        CAY_BOX_ONE_SHOT = 4, /* the box ends with this exec: everything is killed, init flushes and exits */
         CAY_BOX_CUT = 8,      /* at output_max_bytes: drop what follows instead of ending the exec */
-        CAY_BOX_STAY = 16,    /* with ONE_SHOT: all is killed, but init stays for more channels (CHANGES) */
+        /* with ONE_SHOT: everything is killed, but init stays for more channels (CHANGES) */
+        CAY_BOX_STAY = 16,
 };
 
 struct cay_box_exec {
         uint32_t flags, uid, gid;
         uint16_t rows, cols;
         uint64_t wall_ms, cpu_ms, output_max_bytes, file_max_bytes; /* 0: no limit */
-        uint32_t files_max;                                         /* open files; 0: init's own */
+        uint32_t files_max;                                         /* open files; 0: init's own limit */
         struct cay_view cwd;
         uint32_t argc, envc;
         struct cay_view args; /* argc then envc encoded strings; walk with cay_box_next_string */
@@ -87,14 +91,16 @@ enum {
 
 struct cay_box_file { /* every kind but EXEC and CONNECT */
         uint32_t flags, uid, gid, mode;
-        /* 0: kind's own default. max_entries of WRITE: cay_box_file_tag of the file that is to be replaced, which it must still have; an
-         * init from before this does not look at it. */
+        /*
+         * 0: the kind's default. For WRITE, max_entries is the cay_box_file_tag that the file to be replaced
+         * must still have. An older init ignores it.
+         */
         uint64_t offset, max_bytes, max_entries;
-        struct cay_view path,
-                path2; /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH only */
+        /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH only */
+        struct cay_view path, path2;
 };
 
-/* What a change of a file changes, as one number that is not 0 and fits into the link's 63 bits. */
+/* A tag that changes whenever the file changes: not 0, and fits into the link's 63 bits. */
 static inline uint64_t cay_box_file_tag(uint64_t mtime_ns, uint64_t size)
 {
         uint64_t mixed = (mtime_ns ^ (size << 17 | size >> 47)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -109,7 +115,7 @@ struct cay_box_connect {
 struct cay_box_open {
         uint16_t kind;
         uint32_t window;
-        struct cay_view raw; /* of a decoded one: what it was decoded from */
+        struct cay_view raw; /* of a decoded one: the bytes that it was decoded from */
         union {
                 struct cay_box_exec exec;
                 struct cay_box_file file;
@@ -148,20 +154,20 @@ struct cay_box_denied {
 };
 
 #define CAY_BOX_END_OOM                                                                                      \
-        4u /* a process was killed for memory meanwhile, as init counts where the engine cannot */
+        4u /* a process was killed for memory meanwhile; counted by init where the engine cannot */
 
 struct cay_box_exec_end {
         int32_t exit_code;                         /* -1: by signal */
         int32_t signal;                            /* 0: none */
         uint32_t killed;                           /* enum cay_box_killed */
-        uint64_t wall_us, user_us, sys_us, cpu_us; /* cpu_us: the exec's whole tree, 0 if unknown */
+        uint64_t wall_us, user_us, sys_us, cpu_us; /* cpu_us: the exec's whole process tree, 0 if unknown */
         uint64_t out_bytes, err_bytes, cut_bytes;  /* produced; dropped by CUT */
-        uint32_t
-                disk_full; /* bit 0: no blocks left in the layer at the end, bit 1: no inodes; CAY_BOX_END_OOM */
-        uint64_t
-                memory_peak_bytes; /* the most that it had, as far as init can tell (cay-init/exec.c); 0: unknown */
-        uint32_t pids_hits;    /* where init watches processes: how often the limit was seen to be reached */
-        uint32_t left;         /* processes of the exec that go on in the background */
+        /* bit 0: no blocks left in the layer at the end, bit 1: no inodes; CAY_BOX_END_OOM */
+        uint32_t disk_full;
+        /* peak memory, as far as init can measure it (cay-init/exec.c); 0: unknown */
+        uint64_t memory_peak_bytes;
+        uint32_t pids_hits;    /* where init watches processes: how often the limit was reached */
+        uint32_t left;         /* processes of the exec that continue in the background */
         int32_t last_denied;   /* system call number, -1: none */
         uint32_t denied_count; /* rows of denied */
         struct cay_box_denied denied[CAY_BOX_DENIED_MAX];
@@ -178,7 +184,7 @@ enum cay_box_file_type {
 };
 
 struct cay_box_stat {
-        uint32_t type, mode, uid, gid; /* type: enum cay_box_file_type; mode: the lowest 12 bits alone */
+        uint32_t type, mode, uid, gid; /* type: enum cay_box_file_type; mode: the lowest 12 bits only */
         uint64_t size;
         int64_t mtime_ns;
         struct cay_view name, target; /* target: of a symbolic link */
@@ -186,7 +192,7 @@ struct cay_box_stat {
 
 struct cay_box_end {
         uint16_t kind;
-        uint8_t code; /* enum cay_code: CAY_OK also for an exec that failed by itself */
+        uint8_t code; /* enum cay_code; also CAY_OK for an exec that started and then failed */
         int32_t sys;  /* errno, positive */
         struct cay_view msg;
         union {
@@ -212,14 +218,23 @@ int cay_box_kill_encode(enum cay_box_killed why, void *mem, size_t size); /* any
 int cay_box_kill_decode(const void *mem, size_t len, enum cay_box_killed *ret);
 int cay_box_resize_encode(const struct cay_box_resize *m, void *mem, size_t size);
 int cay_box_resize_decode(const void *mem, size_t len, struct cay_box_resize *ret);
-/* For EXEC the strings are given as NULL-terminated arrays; m->exec.argc, envc, args are ignored when encoding. */
+/*
+ * For EXEC the strings are given as NULL-terminated arrays; m->exec.argc, envc, args are ignored when
+ * encoding.
+ */
 int cay_box_open_encode(const struct cay_box_open *m, const char *const *argv, const char *const *env,
                         void *mem, size_t size);
 int cay_box_open_decode(const void *mem, size_t len, struct cay_box_open *ret);
-/* Takes the next string off `strings` (checked by the decoder already: cannot fail while any are left). */
+/*
+ * Removes the next string from `strings`. The decoder has checked them, so this cannot fail while any are
+ * left.
+ */
 struct cay_view cay_box_next_string(struct cay_view *strings);
 int cay_box_end_encode(const struct cay_box_end *m, void *mem, size_t size);
 int cay_box_end_decode(const void *mem, size_t len, struct cay_box_end *ret);
-/* One entry of a LIST's OUT stream: u16 length, then the stat. decode returns bytes used, 0 if incomplete, -EPROTO. */
+/*
+ * One entry of a LIST's OUT stream: u16 length, then the stat. decode returns bytes used, 0 if incomplete,
+ * -EPROTO.
+ */
 int cay_box_entry_encode(const struct cay_box_stat *m, void *mem, size_t size);
 int cay_box_entry_decode(const void *mem, size_t len, struct cay_box_stat *ret);

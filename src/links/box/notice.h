@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a WATCH tells on OUT: one record after the other, each a u16 length, then the notice. Names are paths below the
- * watched folder, bytes as the file system has them.
+ * The output of WATCH on OUT: a sequence of records, each a u16 length followed by the notice. Names are
+ * paths below the watched folder, as raw bytes from the file system.
  */
 #pragma once
 
@@ -17,16 +17,16 @@ enum cay_box_notice_kind {
 
 struct cay_box_notice {
         uint8_t kind;                /* enum cay_box_notice_kind */
-        bool is_folder;              /* what it happened to; false also when that is not known */
+        bool is_folder;              /* of the subject; false also when unknown */
         uint32_t sys;                /* UNWATCHED: why not, an errno; else 0 */
-        uint64_t folders;            /* that are watched now, for READY and OVERFLOW; else 0 */
+        uint64_t folders;            /* number of watched folders, for READY and OVERFLOW; else 0 */
         struct cay_view name, name2; /* as many as the kind's row says, the others empty */
 };
 
 #define CAY_BOX_NOTICE_MAX (2u + 1 + 1 + 4 + 8 + 2 * (4 + CAY_BOX_PATH_MAX))
 
-const char *cay_box_notice_word(unsigned kind); /* "created"; "" for what is none */
+const char *cay_box_notice_word(unsigned kind); /* "created"; "" for an unknown kind */
 /* The length, -EMSGSIZE or -EINVAL. */
 int cay_box_notice_encode(const struct cay_box_notice *m, void *mem, size_t size);
-/* Bytes used, 0: not all of it is there, -EPROTO. Views point into mem. */
+/* Bytes used; 0: incomplete; or -EPROTO. Views point into mem. */
 int cay_box_notice_decode(const void *mem, size_t len, struct cay_box_notice *ret);

@@ -2,22 +2,25 @@
 /*
  * Frames over one byte stream.
  *
- * Theory of operation. Reading: bytes are collected in `in` until a frame is whole and handed out where they lie. What
- * one read brought is always handled before the next read, so `in` never holds more than one unfinished frame and one
- * chunk. A chunk is small while little comes and grows to CHUNK_MAX in a flood; an idle peer keeps no large buffer. A
- * round stops reading after ROUND_FRAMES or ROUND_BYTES: level-triggered polling brings it back, after the others.
+ * Theory of operation. Reading: bytes are collected in `in` until a frame is complete, and the frame is
+ * passed on in place. The data of one read is always handled before the next read, so `in` never holds more
+ * than one unfinished frame and one chunk. A chunk is small while there is little traffic and grows to
+ * CHUNK_MAX under load; an idle peer keeps no large buffer. A round stops reading after ROUND_FRAMES or
+ * ROUND_BYTES: level-triggered polling resumes it after the other descriptors.
  *
- * Writing: while nothing is queued, header and payload leave in one sendmsg straight from the caller's memory; only what
- * the kernel did not take is copied to `out`. DATA is refused as soon as OUT_DATA bytes wait: its bytes are safe in the
- * sender's ring, there is no point in a second copy. Control frames may fill the rest of `out`. Small frames that are
- * sent while a batch of frames is handled (ACKs) leave together when it is done.
+ * Writing: while nothing is queued, header and payload are sent in one sendmsg straight from the caller's
+ * memory; only what the kernel did not take is copied to `out`. DATA is refused as soon as OUT_DATA bytes are
+ * queued: its bytes are kept in the sender's ring, so a second copy is pointless. Control frames may fill the
+ * rest of `out`. Small frames (ACKs) that are sent while a batch of frames is handled are flushed together
+ * afterwards.
  *
- * Full both ways: the front always reads, whatever its `out` holds, since it answers with nothing but what its own
- * consumption paces. Init answers questions (PONG, OPENED, END), so it stops reading when its answers pile up. With both
- * stopping, each could wait for the other for ever; with one stopping, the other drains it.
+ * Both directions full: the front always reads, however full its `out` is, since its output is limited by its
+ * own consumption. Init answers requests (PONG, OPENED, END), so it stops reading when its answers pile up.
+ * If both stopped, they could deadlock. If only one stops, the other drains it.
  *
- * A failed write does not end the link at once: the other end may have said its last words and gone (a one-shot box
- * does), and they are still to be read. Sends are refused from then on; the link is lost when nothing more can be read.
+ * A failed write does not end the link at once: the other end may have sent its final output and exited (a
+ * one-shot box does), and that output is still to be read. Sends are refused from then on; the link is lost
+ * when nothing more can be read.
  */
 #include "links/box/peer.h"
 
@@ -38,10 +41,10 @@ enum {
         OUT_DATA = 64 * 1024,   /* above: no DATA */
         OUT_PAUSE = 256 * 1024, /* above: init reads no more */
         OUT_SMALL = 4096,       /* frames up to this size are collected while corked */
-        OUT_KEEP = 16 * 1024,   /* larger empty buffers are given back */
+        OUT_KEEP = 16 * 1024,   /* larger empty buffers are freed */
         ROUND_FRAMES = 16,
         ROUND_BYTES = 1024 * 1024,
-        LAST_ROUNDS = 256, /* more than a socket holds, were it one byte each */
+        LAST_ROUNDS = 256, /* more than a socket can hold, even one byte at a time */
 };
 
 bool cay_peer_is_open(const struct cay_peer *p)
@@ -79,7 +82,7 @@ static void update_watch(struct cay_peer *p)
                 return;
         if (!p->reading_paused)
                 events |= EPOLLIN;
-        /* After a failed write EPOLLOUT is what wakes us for sure, to read the rest and end. */
+        /* After a failed write, EPOLLOUT reliably wakes us to read the rest and finish. */
         if (p->out.len > 0 || p->short_of_room || p->write_error != 0)
                 events |= EPOLLOUT;
         cay_watch_set(&p->watch, events);
@@ -120,7 +123,7 @@ static ssize_t write_some(struct cay_peer *p, struct iovec *parts, int count)
         }
 }
 
-/* Writes the queue and then header and payload; what was not taken of these is queued. */
+/* Writes the queue, then header and payload. What the kernel did not accept is queued. */
 static int write_all(struct cay_peer *p, const uint8_t *header, const void *payload, size_t len)
 {
         struct iovec parts[3];
@@ -198,7 +201,7 @@ int cay_peer_send(struct cay_peer *p, unsigned type, uint32_t channel, unsigned 
                 return -ENOSPC;
         }
         cay_frame_encode(&f, header);
-        /* Watching for EPOLLOUT: the kernel took no more a moment ago. */
+        /* While EPOLLOUT is watched, the kernel had no room a moment ago. */
         if ((p->corked > 0 && CAY_FRAME_HEADER + len <= OUT_SMALL) || (p->watch.events & EPOLLOUT))
                 r = queue(p, header, payload, len);
         else
@@ -226,7 +229,7 @@ void cay_peer_uncork(struct cay_peer *p)
                 flush(p);
 }
 
-/* Returns with p possibly gone. */
+/* p may be freed on return. */
 static void lose(struct cay_peer *p, int reason)
 {
         cay_watch_remove(&p->watch);
@@ -237,8 +240,8 @@ static void lose(struct cay_peer *p, int reason)
 }
 
 /*
- * Handles every whole frame in the buffer, or up to a pause. Returns how many, -errno when one was bad, or -ESHUTDOWN
- * when a callback closed the peer: p may be gone then.
+ * Handles every complete frame in the buffer, or stops at a pause. Returns the count, -errno for a bad frame,
+ * or -ESHUTDOWN when a callback closed the peer: p may be freed then.
  */
 static int dispatch(struct cay_peer *p)
 {
@@ -263,14 +266,17 @@ static int dispatch(struct cay_peer *p)
                         return r;
                 cay_buf_drop(&p->in, CAY_FRAME_HEADER + f.len);
                 frames++;
-                /* Whole frames may be left in the buffer: short_of_room, set long before, sees to an EPOLLOUT. */
+                /*
+                 * Complete frames may be left in the buffer. short_of_room was set long before, so an
+                 * EPOLLOUT follows.
+                 */
                 if (p->from == CAY_SIDE_FRONT && p->write_error == 0 && p->out.len >= OUT_PAUSE)
                         p->reading_paused = true;
         }
         return frames;
 }
 
-/* How much to ask for: the rest of the frame that has begun, if its header is there, and a chunk. */
+/* Size of the next read: the rest of a frame whose header has arrived, plus a chunk. */
 static size_t wanted_bytes(const struct cay_peer *p)
 {
         struct cay_frame f;
@@ -306,7 +312,7 @@ static ssize_t read_some(struct cay_peer *p, bool *ret_is_drained)
         return n;
 }
 
-/* Reads and handles one round's share. 1: p is fine; 0: p was lost or closed, and may be gone. */
+/* Reads and handles one round's share. 1: p is valid; 0: p was lost or closed and may be freed. */
 static int read_round(struct cay_peer *p)
 {
         size_t bytes = 0;

@@ -2,18 +2,19 @@
 /*
  * Sender and receiver of one direction of a channel.
  *
- * Theory of operation. A byte is named by its offset in the stream, for ever: offsets are 64 bits wide, only grow and
- * never wrap (CAY_FRAME_OFFSET_MAX). The sender's ring holds [acked, written); a byte's place in it is offset % size,
- * so going back after a reconnect is nothing but setting `sent` to what the other end has, and no byte is moved. The
- * receiver holds no bytes: it only counts. What it was told twice it skips; what would leave a hole, run over the
- * window that it granted or come behind the end is a breach of the protocol.
+ * Theory of operation. A byte is always identified by its offset in the stream: offsets are 64 bits wide,
+ * only grow and never wrap (CAY_FRAME_OFFSET_MAX). The sender's ring holds [acked, written); a byte's place
+ * in it is offset % size, so a reconnect only sets `sent` back to the other end's offset, and no byte is
+ * moved. The receiver holds no bytes: it only counts. It skips bytes that were sent twice. A gap, data beyond
+ * the granted window and data after the end are protocol violations.
  *
- * A ring is memory only while it is needed, and as much as is needed: it begins small, a full one is made larger, and it goes when
- * everything is acknowledged, unless the last burst was large. (Freeing it each time would cost a flood one round of page faults
- * per window.) The rings of one link share a pool. When that is used up a ring stays as small as it is, which slows its writer and refuses
- * nobody; and CAY_SENDER_LEAST is had always, so that no number of slow readers keeps another stream from going on. The window that
- * was agreed upon is only the most that a sender may have unacknowledged: the receiver need not know how large the ring is.
- * Rejected: a window for each channel taken out of the pool when it is opened (sixteen commands that say nothing were a full sandbox).
+ * A ring uses memory only as needed: it begins small, grows when full, and is freed when everything is
+ * acknowledged, unless the last burst was large. (Freeing it each time would cost a flood one round of page
+ * faults per window.) The rings of one link share a pool. When the pool is exhausted a ring stops growing,
+ * which slows its writer but refuses nobody. A ring can always have CAY_SENDER_LEAST bytes, so slow readers
+ * never block another stream. The agreed window is only the maximum of unacknowledged bytes: the receiver
+ * does not need to know the ring's size. Rejected: reserving a window from the pool for each channel at open
+ * (sixteen silent commands would fill a sandbox).
  */
 #include "links/box/stream.h"
 
@@ -52,7 +53,7 @@ void cay_sender_done(struct cay_sender *s)
         note_size(s, 0);
 }
 
-/* The size of the next ring; 0: it may not be larger than it is. */
+/* The size of the next ring; 0: it must not grow. */
 static uint32_t next_size(const struct cay_sender *s)
 {
         uint32_t least = s->window < CAY_SENDER_LEAST ? s->window : CAY_SENDER_LEAST;
@@ -67,7 +68,7 @@ static uint32_t next_size(const struct cay_sender *s)
         return (uint32_t)size;
 }
 
-/* What is kept has another place in a ring of another size. */
+/* Kept bytes have another position in a ring of another size. */
 static bool grow(struct cay_sender *s)
 {
         uint32_t size = next_size(s);
@@ -169,7 +170,7 @@ void cay_sender_sent(struct cay_sender *s, size_t len)
         s->sent += len;
 }
 
-/* Others would have to do with less than they want while this ring is empty. */
+/* The pool is scarce: other senders would get less than they need while this ring is kept empty. */
 static bool is_short(const struct cay_sender *s)
 {
         return s->pool && s->pool->bytes > s->pool_max / 2;

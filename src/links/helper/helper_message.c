@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one check of every link's messages. */
+/* The common check of every helper link's messages. */
 #include "links/helper/helper_message.h"
 
 #include <errno.h>

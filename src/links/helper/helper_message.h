@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every link between a front and a helper program has in common: fixed-size messages over a SOCK_SEQPACKET socket, one request or
- * answer each, descriptors beside them. Plain values only. Every request is answered once, in any order (`seq` pairs them); what
- * comes unasked has seq 0.
+ * What every link between a front and a helper program has in common: fixed-size messages over a
+ * SOCK_SEQPACKET socket, one request or answer each, with descriptors by SCM_RIGHTS. Plain values only. Every
+ * request is answered once, in any order (`seq` pairs them). Unsolicited messages have seq 0.
  *
- * A helper's own header puts its requests on top: a .def with one policy row each, structs that begin with the heads below, and a struct
- * helper_protocol, by which one check serves all of them.
+ * A helper's own header adds its requests: a .def with one policy row each, structs that begin with the heads
+ * below, and a struct helper_protocol, so that one check serves all helpers.
  */
 #pragma once
 
@@ -15,14 +15,19 @@
 #include "foundation/base/error.h"
 #include "foundation/base/id.h"
 
-#define HELPER_FRONT_FD 3  /* where a helper finds its end of the first front's link */
-#define HELPER_KEEPER_FD 4 /* in a daemon: who hands it one front after the other (keeper_message.h) */
-#define HELPER_SECRET 32   /* of the box link */
+#define HELPER_FRONT_FD 3 /* descriptor of a helper's end of the first front's link */
+/* in a daemon: socket on which the keeper passes one front after the other (keeper_message.h) */
+#define HELPER_KEEPER_FD 4
+#define HELPER_SECRET 32 /* of the box link */
 #define HELPER_TEXT 256
 
-enum helper_state { HELPER_FRESH = 1, HELPER_READY = 2 }; /* of a front: before and after its hello */
+/* state of a front's link: before and after its hello */
+enum helper_state { HELPER_FRESH = 1, HELPER_READY = 2 };
 
-/* How every request and every answer begins. Macros, so that a helper's structs have these as members of their own. */
+/*
+ * The head of every request and every answer. Macros, so that a helper's structs have these as direct
+ * members.
+ */
 #define HELPER_REQUEST_HEAD                                                                                  \
         uint32_t magic, size;                                                                                \
         uint32_t type, seq
@@ -43,7 +48,7 @@ struct helper_answer_head {
 _Static_assert(sizeof(struct helper_request_head) % 8 == 0 && sizeof(struct helper_answer_head) % 8 == 0,
                "what follows a head lies at the same place in every helper's messages");
 
-/* Bodies that helpers share; each is a member of the union behind the head. */
+/* Bodies that helpers share; each is a member of the union after the head. */
 
 struct helper_hello {
         uint32_t version, flags;
@@ -51,33 +56,33 @@ struct helper_hello {
 
 struct helper_hello_answer {
         uint32_t version, can_hold; /* enum helper_limit */
-        uint32_t watched;           /* a part of can_hold: by cay-init */
+        uint32_t watched;           /* the part of can_hold that cay-init enforces */
         uint32_t can_keep;          /* layers may outlive their box */
 };
 
-struct helper_box_id { /* also how every answer about a box begins */
+struct helper_box_id { /* also the beginning of every answer about a box */
         char id[CAY_NAME_MAX + 1];
 };
 
 struct helper_list {
-        uint32_t from; /* rows before this one have been told */
+        uint32_t from; /* first row to return */
 };
 
-struct helper_list_answer {        /* the first box at or behind `from` */
+struct helper_list_answer {        /* the first box at or after `from` */
         char id[CAY_NAME_MAX + 1]; /* "": there are no more */
-        uint32_t next;             /* to ask from for the one behind it */
-        uint32_t live;             /* it runs; 0: on its way, over and not dropped, or kept and stopped */
+        uint32_t next;             /* `from` of the next request */
+        uint32_t live;             /* it runs; 0: starting, ended and not dropped, or kept and stopped */
         uint32_t kept;
 };
 
-enum helper_limit { /* bits: limits that a helper holds, or refuses */
+enum helper_limit { /* bits: limits that a helper enforces, or refuses */
                     HELPER_LIMIT_MEMORY = 1,
                     HELPER_LIMIT_SWAP = 2,
                     HELPER_LIMIT_CPUS = 4,
                     HELPER_LIMIT_PIDS = 8,
                     HELPER_LIMIT_DISK = 16,
                     HELPER_LIMIT_INODES = 32,
-                    HELPER_LIMIT_WATCHABLE = 15, /* what cay-init can hold by watching */
+                    HELPER_LIMIT_WATCHABLE = 15, /* limits that cay-init can enforce by watching */
                     HELPER_LIMIT_ALL = 63,
 };
 
@@ -95,18 +100,20 @@ struct helper_protocol {
         unsigned row_count;
 };
 
-/* A row for HELPER_REQUEST of a helper's .def; PREFIX begins the names of its types. */
+/* A row for HELPER_REQUEST of a helper's .def; PREFIX is the prefix of its type names. */
 #define HELPER_REQUEST_ROW(PREFIX, request, permitted, min, max)                                             \
         [PREFIX##request] = { #request, permitted, min, max },
 
-/* 0 when size, type and descriptor count fit and the request is permitted in `state`; else -EPROTO. */
+/*
+ * 0 when size, type and descriptor count are correct and the request is permitted in `state`; else -EPROTO.
+ */
 int helper_request_check(const struct helper_protocol *p, const void *request, int64_t len, unsigned fds,
                          unsigned state);
 const char *helper_request_name(const struct helper_protocol *p, unsigned type); /* "?": none */
-/* -EPROTO: these bytes are no answer of this helper. */
+/* -EPROTO: these bytes are not an answer of this helper. */
 int helper_answer_check(const struct helper_protocol *p, const void *answer, int64_t len);
-/* The caller's hello is of another version: CAY_INVALID. */
+/* The caller's hello has another version: CAY_INVALID. */
 int helper_hello_check(const struct helper_protocol *p, uint32_t version, struct cay_error *err);
-/* Of an answer: what went wrong, and magic and size before it is sent. `answer` begins with an answer's head. */
+/* Fill an answer: the error, and magic and size before it is sent. `answer` begins with an answer's head. */
 void helper_answer_put_error(void *answer, const struct cay_error *err);
 void helper_answer_seal(const struct helper_protocol *p, void *answer);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a daemon's keeper says to its helpers over HELPER_KEEPER_FD, a SOCK_SEQPACKET socket. Its end tells a helper to end. FRONT and UPGRADE
- * are for all of them (links/helper_server), the rest is the warden's.
+ * Messages of a daemon's keeper to its helpers over HELPER_KEEPER_FD, a SOCK_SEQPACKET socket. End of file
+ * tells a helper to exit. FRONT and UPGRADE are for all helpers (links/helper_server), the rest only for the
+ * warden.
  */
 #pragma once
 
@@ -11,17 +12,19 @@
 
 #define WIRE_KEEPER_MAGIC 0x6361796bu
 
-/* What the keeper says, over a socket of its own. */
+/* Message types of the keeper, on a separate socket. */
 enum wire_keeper_type {
         WIRE_KEEPER_FRONT =
-                1, /* one descriptor: link to the next front; the one before is hung up on, boxes stay */
-        WIRE_KEEPER_DOOR,     /* one: the listening unix socket that clients come to the front by */
+                1, /* one descriptor: link to the next front; the previous link is closed, boxes stay */
+        WIRE_KEEPER_DOOR,     /* one: the listening unix socket by which clients connect to the front */
         WIRE_KEEPER_ROOT,     /* one: folder `nr` below which clients may name a workspace */
-        WIRE_KEEPER_REGISTRY, /* one: folder below which templates have their roots; the last one counts */
-        WIRE_KEEPER_CHECK,    /* none: could the program that is there now take over? Answered. */
-        WIRE_KEEPER_UPGRADE,  /* none: become it. Answered by the new one, or by the old when it could not. */
-        WIRE_KEEPER_CEILING, /* none, and of another size: struct wire_keeper_ceiling; once, before the first front */
-        WIRE_KEEPER_MARGIN, /* none: layers leave `nr` MiB of their disk free */
+        WIRE_KEEPER_REGISTRY, /* one: folder that contains the templates' roots; the last one is used */
+        WIRE_KEEPER_CHECK,    /* none: can the installed program take over? Answered. */
+        /* none: execute it. Answered by the new program, or by the old one on failure. */
+        WIRE_KEEPER_UPGRADE,
+        /* none; another size: struct wire_keeper_ceiling; sent once, before the first front */
+        WIRE_KEEPER_CEILING,
+        WIRE_KEEPER_MARGIN, /* none: layers must leave `nr` MiB of their disk free */
 };
 
 #define WIRE_ROOTS 64u
@@ -32,7 +35,7 @@ struct wire_keeper {
         uint32_t nr;
 };
 
-struct wire_ceiling { /* most that one box may have, whatever a front asks for; each is more than 0 */
+struct wire_ceiling { /* maximum for one box, whatever a front requests; each is greater than 0 */
         uint64_t memory_bytes, cpu_milli, pids, disk_bytes, inodes;
         uint64_t boxes; /* at once */
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The box's layers by number, and the question whether a test has switched one off. Release builds always say no. */
+/*
+ * The box's protection layers by number, and a check whether a test has switched one off. In release builds
+ * it is always false.
+ */
 #pragma once
 
 #include <stdbool.h>

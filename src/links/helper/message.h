@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Front ↔ warden: fixed-size messages over a SOCK_SEQPACKET socketpair, one request or answer each, descriptors beside
- * them. Plain values only. docs/warden-link.md is the text; requests.def the policy. Every request is answered once, in
- * any order (`seq` pairs them); `box_gone` comes unasked (seq 0).
+ * Front ↔ warden: fixed-size messages over a SOCK_SEQPACKET socketpair, one request or answer each, with
+ * descriptors by SCM_RIGHTS. Plain values only. docs/warden-link.md describes the protocol, requests.def is
+ * the policy. Every request is answered once, in any order (`seq` pairs them). `box_gone` is unsolicited (seq
+ * 0).
  */
 #pragma once
 
@@ -28,37 +29,41 @@ enum wire_type {
 };
 
 enum wire_hello_flags {
-        WIRE_HELLO_SINGLE = 1, /* one box and no more: the warden ends with it, without being told */
+        WIRE_HELLO_SINGLE = 1, /* exactly one box: the warden exits with it, without a request */
 };
 
 enum wire_plan_flags {
         WIRE_PLAN_ROOTFS = 1,    /* a rootfs descriptor comes second */
-        WIRE_PLAN_WORKSPACE = 2, /* there is a workspace: its descriptor comes next, or BELOW says where */
+        WIRE_PLAN_WORKSPACE = 2, /* there is a workspace: its descriptor comes next, or BELOW names it */
         WIRE_PLAN_WORKSPACE_RW = 4,
         WIRE_PLAN_READ_ONLY = 8,
         WIRE_PLAN_ONE_SHOT = 16,
         WIRE_PLAN_HOST_PLAIN =
-                32, /* nobody in it may write to the host's trees anyway: nothing writable over them */
+                32, /* no process in it may write to the host's trees anyway: nothing writable over them */
         WIRE_PLAN_WORKSPACE_COW =
-                64, /* the workspace is the lower half of an overlay: what is written stays in the box's layer */
-        WIRE_PLAN_KEEP = 128,           /* the writable layer outlives the box, where that can be had */
-        WIRE_PLAN_GO_ON = 256,          /* with KEEP: the layer of an earlier box of this id, and no other */
-        WIRE_PLAN_WORKSPACE_PEER = 512, /* connection of the client that passed the descriptor comes last */
+                64, /* the workspace is the lower layer of an overlay: writes stay in the box's layer */
+        WIRE_PLAN_KEEP = 128, /* the writable layer outlives the box, where that is possible */
+        /* with KEEP: use the layer of an earlier box of this id, and no other */
+        WIRE_PLAN_GO_ON = 256,
+        /* the connection of the client that passed the descriptor comes last */
+        WIRE_PLAN_WORKSPACE_PEER = 512,
         WIRE_PLAN_WORKSPACE_BELOW = 1024, /* no descriptor: workspace_root and workspace_below name it */
-        WIRE_PLAN_NETWORK = 2048, /* plan.network counts; where its sockets are to go comes last of all */
+        /* plan.network is used; the socket that receives the box's sockets comes last of all */
+        WIRE_PLAN_NETWORK = 2048,
         WIRE_PLAN_ALL = 4095,
 };
 
-enum wire_network_mode { /* what leaves the box comes to sockets (foundation/sys/net_divert.h) when it is for: */
-                         WIRE_NETWORK_NAMES =
-                                 1, /* addresses that stand for names; the kernel refuses all others at once */
-                         WIRE_NETWORK_ADDRESSES, /* any address */
-                         WIRE_NETWORK_MODE_COUNT
+/* outbound traffic is diverted to sockets (foundation/sys/net_divert.h) for these destinations: */
+enum wire_network_mode {
+        /* addresses that stand for names; the kernel refuses all others immediately */
+        WIRE_NETWORK_NAMES = 1,
+        WIRE_NETWORK_ADDRESSES, /* any address */
+        WIRE_NETWORK_MODE_COUNT
 };
 
 /*
- * What goes to the socket of a plan's network, from the process that made them: tcp, dns_udp, dns_tcp beside it. They belong to the
- * box's network namespace wherever they are used.
+ * Message to the socket of a plan's network, from the process that made the sockets. Descriptors: tcp,
+ * dns_udp, dns_tcp. They belong to the box's network namespace wherever they are used.
  */
 struct wire_network_sockets {
         uint32_t magic, size;
@@ -87,10 +92,11 @@ struct wire_request {
                 struct {
                         char id[CAY_NAME_MAX + 1];
                         uint32_t mode; /* enum wire_network_mode */
-                } network;             /* descriptor: where new sockets are to go; without one the old stay */
+                        /* descriptor: socket to receive new sockets; without one the old ones stay */
+                } network;
                 struct helper_list list;
                 struct {
-                        uint64_t from; /* 0, or what the last answer said */
+                        uint64_t from; /* 0, or `next` of the last answer */
                 } layers;
         };
 };
@@ -110,11 +116,11 @@ struct wire_answer {
                 struct {
                         char id[CAY_NAME_MAX + 1];
                         uint32_t skipped; /* enum helper_limit */
-                        uint32_t watched; /* of those that are held: by cay-init */
+                        uint32_t watched; /* the enforced limits that cay-init watches */
                         uint32_t kept;    /* its layer outlives it */
-                        uint32_t
-                                mended; /* box_make: the layer had to be made sense of, the last may be missing */
-                        uint32_t damaged; /* box_stop: the layer is not what was written, and was set aside */
+                        /* box_make: the layer had to be repaired, the last writes may be missing */
+                        uint32_t mended;
+                        uint32_t damaged; /* box_stop: the layer is corrupt and was set aside */
                         struct wire_stats stats;
                         struct wire_network network; /* box_stat */
                 } box;
@@ -122,7 +128,7 @@ struct wire_answer {
                 struct { /* layer_list */
                         char ids[WIRE_LAYERS][CAY_NAME_MAX + 1];
                         uint32_t count;
-                        uint32_t more; /* ask again from `next` */
+                        uint32_t more; /* repeat the request with `next` */
                         uint64_t next;
                 } layers;
                 struct cay_steps trace;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Front ↔ cay-process: fixed-size messages over a SOCK_SEQPACKET socket, one request or answer each. Plain values only: which
- * program is started, where and as whom is not a front's to say; what it names is an id of ours, limits, and its end of a stream.
- * process_message.def is the policy. Every request is answered once, in any order (`seq` pairs them); box_gone comes unasked (seq 0).
+ * Front ↔ cay-process: fixed-size messages over a SOCK_SEQPACKET socket, one request or answer each. Plain
+ * values only: a front names an id, limits and its end of a stream. It cannot choose the program, its folder
+ * or its user. process_message.def is the policy. Every request is answered once, in any order (`seq` pairs
+ * them). box_gone is unsolicited (seq 0).
  */
 #pragma once
 
@@ -47,8 +48,9 @@ struct process_answer {
                 struct helper_hello_answer hello;
                 struct {
                         char id[CAY_NAME_MAX + 1];
-                        uint32_t skipped;                    /* box_make, box_link: enum helper_limit */
-                        char workspace[PROCESS_WORKSPACE];   /* likewise: the folder that commands start in */
+                        uint32_t skipped; /* box_make, box_link: enum helper_limit */
+                        /* likewise: the folder in which commands start */
+                        char workspace[PROCESS_WORKSPACE];
                         uint64_t memory_bytes, pids, cpu_us; /* box_stat, box_drop */
                 } box;
                 struct helper_list_answer list;

@@ -36,9 +36,10 @@ enum cay_step_who cay_step_who(enum cay_step step)
 #ifdef CAY_TEST_HOOKS
 
 /*
- * Killing on cue. Whoever reaches the step ends itself when it is the victim (the box's first process by leaving: the
- * kernel spares it its own signals). Another victim is killed by a helper, started while there were still privileges to do
- * so; the process at the step goes on when the victim is dead.
+ * Killing at a step. If the process that reaches the step is the victim, it ends itself (the box's first
+ * process exits, since the kernel ignores its own signals to it). Another victim is killed by a helper
+ * process, which was started while there were still privileges to do so. The process at the step continues
+ * when the victim is dead.
  */
 #define DEATH_MS 10000
 
@@ -59,7 +60,7 @@ static bool is_dead(pid_t pid)
         return !state || state[1] == 0 || state[2] == 'Z' || state[2] == 'X';
 }
 
-/* Without pidfds (before Linux 5.3): the victim is somebody's who waits at the step, so its number is its own. */
+/* Without pidfds (before Linux 5.3): the victim's parent waits at the step, so the pid cannot be reused. */
 static void kill_by_number(pid_t pid)
 {
         if (kill(pid, SIGKILL) < 0)
@@ -121,7 +122,7 @@ void cay_step_arm(int cli_pid, int warden_pid)
         if (kill_step == CAY_STEP_COUNT || victim == rows[kill_step].who || warden_pid == 0)
                 return;
         if ((rows[kill_step].who == CAY_WHO_CLI) ==
-            (getpid() == cli_pid)) /* we are who reaches it, or its parent */
+            (getpid() == cli_pid)) /* we are the process that reaches it, or its parent */
                 start_killer();
 }
 

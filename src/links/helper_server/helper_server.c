@@ -17,8 +17,8 @@
 /* Saying */
 
 /*
- * A front never waits in a send, so it reads on, and many answers at once are waited for. One that does not read for so long has
- * ended, like every slow reader that cannot be held back.
+ * A front never blocks in a send, so it keeps reading, and waiting here is safe even with many answers. A
+ * front that does not read for this long is disconnected.
  */
 static int send_answer(int fd, const void *answer, size_t size)
 {
@@ -34,7 +34,7 @@ void helper_server_say(struct helper_server *e, void *answer)
 {
         helper_answer_seal(e->kind->protocol, answer);
         if (e->front.loop && send_answer(e->front.fd, answer, e->kind->protocol->answer_size) < 0)
-                shutdown(e->front.fd, SHUT_RDWR); /* the loop sees its end */
+                shutdown(e->front.fd, SHUT_RDWR); /* the loop then sees end of file */
 }
 
 int helper_server_offer(struct helper_server *e, void *answer)
@@ -91,7 +91,7 @@ static void on_front(struct cay_watch *w, uint32_t events)
                 cay_log_error("the front said what it may not: hung up", "type=%s state=%u",
                               n == (ssize_t)p->request_size ? helper_request_name(p, head->type) : "?",
                               e->state);
-        explicit_bzero(e->request, p->request_size); /* it may have had a secret in it */
+        explicit_bzero(e->request, p->request_size); /* it may have contained a secret */
         if (r < 0)
                 helper_server_let_front_go(e);
 }
@@ -117,7 +117,7 @@ static void on_keeper(struct cay_watch *w, uint32_t events)
                 return;
         if (n == (ssize_t)sizeof(told) && told.magic == WIRE_KEEPER_MAGIC && told.type == WIRE_KEEPER_FRONT &&
             count == 1) {
-                e->is_upgrade = false; /* it came to nothing: the same keeper goes on */
+                e->is_upgrade = false; /* the upgrade failed: the same keeper continues */
                 if (helper_server_open_front(e, fds[0]) < 0)
                         close(fds[0]);
                 return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy table, and what a request to cay-net needs beyond the check that all helpers share. */
+/* The policy table, and the checks of requests to cay-net beyond those that all helpers share. */
 #include "links/net/net_message.h"
 
 #include <errno.h>

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Front ↔ cay-net: fixed-size messages over a SOCK_SEQPACKET socket, one request or answer each. Plain values and descriptors;
- * net_message.def is the policy. Every request is answered once, in the order it came (`seq` pairs them); log entries come unasked (seq 0).
+ * Front ↔ cay-net: fixed-size messages over a SOCK_SEQPACKET socket, one request or answer each. Plain values
+ * and descriptors; net_message.def is the policy. Every request is answered once, in order (`seq` pairs
+ * them). Log entries are unsolicited (seq 0).
  *
- * A policy is longer than a message: it travels as a memfd that nobody can change any more (NET_POLICY_SEALS), with the text that
- * domain/network/policy_text.h describes. The sockets of a box are those of sys_divert_set_up (foundation/sys/net_divert.h).
+ * A policy is longer than a message: it is passed as a sealed memfd (NET_POLICY_SEALS), with the text that
+ * domain/network/policy_text.h describes. The sockets of a box are those of sys_divert_set_up
+ * (foundation/sys/net_divert.h).
  *
- * Log entries have numbers per sandbox, from 1 and without gaps. cay-net keeps the last ones of each and sends each new one to the front that
- * is there. A front that finds a gap, or that is new, asks for what it lacks with log_read.
+ * Log entries have numbers per sandbox, from 1 and without gaps. cay-net keeps the latest entries of each
+ * sandbox and sends each new one to the current front. A front that finds a gap, or that is new, requests
+ * missing entries with log_read.
  */
 #pragma once
 
@@ -18,7 +21,7 @@
 #define NET_WIRE_VERSION 1u
 #define NET_WIRE_MAGIC 0x6361796eu
 #define NET_BOXES_MAX 1024u    /* sandboxes at once */
-#define NET_LOG_MAX 500u       /* entries that are kept of each */
+#define NET_LOG_MAX 500u       /* entries kept per sandbox */
 #define NET_POLICY_MAX 262144u /* bytes of a policy's text */
 #define NET_NAME 256           /* of a host, with its NUL */
 #define NET_RULE 320
@@ -38,7 +41,7 @@ enum net_type {
 enum net_fd { NET_FD_TCP, NET_FD_DNS_UDP, NET_FD_DNS_TCP, NET_FD_POLICY }; /* order in box_add */
 
 struct net_limits { /* of one sandbox. 0: no limit for bytes, the default for the others */
-        uint64_t up_bytes_s, down_bytes_s; /* up: from the sandbox to the world */
+        uint64_t up_bytes_s, down_bytes_s; /* up: from the sandbox to the outside */
         uint64_t total_bytes;              /* both ways together, since the sandbox was made */
         uint32_t connections;              /* at once */
         uint32_t connections_s;
@@ -49,7 +52,10 @@ struct net_limits { /* of one sandbox. 0: no limit for bytes, the default for th
 struct net_box_request { /* box_add, box_policy; the others read `id` alone */
         char id[CAY_NAME_MAX + 1];
         struct net_limits limits;
-        /* box_add: what it has used and logged already, under a cay-net that died. Counters and numbers go on from there. */
+        /*
+         * box_add: what it has already used and logged under an earlier cay-net. Counters and numbers
+         * continue from there.
+         */
         uint64_t up_bytes, down_bytes, log_next;
 };
 
@@ -61,11 +67,11 @@ struct net_request {
                 } hello;
                 struct net_box_request box;
                 struct {
-                        uint32_t from; /* rows before this one have been told */
+                        uint32_t from; /* first row to return */
                 } list;
                 struct {
                         char id[CAY_NAME_MAX + 1];
-                        uint64_t from; /* the first entry whose number is not below it */
+                        uint64_t from; /* return entries with this number or a higher one */
                 } log;
         };
 };
@@ -73,9 +79,9 @@ struct net_request {
 enum net_log_kind { NET_LOG_DNS = 1, NET_LOG_TCP, NET_LOG_TLS, NET_LOG_UDP, NET_LOG_QUOTA };
 
 enum net_log_verdict {
-        NET_LOG_ALLOWED = 1, /* a name was answered, or a connection is there now */
+        NET_LOG_ALLOWED = 1, /* a name was resolved, or a connection was established */
         NET_LOG_REFUSED,     /* by policy or limit; `why` says which */
-        NET_LOG_FAILED,      /* it was allowed, and the other side could not be reached */
+        NET_LOG_FAILED,      /* it was allowed, but the destination could not be reached */
         NET_LOG_ENDED,       /* a connection that was allowed is over: bytes and duration are known */
 };
 
@@ -85,9 +91,9 @@ struct net_log_entry {
         uint64_t connection; /* the same in ALLOWED and ENDED; 0 for names */
         uint64_t up_bytes, down_bytes, duration_ms;
         uint32_t kind, verdict;
-        uint32_t port;       /* 0: a name was asked for */
+        uint32_t port;       /* 0: a name lookup */
         uint8_t address[16]; /* as struct cay_address; all 0: none */
-        char name[NET_NAME]; /* "": an address was asked for */
+        char name[NET_NAME]; /* "": the request was for an address */
         char rule[NET_RULE]; /* as written; "": none decided */
         char why[NET_WHY];   /* REFUSED, FAILED and ENDED: in words, for people */
 };
@@ -100,13 +106,14 @@ struct net_answer {
                         uint32_t version;
                 } hello;
                 struct {
-                        uint32_t next; /* to ask from for the one behind it */
+                        uint32_t next; /* `from` of the next request */
                 } list;
                 struct {
                         uint64_t up_bytes, down_bytes;
                         uint64_t connections, connections_all, refused; /* all: since it was added */
                         uint64_t queries, queries_refused;
-                        uint64_t log_first, log_next; /* numbers that log_read has, from first to next - 1 */
+                        /* numbers of entries available to log_read, from first to next - 1 */
+                        uint64_t log_first, log_next;
                         uint32_t is_over_quota;
                 } stats;
                 struct net_log_entry log; /* log_read, log */
