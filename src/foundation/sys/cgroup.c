@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is the same for every version: choosing one, making nodes and removing them, and what a version is asked for. */
+/*
+ * The part that is common to all versions: choosing one, making and removing nodes, and calling the version's
+ * operations.
+ */
 #include "foundation/sys/cgroup.h"
 
 #include <errno.h>
@@ -14,7 +17,10 @@
 #include "foundation/sys/cgroup_priv.h"
 #include "foundation/sys/fd.h"
 
-/* Controllers are on either version, and a host may have them on both: the one with more of those that hold limits. */
+/*
+ * Controllers are on one version each, and a host may use both. Choose the version with more controllers that
+ * enforce limits.
+ */
 static bool is_v2(const struct sys_cgroup_place places[SYS_CGROUP_PARTS])
 {
         const unsigned limiting = 1u << SYS_CGROUP_MEMORY | 1u << SYS_CGROUP_CPU | 1u << SYS_CGROUP_PIDS;
@@ -46,7 +52,7 @@ int sys_cgroup_host_open(struct sys_cgroup_host *host)
         if (len < 0)
                 return (int)len;
         if (len == (ssize_t)sizeof(mounts) - 1)
-                return -E2BIG; /* cut: controllers would seem to be missing */
+                return -E2BIG; /* truncated: controllers would seem to be missing */
         len = sys_read_file(AT_FDCWD, "/proc/self/cgroup", own, sizeof(own));
         if (len < 0 && len != -ENOENT) /* a kernel without cgroups has no such file */
                 return (int)len;
@@ -179,7 +185,7 @@ static unsigned parse_cpus(const char *text, uint16_t ret[SYS_CGROUP_CPUS])
         return count;
 }
 
-/* Those that we may run on ourselves: a box gets no others, since the kernel keeps what a process was told, and its children. */
+/* The processors that we may run on ourselves. A box gets no others, since affinity is inherited. */
 static unsigned keep_own(uint16_t cpus[SYS_CGROUP_CPUS], unsigned count)
 {
         unsigned kept = 0;
@@ -215,7 +221,7 @@ uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli)
         return choose_cpus(host, cpu_milli, cpus, &count);
 }
 
-/* As many whole processors as the quota needs, starting at a place that differs from box to box. */
+/* Choose as many whole processors as the quota needs, starting at a position that differs between boxes. */
 int sys_cgroup_cpu_list(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, char *text,
                         size_t size)
 {
@@ -231,7 +237,10 @@ int sys_cgroup_cpu_list(const struct sys_cgroup_host *host, const struct sys_cgr
         return len < size ? 0 : -E2BIG;
 }
 
-/* The node's directory and the files that making children and moving processes need; nothing that sets limits. */
+/*
+ * Opens the node's directory and the files needed to make children and to move processes; none that sets
+ * limits.
+ */
 static int delegate(struct sys_cgroup *cg, uint32_t owner, const char **ret_what)
 {
         int dir = cg->dir[SYS_CGROUP_2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the hierarchies are mounted and which nodes the caller is in, by what /proc says. */
+/* Finds where the hierarchies are mounted and which nodes the caller is in, from /proc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static bool split_mount(char *line, char **ret_root, char **ret_point, char **re
         return true;
 }
 
-/* The node that a mount showing only a part of the hierarchy (from `root` on) has under another name. */
+/* The path of a node as seen in a mount that shows only a part of the hierarchy (from `root` on). */
 static const char *below(const char *own, const char *root)
 {
         size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -112,10 +112,10 @@ static void note(struct sys_cgroup_place *place, bool v2, const char *own, const
         if (place->mount[0] || !is_hierarchy(point, v2))
                 return;
         own = below(own, root);
-        /* Seen from a cgroup namespace, the mount's own root may be ours. */
+        /* In a cgroup namespace, the mount's root may be our own node. */
         if (snprintf(path, sizeof(path), "%s%s", point, own) >= (int)sizeof(path) || access(path, F_OK) < 0)
                 own = "";
-        /* A box's node must still have a path, of which a record keeps SYS_CGROUP_PATH. */
+        /* The path of a box's node must still fit into SYS_CGROUP_PATH of a record. */
         if (strlen(point) + strlen(own) >= SYS_CGROUP_PATH - sizeof(((struct sys_cgroup *)0)->name))
                 return;
         snprintf(place->mount, sizeof(place->mount), "%s", point);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ending what is in a node, and removing it. cgroup.kill (Linux 5.14) does it in one step, frozen tasks included. Without it
- * everything listed is signalled until nothing is; on cgroup2 the node is frozen meanwhile, so that nothing forks away.
+ * Ending what is in a node, and removing it. cgroup.kill (Linux 5.14) does it in one step, frozen tasks
+ * included. Without it everything listed is signalled until nothing is; on cgroup2 the node is frozen
+ * meanwhile, so that nothing forks away.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "foundation/sys/test_no.h"
 
 #define KILL_ROUNDS 250   /* of 2 ms */
-#define REMOVE_ROUNDS 500 /* of 1 ms: somebody has waited for the processes themselves */
+#define REMOVE_ROUNDS 500 /* of 1 ms; callers have already waited for the processes */
 
 static void pause_ms(long ms)
 {
@@ -28,7 +29,7 @@ static void pause_ms(long ms)
 
 static bool signal_listed(int dir)
 {
-        static char text[65536]; /* more processes than fit are the next round's */
+        static char text[65536]; /* processes that do not fit are handled in the next round */
         bool any = false;
         char *at = text;
 
@@ -61,7 +62,7 @@ static void signal_child(void *ctx, int dirfd, const char *name, unsigned type)
                 *any = true;
 }
 
-/* One level of children is all there is: the kernel was told so when the node was made. */
+/* There is only one level of children: that limit was set when the node was made. */
 static int kill_listed(int dir)
 {
         bool any = true;

@@ -6,11 +6,14 @@
 
 #include "foundation/sys/cgroup.h"
 
-/* One version. Nodes that the host lacks have no directory (-1), which every function takes as "nothing to do". */
+/* One version. Nodes that the host lacks have no directory (-1); every function then does nothing. */
 struct sys_cgroup_ops {
         bool counts_init;
         unsigned (*can_hold)(const struct sys_cgroup_host *host);
-        /* The processors that nodes may be given, as the kernel lists them; -errno or 0 where there is no cpuset. */
+        /*
+         * The processors that nodes may be given, as the kernel lists them; -errno or 0 where there is no
+         * cpuset.
+         */
         ssize_t (*list_cpus)(const struct sys_cgroup_host *host, char *text, size_t size);
         int (*limit)(const struct sys_cgroup_host *host, struct sys_cgroup *cg,
                      const struct sys_cgroup_limits *l, const char **ret_what);
@@ -29,19 +32,22 @@ struct sys_cgroup_place {
 
 extern const char *const sys_cgroup_controllers[SYS_CGROUP_2];
 
-/* cgroup_find.c. Fills in all parts, from the text of /proc/self/mountinfo (which it edits) and /proc/self/cgroup. */
+/*
+ * cgroup_find.c. Fills in all parts, from the text of /proc/self/mountinfo (which it edits) and
+ * /proc/self/cgroup.
+ */
 void sys_cgroup_find(char *mounts, const char *own, struct sys_cgroup_place ret[SYS_CGROUP_PARTS]);
 
-/* The parents of boxes' nodes; they and their paths stay unset where the caller may not make any. */
+/* The parents of boxes' nodes. They and their paths stay unset where the caller may not make nodes. */
 void sys_cgroup_v1_open(struct sys_cgroup_host *host, const struct sys_cgroup_place places[SYS_CGROUP_PARTS]);
 void sys_cgroup_v2_open(struct sys_cgroup_host *host, const struct sys_cgroup_place *place);
-/* cgroup_v2_place.c. may_use: whether boxes can be made below a node, by trying. */
+/* cgroup_v2_place.c. may_use: tests whether boxes can be made below a node. */
 void sys_cgroup_v2_place(struct sys_cgroup_host *host, const struct sys_cgroup_place *place,
                          bool (*may_use)(int dir));
 unsigned sys_cgroup_v2_enable(int dir); /* returns the controllers that children have, 1 << part */
 bool sys_cgroup_v2_may_use(int dir);
 unsigned sys_cgroup_v2_controllers(int dir, const char *file); /* what the file lists, 1 << part */
-/* A mount of cgroup2 that only we can see, or -errno. */
+/* A private mount of cgroup2, or -errno. */
 int sys_cgroup_v2_mount(void);
 
 int sys_cgroup_put_u64(int dir, const char *file, uint64_t value, const char **ret_what);
@@ -52,6 +58,6 @@ bool sys_cgroup_swap_is_off(void);
 int sys_cgroup_cpu_list(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, char *text,
                         size_t size);
 
-/* cgroup_kill.c. Tasks that were killed need a moment to be gone from the node; the wait is bounded. */
+/* cgroup_kill.c. Killed tasks need a moment to leave the node; the wait is bounded. */
 int sys_cgroup_remove_node(int parent, const char *name);
 int sys_cgroup_remove_children(int dir); /* of a cgroup2 node, one level */

@@ -85,7 +85,10 @@ static int limit_memory(struct sys_cgroup *cg, const struct sys_cgroup_limits *l
         int dir = cg->dir[SYS_CGROUP_MEMORY];
         int r = sys_cgroup_put_u64(dir, "memory.limit_in_bytes", l->memory_bytes, ret_what);
 
-        /* Buffers of TCP and UDP sockets have a counter of their own, and no limit unless one is set (here: an eighth). */
+        /*
+         * Buffers of TCP and UDP sockets have a counter of their own, and no limit unless one is set (here:
+         * an eighth).
+         */
         if (r == 0)
                 r = sys_cgroup_put_u64(dir, "memory.kmem.tcp.limit_in_bytes", l->memory_bytes / 8, ret_what);
         if (r < 0 || !l->hold_swap || faccessat(dir, "memory.memsw.limit_in_bytes", F_OK, 0) < 0)
@@ -111,7 +114,10 @@ static int limit(const struct sys_cgroup_host *host, struct sys_cgroup *cg, cons
         return r;
 }
 
-/* The one that counts processes last: a process that waits for its command joins it when it has one (cay-init/prefork.h). */
+/*
+ * The controller that counts processes is last: a preforked process joins it when it gets a command
+ * (cay-init/prefork.h).
+ */
 static int open_joins(const struct sys_cgroup *cg, int *fds, unsigned max)
 {
         static const int order[] = { SYS_CGROUP_MEMORY, SYS_CGROUP_CPU, SYS_CGROUP_CPUSET, SYS_CGROUP_PIDS };

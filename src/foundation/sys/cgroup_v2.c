@@ -18,7 +18,10 @@ static bool holds(const struct sys_cgroup_host *host, enum sys_cgroup_part part)
         return host->held & 1u << part;
 }
 
-/* Which files children get cannot be read off the real root, which has no limits itself: a node is made to look at. */
+/*
+ * The real root has no limits itself, so it does not show which files children get: make a node and look
+ * there.
+ */
 static bool children_have(int parent, const char *file)
 {
         cay_auto_close int dir = -1;
@@ -125,7 +128,7 @@ static int open_joins(const struct sys_cgroup *cg, int *fds, unsigned max)
         (void)cg;
         (void)fds;
         (void)max;
-        return 0; /* what the first process starts is where it is */
+        return 0; /* processes started by the first process are already in the node */
 }
 
 static int open_usage(const struct sys_cgroup *cg, int *ret_usage, int *ret_stat)

@@ -2,17 +2,19 @@
 /*
  * Where boxes' nodes go on cgroup v2.
  *
- * Theory of operation. A node has the controllers that its parent's cgroup.subtree_control names. The kernel lets that be set
- * only for a node without processes of its own (the real root is exempt), so the caller's own node is usually no parent for a
- * node with limits; the one above it often is. Candidates are the own node and those above it, up to the root of the mount,
- * as far as the caller may write there. The nearest that gives all of memory, cpu and pids is taken, else the nearest with
- * the most of them, and in the end one with none, which still serves for killing and freezing. Where the only node in sight
- * is the caller's own (a container), or systemd has marked it as given away (Delegate=yes: what is above stays systemd's), and
- * nobody is in it but the caller, its parent and what that has started of ours, they go into a leaf of it, which makes it a
- * parent like any other; the processes of others are never moved.
+ * Theory of operation. A node has the controllers that its parent's cgroup.subtree_control names. The kernel
+ * lets that be set only for a node without processes of its own (the real root is exempt), so the caller's
+ * own node usually cannot be the parent of a node with limits, but its parent often can. Candidates are the
+ * own node and those above it, up to the root of the mount, as far as the caller may write there. The nearest
+ * candidate that provides memory, cpu and pids is chosen, else the nearest with most of them. As a last
+ * resort, one with none still allows killing and freezing. There are two cases where the caller's own node
+ * must become the parent: it is the only visible node (a container), or systemd has delegated it
+ * (Delegate=yes: what is above stays systemd's). If it contains only the caller, its parent and the parent's
+ * processes of ours, these move into a leaf of it. Processes of others are never moved.
  *
- * File modes do not tell whether a process can come into a node: that depends on the common ancestor and on namespaces too.
- * So it is tried, with a node and a process that are gone again afterwards. Nothing is enabled before a node is chosen.
+ * File modes do not tell whether a process can join a node: that depends on the common ancestor and on
+ * namespaces too. So it is tried with a temporary node and process. Nothing is enabled before a node is
+ * chosen.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,10 +29,10 @@
 #include "foundation/sys/syscalls.h"
 
 #define SELF_NODE "cay-self"
-#define PROCS_MAX 256 /* a list of our own few processes; a longer one is not ours alone */
+#define PROCS_MAX 256 /* a list of our few processes; a longer list contains others */
 #define WANTED (1u << SYS_CGROUP_MEMORY | 1u << SYS_CGROUP_CPU | 1u << SYS_CGROUP_PIDS)
 
-/* Nobody has mounted cgroup2: a mount that only we can see does as well. */
+/* cgroup2 is not mounted: use a private mount. */
 int sys_cgroup_v2_mount(void)
 {
         cay_auto_close int fs = sys_fsopen("cgroup2", 1);
@@ -102,7 +104,7 @@ bool sys_cgroup_v2_may_use(int dir)
         pid_t pid;
 
         if (geteuid() == 0 && is_real_root(dir))
-                return true; /* the usual case of a machine without systemd; nothing can be in the way */
+                return true; /* the usual case of a machine without systemd; nothing can interfere */
         snprintf(name, sizeof(name), "cay-probe-%d", (int)getpid());
         if (mkdirat(dir, name, 0755) < 0)
                 return false;
@@ -143,7 +145,9 @@ static int count_wanted(unsigned set)
         return __builtin_popcount(set & WANTED);
 }
 
-/* A daemon's front is started beside its warden: the parent's child, and a program of ours by its name. */
+/*
+ * A daemon's front is a sibling of its warden: a child of the same parent, and a program of ours by its name.
+ */
 static bool is_sibling(long pid)
 {
         char path[32], text[256], *end;
@@ -177,7 +181,7 @@ static bool only_we_are_in(int dir)
         return true;
 }
 
-/* Whoever of these is in `from`. */
+/* Moves those of these processes that are in `from`. */
 static bool move_us(int from, int to)
 {
         char text[PROCS_MAX], *at = text;
@@ -195,7 +199,7 @@ static bool move_us(int from, int to)
         return all;
 }
 
-/* Makes the own node a parent; false leaves everything as it was. */
+/* Makes the own node a parent; on failure (false) everything stays as it was. */
 static bool step_aside(int dir, int want)
 {
         cay_auto_close int leaf = -1;

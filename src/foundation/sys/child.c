@@ -11,7 +11,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/sys/syscalls.h"
 
-#define LOOK_MS 5 /* how often, where nothing tells */
+#define LOOK_MS 5 /* polling interval without a pidfd */
 
 static int reap(pid_t pid, int *ret_status)
 {

@@ -9,7 +9,7 @@
 
 #define NUMBERS_MIN 65536u     /* tried without /proc: the limit may have been lowered since */
 #define NUMBERS_MAX (1u << 20) /* the kernel's usual maximum of any limit */
-#define PASSES_MAX 64          /* over /proc/self/fd; two do unless somebody opens more meanwhile */
+#define PASSES_MAX 64          /* over /proc/self/fd; two are enough unless others open more meanwhile */
 
 struct entry { /* as getdents64 gives it */
         uint64_t ino, off;
@@ -76,7 +76,10 @@ int sys_close_range(unsigned first, unsigned last, unsigned flags)
 
         if ((r != -ENOSYS && r != -EPERM) || flags != 0)
                 return r;
-        /* The directory may be read past an entry while entries go: looked at until nothing is found to close. */
+        /*
+         * The directory may skip entries while others are removed: repeat until a pass finds nothing to
+         * close.
+         */
         do
                 r = close_named(first, last);
         while (r > 0 && ++passes < PASSES_MAX);

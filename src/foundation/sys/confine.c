@@ -19,7 +19,10 @@
 #define NR_CREATE_RULESET 444
 #define NR_RESTRICT_SELF 446
 
-/* Every right that the kernel's landlock knows: one that is not handled is not denied (truncate by path, before ABI 3). */
+/*
+ * All rights that the kernel's landlock knows. A right that is not handled is not denied (truncate by path,
+ * before ABI 3).
+ */
 static uint64_t every_right(long abi)
 {
         unsigned bits = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
@@ -31,16 +34,17 @@ static uint64_t every_right(long abi)
 static void landlock_everything(void)
 {
         long abi = syscall(NR_CREATE_RULESET, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-        uint64_t handled = every_right(abi); /* the oldest form of the attributes: this one alone */
+        /* the oldest form of the attributes, which has only this member */
+        uint64_t handled = every_right(abi);
         int fd = abi < 1 ? -1 : (int)syscall(NR_CREATE_RULESET, &handled, sizeof(handled), 0);
 
         if (fd < 0)
-                return; /* no landlock here: the other layers stand */
+                return; /* no landlock here: the other layers still protect */
         syscall(NR_RESTRICT_SELF, fd, 0);
         close(fd);
 }
 
-/* The map's first line says it all: "0 0 4294967295" in the first namespace, less in others. */
+/* The first line of the map decides: "0 0 4294967295" in the initial namespace, less in others. */
 static bool has_no_nobody(void)
 {
         char map[128];
@@ -58,7 +62,10 @@ static bool has_no_nobody(void)
         return NOBODY < first || NOBODY - first >= count;
 }
 
-/* In a user namespace there may be no nobody, and groups may be fixed: its root is somebody ordinary, without capabilities. */
+/*
+ * A user namespace may have no nobody, and groups may be fixed. Its root is then an ordinary user without
+ * capabilities.
+ */
 static int be_nobody(void)
 {
         int r = sys_setgroups(0, NULL);
@@ -76,7 +83,7 @@ int sys_self_confine(void)
 
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
-        if (geteuid() == 0) { /* before files are out of reach: it looks at one */
+        if (geteuid() == 0) { /* before files become inaccessible: it reads one */
                 r = be_nobody();
                 if (r < 0)
                         return r;

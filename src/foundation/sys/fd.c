@@ -19,7 +19,7 @@ int sys_open_at(int dirfd, const char *path, int flags, mode_t mode)
         return fd < 0 ? -errno : fd;
 }
 
-/* The kernel would let ".." pass where it stays inside; here it never does, however the path is walked. */
+/* The kernel would accept ".." where it stays inside. Here it is always refused, on either code path. */
 static bool is_inside(const char *path)
 {
         if (*path == '/')
@@ -34,14 +34,14 @@ static bool is_inside(const char *path)
         return true;
 }
 
-/* O_NOFOLLOW alone would open a link itself when all that is asked for is a path. */
+/* With O_PATH, O_NOFOLLOW alone would open the link itself. */
 static int open_last(int dirfd, const char *name, int flags, mode_t mode)
 {
         cay_auto_close int fd = sys_open_at(dirfd, name, flags | O_NOFOLLOW, mode);
         struct stat st;
 
         if (fd == -ENOTDIR && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-                return -ELOOP; /* O_DIRECTORY looks at the kind first */
+                return -ELOOP; /* O_DIRECTORY checks the type first */
         if (fd >= 0 && flags & O_PATH && !(flags & O_NOFOLLOW) && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode))
                 return -ELOOP;
         return cay_take_fd(fd);
@@ -109,7 +109,7 @@ int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
         return fd == -ENOSYS || fd == -EPERM ? walk_beneath(dirfd, path, flags, mode) : fd;
 }
 
-/* By the entry's descriptor; -ENOENT can mean that there is no /proc, so the entry was opened before. */
+/* Through the entry's descriptor. -ENOENT can mean that there is no /proc, so the entry was opened before. */
 static int chmod_by_proc(int dirfd, const char *name, mode_t mode, bool *ret_has_proc)
 {
         cay_auto_close int fd = sys_open_at(dirfd, name, O_PATH | O_NOFOLLOW, 0);
@@ -143,7 +143,10 @@ int sys_chmod_at(int dirfd, const char *name, mode_t mode)
         r = chmod_by_proc(dirfd, name, mode, &has_proc);
         if (has_proc)
                 return (int)r;
-        /* It was no link a moment ago. A swap wins nothing that its maker could not do to the same file directly. */
+        /*
+         * It was not a link a moment ago. Replacing it now gains nothing that its owner could not do to the
+         * same file directly.
+         */
         return fchmodat(dirfd, name, mode, 0) < 0 ? -errno : 0;
 }
 

@@ -32,5 +32,5 @@ uint64_t sys_files_raise(uint64_t most)
 void sys_files_restore(void)
 {
         if (was_raised)
-                setrlimit(RLIMIT_NOFILE, &given); /* downwards: nothing refuses that */
+                setrlimit(RLIMIT_NOFILE, &given); /* lowering the limit cannot fail */
 }

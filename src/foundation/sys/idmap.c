@@ -43,8 +43,7 @@ int sys_idmap_namespace(const struct sys_idmap *uids, const struct sys_idmap *gi
         if (pid < 0)
                 return pid;
         if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0,
-                      0); /* not left behind when we are killed before it is */
+                prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* killed with us, so it is never left behind */
                 while (getppid() == parent)
                         pause();
                 _exit(0);

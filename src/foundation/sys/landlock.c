@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Landlock on oneself. What a version does not know must not be asked for; what is not handled is not denied. */
+/*
+ * Applies landlock to the calling process. A version must not be asked for rights that it does not know; what
+ * is not handled is not denied.
+ */
 #include "foundation/sys/landlock.h"
 
 #include <errno.h>
@@ -19,7 +22,7 @@
 #define ABI_NET 4
 #define SCOPE_ALL 0x3ull /* abstract sockets, signals: ABI 6 */
 
-/* As the youngest kernel has it; older ones take a shorter one. */
+/* As the newest kernel defines it; older kernels accept a shorter one. */
 struct attributes {
         uint64_t fs, net, scoped;
 };

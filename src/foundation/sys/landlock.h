@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock on oneself: from then on nothing can be opened by name but what is below the given folders, no TCP port can be bound or connected
- * to, and (where the kernel has it) neither signals nor abstract sockets reach processes outside. Open descriptors stay usable. Needs
- * no_new_privs; holds for this thread and those it starts from here on.
+ * Applies landlock to the calling process. Afterwards only files below the given folders can be opened by
+ * name, and no TCP port can be bound or connected to. Where the kernel supports it, neither signals nor
+ * abstract sockets reach processes outside. Open descriptors stay usable. Needs no_new_privs; applies to this
+ * thread and the threads it starts afterwards.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 #define SYS_LANDLOCK_REMOVE_FILE 0x20ull
 #define SYS_LANDLOCK_MAKE_DIR 0x80ull
 #define SYS_LANDLOCK_MAKE_REG 0x100ull
-/* Younger: left out where the kernel does not know it. */
+/* Newer: omitted where the kernel does not know it. */
 #define SYS_LANDLOCK_TRUNCATE 0x4000ull
 
 struct sys_landlock_folder {
@@ -24,9 +25,12 @@ struct sys_landlock_folder {
         uint64_t rights;
 };
 
-/* The kernel's version of it (at least 1), or -errno: -ENOSYS or -EOPNOTSUPP where there is none. Then nothing is changed. */
+/*
+ * The kernel's version of landlock (at least 1), or -errno: -ENOSYS or -EOPNOTSUPP where there is none. Then
+ * nothing is changed.
+ */
 int sys_landlock_enter(const struct sys_landlock_folder *folders, unsigned count);
-/* The same, but for one TCP port that may be connected to (0: none). */
+/* The same, except that one TCP port may be connected to (0: none). */
 int sys_landlock_enter_but(const struct sys_landlock_folder *folders, unsigned count, uint16_t connect_port);
-/* The same, but every TCP port may be connected to; none can be bound. */
+/* The same, except that every TCP port may be connected to; none can be bound. */
 int sys_landlock_enter_client(const struct sys_landlock_folder *folders, unsigned count);

@@ -21,8 +21,8 @@
 
 #define MKE2FS "/sbin/mke2fs"
 #define E2FSCK "/sbin/e2fsck"
-#define E2FSCK_MENDED 1 /* exit status: errors were there, and are mended */
-#define JOURNAL_MIB "4" /* the least that there is with blocks of this size */
+#define E2FSCK_MENDED 1 /* exit status: errors were found and corrected */
+#define JOURNAL_MIB "4" /* the minimum with blocks of this size */
 #define JOURNAL_BYTES (4u << 20)
 #define FORMAT_MS 30000
 #define STATE_AT 1082 /* in an image: state of the file system, 16 bits, the lowest first */
@@ -36,13 +36,13 @@ bool sys_layer_image_can(void)
         return access(MKE2FS, X_OK) == 0 && access("/dev/loop-control", R_OK | W_OK) == 0;
 }
 
-/* Small file systems need room for their own tables; the limit is for what users write. */
+/* Small file systems need room for their own tables; the limit applies to users' data. */
 static uint64_t with_tables(uint64_t bytes, uint64_t inodes)
 {
         return bytes + (inodes ? inodes * 256 : bytes / 64) + bytes / 64 + (256u << 10);
 }
 
-/* Bounded: a disk that does not answer must not stop us for ever. */
+/* Bounded: a disk that does not respond must not block us forever. */
 static int await_program(pid_t pid)
 {
         int status, r = sys_child_await(pid, FORMAT_MS, &status);
@@ -57,7 +57,7 @@ static int await_program(pid_t pid)
         return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
 }
 
-/* Runs a program on the file, which it finds as the path in the last of its arguments. Its exit status, or -errno. */
+/* Runs a program on the file, whose path is the last argument. Its exit status, or -errno. */
 static int run_on(int file, const char *program, char *const *argv)
 {
         char *const env[] = { "PATH=/sbin:/usr/sbin:/bin:/usr/bin", NULL };
@@ -133,7 +133,7 @@ static int check(int file, char *option)
         return r > E2FSCK_MENDED ? -EUCLEAN : r;
 }
 
-/* Replaying a journal is no mending: what it brings back was written. */
+/* Replaying a journal is not a repair: it restores what was written. */
 int sys_layer_image_mend(int file)
 {
         int r = sys_layer_image_is_unclean(file) ? check(file, NULL) : 0;
@@ -149,7 +149,7 @@ bool sys_layer_image_has_errors(int file)
 
         if (pread(file, state, sizeof(state), STATE_AT) != (ssize_t)sizeof(state) ||
             pread(file, errors, sizeof(errors), ERRORS_AT) != (ssize_t)sizeof(errors))
-                return false; /* that is no file system at all: mounting it says so */
+                return false; /* not a file system at all: mounting reports that */
         return (state[0] & STATE_ERRORS) != 0 || (errors[0] | errors[1] | errors[2] | errors[3]) != 0;
 }
 
@@ -184,7 +184,7 @@ bool sys_layer_image_is_unclean(int file)
 
 static int copy_piece(int from, int to, off_t at, off_t end)
 {
-        char buf[16 * 1024]; /* for kernels and file systems that do not copy by themselves */
+        char buf[16 * 1024]; /* for kernels and file systems without copy offload */
 
         while (at < end) {
                 size_t want = (size_t)(end - at) < sizeof(buf) ? (size_t)(end - at) : sizeof(buf);
@@ -246,7 +246,7 @@ static int configure(int dev, int file)
         return 0;
 }
 
-/* Another process may take the free device between asking and configuring: ask again. */
+/* Another process may take the free device before it is configured: retry. */
 static int attach(int file, char *ret_path, size_t size)
 {
         cay_auto_close int control = sys_open_at(AT_FDCWD, "/dev/loop-control", O_RDWR, 0);
@@ -261,7 +261,7 @@ static int attach(int file, char *ret_path, size_t size)
                         return -errno;
                 snprintf(ret_path, size, "/dev/loop%d", nr);
                 dev = sys_open_at(AT_FDCWD, ret_path, O_RDWR, 0);
-                if (dev == -ENXIO) /* taken, and being let go of */
+                if (dev == -ENXIO) /* in use, and being released */
                         continue;
                 if (dev < 0)
                         return dev;
@@ -274,7 +274,9 @@ static int attach(int file, char *ret_path, size_t size)
         return -EBUSY;
 }
 
-/* The formatted file on its device: it lives while the descriptor is open, or a mount of it is there. */
+/*
+ * The formatted file on its device, which exists while the descriptor is open or the file system is mounted.
+ */
 static int make(const char *dir, uint64_t bytes, uint64_t inodes, char *ret_path, size_t size)
 {
         cay_auto_close int file = sys_open_at(AT_FDCWD, dir, O_TMPFILE | O_RDWR, 0600);
@@ -287,9 +289,10 @@ static int make(const char *dir, uint64_t bytes, uint64_t inodes, char *ret_path
 }
 
 /*
- * Tables that were never written read as zeros: nothing has to fill them in the background. No barriers: each would wait for the host's
- * disk (mounting and unmounting have several), and all they are for is a power cut, see loopdev.h. What is removed inside is given back to the
- * host's disk (discard). An error ends the writing: what is there then is not to be made worse.
+ * Tables that were never written read as zeros, so nothing has to initialise them in the background. No
+ * barriers: each would wait for the host's disk (mounting and unmounting have several), and they only protect
+ * against a power cut, see loopdev.h. discard returns freed blocks to the host's disk. An error makes the
+ * file system read-only, so that the damage does not grow.
  */
 int sys_layer_image_mount_file(int file, unsigned attr)
 {
@@ -305,7 +308,7 @@ int sys_layer_image_mount_file(int file, unsigned attr)
 int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr)
 {
         char source[48] = "source=";
-        const char *options[] = { source, "nobarrier", NULL }; /* gone after a power cut anyhow */
+        const char *options[] = { source, "nobarrier", NULL }; /* lost after a power cut anyway */
         cay_auto_close int dev = make(dir, bytes, inodes, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
@@ -315,7 +318,7 @@ int sys_layer_image_place(const char *dir, uint64_t bytes, uint64_t inodes, unsi
                           const char *path)
 {
         char source[48] = "source=";
-        const char *options[] = { source, "nobarrier", NULL }; /* gone after a power cut anyhow */
+        const char *options[] = { source, "nobarrier", NULL }; /* lost after a power cut anyway */
         cay_auto_close int dev = make(dir, bytes, inodes, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_place_new("ext4", options, attr, dirfd, path);

@@ -14,8 +14,10 @@
 enum { CONFIG_FLAG = 0, CONFIG_STRING = 1, CONFIG_CREATE = 6 };
 enum { CLOEXEC_FS = 1, CLOEXEC_MOUNT = 1, MOVE_FROM_EMPTY = 4, MOVE_TO_EMPTY = 0x40, TREE_CLONE = 1 };
 
-/* Each call with arguments that it refuses. A filter that does not know open_tree may say EPERM, which the kernel
-   itself never answers there. */
+/*
+ * Tries each call with arguments that it refuses. A seccomp filter that does not know open_tree may return
+ * EPERM, which the kernel itself never returns there.
+ */
 static bool probe_api(void)
 {
         int r = sys_open_tree(-1, "", 0);
@@ -28,7 +30,7 @@ static bool probe_api(void)
 bool sys_mount_has_api(void)
 {
         enum { UNKNOWN, YES, NO };
-        static int known; /* whoever asks finds the same: no lock */
+        static int known; /* every caller computes the same value: no lock needed */
         int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
         if (now == UNKNOWN) {
@@ -104,7 +106,7 @@ int sys_mount_attach(int mount_fd, int dirfd, const char *path)
         return sys_move_mount(mount_fd, "", dirfd, path, MOVE_FROM_EMPTY | (*path ? 0 : MOVE_TO_EMPTY));
 }
 
-/* Consumes what was made detached. */
+/* Consumes the detached mount. */
 static int place_take(int mount_fd, int dirfd, const char *path)
 {
         cay_auto_close int fd = mount_fd;

@@ -156,7 +156,7 @@ static bool is_prefix(const char *dir, const char *path)
         return strncmp(dir, path, len) == 0 && (path[len] == '/' || path[len] == 0);
 }
 
-/* Something else is mounted over it or over a directory on the way: nobody can reach it until that is taken off. */
+/* Something else is mounted over it or over a parent directory: it is unreachable until that is unmounted. */
 static bool is_covered(const struct table *t, const struct row *row)
 {
         for (size_t i = 0; i < t->count; i++) {

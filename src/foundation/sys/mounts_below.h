@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mounts below a mount of our own namespace, as /proc/self/mountinfo tells them. 0 or more, or -errno. */
+/* The mounts below a mount of our own namespace, read from /proc/self/mountinfo. 0 or more, or -errno. */
 #pragma once
 
-/* The number of the mount that fd is on. (statx tells it too, but only since Linux 5.8.) */
+/* The number of the mount that fd is on. (statx has it too, but only since Linux 5.8.) */
 int sys_mount_id(int fd);
-/* Calls back with the root of every mount below the one that root_fd is on, at any depth, parents and children in no
-   order; stops at the first negative answer and returns it. A mount that is covered by another is left out: nobody
-   can reach it. -EAGAIN: one was not where the table said, so mounts are being changed meanwhile; -E2BIG: more mounts
-   than we look at. */
+/*
+ * Calls back with the root of every mount below the one that root_fd is on, at any depth, in no particular
+ * order. Stops at the first negative result and returns it. Mounts covered by another are skipped: they are
+ * unreachable. -EAGAIN: a mount was not where the table said, so mounts are changing meanwhile; -E2BIG: too
+ * many mounts.
+ */
 int sys_mounts_below(int root_fd, int (*each)(int fd, void *ctx), void *ctx);

@@ -21,7 +21,7 @@
 #define KNOWN_ATTR (SYS_MOUNT_RDONLY | SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC)
 #define STATFS_NOSYMFOLLOW 0x2000
 #define DATA_MAX 4095 /* the kernel takes one page */
-#define DEEP_TRIES 4  /* a mount that moves while we look is looked for again */
+#define DEEP_TRIES 4  /* a mount that moves meanwhile is searched for again */
 
 _Static_assert(SYS_MOUNT_RDONLY == MS_RDONLY && SYS_MOUNT_NOSUID == MS_NOSUID &&
                        SYS_MOUNT_NODEV == MS_NODEV && SYS_MOUNT_NOEXEC == MS_NOEXEC,
@@ -85,7 +85,7 @@ static bool is_same(int a, int b)
                sys_mount_id(a) == sys_mount_id(b);
 }
 
-/* The place that is dirfd itself: its name is asked for, and must lead back to it. */
+/* The place is dirfd itself: get its path, which must lead back to it. */
 static int place_of_fd(struct place *p, int dirfd)
 {
         char path[PATH_MAX];
@@ -176,7 +176,7 @@ static int add_attr_deep(int root, uint64_t attr)
         return r == -EAGAIN ? -EBUSY : r;
 }
 
-/* What is mounted at the place gets its attributes, or goes. */
+/* Sets the attributes of what is mounted at the place, or unmounts it. */
 static int finish(const struct place *p, uint64_t attr, bool deep)
 {
         cay_auto_close int root = open_root(p);
@@ -187,14 +187,14 @@ static int finish(const struct place *p, uint64_t attr, bool deep)
         if (r == 0 && attr && deep)
                 r = add_attr_deep(root, attr);
         if (r < 0) {
-                if (root >= 0) /* else it is not ours that is there */
+                if (root >= 0) /* else it is not our mount */
                         unmount(p);
                 return r;
         }
         return cay_take_fd(root);
 }
 
-/* mount(2) wants one text; "source" is a parameter of its own. A comma would make two options of one. */
+/* mount(2) expects one text; "source" is a separate parameter. A comma inside an option would split it. */
 static int join(const char *const *options, char *ret, const char **ret_source)
 {
         size_t len = 0;

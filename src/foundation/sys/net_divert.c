@@ -23,7 +23,7 @@
 #define DEVICE 1000
 #define DEVICE_PEER 1001
 
-/* Addresses that are nobody's: of a range for documentation, and one of our own. */
+/* Unassigned addresses: from a documentation range, and a private one. */
 #define OWN_V4 "192.0.2.2"
 #define OWN_V6 "fdca:c0de:0:1::2"
 

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A network namespace in which all that leaves comes to sockets of ours, without a device on the host, a bridge, forwarding or a firewall rule
- * outside of it.
+ * A network namespace in which all outbound traffic is diverted to our sockets, without a device on the host,
+ * a bridge, forwarding or a firewall rule outside of it.
  *
- * Theory of operation. The namespace gets a pair of veth devices whose two ends both lie in it (programs ask whether there is an interface that is
- * up), one address of each family on it, and default routes. Rules of nf_tables in the namespace mark what is about to leave; marked packets
- * are routed back to loopback and delivered to a transparent socket (TPROXY), whatever address and port they were for. An accepted connection's
- * own name (getsockname) is the address that the program wanted. One dual-stack socket takes both families.
+ * Theory of operation. The namespace gets a pair of veth devices with both ends inside it (programs check
+ * whether an interface is up), one address of each family on it, and default routes. nf_tables rules in the
+ * namespace mark outbound packets. Marked packets are routed back to loopback and delivered to a transparent
+ * socket (TPROXY), whatever their destination is. getsockname on an accepted connection gives the original
+ * destination. One dual-stack socket takes both families.
  *
- * Names are answered with addresses of a range of their own (SYS_DIVERT_NAMES_V4 and _V6): with SYS_DIVERT_NAMES alone only these are taken, and
- * everything else is refused by the kernel at once. Loopback is left alone. What is neither TCP nor allowed UDP is refused.
+ * Names are answered with addresses of a range of their own (SYS_DIVERT_NAMES_V4 and _V6): with
+ * SYS_DIVERT_NAMES alone only these are diverted, and the kernel refuses everything else immediately.
+ * Loopback is not changed. Everything except TCP and allowed UDP is refused.
  *
- * It needs CAP_NET_ADMIN in the user namespace that owns the network namespace, at set-up and for a change; the sockets need nothing later.
- * Not chosen: REDIRECT in the output hook, which knows TCP over IPv4 alone; a tap device with a TCP stack of our own.
+ * It needs CAP_NET_ADMIN in the user namespace that owns the network namespace, at set-up and for a change;
+ * the sockets need nothing later. Not chosen: REDIRECT in the output hook, which knows TCP over IPv4 alone; a
+ * tap device with a TCP stack of our own.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #define SYS_DIVERT_PORT 64998             /* where the transparent socket listens */
-#define SYS_DIVERT_NAMES_V4 "198.18.0.0"  /* /15: set aside for tests of networks, so nobody's real address */
+#define SYS_DIVERT_NAMES_V4 "198.18.0.0"  /* /15: reserved for network benchmarks, so never a real address */
 #define SYS_DIVERT_NAMES_V6 "fdca:c0de::" /* /64 */
 
 enum sys_divert {                       /* which destinations reach the socket */
@@ -28,15 +31,19 @@ enum sys_divert {                       /* which destinations reach the socket *
                   SYS_DIVERT_COUNT
 };
 
-struct sys_divert_sockets { /* -1: none. Non-blocking; they belong to the namespace they were made in, wherever they are used */
-        int tcp;     /* listens; its connections' own names are what was asked for */
+/* -1: none. Non-blocking; they belong to the namespace in which they were made, wherever they are used */
+struct sys_divert_sockets {
+        int tcp;     /* listens; getsockname of its connections is the original destination */
         int dns_udp; /* port 53 of loopback */
         int dns_tcp; /* the same, listens */
 };
 
-/* Of the calling process's network namespace, which must be a fresh one. 0 or -errno (-EOPNOTSUPP, -ENOENT, -EPROTONOSUPPORT: no nf_tables here). */
+/*
+ * Sets up the calling process's network namespace, which must be new. 0 or -errno (-EOPNOTSUPP, -ENOENT,
+ * -EPROTONOSUPPORT: no nf_tables here).
+ */
 int sys_divert_set_up(enum sys_divert mode, struct sys_divert_sockets *ret);
 int sys_divert_change(enum sys_divert mode); /* the same namespace, later */
-/* New sockets in a namespace that was set up, when nobody has the old ones any more. */
+/* New sockets in a namespace that was set up before, when the old sockets are lost. */
 int sys_divert_open(struct sys_divert_sockets *ret);
 void sys_divert_close(struct sys_divert_sockets *s);

@@ -7,5 +7,5 @@
 
 #define SYS_DIVERT_MARK 1u /* of packets on their way to the socket */
 
-/* All rules of the namespace, whole or not at all; is_new: there are none yet. */
+/* Sets all rules of the namespace, atomically; is_new: there are none yet. */
 int sys_divert_put_rules(enum sys_divert mode, bool is_new);

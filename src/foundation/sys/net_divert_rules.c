@@ -304,7 +304,7 @@ static void deliver(struct sys_netlink *n)
         protocol_is(&r, IPPROTO_TCP);
         to_socket(&r);
         end_rule(&r);
-        /* Nobody has the socket now. Without this a connection would wait until it gives up by itself. */
+        /* The socket is closed now. Without this rule a connection would wait for its own timeout. */
         r = begin_rule(n, ARRIVING);
         meta_is(&r, NFT_META_MARK, &mark_value, sizeof(mark_value));
         protocol_is(&r, IPPROTO_TCP);

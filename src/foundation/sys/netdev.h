@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a network namespace has carried, as /proc/PID/net/dev says of the one that PID is in. Loopback is counted apart: what is sent there
- * comes in there, so one figure says it. The text is the kernel's; a line that is not of its form is passed over.
+ * Traffic counters of a network namespace, from /proc/PID/net/dev. Loopback is counted separately: what is
+ * sent there is received there, so one figure is enough. Malformed lines are skipped.
  */
 #pragma once
 

@@ -23,7 +23,10 @@ int sys_netlink_open(struct sys_netlink *n, int family)
         n->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, family);
         if (n->fd < 0)
                 return -errno;
-        /* An error's answer then does not repeat the request. Older kernels do: the buffer has room for that. */
+        /*
+         * Error answers then do not repeat the request. Older kernels do repeat it: the buffer has room for
+         * that.
+         */
         setsockopt(n->fd, SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof(one));
         if (bind(n->fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
                 int r = -errno;

@@ -2,9 +2,9 @@
 /*
  * Messages to the kernel over netlink: a few requests in one buffer, sent together, each acknowledged.
  *
- * Writing cannot fail visibly in the middle: what does not fit is remembered and sys_netlink_send says so. The kernel answers every request
- * that asks for it (NLM_F_ACK, set here for all); the first error is the result, and what the kernel did of the requests before it stays
- * done, except in a batch of nf_tables, which is whole or nothing.
+ * Writing does not report errors: an overflow is recorded and sys_netlink_send returns it. The kernel answers
+ * every request that asks for it (NLM_F_ACK, set here for all); the first error is the result. Requests
+ * before it stay in effect, except in an nf_tables batch, which is atomic.
  */
 #pragma once
 
@@ -26,7 +26,10 @@ struct sys_netlink { /* zeroed, then sys_netlink_open */
 int sys_netlink_open(struct sys_netlink *n, int family); /* NETLINK_ROUTE, NETLINK_NETFILTER; 0 or -errno */
 void sys_netlink_close(struct sys_netlink *n);
 
-/* One request: its type and flags, then its fixed part, then attributes. A batch's frame is not acknowledged (ack false). */
+/*
+ * One request: its type and flags, then its fixed part, then attributes. A batch's frame is not acknowledged
+ * (ack false).
+ */
 void sys_netlink_begin(struct sys_netlink *n, uint16_t type, uint16_t flags, bool ack, const void *fixed,
                        size_t len);
 void sys_netlink_end(struct sys_netlink *n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is at the other end of a connection over a unix socket, as the kernel says: for a process that is handed such a connection by
- * somebody it does not trust. 0 or -errno.
+ * Identity of the other end of a unix socket connection, as the kernel reports it. For a process that
+ * receives such a connection from an untrusted sender. 0 or -errno.
  */
 #pragma once
 
@@ -15,19 +15,21 @@ struct sys_peer {
         pid_t pid; /* when it connected, likewise below */
         uid_t uid;
         gid_t gid;
-        unsigned
-                group_count; /* supplementary ones; 0 where there are more than fit, or the kernel cannot tell */
+        /* supplementary ones; 0 where there are more than fit, or the kernel cannot tell */
+        unsigned group_count;
         gid_t groups[SYS_PEER_GROUPS];
 };
 
 /*
- * -ENOTSOCK, -EPROTOTYPE: no stream over a unix socket; -ENOTCONN: nobody is at its other end (it listens, or the peer has closed).
- * A pair made by socketpair has a peer too, its maker: where it comes from is sys_socket_file's question.
+ * -ENOTSOCK, -EPROTOTYPE: not a unix stream socket; -ENOTCONN: there is no peer (it listens, or the peer has
+ * closed). A socketpair also has a peer, the process that made it; use sys_socket_file to learn where a
+ * connection comes from.
  */
 int sys_peer_get(int sock, struct sys_peer *ret);
 bool sys_peer_has_group(const struct sys_peer *peer, gid_t gid);
 /*
- * The file that a socket is bound to, which a connection has in common with the listening socket it was accepted from, and which no
- * name can be made to look like. -ENOENT: none; -EPERM: needs CAP_NET_ADMIN; -EOPNOTSUPP: before Linux 4.13.
+ * The file that a socket is bound to. A connection has it in common with the listening socket that accepted
+ * it, and it cannot be forged by a name. -ENOENT: none; -EPERM: needs CAP_NET_ADMIN; -EOPNOTSUPP: before
+ * Linux 4.13.
  */
 int sys_socket_file(int sock, struct stat *ret);

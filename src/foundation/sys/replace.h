@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that takes the place of another when it is whole, and leaves nothing when it is not: written without a name where the kernel has
- * that (O_TMPFILE), else under a name of its own beside the target (".cay-…"), which goes with sys_replace_drop.
+ * Replaces a file atomically when the new one is complete, and leaves nothing otherwise. The new file is
+ * written without a name where the kernel supports that (O_TMPFILE), else under a temporary name beside the
+ * target (".cay-…"), which sys_replace_drop removes.
  */
 #pragma once
 
@@ -19,8 +20,9 @@ struct sys_replace {
 
 int sys_replace_open(struct sys_replace *r, int dir); /* 0 or -errno */
 /*
- * Gives it the name, in one step: whoever opens it sees the old file or the new one. exclusive: -EEXIST when something has the name, else
- * that goes (a directory does not: -EISDIR). The descriptor stays open. 0 or -errno, then nothing has changed.
+ * Gives it the name in one step: readers see either the old file or the new one. exclusive: -EEXIST when the
+ * name exists, else that file is replaced (a directory is not: -EISDIR). The descriptor stays open. 0, or
+ * -errno and nothing has changed.
  */
 int sys_replace_commit(struct sys_replace *r, const char *name, bool exclusive);
-void sys_replace_drop(struct sys_replace *r); /* what was not committed goes; fine when closed */
+void sys_replace_drop(struct sys_replace *r); /* removes what was not committed; allowed when closed */

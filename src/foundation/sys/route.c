@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One RTM_GETROUTE and its answer, which the kernel writes within the send. */
+/* One RTM_GETROUTE and its answer, which the kernel writes during the send. */
 #include "foundation/sys/route.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ int sys_route_is_local(int fd, const uint8_t *address, unsigned bytes)
         if (bytes != 4 && bytes != 16)
                 return -EINVAL;
         while (recv(fd, answer, sizeof(answer), MSG_DONTWAIT) > 0)
-                ; /* an answer that nobody waited for any more */
+                ; /* a late answer to an earlier request */
         memcpy(q.address, address, bytes);
         q.head.nlmsg_len = (uint32_t)(offsetof(struct question, address) + bytes);
         if (send(fd, &q, q.head.nlmsg_len, MSG_DONTWAIT) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A filter of system calls for the whole process, every thread included. For good; needs no_new_privs. */
+/* A system call filter for the whole process, including every thread. Permanent; needs no_new_privs. */
 #pragma once
 
 #include <linux/filter.h>

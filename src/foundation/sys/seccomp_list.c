@@ -78,7 +78,7 @@ static size_t put_filter(struct sock_filter *code, const struct sys_seccomp_row 
         return BEGIN_LEN + count * ROW_LEN + END_LEN;
 }
 
-/* Runs at the denied call, in whatever state we are in: no lock, no memory of anybody's. */
+/* Runs at the denied call, in any state of the process: it takes no lock and allocates nothing. */
 static void on_denied(int signo, siginfo_t *info, void *context)
 {
         static const char text[] = ": error: a forbidden system call ended the program call=";
@@ -96,7 +96,7 @@ static void on_denied(int signo, siginfo_t *info, void *context)
                 line[len++] = digits[--count];
         line[len++] = '\n';
         if (write(STDERR_FILENO, line, len) < 0)
-                len = 0; /* nobody reads: the status says it */
+                len = 0; /* nobody reads the line: the exit status is enough */
         _exit(1);
 }
 

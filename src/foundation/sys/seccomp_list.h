@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter of system calls made from a list of rows, for programs that serve: what is not in the list ends the process with a line on standard
- * error that has the call's number. A row passes a call always, or by the low half of one of its arguments.
+ * A filter of system calls made from a list of rows, for server programs. A call that is not in the list ends
+ * the process, with a line on standard error that has the call's number. A row allows a call always, or by
+ * the low half of one of its arguments.
  *
- * A program has its rows in a file of its own (calls.def) and includes it between definitions of CALL, WITHOUT and WITH.
+ * A program has its rows in a file of its own (calls.def) and includes it between definitions of CALL,
+ * WITHOUT and WITH.
  */
 #pragma once
 
@@ -23,5 +25,8 @@ struct sys_seccomp_row {
 
 #define SYS_SECCOMP_ROWS_MAX 160u
 
-/* `program`: for the line, borrowed for ever. For good; needs no_new_privs. Nothing happens in a sanitizer build. 0 or -errno. */
+/*
+ * `program` appears in that line and is borrowed forever. Permanent; needs no_new_privs. Does nothing in a
+ * sanitizer build. 0 or -errno.
+ */
 int sys_seccomp_list_enter(const char *program, const struct sys_seccomp_row *rows, size_t count);

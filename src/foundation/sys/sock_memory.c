@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Socket memory by sock_diag. A dump of TCP walks the machine's whole table, so each kind is asked for only when
- * /proc/net/sockstat counts sockets of it; that file's counts are the namespace's own.
+ * Socket memory by sock_diag. A dump of TCP walks the machine's whole table, so each kind is asked for only
+ * when /proc/net/sockstat counts sockets of it; that file's counts are the namespace's own.
  */
 #include "foundation/sys/sock_memory.h"
 
@@ -38,7 +38,7 @@ int sys_sock_memory_open(void)
         return fd < 0 ? -errno : fd;
 }
 
-/* What waits to be read is charged to the sender of a unix socket, and to the receiver of the others. */
+/* Unread data is charged to the sender of a unix socket, and to the receiver of other sockets. */
 static uint64_t sum_of(const uint32_t info[SK_MEMINFO_VARS], bool is_unix)
 {
         return (uint64_t)info[SK_MEMINFO_RMEM_ALLOC] +

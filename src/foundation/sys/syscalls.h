@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * System calls that libc does not have (or has too young): one wrapper each, returning the result or -errno.
- * Numbers newer than the build machine's headers are given here; from 424 on they are the same on every architecture.
+ * Numbers newer than the build machine's headers are given here; from 424 on they are the same on every
+ * architecture.
  *
- * Where an older kernel lacks a call, something does its work: clone3 and close_range fall back in here; openat2 in
- * fd.h, fchmodat2 too; the mount calls in mounts.h; pidfds in child.h. A filter around us (an old container runtime's)
- * may say EPERM to what it does not know: where the kernel itself would hardly say so, that is taken as ENOSYS, too.
+ * Where an older kernel lacks a call, there is a fallback: clone3 and close_range fall back in here; openat2
+ * in fd.h, fchmodat2 too; the mount calls in mounts.h; pidfds in child.h. A seccomp filter of an old
+ * container runtime may return EPERM for calls it does not know. Where the kernel itself would hardly return
+ * EPERM, it is treated as ENOSYS.
  */
 #pragma once
 
@@ -116,9 +118,11 @@ static inline int sys_pidfd_send_signal(int pidfd, int signo)
         return (int)sys_result(syscall(SYS_NR_PIDFD_SEND_SIGNAL, pidfd, signo, NULL, 0));
 }
 
-/* As fork, with namespaces and the like; a stack, thread pointers and the like are not for this call. Before Linux 5.3
-   it is clone(2); -EOPNOTSUPP where the kernel cannot do one of the flags: the caller does without, or by itself
-   (CLONE_INTO_CGROUP: the child joins first thing). */
+/*
+ * Like fork, with namespaces and the like. Do not use it with a stack or thread pointers. Before Linux 5.3 it
+ * is clone(2). -EOPNOTSUPP where the kernel lacks one of the flags: the caller omits it or emulates it
+ * (CLONE_INTO_CGROUP: the child joins first).
+ */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
         const uint64_t only_clone3 = ~0xffffffffULL | CLONE_NEWTIME; /* clone's low byte is the exit signal */
@@ -128,14 +132,18 @@ static inline pid_t sys_clone3(struct clone_args *args)
                 return pid;
         if (args->flags & only_clone3)
                 return -EOPNOTSUPP;
-        /* The rest of the arguments is zero, so it does not matter that architectures order them differently. */
+        /*
+         * The rest of the arguments is zero, so it does not matter that architectures order them differently.
+         */
         return (pid_t)sys_result(syscall(SYS_clone, (unsigned long)(args->flags | args->exit_signal), 0UL,
                                          (unsigned long)args->pidfd, 0UL, 0UL));
 }
 
-/* Closes descriptors first to last. Before Linux 5.9, and for flags = 0 only, one by one: those that /proc/self/fd
-   names, else all numbers up to a bound (then 0 means that none of those is open). No heap, no locks, no memory of
-   the caller but its stack: for children between fork or vfork and exec. */
+/*
+ * Closes descriptors first to last. Before Linux 5.9, and for flags = 0 only, it closes them one by one:
+ * those in /proc/self/fd, else all numbers up to a bound (then 0 means that none of those is open). Uses no
+ * heap, no locks and only its own stack: safe in children between fork or vfork and exec.
+ */
 int sys_close_range(unsigned first, unsigned last, unsigned flags);
 
 static inline int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
@@ -148,7 +156,7 @@ static inline int sys_pivot_root(const char *new_root, const char *put_old)
         return (int)sys_result(syscall(SYS_pivot_root, new_root, put_old));
 }
 
-/* The raw calls act on the calling task only; libc's setresuid would look for threads to keep in step. */
+/* The raw calls affect only the calling task; libc's setresuid would synchronise all threads. */
 static inline int sys_setresuid(uid_t r, uid_t e, uid_t s)
 {
         return (int)sys_result(syscall(SYS_setresuid, r, e, s));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of fallbacks: CAY_TEST_NO names, between blanks, the kernel features that this machine has and is to be taken for
- * lacking. Only in builds with test hooks; elsewhere it is the constant "no".
+ * For tests of fallbacks: CAY_TEST_NO lists, separated by blanks, kernel features to treat as missing. Only
+ * in builds with test hooks; elsewhere it is the constant "no".
  */
 #pragma once
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages with descriptors over unix sockets. Return a length or -errno; received descriptors are CLOEXEC. */
+/*
+ * Messages with descriptors over unix sockets. Return a length or -errno; received descriptors are CLOEXEC.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +11,10 @@
 #define SYS_FDS_MAX 24
 
 ssize_t sys_send_fds(int sock, const void *bytes, size_t len, const int *fds, unsigned fd_count, int flags);
-/* fds has room for SYS_FDS_MAX; *ret_count says how many came. More than that, or a cut message: -EMSGSIZE (all closed). */
+/*
+ * fds has room for SYS_FDS_MAX; *ret_count says how many came. More than that, or a cut message: -EMSGSIZE
+ * (all closed).
+ */
 ssize_t sys_recv_fds(int sock, void *bytes, size_t size, int fds[SYS_FDS_MAX], unsigned *ret_count,
                      int flags);
 void sys_close_fds(const int *fds, unsigned count);

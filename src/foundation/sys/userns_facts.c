@@ -51,7 +51,7 @@ static bool starts(const char *path, const char *prefix)
         return n > 0 && strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* An unmapped id reads as 65534, which is no name either unless the map has it. */
+/* An unmapped id reads as 65534, which has no name either unless the map contains it. */
 static void collect_ids(struct sys_userns_facts *f)
 {
         char uids[1024], gids[1024];
@@ -71,7 +71,10 @@ static bool is_same_place(const char *a, const char *b)
         return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A root that is a mount may be a chroot too: process 1 tells, where it may be looked at and shares our mounts. */
+/*
+ * A root that is a mount may still be a chroot. Compare with process 1, if it is accessible and shares our
+ * mounts.
+ */
 static bool is_chrooted(const char *mountinfo)
 {
         struct stat st;
@@ -93,7 +96,7 @@ static bool is_filtered_now(void)
         return line != NULL && strtol(line + 9, NULL, 10) == 2;
 }
 
-/* "docker-default (enforce)"; "unconfined" and SELinux's labels (with colons) are no profiles. */
+/* "docker-default (enforce)"; "unconfined" and SELinux labels (with colons) are not profiles. */
 static bool is_confined_now(void)
 {
         char label[256];

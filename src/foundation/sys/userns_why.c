@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why the kernel said no (userns_why.h): rows of facts that match, and the sentence each one gives. */
+/* Why the kernel refused (userns_why.h): rows of facts, and the sentence for each match. */
 #include "foundation/sys/userns_why.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static bool is_chroot(const struct sys_userns_facts *f, int e)
         return f->chroot && is_denial(e);
 }
 
-/* Filters answer EPERM, and ENOSYS to clone3, whose flags they cannot see. */
+/* Seccomp filters return EPERM, and ENOSYS for clone3, since they cannot see its flags. */
 static bool is_filtered(const struct sys_userns_facts *f, int e)
 {
         return f->seccomp && (is_denial(e) || e == ENOSYS);
@@ -106,7 +106,10 @@ static bool is_old(const struct sys_userns_facts *f, int e)
         return e == ENOSYS || e == EINVAL;
 }
 
-/* The first row that matches speaks. Order: what makes all else pointless, then what is certain, then what is likely. */
+/*
+ * The first matching row wins. Order: what makes everything else irrelevant, then what is certain, then what
+ * is likely.
+ */
 static const struct {
         matches *matches;
         const char *text;
@@ -167,11 +170,14 @@ int sys_userns_why_from(const struct sys_userns_facts *f, int neg_errno, char *t
 
 struct proc_seen {
         bool whole;          /* a proc, all of it, at /proc */
-        const char *covered; /* the first place in it that something lies over; not ended by NUL */
+        const char *covered; /* the first place in it that is covered by another mount; not NUL-terminated */
         int covered_len, count;
 };
 
-/* What the kernel counts as hidden: anything mounted in it, but for the empty directory that is made to be mounted on. */
+/*
+ * What the kernel counts as hidden: anything mounted in it, except on the empty directories that are meant as
+ * mount points.
+ */
 static void look_at_proc(const char *mountinfo, struct proc_seen *seen)
 {
         struct sys_mountinfo m;
