@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event loop; its theory of operation is in loop.h. The timers are a binary heap of pointers into their owners,
- * and each timer knows its place, so that clearing needs no search.
+ * The event loop; its theory of operation is in loop.h. The timers are a binary heap of pointers into their
+ * owners, and each timer knows its place, so that clearing needs no search.
  */
 
 #include "foundation/loop/loop.h"
@@ -126,7 +126,7 @@ void cay_watch_remove(struct cay_watch *w)
 
         if (!loop)
                 return;
-        /* Fails only for a descriptor that is closed already, and then the kernel has forgotten it too. */
+        /* Fails only for a descriptor that is already closed, and then the kernel has removed it too. */
         epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
         for (int i = loop->batch_at; i < loop->batch_count; i++) {
                 if (loop->batch[i].data.ptr == w)
@@ -159,7 +159,7 @@ static void place(struct cay_loop *loop, struct cay_timer *t, unsigned slot)
         t->slot = slot;
 }
 
-/* Brings t, whose place in the heap is free to be written, to where it belongs. */
+/* Moves t, whose slot in the heap is free to be written, to its correct position. */
 static void settle(struct cay_loop *loop, struct cay_timer *t, unsigned slot)
 {
         while (slot > 0 && is_before(t, loop->heap[(slot - 1) / 2])) {
@@ -194,7 +194,7 @@ static int grow_heap(struct cay_loop *loop)
         return 0;
 }
 
-/* Rounds the present up, so that a timer is never early. */
+/* Rounds the current time up, so that a timer never fires early. */
 static uint64_t due_after(uint64_t after_ms)
 {
         uint64_t now_ms = (cay_clock_ns() + 999999) / 1000000, due_ms;
@@ -244,7 +244,7 @@ static void run_timers(struct cay_loop *loop)
 
         if (loop->heap_len == 0)
                 return;
-        /* One look at the clock: what is armed from here on is due later than that, so this ends. */
+        /* Reads the clock once: timers armed from here on are due later, so this loop ends. */
         now_ms = cay_clock_ms();
         while (loop->heap_len > 0 && loop->heap[0]->due_ms <= now_ms) {
                 struct cay_timer *t = loop->heap[0];
@@ -277,7 +277,7 @@ int cay_loop_round(struct cay_loop *loop, int max_wait_ms)
 
         assert(!loop->in_round);
         n = epoll_wait(loop->epoll_fd, loop->batch, BATCH, wait_ms(loop, max_wait_ms));
-        if (n < 0 && errno == EINTR) /* stopped for a while, it may be: what came meanwhile counts */
+        if (n < 0 && errno == EINTR) /* the process may have been stopped: handle what arrived meanwhile */
                 n = epoll_wait(loop->epoll_fd, loop->batch, BATCH, 0);
         if (n < 0 && errno != EINTR)
                 return -errno;
@@ -286,7 +286,7 @@ int cay_loop_round(struct cay_loop *loop, int max_wait_ms)
         loop->batch_count = n < 0 ? 0 : n;
         run_watches(loop);
         loop->batch_at = loop->batch_count = 0;
-        cay_job_queue_drain(&loop->jobs); /* answers, before their deadlines */
+        cay_job_queue_drain(&loop->jobs); /* results before their deadlines */
         run_timers(loop);
         cay_job_queue_drain(&loop->jobs);
         run_deferred(loop);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event loop: level-triggered epoll, timers in a heap, a job queue, deferred release. One per process, one thread.
- * A watch or timer is embedded in its owner, which is found by cay_container_of; nothing here allocates per event.
+ * The event loop: level-triggered epoll, timers in a heap, a job queue, deferred release. One per process,
+ * one thread. A watch or timer is embedded in its owner, which is found by cay_container_of; nothing here
+ * allocates per event.
  *
- * Theory of operation. Each round: ready descriptors and the jobs that they finished, then due timers and the jobs that these
- * finished, then what was deferred. Descriptors come first because a process that got no time for a while finds both an
- * answer and the end of the wait for it: what came counts, and clears the timer. A watch that is removed inside a callback
- * gets no more events, also not those already fetched in the same round: removal marks the fetched slot dead. Owners free
- * themselves through cay_loop_defer, at the end of the round.
+ * Theory of operation. Each round handles ready descriptors and the jobs that they finished, then due timers
+ * and their jobs, then deferred calls. Descriptors come first: after a delay a process may find both an
+ * answer and its expired deadline. Then the answer counts and clears the timer. A watch that is removed
+ * inside a callback gets no more events, not even those fetched in the same round: removal marks the fetched
+ * slot dead. Owners free themselves through cay_loop_defer, at the end of the round.
  */
 #pragma once
 
@@ -32,7 +33,8 @@ struct cay_timer {
         uint64_t due_ms;
         struct cay_loop *loop; /* NULL while not armed */
         unsigned slot;         /* place in the heap */
-        uint64_t order;        /* of arming: the earlier of two that are due at once goes first */
+        /* order of arming: of two timers due at the same time the earlier one fires first */
+        uint64_t order;
 };
 
 struct cay_deferred {
@@ -41,25 +43,25 @@ struct cay_deferred {
 };
 
 struct cay_loop *cay_loop_new(void);       /* NULL: no memory or no epoll (errno says) */
-void cay_loop_free(struct cay_loop *loop); /* accepts NULL; runs what is still deferred, not the jobs */
+void cay_loop_free(struct cay_loop *loop); /* accepts NULL; runs deferred calls, but not the jobs */
 CAY_DEFINE_AUTO(struct cay_loop, cay_loop_free)
 
 struct cay_job_queue *cay_loop_jobs(struct cay_loop *loop);
 void cay_loop_defer(struct cay_loop *loop, struct cay_deferred *d);
 
-int cay_loop_run(struct cay_loop *loop); /* until cay_loop_stop, the round is ended; 0 or -errno */
-int cay_loop_round(struct cay_loop *loop, int max_wait_ms); /* one round; -1 waits for ever; 0 or -errno */
+int cay_loop_run(struct cay_loop *loop); /* runs until cay_loop_stop and finishes that round; 0 or -errno */
+int cay_loop_round(struct cay_loop *loop, int max_wait_ms); /* one round; -1 waits forever; 0 or -errno */
 void cay_loop_stop(struct cay_loop *loop);
 
 /*
- * 0 or -errno. -EPERM: a regular file or folder, which epoll does not take (it is always ready); -EEXIST: added already.
- * Watch and timer structs start out zeroed.
+ * 0 or -errno. -EPERM: a regular file or folder, which epoll does not support (it is always ready); -EEXIST:
+ * added already. Watch and timer structs must be zeroed first.
  */
 int cay_watch_add(struct cay_loop *loop, struct cay_watch *w, int fd, uint32_t events,
                   void (*on_event)(struct cay_watch *w, uint32_t events));
 int cay_watch_set(struct cay_watch *w, uint32_t events); /* no-op when unchanged */
-void cay_watch_remove(struct cay_watch *w);              /* fine when not added */
+void cay_watch_remove(struct cay_watch *w);              /* allowed when not added */
 
 int cay_timer_set(struct cay_loop *loop, struct cay_timer *t, uint64_t after_ms,
                   void (*on_time)(struct cay_timer *t)); /* re-arms if armed; 0 or -ENOMEM */
-void cay_timer_clear(struct cay_timer *t);               /* fine when not armed */
+void cay_timer_clear(struct cay_timer *t);               /* allowed when not armed */

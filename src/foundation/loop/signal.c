@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals from a signalfd. One is read per event: the descriptor is level-triggered, so the rest come in the next
- * round, and nothing of the owner is touched behind its callback.
+ * Signals from a signalfd. One is read per event: the descriptor is level-triggered, so the rest follow in
+ * the next round, and the owner is not accessed after its callback.
  */
 
 #include "foundation/loop/signal.h"
