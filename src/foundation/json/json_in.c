@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing and looking at documents; the limits are checked on the flat text before the library sees it. */
+/* Parses and reads documents; the limits are checked on the text before the library sees it. */
 
 #include "foundation/json/json_in.h"
 
@@ -16,10 +16,10 @@ enum {
 
 void cay_json_in_seed(uint32_t random)
 {
-        json_object_seed(random > 0 ? random : 1); /* 0 would make the library look for a seed of its own */
+        json_object_seed(random > 0 ? random : 1); /* 0 would make the library choose a seed itself */
 }
 
-/* The end of a string that starts behind `at`, or the end of the text. */
+/* The end of a string that starts after `at`, or the end of the text. */
 static const char *skip_string(const char *at, const char *end)
 {
         for (; at < end && *at != '"'; at++) {
@@ -30,8 +30,8 @@ static const char *skip_string(const char *at, const char *end)
 }
 
 /*
- * Counts levels and values without understanding: whatever JSON this text may be has no more than that. Brackets that do
- * not match are the parser's to refuse.
+ * Counts levels and values without parsing: an upper bound for any JSON in this text. Unbalanced brackets are
+ * left to the parser.
  */
 static int measure(const char *bytes, size_t len, unsigned depth_max, unsigned values_max,
                    struct cay_error *err)
@@ -66,7 +66,7 @@ static int measure(const char *bytes, size_t len, unsigned depth_max, unsigned v
         return 0;
 }
 
-/* The library quotes the input behind " near "; what a stranger sent is not repeated to the log. */
+/* The library quotes the input after " near ". Untrusted input must not be repeated in the log. */
 static int not_json(const json_error_t *e, struct cay_error *err)
 {
         const char *near = strstr(e->text, " near ");
@@ -112,7 +112,7 @@ void cay_json_in_free(struct cay_json_in *doc)
         free(doc);
 }
 
-/* A value is the library's node under another name: only this folder knows. */
+/* A value is the library's node under another type; only this folder knows that. */
 const struct cay_json_value *cay_json_in_root(const struct cay_json_in *doc)
 {
         return as_value(doc->root);

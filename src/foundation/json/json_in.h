@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strangers' JSON, strictly: parsed within limits, then read by a table (foundation/base/field.h) into a struct.
+ * Strict reader of untrusted JSON: parsed within limits, then read by a table (foundation/base/field.h) into
+ * a struct.
  *
- * Refused: more bytes, values or levels than allowed (a flat scan looks for that first, so nothing here recurses deeper
- * than the limit), anything but one object or array, trailing bytes, duplicate keys, invalid UTF-8, NUL in texts,
- * numbers that do not fit. Reading refuses fields the table does not have, wrong types and values out of range,
- * and names the field: "limits.memory: …".
+ * Refused: more bytes, values or levels than allowed (a flat scan checks that first, so nothing here recurses
+ * deeper than the limit), anything but one object or array, trailing bytes, duplicate keys, invalid UTF-8,
+ * NUL in texts, numbers that do not fit. Reading refuses fields the table does not have, wrong types and
+ * values out of range, and names the field: "limits.memory: …".
  *
- * A document owns everything read from it; the structs that were filled point into it. Output: foundation/base/json_out.h.
+ * A document owns everything read from it; the structs that were filled point into it. Output:
+ * foundation/base/json_out.h.
  */
 #pragma once
 
@@ -24,16 +26,19 @@ struct cay_json_value; /* a part of one, borrowed from it */
 #define CAY_JSON_IN_DEPTH_MAX 32
 #define CAY_JSON_IN_FIELD_MAX 120 /* bytes of a field's path as it is reported; longer ones are cut */
 
-struct cay_json_in_limits { /* 0: the value behind it */
+struct cay_json_in_limits { /* 0: the default given in the comment */
         size_t bytes;       /* 1 MiB */
         unsigned values;    /* 20,000: members, elements and levels together */
-        unsigned depth;     /* 32, which is also the most */
+        unsigned depth;     /* 32, which is also the maximum */
 };
 
-/* Once at start, before the process confines itself: makes the order of hashing unpredictable. */
+/* Call once at start, before the process confines itself: makes the hash order unpredictable. */
 void cay_json_in_seed(uint32_t random);
 
-/* limits NULL: all defaults. CAY_LIMIT: too big, too many, too deep; CAY_INVALID: not JSON (line and column are told). */
+/*
+ * limits NULL: all defaults. CAY_LIMIT: too big, too many, too deep; CAY_INVALID: not JSON (with line and
+ * column).
+ */
 int cay_json_in_parse(const char *bytes, size_t len, const struct cay_json_in_limits *limits,
                       struct cay_json_in **ret, struct cay_error *err);
 void cay_json_in_free(struct cay_json_in *doc); /* accepts NULL */
@@ -41,14 +46,15 @@ CAY_DEFINE_AUTO(struct cay_json_in, cay_json_in_free)
 const struct cay_json_value *cay_json_in_root(const struct cay_json_in *doc);
 
 /*
- * Fills args by the table; members of fields that were not given are untouched, so defaults are set before. On failure
- * ret_field (may be NULL) names the field ("limits.memory", "" when it is the whole) and args may be half filled.
+ * Fills args by the table. Members of absent fields are untouched, so set defaults before. On failure
+ * ret_field (may be NULL) names the field ("limits.memory", "" for the whole document) and args may be partly
+ * filled.
  */
 int cay_json_in_read(struct cay_json_in *doc, const struct cay_json_value *value,
                      const struct cay_field *fields, void *args, char ret_field[CAY_JSON_IN_FIELD_MAX + 1],
                      struct cay_error *err);
 
-/* For shapes that no table describes (JSON-RPC parameters, other people's dialects). */
+/* For shapes that no table describes (JSON-RPC parameters, foreign dialects). */
 enum cay_json_type {
         CAY_JSON_NULL,
         CAY_JSON_BOOL,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share: a document is the library's tree and the memory of what was read from it. */
+/*
+ * Shared by the files of this folder: a document is the library's tree plus the memory of values read from
+ * it.
+ */
 #pragma once
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills a struct by its table. The path of the field in hand is kept in the order of nesting, so that an error names it
- * whole; tables nest by OBJECT rows only, so the recursion is as deep as our own tables.
+ * Fills a struct by its table. The path of the current field is kept while nesting, so that an error names it
+ * completely. Tables nest only by OBJECT rows, so the recursion is bounded by our own tables.
  */
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct reading {
         size_t path_len;
 };
 
-/* Appends ".name" (cut when it is too long) and returns the length before, to go back to. */
+/* Appends ".name" (truncated when too long) and returns the previous length, to restore it later. */
 static size_t enter(struct reading *r, const char *name)
 {
         size_t before = r->path_len, room = sizeof(r->path) - r->path_len;
@@ -47,7 +47,7 @@ static int no_memory(struct reading *r)
         return cay_fail(r->err, CAY_LIMIT, "%s: too much to keep", r->path);
 }
 
-/* A number as the text that a parser of limits reads; reals as people write them (0.1, not 0.1000000000000000055). */
+/* A number as text for a parser of limits; reals in short form (0.1, not 0.1000000000000000055). */
 static bool number_text(const json_t *node, char buf[NUMBER_MAX])
 {
         if (json_is_integer(node))
@@ -82,7 +82,7 @@ static int read_bool(struct reading *r, const struct cay_field *field, const jso
         return 0;
 }
 
-/* Kinds that are given as a text or as a number, and are parsed as text either way. */
+/* Kinds that accept a text or a number, and are parsed as text either way. */
 static int read_parsed(struct reading *r, const struct cay_field *field, const json_t *node, void *args)
 {
         char buf[NUMBER_MAX], *copy;
@@ -115,7 +115,7 @@ static int check_count(struct reading *r, const struct cay_field *field, size_t 
         return 0;
 }
 
-/* A text inside a list or map, with the size that the row allows. */
+/* A text inside a list or map, within the size that the row allows. */
 static const char *number_item(struct reading *r, const json_t *node)
 {
         char text[NUMBER_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as they are written, put together with the library's own nodes. */
+/* Builds a document from written values, with the library's own nodes. */
 
 #include "foundation/json/json_tree.h"
 
@@ -15,7 +15,7 @@ struct tree {
         json_t *root;                     /* owned */
         json_t *open[CAY_JSON_DEPTH_MAX]; /* borrowed from root, the outermost first */
         unsigned depth;
-        char *key; /* owned: waits for its value; NULL: none */
+        char *key; /* owned: pending until its value is written; NULL: none */
 };
 
 static int put_node(struct tree *t, json_t *node)
