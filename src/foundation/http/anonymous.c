@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list; what waits for what is seen by the connection's state. */
+/* A list; the connection's state says whether it waits for its client. */
 #include "foundation/http/anonymous.h"
 
 #include "foundation/http/http1.h"
@@ -22,7 +22,10 @@ void cay_anonymous_drop(struct cay_anonymous *s, struct cay_http_conn *c)
         *(c->stranger_next ? &c->stranger_next->stranger_prev : &s->last) = c->stranger_prev;
 }
 
-/* Between requests, or with half a head; or in the middle of a body, or with an answer that it does not take. */
+/*
+ * It waits between requests, with an incomplete head, in the middle of a body, or with an answer that the
+ * client does not read.
+ */
 static bool is_silent(const struct cay_http_conn *c)
 {
         return c->state == CAY_HTTP_AWAIT;

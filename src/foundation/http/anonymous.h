@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections that have not shown who they are (cay_http_request_own), oldest first, and which of them makes room for the next:
- * one that waits for its client, before any that is at work. Whoever has shown a token is not among them.
+ * Unauthenticated connections (see cay_http_request_own), oldest first, and the choice of the one to evict
+ * for a new connection: one that waits for its client comes before any that is being served. Connections that
+ * have shown a token are not in the list.
  */
 #pragma once
 
@@ -14,6 +15,7 @@ struct cay_anonymous {
 };
 
 void cay_anonymous_add(struct cay_anonymous *s, struct cay_http_conn *c);
-void cay_anonymous_drop(struct cay_anonymous *s, struct cay_http_conn *c); /* fine when it is not in it */
-/* The one to let go, of that peer or (key 0) of all; NULL: none of them waits for its client. */
+/* allowed when it is not in the list */
+void cay_anonymous_drop(struct cay_anonymous *s, struct cay_http_conn *c);
+/* The connection to evict, of that peer or (key 0) of all; NULL: none of them waits for its client. */
 struct cay_http_conn *cay_anonymous_pick(const struct cay_anonymous *s, uint64_t key);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Body framing. The chunk reader is a state machine over the few bytes between chunks; chunks themselves are skipped over. */
+/*
+ * Body framing. The chunk reader is a state machine over the few bytes between chunks; chunks themselves are
+ * skipped over.
+ */
 #include "foundation/http/body.h"
 
 #include <assert.h>
@@ -61,7 +64,7 @@ static int size_byte(struct cay_http_body *b, char c)
         return 0;
 }
 
-/* RFC 9110, 6.5.1: what says where a message ends or who it is for comes before the body or not at all. */
+/* RFC 9110, 6.5.1: fields about framing and routing must be in the head, not in trailers. */
 static bool is_forbidden_trailer(const struct cay_http_body *b)
 {
         static const char *const names[] = { "content-length", "transfer-encoding", "host",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Character classes. Values are checked eight bytes at a time: they are most of what a request brings. */
+/* Character classes. Values are checked eight bytes at a time: they are most of a request. */
 #include "foundation/http/chars.h"
 
 #include <stdint.h>
@@ -26,7 +26,7 @@ bool cay_http_is_token(const char *s, size_t len)
         return len > 0;
 }
 
-/* Any byte below 0x20 or equal to 0x7f among the eight? May also say so of a word that has none. */
+/* Any byte below 0x20 or equal to 0x7f among the eight? May give false positives. */
 static bool is_suspect(uint64_t word)
 {
         const uint64_t ones = 0x0101010101010101u, highs = ones * 0x80;
@@ -67,7 +67,10 @@ static bool is_blank(char c)
         return c == ' ' || c == '\t';
 }
 
-/* The next element of a comma-separated list, blanks around it cut; moves *at on. False: none left. Empty ones are skipped. */
+/*
+ * The next element of a comma-separated list, blanks around it cut; moves *at on. False: none left. Empty
+ * ones are skipped.
+ */
 static bool next_item(const char **at, const char *end, const char **ret, size_t *ret_len)
 {
         while (*at < end) {

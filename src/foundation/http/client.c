@@ -73,7 +73,7 @@ static void end_request(struct cay_http_client *c)
         c->sent = true;
         if (c->answer_ms > 0 && !c->answered)
                 cay_timer_set(c->loop, &c->timer, c->answer_ms,
-                              on_time); /* no memory: the client's patience decides */
+                              on_time); /* no memory: only the client's own deadline applies */
 }
 
 size_t cay_http_client_write(struct cay_http_client *c, const void *bytes, size_t len)
@@ -83,7 +83,7 @@ size_t cay_http_client_write(struct cay_http_client *c, const void *bytes, size_
         int n = 0;
 
         if (!c->duplex || c->sent || len == 0)
-                return c->duplex && len > 0 ? 0 : len; /* ended: it goes nowhere */
+                return c->duplex && len > 0 ? 0 : len; /* ended: the data is discarded */
         room = c->out.len < CAY_HTTP_CLIENT_HIGH ? CAY_HTTP_CLIENT_HIGH - c->out.len : 0;
         if (len > room) {
                 len = room;
@@ -106,7 +106,7 @@ size_t cay_http_client_write(struct cay_http_client *c, const void *bytes, size_
                 c->left -= len;
         flush(c);
         if (c->room_owed && c->out.len < CAY_HTTP_CLIENT_HIGH / 2)
-                kick(c); /* the duplex took it all: no event will tell */
+                kick(c); /* the duplex accepted everything: no event will follow */
         return len;
 }
 
@@ -199,7 +199,7 @@ static void end(struct cay_http_client *c)
         c->ops->on_end(c);
 }
 
-/* A head is there and good; what it means. False: nothing more to do for now. */
+/* Handles a complete and valid head. False: nothing more to do for now. */
 static bool begin_answer(struct cay_http_client *c, size_t len)
 {
         if (c->head.status == 101) {
@@ -332,7 +332,7 @@ static void on_lost(struct cay_duplex_user *u, int why)
         struct cay_http_client *c = cay_container_of(u, struct cay_http_client, user);
         struct cay_http_fault fault = { 502, "the connection was lost before the answer was complete" };
 
-        forget(c); /* the duplex is gone by itself */
+        forget(c); /* the duplex has already ended */
         c->ops->on_fail(c, &fault);
 }
 
@@ -357,7 +357,7 @@ static void on_kick(struct cay_deferred *d)
                 process(c);
 }
 
-/* Goes on from the loop with whatever can go on. */
+/* Continues from the loop with whatever is possible. */
 static void kick(struct cay_http_client *c)
 {
         if (c->kicked || !c->duplex)
@@ -369,7 +369,7 @@ static void kick(struct cay_http_client *c)
 
 void cay_http_client_resume(struct cay_http_client *c)
 {
-        c->resumed = true; /* also from inside on_body, which is about to hold */
+        c->resumed = true; /* also from inside on_body, which is about to stop */
         kick(c);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client's side of HTTP/1.1: one request and its answer on a duplex of their own, which is closed behind them. The owner
- * embeds the struct, zeroed. What answers is as little trusted as any client: heads and bodies pass the same readers.
+ * The client's side of HTTP/1.1: one request and its answer on a separate duplex, which is closed afterwards.
+ * The owner embeds the struct, zeroed. Servers are not trusted either: heads and bodies pass the same
+ * readers.
  *
- * The request's body is written piece by piece with back-pressure; the answer's comes to on_body, which takes as much as
- * it can use and is offered the rest after cay_http_client_resume(). Exactly one of on_end, on_upgraded and on_fail ends it;
- * all callbacks come from the loop. After the end, or cay_http_client_abort(), the owner frees itself with cay_loop_defer.
+ * The request's body is written piece by piece with back-pressure; the answer's body is passed to on_body,
+ * which accepts as much as it can use and gets the rest after cay_http_client_resume(). Exactly one of
+ * on_end, on_upgraded and on_fail ends it; all callbacks run from the loop. After the end, or
+ * cay_http_client_abort(), the owner frees itself with cay_loop_defer.
  */
 #pragma once
 
@@ -15,31 +17,33 @@
 #include "foundation/http/head.h"
 #include "foundation/loop/loop.h"
 
-#define CAY_HTTP_CLIENT_HIGH (128u * 1024) /* request bytes that wait at most */
+#define CAY_HTTP_CLIENT_HIGH (128u * 1024) /* maximum of queued request bytes */
 
 struct cay_http_client;
 
 struct cay_http_client_ops {
         /* The answer's head is in `head`; fields by cay_http_client_header. Not for 1xx. */
         void (*on_response)(struct cay_http_client *c);
-        size_t (*on_body)(struct cay_http_client *c, const void *bytes, size_t len); /* how many were taken */
+        /* returns how many bytes were accepted */
+        size_t (*on_body)(struct cay_http_client *c, const void *bytes, size_t len);
         void (*on_end)(struct cay_http_client *c);
-        /* 101: the duplex is the owner's now (cay_http_client_take_duplex). NULL: never asked for. */
+        /* 101: the duplex now belongs to the owner (cay_http_client_take_duplex). NULL: never requested. */
         void (*on_upgraded)(struct cay_http_client *c);
-        void (*on_room)(struct cay_http_client *c); /* a write took less than it was given; may be NULL */
+        /* room again after a write was accepted only in part; may be NULL */
+        void (*on_room)(struct cay_http_client *c);
         void (*on_fail)(struct cay_http_client *c, const struct cay_http_fault *fault); /* 502 or 504 */
 };
 
 struct cay_http_client_request {
         enum cay_http_method method;
-        const char *target;  /* path and query, as they go on the wire */
+        const char *target;  /* path and query, as sent */
         const char *query;   /* NULL, or what follows a question mark */
         const char *fields;  /* lines with CRLF, Host among them; none about framing or the connection */
         const char *upgrade; /* NULL, or the protocol to change to */
         enum cay_http_framing framing; /* of the body: none, a length, or chunks */
         uint64_t length;
-        uint32_t
-                answer_ms; /* until the answer's head is there, counted from the end of the request; 0: no deadline */
+        /* until the answer's head is there, counted from the end of the request; 0: no deadline */
+        uint32_t answer_ms;
 };
 
 struct cay_http_client {
@@ -65,7 +69,7 @@ struct cay_http_client {
         struct cay_deferred kick;
 };
 
-/* Takes the duplex. 0, or -ENOSPC, -ENOMEM: it was closed and nothing is told. */
+/* Takes the duplex. 0, or -ENOSPC, -ENOMEM: it was closed and there are no callbacks. */
 int cay_http_client_begin(struct cay_http_client *c, struct cay_duplex *duplex, struct cay_loop *loop,
                           const struct cay_http_client_request *request,
                           const struct cay_http_client_ops *ops);
@@ -79,5 +83,8 @@ const char *cay_http_client_header(const struct cay_http_client *c,
                                    const char *name); /* the first, or NULL */
 void cay_http_client_header_at(const struct cay_http_client *c, unsigned i, const char **ret_name,
                                const char **ret_value);
-/* Inside on_upgraded: the duplex, and what came behind the head (owed to the duplex, freed by the caller). */
+/*
+ * Inside on_upgraded: the duplex, and the bytes after the head (still to be acknowledged to the duplex, freed
+ * by the caller).
+ */
 struct cay_duplex *cay_http_client_take_duplex(struct cay_http_client *c, struct cay_buf *ret_rest);

@@ -2,11 +2,12 @@
 /*
  * Byte connections; the theory of operation is in conn.h.
  *
- * Nothing is told inside a call of the owner: a write that fails, or an end that is reached at once, is noted and told from
- * the kick, which the loop runs at the end of the round. So an owner never finds itself closed between two of its lines.
+ * There are no callbacks inside a call of the owner. A failed write or an immediate end is recorded and
+ * reported from the kick, which the loop runs at the end of the round. So an owner is never closed in the
+ * middle of its own function.
  *
- * Deadlines are kept as points in time and the timer is moved only towards the present: a deadline that is put off
- * with every request costs one look at the clock, and the timer notices when it comes too early.
+ * Deadlines are kept as points in time and the timer is moved only towards the present: extending a deadline
+ * with every request costs only one reading of the clock, and a timer that fires too early is re-armed.
  */
 #include "foundation/http/conn.h"
 
@@ -38,7 +39,7 @@ static bool can_read(const struct cay_conn *c)
         return c->state == CAY_CONN_OPEN && !c->paused && !c->eof && !c->starved && cay_buf_left(&c->in) > 0;
 }
 
-/* Back to what update_watch asks for; without it nobody would hear of the end. */
+/* Restore what update_watch asks for; otherwise the end would not be noticed. */
 static void watch_again(struct cay_conn *c)
 {
         c->unwatched = false;
@@ -79,7 +80,7 @@ void cay_conn_arm(struct cay_conn *c, uint64_t now_ms)
                 due_ms = c->stalled_ms;
         if (!due_ms || (c->timer.loop && c->timer.due_ms <= due_ms))
                 return;
-        /* Without a timer (no memory for its slot) the connection would have no end: better none at all. */
+        /* Without a timer (no memory for its slot) the connection would have no deadline: refuse it. */
         if (cay_timer_set(c->loop, &c->timer, due_ms > now_ms ? due_ms - now_ms : 0, on_time) < 0) {
                 c->write_error = -ENOMEM;
                 cay_conn_kick(c);
@@ -101,7 +102,7 @@ void cay_conn_set_deadline(struct cay_conn *c, uint64_t after_ms)
         cay_conn_arm(c, now_ms);
 }
 
-/* The write queue stands still from now on, or has moved. */
+/* The write queue has stalled, or has moved again. */
 void cay_conn_note_stall(struct cay_conn *c)
 {
         uint64_t now_ms;
@@ -115,7 +116,7 @@ void cay_conn_note_stall(struct cay_conn *c)
         cay_conn_arm(c, now_ms);
 }
 
-/* Something came that is thrown away: who sends is given time to come to reading, but not for ever. */
+/* Discarded input arrived: extend the sender's time to finish sending and start reading, within a bound. */
 void cay_conn_note_linger(struct cay_conn *c)
 {
         uint64_t now_ms = cay_clock_ms();
@@ -264,7 +265,7 @@ static ssize_t read_some(struct cay_conn *c, bool *ret_is_drained)
         return n;
 }
 
-/* No room to read: the owner's to end. */
+/* No room to read: the owner has to end it. */
 static void starve(struct cay_conn *c)
 {
         c->starved = true;
@@ -273,7 +274,7 @@ static void starve(struct cay_conn *c)
                 lose(c, -ENOBUFS);
 }
 
-/* One round's share of input. The connection may be lost or finished after it. */
+/* Reads one round's share of input. The connection may be lost or finished afterwards. */
 static void read_round(struct cay_conn *c)
 {
         size_t bytes = 0;
@@ -303,7 +304,7 @@ static void read_round(struct cay_conn *c)
                 cay_conn_kick(c);
 }
 
-/* Finishing: what still comes is read, so that the other side may come to reading, and thrown away. */
+/* Finishing: further input is read and discarded, so that the other side gets to read our answer. */
 static void discard_round(struct cay_conn *c)
 {
         char waste[16 * 1024];
@@ -333,7 +334,7 @@ static void tell_fin(struct cay_conn *c)
                 c->events->on_fin(c);
 }
 
-/* The queue went from high to low: the writer may go on. */
+/* The queue went from high to low: the writer may continue. */
 static void tell_drain(struct cay_conn *c)
 {
         if (c->state != CAY_CONN_OPEN || !c->was_high || c->out.len > CAY_CONN_LOW)
@@ -342,13 +343,13 @@ static void tell_drain(struct cay_conn *c)
         c->events->on_drain(c);
 }
 
-/* The kernel may hold bytes that the owner is to have before it hears of the end. */
+/* The kernel may hold bytes that the owner must get before it is notified of the end. */
 static bool must_drain(const struct cay_conn *c)
 {
         return c->drains && c->state == CAY_CONN_OPEN && !c->eof;
 }
 
-/* A hang-up or error shows whether it is asked for or not, so it must end here or the loop would spin. */
+/* A hang-up or error is reported even when not requested, so it must end here or the loop would spin. */
 static void hang_up(struct cay_conn *c, uint32_t events)
 {
         if (must_drain(c)) {
@@ -362,7 +363,7 @@ static void hang_up(struct cay_conn *c, uint32_t events)
                 lose(c, c->state == CAY_CONN_LINGERING ? 0 : -ECONNRESET);
         else if (events & EPOLLERR)
                 lose(c, socket_error(c));
-        else if (!can_read(c)) /* else what was sent before is read first */
+        else if (!can_read(c)) /* else read first what was sent before */
                 lose(c, c->eof && c->end_said ? 0 : -ECONNRESET);
 }
 
@@ -397,7 +398,7 @@ static void on_event(struct cay_watch *w, uint32_t events)
         settle(c);
 }
 
-/* The other side takes no more, which says nothing of what it has sent. */
+/* The other side reads no more; data that it has sent is still valid. */
 static bool is_refusal(int error)
 {
         return error == -EPIPE || error == -ECONNRESET;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writing half of connections: the queue, and the end that follows it. The theory of operation is in conn.h. */
+/*
+ * The writing half of connections: the queue, and the end that follows it. The theory of operation is in
+ * conn.h.
+ */
 #include <assert.h>
 #include <errno.h>
 
@@ -9,7 +12,7 @@
 
 enum {
         DIRECT_MIN = 8 * 1024, /* smaller writes are collected while corked */
-        LINGER_MS = 30 * 1000, /* in all, for a client that goes on sending */
+        LINGER_MS = 30 * 1000, /* in total, for a client that keeps sending */
         PARTS_MAX = 4,
 };
 
@@ -18,7 +21,7 @@ size_t cay_conn_queued(const struct cay_conn *c)
         return c->out.len;
 }
 
-/* The queue is out and nobody writes any more. */
+/* The queue is sent and there are no more writes. */
 static void say_end(struct cay_conn *c)
 {
         if (c->tls)
@@ -39,7 +42,7 @@ static void finish_step(struct cay_conn *c)
                 cay_conn_kick(c);
                 return;
         }
-        c->read_wants_out = false; /* from here on bytes are thrown away as they come, below TLS */
+        c->read_wants_out = false; /* from here on input is discarded below TLS */
         c->linger_end_ms = cay_clock_ms() + (c->linger_ms ? c->linger_ms : LINGER_MS);
         cay_conn_note_linger(c);
         cay_conn_update_watch(c);
@@ -97,7 +100,7 @@ void cay_conn_flush(struct cay_conn *c)
         if (c->out.len == 0 && c->shut_asked && !c->end_said)
                 say_end(c);
         if (c->was_high && c->out.len <= CAY_CONN_LOW)
-                cay_conn_kick(c); /* the kernel took it all: no event will tell */
+                cay_conn_kick(c); /* the kernel accepted everything: no event will follow */
         finish_step(c);
         cay_conn_update_watch(c);
 }
@@ -108,7 +111,7 @@ void cay_conn_break(struct cay_conn *c, int why)
                 fail_write(c, why);
 }
 
-/* Everything that waits and the new parts in one call; what was not taken of the parts is queued behind. */
+/* Writes the queue and the new parts in one call; the rest of the parts is queued. */
 static int write_direct(struct cay_conn *c, const struct iovec *parts, unsigned count)
 {
         struct iovec all[PARTS_MAX + 1];
@@ -138,7 +141,7 @@ static int write_direct(struct cay_conn *c, const struct iovec *parts, unsigned 
                 done -= skip;
                 if (cay_buf_put(&c->out, (const char *)parts[i].iov_base + skip, parts[i].iov_len - skip) <
                     0) {
-                        /* Half of it is out: the stream is broken for good. */
+                        /* A part of it was sent: the stream is broken permanently. */
                         fail_write(c, -ENOMEM);
                         return -ENOMEM;
                 }
@@ -164,7 +167,7 @@ static void note_high(struct cay_conn *c)
 
 int cay_conn_writev(struct cay_conn *c, const struct iovec *parts, unsigned count)
 {
-        bool waits = c->watch.events & EPOLLOUT && c->out.len > 0; /* the kernel took no more a moment ago */
+        bool waits = c->watch.events & EPOLLOUT && c->out.len > 0; /* the kernel had no room a moment ago */
         size_t total = 0;
         int r;
 

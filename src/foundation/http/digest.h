@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The digest that the WebSocket handshake asks for. It protects nothing there: it shows that the server knows the protocol. */
+/*
+ * The digest required by the WebSocket handshake. It is not a security measure there: it only shows that the
+ * server knows the protocol.
+ */
 #pragma once
 
 #include <stddef.h>

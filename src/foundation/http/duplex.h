@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Port: a stream of bytes both ways, whatever carries it: a connection after an upgrade, a channel of a box link, a pair in
- * a test. The provider embeds struct cay_duplex; the user embeds struct cay_duplex_user and hangs it in.
+ * Port: a stream of bytes both ways, whatever carries it: a connection after an upgrade, a channel of a box
+ * link, a pair in a test. The provider embeds struct cay_duplex; the user embeds struct cay_duplex_user and
+ * sets it.
  *
- * Flow. Writing takes what there is room for; on_room tells when there is some again. Reading is paid for: every byte that
- * on_data brought is owed to the provider until the user says with `consumed` that it is done with it; a provider
- * stops when too much is owed (it has a window), so a user that waits for its own peer slows the sender down.
+ * Flow control. A write accepts what there is room for; on_room reports when there is room again. Every byte
+ * that on_data delivered counts against the provider's window until the user acknowledges it with `consumed`.
+ * A provider stops when its window is full, so a user that waits for its own peer slows the sender down.
  *
- * Ends. Each direction ends on its own: `shut` for ours, on_eof for theirs. on_lost ends both and comes at most once;
- * `close` ends both too and tells nothing. After either of these the duplex must not be touched any more. on_data,
- * on_room, on_eof and on_lost come from the loop, never inside one of the user's calls.
+ * Ends. Each direction ends on its own: `shut` for ours, on_eof for theirs. on_lost ends both and is called
+ * at most once. `close` also ends both, without callbacks. After either of these the duplex must not be used
+ * any more. on_data, on_room, on_eof and on_lost are called from the loop, never inside one of the user's
+ * calls.
  */
 #pragma once
 
@@ -26,9 +28,8 @@ struct cay_duplex_user;
 
 struct cay_duplex_user_ops {
         void (*on_data)(struct cay_duplex_user *u, const void *bytes,
-                        size_t len); /* all of it; owed from now on */
-        void (*on_room)(
-                struct cay_duplex_user *u); /* a write took less than it was given; there is room again */
+                        size_t len);                /* all of it; to be acknowledged with `consumed` */
+        void (*on_room)(struct cay_duplex_user *u); /* room again after a write was accepted only in part */
         void (*on_eof)(struct cay_duplex_user *u);
         void (*on_lost)(struct cay_duplex_user *u, int why); /* -errno, or 0: both directions have ended */
 };
@@ -38,10 +39,10 @@ struct cay_duplex_user {
 };
 
 struct cay_duplex_ops {
-        size_t (*write)(struct cay_duplex *d, const void *bytes,
-                        size_t len);                        /* how many were taken; 0 after an end */
-        void (*shut)(struct cay_duplex *d);                 /* no more is written */
-        void (*consumed)(struct cay_duplex *d, size_t len); /* at most what is owed */
+        /* returns how many bytes were accepted; 0 after an end */
+        size_t (*write)(struct cay_duplex *d, const void *bytes, size_t len);
+        void (*shut)(struct cay_duplex *d);                 /* no more writes */
+        void (*consumed)(struct cay_duplex *d, size_t len); /* at most what is not acknowledged */
         void (*close)(struct cay_duplex *d);
 };
 
@@ -49,7 +50,7 @@ struct cay_duplex {
         const struct cay_duplex_ops *ops;
         struct cay_duplex_user *user; /* set by the user, before it returns to the loop */
         struct cay_budget *budget,
-                *out_budget; /* for what the user keeps of it; good until close or on_lost; NULL: none */
+                *out_budget; /* for what the user keeps of it; valid until close or on_lost; NULL: none */
 };
 
 static inline size_t cay_duplex_write(struct cay_duplex *d, const void *bytes, size_t len)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An upgraded connection as a duplex: what its user has not consumed is counted, and too much of it pauses reading. */
+/*
+ * An upgraded connection as a duplex: bytes that its user has not consumed are counted, and too many of them
+ * pause reading.
+ */
 #include "foundation/http/http1.h"
 
 enum {
@@ -50,7 +53,7 @@ static size_t write_some(struct cay_duplex *d, const void *bytes, size_t len)
         if (n > spare && n - spare > may) /* then in pieces that leave room for others */
                 n = spare + may;
         if (n > 0 && cay_conn_write(&c->conn, bytes, n) < 0)
-                return 0; /* lost, which is told from the loop */
+                return 0; /* lost, which is reported from the loop */
         if (n < len) {
                 c->room_owed = true;
                 cay_conn_ask_drain(&c->conn);
@@ -78,7 +81,7 @@ static void close_both(struct cay_duplex *d)
 
         c->state = CAY_HTTP_ENDING;
         c->duplex.user = NULL;
-        cay_conn_finish(&c->conn, true); /* the last words are to be read, whatever still comes */
+        cay_conn_finish(&c->conn, true); /* let the final output be read, whatever input still arrives */
 }
 
 const struct cay_duplex_ops cay_http_conn_duplex_ops = {

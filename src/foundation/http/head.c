@@ -136,7 +136,7 @@ static int read_status_line(struct cay_http_head *h, const char *bytes, size_t l
 
 /* Fields */
 
-/* What the fields said so far; each of these may be said once. */
+/* The framing fields seen so far; each may appear only once. */
 struct said {
         bool length, coding, host, expect, connection_close, connection_keep, connection_upgrade, upgrade;
 };
@@ -206,7 +206,7 @@ static int note_field(struct cay_http_head *h, struct said *said, const char *by
         const char *name = bytes + line->name, *value = bytes + line->value;
         size_t len = line->value_len;
 
-        /* The length of the name first: most fields are none of these. */
+        /* Check the length of the name first: most fields are none of these. */
         switch (line->name_len) {
         case 4:
                 if (is_request && cay_http_same_name(name, 4, "host"))

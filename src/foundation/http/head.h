@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Message heads, requests and responses: found in a stream, taken apart, judged.
+ * Message heads, requests and responses: found in a stream, parsed, checked.
  *
- * Theory of operation. Two readers must agree on every head. The first is ours: one line per field, CRLF and nothing else
- * ends a line, a name is a token with its colon right behind it, no folding, no controls, and of the fields that say where
- * the message ends exactly one of a closed set of forms. The second is llhttp (strict), which gets the same bytes and
- * must come to the same end, the same framing and the same length. What either refuses or on which they differ is refused:
- * a message whose end two readers see in different places is how requests are smuggled. llhttp alone would not do: 8.1.0
- * takes folded lines (CVE-2024-27982) and, compiled loosely, a bare CR behind an empty field (CVE-2023-30589).
+ * Theory of operation. Two readers must agree on every head. The first is ours: one line per field, only CRLF
+ * ends a line, a name is a token directly followed by a colon, no folding, no controls, and framing fields in
+ * exactly one of a closed set of forms. The second is llhttp (strict), which gets the same bytes and must
+ * find the same end, framing and length. A head that either refuses, or on which they differ, is refused:
+ * readers that disagree about a message's end allow request smuggling. llhttp alone is not enough: 8.1.0
+ * accepts folded lines (CVE-2024-27982) and, compiled loosely, a bare CR after an empty field
+ * (CVE-2023-30589).
  *
- * The CLI's client, which is linked with libc alone, reads the daemon's answers with the first reader (read_…): nobody stands between
- * the two whose view of a message's end could differ from ours. Everything else goes through both (parse_…, in second.c).
+ * The CLI's client, which is linked with libc alone, reads the daemon's answers with the first reader
+ * (read_…): there is no intermediary that could see another end of the message. Everything else uses both
+ * (parse_…, in second.c).
  *
- * A head is parsed once it is there as a whole (it has a maximum); looking for its end starts where it stopped last time.
+ * A head is parsed once it is complete (its size is limited); the search for its end resumes where it stopped
+ * last time.
  */
 #pragma once
 
@@ -23,7 +26,7 @@
 #include "foundation/base/banned.h"
 
 #define CAY_HTTP_LINES_MAX 128u
-#define CAY_HTTP_HEAD_MAX 65000u /* places in a head are 16 bits wide */
+#define CAY_HTTP_HEAD_MAX 65000u /* offsets in a head are 16 bits wide */
 
 enum cay_http_method {
         CAY_HTTP_NO_METHOD,
@@ -50,7 +53,7 @@ struct cay_http_head_limits {
 };
 
 struct cay_http_line {
-        uint16_t name, name_len, value, value_len; /* places in the head */
+        uint16_t name, name_len, value, value_len; /* offsets in the head */
 };
 
 enum cay_http_framing {
@@ -70,21 +73,21 @@ struct cay_http_head {
         bool keep_alive;
         bool upgrade; /* Connection says upgrade and there is an Upgrade field */
         bool expect_continue;
-        bool has_length, is_chunked; /* as its fields say; framing is what follows from them */
+        bool has_length, is_chunked; /* as its fields say; framing is derived from them */
         uint16_t host, host_len;     /* the value of Host; requests */
         unsigned line_count;
         struct cay_http_line lines[CAY_HTTP_LINES_MAX];
 };
 
-/* Where the search for the end of a head stands; zeroed for each message. */
+/* Position of the search for the end of a head; zeroed for each message. */
 struct cay_http_head_search {
         uint32_t scanned, line_start, lines;
 };
 
-/* The length of the head with its empty line, 0: not all there yet, -1: *ret_fault says why it is refused. */
+/* The length of the head with its empty line; 0: incomplete; -1: refused, see *ret_fault. */
 ssize_t cay_http_head_find(struct cay_http_head_search *s, const char *bytes, size_t len,
                            const struct cay_http_head_limits *limits, struct cay_http_fault *ret_fault);
-/* 0, or -1 with *ret_fault. len is what cay_http_head_find gave. Framing is as a request's. */
+/* 0, or -1 with *ret_fault. len is the result of cay_http_head_find. Framing as in a request. */
 int cay_http_head_parse_request(struct cay_http_head *h, const char *bytes, size_t len,
                                 struct cay_http_fault *ret_fault);
 /* The first reader alone. */

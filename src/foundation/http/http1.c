@@ -2,16 +2,16 @@
 /*
  * The state machine of one server-side connection; the states are in http1.h.
  *
- * Theory of operation. Whatever happens, process() looks at what has been read and takes steps until none is possible. Handlers
- * are called from inside steps and may answer there: that only notes the new state, and process() goes on from it, so a
- * pipeline of a thousand requests is a loop and not a thousand frames of stack. An answer that comes later, from the
- * outside, takes the steps that call no handler at once, and the rest at the end of the loop's round.
+ * Theory of operation. On every event, process() examines the input and takes steps until none is possible.
+ * Handlers are called inside steps and may answer there. That only sets the new state, from which process()
+ * continues: a pipeline of a thousand requests is a loop, not a recursion. A later answer, from outside,
+ * immediately takes the steps that call no handler, and the rest at the end of the loop's round.
  *
- * While a handler is busy nothing is read ahead but what is in the buffer already: the first input that comes too early pauses
- * reading. The end of the other side is seen nevertheless (EPOLLRDHUP).
+ * While a handler is busy nothing is read beyond the buffer: the first early input pauses reading. The other
+ * side's end is still noticed (EPOLLRDHUP).
  *
- * Framing in doubt ends the connection: after a malformed head or body, after a body that nobody wants to read to its end,
- * and after an answer that is less than was announced.
+ * Uncertain framing ends the connection: after a malformed head or body, after a body that is not read to its
+ * end, and after an answer that is shorter than announced.
  */
 #include "foundation/http/http1.h"
 
@@ -57,7 +57,7 @@ static void end(struct cay_http_conn *c, bool linger)
         cay_conn_finish(&c->conn, linger);
 }
 
-/* The request is the handler's problem alone from here on. */
+/* From here on only the handler owns the request. */
 static void detach(struct cay_http_conn *c, enum cay_http_gone how)
 {
         struct cay_http_request *req = cay_take(c->req);
@@ -65,8 +65,7 @@ static void detach(struct cay_http_conn *c, enum cay_http_gone how)
         if (!req)
                 return;
         req->conn = NULL;
-        cay_buf_charge(&req->body,
-                       NULL); /* it may outlive the connection, by as long as its handler takes to end it */
+        cay_buf_charge(&req->body, NULL); /* it may outlive the connection, until its handler ends it */
         if (req->handler && req->handler->on_gone)
                 req->handler->on_gone(req, how);
 }
@@ -79,7 +78,7 @@ void cay_http_conn_refuse(struct cay_http_conn *c, const struct cay_http_fault *
         end(c, true);
 }
 
-/* The body went wrong under a handler. */
+/* The body failed while a handler was reading it. */
 static void fail_request(struct cay_http_conn *c, unsigned status, const char *text)
 {
         struct cay_http_fault fault = { .status = status, .text = text };
@@ -89,7 +88,7 @@ static void fail_request(struct cay_http_conn *c, unsigned status, const char *t
                 cay_http_conn_write_error(c, &fault, c->req->method == CAY_HTTP_HEAD, false);
                 end(c, true);
         } else {
-                /* Half an answer is out; all that can still be said is that it is not whole. */
+                /* A part of the answer was sent; the client can only be shown that it is incomplete. */
                 end(c, false);
         }
         detach(c, CAY_HTTP_GONE_BROKEN);
@@ -120,7 +119,7 @@ static int begin_request(struct cay_http_conn *c, size_t head_len, struct cay_ht
         return 0;
 }
 
-/* RFC 9112, 2.2: an empty line in front of a request line is skipped; one. */
+/* RFC 9112, 2.2: skip one empty line before a request line. */
 static bool skip_line(struct cay_http_conn *c)
 {
         const char *bytes = cay_buf_data(&c->conn.in);
@@ -214,7 +213,9 @@ static size_t hand_out(struct cay_http_conn *c, const char *bytes, size_t len)
         return len;
 }
 
-/* One piece to the handler, which may answer meanwhile: c->req may be another or none after it. */
+/*
+ * Passes one piece to the handler, which may answer meanwhile: c->req may be another one or NULL afterwards.
+ */
 static bool hand_piece(struct cay_http_conn *c, size_t len)
 {
         struct cay_http_request *req = c->req;
@@ -229,7 +230,7 @@ static bool hand_piece(struct cay_http_conn *c, size_t len)
         if (c->req != req)
                 return true;
         if (taken < len && req->resumed) {
-                cay_conn_kick(&c->conn); /* not at once: it could go on like that for ever */
+                cay_conn_kick(&c->conn); /* from the loop: otherwise this could continue without end */
                 return false;
         }
         if (taken < len) {
@@ -335,7 +336,7 @@ static void process(struct cay_http_conn *c)
                 return;
         c->processing = true;
         while (step(c)) {
-                /* Between two requests that came together it can be others' turn. */
+                /* Yield to other connections between two pipelined requests. */
                 if (c->state == CAY_HTTP_AWAIT && c->conn.in.len > 0 && ++answered >= SLICE_REQUESTS) {
                         cay_conn_kick(&c->conn);
                         break;
@@ -344,12 +345,12 @@ static void process(struct cay_http_conn *c)
         c->processing = false;
 }
 
-/* The client has said its end, and its request is whole. */
+/* The client has half-closed, and its request is complete. */
 static void tell_half(struct cay_http_conn *c)
 {
         struct cay_http_request *req = c->req;
 
-        /* A body that is not whole is seen to end when it is read; what is in the kernel may complete it. */
+        /* The end of an incomplete body is noticed when it is read; bytes in the kernel may complete it. */
         if (c->state != CAY_HTTP_BUSY || !c->conn.fin || !c->body.done || req->told_half)
                 return;
         req->told_half = true;
@@ -362,8 +363,8 @@ static void on_input(struct cay_conn *conn)
         struct cay_http_conn *c = cay_container_of(conn, struct cay_http_conn, conn);
 
         process(c);
-        tell_half(c); /* it may have come before the rest of the body was read */
-        /* Too early: read on when somebody wants it. */
+        tell_half(c); /* it may have arrived before the rest of the body was read */
+        /* Too early: continue reading when it is wanted. */
         if (c->state == CAY_HTTP_BUSY && (!c->req->reading || c->req->held || c->body.done))
                 cay_conn_pause(conn);
 }
@@ -374,7 +375,7 @@ void cay_http_conn_read_on(struct cay_http_conn *c)
         cay_conn_resume(&c->conn);
         if (c->processing)
                 return;
-        /* What is there already, or the end of a body that is empty, is told from the loop. */
+        /* Available data, or the end of an empty body, is reported from the loop. */
         if (c->conn.in.len > 0 || c->body.done || c->conn.eof)
                 cay_conn_kick(&c->conn);
 }
@@ -384,7 +385,7 @@ void cay_http_conn_answered(struct cay_http_conn *c, bool keep_alive, bool broke
         bool is_rest_large = c->body.framing == CAY_HTTP_LENGTH && c->body.left > DRAIN_MAX;
 
         c->req = NULL;
-        if (c->conn.passed_fd >= 0) /* came too late to belong to it; a descriptor comes with the head */
+        if (c->conn.passed_fd >= 0) /* arrived too late to belong to it; a descriptor is sent with the head */
                 close(cay_take_fd(c->conn.passed_fd));
         if (broken || !keep_alive || is_rest_large || cay_http_server_is_stopping(c->server)) {
                 end(c, !broken && (!c->body.done || c->conn.in.len > 0));
@@ -414,7 +415,7 @@ void cay_http_conn_upgraded(struct cay_http_conn *c)
                 cay_conn_kick(&c->conn);
 }
 
-/* What else the connection tells */
+/* Other events of the connection */
 
 static void on_fin(struct cay_conn *conn)
 {
@@ -506,7 +507,7 @@ int cay_http_conn_open_take(struct cay_http_conn *c, struct cay_loop *loop, int 
                 return r;
         c->conn.stall_ms = config(c)->stall_ms;
         await(c);
-        /* A connection that says nothing is no keep-alive to be fond of: its first head is due sooner. */
+        /* A silent new connection is not a keep-alive connection: its first head is due sooner. */
         cay_conn_set_deadline(&c->conn, config(c)->head_ms);
         return 0;
 }

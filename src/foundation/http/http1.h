@@ -30,9 +30,12 @@ struct cay_http_conn {
         struct cay_http_server *server;    /* borrowed: outlives it */
         struct cay_http_conn *prev, *next; /* of the server's list */
         struct cay_http_peer peer;
-        uint64_t peer_key; /* what it is counted under */
-        /* Memory: what was read, what waits to leave, and what is kept (bodies, messages); each has a little that is always there. */
-        struct cay_budget in, out, held, queue; /* queue: what a duplex's user has to say */
+        uint64_t peer_key; /* key under which it is counted */
+        /*
+         * Memory budgets: input, queued output, and kept data (bodies, messages); each has a small guaranteed
+         * amount.
+         */
+        struct cay_budget in, out, held, queue; /* queue: what a duplex's user sends */
         struct cay_budget_owner *owner;         /* NULL: the server counts none */
         enum cay_http_state state;
         struct cay_http_request *req; /* BUSY; owned by its handler */
@@ -40,29 +43,32 @@ struct cay_http_conn {
         struct cay_http_body body;
         uint64_t
                 step_total; /* body bytes when its deadline was last put off; in DRAIN: when dropping began */
-        bool processing;    /* inside process(): who is done says so, process() goes on */
+        bool processing;    /* inside process(): others only set the state and process() continues */
         bool head_begun, skipped_line, is_idle, is_extra;
-        bool is_stranger; /* in the server's list of those */
+        bool is_stranger; /* it is in the server's list of unauthenticated connections */
         struct cay_http_conn *stranger_prev, *stranger_next;
         struct cay_http_conn *idle_prev, *idle_next; /* of the server's list of idle ones, oldest first */
         struct cay_duplex duplex;                    /* UPGRADED */
-        size_t owed;                                 /* bytes that the duplex's user has not consumed */
+        size_t owed;                                 /* bytes that the duplex's user has not acknowledged */
         bool room_owed, eof_told;
         struct cay_deferred release;
 };
 
 /* Takes fd and tls. 0 or -errno. `c` is zeroed but for server, peer and peer_key. */
 int cay_http_conn_open_take(struct cay_http_conn *c, struct cay_loop *loop, int fd, struct cay_tls *tls);
-/* Ends now, whatever it does; its request is told that the server stops. */
+/* Ends now, in any state; its request is notified that the server stops. */
 void cay_http_conn_kill(struct cay_http_conn *c);
-void cay_http_conn_retire(struct cay_http_conn *c); /* at once if idle, else with the answer under way */
-/* Answers with an error and ends; nothing is with a handler. */
+void cay_http_conn_retire(struct cay_http_conn *c); /* immediately if idle, else after the current answer */
+/* Answers with an error and ends; no request is with a handler. */
 void cay_http_conn_refuse(struct cay_http_conn *c, const struct cay_http_fault *fault);
 
-/* From response.c: the answer is complete; the request's memory is gone. `broken`: the client must notice. */
+/*
+ * From response.c: the answer is complete and the request's memory is freed. `broken`: the client must
+ * notice.
+ */
 void cay_http_conn_answered(struct cay_http_conn *c, bool keep_alive, bool broken);
 void cay_http_conn_upgraded(struct cay_http_conn *c);
-/* http1_memory.c: strangers' together, until it is known whose memory it holds. 0 or -ENOMEM. */
+/* http1_memory.c: charged to all unauthenticated clients together until the owner is known. 0 or -ENOMEM. */
 int cay_http_conn_charge(struct cay_http_conn *c);
 void cay_http_conn_own(struct cay_http_conn *c, const char *name);
 /* From request.c: the handler wants (more of) the body. */
@@ -96,7 +102,7 @@ const struct cay_http_config *cay_http_server_config(const struct cay_http_serve
 const char *cay_http_server_date(struct cay_http_server *s); /* the Date field's line, with CRLF */
 void cay_http_server_note_answer(struct cay_http_server *s, unsigned status);
 bool cay_http_server_is_stopping(const struct cay_http_server *s);
-void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c); /* it has shown who it is */
+void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c); /* it has authenticated */
 void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c, bool idle);
 void cay_http_server_forget(struct cay_http_server *s,
                             struct cay_http_conn *c); /* it has ended; its memory follows */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose memory a connection holds (server.h, "Memory"). */
+/* Who is charged for a connection's memory (server.h, "Memory"). */
 #include <errno.h>
 
 #include "foundation/http/http1.h"
 
-enum { SMALL = 16 * 1024 /* bytes of each of a connection's budgets that are always to be had */ };
+enum { SMALL = 16 * 1024 /* guaranteed bytes of each of a connection's budgets */ };
 
 void cay_http_conn_own(struct cay_http_conn *c, const char *name)
 {
@@ -13,7 +13,7 @@ void cay_http_conn_own(struct cay_http_conn *c, const char *name)
                                 *owner = budgets ? cay_budget_owner_get(budgets, name) : NULL;
 
         if (!owner)
-                return; /* no memory: then it counts for who had it before */
+                return; /* no memory: it is still charged to the previous owner */
         c->owner = owner;
         cay_budget_move(&c->in, &owner->budget);
         cay_budget_move(&c->out, &owner->budget);

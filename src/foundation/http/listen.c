@@ -84,7 +84,7 @@ static int fail_bind(struct cay_error *err, int neg_errno, const char *host, uns
                             "listen on port %u of '%s'", port, host);
 }
 
-/* A machine without IPv6 still resolves names to such addresses: those that do not exist here are left out. */
+/* A machine without IPv6 still resolves names to IPv6 addresses: skip addresses that do not exist here. */
 static int listen_all(const struct addrinfo *first, const char *host, uint16_t port, int fds[CAY_LISTEN_MAX],
                       struct cay_error *err)
 {
@@ -121,7 +121,9 @@ int cay_listen_tcp(const char *host, uint16_t port, int fds[CAY_LISTEN_MAX], str
 
         if (r != 0)
                 return cay_fail(err, CAY_INVALID, "listen address '%s': %s", host, gai_strerror(r));
-        /* The kernel's choice for the first address may be taken at the next one: then it chooses again. */
+        /*
+         * The port that the kernel chose for the first address may be in use at the next one: choose again.
+         */
         for (unsigned i = 0; i < CHOICES; i++) {
                 r = listen_all(list, host, port, fds, err);
                 if (r > 0 || port != 0 || err->code != CAY_EXISTS)
@@ -169,7 +171,7 @@ int cay_listen_unix(const char *path, mode_t mode, struct cay_error *err)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a socket for '%s'", path);
         if (remove_dead(&at, err) < 0)
                 return -1;
-        /* Until it listens nobody can connect: the mode is set in time. */
+        /* Nobody can connect before it listens, so the mode is set in time. */
         if (bind(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 || chmod(path, mode) < 0 ||
             listen(fd, BACKLOG) < 0)
                 return cay_fail_sys(err, errno == EACCES ? CAY_DENIED : CAY_INVALID, -errno, "listen on '%s'",

@@ -9,10 +9,16 @@
 
 #define CAY_LISTEN_MAX 4u /* addresses of one name */
 
-/* One socket per address of host (blocks for the look-up); port 0: the same one for all, the kernel's choice. Count or -1. */
+/*
+ * One socket per address of host (blocks for the lookup). Port 0: the kernel chooses, the same port for all.
+ * Count or -1.
+ */
 int cay_listen_tcp(const char *host, uint16_t port, int fds[CAY_LISTEN_MAX], struct cay_error *err);
-/* A socket that nobody listens on any more is replaced. The descriptor or -1. */
+/* A socket without a listener is replaced. The descriptor or -1. */
 int cay_listen_unix(const char *path, mode_t mode, struct cay_error *err);
-/* What connections inherit: no delay, and a silent peer that has vanished is noticed. Ignored where it is not TCP. */
+/*
+ * Options that connections inherit: no delay, and keepalive to detect vanished peers. Ignored where it is not
+ * TCP.
+ */
 void cay_listen_prepare(int fd);
 uint16_t cay_listen_port(int fd); /* 0: not TCP */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing, at most half full; removing moves later ones of the same run back, so there are no tombstones. */
+/*
+ * Open addressing, at most half full. Removing moves later entries of the same run back, so there are no
+ * tombstones.
+ */
 #include "foundation/http/peers.h"
 
 #include <assert.h>
@@ -68,7 +71,7 @@ void cay_peers_add(struct cay_peers *p, uint64_t key)
         slot->count++;
 }
 
-/* Fills the hole at i with what would not be found any more because of it. */
+/* Fills the hole at i with entries that could not be found any more because of it. */
 static void close_hole(struct cay_peers *p, unsigned i)
 {
         for (unsigned k = (i + 1) & p->mask; p->slots[k].key != 0; k = (k + 1) & p->mask) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many connections each peer has: a fixed table of keys and counts, no larger than the number of connections asks for. */
+/*
+ * Number of connections of each peer: a fixed table of keys and counts, sized for the maximum of connections.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +19,7 @@ struct cay_peers {
 
 int cay_peers_init(struct cay_peers *p, unsigned connections); /* 0 or -ENOMEM */
 void cay_peers_done(struct cay_peers *p);
-/* What a peer is counted under: an IPv4 address, an IPv6 /64, a unix uid. Never 0. */
+/* The key of a peer: an IPv4 address, an IPv6 /64, a unix uid. Never 0. */
 uint64_t cay_peers_key(const struct sockaddr *address, uid_t uid);
 unsigned cay_peers_count(const struct cay_peers *p, uint64_t key);
 void cay_peers_add(struct cay_peers *p, uint64_t key); /* at most `connections` keys are in it at a time */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests: one block of memory each, made when the head is good and freed with the answer. It holds the struct, the places
- * of the fields, the head's bytes (with NULs behind each name and value), the decoded path and the host.
+ * Requests: one block of memory each, allocated when the head is valid and freed with the answer. It holds
+ * the struct, the offsets of the fields, the head's bytes (with NULs after each name and value), the decoded
+ * path and the host.
  */
 #include "foundation/http/request.h"
 
@@ -134,12 +135,14 @@ static int begin_reading(struct cay_http_request *req, uint64_t max)
 
         assert(!req->reading);
         if (!c)
-                return 0; /* gone: on_gone was told */
+                return 0; /* client is gone: on_gone was called */
         if (req->body_bytes != CAY_HTTP_NO_LENGTH && req->body_bytes > max)
                 return -EFBIG;
         if (max < c->body.max)
                 c->body.max = max;
-        /* A client that is sending already has not waited for it; one that has its answer is past it. */
+        /*
+         * A client that is already sending has not waited for it; one that has its answer needs it no more.
+         */
         if (req->expects && c->conn.in.len == 0 && req->answer == CAY_HTTP_UNANSWERED)
                 cay_conn_write(&c->conn, go_on, sizeof(go_on) - 1);
         req->expects = false;
@@ -174,7 +177,7 @@ int cay_http_request_collect(struct cay_http_request *req, size_t max)
 
 void cay_http_request_resume(struct cay_http_request *req)
 {
-        req->resumed = !req->held; /* from inside on_body, which is about to hold */
+        req->resumed = !req->held; /* from inside on_body, which is about to stop */
         if (!req->held)
                 return;
         req->held = false;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers. The head is put together in the connection's queue and leaves with the first bytes of the body in one call. */
+/*
+ * Answers. The head is built in the connection's queue and sent with the first bytes of the body in one call.
+ */
 #include <assert.h>
 #include <errno.h>
 
@@ -8,7 +10,7 @@
 #include "foundation/http/request.h"
 
 enum {
-        HEAD_ROOM = 1024, /* what a head needs beside its fields, generously */
+        HEAD_ROOM = 1024, /* upper bound for a head without its fields */
         ERROR_BODY_MAX = 16 * 1024,
 };
 
@@ -72,7 +74,7 @@ const char *cay_http_status_text(unsigned status)
 
 /* The head */
 
-/* Those that say how the message is framed are ours to write. */
+/* Framing fields are written by the library only. */
 static bool is_reserved(const char *name)
 {
         static const char *const ours[] = { "content-length", "transfer-encoding", "connection", "date" };
@@ -167,7 +169,7 @@ int cay_http_response_write_head(struct cay_http_conn *c, const struct cay_http_
         puts_(&t, cay_http_status_text(h->status));
         puts_(&t, "\r\n");
         puts_(&t, date);
-        if (type) { /* never a line of somebody else's making */
+        if (type) { /* a type can never add lines */
                 puts_(&t, "Content-Type: ");
                 put(&t, type, type_len);
                 puts_(&t, "\r\n");
@@ -217,7 +219,7 @@ void cay_http_conn_write_error(struct cay_http_conn *c, const struct cay_http_fa
 
 /* Ending */
 
-/* The request's memory goes; the connection goes on as its state says. */
+/* Frees the request's memory; the connection continues as its state says. */
 static void finish(struct cay_http_request *req, bool broken)
 {
         struct cay_http_conn *c = req->conn;
@@ -229,8 +231,8 @@ static void finish(struct cay_http_request *req, bool broken)
 }
 
 /*
- * Keeps the connection only if the next request can be found: a client that was never told to go on may or may not send
- * the body it has announced.
+ * Keeps the connection only if the next request can be found: a client that never got its 100 may or may not
+ * send the announced body.
  */
 static bool may_keep_alive(const struct cay_http_request *req)
 {
@@ -245,7 +247,7 @@ bool cay_http_response_fits(const struct cay_http_request *req, size_t len)
         return r != -ENOBUFS && r != -ENOSPC;
 }
 
-/* Instead of an answer that nobody has room for. False: it was told. */
+/* Replaces an answer that does not fit in memory. False: the connection was ended. */
 static bool refuse_size(const struct cay_http_request *req)
 {
         static const struct cay_http_fault fault = { 503, "no memory is left for an answer of this size: "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tree of segments in one array. Each node has a list of children by word, at most one for a name and at most one for a
- * rest; each has a row per method. Names belong to rows: two rows may call the same segment differently.
+ * A tree of segments in one array. Each node has a list of children by word, at most one for a name and at
+ * most one for a rest; each has a row per method. Names belong to rows: two rows may call the same segment
+ * differently.
  */
 #include "foundation/http/router.h"
 
@@ -201,7 +202,7 @@ static const struct cay_route *descend(struct search *s, unsigned node, unsigned
         return !found && n->rest ? arrive(s, n->rest) : found;
 }
 
-/* The row says what is a name: its segments and the path's go side by side. */
+/* The row says which segments are names: walk the row and the path in parallel. */
 static void capture(struct cay_route_match *m, const struct cay_http_target *target)
 {
         const char *at = strchr(m->route->row, ' ') + 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes: from a method and a path to a row of somebody's table. A row is "METHOD /path", where a segment is a word, "{name}"
- * (one segment, not empty, without a slash in it even if encoded) or, last, "*name" (all that is left, maybe nothing), as in
- * "GET /api/sandboxes/{id}". The method "*" means any.
+ * Routes: maps a method and a path to a row of the caller's table. A row is "METHOD /path", where a segment
+ * is a word, "{name}" (one segment, not empty, without a slash in it even if encoded) or, last, "*name" (all
+ * that is left, maybe nothing), as in "GET /api/sandboxes/{id}". The method "*" means any.
  *
  * The table is built once; words win over names, names over rests. Finding allocates nothing. A GET row also
  * answers HEAD. Trailing slashes count: "/a" and "/a/" are different paths.
@@ -27,12 +27,12 @@ struct cay_route_match {
                 allowed; /* bits 1 << enum cay_http_method: the methods that this path has; 0: unknown path */
         unsigned name_count;
         const char *names[CAY_ROUTE_NAMES_MAX]; /* as in the row, "id"; not NUL-terminated: see name_lens */
-        const char *values
-                [CAY_ROUTE_NAMES_MAX]; /* decoded; of a rest: as sent (not decoded), from the first segment on */
+        /* decoded; of a rest: as sent (not decoded), from the first segment on */
+        const char *values[CAY_ROUTE_NAMES_MAX];
         unsigned name_lens[CAY_ROUTE_NAMES_MAX];
 };
 
-/* NULL: err names the row that is malformed, or stands there twice. Rows are borrowed. */
+/* NULL: err names the row that is malformed or duplicated. Rows are borrowed. */
 struct cay_router *cay_router_new(const struct cay_route *routes, unsigned count, struct cay_error *err);
 void cay_router_free(struct cay_router *r); /* accepts NULL */
 CAY_DEFINE_AUTO(struct cay_router, cay_router_free)

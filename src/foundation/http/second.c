@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llhttp reads one head and is stopped where it thinks that the head ends; then both readers are compared. */
+/* llhttp reads one head and is stopped where it finds the head's end; then both results are compared. */
 #include "foundation/http/second.h"
 
 #include <llhttp.h>

@@ -12,6 +12,9 @@ struct cay_http_second {
         unsigned major, minor;
 };
 
-/* 0: read to exactly the last byte of the head. -1: refused, or it ended elsewhere; *ret_why (static) says which. */
+/*
+ * 0: read to exactly the last byte of the head. -1: refused, or it ended elsewhere; *ret_why (static) says
+ * which.
+ */
 int cay_http_second_read(struct cay_http_second *s, bool is_request, const char *head, size_t len,
                          const char **ret_why);

@@ -19,10 +19,9 @@ enum {
         LISTENERS_MAX = 16,
         ACCEPTS_MAX = 64, /* per round and listener */
         BACK_OFF_MS = 100,
-        EXTRA_MAX = 16, /* connections above the limit, for the moment of telling them so */
+        EXTRA_MAX = 16, /* connections above the limit, only to answer them with an error */
         REFUSED_LINGER_MS = 2000,
-        LOCAL_MAX =
-                32, /* and for unix sockets: strangers on the network cannot lock out who is on the machine */
+        LOCAL_MAX = 32, /* extra for unix sockets: network clients cannot lock out local users */
 };
 
 struct listener {
@@ -33,7 +32,7 @@ struct listener {
         unsigned number;
         int fd;
         char *path;   /* owned; of a unix socket that is ours to remove */
-        dev_t device; /* of that socket, so that nobody else's is removed */
+        dev_t device; /* of that socket, so that another one is not removed */
         ino_t inode;
 };
 
@@ -200,7 +199,7 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
                 peer->port = ntohs(v6->sin6_port);
                 peer->is_loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
         } else {
-                /* Nobody, should the kernel not know: -1 owns nothing. */
+                /* Unknown to the kernel: -1 owns nothing. */
                 peer->cred = (struct ucred){ .pid = -1, .uid = (uid_t)-1, .gid = (gid_t)-1 };
                 getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer->cred, &len);
                 peer->is_unix = peer->is_loopback = true;
@@ -208,7 +207,10 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
         }
 }
 
-/* Lets one go that is missed least, of that peer or (key 0) of all: strangers first, then who is idle. False: there is none. */
+/*
+ * Evicts the least important connection, of that peer or (key 0) of all: unauthenticated ones first, then
+ * idle ones. False: there is none.
+ */
 static bool make_room(struct cay_http_server *s, uint64_t key)
 {
         struct cay_http_conn *c = cay_anonymous_pick(&s->strangers, key);
@@ -223,7 +225,7 @@ static bool make_room(struct cay_http_server *s, uint64_t key)
         return c;
 }
 
-/* Why one more of that peer is not taken; NULL: it is. */
+/* Why one more connection of that peer is refused; NULL: it is accepted. */
 static const struct cay_http_fault *check_limits(struct cay_http_server *s, uint64_t key, bool is_unix)
 {
         static const struct cay_http_fault full = { 503, "too many connections: try again in a moment" };
@@ -269,7 +271,7 @@ static int adopt_take(struct cay_http_server *s, int fd, const struct sockaddr_s
                 c->conn.linger_ms = REFUSED_LINGER_MS;
                 cay_http_conn_refuse(c, fault);
         }
-        c = NULL; /* its own from here on */
+        c = NULL; /* it owns itself from here on */
         return 0;
 }
 
@@ -294,7 +296,7 @@ static void on_back_off(struct cay_timer *t)
         cay_watch_set(&l->watch, EPOLLIN);
 }
 
-/* No descriptors or memory: the connections stay in the backlog, and a connection that nobody uses makes room. */
+/* No descriptors or memory: the connections stay in the backlog, and an unused connection is evicted. */
 static void back_off(struct listener *l)
 {
         struct cay_http_server *s = l->server;
@@ -319,7 +321,8 @@ static void on_accept(struct cay_watch *w, uint32_t events)
                 int fd = accept4(l->fd, (struct sockaddr *)&at, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
                 if (fd >= 0) {
-                        adopt_take(l->server, fd, &at, l->number, l->tls); /* refused: closed, which tells */
+                        /* refused: closed, which the client sees */
+                        adopt_take(l->server, fd, &at, l->number, l->tls);
                         continue;
                 }
                 if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -328,7 +331,7 @@ static void on_accept(struct cay_watch *w, uint32_t events)
                         back_off(l);
                         return;
                 }
-                /* Others are about the connection, which is gone already, not about us. */
+                /* Other errors concern the connection, which is already gone, not the listener. */
         }
 }
 

@@ -2,18 +2,19 @@
 /*
  * The HTTP server: listeners, connections and their limits. HTTP/1.1 (and 1.0, one request per connection).
  *
- * Limits. Connections are counted in total and per peer: an IPv4 address, an IPv6 network (/64), a unix uid. One too many
- * takes the place of another, of the same peer or of anybody: of the oldest that has not shown who it is and keeps us waiting
- * (strangers.h), else of the one that has been idle for longest. So connections that say nothing lock nobody out, and those
- * that have shown a token go last. If all are at work, it is told so (429 or 503) and closed; a TLS client without a word.
- * When the process has no descriptors left, accepting pauses for a moment instead of spinning.
+ * Limits. Connections are counted in total and per peer: an IPv4 address, an IPv6 network (/64), a unix uid.
+ * A connection above the limit evicts another one, of the same peer or of all: the oldest unauthenticated one
+ * that waits for its client (anonymous.h), else the one that has been idle for longest. So silent connections
+ * lock nobody out, and authenticated ones are evicted last. If all are busy, the new one is refused (429 or
+ * 503) and closed; a TLS client gets no answer. When the process has no descriptors left, accepting pauses
+ * for a moment instead of spinning.
  *
- * Memory. What a connection keeps of its client's bytes and of answers that the client has not read is counted for its owner
- * (cay_http_request_own; strangers are one) before it is kept. What finds no room is told so: a request with 503, a WebSocket
- * with 1013; an answer that is being written already is broken off.
+ * Memory. Buffered input and unread answers of a connection are charged to its owner (cay_http_request_own;
+ * all anonymous connections share one) before they are stored. When there is no room, a request gets 503 and
+ * a WebSocket 1013. An answer that has begun is aborted.
  *
- * Errors that no handler sees (a malformed head, a limit, a deadline) are answered with a body that the caller makes, so that
- * all errors have one form.
+ * Errors that no handler sees (a malformed head, a limit, a deadline) are answered with a body that the
+ * caller makes, so that all errors have one form.
  */
 #pragma once
 
@@ -30,12 +31,18 @@
 struct cay_http_server;
 
 struct cay_http_server_ops {
-        /* The head is there; route it and answer, now or later. */
+        /* The head is complete; route the request and answer, now or later. */
         void (*on_request)(struct cay_http_server *s, struct cay_http_request *req);
-        /* Appends lines for the head and the body of an error answer; returns its Content-Type (static); NULL: no body. */
+        /*
+         * Appends lines for the head and the body of an error answer; returns its Content-Type (static);
+         * NULL: no body.
+         */
         const char *(*make_error)(struct cay_http_server *s, const struct cay_http_fault *fault,
                                   struct cay_buf *fields, struct cay_buf *body);
-        /* Work for a request begins (its head, a piece of its body or the end of it), or, with NULL, ends; may be NULL. */
+        /*
+         * Work for a request begins (its head, a piece of its body or the end of it), or, with NULL, ends;
+         * may be NULL.
+         */
         void (*on_turn)(struct cay_http_server *s, const struct cay_http_request *req);
         void (*on_idle)(
                 struct cay_http_server *s); /* stopped, and the last connection has ended; may be NULL */
@@ -46,13 +53,13 @@ struct cay_http_config {
         struct cay_http_head_limits head;
         uint64_t body_max;           /* announced or sent; a handler may want less */
         uint32_t head_ms;            /* from the first byte of a head (or from connecting) to its last */
-        uint32_t body_ms;            /* within this, body_step more bytes of a body that is waited for … */
+        uint32_t body_ms;            /* within this time, body_step more bytes of an expected body … */
         uint32_t body_step;          /* … or its end */
         uint32_t idle_ms;            /* between requests */
-        uint32_t stall_ms;           /* without the client taking anything of what waits for it */
-        unsigned connections;        /* in total; unix sockets get a few more, so that these stay reachable */
+        uint32_t stall_ms;           /* maximum time without the client reading queued data */
+        unsigned connections;        /* in total; unix sockets get a few more, so that they stay reachable */
         unsigned per_peer;           /* 0: no limit */
-        struct cay_budgets *budgets; /* borrowed: memory that clients make us hold; NULL: not counted */
+        struct cay_budgets *budgets; /* borrowed: memory held for clients; NULL: not counted */
         const char *all_fields;      /* borrowed: lines (with CRLF) for every answer; NULL: none */
 };
 
@@ -69,10 +76,12 @@ const uint64_t *cay_http_server_answers(const struct cay_http_server *s);
 void *cay_http_server_user(struct cay_http_server *s);
 
 /*
- * These block for name look-ups; for start-up. They return the listener's number (0, 1, …) or -1 with err. tls is borrowed
- * and must outlive the server; NULL: plain.
+ * These block for name lookups; for start-up. They return the listener's number (0, 1, …) or -1 with err. tls
+ * is borrowed and must outlive the server; NULL: plain.
  */
-/* host: an address or a name (each of its addresses gets a socket), "" for all; port 0: the kernel chooses. */
+/*
+ * host: an address or a name (each of its addresses gets a socket), "" for all; port 0: the kernel chooses.
+ */
 int cay_http_server_listen(struct cay_http_server *s, const char *host, uint16_t port,
                            struct cay_tls_context *tls, struct cay_error *err);
 /* A dead socket of the same name is replaced; a live one is an error. Removed again when the server ends. */
@@ -81,13 +90,15 @@ int cay_http_server_listen_unix(struct cay_http_server *s, const char *path, uns
 /* A listening socket from elsewhere (socket activation). Takes fd, also on failure. */
 int cay_http_server_listen_take(struct cay_http_server *s, int fd, struct cay_tls_context *tls,
                                 struct cay_error *err);
-/* A connected socket from elsewhere; counts as from listener `listener`. 0 or -errno; fd is taken either way. */
+/*
+ * A connected socket from elsewhere; counts as from listener `listener`. 0 or -errno; fd is taken either way.
+ */
 int cay_http_server_accept_take(struct cay_http_server *s, int fd, unsigned listener);
 uint16_t cay_http_server_port(const struct cay_http_server *s, unsigned listener); /* 0: not TCP */
 
 /*
- * Accepts no more, ends idle connections; busy ones end with their answer, upgraded ones when their user closes them.
- * on_idle tells when all have ended.
+ * Stops accepting and ends idle connections. Busy ones end after their answer, upgraded ones when their user
+ * closes them. on_idle is called when all have ended.
  */
 void cay_http_server_stop(struct cay_http_server *s);
 unsigned cay_http_server_count(const struct cay_http_server *s); /* connections now */

@@ -31,7 +31,7 @@ static void done(struct cay_splice *s)
         s->on_done(s);
 }
 
-/* To the other side, as much as it takes; how many. */
+/* Passes data to the other side; returns how many bytes were accepted. */
 static size_t pass(struct cay_splice_side *from, const void *bytes, size_t len)
 {
         struct cay_splice_side *to = other(from);
@@ -43,7 +43,7 @@ static size_t pass(struct cay_splice_side *from, const void *bytes, size_t len)
         return n;
 }
 
-/* The ends that can be passed on now. The splice may be done after it. */
+/* Passes on the ends that can be passed on now. The splice may be done afterwards. */
 static void pass_ends(struct cay_splice_side *side)
 {
         struct cay_splice_side *to = other(side);
@@ -51,7 +51,7 @@ static void pass_ends(struct cay_splice_side *side)
         if (side->said.len > 0)
                 return;
         if (!side->duplex) {
-                done(side->splice); /* lost, and all that it said is out */
+                done(side->splice); /* lost, and all its data is passed on */
                 return;
         }
         if (side->eof && !side->eof_passed) {
@@ -78,7 +78,7 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
         cay_splice_say(side->splice, side, bytes, len);
 }
 
-/* `u` takes more: what the other one said goes on. */
+/* `u` accepts more: continue with the other side's data. */
 static void on_room(struct cay_duplex_user *u)
 {
         struct cay_splice_side *side = cay_container_of(u, struct cay_splice_side, user), *from = other(side);
@@ -109,9 +109,9 @@ static void on_lost(struct cay_duplex_user *u, int why)
 
         side->duplex = NULL; /* gone by itself */
         cay_buf_done(&to->said);
+        /* nobody accepts it: acknowledge it so that reading continues and the end is noticed */
         if (to->duplex && untaken > 0)
-                cay_duplex_consumed(to->duplex,
-                                    untaken); /* nobody takes it; it reads on, or its end is never heard */
+                cay_duplex_consumed(to->duplex, untaken);
         pass_ends(side);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two duplexes joined: what one says the other gets, both ways, until both have ended. What the slower side does not take is
- * kept and not paid for, so the faster one is slowed down. The end of one direction is passed on when all before it was; when
- * one side is lost, what it had said is still passed on and the other is closed.
+ * Joins two duplexes: each side gets the other's data, until both have ended. Data that the slower side does
+ * not accept is kept unacknowledged, which slows the faster side down. The end of one direction is passed on
+ * after all its data. When one side is lost, its remaining data is still passed on and the other side is
+ * closed.
  */
 #pragma once
 
@@ -16,7 +17,7 @@ struct cay_splice_side {
         struct cay_duplex_user user;
         struct cay_duplex *duplex; /* NULL: lost or closed */
         struct cay_splice *splice;
-        struct cay_buf said; /* by this side, not taken by the other */
+        struct cay_buf said; /* data from this side that the other has not accepted */
         bool eof, eof_passed;
 };
 
@@ -27,9 +28,12 @@ struct cay_splice { /* embedded by its owner */
         uint64_t bytes; /* passed on, both ways */
 };
 
-/* Takes both. From the loop or from a call of the owner; on_done may come at once only if one is closed from there. */
+/*
+ * Takes both. Call it from the loop or from the owner; on_done is called immediately only if one is closed
+ * from there.
+ */
 void cay_splice_begin(struct cay_splice *s, struct cay_duplex *a, struct cay_duplex *b,
                       void (*on_done)(struct cay_splice *s));
-/* Bytes that a side has said before, as if it said them now; they are owed to it. */
+/* Adds bytes that a side sent before the splice; they are acknowledged to it as usual. */
 void cay_splice_say(struct cay_splice *s, struct cay_splice_side *side, const void *bytes, size_t len);
-void cay_splice_abort(struct cay_splice *s); /* closes both, tells nothing; fine when done */
+void cay_splice_abort(struct cay_splice *s); /* closes both without callbacks; allowed when done */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events. The size is known before anything is written, so an event is there as a whole or not at all. */
+/*
+ * Server-sent events. The size is computed before anything is written, so an event is written completely or
+ * not at all.
+ */
 #include "foundation/http/sse.h"
 
 #include <errno.h>

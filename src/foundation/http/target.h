@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Request targets and hosts, taken apart strictly. A path is split at its slashes first and each segment is decoded on its
- * own, once: an encoded slash never becomes a border. Refused are: targets that are not a path (absolute ones and those
- * of CONNECT are for proxies), "." and ".." segments however they are written, backslashes, broken escapes, encoded
- * control characters, what is not UTF-8 after decoding, and fragments.
+ * Strict parser of request targets and hosts. A path is split at its slashes first and each segment is
+ * decoded on its own, once: an encoded slash never separates segments. Refused are: targets that are not a
+ * path (absolute ones and those of CONNECT are for proxies), "." and ".." segments however they are written,
+ * backslashes, broken escapes, encoded control characters, what is not UTF-8 after decoding, and fragments.
  */
 #pragma once
 
@@ -24,11 +24,17 @@ struct cay_http_target {
         const char *raw[CAY_HTTP_SEGMENTS_MAX];      /* where each starts in `path` */
 };
 
-/* text (NUL-terminated) is changed and kept; `room` has strlen(text) + 1 bytes and is kept too. 0, or -1 with *ret_fault. */
+/*
+ * text (NUL-terminated) is changed and kept; `room` has strlen(text) + 1 bytes and is kept too. 0, or -1 with
+ * *ret_fault.
+ */
 int cay_http_target_split(struct cay_http_target *t, char *text, char *room,
                           struct cay_http_fault *ret_fault);
 
-/* Decodes %XX (and '+' as a blank when `plus`) into out, which has len + 1 bytes. The length, or -EINVAL: broken, or NUL. */
+/*
+ * Decodes %XX (and '+' as a blank when `plus`) into out, which has len + 1 bytes. The length, or -EINVAL:
+ * broken, or NUL.
+ */
 ssize_t cay_http_decode(const char *text, size_t len, bool plus, char *out);
 
 /* Walks the parameters of a query; `room` holds one decoded name and value. */

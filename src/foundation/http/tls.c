@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS on the socket itself. OpenSSL's own socket BIO calls write(2), which raises SIGPIPE when the other side is gone; a
- * library must not count on its caller to ignore that, hence a BIO of our own that sends with MSG_NOSIGNAL.
+ * TLS on the socket itself. OpenSSL's own socket BIO calls write(2), which raises SIGPIPE when the other side
+ * has closed. A library must not rely on its caller to ignore that, so our own BIO sends with MSG_NOSIGNAL.
  */
 #include "foundation/http/tls.h"
 
@@ -85,7 +85,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
         return SSL_TLSEXT_ERR_OK;
 }
 
-/* The library's own words for the first thing that went wrong; empties its queue. */
+/* OpenSSL's text for the first error; empties its queue. */
 static int fail_tls(struct cay_error *err, enum cay_code code, const char *what, const char *path)
 {
         char text[160] = "unknown reason";
@@ -221,14 +221,14 @@ struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd)
         return t;
 }
 
-/* An address is looked for among the certificate's addresses, anything else among its names. */
+/* An address is compared with the certificate's addresses, anything else with its names. */
 static bool expect_host(SSL *ssl, const char *host)
 {
         struct in6_addr address;
 
         if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
                 return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
-        /* Its names are those of the extension made for it; a subject is free text. */
+        /* Only the names in the subject alternative name extension count; a subject is free text. */
         X509_VERIFY_PARAM_set_hostflags(SSL_get0_param(ssl), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
@@ -272,7 +272,7 @@ static enum cay_tls_fault judge_peer(const SSL *ssl)
         }
 }
 
-/* What the other side says of us, or how it speaks. */
+/* The peer's alert about our certificate, or a protocol error. */
 static enum cay_tls_fault judge_reason(unsigned long error)
 {
         switch (ERR_GET_REASON(error)) {
@@ -303,7 +303,7 @@ enum cay_tls_fault cay_tls_fault(const struct cay_tls *t)
         return t->fault;
 }
 
-/* What a call that gave no bytes means. *ret_turned: the other direction must move first. */
+/* Interprets a call that returned no bytes. *ret_turned: the other direction must progress first. */
 static ssize_t explain(struct cay_tls *t, int n, int turned_error, bool *ret_turned)
 {
         int saved_errno = errno, error = SSL_get_error(t->ssl, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS for connections: OpenSSL on the non-blocking socket itself. The only place (with digest.c) that names OpenSSL.
- * TLS 1.2 or newer, no renegotiation, ALPN says http/1.1.
+ * TLS for connections: OpenSSL on the non-blocking socket itself. The only place (with digest.c) that names
+ * OpenSSL. TLS 1.2 or newer, no renegotiation, ALPN says http/1.1.
  */
 #pragma once
 
@@ -10,16 +10,16 @@
 
 #include "foundation/base/error.h"
 
-enum cay_tls_fault { /* why a connection failed, as far as it can be told */
+enum cay_tls_fault { /* why a connection failed, as far as known */
                      CAY_TLS_NO_FAULT,
-                     CAY_TLS_PEER_UNTRUSTED, /* no certificate that was given vouches for the other side's */
+                     CAY_TLS_PEER_UNTRUSTED, /* no given CA certificate signs the other side's */
                      CAY_TLS_PEER_EXPIRED,
                      CAY_TLS_PEER_TOO_EARLY, /* it is not valid yet */
                      CAY_TLS_PEER_OTHER_NAME,
-                     CAY_TLS_OWN_REFUSED, /* the other side does not take our certificate */
+                     CAY_TLS_OWN_REFUSED, /* the other side refuses our certificate */
                      CAY_TLS_OWN_EXPIRED,
-                     CAY_TLS_OWN_MISSING, /* it wants one, and we have none */
-                     CAY_TLS_NOT_SPOKEN,  /* what came is no TLS */
+                     CAY_TLS_OWN_MISSING, /* it requires one, and we have none */
+                     CAY_TLS_NOT_SPOKEN,  /* the input is not TLS */
                      CAY_TLS_OTHER_FAULT,
                      CAY_TLS_FAULT_COUNT
 };
@@ -27,30 +27,32 @@ enum cay_tls_fault { /* why a connection failed, as far as it can be told */
 struct cay_tls_context; /* certificate and key, shared by connections */
 struct cay_tls;         /* one connection */
 
-/* Reads PEM files: the chain, own certificate first, and its key. Blocks; for start-up. NULL: err says why. */
+/*
+ * Reads PEM files: the chain, own certificate first, and its key. Blocks; for start-up. NULL: err says why.
+ */
 struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *key_path,
                                             struct cay_error *err);
 /*
- * For the client's side: servers have to show a certificate that `ca_path` (PEM) vouches for, and are shown ours (both paths "":
- * none). Blocks; for start-up.
+ * For the client's side: servers must present a certificate signed by `ca_path` (PEM), and get ours (both
+ * paths "": none). Blocks; for start-up.
  */
 struct cay_tls_context *cay_tls_context_new_client(const char *ca_path, const char *cert_path,
                                                    const char *key_path, struct cay_error *err);
-void cay_tls_context_free(struct cay_tls_context *ctx); /* connections keep what they need of it */
+void cay_tls_context_free(struct cay_tls_context *ctx); /* connections keep what they need */
 CAY_DEFINE_AUTO(struct cay_tls_context, cay_tls_context_free)
 
 struct cay_tls *cay_tls_accept(struct cay_tls_context *ctx, int fd); /* fd is borrowed; NULL: no memory */
-/* The client's side: the certificate has to be `host`'s, a name or an address. */
+/* The client's side: the certificate must be valid for `host`, a name or an address. */
 struct cay_tls *cay_tls_connect(struct cay_tls_context *ctx, int fd, const char *host);
-void cay_tls_free(struct cay_tls *t); /* accepts NULL; says nothing */
+void cay_tls_free(struct cay_tls *t); /* accepts NULL; sends nothing */
 
 /*
- * The handshake happens inside the first of these. A length; 0: the end (read only); -EAGAIN: wait until the socket is
- * readable or, when *ret_wants_out, writable, and call again; other -errno: the connection is dead.
+ * The handshake happens inside the first of these. A length; 0: the end (read only); -EAGAIN: wait until the
+ * socket is readable or, when *ret_wants_out, writable, and call again; other -errno: the connection is dead.
  */
 ssize_t cay_tls_read(struct cay_tls *t, void *bytes, size_t size, bool *ret_wants_out);
 /* May take less than len. After -EAGAIN call it again with the same bytes first (they may have moved). */
 ssize_t cay_tls_write(struct cay_tls *t, const void *bytes, size_t len, bool *ret_wants_in);
-void cay_tls_shut(struct cay_tls *t); /* says the end, if that can be said without waiting */
+void cay_tls_shut(struct cay_tls *t); /* sends close_notify, if possible without waiting */
 enum cay_tls_fault cay_tls_fault(const struct cay_tls *t); /* of a dead one */
 bool cay_tls_has_pending(const struct cay_tls *t);         /* bytes that the socket does not show any more */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WebSockets on a duplex; the rules are in ws.h. Input is handled where it lies; only what comes while the owner holds, or
- * while too much waits to leave, is kept in `pending`, and it is not paid for until it was handled.
+ * WebSockets on a duplex; the rules are in ws.h. Input is handled in place. Only input that arrives while the
+ * owner is paused, or while too much output is queued, is kept in `pending`. It is acknowledged to the duplex
+ * only after it was handled.
  */
 #include "foundation/http/ws.h"
 
@@ -14,8 +15,8 @@
 
 enum {
         PENDING_MAX = 2 * 1024 * 1024, /* more than any duplex has in its window */
-        CLOSE_MS = 5000,               /* for the other side's goodbye */
-        /* In one round of the loop; then it is others' turn. */
+        CLOSE_MS = 5000,               /* to wait for the other side's close frame */
+        /* Per round of the loop; then others get their turn. */
         SLICE_MESSAGES = 16,
         SLICE_BYTES = 64 * 1024,
         SLICE_MS = 5,
@@ -52,7 +53,7 @@ static void end(struct cay_ws *ws, unsigned code, const char *reason)
 {
         char text[CAY_WS_REASON_MAX + 1];
 
-        snprintf(text, sizeof(text), "%s", reason); /* it may lie in what goes now */
+        snprintf(text, sizeof(text), "%s", reason); /* it may point into memory that is freed now */
         cay_ws_abort(ws);
         ws->ops->on_closed(ws, code, text);
 }
@@ -72,7 +73,7 @@ static void flush(struct cay_ws *ws)
         if (ws->out.len == 0)
                 cay_buf_done(&ws->out);
         if (ws->was_high && ws->out.len <= CAY_WS_LOW)
-                cay_ws_resume(ws); /* the duplex took it all: no event will tell */
+                cay_ws_resume(ws); /* the duplex accepted everything: no event will follow */
 }
 
 /* Header and payload into the queue, masked if we are the client. */
@@ -111,7 +112,7 @@ ssize_t cay_ws_send(struct cay_ws *ws, enum cay_ws_opcode kind, const void *byte
         r = queue(ws, kind, bytes, len);
         if (r < 0)
                 return r;
-        /* Inside a batch of input the answers leave together. */
+        /* Answers to a batch of input are sent together. */
         if (!ws->busy)
                 flush(ws);
         if (ws->out.len >= CAY_WS_HIGH)
@@ -131,8 +132,7 @@ static void send_close(struct cay_ws *ws, unsigned code, const char *reason)
         payload[0] = (uint8_t)(code >> 8);
         payload[1] = (uint8_t)code;
         memcpy(payload + 2, reason, len);
-        queue(ws, CAY_WS_CLOSE, payload,
-              code == CAY_WS_NO_CODE ? 0 : 2 + len); /* no room: the end comes all the same */
+        queue(ws, CAY_WS_CLOSE, payload, code == CAY_WS_NO_CODE ? 0 : 2 + len); /* no room: it ends anyway */
         flush(ws);
         ws->close_sent = true;
         ws->close_code = code;
@@ -151,14 +151,14 @@ void cay_ws_close(struct cay_ws *ws, unsigned code, const char *reason)
                 return;
         assert(cay_ws_code_is_valid(code));
         send_close(ws, code, reason);
-        /* What was held is of no interest any more, but the goodbye behind it is. */
+        /* Held messages are dropped, but a close frame after them still counts. */
         cay_timer_set(ws->loop, &ws->timer, CLOSE_MS, on_close_time);
         cay_ws_resume(ws);
 }
 
 /* Receiving */
 
-/* The owner took n bytes of the message only: the rest is kept until it takes more. */
+/* The owner accepted only n bytes of the message: the rest is kept until it accepts more. */
 static void hold(struct cay_ws *ws, size_t n)
 {
         struct cay_ws_codec *c = &ws->codec;
@@ -168,7 +168,10 @@ static void hold(struct cay_ws *ws, size_t n)
         c->len -= n;
         if (c->message.len > 0)
                 return;
-        /* It lies in the duplex's memory, which goes. The codec's own is free: the message was no piecework. */
+        /*
+         * It is in the duplex's memory, which is freed. The codec's own buffer is unused: the message was not
+         * fragmented.
+         */
         if (cay_buf_put(&c->message, c->data, c->len) < 0) {
                 end(ws, CAY_WS_LOST, "no memory");
                 return;
@@ -183,7 +186,7 @@ static void hand_message(struct cay_ws *ws)
 
         ws->held = false;
         if (ws->close_sent)
-                return; /* between our goodbye and theirs: dropped */
+                return; /* between our close frame and theirs: dropped */
         n = ws->ops->on_message(ws, c->opcode, c->data, c->len);
         if (ws->duplex && n < c->len)
                 hold(ws, n);
@@ -248,7 +251,7 @@ static bool is_stuck(const struct cay_ws *ws)
         return ws->held || ws->out.len >= CAY_WS_HIGH;
 }
 
-/* Handles a slice of it; how many bytes it has used. The WebSocket may be closed after it. */
+/* Handles a slice of it; returns how many bytes were used. The WebSocket may be closed afterwards. */
 static size_t handle_some(struct cay_ws *ws, const uint8_t *bytes, size_t len)
 {
         uint64_t end_ms = cay_clock_ms() + SLICE_MS;
@@ -293,7 +296,7 @@ static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
                 cay_ws_resume(ws); /* in the next round */
 }
 
-/* What was held back, in order: the rest of a message, then what came behind it, then the end. */
+/* Held input, in order: the rest of a message, then the input after it, then the end. */
 static void catch_up(struct cay_ws *ws)
 {
         size_t used;
@@ -353,7 +356,7 @@ static void on_room(struct cay_duplex_user *u)
 
         flush(ws);
         tell_drain(ws);
-        /* Input that waited for the answers before it to leave. */
+        /* Input that waited until the answers before it were sent. */
         if (ws->duplex && !ws->held && (ws->pending.len > 0 || ws->eof))
                 cay_ws_resume(ws);
 }
@@ -371,7 +374,7 @@ static void on_lost(struct cay_duplex_user *u, int why)
 {
         struct cay_ws *ws = cay_container_of(u, struct cay_ws, user);
 
-        forget(ws); /* the duplex is gone by itself */
+        forget(ws); /* the duplex has already ended */
         ws->ops->on_closed(ws, ws->close_sent ? ws->close_code : CAY_WS_LOST, "");
 }
 
@@ -382,7 +385,7 @@ static const struct cay_duplex_user_ops user_ops = {
         .on_lost = on_lost,
 };
 
-/* A peer that we do not read from cannot be heard; but writing to one that has left tells. */
+/* A peer that is not read cannot answer pings, but writing to a closed one fails. */
 static void on_ping_time(struct cay_timer *t)
 {
         struct cay_ws *ws = cay_container_of(t, struct cay_ws, timer);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A WebSocket on a duplex: messages both ways, with back-pressure, pings and proper goodbyes. The owner embeds the struct, zeroed.
+ * A WebSocket on a duplex: messages both ways, with back-pressure, pings and a closing handshake. The owner
+ * embeds the struct, zeroed.
  *
- * Receiving: on_message gets whole messages and says how many bytes it takes. If that is less than all, nothing more is
- * handled until cay_ws_resume(), and then it gets the rest of the same message; what comes meanwhile is slowed down by the
- * duplex. Who wants all or nothing just takes all. Pings are answered here; a peer that pings without reading is
- * slowed down like any other. Of what has come a slice is handled in a round of the loop, so that a peer who sends much does not
- * keep others waiting.
+ * Receiving: on_message gets whole messages and returns how many bytes it accepts. If that is less than all,
+ * nothing more is handled until cay_ws_resume(), and then it gets the rest of the same message; what comes
+ * meanwhile is slowed down by the duplex. Most owners simply accept everything. Pings are answered here; a
+ * peer that pings without reading is slowed down like any other. Each round of the loop handles only a slice
+ * of the input, so that a busy peer does not delay others.
  *
- * Sending: whole messages, queued up to a maximum; cay_ws_send() tells how much waits, on_drain when it is little again.
+ * Sending: whole messages, queued up to a maximum; cay_ws_send() returns how much is queued, and on_drain
+ * reports when it is low again.
  *
- * Memory: what is kept either way is charged to the duplex's budget. A message that there is no room for ends the WebSocket
- * with CAY_WS_TRY_LATER and says so.
+ * Memory: what is kept either way is charged to the duplex's budget. A message that does not fit ends the
+ * WebSocket with CAY_WS_TRY_LATER.
  *
- * Ends: on_closed comes once, with the code that the other side gave, or our own, or CAY_WS_LOST; nothing is told after it,
- * and the owner frees itself with cay_loop_defer. cay_ws_close() says goodbye and waits a moment for the other's.
- * cay_ws_abort() ends at once and tells nothing.
+ * Ends: on_closed is called once, with the other side's code, or our own, or CAY_WS_LOST. No callback
+ * follows, and the owner frees itself with cay_loop_defer. cay_ws_close() sends a close frame and waits
+ * briefly for the other's. cay_ws_abort() ends immediately without callbacks.
  */
 #pragma once
 
@@ -36,8 +38,9 @@ struct cay_ws_ops {
         size_t (*on_message)(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len);
         void (*on_drain)(struct cay_ws *ws); /* may be NULL */
         /*
-         * A message is longer than message_max: the WebSocket ends with CAY_WS_TOO_BIG after this, and what is sent here leaves before it. The
-         * bytes are the message's first, at most CAY_WS_FIRST_MAX of those that have come; there may be none. May be NULL.
+         * A message is longer than message_max. The WebSocket ends with CAY_WS_TOO_BIG after this; anything
+         * sent here is sent before that. The bytes are the beginning of the message, at most CAY_WS_FIRST_MAX
+         * received bytes; there may be none. May be NULL.
          */
         void (*on_too_long)(struct cay_ws *ws, const char *bytes, size_t len);
         void (*on_closed)(struct cay_ws *ws, unsigned code, const char *reason);
@@ -51,7 +54,7 @@ struct cay_ws {
         struct cay_duplex *duplex; /* NULL: closed */
         struct cay_loop *loop;
         struct cay_ws_codec codec;
-        struct cay_buf out;     /* frames that the duplex has not taken */
+        struct cay_buf out;     /* frames that the duplex has not accepted */
         struct cay_buf pending; /* input that came while held */
         struct cay_timer timer;
         struct cay_deferred kick;
@@ -61,27 +64,27 @@ struct cay_ws {
         unsigned close_code; /* that we sent */
 };
 
-/* What a request that wants to be a WebSocket has to have. NULL: fine; else why not (400, or 426 for another version). */
+/* Checks a WebSocket request. NULL: valid; else the reason (400, or 426 for another version). */
 const struct cay_http_fault *cay_ws_check(const struct cay_http_request *req);
 bool cay_ws_offers(const struct cay_http_request *req, const char *protocol); /* among its subprotocols */
 
 struct cay_ws_options {
         size_t message_max;
-        uint32_t ping_ms; /* 0: none; else a peer that stays silent over two of these is lost */
+        uint32_t ping_ms; /* 0: none; else a peer that stays silent for two of these is lost */
 };
 
 /*
- * Answers 101 and opens. protocol: one of those offered, or NULL. The request is ended; cay_ws_check() was fine. 0 or -EPIPE:
- * the client is gone, and nothing was opened.
+ * Answers 101 and opens. protocol: one of those offered, or NULL. The request is ended; cay_ws_check() must
+ * have passed. 0 or -EPIPE: the client is gone, and nothing was opened.
  */
 int cay_ws_accept(struct cay_ws *ws, struct cay_http_request *req, struct cay_loop *loop,
                   const char *protocol, const struct cay_ws_options *options, const struct cay_ws_ops *ops);
-/* On a duplex that has done its handshake elsewhere. Takes the duplex. */
+/* On a duplex whose handshake is already done. Takes the duplex. */
 void cay_ws_open(struct cay_ws *ws, struct cay_duplex *duplex, struct cay_loop *loop, enum cay_ws_role role,
                  const struct cay_ws_options *options, const struct cay_ws_ops *ops);
 
 bool cay_ws_is_open(const struct cay_ws *ws); /* false once close was called, too */
-/* How many bytes wait to leave, or -EPIPE (closed), -ENOSPC, -ENOBUFS, -ENOMEM: nothing of it was queued. */
+/* Returns the number of queued bytes, or -EPIPE (closed), -ENOSPC, -ENOBUFS, -ENOMEM: nothing was queued. */
 ssize_t cay_ws_send(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len);
 void cay_ws_resume(struct cay_ws *ws);
 void cay_ws_close(struct cay_ws *ws, unsigned code,

@@ -133,7 +133,10 @@ static unsigned begin_frame(struct cay_ws_codec *c)
 
         c->is_last = c->header[0] & 0x80;
         c->frame_opcode = c->header[0] & 0x0f;
-        /* A server takes masked frames only, a client only unmasked ones: else a proxy between could be fooled. */
+        /*
+         * A server accepts only masked frames, a client only unmasked ones: otherwise a proxy in between
+         * could be fooled.
+         */
         if (c->header[0] & 0x70 || is_masked != (c->role == CAY_WS_SERVER) || read_length(c, &at) < 0)
                 return CAY_WS_PROTOCOL_ERROR;
         code = judge_frame(c);
@@ -231,7 +234,7 @@ static enum cay_ws_event end_frame(struct cay_ws_codec *c)
         return end_message(c, (const uint8_t *)cay_buf_data(&c->message), c->message.len);
 }
 
-/* A message whose only frame lies there as a whole and unmasked is handed out where it is. */
+/* A message in a single, complete, unmasked frame is returned in place. */
 static bool is_whole_here(const struct cay_ws_codec *c, size_t len)
 {
         return c->role == CAY_WS_CLIENT && !is_control(c) && c->is_last && c->at == 0 &&

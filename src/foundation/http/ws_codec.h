@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WebSocket framing (RFC 6455), both roles, no extensions. Bytes in, events out: the caller offers what it has, gets at most
- * one event per call and offers the rest again. Messages are put together from their fragments, up to a maximum; a text
- * is checked to be UTF-8 as a whole. Anything off the protocol is a fault, with the close code to answer it with.
+ * WebSocket framing (RFC 6455), both roles, no extensions. Bytes in, events out: the caller passes its input,
+ * gets at most one event per call and passes the rest again. Messages are assembled from their fragments, up
+ * to a maximum; a text is checked to be UTF-8 as a whole. A protocol violation is a fault with its close
+ * code.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ enum cay_ws_event {
         CAY_WS_FAULT, /* `fault` is the close code; nothing more can be read */
 };
 
-/* Close codes that we say ourselves. */
+/* Close codes that we send. */
 #define CAY_WS_NORMAL 1000u
 #define CAY_WS_GOING_AWAY 1001u
 #define CAY_WS_PROTOCOL_ERROR 1002u
@@ -66,12 +67,12 @@ struct cay_ws_codec {
 
 void cay_ws_codec_init(struct cay_ws_codec *c, enum cay_ws_role role, size_t message_max);
 void cay_ws_codec_done(struct cay_ws_codec *c);
-/* *ret_used bytes were taken; offer the rest again unless it said MORE or FAULT. */
+/* *ret_used bytes were used; pass the rest again unless the result is MORE or FAULT. */
 enum cay_ws_event cay_ws_codec_read(struct cay_ws_codec *c, const void *bytes, size_t len, size_t *ret_used);
 
 /*
- * After a FAULT of CAY_WS_TOO_BIG: the beginning of the message that is too long, as far as it has come. bytes: what was not taken.
- * Returns how many bytes were put in ret.
+ * After a FAULT of CAY_WS_TOO_BIG: the beginning of the too long message, as far as received. bytes: the
+ * unused input. Returns how many bytes were stored in ret.
  */
 size_t cay_ws_codec_first(const struct cay_ws_codec *c, const void *bytes, size_t len, void *ret,
                           size_t size);

@@ -8,7 +8,7 @@
 #include "foundation/http/digest.h"
 #include "foundation/http/ws.h"
 
-/* 16 bytes in base 64: the last of the 22 digits has four bits that say nothing and are zero. */
+/* 16 bytes in base 64: the last of the 22 digits has four unused bits, which are zero. */
 static bool is_key(const char *key)
 {
         static const char last[] = "AQgw";
@@ -79,7 +79,7 @@ int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1])
         return 0;
 }
 
-/* What a server says to a key. 0 or -errno. */
+/* The server's answer to a key. 0 or -errno. */
 static int make_accept(const char key[CAY_WS_KEY_LEN], char ret[CAY_WS_ACCEPT_LEN + 1])
 {
         static const char magic[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* the RFC's */
