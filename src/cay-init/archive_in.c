@@ -5,16 +5,16 @@
  * Theory of operation
  *
  * archive_plan.h decides what a member may be; here it becomes files. The target directory is opened once,
- * and every step below it opens one component with O_NOFOLLOW from the descriptor above: whatever links lie
- * in the target, put there by the stream or by a program that races with it, nothing is made outside. Files
- * and links come into being anew: what has the name already is never written through. Where a file is replaced, the old one
- * stays until the new one is whole (foundation/sys/replace.h); a link's name is unlinked first.
+ * and every step below it opens one component with O_NOFOLLOW from the descriptor above: nothing is created
+ * outside, even if the stream or a racing program puts links into the target. Files and links are always
+ * created new: an existing entry of that name is never written through. Where a file is replaced, the old one
+ * stays until the new one is complete (foundation/sys/replace.h); a link's name is unlinked first.
  * Directories are never replaced, and nothing but a directory can have members below it. (openat2 would do
- * the same in one call, but the sandbox's filter says ENOSYS to it, so that the walk is the only road and the
- * one that is tested.)
+ * the same in one call, but the sandbox's filter returns ENOSYS for it. So the walk is the only code path,
+ * and it is the tested one.)
  *
  * Modes and times of directories are set when the stream leaves them, else making files in them would undo
- * the time, and a read-only one could not be filled. An archive that comes back to a directory it made
+ * the time, and a read-only one could not be filled. An archive that returns to a directory which it made
  * read-only is refused. A file that can't be completed is removed again; what was unpacked before it stays.
  */
 
@@ -32,15 +32,14 @@
 #include "foundation/sys/fd.h"
 #include "foundation/sys/sparse.h"
 
-enum { REPLACE_TRIES = 8 }; /* against somebody who makes the name again each time */
+enum { REPLACE_TRIES = 8 }; /* against a program that recreates the name each time */
 
 struct unpack {
         struct cay_archive_actions actions;
         struct cay_archive_plan plan;
         struct cay_files_chain chain;
-        int file_fd; /* owned, or that of `whole`; -1: no file is being written */
-        struct sys_replace
-                whole; /* in the place of another file, when it is complete; descriptor -1: the name was free */
+        int file_fd;              /* owned, or that of `whole`; -1: no file is being written */
+        struct sys_replace whole; /* replaces another file when complete; descriptor -1: the name was free */
         bool has_hole;
         struct cay_tar_member file;
         char name[256]; /* last component of the current path; of the file while one is open */
@@ -65,7 +64,10 @@ static void level_leave(struct unpack *u)
         struct cay_files_level *l = cay_files_chain_level(&u->chain);
         int fd = l->is_ours ? cay_files_chain_fd(&u->chain) : -1;
 
-        /* Ignoring failures: a directory that was there before may be another's, or be moved away by now. */
+        /*
+         * Failures are ignored: a directory that existed before may belong to another user, or be moved by
+         * now.
+         */
         if (fd >= 0) {
                 struct timespec times[2];
 
@@ -84,7 +86,7 @@ static bool is_above(const struct unpack *u, const char *path, size_t len)
                (at <= len && memcmp(u->chain.path, path, at) == 0 && (at == len || path[at] == '/'));
 }
 
-/* Stands in the directory path[0..len), which is made where it is missing. */
+/* Changes to the directory path[0..len), which is made where it is missing. */
 static int go_to(struct unpack *u, const char *path, size_t len, struct cay_error *err)
 {
         while (!is_above(u, path, len))
@@ -112,7 +114,7 @@ static int go_to(struct unpack *u, const char *path, size_t len, struct cay_erro
 }
 
 /*
- * Stands in the directory that holds path, with the last component in u->name; returns its descriptor or -1.
+ * Changes to the directory that holds path, with the last component in u->name; returns its descriptor or -1.
  */
 static int go_to_parent(struct unpack *u, const char *path, struct cay_error *err)
 {
@@ -126,7 +128,7 @@ static int go_to_parent(struct unpack *u, const char *path, struct cay_error *er
         return fd < 0 ? refuse(err, fd, path) : fd;
 }
 
-/* Takes the name away from whatever has it, unless that is a directory. 0, or -errno. */
+/* Removes whatever has the name, unless that is a directory. 0, or -errno. */
 static int name_free(int dir, const char *name)
 {
         struct stat st;
@@ -151,9 +153,9 @@ static int on_directory(struct cay_archive_actions *a, const char *path, const s
         if (go_to(u, path, strlen(path), err) < 0)
                 return -1;
         fd = cay_files_chain_fd(&u->chain);
-        /* One that is there from an earlier unpacking may be read-only: it is open until it is left. */
+        /* A directory from an earlier unpacking may be read-only: keep it writable until it is left. */
         if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
-                fchmod(fd, (st.st_mode & 0777) | 0700); /* ignoring: making something in it will tell */
+                fchmod(fd, (st.st_mode & 0777) | 0700); /* ignoring: creating something in it will fail */
         l = cay_files_chain_level(&u->chain);
         l->is_ours = true;
         l->mode = (uint16_t)m->mode;
@@ -162,7 +164,7 @@ static int on_directory(struct cay_archive_actions *a, const char *path, const s
         return 0;
 }
 
-/* Something has the name: it stays for as long as the new file is not whole. */
+/* The name exists: that entry stays until the new file is complete. */
 static int begin_whole(struct unpack *u, int dir)
 {
         struct stat st;
@@ -203,7 +205,7 @@ static int on_file_data(struct cay_archive_actions *a, const void *bytes, size_t
         return r < 0 ? refuse(err, r, u->plan.path) : 0;
 }
 
-/* The new file has nothing there yet, so that going on behind it makes a hole. */
+/* The new file is empty there, so seeking past it makes a hole. */
 static int on_file_hole(struct cay_archive_actions *a, uint64_t len, struct cay_error *err)
 {
         struct unpack *u = cay_container_of(a, struct unpack, actions);
@@ -254,8 +256,7 @@ static int on_symlink(struct cay_archive_actions *a, const char *path, const str
         times_of(m, times);
         for (unsigned i = 0; r == -EEXIST && i < REPLACE_TRIES; i++) {
                 if (symlinkat(m->link, dir, u->name) == 0) {
-                        utimensat(dir, u->name, times,
-                                  AT_SYMLINK_NOFOLLOW); /* ignoring: nobody depends on it */
+                        utimensat(dir, u->name, times, AT_SYMLINK_NOFOLLOW); /* ignoring: not essential */
                         return 0;
                 }
                 r = -errno;
@@ -327,7 +328,7 @@ static int on_link(struct cay_archive_actions *a, const char *path, const char *
                 r = -errno;
                 if (r != -EEXIST)
                         break;
-                /* A name for the same file already, the target's own name included: nothing to do. */
+                /* It is already a name of the same file, possibly the target's own name: nothing to do. */
                 if (fstatat(dir, u->name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_dev == st.st_dev &&
                     there.st_ino == st.st_ino)
                         return 0;
@@ -366,7 +367,7 @@ static int unpack_stream(struct unpack *u, int in_fd, struct cay_error *err)
         }
 }
 
-/* Puts everything in order, also after a failure. */
+/* Restores modes and times, also after a failure. */
 static void unpack_end(struct unpack *u)
 {
         if (u->file_fd >= 0) {

@@ -4,15 +4,16 @@
  *
  * Theory of operation
  *
- * The walk goes by descriptors, and a header says what was opened, not what was listed: a directory's header
- * is written after it was entered, a file's from its descriptor. Names are relative to the directory that was asked for, which comes first as "./"; a
- * file alone has its own name.
+ * The walk uses descriptors, and a header describes what was opened, not what was listed: a directory's
+ * header is written after it was entered, a file's from its descriptor. Names are relative to the requested
+ * directory, which comes first as "./"; a single file has its own name.
  *
  * Left out and counted: FIFOs, sockets, devices, what the sandbox's user can't read, names too long, other
  * mounts (their directory is there, empty). Hard links are sent as copies: telling them apart would take
  * memory that grows with the tree. Times are whole seconds, as ustar has them, unless a pax header is there
- * anyway: it would be two more blocks for every file. Holes stay holes: such a file is sent in pax form 1.0, which GNU tar, bsdtar and
- * Python read. max_bytes is a limit on the stream, checked before a member is begun.
+ * anyway: it would be two more blocks for every file. Holes stay holes: such a file is sent in pax form 1.0,
+ * which GNU tar, bsdtar and Python read. max_bytes is a limit on the stream, checked before a member is
+ * begun.
  */
 
 #include <dirent.h>
@@ -100,14 +101,14 @@ static int directory_put(struct pack *p, const struct stat *st, struct cay_error
         return header_put(p, CAY_TAR_DIRECTORY, st, 0, "", err) < 0 ? -1 : 0;
 }
 
-/* A directory is entered first, so that its header is that of what was entered. */
+/* Enter a directory first, so that its header describes the directory that was entered. */
 static int directory_enter(struct pack *p, const struct stat *listed, struct cay_error *err)
 {
         int r = cay_files_walk_descend(&p->walk), fd;
         struct stat st = *listed;
 
         if (r == -ENOTDIR || r == -ENOENT) {
-                p->left_out++; /* it was one a moment ago */
+                p->left_out++; /* it was a directory a moment ago */
                 return 0;
         }
         if (r == -EACCES || r == -EXDEV || r == -ENAMETOOLONG)

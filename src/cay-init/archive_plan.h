@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to do with each member of an archive that a stranger sent: names are checked and made plain, modes
- * cut, limits counted, and what is left becomes one of a few file actions. Pure: the actions are a table, so
+ * Decides what to do with each member of an untrusted archive: names are checked and normalised, modes
+ * restricted, limits counted, and the result is one of a few file actions. Pure: the actions are a table, so
  * that the fuzzer runs all of it without touching a disk.
  */
 #pragma once
@@ -14,9 +14,9 @@
 struct cay_archive_actions;
 
 /*
- * Paths are relative, plain ("a/b": no "", ".", ".." component, at most 255 bytes each) and lie below the
- * target; resolving them without following links is the action's part. Modes have permission bits only. Each
- * returns 0, or -1 with *err filled, which ends the unpacking.
+ * Paths are relative, normalised ("a/b": no "", ".", ".." component, at most 255 bytes each) and below the
+ * target. The action must resolve them without following links. Modes have permission bits only. Each returns
+ * 0, or -1 with *err filled, which ends the unpacking.
  */
 struct cay_archive_action_ops {
         int (*directory)(struct cay_archive_actions *a, const char *path, const struct cay_tar_member *m,
@@ -54,7 +54,7 @@ int cay_archive_plan_feed(struct cay_archive_plan *p, const void *bytes, size_t 
 int cay_archive_plan_finish(struct cay_archive_plan *p, struct cay_error *err);
 
 /*
- * Makes a member's name plain: drops "." and empty components and a slash at the end. Returns the length, 0
- * for the target itself, or -1 with a word on why not in *ret_why (absolute, "..", too deep, too long).
+ * Normalises a member's name: drops "." and empty components and a slash at the end. Returns the length, 0
+ * for the target itself, or -1 with the reason in *ret_why (absolute, "..", too deep, too long).
  */
 int cay_archive_path_clean(const char *name, char ret[CAY_TAR_NAME_MAX + 1], const char **ret_why);

@@ -12,7 +12,7 @@
 #include "foundation/sys/sparse.h"
 
 #define END_BYTES (2 * CAY_TAR_BLOCK)
-#define HOLE_LEAST (16u * 1024) /* a smaller one is hardly worth its place in the map */
+#define HOLE_LEAST (16u * 1024) /* a smaller hole is hardly worth an entry in the map */
 
 static_assert(CAY_FILES_BUFFER >= CAY_TAR_HEADERS_MAX, "a header fits in an empty buffer");
 
@@ -33,7 +33,7 @@ static int flush(struct cay_archive_stream *s, struct cay_error *err)
         return r < 0 ? cay_fail_sys(err, cay_files_code(r), r, "send the %s", s->what) : 0;
 }
 
-/* Takes note of what was put behind the buffer's end. */
+/* Counts what was appended to the buffer. */
 static int grow(struct cay_archive_stream *s, size_t len, struct cay_error *err)
 {
         s->len += len;
@@ -60,7 +60,10 @@ static int put_zeros(struct cay_archive_stream *s, uint64_t count, struct cay_er
         return 0;
 }
 
-/* All pieces with holes of at least `least` bytes between them; false: there are too many, or the file does not tell. */
+/*
+ * Finds all pieces with holes of at least `least` bytes between them; false: there are too many, or the file
+ * system does not report holes.
+ */
 static bool pieces_find(struct cay_archive_stream *s, int fd, uint64_t size, uint64_t least, int *ret_error)
 {
         uint64_t from = 0, at, len;
@@ -150,7 +153,7 @@ int cay_archive_stream_bytes(struct cay_archive_stream *s, const char *bytes, si
         return put_bytes(s, bytes, size, err) < 0 ? -1 : put_zeros(s, cay_tar_padding(size), err);
 }
 
-/* So many bytes from the file's position, zeros where it ends before. */
+/* Sends that many bytes from the file's position, and zeros where it ends earlier. */
 static int put_file(struct cay_archive_stream *s, int fd, uint64_t left, const char *path,
                     struct cay_error *err)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tar stream on its way out of a worker, through one buffer.
+ * A tar stream written by a worker, through one buffer.
  *
- * Theory of operation. The size in a header is a promise: a file that shrinks meanwhile is filled up with zeros and one that grows is cut, so
- * that the stream stays an archive whatever happens around it. The limit in bytes is on the stream, the end included,
- * and is checked before a member is begun: what was begun is never broken off for it.
+ * Theory of operation. The size in a header is binding: a file that shrinks meanwhile is padded with zeros
+ * and one that grows is truncated, so that the stream is always a valid archive. The limit in bytes is on the
+ * stream, the end included, and is checked before a member is begun: a member that was begun is always
+ * completed.
  *
- * Holes: a file's pieces of data are looked up first, because its header has to say how long they are together. They are a promise as well.
- * Holes smaller than HOLE_LEAST are sent as zeros. If there are more pieces than a map may have, the least size of a hole grows
- * until they fit.
+ * Holes: a file's pieces of data are looked up first, because its header has to say how long they are
+ * together. They are binding as well. Holes smaller than HOLE_LEAST are sent as zeros. If there are more
+ * pieces than a map may have, the least size of a hole grows until they fit.
  */
 #pragma once
 
@@ -33,7 +34,7 @@ struct cay_archive_stream {
 
 /* max_bytes 0: no limit. */
 void cay_archive_stream_init(struct cay_archive_stream *s, int fd, const char *what, uint64_t max_bytes);
-/* Looks for holes. Returns m->stored for the header of such a file; 0: it has none, or they can't be told. */
+/* Finds holes. Returns m->stored for the header of such a file; 0: it has none, or they are unknown. */
 uint64_t cay_archive_stream_map(struct cay_archive_stream *s, int fd, const struct stat *st);
 /* A member's header. 1: its name cannot be written, and nothing was. */
 int cay_archive_stream_member(struct cay_archive_stream *s, const struct cay_tar_member *m,

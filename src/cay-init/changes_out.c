@@ -2,19 +2,21 @@
 /*
  * Worker CHANGES: what was changed in a copy-on-write workspace, as a change set (foundation/tar/change.h).
  *
- * Theory of operation. The workspace is an overlay: what the commands wrote lies in its upper directory, over the host's folder, the base.
- * The walk goes over the upper directory and keeps its place in the base beside it, both by descriptor and without following a
- * link: a base is what lies at the same names in real directories, or nothing. How an overlay tells things is undone here:
+ * Theory of operation. The workspace is an overlay: what the commands wrote is in its upper directory, over
+ * the host's folder, the base. The walk goes through the upper directory and tracks the same position in the
+ * base, both by descriptor and without following links. The base entry has the same name in real directories,
+ * or does not exist. The overlay's representation is decoded here:
  *
  *   a device 0:0 (or, as newer kernels have it in some layers, an empty file with a mark) hides an entry of the base: removed
  *   a directory marked opaque hides all that the base has in it: what is not there is removed, what is there is compared
  *   a file that was opened for writing but is what it was, a directory that is there because of what is in it: no change
  *
- * A removed directory becomes a list of all that was in it, since whoever applies the set must be able to tell whether that is still all.
- * Marks of renamed directories and of files without their data never occur in such an overlay; a set that leaves something out without
- * saying so would be worse than none, so they end it. Left out and counted: special files, what even the owner can't
- * read, names too long. What the owner has closed to himself (mode 000) is opened for a moment: nobody else lives in
- * the box by then, and the mode that is told is the one that it had. Memory is bounded as in files_walk.h.
+ * A removed directory becomes a list of all that was in it, since the program that applies the set must check
+ * that nothing else is in it. Marks of renamed directories and of files without their data never occur in
+ * such an overlay; an incomplete set without an error would be worse than none, so such a mark is an error.
+ * Left out and counted: special files, what even the owner can't read, names too long. Files that their owner
+ * cannot read (mode 000) are made readable for a moment: no other process is in the box by then, and the
+ * original mode is reported. Memory is bounded as in files_walk.h.
  */
 
 #include <errno.h>
@@ -152,13 +154,16 @@ static int below_put(struct pack *p, struct cay_error *err)
         }
         base_look(at, p->gone.name, &base);
         if (base.type == CAY_CHANGE_NONE)
-                return 0; /* went from the host's folder at this moment */
+                return 0; /* removed from the host's folder at this moment */
         if (list_put(p, p->below, &base, err) < 0)
                 return -1;
         if (base.type != CAY_CHANGE_DIRECTORY)
                 return 0;
         r = cay_files_walk_descend(&p->gone);
-        /* What is in there can't be told: whoever applies the set finds things that it does not name, and refuses. */
+        /*
+         * Its content is unknown: the program that applies the set finds entries that the set does not name,
+         * and refuses.
+         */
         return r == -ENOMEM ? cay_files_fail(err, r, "look at", p->below) : 0;
 }
 
@@ -184,7 +189,7 @@ static int tree_gone(struct pack *p, int at, const char *name, struct cay_error 
         return r < 0 ? -1 : 0;
 }
 
-/* p->path is not there any more. */
+/* p->path does not exist any more. */
 static int entry_gone(struct pack *p, int at, const char *name, const struct cay_change_base *base,
                       struct cay_error *err)
 {
@@ -222,7 +227,7 @@ static bool same_content(struct pack *p, int fd, uint64_t size, int at, const ch
 
 /* --- Entries of the upper directory --- */
 
-/* Opens it for reading, also what its owner has closed to himself. -1: left out. */
+/* Opens it for reading, even if its owner has no permission. -1: left out. */
 static int file_open(int at, const char *name, const struct stat *listed, struct stat *ret)
 {
         int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -304,7 +309,7 @@ struct hidden {
         int result;
 };
 
-/* One entry of a base's directory that is hidden: what the upper directory has under this name the walk comes to. */
+/* One entry of a hidden base directory. Names that exist in the upper directory are visited by the walk. */
 static int hidden_put(struct hidden *h, const char *name)
 {
         struct pack *p = h->p;
@@ -329,7 +334,7 @@ static void on_hidden(void *ctx, int dirfd, const char *name, unsigned type)
                 h->result = hidden_put(h, name);
 }
 
-/* The walk has just gone into a directory: does it hide what the base has in it? */
+/* The walk has just entered a directory: does it hide the base's content? */
 static int hidden_look(struct pack *p, struct cay_error *err)
 {
         struct hidden h = {
@@ -387,7 +392,7 @@ static int directory_put(struct pack *p, int at, const struct stat *st, const st
         return hidden_look(p, err);
 }
 
-/* Newer kernels know an empty file with a mark, in a directory with another. */
+/* Newer kernels have an empty file with a mark, in a directory with another mark. */
 static bool is_marked_away(int at, const char *name)
 {
         cay_auto_close int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

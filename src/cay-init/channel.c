@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Channels: the table and their life. The theory is in channel.h; what is sent for them in channel_send.c.
- */
+/* Channels: the table and their lifecycle. The theory is in channel.h; sending is in channel_send.c. */
 #include "cay-init/channel.h"
 
 #include <assert.h>
@@ -14,8 +12,8 @@
 #include "cay-init/exec.h"
 #include "cay-init/spawn.h"
 
-#define WORKER_MS 1000u                     /* until a worker that was asked to go is killed */
-#define LIST_MAX (2 * CAY_BOX_CHANNELS_MAX) /* with closed ones of which something lives */
+#define WORKER_MS 1000u                     /* until a worker that was asked to exit is killed */
+#define LIST_MAX (2 * CAY_BOX_CHANNELS_MAX) /* includes closed channels with live processes */
 
 struct cay_channel *cay_channel_find(struct cay_init *init, uint32_t number)
 {
@@ -45,7 +43,10 @@ static void unlink_channel(struct cay_channel *ch)
         ch->init->channel_count--;
 }
 
-/* Stops all events now; the memory goes at the end of the round, since callers up the stack may still look at it. */
+/*
+ * Stops all events now. The memory is freed at the end of the round, since callers up the stack may still use
+ * it.
+ */
 static void let_go(struct cay_channel *ch)
 {
         if (ch->is_freeing)
@@ -63,7 +64,7 @@ static void let_go(struct cay_channel *ch)
         cay_loop_defer(ch->init->loop, &ch->freeing);
 }
 
-/* Any process of it; without one, nobody uses its pipes or its filter. */
+/* True if any process of it is alive; otherwise its pipes and its filter are unused. */
 static bool lives(const struct cay_channel *ch)
 {
         return ch->group.pid > 0 || ch->group.keeper > 0 || ch->group.node[0];
@@ -124,7 +125,7 @@ static bool is_full(const struct cay_init *init)
         return open >= CAY_BOX_CHANNELS_MAX || init->channel_count >= LIST_MAX;
 }
 
-/* Nothing is kept of it: a front that has not seen the answer opens again. */
+/* Nothing of it is kept: a front that has not seen the answer opens again. */
 static void refuse(struct cay_init *init, uint32_t number, uint16_t kind)
 {
         static const char why[] = "this sandbox has as many commands, transfers and connections as it can "
@@ -178,14 +179,14 @@ void cay_channel_put_end(struct cay_channel *ch, const struct cay_box_end *end)
         int len = cay_box_end_encode(end, payload, sizeof(payload));
 
         assert(!ch->end);
-        if (len < 0) /* a value out of range: a worker's word, then */
+        if (len < 0) /* a value out of range, from a worker */
                 len = cay_channel_plain_end(ch->kind, CAY_INTERNAL, EPROTO, payload, sizeof(payload));
         ch->state = CAY_CHANNEL_ENDED;
         for (int i = 0; i < CAY_CHANNEL_OUTS; i++)
                 ch->pumps[i].sender.eof = true;
         ch->end = len > 0 ? malloc((size_t)len) : NULL;
         if (!ch->end)
-                return; /* no memory: send_end() has a plain one */
+                return; /* no memory: send_end() uses a minimal one */
         memcpy(ch->end, payload, (size_t)len);
         ch->end_len = (uint32_t)len;
 }
@@ -277,7 +278,7 @@ static void drain(struct cay_channel *ch)
                 put_worker_end(ch);
 }
 
-/* The node goes only after END is on its way: removing it takes time that nobody should wait for. */
+/* The node is removed only after END is queued: removing takes time, and END must not wait for it. */
 static void tidy(struct cay_channel *ch)
 {
         bool over = ch->exited || (ch->group.pid == 0 && ch->group.keeper == 0);
@@ -324,8 +325,8 @@ int cay_channel_attach(struct cay_channel *ch, const struct cay_box_resume *have
 }
 
 /*
- * What the front may have on its way is held by its own pool; one that keeps to no such rule is off the protocol. (Each channel's window
- * is more than that, so that one that is alone can be fast.)
+ * The front's own pool limits its unacknowledged data; exceeding it is a protocol violation. (Each channel's
+ * window is larger, so that a single channel can be fast.)
  */
 static bool has_too_much_in(const struct cay_init *init, uint32_t more)
 {
@@ -350,7 +351,7 @@ int cay_channel_on_data(struct cay_channel *ch, uint64_t offset, const uint8_t *
         len -= (uint32_t)skip;
         if (f->fd >= 0 && f->waiting.len == 0 && len > 0) {
                 ssize_t n = write(f->fd, bytes,
-                                  len); /* straight from the frame; any failure is cay_feed_go's to meet */
+                                  len); /* straight from the frame; cay_feed_go handles any failure */
 
                 if (n > 0) {
                         bytes += n;
@@ -396,7 +397,10 @@ static void on_worker_time(struct cay_timer *t)
                 kill(ch->group.pid, SIGKILL);
 }
 
-/* One that writes files is asked first: it may have one with a name that is to go with it (files_replace.h). */
+/*
+ * A worker that writes files is asked to exit first: it may have a temporary file to remove
+ * (files_replace.h).
+ */
 static void end_worker(struct cay_channel *ch)
 {
         bool writes = ch->kind == CAY_BOX_WRITE || ch->kind == CAY_BOX_TAR_IN;
@@ -412,7 +416,7 @@ void cay_channel_close(struct cay_channel *ch)
         bool running = ch->state != CAY_CHANNEL_ENDED;
 
         ch->closed = true;
-        if (cay_channel_ends_box(ch)) /* nobody waits for anything of this box any more */
+        if (cay_channel_ends_box(ch)) /* no client waits for this box any more */
                 ch->init->leaving = true;
         if (running) { /* before its input ends: a part must not be taken for the whole */
                 if (ch->kind == CAY_BOX_EXEC)
@@ -462,12 +466,15 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
 {
         for (struct cay_channel *ch = init->channels; ch; ch = ch->next) {
                 if (ch->group.keeper == pid) {
-                        cay_spawn_listen(ch); /* while it is known: what it said may still wait */
+                        cay_spawn_listen(ch); /* while it is known: its messages may still be unread */
                         ch->group.keeper = 0;
-                        /* What it had waited for is in its own, also who went after the command itself. */
+                        /*
+                         * Its rusage includes everything it had waited for, also processes that ended after
+                         * the command itself.
+                         */
                         ch->group.reaped_us = micros(&used->ru_utime) + micros(&used->ru_stime);
                         cay_channel_note_memory(ch, (uint64_t)used->ru_maxrss);
-                        if (!ch->exited) /* killed by the code: the exec has lost its witness */
+                        if (!ch->exited) /* killed by the code: the exec's exit status is lost */
                                 cay_channel_exited(ch, SIGKILL, 0, 0);
                         cay_channel_step(ch);
                         return true;
@@ -475,10 +482,12 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
                 if (ch->group.pid == pid && ch->group.keeper == 0) {
                         cay_channel_note_memory(ch, (uint64_t)used->ru_maxrss);
                         cay_channel_exited(ch, status, micros(&used->ru_utime), micros(&used->ru_stime));
-                        return true; /* stepped when all that died now is reaped */
+                        return true; /* stepped when everything that died now is reaped */
                 }
         }
-        /* Left by a keeper that was ended with everything else: of whom, where there is one command, is no question. */
+        /*
+         * Orphaned when its keeper was killed with everything else. With only one command the owner is clear.
+         */
         for (struct cay_channel *ch = init->channels; ch; ch = ch->next) {
                 if (!ch->one_shot)
                         continue;

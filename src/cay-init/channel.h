@@ -2,13 +2,14 @@
 /*
  * A channel: one exec or one file operation, its streams and its end.
  *
- * Theory of operation. A channel's process writes to pipes (or a terminal); pumps move the bytes to the senders' rings, from where
- * they go out as DATA while the peer has room. A full ring stops its pump, which stops the writer. IN goes the other way.
- * Life: RUNNING (its process has not ended), DRAINING (it has; what it left in the pipes is fetched), ENDED (END is made and
- * waits until every byte before it is sent). An ended channel is kept for resends until the front closes it. A closed channel
- * is out of the front's sight but stays in the list while something of it lives: its process, background processes in its node
- * (whose output is read and dropped), its filter's listener.
- * While no stream is attached, or after a reconnect that did not resume it, a channel sends nothing.
+ * Theory of operation. A channel's process writes to pipes (or a terminal); pumps move the bytes to the
+ * senders' rings, from where they are sent as DATA while the peer has room. A full ring stops its pump, which
+ * stops the writer. IN is the opposite direction. States: RUNNING (its process has not ended), DRAINING (it
+ * has; the rest of the pipes is read), ENDED (END is built and sent after every byte before it). An ended
+ * channel is kept for resends until the front closes it. A closed channel is invisible to the front but stays
+ * in the list while one of these exists: its process, background processes in its node (their output is read
+ * and dropped), its filter's listener. While no stream is attached, or after a reconnect that did not resume
+ * it, a channel sends nothing.
  */
 #pragma once
 
@@ -33,7 +34,7 @@ struct cay_pump { /* pipe or terminal → ring */
         int fd;        /* owned; -1: closed */
         bool used;     /* the channel has this stream */
         bool limited;  /* after the process's end: only `left` bytes more are its output */
-        bool dropping; /* the stream is complete: what comes is thrown away */
+        bool dropping; /* the stream is complete: further output is discarded */
         uint64_t left;
         struct cay_sender sender;
         uint64_t bytes; /* produced */
@@ -55,10 +56,10 @@ struct cay_channel {
         enum cay_channel_state state;
         bool attached;                       /* the front of this stream knows it */
         bool closed;                         /* by the front */
-        bool opened;                         /* pid is known: OPENED may be said */
+        bool opened;                         /* pid is known: OPENED may be sent */
         bool opened_sent, ack_due, end_sent; /* on this stream */
         bool exited;                         /* the process itself has ended */
-        bool eof_due;                        /* EOF may be said although it has not */
+        bool eof_due;                        /* EOF may be sent although the process has not ended */
         bool one_shot;
         uint32_t opened_pid;
         struct cay_pump pumps[CAY_CHANNEL_OUTS];
@@ -74,11 +75,11 @@ struct cay_channel {
         struct cay_timer wall_timer, cpu_timer, kill_timer;
         struct cay_notify notify;
         uint32_t exec_flags;
-        uint32_t killed; /* enum cay_box_killed; the first reason stands */
+        uint32_t killed; /* enum cay_box_killed; the first reason is kept */
         uint64_t output_max_bytes, cpu_max_us, cut_bytes;
         uint64_t start_ns, wall_us, user_us, sys_us, kill_until_ms;
         uint64_t oom_before, pids_before; /* counters.h */
-        uint64_t most_bytes; /* the largest resident set of those of its processes that were waited for */
+        uint64_t most_bytes;              /* the largest resident set of its reaped processes */
         int wait_status;
         char name[64]; /* of the command, cut; for messages */
         char directory[96];
@@ -89,20 +90,23 @@ struct cay_channel {
         bool is_freeing;
 };
 
-/* When it ends the box does, too: nobody asks for anything more of it. */
+/* The box ends with it: nothing more will be requested from the box. */
 static inline bool cay_channel_ends_box(const struct cay_channel *ch)
 {
         return ch->one_shot && !(ch->exec_flags & CAY_BOX_STAY);
 }
 
-/* The stream is gone or another one begins: every channel has to be introduced again. */
+/* The stream was lost or a new one begins: every channel has to be introduced again. */
 void cay_channel_cut_all(struct cay_init *init);
 void cay_channel_forget_ended(struct cay_init *init); /* SYNC: ended ones that were not introduced */
 struct cay_channel *cay_channel_find(struct cay_init *init,
                                      uint32_t number); /* not closed ones; NULL: none */
-/* Opens a channel as asked; what goes wrong becomes its END. NULL: the table is full, END is sent and nothing kept. */
+/*
+ * Opens a channel as requested; a failure becomes its END. NULL: the table is full, END is sent and nothing
+ * is kept.
+ */
 struct cay_channel *cay_channel_open(struct cay_init *init, uint32_t number, const struct cay_box_open *open);
-/* 0, or -EPROTO when the front is off the protocol. */
+/* 0, or -EPROTO when the front violated the protocol. */
 int cay_channel_attach(struct cay_channel *ch,
                        const struct cay_box_resume *have); /* resume: OPENED, then resend */
 int cay_channel_on_data(struct cay_channel *ch, uint64_t offset, const uint8_t *bytes, uint32_t len);
@@ -110,17 +114,22 @@ int cay_channel_on_eof(struct cay_channel *ch, uint64_t length);
 int cay_channel_on_ack(struct cay_channel *ch, unsigned stream, uint64_t offset);
 void cay_channel_close(struct cay_channel *ch);
 
-/* Goes on as far as it can: draining, END, sending, and release. Call after anything about the channel has changed. */
+/*
+ * Continues as far as possible: draining, END, sending, and release. Call it after any change of the channel.
+ */
 void cay_channel_step(struct cay_channel *ch);
 void cay_channel_send(struct cay_channel *ch);    /* as much as there is room for */
 void cay_channel_send_all(struct cay_init *init); /* the peer has room */
-/* An END without words, for when there is no memory for more. Its length, or -errno. */
+/* A minimal END, for when there is no memory for more. Its length, or -errno. */
 int cay_channel_plain_end(uint16_t kind, enum cay_code code, int sys, uint8_t *payload, size_t size);
 bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const struct rusage *used);
-/* A process of ours was stopped, by code that has the same id: a keeper or a worker goes on. A command may stay as it is. */
+/*
+ * A process of ours was stopped, by code that has the same id: continue a keeper or a worker. A command may
+ * stay stopped.
+ */
 void cay_channel_stopped(struct cay_init *init, pid_t pid);
-void cay_channel_tidy_all(struct cay_init *init); /* something has died: nodes may be empty now */
-/* The largest resident set of processes that have ended, as the kernel tells it to whoever waits for them. */
+void cay_channel_tidy_all(struct cay_init *init); /* a process has died: nodes may be empty now */
+/* The largest resident set of ended processes, as wait reports it. */
 void cay_channel_note_memory(struct cay_channel *ch, uint64_t most_kib);
 /* The process's end, from wait or keeper. */
 void cay_channel_exited(struct cay_channel *ch, int status, uint64_t user_us, uint64_t sys_us);
@@ -132,11 +141,11 @@ void cay_channel_put_end(struct cay_channel *ch, const struct cay_box_end *end);
 void cay_pump_init(struct cay_pump *p, struct cay_channel *ch);
 int cay_pump_start_take(struct cay_pump *p, int fd); /* 0 or -errno */
 void cay_pump_go(struct cay_pump *p);                /* reads on if there is room (again) */
-void cay_pump_rest(struct cay_pump *p);              /* until then: the process is about to end */
-void cay_pump_limit(struct cay_pump *p); /* the process has ended: what is there now still counts */
+void cay_pump_rest(struct cay_pump *p);              /* pauses until then: the process is about to end */
+void cay_pump_limit(struct cay_pump *p); /* the process has ended: only what is in the pipe now counts */
 bool cay_pump_is_done(const struct cay_pump *p);
-void cay_pump_abandon(struct cay_pump *p); /* nobody wants it any more: what comes is dropped */
+void cay_pump_abandon(struct cay_pump *p); /* no reader any more: further output is dropped */
 void cay_pump_stop(struct cay_pump *p);
 void cay_feed_init(struct cay_feed *f);
-void cay_feed_go(struct cay_channel *ch); /* writes what waits, acknowledges, closes at the end */
+void cay_feed_go(struct cay_channel *ch); /* writes pending input, acknowledges, closes at the end */
 void cay_feed_stop(struct cay_feed *f);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is sent for a channel. All that is to be said on a stream is state (opened_sent, ack_due, eof_sent, end_sent), not queued
- * frames: send_some() says the next things there is room for, and a new stream only resets the state.
+ * What is sent for a channel. Everything to be sent on a stream is state (opened_sent, ack_due, eof_sent,
+ * end_sent), not queued frames. send_some() sends the next frames that there is room for, and a new stream
+ * only resets the state.
  */
 #include "cay-init/channel.h"
 
@@ -49,8 +50,8 @@ static void on_eof_time(struct cay_timer *t)
 }
 
 /*
- * A process that closes its output is about to end, most of the time: then EOF and END go in one write and wake the front
- * once. One that lives on without output keeps its EOF waiting for no longer than this.
+ * A process that closes its output is usually about to end: then EOF and END are sent in one write and wake
+ * the front once. If it lives on without output, its EOF is delayed by at most this.
  */
 static bool may_say_eof(struct cay_channel *ch)
 {
@@ -109,7 +110,7 @@ static bool send_end(struct cay_channel *ch)
         return true;
 }
 
-/* The next thing to be said; false: nothing, or no room for it. */
+/* Sends the next frame; false: nothing to send, or no room for it. */
 static bool send_some(struct cay_channel *ch)
 {
         bool any = false;
@@ -142,7 +143,7 @@ void cay_channel_send_all(struct cay_init *init)
 {
         bool more = true;
 
-        /* One piece each per turn, so that a flood does not starve the others. */
+        /* One piece per channel and turn, so that one with much output does not starve the others. */
         while (more && cay_peer_has_room(&init->peer)) {
                 more = false;
                 for (struct cay_channel *ch = init->channels; ch; ch = ch->next)

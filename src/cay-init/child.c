@@ -2,14 +2,16 @@
 /*
  * From fork to exec.
  *
- * Theory of operation. The child starts as a copy of init: init's uid, four capabilities, all signals blocked, undumpable. It
- * takes the layers on one by one, each while it still may. First what is the same for every command: cgroups and oom score,
- * landlock, descriptors, the filter. A spare (spare.h) stops here and waits, still under init's uid, out of the box's reach.
- * Then what the command asks for: limits, ids, no capabilities, and the working directory as the user (so that a directory
- * closed to the user stays closed). The filter lets all of that pass, since without capabilities none of it gains anything, but for
- * setgroups, which comes before it. No code of the sandbox runs before the exec, and up to there nobody in the box may
- * look into the child: it is undumpable throughout, but for the one write that needs it otherwise, still under init's uid.
- * Every exec goes this way, so what can be set once is set on init itself (cay_child_prepare) and inherited.
+ * Theory of operation. The child starts as a copy of init: init's uid, four capabilities, all signals
+ * blocked, undumpable. It applies the layers one by one, in an order in which each is still permitted. First
+ * what is the same for every command: cgroups and oom score, landlock, descriptors, the filter. A preforked
+ * process (prefork.h) stops here and waits, still under init's uid, inaccessible to the box. Then what the
+ * command requests: limits, ids, no capabilities, and the working directory as the user (so that a directory
+ * closed to the user stays closed). The filter allows all of that, since without capabilities it gains
+ * nothing; only setgroups must come before the filter. No code of the sandbox runs before the exec. Until
+ * then no process in the box may inspect the child: it is undumpable, except for one write that needs it
+ * dumpable, still under init's uid. Every exec uses this path, so what can be set once is set on init itself
+ * (cay_child_prepare) and inherited.
  */
 #include "cay-init/child.h"
 
@@ -47,7 +49,7 @@ static void must(int status_fd, enum cay_child_step step, int r)
                 fail(status_fd, step, r);
 }
 
-/* What no command changes. */
+/* What is the same for every command. */
 static void get_ready(const struct cay_child *c)
 {
         const struct cay_init *init = c->init;
@@ -64,7 +66,7 @@ static void get_ready(const struct cay_child *c)
                 must(CAY_CHILD_STATUS_FD, CAY_STEP_SECCOMP, cay_child_install_filter(c));
 }
 
-/* Init ends us when it has no command for us; when it is gone, so are we. */
+/* Init ends this process when there is no command for it; it also ends when init dies. */
 static void await_command(struct cay_child *c, struct cay_box_open *open)
 {
         static uint8_t asked[CAY_CHILD_ASK_MAX];
@@ -115,7 +117,7 @@ static uint64_t micros(const struct timeval *t)
         return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-/* The keeper's life: see group.h. It holds nothing but the socket. */
+/* The keeper's main function, see group.h. It holds only the socket. */
 _Noreturn static void keep(int status_fd, pid_t main_pid)
 {
         struct cay_note note = { .what = CAY_NOTE_STARTED, .pid = main_pid };

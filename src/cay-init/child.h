@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child's side of a spawn: from the fork to the command (or the worker). It speaks to init over one socket, `status_fd`:
- * each message is a struct cay_note, or the larger cay_note_result of a worker. The socket closes with the exec.
+ * The child's side of a spawn: from the fork to the command (or the worker). It sends messages to init over
+ * one socket, `status_fd`: each is a struct cay_note, or the larger cay_note_result of a worker. The socket
+ * closes with the exec.
  */
 #pragma once
 
@@ -40,7 +41,7 @@ struct cay_note {
 };
 
 #define CAY_CHILD_ASK_MAX                                                                                    \
-        (16u * 1024) /* a command for one that waits: OPEN's payload, with the descriptor of its input */
+        (16u * 1024) /* a command for a preforked process: OPEN's payload, with the descriptor of its input */
 
 struct cay_note_result {
         struct cay_note note;
@@ -53,14 +54,18 @@ struct cay_child {
         const struct cay_worker *worker; /* NULL: exec */
         int fds[3];                      /* become 0, 1, 2; -1: init's own, which is /dev/null */
         int status_fd;
-        int node_fd;    /* cgroup2 node to join; -1: it was born into its own, or there is none */
+        int node_fd;    /* cgroup2 node to join; -1: it was created in its own, or there is none */
         bool tty, kept; /* kept: below a keeper */
-        bool waits;     /* for its command, which comes over the socket (spare.h); open is NULL until then */
+        /* for its command, which comes over the socket (prefork.h); open is NULL until then */
+        bool waits;
         uint32_t uid, gid;
         const struct cay_worker_exec *execs; /* for a worker that lists processes */
         uint32_t exec_count;
 };
 
 _Noreturn void cay_child_run(const struct cay_child *c);
-/* What init sets on itself once because children inherit it: bounding set, no_new_privs, rlimits. 0 or -errno. */
+/*
+ * What init sets on itself once because children inherit it: bounding set, no_new_privs, rlimits. 0 or
+ * -errno.
+ */
 int cay_child_prepare(const struct cay_init *init);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a child becomes: a command, found in the PATH of its own environment as a shell would, or one of init's workers. The strings of
- * the request are copied into memory of the child alone.
+ * What a child becomes: a command, found in the PATH of its own environment as a shell would, or one of
+ * init's workers. The strings of the request are copied into memory of the child alone.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* Memory of the child only: init never touches these pages. */
+/* Memory of the child only: init never uses these pages. */
 static char text[CAY_FRAME_MAX + 2 * CAY_BOX_ARGS_MAX + CAY_BOX_PATH_MAX];
 static char *vectors[2 * CAY_BOX_ARGS_MAX + 512];
 
@@ -40,7 +40,10 @@ static bool has_name(char **env, const char *variable)
         return false;
 }
 
-/* Init's own, below what the request has: in a container that is what the image brings (ENV), and Docker's HOSTNAME. */
+/*
+ * Init's own environment, overridden by the request's. In a container it is the image's (ENV), and Docker's
+ * HOSTNAME.
+ */
 static void add_own_env(char **env, char **slot)
 {
         for (char **e = environ; e && *e && slot < vectors + CAY_COUNT(vectors) - 1; e++) {
@@ -51,7 +54,7 @@ static void add_own_env(char **env, char **slot)
         }
 }
 
-/* argv and env out of the request; sizes hold by its own bounds. */
+/* Extracts argv and env from the request; its own bounds limit their sizes. */
 static void unpack(const struct cay_child *c, char ***ret_argv, char ***ret_env)
 {
         const struct cay_box_exec *exec = &c->open->exec;
@@ -80,7 +83,10 @@ static const char *path_of(char **env)
         return PATH_DEFAULT;
 }
 
-/* A file the kernel cannot run but may be executed is a script without a first line: for the shell, as everywhere. */
+/*
+ * An executable file that the kernel cannot run is a script without a first line: run it by the shell, as
+ * shells do.
+ */
 static int run_script(const char *path, char **argv, char **env)
 {
         argv[-1] = SHELL;
@@ -129,7 +135,7 @@ static int run_found(char **argv, char **env, enum cay_child_step *ret_step)
                                 *ret_step = CAY_STEP_INTERPRETER;
                         if (one != -ENOENT && one != -ENOTDIR)
                                 r = one;
-                        /* Found, but not to be run: only a name that may not be looked at lets the search go on. */
+                        /* Found, but not executable: the search continues only after a permission error. */
                         if (*ret_step == CAY_STEP_INTERPRETER || (r != -ENOENT && r != -EACCES))
                                 return one;
                 }

@@ -11,8 +11,9 @@
 #include "foundation/sys/syscalls.h"
 
 /*
- * A terminal needs a session of its own, and without a cgroup it is one way to tell whose a process is. Elsewhere a process group
- * is enough for signals and costs a tenth (a session makes a scheduler group, too); init's session has no terminal.
+ * A terminal needs its own session, and without a cgroup the session helps to identify an exec's processes.
+ * Elsewhere a process group is enough for signals and costs a tenth (a session also makes a scheduler group).
+ * Init's session has no terminal.
  */
 int cay_child_start_session(const struct cay_child *c)
 {
@@ -31,8 +32,9 @@ static int last_join(const struct cay_init *init)
 }
 
 /*
- * One that waits leaves the last one out: it counts processes, and nobody has started this one yet. So does a worker: it is ours, starts
- * nothing, and there are no more of them than channels; two hundred connections must not use up the processes of the commands.
+ * A preforked process skips the last one: it counts processes, and this one has no command yet. A worker
+ * skips it too: it starts no processes, and there are no more workers than channels. Two hundred connections
+ * must not use up the commands' processes.
  */
 int cay_child_join_cgroups(const struct cay_child *c)
 {
@@ -60,7 +62,10 @@ int cay_child_join_last(const struct cay_child *c)
         return 0;
 }
 
-/* The file belongs to root while we are undumpable; under init's uid nobody in the box could make use of the gap. */
+/*
+ * The file belongs to root while we are undumpable. Under init's uid no process in the box can exploit the
+ * gap.
+ */
 void cay_child_be_first_to_go(void)
 {
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -101,7 +106,7 @@ static void leak_fds(const struct cay_init *init)
         }
 }
 
-/* By way of higher numbers: one of the two may be where the other goes. */
+/* Uses higher numbers in between: one of the two may be the other's target. */
 static int set_layers(const struct cay_init *init)
 {
         int changes = fcntl(init->fds[CAY_INIT_FD_CHANGES], F_DUPFD_CLOEXEC, CAY_CHILD_BASE_FD + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a child may do: rlimits, ids, capabilities, landlock, the filter. What is the same for every child is set on init itself, once
- * (cay_child_prepare), and inherited.
+ * What a child may do: rlimits, ids, capabilities, landlock, the filter. What is the same for every child is
+ * set on init itself, once (cay_child_prepare), and inherited.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -23,7 +23,7 @@
 #define MSGQUEUE_MAX (800u * 1024)
 #define SIGPENDING_MAX 1024u
 
-/* Lowers soft and hard to at most `max`; raising would need a capability that nobody here has. */
+/* Lowers soft and hard to at most `max`; raising would need a capability that no process here has. */
 static int limit(int resource, uint64_t max)
 {
         struct rlimit now;
@@ -129,14 +129,17 @@ int cay_child_drop_caps(const struct cay_init *init)
 
         if (cay_init_has_layer(init, CAY_LAYER_CAPS))
                 return sys_caps_set(0, 0, 0);
-        /* Test only: what init has goes on to the command. */
+        /* Test only: init's capabilities are passed on to the command. */
         r = sys_caps_get(&effective, &permitted, &inheritable);
         if (r == 0)
                 r = sys_caps_set(permitted, permitted, permitted);
         return r == 0 ? sys_caps_ambient(permitted) : r;
 }
 
-/* Without no_new_privs (a test has it off) the kernel lets nobody but root in: then there are no such layers. */
+/*
+ * Without no_new_privs (a test disables it) the kernel allows this only for root: then these layers are
+ * missing.
+ */
 int cay_child_enter_landlock(const struct cay_child *c)
 {
         const struct cay_init *init = c->init;

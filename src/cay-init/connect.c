@@ -96,7 +96,7 @@ static int connect_loopback(uint16_t port)
 
 /* --- Moving --- */
 
-/* Takes what comes into the empty buffer. */
+/* Reads available data into the empty buffer. */
 static int direction_read(struct direction *d)
 {
         ssize_t n = read(d->from, d->buf, BUFFER);
@@ -124,7 +124,7 @@ static int direction_write(struct direction *d, uint64_t *bytes)
         }
         if (errno == EAGAIN || errno == EINTR)
                 return 0;
-        /* The reader has gone: what it did not want is dropped, and its side is over. */
+        /* The reader has closed: drop the rest; its side is finished. */
         if (errno != EPIPE && errno != ECONNRESET)
                 return -errno;
         d->ended = true;
@@ -160,7 +160,7 @@ static int pump(int sock_fd, int in_fd, int out_fd, uint64_t *ret_bytes, struct 
                 struct pollfd p[4];
 
                 for (unsigned i = 0; i < 2; i++) {
-                        /* Only what is waited for: a hang-up is told to whoever asks, again and again. */
+                        /* Poll only for what is needed: otherwise a hang-up would be reported repeatedly. */
                         bool reads = !d[i].done && !d[i].ended && d[i].len == 0, writes = d[i].len > 0;
 
                         p[2 * i] = (struct pollfd){ .fd = reads ? d[i].from : -1, .events = POLLIN };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the box's own cgroups count, read from inside, where the engine cannot tell: Docker's API has no count of refused
- * forks, and its word about killed processes comes when it comes. Both layouts; what is not there counts 0.
+ * Counters of the box's own cgroups, read from inside, where the engine cannot provide them. Docker's API has
+ * no count of refused forks, and its report of killed processes may be late. Supports both layouts; a missing
+ * counter is 0.
  */
 #pragma once
 

@@ -23,7 +23,7 @@
 
 #define CANDIDATES_MAX 8u
 #define CANDIDATE_MS 5000 /* for its first frame */
-#define LOOK_MS 5         /* while only a part of it is there */
+#define LOOK_MS 5         /* polling interval while a frame is incomplete */
 #define HELLO_BYTES (CAY_FRAME_HEADER + 36u)
 #define BACKLOG 16
 #define DRAIN_MS 2000
@@ -42,7 +42,7 @@ static struct { /* like init itself, one per process */
         struct candidate candidates[CANDIDATES_MAX];
 } door;
 
-/* Docker mounts a folder by its path. Somebody may have put another in its place after it was looked at: then nothing runs here. */
+/* Docker mounts a folder by its path. It may have been replaced after the check: then nothing runs here. */
 static int check_workspace(const struct cay_init_config *config)
 {
         cay_auto_close int fd = -1;
@@ -60,8 +60,9 @@ static int check_workspace(const struct cay_init_config *config)
 }
 
 /*
- * A mask, inherited by all, as the warden sets it for boxes of its own: a command may widen it again, so it is no limit; but programs count
- * processors by it. Which ones is as random as the secret, so that boxes do not share the first ones.
+ * An affinity mask, inherited by all, as the warden sets it for its own boxes. A command may widen it, so it
+ * is not a limit, but programs count processors by it. The choice is as random as the secret, so that boxes
+ * do not share the first processors.
  */
 static void pin_cpus(const struct cay_init_config *config)
 {
@@ -83,7 +84,7 @@ static void pin_cpus(const struct cay_init_config *config)
                 CPU_SET(cpu, &want);
                 left--;
         }
-        sched_setaffinity(0, sizeof(want), &want); /* ignoring: programs count too many, then */
+        sched_setaffinity(0, sizeof(want), &want); /* ignoring: programs then count too many */
 }
 
 int cay_docker_read_config(struct cay_init *init)
@@ -98,7 +99,7 @@ int cay_docker_read_config(struct cay_init *init)
                 return fd;
         n = read(fd, config, sizeof(*config));
         if (unlink(CAY_DOCKER_CONFIG) < 0)
-                return -errno; /* a secret that stays readable is none */
+                return -errno; /* a secret that stays readable is worthless */
         if (n != (ssize_t)sizeof(*config) || config->magic != CAY_INIT_MAGIC ||
             config->size != sizeof(*config) || config->fds != 0 || config->inherited != 0 ||
             !(config->flags & CAY_INIT_DOCKER))
@@ -127,7 +128,7 @@ static bool is_equal(const uint8_t *a, const uint8_t *b, size_t len)
         return diff == 0;
 }
 
-/* Does the stream begin with HELLO and the secret? Other versions are let in too: link.c has a word for them. */
+/* Does the stream begin with HELLO and the secret? Other versions are accepted too: link.c answers them. */
 static bool proves_itself(const struct cay_init *init, const uint8_t *bytes)
 {
         struct cay_box_hello hello;
@@ -164,7 +165,7 @@ static void look(struct candidate *c)
                 let_go(c, true);
                 return;
         }
-        /* A part of a frame keeps the socket readable: looked at again by the clock, not by the loop. */
+        /* An incomplete frame keeps the socket readable: poll by a timer, not by the loop. */
         cay_watch_set(&c->watch, n > 0 ? 0 : EPOLLIN);
         if (cay_timer_set(init->loop, &c->timer, n > 0 ? LOOK_MS : c->until_ms - cay_clock_ms(),
                           on_look_time) < 0)
@@ -181,7 +182,7 @@ static void on_candidate(struct cay_watch *w, uint32_t events)
         look(cay_container_of(w, struct candidate, watch));
 }
 
-/* The one that has waited longest makes room: whoever fills the table from inside cannot keep the front out. */
+/* The oldest candidate is evicted: code that fills the table from inside cannot keep the front out. */
 static struct candidate *find_room(void)
 {
         struct candidate *oldest = &door.candidates[0];
@@ -232,7 +233,7 @@ int cay_docker_listen(struct cay_init *init)
         door.init = init;
         r = cay_watch_add(init->loop, &door.watch, fd, EPOLLIN, on_connection);
         if (r == 0)
-                cay_take_fd(fd); /* for as long as there is an init */
+                cay_take_fd(fd); /* open for the whole life of init */
         return r;
 }
 
@@ -300,7 +301,7 @@ int cay_docker_attach_main(void)
         }
         if (sock < 0)
                 return 1;
-        if (write(STDERR_FILENO, ".", 1) != 1) /* cay-docker waits for it: init is there */
+        if (write(STDERR_FILENO, ".", 1) != 1) /* cay-docker waits for this sign that init is ready */
                 return 1;
         in = (struct way){ .from = STDIN_FILENO, .to = sock };
         out = (struct way){ .from = sock, .to = STDOUT_FILENO };

@@ -10,7 +10,7 @@
 #include "cay-init/pty.h"
 #include "foundation/sys/fd.h"
 
-#define BULK_PIPE (256 * 1024) /* of workers that move files: fewer turns between them and init */
+#define BULK_PIPE (256 * 1024) /* for workers that move files: fewer context switches between them and init */
 
 static void close_one(int *fd)
 {
@@ -55,7 +55,7 @@ static int make_terminal(struct cay_ends *e, const struct cay_init *init, const 
                 return r;
         e->mine[1] = master;
         e->child[0] = slave;
-        if (exec->flags & CAY_BOX_STDIN) { /* a second number: input and output are watched apart */
+        if (exec->flags & CAY_BOX_STDIN) { /* a duplicate: input and output are watched separately */
                 e->mine[0] = fcntl(master, F_DUPFD_CLOEXEC, CAY_INIT_CONTROL_FD + 1);
                 return e->mine[0] < 0 ? -errno : 0;
         }
@@ -85,7 +85,7 @@ static int make_streams(struct cay_ends *e, const struct cay_child *c)
         for (int i = 0; r == 0 && worker && worker->streams & CAY_WORKER_BULK && i < 2; i++) {
                 if (e->mine[i] >= 0)
                         fcntl(e->mine[i], F_SETPIPE_SZ,
-                              BULK_PIPE); /* ignoring: the usual size is only slower */
+                              BULK_PIPE); /* ignoring: the default size is only slower */
         }
         return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptors of one spawn: pipes or a terminal, and the socket to the child. Pipes and terminals are made under the
- * file-system ids of the command's user: they belong to it then, and "/dev/stderr" can be opened again by it.
+ * The descriptors of one spawn: pipes or a terminal, and the socket to the child. Pipes and terminals are
+ * made under the file-system ids of the command's user: they belong to it then, and "/dev/stderr" can be
+ * opened again by it.
  */
 #pragma once
 
@@ -14,8 +15,11 @@ struct cay_ends {
 
 #define CAY_ENDS_NONE ((struct cay_ends){ { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 } })
 
-/* All that the child asks for (its open, worker, tty, uid and gid); one that waits gets output only. 0 or -errno. */
+/*
+ * Makes all that the child needs (by its open, worker, tty, uid and gid); a preforked one gets output only. 0
+ * or -errno.
+ */
 int cay_ends_make(struct cay_ends *e, const struct cay_child *c);
 int cay_ends_make_input(struct cay_ends *e, const struct cay_child *c);
-void cay_ends_close_child(struct cay_ends *e); /* the child's, when it has them */
-void cay_ends_close(struct cay_ends *e);       /* what is still here */
+void cay_ends_close_child(struct cay_ends *e); /* closes the child's ends, after the child has them */
+void cay_ends_close(struct cay_ends *e);       /* closes what is still open here */

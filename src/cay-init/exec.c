@@ -2,10 +2,11 @@
 /*
  * Execs.
  *
- * Theory of operation. An exec is ended by us for one of the reasons in enum cay_box_killed; the first one stands. Then everything
- * it has started is killed (group.h), and END waits until that is dead, with a bound. An exec that ends by itself takes nothing
- * with it in a session: what it left goes on in the background and is counted. In a one-shot box everything ends with it.
- * Processor time is asked for at the earliest moment at which it could be used up, so a long exec costs next to nothing.
+ * Theory of operation. Init ends an exec for one of the reasons in enum cay_box_killed; the first one is
+ * kept. Then everything it has started is killed (group.h), and END waits, bounded, until that is dead. When
+ * an exec ends normally in a session, its background processes continue and are counted. In a one-shot box
+ * everything ends with it. Processor time is checked at the earliest moment at which it could be used up, so
+ * a long exec costs almost nothing.
  */
 #include "cay-init/exec.h"
 
@@ -86,8 +87,8 @@ static void on_too_many_denied(struct cay_notify *n)
 }
 
 /*
- * A dying process lets go of its filter before it closes its pipes, and is reaped last (Linux 6.11 and later): one look at the pipes then is
- * enough, and each look before would only keep it from dying.
+ * A dying process releases its filter before it closes its pipes, and is reaped last (Linux 6.11 and later).
+ * One check of the pipes is then enough; earlier checks would only delay it.
  */
 static void on_last_breath(struct cay_notify *n)
 {
@@ -110,13 +111,16 @@ void cay_exec_started(struct cay_channel *ch, const struct cay_box_exec *exec)
                 r = cay_timer_set(ch->init->loop, &ch->wall_timer, wall_ms, on_wall_time);
         if (r == 0 && ch->cpu_max_us > 0)
                 r = cay_timer_set(ch->init->loop, &ch->cpu_timer, CPU_POLL_MIN_MS, on_cpu_time);
-        if (r < 0) { /* a limit that nobody watches is no limit */
+        if (r < 0) { /* a limit that is not watched would not be enforced */
                 cay_group_kill(&ch->group);
                 cay_channel_fail(ch, CAY_LIMIT, -r, "cannot set a timer");
         }
 }
 
-/* Everything in the box but init, and in Docker but the helper that carries its last words: that one is nobody's child in here. */
+/*
+ * Kills everything in the box except init and, in Docker, the helper that carries the final output: it has no
+ * parent in here.
+ */
 static void kill_box(struct cay_init *init)
 {
         if (init->is_pid1 && cay_init_is_isolated(init) && !(init->config.flags & CAY_INIT_DOCKER)) {
@@ -195,7 +199,7 @@ void cay_exec_output(struct cay_channel *ch, uint64_t len, bool kept)
 {
         if (kept)
                 return;
-        ch->cut_bytes += len; /* also when it ends before it can be killed: what is missing is told */
+        ch->cut_bytes += len; /* also when it ends before it can be killed: report what is missing */
         if (!(ch->exec_flags & CAY_BOX_CUT) && ch->killed == CAY_KILLED_NOT)
                 cay_exec_kill(ch, CAY_KILLED_OUTPUT);
 }
@@ -207,7 +211,7 @@ void cay_exec_exited(struct cay_channel *ch)
         if (!ends_all(ch) || ch->init->childless)
                 return;
         ch->kill_until_ms = cay_clock_ms() + KILL_WAIT_MS;
-        if (ch->group.keeper > 0) /* going by itself, most likely: not worth a look at all of /proc */
+        if (ch->group.keeper > 0) /* it will exit soon, most likely: not worth a scan of /proc */
                 cay_timer_set(ch->init->loop, &ch->kill_timer, KEEPER_MS, on_kill_time);
         else
                 kill_box(ch->init);
@@ -226,7 +230,10 @@ bool cay_exec_is_over(struct cay_channel *ch)
         return false;
 }
 
-/* What ext4 keeps back for itself when it says ENOSPC: a fiftieth of its blocks, 4,096 at most. tmpfs keeps nothing. */
+/*
+ * What ext4 reserves for itself when it returns ENOSPC: a fiftieth of its blocks, 4,096 at most. tmpfs
+ * reserves nothing.
+ */
 static uint64_t kept_back(const struct statfs *fs)
 {
         uint64_t blocks = (uint64_t)fs->f_blocks / 50;
@@ -296,7 +303,10 @@ static void start_failed(struct cay_channel *ch)
                                  step < CAY_STEP_COUNT && steps[step] ? steps[step] : "start", strerror(sys));
 }
 
-/* What the cgroups counted while it ran, where the engine cannot tell: the same rule as domain/model/cause.h has for the engine's figures. */
+/*
+ * What the cgroups counted while it ran, where the engine cannot tell. Same rule as in domain/model/cause.h
+ * for the engine's figures.
+ */
 static void add_counted(const struct cay_channel *ch, struct cay_box_exec_end *e)
 {
         const struct cay_counters *c = &ch->init->counters;
@@ -312,8 +322,8 @@ static void add_counted(const struct cay_channel *ch, struct cay_box_exec_end *e
 }
 
 /*
- * The most memory that it had. What counts for the limit is that of the whole box, which the command of a one-shot box has for itself; of one
- * command among others only its own processes tell, each for itself.
+ * Peak memory. The limit applies to the whole box, so for the command of a one-shot box the box's peak is
+ * used. For one command among others only the peak of its single processes is known.
  */
 static uint64_t find_peak(const struct cay_channel *ch, bool is_for_memory)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is special about a channel that runs a program: limits, kills, signals, and the facts in its END. */
+/* What is specific to a channel that runs a program: limits, kills, signals, and the facts in its END. */
 #pragma once
 
 #include "cay-init/channel.h"

@@ -156,11 +156,11 @@ void cay_files_parents_undo(const char *path, bool all, unsigned made)
 
         if (made == 0 || cay_files_at_open(&at, path, &ignored) < 0)
                 return;
-        /* What was made is a tail of the path: once one was missing, so were all below it. */
+        /* The created directories are a tail of the path: once one was missing, so were all below it. */
         while (prefix_cut(path, limit, n, dir))
                 n++;
         for (n--; made > 0 && n > 0 && prefix_cut(path, limit, n, dir); n--, made--)
-                unlinkat(at.fd, dir, AT_REMOVEDIR); /* ignoring: somebody may use it by now */
+                unlinkat(at.fd, dir, AT_REMOVEDIR); /* ignoring: it may be in use by now */
 }
 
 enum cay_code cay_files_code(int neg_errno)

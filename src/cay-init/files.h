@@ -2,8 +2,8 @@
 /*
  * What the file workers (read, write, list, …: functions named in workers.def) share. They run as the
  * sandbox's user inside the sandbox's own root, so a path given by the caller is resolved as a command in the
- * sandbox would resolve it, links included: it can reach nothing that a command could not. What goes over
- * whole trees (remove, chmod, archives) never follows a link.
+ * sandbox would resolve it, links included: it can reach nothing that a command could not. Operations on
+ * whole trees (remove, chmod, archives) never follow a link.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 #define CAY_FILES_BUFFER (64u * 1024)
 
 /*
- * Relative paths start here: "/workspace". Set before the first worker by an engine without a root of its
- * own, and by tests.
+ * Relative paths start here: "/workspace". Changed before the first worker by an engine without its own root,
+ * and by tests.
  */
 extern const char *cay_files_base;
 
@@ -49,7 +49,7 @@ void cay_files_parents_undo(const char *path, bool all, unsigned made);
 int cay_files_fail(struct cay_error *err, int neg_errno, const char *what, const char *path);
 enum cay_code cay_files_code(int neg_errno);
 
-/* Hands an error or a result to the worker's caller. */
+/* Passes an error or a result to the worker's caller. */
 void cay_files_answer(struct cay_worker_result *ret, const struct cay_error *err);
 void cay_files_answer_stat(struct cay_worker_result *ret, const struct stat *st, const char *name);
 uint32_t cay_files_type(mode_t mode);                        /* enum cay_box_file_type */

@@ -14,8 +14,8 @@
 enum { LEVELS_FIRST = 64, PATH_FIRST = 1024 };
 
 /*
- * Opens one directory below another without following a link. A directory that may be entered but not listed
- * is still good for making things in it.
+ * Opens one directory below another without following a link. A directory that can be entered but not listed
+ * is still usable for creating entries.
  */
 static int dir_open(int at, const char *name)
 {

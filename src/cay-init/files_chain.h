@@ -2,7 +2,7 @@
 /*
  * A place in a directory tree, kept as the chain of directories from a root down to it. Every step down opens
  * one name below an open directory and never follows a link; steps up use the descriptors of the last levels,
- * or walk down anew and compare device and inode, so that a chain of any depth costs a fixed number of
+ * or walk down again and compare device and inode. So a chain of any depth needs a fixed number of
  * descriptors. Functions return -errno. Memory grows with the depth, up to the two limits below.
  */
 #pragma once
@@ -18,8 +18,8 @@
 
 struct cay_files_level {
         uint64_t dev, ino;
-        int64_t pos;     /* the walk's: where to go on in this directory */
-        int64_t mtime_s; /* the unpacking's: set when the level is left */
+        int64_t pos;     /* used by the walk: where to continue in this directory */
+        int64_t mtime_s; /* used by unpacking: set when the level is left */
         uint32_t mtime_ns;
         uint32_t path_len; /* of the path up to and with this level */
         uint16_t mode;
@@ -46,7 +46,7 @@ void cay_files_chain_done(struct cay_files_chain *c);
 int cay_files_chain_enter(struct cay_files_chain *c, const char *name, size_t len);
 /* Goes up one level; the root has none. */
 void cay_files_chain_leave(struct cay_files_chain *c);
-/* The current directory, borrowed until the next step; -ESTALE if it is not where it was. */
+/* The current directory, borrowed until the next step; -ESTALE if it was moved. */
 int cay_files_chain_fd(struct cay_files_chain *c);
 
 static inline struct cay_files_level *cay_files_chain_level(struct cay_files_chain *c)

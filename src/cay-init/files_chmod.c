@@ -16,8 +16,8 @@
 #include "foundation/sys/fd.h"
 
 /*
- * Directories are changed when they are left, so that taking away the right to search does not stop the walk;
- * one that can't be read is changed first, which may open it.
+ * Directories are changed when they are left, so that removing the search permission does not stop the walk.
+ * An unreadable one is changed first, which may make it readable.
  */
 static int tree_entry(struct cay_files_walk *w, mode_t mode, uint64_t *changed)
 {
@@ -35,7 +35,7 @@ static int tree_entry(struct cay_files_walk *w, mode_t mode, uint64_t *changed)
                                 return r;
                         r = cay_files_walk_descend(w);
                         if (r == -EACCES) {
-                                ++*changed; /* closed as asked: nothing below is reachable */
+                                ++*changed; /* closed as requested: nothing below is reachable */
                                 return 0;
                         }
                 }

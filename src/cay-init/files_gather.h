@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of a folder, or of all below it, in order: what a sorted listing and a search begin with. A folder comes before what is in it. Memory
- * and time are bounded; what does not fit is said, so nobody takes a part for the whole.
+ * Names in a folder, or in the whole tree below it, in order: the first step of a sorted listing and of a
+ * search. A folder comes before its content. Memory and time are bounded; an incomplete result is marked as
+ * such.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 struct cay_files_gather {
         char **names; /* paths below the folder, in order */
         uint32_t count;
-        uint64_t passed; /* folders and names that were left out: unreadable or too deep */
+        uint64_t passed; /* number of omitted folders and names: unreadable or too deep */
         bool is_crowded; /* there are more than fit */
         bool is_late;    /* the deadline came first */
         /* own */

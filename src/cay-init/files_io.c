@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers READ and WRITE: bytes of one regular file. Anything else is refused before it is opened, and opened
- * so that it can't hang if it was swapped in between: opening a FIFO or a device has effects on others.
+ * Workers READ and WRITE: bytes of one regular file. Other types are refused before they are opened, since
+ * opening a FIFO or a device affects others. The open cannot block if the file is replaced in between.
  */
 
 #include <errno.h>
@@ -70,7 +70,10 @@ static int offset_check(uint64_t offset, struct cay_error *err)
 
 /* --- READ --- */
 
-/* The file's pages go to the pipe as they are. 1: not here, bytes have to be copied; nothing was moved by the last try. */
+/*
+ * Moves the file's pages to the pipe without copying. 1: not supported here, bytes have to be copied; the
+ * last attempt moved nothing.
+ */
 static int send_pages(int fd, int out_fd, uint64_t offset, uint64_t max, uint64_t *moved, const char *path,
                       struct cay_error *err)
 {
@@ -162,8 +165,8 @@ static int write_stream(int fd, int in_fd, uint64_t max, uint64_t *moved, const 
                 if (n == 0)
                         return 0;
                 /*
-                 * What fits is written, so that the outcome does not depend on how the bytes were cut on
-                 * their way.
+                 * Writes what fits, so that the result does not depend on how the bytes were split in
+                 * transit.
                  */
                 fits = (uint64_t)n > max - *moved ? (size_t)(max - *moved) : (size_t)n;
                 r = sys_write_all(fd, buf, fits);
@@ -199,7 +202,7 @@ static int write_open(const char *path, const struct cay_box_file *f, int *ret_f
                 return -1;
         if (f->max_entries && !cay_files_has_tag(&st, f->max_entries))
                 return fail_tag(err);
-        /* Only now: a write that is refused has changed nothing. */
+        /* Only now: a refused write must not change anything. */
         r = (f->flags & CAY_BOX_TRUNCATE) && ftruncate(fd, 0) < 0 ? -errno : 0;
         if (r == 0 && f->offset > 0 && lseek(fd, (off_t)f->offset, SEEK_SET) < 0)
                 r = -errno;

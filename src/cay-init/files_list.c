@@ -3,8 +3,9 @@
  * Worker LIST: the entries of a directory, or of all below it, as records on OUT, in the file system's order.
  * A page is entries `offset` to `offset + max_entries`; pages fit together as long as the directory is not
  * changed in between. A recursive listing stays on its mount, and names are paths below the directory; what
- * is too deep to be named in a request is left out and counted in the message. With *sorted* entries come by name, and of those that
- * the glob in path2 matches alone, if there is one; then at most CAY_GATHER_NAMES are known of, which the message says.
+ * is too deep to be named in a request is left out and counted in the message. With *sorted* entries come by
+ * name, and of those that the glob in path2 matches alone, if there is one; then at most CAY_GATHER_NAMES are
+ * known of, which the message says.
  */
 
 #include <dirent.h>
@@ -40,7 +41,7 @@ static int flush(struct listing *l)
         return r;
 }
 
-/* `at` below fd, told as `name`. 0 also when it is gone by now. */
+/* Reports `at` below fd as `name`. 0 also when it does not exist any more. */
 static int entry_put(struct listing *l, int fd, const char *at, const char *name, size_t len)
 {
         struct cay_box_stat m = { 0 };
@@ -76,7 +77,7 @@ static int entry_put(struct listing *l, int fd, const char *at, const char *name
         return 0;
 }
 
-/* The entry that the walk stands at. */
+/* The current entry of the walk. */
 static int entry_send(struct listing *l)
 {
         int fd = cay_files_chain_fd(&l->walk.chain), r;

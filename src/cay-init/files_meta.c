@@ -134,18 +134,12 @@ static int move_rename(const struct move *m)
                 return 0;
         if (errno != EINVAL && errno != ENOSYS)
                 return -errno;
-        /*
-         * A file system without it. A second name is refused if there is one already, for all but
-         * directories.
-         */
+        /* The file system lacks it. For all but directories, link() fails if the name exists. */
         if (linkat(m->from_fd, m->from, m->to_fd, m->to, 0) == 0)
                 return unlinkat(m->from_fd, m->from, 0) < 0 ? -errno : 0;
         if (errno == EEXIST)
                 return -EEXIST;
-        /*
-         * What is left can be swapped between the look and the move, by the sandbox's own user against
-         * itself.
-         */
+        /* The rest can be replaced between the check and the move, but only by the sandbox's own user. */
         if (fstatat(m->to_fd, m->to, &st, AT_SYMLINK_NOFOLLOW) == 0)
                 return -EEXIST;
         return renameat(m->from_fd, m->from, m->to_fd, m->to) < 0 ? -errno : 0;
@@ -197,8 +191,8 @@ static int copy_link(const struct move *m, const char *temp)
 }
 
 /*
- * /tmp and /workspace are file systems of their own: between them a file or a link is copied beside its new
- * name, put in place, and removed. Directories are not: that is an archive out and in.
+ * /tmp and /workspace are separate file systems. Between them a file or a link is copied beside its new name,
+ * renamed, and the old one removed. Directories are refused: use an archive for them.
  */
 static int move_copy(const struct move *m)
 {

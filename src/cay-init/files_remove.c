@@ -4,13 +4,13 @@
  *
  * Theory of operation
  *
- * A tree is removed from below by descriptors alone: no path string, no recursion, no memory that grows with
- * it. The last LEVELS directories of the way down are kept open, each with a few entries read from it. What
- * is no directory goes at once, and so does an empty directory; the first that is not empty is entered. A way
- * deeper than LEVELS forgets its upper end, and when the lower end is gone the way starts again from the top,
- * where what is left is found by looking: each start removes at least LEVELS directories, so trees of any
- * depth and any names end. Rejected: going up by "..", which leads elsewhere when a directory is moved
- * meanwhile; keeping all names, which is a limit.
+ * A tree is removed bottom-up by descriptors only: no path string, no recursion, no memory that grows with
+ * it. The last LEVELS directories of the current path are kept open, each with a few entries read from it.
+ * Files and empty directories are removed immediately; the first directory that is not empty is entered. A
+ * path deeper than LEVELS drops its upper end. When the lower end is removed, the walk restarts from the top
+ * and finds what is left. Each restart removes at least LEVELS directories, so trees of any depth are
+ * finished. Rejected: going up by "..", which is wrong when a directory is moved meanwhile; keeping all
+ * names, which limits the depth.
  *
  * Links are never followed, and a mount point is an error, not a way into another file system.
  */
@@ -88,8 +88,8 @@ static int level_push(struct removal *t, int at, const char *name)
         for (;;) {
                 fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 /*
-                 * Under a small limit of open files fewer levels are kept, but never less than the one we
-                 * stand in.
+                 * With a low limit of open files fewer levels are kept open, but never less than the current
+                 * one.
                  */
                 if (fd >= 0 || errno != EMFILE || t->depth - t->top < 2)
                         break;
@@ -136,7 +136,7 @@ static int level_next(struct level *l, const struct dent **ret)
         }
 }
 
-/* 0: gone; 1: a directory with something in it; or -errno. `type` is the directory entry's, a hint. */
+/* 0: removed; 1: a directory that is not empty; or -errno. `type` is the directory entry's, a hint. */
 static int entry_remove(struct removal *t, int at, const char *name, unsigned type)
 {
         if (type != DT_DIR) {
@@ -164,10 +164,7 @@ static int entry_remove(struct removal *t, int at, const char *name, unsigned ty
         return 0;
 }
 
-/*
- * The lowest level is empty as far as one can see: back to the one above, which removes it; 1: start from the
- * top.
- */
+/* The lowest level seems empty: return to the one above, which removes it; 1: restart from the top. */
 static int level_pop(struct removal *t)
 {
         const struct dent *d;
@@ -182,14 +179,14 @@ static int level_pop(struct removal *t)
         r = entry_remove(t, up->fd, d->name, d->type);
         if (r <= 0)
                 return r;
-        /* Somebody put something in: look again, from the start of that directory. */
+        /* An entry was added meanwhile: scan that directory again. */
         if (++up->rescans > RESCANS)
                 return fail(t, -ENOTEMPTY, d->name);
         up->next = up->at;
         return 0;
 }
 
-/* Goes down from the tree's directory until everything that is within reach is gone. 0, or -errno. */
+/* Descends from the tree's directory until everything within reach is removed. 0, or -errno. */
 static int tree_pass(struct removal *t, int parent_fd, const char *root)
 {
         int r = level_push(t, parent_fd, root);

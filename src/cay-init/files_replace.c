@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replacing a file when the new one is whole; the rules are in files_replace.h. */
+/* Replacing a file when the new one is complete; the rules are in files_replace.h. */
 #include "cay-init/files_replace.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ void cay_files_replace_guard(const struct sys_replace *file)
 
 /* Where it is */
 
-/* Goes from a link to the place that its text names: another folder, another name. False: that is no plain name. */
+/* Follows a link to the folder and name in its text. False: that is not a plain name. */
 static bool follow(struct cay_files_replace *r)
 {
         char text[CAY_BOX_PATH_MAX + 1];
@@ -68,7 +68,7 @@ static bool follow(struct cay_files_replace *r)
         return true;
 }
 
-/* Mode 0 in *ret: there is nothing by that name. */
+/* Mode 0 in *ret: the name does not exist. */
 static bool find_target(struct cay_files_replace *r, const char *path, struct stat *ret)
 {
         struct cay_error err = { .code = CAY_OK };
@@ -88,7 +88,7 @@ static bool find_target(struct cay_files_replace *r, const char *path, struct st
         return false;
 }
 
-/* What a new file would not have. Labels (security.…) the system gives by itself. */
+/* Attributes that a new file would not have. Labels (security.…) are set by the system. */
 static bool has_more(int fd)
 {
         char names[4096];
@@ -134,7 +134,10 @@ bool cay_files_replace_begin(struct cay_files_replace *r, const char *path, cons
         return fchmod(r->file.fd, mode) == 0;
 }
 
-/* A target that nothing can take the place of (a mount): the bytes go into it. They are all here, so nobody can cut them off. */
+/*
+ * The target cannot be replaced (a mount): write the bytes into it. All bytes have arrived, so the write
+ * cannot be cut off.
+ */
 static int copy_into_old(struct cay_files_replace *r)
 {
         off_t at = 0;
@@ -151,8 +154,8 @@ static int copy_into_old(struct cay_files_replace *r)
 }
 
 /*
- * Looked at when the new bytes are all here, right before the one call that takes the target's place: what was written while they came is
- * seen. The kernel has no call that does both; what is left between the two is no longer than that.
+ * Checked when all new bytes have arrived, right before the call that replaces the target, so writes until
+ * then are detected. The kernel has no call that does both; only the short gap between the two remains.
  */
 static bool is_as_tagged(const struct cay_files_replace *r)
 {

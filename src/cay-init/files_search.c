@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker SEARCH: lines of files that match a pattern, as records on OUT (links/box/match.h), files in the order of their names. path2 is a glob that
- * names of files must match ("": any), a newline, and the pattern.
+ * Worker SEARCH: lines of files that match a pattern, as records on OUT (links/box/match.h), files in the
+ * order of their names. path2 is a glob that names of files must match ("": any), a newline, and the pattern.
  *
- * Trees are hostile: nothing but plain files is opened, links are not followed, other mounts not entered. A file with a NUL byte
- * at its beginning is passed over as binary. A line that is longer than the buffer is looked at in pieces that overlap. Matches, bytes
- * of the answer and time have limits, and END's mode says which was met.
+ * Trees are hostile: nothing but plain files is opened, links are not followed, other mounts not entered. A
+ * file with a NUL byte at its beginning is skipped as binary. A line that is longer than the buffer is
+ * searched in overlapping pieces. Matches, bytes of the answer and time have limits, and END's mode says
+ * which was reached.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@
 #define BUFFER (64u * 1024)
 #define OVERLAP 1024u
 #define BINARY_LOOK 8192u
-#define BEFORE 150u /* bytes of a long line that are told before the match's end */
+#define BEFORE 150u /* bytes of a long line that are reported before the match's end */
 
 struct search {
         struct cay_pattern pattern, glob;
@@ -154,7 +155,7 @@ static int search_fd(struct search *s, int fd)
         return r;
 }
 
-/* What is no plain file (any more) is passed over in silence. */
+/* Anything that is not a plain file (any more) is skipped silently. */
 static int search_below(struct search *s, int dir_fd, const char *name)
 {
         cay_auto_close int fd =
@@ -193,7 +194,7 @@ static int search_tree(struct search *s, int dir_fd, bool has_glob)
         return r;
 }
 
-/* One that the caller names: by links too, and what cannot be read is an error. */
+/* A file named by the caller: links are followed, and a read error is reported. */
 static int search_file(struct search *s, const struct cay_files_at *at)
 {
         cay_auto_close int fd = openat(at->fd, at->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -38,7 +38,7 @@ static bool is_dot(const char *name)
         return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* Steps up to where the walk came from, and to the place in that directory where it was. */
+/* Steps up to the parent and restores the position in it. */
 static int leave(struct cay_files_walk *w)
 {
         int fd;

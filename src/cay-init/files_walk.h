@@ -21,7 +21,9 @@ struct cay_files_walk {
         int64_t next_pos; /* behind the entry */
         bool leaving;
         size_t at, len; /* of dents */
-        /* Small on purpose: a directory is read again from where it was each time a subdirectory is done. */
+        /*
+         * Deliberately small: a directory is read again from its position each time a subdirectory is done.
+         */
         char dents[4096] __attribute__((aligned(8)));
 };
 
@@ -34,8 +36,8 @@ void cay_files_walk_done(struct cay_files_walk *w);
  */
 int cay_files_walk_next(struct cay_files_walk *w);
 /*
- * Goes into the entry that was just returned; the next calls tell what is in it. -errno: it can't be read
- * (EACCES), is no directory any more (ENOTDIR, ENOENT), is another mount (EXDEV) or too deep (ENAMETOOLONG);
- * the walk stands where it was and may go on.
+ * Enters the entry that was just returned; the next calls return its content. -errno: it cannot be read
+ * (EACCES), is not a directory any more (ENOTDIR, ENOENT), is another mount (EXDEV) or too deep
+ * (ENAMETOOLONG); the walk stays where it was and may continue.
  */
 int cay_files_walk_descend(struct cay_files_walk *w);

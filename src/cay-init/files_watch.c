@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker WATCH: tells what happens in a folder, or in all below it, until the folder goes or the channel is closed.
+ * Worker WATCH: reports changes in a folder, or in its whole tree, until the folder is removed or the channel
+ * is closed.
  *
- * Theory of operation. Inotify watches single folders, so the worker keeps a watch on each and a tree of their places. A new folder
- * is watched first and looked through then: what was made in between is told from the look, what comes later by inotify, and
- * what falls on both is told twice; nothing is missed. The two halves of a rename are queued one after the other and are told as
- * one move when both are of watched folders; the first half at the end of what was read waits a moment for the second.
+ * Theory of operation. Inotify watches single folders, so the worker keeps a watch on each and a tree of
+ * their places. A new folder is first watched and then scanned: entries made in between are found by the
+ * scan, later ones by inotify. Some are reported twice, but none is missed. The two events of a rename are
+ * queued in sequence and reported as one move when both concern watched folders. If the first event is the
+ * last one read, the worker waits briefly for the second.
  *
- * Nothing is lost in silence. When the kernel's queue ran over (the reader is slow, and what it has not taken holds the worker back),
- * or when the tree and the world cannot be brought together, all is watched anew, and then OVERFLOW is told: whoever looks after
- * that has seen everything, for what happens from there on is told again. A folder that cannot be watched is named.
+ * Nothing is lost silently. When the kernel's queue overflows (a slow reader blocks the worker), or when the
+ * tree becomes inconsistent, everything is watched again and then OVERFLOW is reported. A client that scans
+ * after OVERFLOW has seen everything, since later changes are reported again. A folder that cannot be watched
+ * is reported by name.
  *
- * The watched folder is known by its path, not held open: the kernel says that a folder went only when nobody holds it. So before
- * a folder is added it is checked that the path still leads to the same one; if not, the watched folder is gone.
+ * The watched folder is known by its path, not held open: the kernel reports the removal of a folder only
+ * when it is not open. So before a folder is added, check that the path still leads to the same one; if not,
+ * the watched folder was removed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +34,7 @@
 
 #define FOLDERS_MAX 8192u
 #define PAIR_WAIT_MS 200
-#define ROUNDS_MAX 100u /* looks at a tree that changes all the time */
+#define ROUNDS_MAX 100u /* scans of a tree that changes all the time */
 #define MASK                                                                                                 \
         (IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO |      \
          IN_DELETE_SELF | IN_MOVE_SELF | IN_EXCL_UNLINK | IN_ONLYDIR | IN_DONT_FOLLOW)
@@ -43,9 +47,9 @@ struct watching {
         ino_t ino;
         unsigned folders_max;
         bool recursive;
-        bool full_told; /* a folder beyond the limit was named already */
+        bool full_told; /* a folder beyond the limit was already reported */
         bool is_gone;
-        bool is_confused; /* all is to be watched anew */
+        bool is_confused; /* everything has to be watched again */
         int out_fd, error;
         uint64_t told;
         struct cay_files_node
@@ -92,7 +96,7 @@ static void tell_state(struct watching *w, unsigned kind)
         tell(w, &m);
 }
 
-/* An entry that is too deep to be named: somebody has to look. */
+/* An entry is too deep to be reported by name: the client has to scan. */
 static void tell_unnamed(struct watching *w)
 {
         tell_state(w, CAY_NOTICE_OVERFLOW);
@@ -170,7 +174,7 @@ static bool root_is_there(struct watching *w)
         return false;
 }
 
-/* Watches a folder; NULL: it is none (any more), or cannot be watched, which is told. */
+/* Watches a folder; NULL: it is not a folder (any more), or cannot be watched, which is reported. */
 static struct cay_files_node *add(struct watching *w, struct cay_files_node *parent, const char *name)
 {
         struct cay_files_node *node, *old;
@@ -229,7 +233,7 @@ static void look_into(struct watching *w, unsigned *depth)
                 tell_unwatched(w, w->levels[*depth], w->walk.name, -r);
 }
 
-/* Watches all folders below the node; says: what is found is news. */
+/* Watches all folders below the node; says: report what is found as new. */
 static void look(struct watching *w, struct cay_files_node *node, bool says)
 {
         unsigned depth = 0;
@@ -239,7 +243,7 @@ static void look(struct watching *w, struct cay_files_node *node, bool says)
                 return;
         fd = open(w->full, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
-                return; /* gone again, which is told too */
+                return; /* removed again, which is reported too */
         r = cay_files_walk_init_take(&w->walk, fd);
         w->levels[0] = node;
         while (r >= 0 && !w->is_gone && !w->is_confused && w->error == 0) {
@@ -351,7 +355,7 @@ static size_t event_size(const struct inotify_event *e)
         return sizeof(*e) + e->len;
 }
 
-/* The other half of a rename, if it was read already; it is taken. */
+/* The other event of a rename, if it was already read; it is consumed. */
 static struct inotify_event *find_pair(struct watching *w, size_t at, uint32_t cookie)
 {
         struct inotify_event *e;
@@ -385,7 +389,7 @@ static void handle(struct watching *w, struct inotify_event *e, struct inotify_e
                 return;
         }
         if (e->len == 0)
-                return; /* of a watched folder itself: its parent tells it, with a name */
+                return; /* of a watched folder itself: reported by its parent, with a name */
         to = pair ? cay_files_tree_find(&w->tree, pair->wd) : NULL;
         if (to) {
                 moved(w, node, e, to, pair);
@@ -402,7 +406,9 @@ static void handle(struct watching *w, struct inotify_event *e, struct inotify_e
         }
 }
 
-/* Handles what was read; a first half of a rename at the end stays, unless its second half is late. */
+/*
+ * Handles the events that were read. A first event of a rename at the end stays, unless its second is late.
+ */
 static void handle_all(struct watching *w, bool is_late)
 {
         struct inotify_event *e;

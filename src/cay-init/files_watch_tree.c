@@ -129,7 +129,7 @@ struct cay_files_node *cay_files_tree_put(struct cay_files_tree *t, int wd, stru
         return node;
 }
 
-/* All that go are taken out first and freed then: whether one is below another is asked of all of them. */
+/* Removes all nodes from the table first and frees them afterwards: the ancestor check needs all of them. */
 void cay_files_tree_drop(struct cay_files_tree *t, struct cay_files_node *node)
 {
         unsigned kept = 0, gone = 0;
@@ -142,7 +142,7 @@ void cay_files_tree_drop(struct cay_files_tree *t, struct cay_files_node *node)
                         t->nodes[kept++] = n;
                         continue;
                 }
-                inotify_rm_watch(t->fd, n->wd); /* ignoring: the kernel may have dropped it by itself */
+                inotify_rm_watch(t->fd, n->wd); /* ignoring: the kernel may have removed it already */
                 if (out)
                         out[gone++] = n; /* without memory they are lost, and nothing worse */
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folders that a WATCH watches: inotify's numbers on one side, places below the watched folder on the other. A node knows
- * its name and its parent, so that a folder that moves takes along all that is below it by changing one node.
+ * The folders that a WATCH watches: inotify's numbers on one side, places below the watched folder on the
+ * other. A node has its name and its parent, so moving a folder with everything below it changes one node.
  */
 #pragma once
 
@@ -27,15 +27,18 @@ void cay_files_tree_done(struct cay_files_tree *t); /* also of a zeroed one with
 struct cay_files_node *cay_files_tree_find(const struct cay_files_tree *t, int wd); /* NULL: none */
 struct cay_files_node *cay_files_tree_child(const struct cay_files_tree *t,
                                             const struct cay_files_node *parent, const char *name);
-/* A wd that is known already moves to its new place. NULL: no memory, or the place is below itself (errno says). */
+/*
+ * A wd that is known already moves to its new place. NULL: no memory, or the place is below itself (errno
+ * says).
+ */
 struct cay_files_node *cay_files_tree_put(struct cay_files_tree *t, int wd, struct cay_files_node *parent,
                                           const char *name);
 /* -ENOMEM; -ELOOP: parent is below the node. */
 int cay_files_tree_move(struct cay_files_node *node, struct cay_files_node *parent, const char *name);
-/* With all below it; these are watched no more. */
+/* With all nodes below it; their watches end. */
 void cay_files_tree_drop(struct cay_files_tree *t, struct cay_files_node *node);
 /*
- * Below the watched folder: "a/b/name", or the node's own place when name is NULL ("" for the watched folder). The length or
- * -ENAMETOOLONG.
+ * Below the watched folder: "a/b/name", or the node's own place when name is NULL ("" for the watched
+ * folder). The length or -ENAMETOOLONG.
  */
 int cay_files_tree_path(const struct cay_files_node *node, const char *name, char *ret, size_t size);

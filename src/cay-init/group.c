@@ -40,7 +40,7 @@ int cay_group_make_spare_node(struct cay_group *g, int cgroup_fd, uint32_t seria
 
 int cay_group_make_node(struct cay_group *g, int cgroup_fd, uint32_t channel)
 {
-        /* A name is taken while processes of an earlier channel with this number live on. */
+        /* The name is in use while processes of an earlier channel with this number are alive. */
         for (unsigned i = 0; i < NODES_TRIED; i++) {
                 if (i == 0)
                         snprintf(g->node, sizeof(g->node), "x%u", channel);
@@ -87,7 +87,7 @@ void cay_group_kill(struct cay_group *g)
         }
         if (g->node_fd >= 0 && sys_write_file(g->node_fd, "cgroup.kill", "1") == 0)
                 return;
-        if (g->pid > 0) { /* before it is a group leader, and as the last resort of a node that cannot kill */
+        if (g->pid > 0) { /* before it is a group leader, and as a last resort for a node that cannot kill */
                 kill(-g->pid, SIGKILL);
                 kill(g->pid, SIGKILL);
         }
@@ -130,7 +130,7 @@ unsigned cay_group_count(const struct cay_group *g)
         return alive;
 }
 
-/* Of all that we have waited for: in a box of one command that is the command and what it left. */
+/* Of everything we have reaped: in a box for one command that is the command and its descendants. */
 static uint64_t reaped_us(void)
 {
         struct rusage gone;

@@ -2,11 +2,12 @@
 /*
  * cay-init's main: sets itself up, then serves.
  *
- * Theory of operation. Init starts with nothing but a control socket. Its first message is the box's configuration with the
- * descriptors it needs; later ones are fresh streams for the box link; its end means that the engine is gone, and then the box
- * goes at once. Init is pid 1 in a box of its own and otherwise a subreaper, so that it can wait for every orphan. All signals
- * stay blocked for good (SIGCHLD comes through a descriptor): nothing the code sends can interrupt it, and children get a
- * clean slate with one call. Nothing here waits for anything the code controls.
+ * Theory of operation. Init starts with nothing but a control socket. Its first message is the box's
+ * configuration with the descriptors it needs; later ones are fresh streams for the box link; end of file
+ * means that the engine has exited, and then the box ends immediately. Init is pid 1 in a box of its own and
+ * otherwise a subreaper, so that it can wait for every orphan. All signals stay blocked for good (SIGCHLD
+ * comes through a descriptor): no signal from the code can interrupt it, and children reset their mask with
+ * one call. Nothing here waits for anything the code controls.
  */
 #include "cay-init/init.h"
 
@@ -39,8 +40,10 @@
 
 static struct cay_init init_state;
 
-/* Dispositions survive exec when they are "ignore": whoever started the engine may have left some. */
-/* The raw call: a libc keeps some real-time signals to itself, but a caller may have left those ignored too. */
+/* "Ignore" dispositions survive exec: the engine's parent may have left some. */
+/*
+ * The raw call: a libc keeps some real-time signals to itself, but a caller may have left those ignored too.
+ */
 static void reset_signals(void)
 {
         struct sigaction act = { .sa_handler = SIG_DFL };
@@ -49,10 +52,10 @@ static void reset_signals(void)
 
         for (int signo = 1; signo < 65; signo++)
                 syscall(SYS_rt_sigaction, signo, plain, NULL, 8);
-        act.sa_flags = SA_NOCLDSTOP; /* stopped children are no news, but see hear_of_stops */
+        act.sa_flags = SA_NOCLDSTOP; /* stops of children are not reported, but see hear_of_stops */
         sigaction(SIGCHLD, &act, NULL);
         sigfillset(&all);
-        /* Faults of our own stay faults; a blocked one would only take away the sanitizers' report. */
+        /* Fault signals stay unblocked; blocking them would only suppress the sanitizers' report. */
         sigdelset(&all, SIGSEGV);
         sigdelset(&all, SIGBUS);
         sigdelset(&all, SIGFPE);
@@ -62,7 +65,7 @@ static void reset_signals(void)
         sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
-/* Commands without input read from our 0: make sure that it is what it should be. */
+/* Commands without input inherit our descriptor 0: make sure that it is correct. */
 static void check_stdio(void)
 {
         struct stat st;
@@ -134,7 +137,7 @@ static void on_control(struct cay_watch *w, uint32_t events)
                 cay_link_take(init, fds[0]);
                 return;
         }
-        if (n > 0) /* not what this version says: ignored, as a later engine may say more */
+        if (n > 0) /* unknown to this version: ignored, as a later engine may send more */
                 sys_close_fds(fds, count);
         else
                 init->leaving = true;
@@ -158,7 +161,7 @@ static void on_child(struct cay_signal *s, int signo, int pid)
         cay_channel_tidy_all(init);
 }
 
-/* A spare alone does nothing. Whatever else there is belongs to a channel, where there can be a spare. */
+/* A preforked process alone needs no watching. Everything else belongs to a channel. */
 static bool is_busy(struct cay_proc_overlay *t)
 {
         const struct cay_init *init = cay_container_of(t, struct cay_init, proc_overlay);
@@ -166,7 +169,7 @@ static bool is_busy(struct cay_proc_overlay *t)
         return !init->childless && (init->channels || init->spare.pid == 0);
 }
 
-/* Each channel takes a handful of descriptors; what we were given as soft limit is for commands. */
+/* Each channel needs a few descriptors; the original soft limit is for commands. */
 static void raise_files(struct cay_init *init)
 {
         struct rlimit files;
@@ -179,7 +182,7 @@ static void raise_files(struct cay_init *init)
                 setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Where commands have our id they can stop what we start. */
+/* Where commands have our id they can stop our child processes. */
 static void hear_of_stops(void)
 {
         struct sigaction act = { .sa_handler = SIG_DFL };
@@ -201,7 +204,7 @@ static int set_up(struct cay_init *init)
         init->uid = geteuid();
         init->gid = getegid();
         init->childless = true;
-        /* Whatever terminal the engine's caller has is out of reach from here on. */
+        /* Detach from any terminal of the engine's caller. */
         init->has_session = getsid(0) == getpid() || setsid() > 0;
         if (!cay_init_is_isolated(init) && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
@@ -211,8 +214,9 @@ static int set_up(struct cay_init *init)
                 cay_files_base = "."; /* no root of its own: the engine started us in the workspace */
         init->layer_fds[0] = sys_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
         init->layer_fds[1] = sys_open_at(AT_FDCWD, "/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        /* none on this kernel: the other layers still protect */
         if (cay_init_is_isolated(init) && cay_init_has_layer(init, CAY_LAYER_LANDLOCK))
-                init->landlock_fd = cay_landlock_make(); /* none on this kernel: the other layers stand */
+                init->landlock_fd = cay_landlock_make();
         r = cay_child_prepare(init);
         if (r < 0)
                 return r;
@@ -235,7 +239,10 @@ static int set_up(struct cay_init *init)
         return r;
 }
 
-/* As pid 1 everything goes with us. Elsewhere it must be seen to, and the nodes below the engine's are ours to remove. */
+/*
+ * As pid 1 everything ends with us. Elsewhere it has to be killed, and the nodes below the engine's have to
+ * be removed.
+ */
 static void leave(struct cay_init *init)
 {
         const struct timespec nap = { .tv_nsec = 2 * 1000 * 1000 };
@@ -289,13 +296,16 @@ static void begin(void)
 int cay_init_main(void)
 {
         begin();
-        /* With a pid namespace our death is everybody's; without, we must live on to end what we started (end of the socket). */
+        /*
+         * With a pid namespace our death ends everything. Without one, we must survive to end what we started
+         * (end of the socket).
+         */
         if (getpid() == 1)
                 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         return serve(receive_config(&init_state));
 }
 
-/* No parent-death signal: it would come with a thread of Docker's shim, not with the shim. */
+/* No parent-death signal: it would be sent when a thread of Docker's shim ends, not the shim itself. */
 int cay_init_docker_main(void)
 {
         begin();

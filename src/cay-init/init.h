@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-init's own state, shared by the files of this folder. There is one per process; it lives as long as the box.
- * Owners: init.c starts and ends, link.c speaks with the front, channel.c keeps the channels.
+ * cay-init's own state, shared by the files of this folder. There is one per process; it lives as long as the
+ * box. Owners: init.c starts and ends, link.c handles the front's link, channel.c the channels.
  */
 #pragma once
 
@@ -32,13 +32,13 @@ struct cay_init {
         bool is_filtered;   /* our own calls, see init_filter.h */
         bool childless;     /* at the last reaping nothing was left to wait for */
         uint32_t uid, gid;  /* our own */
-        uint64_t files_max; /* RLIMIT_NOFILE that we were given, for commands that ask for none */
+        uint64_t files_max; /* RLIMIT_NOFILE that we were given, for commands without their own */
 
         struct cay_watch control;
         struct cay_signal signal;
         struct cay_peer peer;
-        bool welcomed;                 /* HELLO came on this stream */
-        bool one_shot;                 /* an exec said that the box ends with it */
+        bool welcomed;                 /* HELLO was received on this stream */
+        bool one_shot;                 /* an exec requested that the box ends with it */
         bool leaving;                  /* the box ends now */
         struct cay_timer relink_timer; /* one-shot without a stream: how long to wait for another */
 
@@ -48,7 +48,7 @@ struct cay_init {
         struct cay_proc_overlay proc_overlay;
         struct cay_watcher watcher;
         struct cay_prefork spare;
-        struct cay_counters counters; /* where the engine does not tell what the cgroups count */
+        struct cay_counters counters; /* where the engine does not report what the cgroups count */
 };
 
 static inline bool cay_init_is_isolated(const struct cay_init *init)

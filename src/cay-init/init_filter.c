@@ -15,13 +15,13 @@ void cay_init_filter(struct cay_init *init)
         if (init->is_filtered)
                 return;
         init->is_filtered = true;
-        /* Not isolated: commands have no filter of their own, and may do what their user may. */
+        /* Not isolated: commands have no filter, and may do what their user may. */
         if (!cay_init_is_isolated(init) || !cay_init_has_layer(init, CAY_LAYER_SECCOMP) ||
             !cay_init_has_layer(init, CAY_LAYER_INIT_SECCOMP))
                 return;
         r = sys_seccomp_enter(cay_seccomp_init_code, CAY_SECCOMP_INIT_CODE_LEN);
         if (r == -EACCES && !cay_init_has_layer(init, CAY_LAYER_NNP))
-                return; /* without no_new_privs (a test has it off) only root may */
+                return; /* without no_new_privs (a test disables it) only root may */
         if (r < 0)
                 init->leaving = true;
 }

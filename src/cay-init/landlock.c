@@ -2,11 +2,12 @@
 /*
  * Landlock rules of commands.
  *
- * Theory of operation. Landlock knows no "all but": the directories of "/" are listed when the rules are made and each
- * gets full rights, but for those with rules of their own. Commands can make no new ones: that would be a write to "/" itself.
- * Kernels below ABI 2 are left without: there every rename and link between two directories fails, which ordinary programs do
- * not survive, and the read-only mounts of /proc stand without this second layer.
- * Signals and abstract sockets are not scoped: the execs of one sandbox may talk to each other.
+ * Theory of operation. Landlock cannot express exceptions: the directories of "/" are listed when the rules
+ * are made and each gets full rights, but for those with rules of their own. Commands can make no new ones:
+ * that would be a write to "/" itself. It is not used on kernels below ABI 2: there every rename and link
+ * between two directories fails, which breaks ordinary programs. The read-only mounts of /proc protect
+ * without this second layer. Signals and abstract sockets are not scoped: the execs of one sandbox may talk
+ * to each other.
  */
 #include "cay-init/landlock.h"
 

@@ -2,9 +2,10 @@
 /*
  * The link to the front.
  *
- * Theory of operation. The first frame must be HELLO with the box's secret. Any breach ends the stream, never the box:
- * channels stay as they are until the engine gives another stream. A one-shot box waits for that with a deadline, since its
- * front has most likely gone; what ends the box at once is the end of the control socket (init.c).
+ * Theory of operation. The first frame must be HELLO with the box's secret. A protocol violation ends the
+ * stream, never the box: channels stay as they are until the engine gives another stream. A one-shot box
+ * waits for that with a deadline, since its front has most likely exited; only the end of the control socket
+ * ends the box immediately (init.c).
  */
 #include "cay-init/link.h"
 
@@ -55,7 +56,7 @@ static int on_hello(struct cay_init *init, const struct cay_frame *f, const uint
                 return -EPROTO;
         r = send_welcome(init);
         if (r == 0 && hello.version != CAY_BOX_VERSION) {
-                cay_peer_uncork(&init->peer); /* out with it, before the stream ends */
+                cay_peer_uncork(&init->peer); /* flush it before the stream ends */
                 cay_peer_cork(&init->peer);
                 r = -EPROTONOSUPPORT;
         }
@@ -209,7 +210,10 @@ void cay_link_init(struct cay_init *init)
         init->peer.on_lost = on_lost;
 }
 
-/* A front that has gone may have said things that nobody has read yet: they count, and come before what the next one says. */
+/*
+ * A front that has exited may have sent data that is still unread. It counts, and is handled before the next
+ * front's.
+ */
 int cay_link_take(struct cay_init *init, int fd)
 {
         cay_peer_read_out(&init->peer);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-init: pid 1 in every sandbox. It reads no environment; all it needs comes over descriptor 3. In a Docker container it is
- * started as "cay-init docker" and finds that in a file; "cay-init attach" is how Docker's exec reaches it (cay-init/docker.h).
+ * cay-init: pid 1 in every sandbox. It reads no environment; its configuration comes over descriptor 3. In a
+ * Docker container it is started as "cay-init docker" and reads its configuration from a file; Docker's exec
+ * reaches it by "cay-init attach" (cay-init/docker.h).
  */
 #include <string.h>
 #include <unistd.h>

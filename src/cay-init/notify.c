@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answering denied system calls. Only the number is looked at: arguments are the code's, and no decision hangs on them. */
+/*
+ * Answers denied system calls. Only the number is used: the code controls the arguments, so no decision
+ * depends on them.
+ */
 #include "cay-init/notify.h"
 
 #include <errno.h>
@@ -43,10 +46,10 @@ static void answer_one(struct cay_notify *n)
         } say = { .room = { 0 } };
 
         if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_RECV, &ask) < 0)
-                return; /* ENOENT: the caller has gone meanwhile */
+                return; /* ENOENT: the caller has died meanwhile */
         cay_notify_record(n, ask.req.data.nr);
         if (was_below && n->total >= CAY_NOTIFY_MAX)
-                n->on_too_many(n); /* before the answer: the caller does not get to ask again */
+                n->on_too_many(n); /* before the answer: the caller cannot make another call */
         say.resp.id = ask.req.id;
         say.resp.error = -EPERM;
         ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, &say);
@@ -59,7 +62,7 @@ static void on_event(struct cay_watch *w, uint32_t events)
         if (events & EPOLLIN)
                 answer_one(n);
         else if (events & (EPOLLHUP | EPOLLERR)) {
-                cay_watch_remove(&n->watch); /* closing it takes time, which is for when all is told */
+                cay_watch_remove(&n->watch); /* closing takes time, so it is done after all reports */
                 if (n->on_alone)
                         n->on_alone(n);
         }

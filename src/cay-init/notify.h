@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls an exec was denied. Its filter asks here (seccomp user notification); the answer is always EPERM, the
- * number is remembered: the first CAY_BOX_DENIED_MAX distinct ones with counts, and the last.
+ * The system calls that an exec was denied. Its filter asks here (seccomp user notification). The answer is
+ * always EPERM, and the number is recorded: the first CAY_BOX_DENIED_MAX distinct ones with counts, and the
+ * last.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ struct cay_notify {
         uint32_t denied_count;
         struct cay_box_denied denied[CAY_BOX_DENIED_MAX];
         void (*on_too_many)(struct cay_notify *n);
-        void (*on_alone)(struct cay_notify *n); /* whoever could ask is dead, or dying */
+        void (*on_alone)(struct cay_notify *n); /* every process with this filter is dead, or dying */
 };
 
 void cay_notify_init(struct cay_notify *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process ahead of its command. The theory is in spare.h. */
+/* A process that is started before its command is known. The theory is in prefork.h. */
 #include "cay-init/prefork.h"
 
 #include <errno.h>
@@ -33,7 +33,10 @@ void cay_prefork_init(struct cay_init *init)
         cay_group_init(&init->spare.group);
 }
 
-/* Until it is reaped it is still there, perhaps for long (all of a box may have stood still): its ends say that it is nobody's. */
+/*
+ * Until it is reaped it still exists, perhaps for long (the whole box may have been stopped): its closed ends
+ * show that it is unused.
+ */
 void cay_prefork_dismiss(struct cay_prefork *s)
 {
         cay_ends_close(&s->ends);
@@ -93,10 +96,10 @@ static void on_wanted(struct cay_watch *w, uint32_t events)
                 return;
         if (make(init) == 0)
                 return;
-        if (init->spare.pid > 0) /* nobody would end it in time */
+        if (init->spare.pid > 0) /* nothing would end it in time */
                 cay_prefork_dismiss(&init->spare);
         else
-                forget(init); /* the next command starts as the first one did */
+                forget(init); /* the next command starts without a preforked process */
 }
 
 static void set_delay(struct cay_prefork *s, long us)

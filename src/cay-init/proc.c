@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the process table. A command's name may hold anything, ") R 1" included: fields start behind the last ')'. */
+/*
+ * Reading the process table. A command's name may hold anything, ") R 1" included: fields start behind the
+ * last ')'.
+ */
 #include "cay-init/proc.h"
 
 #include <dirent.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc says about the processes of the box. The text is partly the code's own (names): parsed with suspicion. */
+/*
+ * What /proc says about the processes of the box. The text is partly controlled by the code (names): it is
+ * parsed as untrusted input.
+ */
 #pragma once
 
 #include <stdbool.h>

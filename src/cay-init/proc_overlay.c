@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Truthful figures. A whole text is made in memory and written with one pwrite; lines are padded, so that its length never
- * changes and a reader finds neither an empty file nor half a line. Nothing is written while nothing runs.
+ * The box's own figures. A whole text is built in memory and written with one pwrite. Lines are padded, so
+ * that its length never changes and a reader sees neither an empty file nor an incomplete line. Nothing is
+ * written while nothing runs.
  */
 #include "cay-init/proc_overlay.h"
 
@@ -20,7 +21,7 @@
 static char text[CAY_PROC_OVERLAY_TEXT + CPUS_MAX * LINE];
 static struct cay_proc table[CAY_PROC_MAX];
 
-/* memory.stat has the box's sum under total_… in version 1; the plain names are that of version 2 then. */
+/* In version 1, memory.stat has the box's sum under total_…; the plain names are used for version 2. */
 static uint64_t stat_value(const char *stat_text, const char *total_name, const char *name)
 {
         uint64_t v = sys_keyed_u64(stat_text, total_name);
@@ -187,7 +188,7 @@ void cay_proc_overlay_decay(uint64_t load[3], unsigned running, uint64_t seconds
 
 static void write_text(int fd, const char *bytes, size_t len)
 {
-        /* A short or failed write leaves the text of a second ago, or of another length only when the first one is made. */
+        /* A short or failed write leaves the previous text; only the first one can have another length. */
         if (len > 0 && pwrite(fd, bytes, len, 0) < 0)
                 return;
 }
@@ -238,8 +239,8 @@ static void refresh_load(struct cay_proc_overlay *t, unsigned running, unsigned 
 }
 
 /*
- * The first time is before the box's first command: there is nothing in it yet to be counted, and the command waits. An
- * idle box has no process but init, so that the process table need not be read for a command that starts in it.
+ * The first refresh is before the box's first command: there is nothing to count yet, and the command waits.
+ * An idle box has no process but init, so the process table need not be read for a command that starts in it.
  */
 static void refresh(struct cay_proc_overlay *t)
 {

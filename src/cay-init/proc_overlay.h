@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The box's own /proc/meminfo, /proc/stat and /proc/loadavg: files that the engine bound over those names, written here.
- * Totals are exact at all times, moving figures at most a second old while anything runs.
+ * The box's own /proc/meminfo, /proc/stat and /proc/loadavg: files that the engine bound over those names,
+ * written here. Totals are exact at all times, moving figures at most a second old while anything runs.
  */
 #pragma once
 

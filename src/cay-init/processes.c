@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker PROCESSES: "pid ppid channel state:cpu_ms:memory_kib command\n" for every process of the box, commands
- * percent-encoded where they are not plain. Where init is not pid 1 (no pid namespace of the box's own), only its descendants
- * are listed.
+ * Worker PROCESSES: "pid ppid channel state:cpu_ms:memory_kib command\n" for every process of the box,
+ * commands percent-encoded where they are not plain. Where init is not pid 1 (no pid namespace of the box's
+ * own), only its descendants are listed.
  *
- * cay-init's own helpers are left out. With cgroup2 they are those children of init that sit in the workers'
- * node, where this worker sits too and where no process of an exec can go, and the spare (spare.h), whose node is no
- * exec's. Without it every exec lives below
- * a keeper, which takes in its orphans, so that what is a child of init's is a worker or a keeper.
+ * cay-init's own helper processes are left out. With cgroup2 these are the children of init in the workers'
+ * node, which processes of an exec cannot join, and the preforked process (prefork.h), which has its own
+ * node. Without cgroup2 every exec is below a keeper, which adopts its orphans, so a child of init is a
+ * worker or a keeper.
  */
 
 #include "cay-init/processes.h"
@@ -171,7 +171,7 @@ static bool is_helper(const struct listing *l, const struct cay_process *p, stru
                                          cay_process_channel(node, l->req->execs, l->req->exec_count) == 0);
 }
 
-/* The exec that a process belongs to, 0 if it can't be told; *ret_ours: init is among its ancestors. */
+/* The exec that a process belongs to, 0 if unknown; *ret_ours: init is among its ancestors. */
 static uint32_t channel_find(struct listing *l, const struct cay_process *p, struct cay_view node,
                              bool *ret_ours)
 {
@@ -209,7 +209,7 @@ static void command_read(const struct listing *l, const struct cay_process *p, c
         cay_files_escape(raw, (size_t)n, ret, size);
 }
 
-/* What of it is in memory now, in KiB; 0 where that cannot be read. */
+/* Its resident memory, in KiB; 0 where that cannot be read. */
 static uint64_t memory_read(const struct listing *l, pid_t pid)
 {
         char path[32], text[128], *at;

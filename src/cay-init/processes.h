@@ -15,7 +15,7 @@
 struct cay_process {
         pid_t pid, ppid, session;
         char state;
-        uint64_t cpu_ticks; /* of the processors that it used, in user and in system mode; 0: not told */
+        uint64_t cpu_ticks; /* processor time that it used, in user and in system mode; 0: unknown */
         char comm[64];
 };
 
@@ -30,5 +30,8 @@ int cay_process_stat_parse(const char *text, struct cay_process *ret);
  * text.
  */
 struct cay_view cay_process_node(const char *text);
-/* The channel in a node's name, "x<channel>" or "x<channel>_<n>", or of the exec whose node "s<serial>" is; 0 for any other name. */
+/*
+ * The channel in a node's name, "x<channel>" or "x<channel>_<n>", or of the exec whose node "s<serial>" is; 0
+ * for any other name.
+ */
 uint32_t cay_process_channel(struct cay_view node, const struct cay_worker_exec *execs, uint32_t count);

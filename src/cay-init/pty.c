@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pseudo-terminals. The slave is had through the master (TIOCGPTPEER): no path of the box is resolved for it. */
+/*
+ * Pseudo-terminals. The slave is opened through the master (TIOCGPTPEER): no path of the box is resolved for
+ * it.
+ */
 #include "cay-init/pty.h"
 
 #include <errno.h>

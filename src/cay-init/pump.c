@@ -2,9 +2,9 @@
 /*
  * Moving bytes between a channel's process and its rings.
  *
- * A pump that has no room takes its watch away altogether: a level-triggered watch that waits for nothing would still report
- * the writer's hang-up for ever. Output behind the process's own end is read and dropped, at a bounded rate: a background
- * process must neither block on it nor make init busy with it.
+ * A pump that has no room removes its watch: a level-triggered watch without events would still report the
+ * writer's hang-up forever. Output after the process's own end is read and dropped, at a bounded rate: a
+ * background process must neither block on it nor keep init busy.
  */
 #include "cay-init/channel.h"
 
@@ -65,7 +65,7 @@ bool cay_pump_is_done(const struct cay_pump *p)
         return !p->used || p->sender.eof;
 }
 
-/* The stream is complete. at_end: nobody can write to it any more. */
+/* The stream is complete. at_end: no process can write to it any more. */
 static void complete(struct cay_pump *p, bool at_end)
 {
         p->sender.eof = true;
@@ -207,13 +207,13 @@ void cay_pump_limit(struct cay_pump *p)
 
         if (!p->used || p->limited || p->dropping || p->fd < 0)
                 return;
-        /* A terminal's last bytes may still be on their way through a work queue; reading waits for those. */
+        /* A terminal's last bytes may still be in a kernel work queue; reading waits for them. */
         if (p->channel->exec_flags & CAY_BOX_TTY)
                 p->left = TTY_LEFT;
         else if (ioctl(p->fd, FIONREAD, &now) == 0 && now > 0)
                 p->left = (uint64_t)now;
         p->limited = true;
-        if (p->left == 0) { /* what comes behind is dropped, if somebody else is there to write it */
+        if (p->left == 0) { /* later output is dropped, if another process can still write */
                 complete(p, read(p->fd, scratch, sizeof(scratch)) == 0);
                 return;
         }
@@ -243,7 +243,7 @@ static void on_writable(struct cay_watch *w, uint32_t events)
         cay_channel_step(ch);
 }
 
-/* Nobody reads any more: what the front sends is taken and dropped, so that it is not kept waiting. */
+/* Nobody reads any more: the front's input is accepted and dropped, so that the front does not wait. */
 static void feed_break(struct cay_feed *f)
 {
         cay_watch_remove(&f->watch);
@@ -264,7 +264,7 @@ static void feed_end(struct cay_channel *ch)
                 char eof = (char)c;
 
                 if (c >= 0 && write(f->fd, &eof, 1) < 0)
-                        c = -1; /* full: whoever floods a terminal has no use for its end either */
+                        c = -1; /* full: a terminal flooded with input has no use for its end either */
         }
         feed_break(f);
 }

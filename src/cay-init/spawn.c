@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spawning. The child's words are bounded and checked: a worker reads hostile files. */
+/* Spawning. The child's messages are bounded and checked: a worker reads hostile files. */
 #include "cay-init/spawn.h"
 
 #include <errno.h>
@@ -49,8 +49,8 @@ static bool has_no_clone_into(pid_t r)
 }
 
 /*
- * Kernels before 5.7 cannot fork into a node. There the child joins before it does anything else, so that nothing of it runs
- * outside; and we write its number as well, so that from here on killing the node kills it.
+ * Kernels before 5.7 cannot fork into a node. There the child joins before it does anything else, so that
+ * nothing of it runs outside. We also write its pid, so that from here on killing the node kills it.
  */
 static pid_t fork_and_join(struct cay_child *c, int node_fd)
 {
@@ -136,14 +136,14 @@ static int start_streams(struct cay_channel *ch, struct cay_ends *e, bool tty)
                         r = cay_pump_start_take(&ch->pumps[i], cay_take_fd(e->mine[1 + i]));
         }
         ch->status_fd = cay_take_fd(e->status[0]);
-        if (ch->group.serial > 0) /* a spare has said what it has to say, most likely */
+        if (ch->group.serial > 0) /* a preforked process has most likely reported everything already */
                 cay_spawn_listen(ch);
         if (r == 0 && ch->status_fd >= 0 && ch->notify.fd < 0)
                 r = cay_watch_add(ch->init->loop, &ch->status, ch->status_fd, EPOLLIN, on_status);
         return r;
 }
 
-/* A limit is told by its name: whoever meets one can do something about it. */
+/* Name the limit in the error: the user can raise it. */
 static void spawn_failed(struct cay_channel *ch, int r, const char *what)
 {
         const char *limit =
@@ -180,7 +180,7 @@ static void choose_ids(const struct cay_init *init, struct cay_child *c)
         c->gid = choose(gid, isolated ? init->config.gid : getegid());
 }
 
-/* What this box has no user for. False: the channel has its END. */
+/* The box lacks the requested user. False: the channel has its END. */
 static bool check_ids(struct cay_channel *ch, const struct cay_child *c)
 {
         const struct cay_init *init = ch->init;
@@ -272,7 +272,10 @@ static void on_note(struct cay_channel *ch, const struct cay_note_result *say, s
         case CAY_NOTE_LISTENER:
                 if (fd >= 0)
                         cay_notify_start_take(ch->init->loop, &ch->notify, fd);
-                /* What may follow is a failure, and that is heard at the process's end: no need to wake up for the exec. */
+                /*
+                 * Only a failure may follow, and it is read at the process's end: no wake-up for the exec is
+                 * needed.
+                 */
                 if (ch->group.keeper == 0)
                         cay_watch_remove(&ch->status);
                 return;
@@ -320,8 +323,8 @@ static bool hear_one(struct cay_channel *ch)
         if (ch->status_fd < 0)
                 return false;
         n = sys_recv_fds(ch->status_fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
-        if (n ==
-            -ECONNRESET) /* it went without reading that its input is complete; what it said before is still there */
+        /* it exited without reading that its input is complete; its earlier messages are still there */
+        if (n == -ECONNRESET)
                 n = sys_recv_fds(ch->status_fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EINTR)
                 return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits held by watching. The theory is in watch.h. */
+/* Limits enforced by watching. The theory is in watch.h. */
 #include "cay-init/watch.h"
 
 #include <errno.h>
@@ -26,8 +26,9 @@
 #define LOOK_MS 10
 #define QUICK_LOOK_MS 5 /* while stopped, and at first: most commands are short */
 #define QUICK_LOOKS 20
-#define FS_EVERY 3     /* looks between two looks at files */
-#define SLACK_US 40000 /* processor time that may be used ahead of its share: clocks tick in hundredths */
+#define FS_EVERY 3 /* looks between two looks at files */
+/* processor time that may be used ahead of its share: clocks have a resolution of 10 ms */
+#define SLACK_US 40000
 
 static struct cay_proc table[CAY_PROC_MAX];
 
@@ -43,7 +44,10 @@ static uint64_t field_kb(const char *text, const char *key)
         return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* What is its own: anonymous, shared and swapped pages, and page tables. Pages of files can be had again: they are nobody's. */
+/*
+ * A process's own memory: anonymous, shared and swapped pages, and page tables. Pages of files can be
+ * reclaimed and do not count.
+ */
 static uint64_t own_bytes(pid_t pid)
 {
         char path[40], text[2048];
@@ -56,7 +60,8 @@ static uint64_t own_bytes(pid_t pid)
                1024;
 }
 
-struct unnamed { /* files without a name (memfd): seen by who has them open, counted once */
+/* files without a name (memfd): found through the processes that have them open, counted once */
+struct unnamed {
         ino_t seen[64];
         unsigned count;
         uint64_t bytes;
@@ -79,7 +84,7 @@ static void add_unnamed(void *ctx, int dirfd, const char *name, unsigned type)
         u->bytes += (uint64_t)st.st_blocks * 512;
 }
 
-/* As whoever the process runs as: that, and no capability of ours, lets us see what it has open. */
+/* With the ids of the process: these, not a capability of ours, allow us to see its open files. */
 static void look_into(struct unnamed *u, pid_t pid)
 {
         char path[40];
@@ -168,7 +173,10 @@ static uint64_t sum_cpu_us(unsigned rows)
                (uint64_t)(gone.ru_utime.tv_usec + gone.ru_stime.tv_usec);
 }
 
-/* Youngest first: a shell with job control is still stopped when its children go on, and does not see that they were. */
+/*
+ * Youngest first: a shell with job control is still stopped when its children continue, so it does not notice
+ * their stop.
+ */
 static void go_on(unsigned rows)
 {
         for (unsigned i = rows; i > 0; i--)
@@ -177,8 +185,8 @@ static void go_on(unsigned rows)
 }
 
 /*
- * Time that was not used is not saved up: a stretch begins anew when the box is behind its share, so that after a pause it may
- * not run at full speed for as long.
+ * Unused time is not saved: a new period begins when the box is behind its share, so that after a pause it
+ * cannot run at full speed for as long.
  */
 static void hold_cpus(struct cay_init *init, struct cay_watcher *w, unsigned rows)
 {
@@ -254,7 +262,7 @@ void cay_watcher_init(struct cay_init *init)
         bool asks = init->config.watch & CAY_INIT_WATCH_MEMORY && cay_init_has_layer(init, CAY_LAYER_NETNS);
 
         init->watcher.sockets_fd =
-                asks ? sys_sock_memory_open() : -1; /* without a network of its own they are the host's */
+                asks ? sys_sock_memory_open() : -1; /* without its own network they would be the host's */
 }
 
 void cay_watcher_wake(struct cay_init *init)

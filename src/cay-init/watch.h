@@ -34,15 +34,15 @@ struct cay_watcher {
         int sockets_fd; /* owned: asks for the memory of sockets; -1: nobody to ask */
 };
 
-/* Before the filter of our own calls: it has no such sockets. */
+/* Call it before our own filter is installed: that forbids such sockets. */
 void cay_watcher_init(struct cay_init *init);
 
-/* Commands run from now on (called for every exec): the watch begins, unless there is nothing to watch. */
+/* Commands run from now on (called for every exec): starts watching, unless there is nothing to watch. */
 void cay_watcher_wake(struct cay_init *init);
 void cay_watcher_ending(
         struct cay_init *init); /* something died and is not reaped yet: a last look at how many there are */
 /* RLIMITs of a command about to be started: 0 or -errno. Async-signal-safe. */
 int cay_watcher_limit(const struct cay_init *init);
 
-/* What a share of the processors allows: pure, for the tests. True: stop. */
+/* Whether a share of the processors is exceeded: pure, for the tests. True: stop. */
 bool cay_watcher_is_ahead(uint64_t elapsed_us, uint64_t used_us, uint32_t cpu_milli);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker does one file operation: a forked child of cay-init, already in the sandbox's cgroup, with the sandbox's ids,
- * rlimits, landlock rules and filter, working directory "/". It runs one function of workers.def and exits.
+ * A worker does one file operation: a forked child of cay-init, already in the sandbox's cgroup, with the
+ * sandbox's ids, rlimits, landlock rules and filter, working directory "/". It runs one function of
+ * workers.def and exits.
  *
- * What a worker function may count on: it is alone (one thread, may block, may allocate within reason, may leave things open:
- * the process ends after it); signals are at their defaults but SIGPIPE is ignored, so a reader that has gone is EPIPE;
- * it is killed when its channel is closed. in_fd and out_fd are blocking pipes: end of file on in_fd is the front's EOF of IN (or the end of init: whole_fd);
- * closing out_fd is not needed. The filter is the commands' own: openat2 and clone3 say ENOSYS, denied calls ENOSYS or EPERM.
- * What it must do: bound its memory, fill *ret, and return.
+ * A worker function may rely on this: it is alone (one thread, may block, may allocate within reason, may
+ * leave things open: the process ends after it); signals are at their defaults but SIGPIPE is ignored, so a
+ * closed reader gives EPIPE; it is killed when its channel is closed. in_fd and out_fd are blocking pipes:
+ * end of file on in_fd is the front's EOF of IN (or the end of init: whole_fd); closing out_fd is not needed.
+ * The filter is the commands' own: openat2 and clone3 return ENOSYS, denied calls ENOSYS or EPERM. It must
+ * bound its memory, fill *ret, and return.
  */
 #pragma once
 
@@ -30,18 +32,20 @@ struct cay_worker_request {
         const char *path, *path2;        /* open->file's, as C strings ("" when not of a file kind) */
         int in_fd, out_fd;               /* -1: the kind's row in workers.def has no such stream */
         /*
-         * Where init says that IN is complete (a byte, before it closes in_fd): an end of file without it is that of init, or of a channel
-         * that was closed in the middle. 0: nobody says so, the end of file is enough.
+         * Init sends a byte here when IN is complete, before it closes in_fd. An end of file without it means
+         * that init ended, or that the channel was closed early. 0: there is no such signal, the end of file
+         * is enough.
          */
         int whole_fd;
         /*
-         * For PROCESSES: every live exec. Which exec a process belongs to says its cgroup2 node, if there is one: the last
-         * component of the "0::" line of /proc/PID/cgroup is "x<channel>" (or "x<channel>_<n>"), or "s<serial>" of one in this
-         * list; else the nearest ancestor or the session (each exec without a node starts its own) that is in this list.
+         * For PROCESSES: every live exec. Which exec a process belongs to says its cgroup2 node, if there is
+         * one: the last component of the "0::" line of /proc/PID/cgroup is "x<channel>" (or
+         * "x<channel>_<n>"), or "s<serial>" of one in this list; else the nearest ancestor or the session
+         * (each exec without a node starts its own) that is in this list.
          */
         const struct cay_worker_exec *execs;
         uint32_t exec_count;
-        /* For CHANGES: the overlay's upper and lower directory, which it alone may look at; -1: there is none. */
+        /* For CHANGES: the overlay's upper and lower directory, which only it may read; -1: there is none. */
         int changes_fd, base_fd;
 };
 
