@@ -150,6 +150,17 @@ static int show_left(struct cay_json_view answer, FILE *out, struct cay_error *e
         return cay_table_print(out, cay_json_view_find(answer, "files"), columns, err);
 }
 
+static int show_presets(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "PRESET", "name", CAY_CELL_TEXT },
+                { "RULES", "rules", CAY_CELL_LIST },
+                { "" },
+        };
+
+        return cay_table_print(out, cay_json_view_find(answer, "presets"), columns, err);
+}
+
 static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error *err)
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "sandboxes"));
@@ -270,6 +281,8 @@ int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct c
                 return show_templates(answer, out, err);
         case CAY_SHOW_LEFT:
                 return show_left(answer, out, err);
+        case CAY_SHOW_PRESETS:
+                return show_presets(answer, out, err);
         case CAY_SHOW_JSON:
                 break;
         }

@@ -20,6 +20,7 @@ enum cay_show {
         CAY_SHOW_CLEANUP,
         CAY_SHOW_TEMPLATES, /* a list, or one */
         CAY_SHOW_LEFT,      /* files that have no record */
+        CAY_SHOW_PRESETS,   /* of network rules */
 };
 
 /* -1: the answer tells of a failure, which err says. */

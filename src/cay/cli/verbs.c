@@ -250,6 +250,12 @@ const struct cay_verb cay_verbs[] = {
           .op = "template_remove",
           .words = "name",
           .about = "Removes the image that was built for a template. The template stays." },
+        { .name = "network presets",
+          .op = "network_presets",
+          .words = "",
+          .about = "Lists the presets that network rules may name (--allow preset:python), with their hosts\n"
+                   "and ports.",
+          .show = CAY_SHOW_PRESETS },
         { .name = "recover",
           .op = "recover_list",
           .words = "",

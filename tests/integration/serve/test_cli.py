@@ -143,6 +143,15 @@ def test_pages(d):
     cay(d, "rm", *boxes)
 
 
+def test_network_presets(d):
+    table = cay(d, "network", "presets").splitlines()
+    assert table[0].split() == ["PRESET", "RULES"], table
+    assert [line for line in table if line.startswith("python ") and "pypi.org" in line], table
+    assert cay(d, "network").splitlines() == table
+    assert "python" in [p["name"] for p in cay_json(d, "network", "presets")["presets"]]
+    cay(d, "network", "nothing", expect=2)
+
+
 def test_exec(d):
     box = cay(d, "create", "-e", "WHO=you").strip()
     assert cay(d, "exec", box, "sh", "-c", "echo out; echo err >&2; exit 3", expect=3) == "out\n"

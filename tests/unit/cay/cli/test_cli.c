@@ -97,6 +97,7 @@ static void statuses(void **state)
         assert_int_equal(call("help", "help"), 0);
         assert_int_equal(call("help", "version"), 0);
         assert_int_equal(call("help", "create"), 0);
+        assert_int_equal(call("help", "network"), 0);
         assert_int_equal(call("api", "--help"), 0);
         assert_int_equal(call("api", "fly"), CAY_EXIT_USAGE);
         assert_int_equal(call("get", NULL), CAY_EXIT_USAGE);
