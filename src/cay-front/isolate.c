@@ -8,22 +8,12 @@
 #include <unistd.h>
 
 #include "foundation/base/log.h"
+#include "foundation/base/sanitized.h"
 #include "domain/model/syscall_name.h"
 #include "seccomp_front.h"
 #include "cay/keeper/hand_over.h"
 #include "foundation/sys/landlock.h"
 #include "foundation/sys/seccomp.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
 
 #define FILES                                                                                                \
         (SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_READ_DIR |                          \
@@ -72,7 +62,7 @@ int cay_front_filter(struct cay_error *err)
         struct sigaction on_sys = { .sa_sigaction = on_denied, .sa_flags = SA_SIGINFO };
         int r;
 
-        if (IS_SANITIZED) {
+        if (CAY_IS_SANITIZED) {
                 cay_log_info("sanitizer build: no filter of system calls");
                 return 0;
         }

@@ -56,3 +56,11 @@ uint32_t cay_files_type(mode_t mode);                        /* enum cay_box_fil
 int64_t cay_files_mtime_ns(const struct stat *st);           /* clamped to what 64 bits hold */
 bool cay_files_has_tag(const struct stat *st, uint64_t tag); /* cay_box_file_tag's */
 const char *cay_files_last_name(const char *path);           /* for the result: "" if there is none */
+
+struct cay_dent { /* what getdents64 gives: linux_dirent64 */
+        uint64_t ino;
+        int64_t off;
+        uint16_t reclen;
+        uint8_t type;
+        char name[];
+};

@@ -32,14 +32,6 @@ enum {
         RESCANS = 64, /* of a directory that is filled again while it is emptied */
 };
 
-struct dent { /* linux_dirent64 */
-        uint64_t ino;
-        int64_t off;
-        uint16_t reclen;
-        uint8_t type;
-        char name[];
-};
-
 struct level {
         int fd;
         unsigned rescans;
@@ -111,10 +103,10 @@ static int level_push(struct removal *t, int at, const char *name)
 }
 
 /* The next entry of a level, NULL at the end. */
-static int level_next(struct level *l, const struct dent **ret)
+static int level_next(struct level *l, const struct cay_dent **ret)
 {
         for (;;) {
-                const struct dent *d;
+                const struct cay_dent *d;
 
                 if (l->next >= l->len) {
                         long n = syscall(SYS_getdents64, l->fd, l->dents, DENTS);
@@ -127,7 +119,7 @@ static int level_next(struct level *l, const struct dent **ret)
                         l->at = l->next = 0;
                         l->len = (uint16_t)n;
                 }
-                d = (const struct dent *)(const void *)(l->dents + l->next);
+                d = (const struct cay_dent *)(const void *)(l->dents + l->next);
                 l->at = l->next;
                 l->next = (uint16_t)(l->next + d->reclen);
                 *ret = d;
@@ -167,7 +159,7 @@ static int entry_remove(struct removal *t, int at, const char *name, unsigned ty
 /* The lowest level seems empty: return to the one above, which removes it; 1: restart from the top. */
 static int level_pop(struct removal *t)
 {
-        const struct dent *d;
+        const struct cay_dent *d;
         struct level *up;
         int r;
 
@@ -175,7 +167,7 @@ static int level_pop(struct removal *t)
         if (t->depth == t->top)
                 return 1;
         up = level_at(t, t->depth - 1);
-        d = (const struct dent *)(const void *)(up->dents + up->at);
+        d = (const struct cay_dent *)(const void *)(up->dents + up->at);
         r = entry_remove(t, up->fd, d->name, d->type);
         if (r <= 0)
                 return r;
@@ -193,7 +185,7 @@ static int tree_pass(struct removal *t, int parent_fd, const char *root)
 
         while (r == 0) {
                 struct level *l = level_at(t, t->depth - 1);
-                const struct dent *d = NULL;
+                const struct cay_dent *d = NULL;
 
                 r = level_next(l, &d);
                 if (r < 0)

@@ -9,13 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct dent { /* linux_dirent64 */
-        uint64_t ino;
-        int64_t off;
-        uint16_t reclen;
-        uint8_t type;
-        char name[];
-};
+#include "cay-init/files.h"
 
 int cay_files_walk_init_take(struct cay_files_walk *w, int root_fd)
 {
@@ -62,7 +56,7 @@ int cay_files_walk_next(struct cay_files_walk *w)
                         return r;
         }
         for (;;) {
-                const struct dent *d;
+                const struct cay_dent *d;
 
                 if (w->at >= w->len) {
                         long n;
@@ -82,7 +76,7 @@ int cay_files_walk_next(struct cay_files_walk *w)
                         w->at = 0;
                         w->len = (size_t)n;
                 }
-                d = (const struct dent *)(const void *)(w->dents + w->at);
+                d = (const struct cay_dent *)(const void *)(w->dents + w->at);
                 w->at += d->reclen;
                 if (is_dot(d->name))
                         continue;

@@ -82,12 +82,6 @@ const char *cay_credential_word(enum cay_credential credential)
         return (unsigned)credential < CAY_COUNT(doors) ? doors[credential] : "none";
 }
 
-bool cay_caller_may_see(const struct cay_caller *c, const char *owner)
-{
-        return cay_scope_has(c->scopes, CAY_SCOPE_ADMIN) ||
-               (cay_scope_has(c->scopes, CAY_SCOPE_READ) && strcmp(c->owner, owner) == 0);
-}
-
 void cay_caller_from_uid(struct cay_caller *ret, unsigned uid, unsigned own_uid)
 {
         *ret = (struct cay_caller){

@@ -42,7 +42,5 @@ struct cay_caller {
 };
 
 const char *cay_credential_word(enum cay_credential credential); /* "peer", "token"… */
-/* May this caller see what belongs to this owner? (If not, it does not exist: 404.) */
-bool cay_caller_may_see(const struct cay_caller *c, const char *owner);
 /* A peer of the unix socket: "uid:N"; root and the daemon's own uid are admin. */
 void cay_caller_from_uid(struct cay_caller *ret, unsigned uid, unsigned own_uid);

@@ -33,11 +33,6 @@ void cay_history_add(struct cay_history *h, uint64_t now_ms, uint64_t wall_ms,
                 h->count++;
 }
 
-unsigned cay_history_count(const struct cay_history *h)
-{
-        return h->count;
-}
-
 const struct cay_history_point *cay_history_at(const struct cay_history *h, unsigned nr)
 {
         if (nr >= h->count)

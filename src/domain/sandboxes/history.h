@@ -38,7 +38,6 @@ struct cay_history { /* zeroed */
 /* Counters that are smaller than before belong to a box that was started again: they count from 0. */
 void cay_history_add(struct cay_history *h, uint64_t now_ms, uint64_t wall_ms,
                      const struct cay_engine_stats *stats);
-unsigned cay_history_count(const struct cay_history *h);
 /* From the oldest, 0, to the newest; NULL behind that. */
 const struct cay_history_point *cay_history_at(const struct cay_history *h, unsigned nr);
 

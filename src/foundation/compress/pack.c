@@ -23,28 +23,18 @@ struct cay_unpacker {
 };
 
 static const struct row {
-        const char *word, *type, *suffix;
+        const char *word, *type;
         const struct cay_pack_ops *ops;
 } rows[CAY_PACK_FORM_COUNT] = {
-        [CAY_PACK_NONE] = { "none", NULL, "", NULL },
-#define CAY_PACK_FORM(name, word, type, suffix, ops) [CAY_PACK_##name] = { word, type, suffix, &ops },
+        [CAY_PACK_NONE] = { "none", NULL, NULL },
+#define CAY_PACK_FORM(name, word, type, ops) [CAY_PACK_##name] = { word, type, &ops },
 #include "foundation/compress/forms.def"
 #undef CAY_PACK_FORM
 };
 
-const char *cay_pack_word(enum cay_pack_form form)
-{
-        return rows[form].word;
-}
-
 const char *cay_pack_type(enum cay_pack_form form)
 {
         return rows[form].type;
-}
-
-const char *cay_pack_suffix(enum cay_pack_form form)
-{
-        return rows[form].suffix;
 }
 
 enum cay_pack_form cay_pack_sniff(const void *bytes, size_t len)

@@ -27,7 +27,7 @@
 
 enum cay_pack_form {
         CAY_PACK_NONE, /* bytes as they are */
-#define CAY_PACK_FORM(name, word, type, suffix, ops) CAY_PACK_##name,
+#define CAY_PACK_FORM(name, word, type, ops) CAY_PACK_##name,
 #include "foundation/compress/forms.def"
 #undef CAY_PACK_FORM
         CAY_PACK_FORM_COUNT
@@ -48,9 +48,7 @@ enum cay_pack_state {
 struct cay_packer;
 struct cay_unpacker;
 
-const char *cay_pack_word(enum cay_pack_form form);   /* "gzip"; "none" */
-const char *cay_pack_type(enum cay_pack_form form);   /* "application/gzip"; NULL for none */
-const char *cay_pack_suffix(enum cay_pack_form form); /* ".gz"; "" for none */
+const char *cay_pack_type(enum cay_pack_form form); /* "application/gzip"; NULL for none */
 /* By the first CAY_PACK_SNIFF bytes; what is no known form is CAY_PACK_NONE. Fewer bytes: those that are there. */
 enum cay_pack_form cay_pack_sniff(const void *bytes, size_t len);
 

@@ -16,6 +16,6 @@ struct cay_pack_ops {
         unsigned magic_len;
 };
 
-#define CAY_PACK_FORM(name, word, type, suffix, ops) extern const struct cay_pack_ops ops;
+#define CAY_PACK_FORM(name, word, type, ops) extern const struct cay_pack_ops ops;
 #include "foundation/compress/forms.def"
 #undef CAY_PACK_FORM

@@ -122,11 +122,6 @@ void cay_http_request_header_at(const struct cay_http_request *req, unsigned i, 
         *ret_value = req->head + req->lines[i].value;
 }
 
-int cay_http_request_take_fd(struct cay_http_request *req)
-{
-        return cay_take_fd(req->passed_fd);
-}
-
 static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 static int begin_reading(struct cay_http_request *req, uint64_t max)

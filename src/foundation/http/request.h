@@ -104,7 +104,6 @@ unsigned cay_http_request_header_count(const struct cay_http_request *req, const
 /* Field number i of line_count, as it was sent. */
 void cay_http_request_header_at(const struct cay_http_request *req, unsigned i, const char **ret_name,
                                 const char **ret_value);
-int cay_http_request_take_fd(struct cay_http_request *req); /* now the caller's; -1: none */
 
 /*
  * Sets the authenticated owner, "": unknown. Memory held for its connection is charged to that name; a

@@ -71,8 +71,3 @@ int cay_sse_put(struct cay_buf *out, const char *id, const char *event, const ch
         cay_buf_putc(out, '\n');
         return 0;
 }
-
-int cay_sse_comment(struct cay_buf *out)
-{
-        return cay_buf_put(out, ":\n\n", 3);
-}

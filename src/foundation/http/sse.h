@@ -15,5 +15,4 @@
  * buffer is unchanged.
  */
 int cay_sse_put(struct cay_buf *out, const char *id, const char *event, const char *data, size_t len);
-int cay_sse_comment(struct cay_buf *out); /* an empty comment, so that no proxy considers the stream dead */
 /* The client's Last-Event-ID field is a request field like others. */

@@ -91,7 +91,6 @@ void cay_ws_close(struct cay_ws *ws, unsigned code,
                   const char *reason); /* the reason is cut to CAY_WS_REASON_MAX */
 void cay_ws_abort(struct cay_ws *ws);  /* fine when closed */
 
-/* The client's side of the handshake. */
+/* Of the handshake. */
 #define CAY_WS_KEY_LEN 24u
 #define CAY_WS_ACCEPT_LEN 28u
-int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1]); /* 0 or -errno */

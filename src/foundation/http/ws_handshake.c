@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a request becomes a WebSocket (RFC 6455, part 4), and a client's half of it. */
 #include <errno.h>
-#include <sys/random.h>
 
 #include "foundation/base/base64.h"
 #include "foundation/http/chars.h"
@@ -63,23 +62,7 @@ bool cay_ws_offers(const struct cay_http_request *req, const char *protocol)
         return false;
 }
 
-int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1])
-{
-        cay_auto_buf struct cay_buf text = { 0 };
-        uint8_t bytes[16];
-        int r;
-
-        if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-                return -EIO;
-        cay_buf_init(&text, CAY_WS_KEY_LEN);
-        r = cay_base64_encode(bytes, sizeof(bytes), &text);
-        if (r < 0)
-                return r;
-        memcpy(ret, cay_buf_data(&text), CAY_WS_KEY_LEN + 1);
-        return 0;
-}
-
-/* The server's answer to a key. 0 or -errno. */
+/* What a server says to a key. 0 or -errno. */
 static int make_accept(const char key[CAY_WS_KEY_LEN], char ret[CAY_WS_ACCEPT_LEN + 1])
 {
         static const char magic[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* the RFC's */

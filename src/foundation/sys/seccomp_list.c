@@ -9,18 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "foundation/base/sanitized.h"
 #include "foundation/sys/seccomp.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
 
 #if defined(__x86_64__)
 #define OWN_ARCH AUDIT_ARCH_X86_64
@@ -108,7 +98,7 @@ int sys_seccomp_list_enter(const char *program, const struct sys_seccomp_row *ro
         if (count > SYS_SECCOMP_ROWS_MAX)
                 return -E2BIG;
         program_name = program;
-        if (IS_SANITIZED)
+        if (CAY_IS_SANITIZED)
                 return 0;
         if (sigaction(SIGSYS, &on_sys, NULL) < 0)
                 return -errno;

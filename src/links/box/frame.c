@@ -8,14 +8,12 @@
 #include "foundation/base/cleanup.h"
 
 struct row {
-        const char *name;
         unsigned senders;
         uint32_t min, max;
 };
 
 static const struct row rows[CAY_FRAME_TYPE_COUNT] = {
-#define CAY_FRAME(type, who, min_bytes, max_bytes, doc)                                                      \
-        [CAY_FRAME_##type] = { #type, who, min_bytes, max_bytes },
+#define CAY_FRAME(type, who, min_bytes, max_bytes, doc) [CAY_FRAME_##type] = { who, min_bytes, max_bytes },
 #include "links/box/frames.def"
 #undef CAY_FRAME
 };
@@ -84,9 +82,4 @@ int cay_frame_decode(const uint8_t in[CAY_FRAME_HEADER], enum cay_frame_side fro
         }
         *ret = f;
         return 0;
-}
-
-const char *cay_frame_name(unsigned type)
-{
-        return type < CAY_COUNT(rows) && rows[type].name ? rows[type].name : "NONE";
 }

@@ -50,4 +50,3 @@ void cay_frame_encode(const struct cay_frame *f, uint8_t out[CAY_FRAME_HEADER]);
  * outside its row, channel 0 or not as the type needs it, stream or seq where none belongs or out of range).
  */
 int cay_frame_decode(const uint8_t in[CAY_FRAME_HEADER], enum cay_frame_side from, struct cay_frame *ret);
-const char *cay_frame_name(unsigned type); /* never NULL */

@@ -32,17 +32,7 @@
 
 #include "cay-front/isolate.h"
 #include "cay/keeper/hand_over.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
+#include "foundation/base/sanitized.h"
 
 enum { WENT_ON = 3, NO_WALL = 4, REACHED = 6 };
 
@@ -447,7 +437,7 @@ static void ordinary_use_of_sockets_is_allowed(void **state)
 static void denied_calls_end_the_front(void **state)
 {
         (void)state;
-        if (IS_SANITIZED)
+        if (CAY_IS_SANITIZED)
                 skip();
         for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
                 char text[512], wanted[64];
@@ -498,7 +488,7 @@ static void the_filter_holds_for_every_thread(void **state)
         char text[512];
 
         (void)state;
-        if (IS_SANITIZED)
+        if (CAY_IS_SANITIZED)
                 skip();
         assert_int_equal(run_child(live_with_threads, NULL, text, sizeof(text)), CAY_HAND_DENIED);
         assert_non_null(strstr(text, "call=socket\n"));

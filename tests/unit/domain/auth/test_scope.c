@@ -71,19 +71,6 @@ static void owners_are_plain_words(void **state)
         assert_false(cay_owner_is_valid(longest));
 }
 
-static void owners_see_their_own(void **state)
-{
-        struct cay_caller alice = { .owner = "alice", .scopes = CAY_SCOPE_READ };
-        struct cay_caller admin = { .owner = "root", .scopes = CAY_SCOPE_ALL };
-        struct cay_caller none = { .owner = "alice" };
-
-        assert_true(cay_caller_may_see(&alice, "alice"));
-        assert_false(cay_caller_may_see(&alice, "bob"));
-        assert_false(cay_caller_may_see(&alice, "alic"));
-        assert_true(cay_caller_may_see(&admin, "bob"));
-        assert_false(cay_caller_may_see(&none, "alice"));
-}
-
 static void unix_peers(void **state)
 {
         struct cay_caller c;
@@ -117,7 +104,6 @@ int main(void)
                 cmocka_unit_test(each_scope_holds_the_narrower),
                 cmocka_unit_test(other_words_are_refused),
                 cmocka_unit_test(owners_are_plain_words),
-                cmocka_unit_test(owners_see_their_own),
                 cmocka_unit_test(unix_peers),
                 cmocka_unit_test(doors_have_words),
         };

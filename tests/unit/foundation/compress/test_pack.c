@@ -213,8 +213,6 @@ static void other_bytes_are_no_form(void **state)
         assert_int_equal(cay_pack_sniff("\x1f", 1), CAY_PACK_NONE);
         assert_int_equal(cay_pack_sniff("\x28\xb5\x2f", 3), CAY_PACK_NONE);
         assert_string_equal(cay_pack_type(CAY_PACK_GZIP), "application/gzip");
-        assert_string_equal(cay_pack_suffix(CAY_PACK_ZSTD), ".zst");
-        assert_string_equal(cay_pack_word(CAY_PACK_NONE), "none");
 }
 
 int main(void)

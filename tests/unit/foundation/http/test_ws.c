@@ -196,16 +196,6 @@ static void refuses_other_handshakes(void **state)
         assert_int_equal(test_count(rig.got, "HTTP/1.1"), 2);
 }
 
-static void makes_keys(void **state)
-{
-        char a[CAY_WS_KEY_LEN + 1], b[CAY_WS_KEY_LEN + 1];
-
-        assert_int_equal(cay_ws_make_key(a), 0);
-        assert_int_equal(cay_ws_make_key(b), 0);
-        assert_int_equal(strlen(a), CAY_WS_KEY_LEN);
-        assert_string_not_equal(a, b);
-}
-
 /* Messages */
 
 static void holds_a_message(void **state)
@@ -491,7 +481,6 @@ int main(void)
                 T(shakes_hands),
                 T(takes_what_came_with_the_handshake),
                 T(refuses_other_handshakes),
-                T(makes_keys),
                 T(holds_a_message),
                 T(holds_a_message_as_a_client),
                 T(masks_as_a_client),
