@@ -73,3 +73,21 @@ int cay_rest_fill(struct cay_rest_args *a, const struct cay_http_request *req,
                 return -1;
         return req->method == CAY_HTTP_GET ? set_range(a, req, err) : 0; /* ranges are GET's alone */
 }
+
+bool cay_rest_is_in_path(const struct cay_op *op, const char *name)
+{
+        const char *at = op->route;
+        size_t len = strlen(name);
+
+        while ((at = strchr(at, '{')) != NULL) {
+                at++;
+                if (strncmp(at, name, len) == 0 && at[len] == '}')
+                        return true;
+        }
+        return false;
+}
+
+bool cay_rest_takes_body(const struct cay_op *op)
+{
+        return !(op->flags & CAY_OP_RAW_IN) && strncmp(op->route, "GET ", 4) != 0;
+}

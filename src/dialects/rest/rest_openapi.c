@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dialects/rest/rest_call.h"
+#include "dialects/rest/rest_fill.h"
 #include "dialects/rest/rest_openapi_priv.h"
 
 #define SHAPES_MAX 96u
@@ -73,24 +74,6 @@ static void put_field_schema(struct cay_json *j, const struct cay_field *f, bool
         }
 }
 
-static bool is_in_path(const struct cay_op *op, const char *name)
-{
-        const char *at = op->route;
-        size_t len = strlen(name);
-
-        while ((at = strchr(at, '{')) != NULL) {
-                at++;
-                if (strncmp(at, name, len) == 0 && at[len] == '}')
-                        return true;
-        }
-        return false;
-}
-
-static bool has_body(const struct cay_op *op)
-{
-        return !(op->flags & CAY_OP_RAW_IN) && strncmp(op->route, "GET ", 4) != 0;
-}
-
 static void put_field(struct cay_json *j, const struct cay_field *f)
 {
         cay_openapi_begin(j, f->name);
@@ -102,7 +85,7 @@ static void put_field(struct cay_json *j, const struct cay_field *f)
 
 static bool is_body_field(const struct cay_op *op, const struct cay_field *f)
 {
-        return !op || !is_in_path(op, f->name);
+        return !op || !cay_rest_is_in_path(op, f->name);
 }
 
 static bool has_required(const struct cay_op *op, const struct cay_field *fields)
@@ -153,9 +136,9 @@ static void put_parameters(struct cay_json *j, const struct cay_op *op)
         cay_json_key(j, "parameters");
         cay_json_begin_array(j);
         for (const struct cay_field *f = op->fields; f && f->name; f++) {
-                bool in_path = is_in_path(op, f->name);
+                bool in_path = cay_rest_is_in_path(op, f->name);
 
-                if (in_path || !has_body(op))
+                if (in_path || !cay_rest_takes_body(op))
                         put_parameter(j, f, in_path);
         }
         cay_json_end_array(j);
@@ -164,7 +147,7 @@ static void put_parameters(struct cay_json *j, const struct cay_op *op)
 static bool has_body_fields(const struct cay_op *op)
 {
         for (const struct cay_field *f = op->fields; f && f->name; f++)
-                if (!is_in_path(op, f->name))
+                if (!cay_rest_is_in_path(op, f->name))
                         return true;
         return false;
 }
@@ -173,7 +156,7 @@ static void put_body(struct cay_json *j, const struct cay_op *op)
 {
         bool raw = op->flags & CAY_OP_RAW_IN;
 
-        if (!raw && (!has_body(op) || !has_body_fields(op)))
+        if (!raw && (!cay_rest_takes_body(op) || !has_body_fields(op)))
                 return;
         cay_openapi_begin(j, "requestBody");
         cay_op_key_bool(j, "required", has_required(op, op->fields));

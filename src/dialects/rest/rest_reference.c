@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "dialects/rest/rest_fill.h"
+
 const char cay_reference_css[] =
         "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;"
         "background:#fff}\n"
@@ -34,29 +36,14 @@ static int put_escaped(struct cay_buf *out, const char *text)
         return r;
 }
 
-static bool is_in_path(const struct cay_op *op, const char *name)
-{
-        const char *at = op->route;
-        size_t len = strlen(name);
-
-        while ((at = strchr(at, '{')) != NULL) {
-                at++;
-                if (strncmp(at, name, len) == 0 && at[len] == '}')
-                        return true;
-        }
-        return false;
-}
-
 static const char *place(const struct cay_op *op, const struct cay_field *f)
 {
-        bool has_body = !(op->flags & CAY_OP_RAW_IN) && strncmp(op->route, "GET ", 4) != 0;
-
-        return is_in_path(op, f->name) ? "path" : has_body ? "body" : "query";
+        return cay_rest_is_in_path(op, f->name) ? "path" : cay_rest_takes_body(op) ? "body" : "query";
 }
 
 static const char *need(const struct cay_op *op, const struct cay_field *f)
 {
-        return f->flags & CAY_FIELD_REQUIRED || is_in_path(op, f->name) ? "required" : "";
+        return f->flags & CAY_FIELD_REQUIRED || cay_rest_is_in_path(op, f->name) ? "required" : "";
 }
 
 static const char *who(const struct cay_op *op)
