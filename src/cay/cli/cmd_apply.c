@@ -3,8 +3,6 @@
  * `cay apply`: the changes of a kept run into its folder. Everything is checked first; what somebody else changed meanwhile is named, and
  * then nothing is done at all. A run whose changes are all in the folder is forgotten.
  */
-#include <errno.h>
-
 #include "cay/changes/apply.h"
 #include "cay/changes/patch.h"
 #include "cay/cli/cli.h"
@@ -98,8 +96,9 @@ static int finish(struct cay_kept *k, const struct args *a, const struct cay_app
         return cay_run_store_remove(&k->store, &k->run, err);
 }
 
-static int apply(struct cay_kept *k, const struct args *a, bool is_whole, struct cay_error *err)
+static int apply(struct cay_kept *k, const void *args, bool is_whole, struct cay_error *err)
 {
+        const struct args *a = args;
         cay_auto(cay_check_done) struct cay_check check = { .set = k->set,
                                                             .folder = &k->folder,
                                                             .began_ns = k->run.meta.began_ns,
@@ -129,25 +128,10 @@ static int apply(struct cay_kept *k, const struct args *a, bool is_whole, struct
 
 int cay_cmd_apply(int argc, char **argv)
 {
-        cay_auto(cay_kept_done) struct cay_kept k;
-        struct cay_error err = { 0 };
+        static const struct cay_kept_verb verb = {
+                "apply", table, print_help, CAY_STORE_CHANGE, NULL, apply
+        };
         struct args a = { 0 };
-        const char *const *paths;
-        const char *name;
-        size_t count;
-        int r;
 
-        cay_kept_init(&k);
-        r = cay_kept_parse(table, argc, argv, &a, &name, &paths, &count, &err);
-        if (r > 0) {
-                print_help();
-                return 0;
-        }
-        if (r == 0)
-                r = cay_kept_open(&k, name, CAY_STORE_CHANGE, paths, count, &err);
-        if (r == 0)
-                r = apply(&k, &a, count == 0, &err);
-        if (r < 0)
-                return cay_cli_complain("apply", &err);
-        return r;
+        return cay_kept_main(&verb, argc, argv, &a);
 }

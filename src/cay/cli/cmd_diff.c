@@ -276,29 +276,30 @@ static int show(struct cay_kept *k, const struct args *a, struct cay_error *err)
         return r;
 }
 
+static int check_args(const void *args, struct cay_error *err)
+{
+        const struct args *a = args;
+
+        if (a->stat + a->name_status + a->json > 1)
+                return cay_fail(err, CAY_INVALID, "--stat, --name-status and --json exclude each other");
+        return 0;
+}
+
+static int run(struct cay_kept *k, const void *args, bool is_whole, struct cay_error *err)
+{
+        if (show(k, args, err) < 0)
+                return -1;
+        if (fflush(stdout) != 0 || ferror(stdout))
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "write to standard output");
+        return 0;
+}
+
 int cay_cmd_diff(int argc, char **argv)
 {
-        cay_auto(cay_kept_done) struct cay_kept k;
-        struct cay_error err = { 0 };
+        static const struct cay_kept_verb verb = {
+                "diff", table, print_help, CAY_STORE_READ, check_args, run
+        };
         struct args a = { 0 };
-        const char *const *paths;
-        const char *name;
-        size_t count;
-        int r;
 
-        cay_kept_init(&k);
-        r = cay_kept_parse(table, argc, argv, &a, &name, &paths, &count, &err);
-        if (r > 0) {
-                print_help();
-                return 0;
-        }
-        if (r == 0 && a.stat + a.name_status + a.json > 1)
-                r = cay_fail(&err, CAY_INVALID, "--stat, --name-status and --json exclude each other");
-        if (r == 0)
-                r = cay_kept_open(&k, name, CAY_STORE_READ, paths, count, &err);
-        if (r == 0)
-                r = show(&k, &a, &err);
-        if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-                r = cay_fail_sys(&err, CAY_INTERNAL, -errno, "write to standard output");
-        return r < 0 ? cay_cli_complain("diff", &err) : 0;
+        return cay_kept_main(&verb, argc, argv, &a);
 }

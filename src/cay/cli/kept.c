@@ -9,9 +9,10 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/files_text.h"
+#include "cay/cli/cli.h"
 
-int cay_kept_parse(const struct cay_flag *table, int argc, char **argv, void *args, const char **ret_name,
-                   const char *const **ret_paths, size_t *ret_count, struct cay_error *err)
+static int parse(const struct cay_flag *table, int argc, char **argv, void *args, const char **ret_name,
+                 const char *const **ret_paths, size_t *ret_count, struct cay_error *err)
 {
         int rest = 0, more = 0, r;
 
@@ -45,7 +46,7 @@ int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value
         return 0;
 }
 
-void cay_kept_init(struct cay_kept *k)
+static void init(struct cay_kept *k)
 {
         *k = (struct cay_kept){ .store.fd = -1,
                                 .run = { .dir_fd = -1, .changes_fd = -1 },
@@ -81,8 +82,8 @@ static int open_folder(struct cay_kept *k, struct cay_error *err)
         return 0;
 }
 
-int cay_kept_open(struct cay_kept *k, const char *name, enum cay_run_store_use use, const char *const *paths,
-                  size_t count, struct cay_error *err)
+static int open_kept(struct cay_kept *k, const char *name, enum cay_run_store_use use,
+                     const char *const *paths, size_t count, struct cay_error *err)
 {
         if (cay_kept_open_store(&k->store, err) < 0 ||
             cay_run_store_find(&k->store, name, use, &k->run, err) < 0 ||
@@ -91,10 +92,34 @@ int cay_kept_open(struct cay_kept *k, const char *name, enum cay_run_store_use u
         return cay_change_set_select(k->set, paths, count, err);
 }
 
-void cay_kept_done(struct cay_kept *k)
+static void done(struct cay_kept *k)
 {
         cay_folder_done(&k->folder);
         cay_change_set_free(cay_take(k->set));
         cay_run_store_let_go(&k->run);
         cay_run_store_close(&k->store);
+}
+
+int cay_kept_main(const struct cay_kept_verb *v, int argc, char **argv, void *args)
+{
+        cay_auto(done) struct cay_kept k;
+        struct cay_error err = { 0 };
+        const char *const *paths = NULL;
+        const char *name = NULL;
+        size_t count = 0;
+        int r;
+
+        init(&k);
+        r = parse(v->table, argc, argv, args, &name, &paths, &count, &err);
+        if (r > 0) {
+                v->print_help();
+                return 0;
+        }
+        if (r == 0 && v->check)
+                r = v->check(args, &err);
+        if (r == 0)
+                r = open_kept(&k, name, v->use, paths, count, &err);
+        if (r == 0)
+                r = v->run(&k, args, count == 0, &err);
+        return r < 0 ? cay_cli_complain(v->name, &err) : r;
 }

@@ -11,15 +11,8 @@ struct cay_kept {
         struct cay_run_store store;
         struct cay_stored run;
         struct cay_change_set *set; /* owned */
-        struct cay_folder folder;   /* the run's, opened again */
+        struct cay_folder folder;   /* the run's, opened again; refused if it is another one by now */
 };
-
-/*
- * "[OPTION…] RUN [OPTION…] [PATH…]": fills args by the table, and returns 0 with the run's name and where the paths begin. 1: --help was
- * asked for.
- */
-int cay_kept_parse(const struct cay_flag *table, int argc, char **argv, void *args, const char **ret_name,
-                   const char *const **ret_paths, size_t *ret_count, struct cay_error *err);
 
 /* Setter of --data DIR: runs are kept in DIR/runs. */
 int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err);
@@ -28,10 +21,17 @@ int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value
                 "data", "DIR", "keep runs in DIR/runs (CAY_RUNS)", cay_kept_set_data, 0                      \
         }
 
-void cay_kept_init(struct cay_kept *k);
-/* Opens the store, the run and its folder, and selects the paths. A folder that is not the run's any more is refused. */
-int cay_kept_open(struct cay_kept *k, const char *name, enum cay_run_store_use use, const char *const *paths,
-                  size_t count, struct cay_error *err);
-void cay_kept_done(struct cay_kept *k);
+/* A verb of one kept run, "[OPTION…] RUN [OPTION…] [PATH…]", from its arguments to its exit status. */
+struct cay_kept_verb {
+        const char *name;
+        const struct cay_flag *table;
+        void (*print_help)(void);
+        enum cay_run_store_use use;
+        int (*check)(const void *args, struct cay_error *err); /* of what was parsed; may be NULL */
+        /* is_whole: no PATHs were given. Returns the exit status, or -1 and fills err. */
+        int (*run)(struct cay_kept *k, const void *args, bool is_whole, struct cay_error *err);
+};
+int cay_kept_main(const struct cay_kept_verb *v, int argc, char **argv, void *args);
+
 /* The store alone; a store that is not there yet fails with CAY_NOT_FOUND. */
 int cay_kept_open_store(struct cay_run_store *s, struct cay_error *err);
