@@ -20,9 +20,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "figures.h"
 #include "leftover.h"
 #include "rivals.h"
 
@@ -30,31 +30,8 @@ enum { RUNS_DEFAULT = 200, RUNS_MAX = 100000, WARMUP = 5 };
 
 struct row {
         struct rival rival;
-        double *ms;     /* owned: one entry per round */
-        double *sorted; /* owned: the same, in order */
+        struct series times; /* one entry per round */
 };
-
-static double now_ms(void)
-{
-        struct timespec ts;
-
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
-static int by_value(const void *a, const void *b)
-{
-        double x = *(const double *)a, y = *(const double *)b;
-
-        return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int n, double q)
-{
-        int at = (int)(q * (n - 1) + 0.5);
-
-        return sorted[at];
-}
 
 /* One turn; the time in milliseconds, or -1 after saying what went wrong. */
 static double turn(struct rival *rival)
@@ -68,14 +45,14 @@ static double turn(struct rival *rival)
                         rival->name);
                 return -1;
         }
-        begin = now_ms();
+        begin = figures_now_ms();
         r = rivals_spawn(rival->argv, &pid);
         if (r < 0) {
                 fprintf(stderr, "bench: %s: %s\n", rival->argv[0], strerror(-r));
                 return -1;
         }
         status = rivals_wait_all(pid);
-        end = now_ms();
+        end = figures_now_ms();
         if (status != 0) {
                 fprintf(stderr, "bench: '%s' ended with wait status %d\n", rival->name, status);
                 return -1;
@@ -94,7 +71,7 @@ static int measure(struct row *rows, int count, int runs)
                         if (ms < 0)
                                 return -1;
                         if (round >= 0)
-                                rows[i].ms[round] = ms;
+                                series_add(&rows[i].times, ms);
                 }
                 if (tty && round >= 0 && round % 10 == 0)
                         fprintf(stderr, "\r%d of %d rounds", round, runs);
@@ -104,44 +81,28 @@ static int measure(struct row *rows, int count, int runs)
         return 0;
 }
 
-/* The median over the rounds of this row's time divided by the reference's in the same round. */
-static double paired_ratio(const struct row *row, const struct row *reference, double *scratch, int runs)
-{
-        for (int i = 0; i < runs; i++)
-                scratch[i] = row->ms[i] / reference->ms[i];
-        qsort(scratch, (size_t)runs, sizeof(*scratch), by_value);
-        return quantile(scratch, runs, 0.5);
-}
-
-static void print_table(struct row *rows, int count, int runs)
+static void print_table(const struct row *rows, int count)
 {
         const struct row *reference = NULL;
-        double *scratch = calloc((size_t)runs, sizeof(*scratch));
 
-        if (!scratch)
-                return;
-        for (int i = 0; i < count; i++) {
-                memcpy(rows[i].sorted, rows[i].ms, (size_t)runs * sizeof(double));
-                qsort(rows[i].sorted, (size_t)runs, sizeof(double), by_value);
+        for (int i = 0; i < count; i++)
                 if (rows[i].rival.is_reference)
                         reference = &rows[i];
-        }
         printf("| one /bin/true, start to nothing left | median ms | p90 ms | best ms | × bubblewrap "
                "(medians) | "
                "× bubblewrap (per round) |\n|---|---|---|---|---|---|\n");
         for (int i = 0; i < count; i++) {
-                const struct row *row = &rows[i];
-                double median = quantile(row->sorted, runs, 0.5);
+                const struct series *times = &rows[i].times;
+                double median = series_quantile(times, 0.5);
 
-                printf("| %s | %.2f | %.2f | %.2f |", row->rival.name, median,
-                       quantile(row->sorted, runs, 0.9), row->sorted[0]);
+                printf("| %s | %.2f | %.2f | %.2f |", rows[i].rival.name, median, series_quantile(times, 0.9),
+                       series_quantile(times, 0));
                 if (reference)
-                        printf(" %.2f | %.2f |\n", median / quantile(reference->sorted, runs, 0.5),
-                               paired_ratio(row, reference, scratch, runs));
+                        printf(" %.2f | %.2f |\n", median / series_quantile(&reference->times, 0.5),
+                               series_ratio(times, &reference->times));
                 else
                         printf(" – | – |\n");
         }
-        free(scratch);
 }
 
 static void usage(FILE *out)
@@ -247,25 +208,19 @@ int main(int argc, char **argv)
                         continue;
                 }
                 rivals_print_command(rival);
-                rows[count].ms = calloc((size_t)runs, sizeof(double));
-                rows[count].sorted = calloc((size_t)runs, sizeof(double));
-                count++;
-                if (!rows[count - 1].ms || !rows[count - 1].sorted) {
-                        fprintf(stderr, "bench: no memory for %d runs\n", runs);
+                if (series_open(&rows[count++].times, rival->name, runs) < 0)
                         goto out;
-                }
         }
         printf("\n");
         fflush(stdout);
         if (count > 0 && measure(rows, count, runs) == 0) {
-                print_table(rows, count, runs);
+                print_table(rows, count);
                 status = 0;
         }
 out:
         for (int i = 0; i < count; i++) {
                 rivals_close(&rows[i].rival);
-                free(rows[i].ms);
-                free(rows[i].sorted);
+                series_close(&rows[i].times);
         }
         return status;
 }
