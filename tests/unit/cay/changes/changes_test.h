@@ -223,6 +223,13 @@ UNUSED static struct cay_change_set *set_open(void)
         return set;
 }
 
+UNUSED static void set_reopen(struct cay_change_set **set)
+{
+        if (*set)
+                cay_change_set_free(*set);
+        *set = set_open();
+}
+
 UNUSED static void folder_open(struct cay_folder *f)
 {
         assert_int_equal(cay_folder_init_take(f, open("f", O_PATH | O_DIRECTORY | O_CLOEXEC)), 0);

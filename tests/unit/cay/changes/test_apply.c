@@ -35,13 +35,6 @@ static void begin(void)
         set_begin();
 }
 
-static void end(void)
-{
-        if (set)
-                cay_change_set_free(set);
-        set = set_open();
-}
-
 static int apply_as(bool force)
 {
         int r;
@@ -108,7 +101,7 @@ static void all_kinds_of_changes_are_applied(void **state)
         set_removed("gone/1");
         set_removed("gone/2");
         set_removed("gone/l");
-        end();
+        set_reopen(&set);
         apply();
         assert_string_equal(get("f/changed"), "new\n");
         assert_int_equal(mode_of("f/d/mode"), 0755);
@@ -148,7 +141,7 @@ static void types_change_places(void **state)
         set_file("link/inside", "in", 0644);
         set_link("to-link", "anywhere");
         set_removed("to-link/y");
-        end();
+        set_reopen(&set);
         apply();
         assert_string_equal(get("f/dir"), "a file now");
         assert_string_equal(get("f/file/inside"), "in");
@@ -167,7 +160,7 @@ static void types_change_places(void **state)
         begin();
         set_file("l", "file", 0644);
         set_link("r", "link");
-        end();
+        set_reopen(&set);
         apply();
         assert_string_equal(get("f/l"), "file");
         assert_string_equal(link_of("f/r"), "link");
@@ -184,7 +177,7 @@ static void long_names_are_applied(void **state)
         set_dir(name, 0755);
         snprintf(path, sizeof(path), "%s/%s", name, name);
         set_file(path, "long", 0644);
-        end();
+        set_reopen(&set);
         apply();
         snprintf(path, sizeof(path), "f/%s/%s", name, name);
         assert_string_equal(get(path), "long");
@@ -198,7 +191,7 @@ static void set_id_bits_never_come(void **state)
         set_file("suid", "x", 06755);
         set_dir("sgid", 02755);
         set_dir("sticky", 0755);
-        end();
+        set_reopen(&set);
         apply();
         assert_int_equal(mode_of("f/suid"), 0755);
         assert_int_equal(mode_of("f/sgid"), 0755);
@@ -213,7 +206,7 @@ static void conflicts_leave_everything_alone(void **state)
         set_file("a", "new a\n", 0644);
         set_removed("b");
         set_file("c", "new c\n", 0644);
-        end();
+        set_reopen(&set);
         shell("echo mine >f/b");
         assert_int_equal(apply_as(false), -1);
         assert_int_equal(err.code, CAY_CONFLICT);
@@ -235,7 +228,7 @@ static void force_makes_what_is_missing(void **state)
         set_file("x/y/a", "new\n", 0644);
         set_file("x/y/b", "new\n", 0644);
         set_dir("m", 0700);
-        end();
+        set_reopen(&set);
         shell("rm -r f/x f/m");
         assert_int_equal(apply_as(false), -1);
         assert_int_equal(apply_as(true), 0);
@@ -252,7 +245,7 @@ static void unknown_things_are_never_removed(void **state)
         set_removed("p");
         set_removed("p/d");
         set_removed("p/d/1");
-        end();
+        set_reopen(&set);
         put("f/p/d/mine", "mine");
         assert_int_equal(apply_as(false), -1);
         assert_true(is_there("f/p/d/1"));
@@ -270,7 +263,7 @@ static void links_out_of_the_folder_are_not_followed(void **state)
         begin();
         set_file("d/x", "evil", 0644);
         set_file("d/y", "evil", 0644);
-        end();
+        set_reopen(&set);
         shell("rm -r f/d && ln -s ../out f/d");
         assert_int_equal(apply_as(true), -1);
         assert_int_equal(k.conflicts, 2);
@@ -280,7 +273,7 @@ static void links_out_of_the_folder_are_not_followed(void **state)
         shell("rm f/d && echo 1 >f/plain");
         begin();
         set_file("plain", "new", 0644);
-        end();
+        set_reopen(&set);
         shell("rm f/plain && ln -s ../out/x f/plain");
         assert_int_equal(apply_as(true), 0);
         assert_string_equal(get("out/x"), "SECRET\n");
@@ -295,11 +288,11 @@ static void a_link_of_the_set_is_no_way_out(void **state)
         shell("mkdir out");
         begin();
         set_link("l", "../out");
-        end();
+        set_reopen(&set);
         apply();
         begin();
         set_file_of("l/x", "evil", 4, 0644, NULL);
-        end();
+        set_reopen(&set);
         assert_int_equal(apply_as(true), -1);
         assert_false(is_there("out/x"));
 }
@@ -314,7 +307,7 @@ static void selected_paths_alone_are_applied(void **state)
         set_file("d/one", "1", 0644);
         set_file("d/two", "2", 0644);
         set_file("x", "x", 0644);
-        end();
+        set_reopen(&set);
         assert_int_equal(cay_change_set_select(set, paths, 1, &err), 0);
         apply();
         assert_string_equal(get("f/d/one"), "1");
@@ -348,7 +341,7 @@ static void a_failure_in_the_middle_leaves_whole_files(void **state)
                 set_file_of("a", big, sizeof(big), 0644, NULL);
                 set_file_of("b", big, sizeof(big), 0644, base_of("b"));
                 set_file_of("c", big, sizeof(big), 0644, NULL);
-                end();
+                set_reopen(&set);
                 if (apply_as(false) != -1 || err.code != CAY_NO_SPACE || !strstr(err.msg, "'b'"))
                         _exit(1);
                 if (a.applied != 1 || strcmp(told, "a ") != 0 || strcmp(get("f/b"), "old") != 0 ||
@@ -384,7 +377,7 @@ static void owners_are_kept(void **state)
         set_file("fresh", "new", 0644);
         set_dir("dir", 0755);
         set_link("dir/l", "x");
-        end();
+        set_reopen(&set);
         apply();
         assert_int_equal(lstat("f/theirs", &st), 0);
         assert_int_equal(st.st_uid, 1300);
@@ -414,7 +407,7 @@ static void closed_directories_are_opened_while_they_must_be(void **state)
         set_dir("ro", 0511);
         set_file("ro/x", "new", 0644);
         set_removed("ro/y");
-        end();
+        set_reopen(&set);
         pid = fork();
         if (pid == 0) {
                 if (setgid(65534) < 0 || setuid(65534) < 0)
@@ -463,7 +456,7 @@ static void readers_see_old_or_new(void **state)
         for (unsigned i = 0; i < 50; i++) {
                 begin();
                 set_file("x", i % 2 ? old : new, 0644);
-                end();
+                set_reopen(&set);
                 apply();
         }
         put("stop", "");

@@ -25,13 +25,6 @@ static void begin(void)
         set_begin();
 }
 
-static void end(void)
-{
-        if (set)
-                cay_change_set_free(set);
-        set = set_open();
-}
-
 static void run(bool force)
 {
         struct cay_error err = { .code = CAY_OK };
@@ -93,7 +86,7 @@ static void an_untouched_folder_has_none(void **state)
         set_removed("d");
         set_removed("d/one");
         set_removed("d/two");
-        end();
+        set_reopen(&set);
         run(false);
         assert_int_equal(k.conflicts, 0);
         assert_int_equal(k.ready, 8);
@@ -109,7 +102,7 @@ static void what_is_there_already_is_done(void **state)
         set_file("fresh", "new\n", 0644);
         set_dir("dir", 0750);
         set_removed("d/one");
-        end();
+        set_reopen(&set);
         shell("echo new >f/file && rm f/link && ln -s new f/link && echo new >f/fresh && mkdir f/dir && rm "
               "f/d/one");
         run(false);
@@ -123,7 +116,7 @@ static void changed_files_conflict(void **state)
         (void)state;
         begin();
         set_file("file", "new\n", 0644);
-        end();
+        set_reopen(&set);
         shell("echo bad >f/file"); /* as long as before */
         conflicts_with("file", "changed in the folder since the run", true);
 }
@@ -134,7 +127,7 @@ static void a_file_with_its_old_times_conflicts_too(void **state)
         shell("touch -d '2020-01-01' f/file");
         begin();
         set_file("file", "new\n", 0644);
-        end();
+        set_reopen(&set);
         shell("echo bad >f/file && touch -d '2020-01-01' f/file");
         conflicts_with("file", "changed in the folder since the run", true);
 }
@@ -144,7 +137,7 @@ static void modes_count(void **state)
         (void)state;
         begin();
         set_file("file", "new\n", 0644);
-        end();
+        set_reopen(&set);
         shell("chmod 600 f/file");
         conflicts_with("file", "changed in the folder since the run", true);
 }
@@ -156,7 +149,7 @@ static void changes_during_the_run_conflict(void **state)
         begin();
         shell("echo mid >f/file");
         set_file("file", "new\n", 0644);
-        end();
+        set_reopen(&set);
         conflicts_with("file", "while the run went on", true);
 }
 
@@ -165,17 +158,17 @@ static void appeared_and_vanished(void **state)
         (void)state;
         begin();
         set_file("fresh", "new\n", 0644);
-        end();
+        set_reopen(&set);
         put("f/fresh", "mine");
         conflicts_with("fresh", "was not when the run ended", true);
         begin();
         set_file("file", "new\n", 0644);
-        end();
+        set_reopen(&set);
         shell("rm f/file");
         conflicts_with("file", "removed from the folder", true);
         begin();
         set_file("d/three", "new\n", 0644);
-        end();
+        set_reopen(&set);
         shell("rm -r f/d");
         conflicts_with("d/three", "its directory was removed", true);
 }
@@ -185,7 +178,7 @@ static void other_types_conflict(void **state)
         (void)state;
         begin();
         set_file("file", "new\n", 0644);
-        end();
+        set_reopen(&set);
         shell("rm f/file && ln -s x f/file");
         conflicts_with("file", "something else", true);
         shell("rm f/file && mkdir f/file");
@@ -199,7 +192,7 @@ static void directories_with_more_in_them_stay(void **state)
         set_removed("d");
         set_removed("d/one");
         set_removed("d/two");
-        end();
+        set_reopen(&set);
         put("f/d/mine", "x");
         run(false);
         assert_int_equal(k.conflicts, 1);
@@ -213,7 +206,7 @@ static void directories_with_more_in_them_stay(void **state)
         set_removed("d/one");
         set_removed("d/two");
         set_removed("d/mine");
-        end();
+        set_reopen(&set);
         run(false);
         assert_int_equal(k.conflicts, 0);
         put("f/d/later", "x");
@@ -225,7 +218,7 @@ static void links_above_are_not_followed(void **state)
         (void)state;
         begin();
         set_file("d/one", "new\n", 0644);
-        end();
+        set_reopen(&set);
         shell("mv f/d f/was && ln -s was f/d");
         conflicts_with("d/one", "symbolic link", false);
         shell("rm f/d && echo x >f/d");
@@ -239,7 +232,7 @@ static void what_was_removed_may_be_gone_with_its_directory(void **state)
         set_link("d", "was");
         set_removed("d/one");
         set_removed("d/two");
-        end();
+        set_reopen(&set);
         shell("rm -r f/d && ln -s was f/d");
         run(false);
         assert_int_equal(k.conflicts, 0);
@@ -251,7 +244,7 @@ static void a_base_that_could_not_be_seen_conflicts(void **state)
         (void)state;
         begin();
         set_file_of("file", "new\n", 4, 0644, "?");
-        end();
+        set_reopen(&set);
         conflicts_with("file", "could not be seen", true);
 }
 
@@ -260,7 +253,7 @@ static void directory_modes(void **state)
         (void)state;
         begin();
         set_dir("d", 0700);
-        end();
+        set_reopen(&set);
         put("f/d/more", "x"); /* changes its times, not its mode */
         run(false);
         assert_int_equal(k.conflicts, 0);
@@ -281,7 +274,7 @@ static void unselected_entries_do_not_count(void **state)
         begin();
         set_file("file", "new\n", 0644);
         set_link("link", "new");
-        end();
+        set_reopen(&set);
         shell("echo bad >f/file");
         run(false);
         assert_int_equal(k.conflicts, 1);
@@ -303,7 +296,7 @@ static void closed_directories_are_told_beforehand(void **state)
         shell("chmod 755 . f && chown -R 65534:65534 f && chmod 555 f/d");
         begin();
         set_file("d/one", "new\n", 0644);
-        end();
+        set_reopen(&set);
         pid = fork();
         if (pid == 0) {
                 struct cay_error err = { .code = CAY_OK };

@@ -19,13 +19,6 @@ static int teardown(void **state)
         return scratch_teardown(state);
 }
 
-static void end(void)
-{
-        if (set)
-                cay_change_set_free(set);
-        set = set_open();
-}
-
 static char *text;
 
 static const char *print_as(bool is_terminal)
@@ -77,7 +70,7 @@ static void changed_lines(void **state)
         put("f/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n");
         set_begin();
         set_file("a", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\nmore\n", 0644);
-        end();
+        set_reopen(&set);
         is_text("diff --git a/a b/a\n--- a/a\n+++ b/a\n"
                 "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
                 "@@ -14,3 +14,4 @@\n 14\n 15\n 16\n+more\n");
@@ -93,7 +86,7 @@ static void near_changes_share_a_hunk(void **state)
         put("f/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
         set_begin();
         set_file("a", "one\n2\n3\n4\n5\n6\n7\neight\n9\n", 0644);
-        end();
+        set_reopen(&set);
         is_text("diff --git a/a b/a\n--- a/a\n+++ b/a\n"
                 "@@ -1,9 +1,9 @@\n-1\n+one\n 2\n 3\n 4\n 5\n 6\n 7\n-8\n+eight\n 9\n");
 }
@@ -107,7 +100,7 @@ static void new_and_deleted_files(void **state)
         set_file("new", "a\nb", 0755);
         set_link("link", "to");
         set_removed("gone");
-        end();
+        set_reopen(&set);
         is_text("diff --git a/empty b/empty\nnew file mode 100644\n"
                 "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 "
                 "@@\n-x\n"
@@ -129,7 +122,7 @@ static void modes_types_and_binaries(void **state)
         set_file("mode", "x\n", 0755);
         set_link("type", "t");
         set_file_of("bin", "\0x", 2, 0644, base_of("bin"));
-        end();
+        set_reopen(&set);
         is_text("diff --git a/bin b/bin\nBinary files a/bin and b/bin differ\n"
                 "diff --git a/mode b/mode\nold mode 100644\nnew mode 100755\n"
                 "diff --git a/type b/type\ndeleted file mode 100644\n--- a/type\n+++ /dev/null\n@@ -1 +0,0 "
@@ -152,7 +145,7 @@ static void what_is_applied_or_not_selected_is_not_shown(void **state)
         set_file("a", "same\n", 0644);
         set_file("b", "other\n", 0644);
         set_file("c", "c\n", 0644);
-        end();
+        set_reopen(&set);
         put("f/a", "same\n");
         assert_int_equal(cay_change_set_select(set, paths, 1, &err), 0);
         is_text("diff --git a/b b/b\nnew file mode 100644\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+other\n");
@@ -165,7 +158,7 @@ static void names_are_quoted(void **state)
         set_begin();
         set_file("a\n\"\\\033\xc3\xa4\xff\xe2\x80\xae", "", 0644);
         set_file("plain \xc3\xa4", "x\n", 0644);
-        end();
+        set_reopen(&set);
         is_text("diff --git \"a/a\\n\\\"\\\\\\033\xc3\xa4\\377\\342\\200\\256\" "
                 "\"b/a\\n\\\"\\\\\\033\xc3\xa4\\377\\342\\200\\256\"\nnew file mode 100644\n"
                 "diff --git \"a/plain \xc3\xa4\" \"b/plain \xc3\xa4\"\nnew file mode 100644\n--- "
@@ -180,7 +173,7 @@ static void a_terminal_gets_no_commands(void **state)
         (void)state;
         set_begin();
         set_file("a", "\033[31mred\r\b\x7f \xc2\x9b \xe2\x80\xae \xff\ttab \xc3\xa4\n", 0644);
-        end();
+        set_reopen(&set);
         assert_non_null(
                 strstr(print_as(true), "+^[[31mred^M^H^? <C2><9B> <E2><80><AE> <FF>\ttab \xc3\xa4\n"));
         assert_non_null(strstr(print_as(false), "+\033[31mred\r"));
@@ -198,7 +191,7 @@ static void many_lines_are_replaced_as_a_whole(void **state)
         big[LINES] = '\0';
         set_begin();
         set_file("a", big, 0644);
-        end();
+        set_reopen(&set);
         n = count("a");
         assert_int_equal(n.added, LINES);
         assert_int_equal(n.removed, 1);
@@ -286,7 +279,7 @@ static void round_trip(unsigned round, const char *tool)
                 snprintf(path, sizeof(path), "want/%s", name);
                 put(path, new);
         }
-        end();
+        set_reopen(&set);
         print_to("patch");
         shell(tool);
         /* Neither keeps directories that became empty. */
@@ -332,7 +325,7 @@ static void git_takes_modes_links_and_odd_names(void **state)
         set_file("\t\"odd\"\n", "2\n", 0644);
         set_file("dir", "a file\n", 0644);
         set_removed("dir/x");
-        end();
+        set_reopen(&set);
         print_to("patch");
         shell("cd f && GIT_DIR=/nonexistent git apply ../patch");
         assert_int_equal(mode_of("f/mode"), 0755);

@@ -179,3 +179,19 @@ static inline void file_path(const struct fixture *f, const char *name, char ret
 {
         snprintf(ret, 256, "%s/%s", f->folder, name);
 }
+
+static inline int setup_opened(void **state)
+{
+        set_up(*state);
+        must_open(*state);
+        return 0;
+}
+
+static inline int teardown_opened(void **state)
+{
+        tear_down(*state);
+        return 0;
+}
+
+/* A test that begins with the file's `f`, its store open. */
+#define STORE_TEST(name) cmocka_unit_test_prestate_setup_teardown(name, setup_opened, teardown_opened, &f)

@@ -7,19 +7,6 @@
 
 static struct fixture f;
 
-static int setup(void **state)
-{
-        set_up(&f);
-        must_open(&f);
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        tear_down(&f);
-        return 0;
-}
-
 static int64_t number(const char *sql)
 {
         struct cay_db db;
@@ -167,11 +154,11 @@ static void ended_execs_are_bounded(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(claims_are_bounded_and_fair, setup, teardown),
-                cmocka_unit_test_setup_teardown(many_small_owners_lose_the_oldest, setup, teardown),
-                cmocka_unit_test_setup_teardown(events_are_bounded_by_count_and_age, setup, teardown),
-                cmocka_unit_test_setup_teardown(events_of_others_stay, setup, teardown),
-                cmocka_unit_test_setup_teardown(ended_execs_are_bounded, setup, teardown),
+                STORE_TEST(claims_are_bounded_and_fair),
+                STORE_TEST(many_small_owners_lose_the_oldest),
+                STORE_TEST(events_are_bounded_by_count_and_age),
+                STORE_TEST(events_of_others_stay),
+                STORE_TEST(ended_execs_are_bounded),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

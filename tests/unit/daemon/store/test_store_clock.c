@@ -7,19 +7,6 @@ enum { HOUR = 3600 * 1000 };
 
 static struct fixture f;
 
-static int setup(void **state)
-{
-        set_up(&f);
-        must_open(&f);
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        tear_down(&f);
-        return 0;
-}
-
 static uint64_t now(void)
 {
         return f.store->ops->now_ms(f.store);
@@ -86,10 +73,10 @@ static void work_renews_the_mark(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(the_wall_does_not_move_it, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_restart_goes_on, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_reboot_goes_on_by_the_wall, setup, teardown),
-                cmocka_unit_test_setup_teardown(work_renews_the_mark, setup, teardown),
+                STORE_TEST(the_wall_does_not_move_it),
+                STORE_TEST(a_restart_goes_on),
+                STORE_TEST(a_reboot_goes_on_by_the_wall),
+                STORE_TEST(work_renews_the_mark),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

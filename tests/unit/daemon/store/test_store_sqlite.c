@@ -7,19 +7,6 @@
 
 static struct fixture f;
 
-static int setup(void **state)
-{
-        set_up(&f);
-        must_open(&f);
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        tear_down(&f);
-        return 0;
-}
-
 static void restart(void)
 {
         close_store(&f);
@@ -456,22 +443,22 @@ static void reads_see_whole_batches(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_new_store_is_private, setup, teardown),
-                cmocka_unit_test_setup_teardown(sandboxes_come_back_as_they_were, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_sandbox_goes_with_its_execs, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_claim_is_taken_once, setup, teardown),
-                cmocka_unit_test_setup_teardown(eight_claims_at_once, setup, teardown),
-                cmocka_unit_test_setup_teardown(events_are_numbered_and_paged, setup, teardown),
-                cmocka_unit_test_setup_teardown(keys_and_values, setup, teardown),
-                cmocka_unit_test_setup_teardown(load_gives_all_in_order, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_can_not_be_stored_is_refused_whole, setup, teardown),
-                cmocka_unit_test_setup_teardown(wrong_filters_are_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(quotes_are_only_letters, setup, teardown),
-                cmocka_unit_test_setup_teardown(two_daemons_do_not_share_a_folder, setup, teardown),
-                cmocka_unit_test_setup_teardown(folders_of_others_are_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(close_stores_what_was_committed, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_queue_is_bounded, setup, teardown),
-                cmocka_unit_test_setup_teardown(reads_see_whole_batches, setup, teardown),
+                STORE_TEST(a_new_store_is_private),
+                STORE_TEST(sandboxes_come_back_as_they_were),
+                STORE_TEST(a_sandbox_goes_with_its_execs),
+                STORE_TEST(a_claim_is_taken_once),
+                STORE_TEST(eight_claims_at_once),
+                STORE_TEST(events_are_numbered_and_paged),
+                STORE_TEST(keys_and_values),
+                STORE_TEST(load_gives_all_in_order),
+                STORE_TEST(what_can_not_be_stored_is_refused_whole),
+                STORE_TEST(wrong_filters_are_refused),
+                STORE_TEST(quotes_are_only_letters),
+                STORE_TEST(two_daemons_do_not_share_a_folder),
+                STORE_TEST(folders_of_others_are_refused),
+                STORE_TEST(close_stores_what_was_committed),
+                STORE_TEST(the_queue_is_bounded),
+                STORE_TEST(reads_see_whole_batches),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
