@@ -26,6 +26,16 @@ def wait_for(what, check):
     raise AssertionError(f"waited in vain for {what}")
 
 
+def ready_again(d):
+    """Waits until a front answers, also after the last one died."""
+    def ready():
+        try:
+            return d.ask("GET", "/api/health/ready", token=None).status == 200
+        except OSError:
+            return False
+    wait_for("a front that is ready", ready)
+
+
 def children(pid):
     """(pid, name) of a process's children."""
     found = []

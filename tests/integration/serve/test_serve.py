@@ -16,7 +16,7 @@ import tarfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
 
 
 def events_of(response):
@@ -678,15 +678,6 @@ def test_front_killed(d):
     assert kills == 3 and ended["exit_code"] == 0, (kills, ended)
     assert count == size and errors.decode() == got.hexdigest(), (count, errors)
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
-
-
-def ready_again(d):
-    def ready():
-        try:
-            return d.ask("GET", "/api/health/ready", token=None).status == 200
-        except OSError:
-            return False
-    wait_for("a front that is ready", ready)
 
 
 def test_adopted(d):

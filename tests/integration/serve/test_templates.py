@@ -11,7 +11,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
@@ -299,13 +299,7 @@ def kill_front(d):
     front = d.child("cay-front")
     os.kill(front, signal.SIGKILL)
     wait_for("another front", lambda: d.child("cay-front") != front)
-
-    def ready():
-        try:
-            return d.ask("GET", "/api/health/ready", token=None).status == 200
-        except OSError:
-            return False
-    wait_for("a front that is ready", ready)
+    ready_again(d)
 
 
 def test_confirmation():

@@ -14,7 +14,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import daemon  # noqa: E402
-from daemon import BUILD, Daemon, children, is_alive, wait_for  # noqa: E402
+from daemon import BUILD, Daemon, children, is_alive, ready_again, wait_for  # noqa: E402
 
 PROGRAMS = ("cay", "cay-warden", "cay-front", "cay-init")
 
@@ -41,15 +41,6 @@ def inode(path):
 def count_files(d):
     """That the warden and the keeper have open."""
     return [len(os.listdir(f"/proc/{pid}/fd")) for pid in (d.child("cay-warden"), d.process.pid)]
-
-
-def ready_again(d):
-    def ready():
-        try:
-            return d.ask("GET", "/api/health/ready", token=None).status == 200
-        except OSError:
-            return False
-    wait_for("a front that is ready", ready)
 
 
 def upgrade(d, place):

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import PATIENCE_S, Daemon, wait_for  # noqa: E402
+from daemon import PATIENCE_S, Daemon, ready_again  # noqa: E402
 
 ME, YOU = 31234, 31235  # nobody on this machine
 
@@ -64,15 +64,6 @@ def call(path, method, target, body=None, fd=None):
             got += more
     answer_head, answer = got.split(b"\r\n\r\n", 1)
     return [int(answer_head.split()[1]), json.loads(answer)]
-
-
-def ready_again(d):
-    def ready():
-        try:
-            return d.ask("GET", "/api/health/ready", token=None).status == 200
-        except OSError:
-            return False
-    wait_for("a front that is ready", ready)
 
 
 def refused(answer, *words):
