@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A box after its birth: reports of its first process, its end, and the unmaking of all that was made for it. */
+/* A box after its start: reports of its first process, its end, and the removal of everything made for it. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "cay-warden/room.h"
 
 #define REAP_MS 10000
-#define WRITE_OUT_MS 20000  /* for what a layer still has to write; the front waits longer for its answer */
+#define WRITE_OUT_MS 20000  /* time to write out a layer; the front waits longer for its answer */
 #define WRITE_OUT_DAMAGED 3 /* exit status of the helper that writes a layer out */
 
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
@@ -29,7 +29,7 @@ void warden_box_stats(struct warden_box *box, struct wire_stats *ret)
                                     s.pids,         s.pids_refused,      s.cpu_us };
 }
 
-/* Our child, not waited for: the number is its own. One that is over has carried nothing. */
+/* Our child and not reaped, so its pid is not reused. A dead one has carried no traffic. */
 void warden_box_network(const struct warden_box *box, struct wire_network *ret)
 {
         struct sys_netdev n = { 0 };
@@ -60,7 +60,7 @@ static void close_fd(int *fd)
         *fd = -1;
 }
 
-/* The helper is done when the box runs; when the box has to go before, so does the helper. */
+/* The helper has finished when the box runs; if the box is removed before, so is the helper. */
 static void reap_helper(struct warden_box *box, bool kill_it)
 {
         if (box->helper <= 0)
@@ -72,16 +72,20 @@ static void reap_helper(struct warden_box *box, bool kill_it)
         box->helper = 0;
 }
 
-/* Both ways of killing reach everything: the pid namespace dies with its first process, the cgroup has all of them. */
+/*
+ * Both ways of killing reach everything: the pid namespace dies with its first process, and the cgroup
+ * contains all processes.
+ */
 void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats *ret_stats)
 {
         cay_step_reached(w->steps, CAY_STEP_killed);
         if (box->pid > 0 && (box->pidfd < 0 || sys_pidfd_send_signal(box->pidfd, SIGKILL) < 0))
-                kill(box->pid, SIGKILL); /* our child, not waited for yet: the number is its own */
+                kill(box->pid, SIGKILL); /* our child and not reaped: its pid is not reused */
         sys_cgroup_kill(&box->cgroup);
         /*
-         * Only the name, while the loop device holds the file: whatever takes time (pages being written, blocks to be given back) is then
-         * done by whoever lets go of it last, and not here. What fails is tried, and told, when the box is unmade.
+         * Removes only the name while the loop device holds the file. Slow work (writing pages, freeing
+         * blocks) is then done by whoever releases it last, and not here. A failure is retried and reported
+         * when the box is removed.
          */
         if (box->drop_layer)
                 cay_keep_drop(w->layers, box->plan.id);
@@ -89,7 +93,7 @@ void warden_box_doom(struct warden *w, struct warden_box *box, struct wire_stats
                 warden_box_stats(box, ret_stats);
 }
 
-/* The same where the kernel has no pidfd: looks every millisecond. */
+/* The same where the kernel has no pidfd: polls every millisecond. */
 static bool await_exit(pid_t pid)
 {
         const struct timespec nap = { .tv_nsec = 1000000 };
@@ -104,7 +108,7 @@ static bool await_exit(pid_t pid)
         return false;
 }
 
-/* How the helper ended. Only one that is done says that the files are on the disk. */
+/* How the helper ended. Only a successful helper guarantees that the files are on disk. */
 static void note_written(struct warden_box *box, int status)
 {
         box->is_damaged = box->is_damaged || (WIFEXITED(status) && WEXITSTATUS(status) == WRITE_OUT_DAMAGED);
@@ -112,8 +116,8 @@ static void note_written(struct warden_box *box, int status)
 }
 
 /*
- * Waits for what was killed, with a bound: a process that is stuck in the kernel (a dead network file system in the workspace)
- * must not stop the other boxes. It keeps its record; the sweep of a later warden gets it.
+ * Waits, bounded, for killed processes: one that is stuck in the kernel (a dead network file system in the
+ * workspace) must not stop the other boxes. It keeps its record, and the sweep of a later warden removes it.
  */
 static bool reap(struct warden_box *box)
 {
@@ -140,12 +144,15 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
 {
         bool all;
 
-        /* Descriptors first: epoll forgets them, and a box that lives sees its control socket close. */
+        /* Close descriptors first: epoll drops them, and a live box sees its control socket close. */
         close_fd(&box->status);
         close_fd(&box->control);
         if (box->state == BOX_LEAVING)
                 close_fd(&box->leaving.fs);
-        /* While the namespaces come down, nodes that no process is left in go already: of a one-shot box all with limits. */
+        /*
+         * While the namespaces are torn down, empty nodes are removed already: for a one-shot box all that
+         * have limits.
+         */
         sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
         reap_helper(box, true);
         all = reap(box);
@@ -173,8 +180,9 @@ static int write_out_as_helper(int dir, const struct warden_box *box)
 }
 
 /*
- * What `stop` keeps is on the disk before it is answered. A helper waits for that, in the place of the box's process, with nothing of
- * ours open but the folder. false: there is none. As long as nobody has said that all is written, the answer may not say that the files are kept.
+ * Data that `stop` keeps must be on disk before the answer. A helper process waits for that, in place of the
+ * box's process, with only the folder open. false: there is none. Until the write is confirmed, the answer
+ * must not say that the files are kept.
  */
 static bool write_out(struct warden *w, struct warden_box *box)
 {
@@ -194,7 +202,7 @@ static bool write_out(struct warden *w, struct warden_box *box)
                 box->leaving.fs = fs;
                 _exit(dir < 0 ? 1 : write_out_as_helper(dir, box));
         }
-        close_fd(&box->leaving.fs); /* the helper has it, and with it the mount goes */
+        close_fd(&box->leaving.fs); /* the helper has it; its exit releases the mount */
         if (pid < 0)
                 return false;
         box->pid = pid;
@@ -204,7 +212,7 @@ static bool write_out(struct warden *w, struct warden_box *box)
         return box->pidfd >= 0;
 }
 
-/* Answers, with what is left to say of a box that is gone. */
+/* Answers with the final facts about a removed box. */
 static void tell_gone(struct warden *w, struct wire_answer *a, bool all)
 {
         if (!all) {
@@ -235,8 +243,8 @@ void warden_box_leave(struct warden *w, struct warden_box *box, const struct wir
         box->leaving.fs = req->type == WIRE_box_stop ? open_layer(box) : -1;
         warden_box_doom(w, box, &a->box.stats);
         /*
-         * The front of a single box waits for our own end before it is done, so it gets its figures now and does its
-         * part while we do ours; should something stay, our exit status says so.
+         * The front of a single box waits for our exit. So it gets its figures now and works in parallel; if
+         * something could not be removed, our exit status says so.
          */
         if (w->single && req->type == WIRE_box_drop) {
                 warden_answer(w, a);
@@ -250,18 +258,18 @@ void warden_box_leave(struct warden *w, struct warden_box *box, const struct wir
         box->leaving.stats = a->box.stats;
         box->leaving.until_ms = cay_clock_ms() + REAP_MS;
         w->leaving++;
-        close_fd(&box->status); /* of one on its way: nobody looks at that any more */
+        close_fd(&box->status); /* of a box being made: no longer needed */
         if (box->state == BOX_LIVE && box->pidfd >= 0) {
                 box->state = BOX_LEAVING; /* its pidfd is watched already */
                 return;
         }
-        box->state = BOX_LEAVING; /* nobody to wait for, or no way to be told */
+        box->state = BOX_LEAVING; /* no process to wait for, or no notification of its end */
         warden_box_on_left(w, box);
 }
 
 void warden_box_on_left(struct warden *w, struct warden_box *box)
 {
-        bool is_dead = box->pid <= 0 || box->pidfd >= 0; /* that its pidfd says so is why we are here */
+        bool is_dead = box->pid <= 0 || box->pidfd >= 0; /* the event of its pidfd is why we are here */
 
         if (!box->leaving.is_written && is_dead && reap(box) && write_out(w, box))
                 return;
@@ -307,7 +315,7 @@ void warden_boxes_overdue(struct warden *w)
 
                 if (!is_overdue(box))
                         continue;
-                if (box->leaving.is_written) { /* a disk that does not answer: the box itself is gone */
+                if (box->leaving.is_written) { /* a disk that does not respond: the box itself is gone */
                         box->pid = -1;
                         close_fd(&box->pidfd);
                 }
@@ -327,7 +335,7 @@ void warden_box_on_exit(struct warden *w, struct warden_box *box)
         int status;
 
         if (box->state == BOX_MAKING) {
-                warden_box_on_status(w, box); /* says why, and unmakes */
+                warden_box_on_status(w, box); /* reports the reason and removes the box */
                 return;
         }
         if (box->pidfd >= 0)
@@ -372,9 +380,10 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
         } else {
                 close_fd(&box->status);
                 reap_helper(box, false);
-                if (w->single) /* letting go of a mount waits for a grace period: now, while the command runs, nobody waits */
+                /* releasing a mount waits for a grace period: do it now, while the command runs */
+                if (w->single)
                         close_fd(&w->init_exe);
-                box->drop_layer = false; /* from here on somebody knows of it */
+                box->drop_layer = false; /* from here on the front knows about it */
                 box->state = BOX_LIVE;
                 if (box->kept)
                         warden_room_soon(w);

@@ -51,7 +51,7 @@ bool cay_ids_find_range(const char *text, const char *name, uint32_t uid, uint32
         return false;
 }
 
-/* The name of an id in /etc/passwd: no service of the host is asked (libc would load half of one). */
+/* The name of an id in /etc/passwd; no name service is used (libc would load half of one). */
 static bool find_name(const char *passwd, uint32_t uid, char *ret, size_t size)
 {
         for (const char *line = passwd; *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -93,7 +93,9 @@ bool cay_ids_map_covers(const char *map, uint32_t first, uint64_t count)
         return false;
 }
 
-/* Root, or root of a container that kept these two capabilities, and no user namespace that hides the ids. */
+/*
+ * Root, or root of a container that kept these two capabilities, without a user namespace that hides the ids.
+ */
 static bool may_map_any(void)
 {
         static char map[8192];
@@ -136,7 +138,7 @@ static bool find_range(struct cay_ids_pool *pool)
         return true;
 }
 
-/* In a user namespace that nobody has written a map for, we are nobody, and cannot make another. */
+/* In a user namespace without a map we are nobody, and cannot make another. */
 static bool is_unmapped(void)
 {
         char map[256];
@@ -168,7 +170,7 @@ int cay_ids_pool_open(struct cay_ids_pool *pool, struct cay_error *err)
         return 0;
 }
 
-/* Inside [from, from+count) → outside, with `pin` (when it lies within) going elsewhere. */
+/* Maps inside [from, from+count) to outside, except that `pin` (if within) maps elsewhere. */
 static unsigned put_run(struct sys_idmap *map, uint32_t from, uint32_t count, uint32_t outside, bool pinned,
                         uint32_t pin, uint32_t pin_outside)
 {
@@ -243,7 +245,10 @@ static int write_map(pid_t pid, const char *file, const struct sys_idmap *map, u
         return sys_write_file(AT_FDCWD, path, text);
 }
 
-/* One of the set-id programs: PID, then inside, outside and count of every extent. It says why it refuses on its stderr. */
+/*
+ * Runs one of the set-id programs: PID, then inside, outside and count of every extent. It reports a refusal
+ * on its stderr.
+ */
 static int run_mapper(const char *program, pid_t pid, const struct sys_idmap *map, unsigned count,
                       struct cay_error *err)
 {
@@ -296,7 +301,7 @@ int cay_ids_give(const struct cay_ids *ids, pid_t pid, struct cay_error *err)
                                ? -1
                                : 0;
         if (ids->source ==
-            CAY_IDS_ONE) { /* the price of a group map without privileges; old kernels have no such file */
+            CAY_IDS_ONE) { /* required for a group map without privileges; old kernels have no such file */
                 char path[64];
 
                 snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)pid);

@@ -26,7 +26,7 @@
 #include "foundation/sys/unix_socket.h"
 #include "links/helper/init_config.h"
 
-/* What cay-init needs: other ids for commands, signals to them, dropping the bounding set. */
+/* What cay-init needs: switch ids for commands, signal them, drop the bounding set. */
 #define INIT_CAPS (SYS_CAP(CAP_SETUID) | SYS_CAP(CAP_SETGID) | SYS_CAP(CAP_KILL) | SYS_CAP(CAP_SETPCAP))
 
 const struct host_tree host_trees[] = {
@@ -47,7 +47,7 @@ void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt, ...)
         _exit(1);
 }
 
-/* Waits for the warden to have mapped our ids and made its mounts. The warden's death ends us too. */
+/* Waits until the warden has mapped our ids and made its mounts. The warden's death ends us too. */
 static void await_go(struct isolate *iso)
 {
         struct isolate_go go;
@@ -73,7 +73,10 @@ static void leave_host(struct isolate *iso)
         r = sys_pivot_root(".", ".");
         if (r < 0)
                 isolate_fail(iso, r, "change root");
-        /* The old root now lies over the new one; with it goes all that is mounted on it, the layer's own mount included. */
+        /*
+         * The old root is now mounted over the new one. Unmounting it removes everything mounted on it,
+         * including the layer's own mount.
+         */
         if (fchdir(old) < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 isolate_fail(iso, -errno, "let go of the host's file systems");
         if (iso->plan->flags & WIRE_PLAN_READ_ONLY) {
@@ -83,7 +86,7 @@ static void leave_host(struct isolate *iso)
         }
 }
 
-/* From here on nothing of the host is open but what cay-init needs, and no terminal is. */
+/* From here on only descriptors that cay-init needs are open, and no terminal. */
 static void close_host(struct isolate *iso)
 {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -127,12 +130,12 @@ static void drop_privileges(struct isolate *iso)
                 isolate_fail(iso, r, "drop privileges");
         if (isolate_has(iso, CAY_LAYER_NNP) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 isolate_fail(iso, -errno, "set no_new_privs");
-        /* After the last change of ids, which resets it. The control socket tells of a death before this. */
+        /* After the last change of ids, which resets it. Until then the control socket reports the death. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
                 isolate_fail(iso, -errno, "ask for the parent's death signal");
 }
 
-/* Where there is one id only, it is the one we have; groups cannot be dropped there, and mean nothing inside. */
+/* Where there is only one id, we already have it; groups cannot be dropped there, and mean nothing inside. */
 static void become_root(struct isolate *iso)
 {
         int r;
@@ -148,7 +151,10 @@ static void become_root(struct isolate *iso)
                 isolate_fail(iso, r, "become the box's root");
 }
 
-/* A mask, inherited by all: a command may widen it again, so it is no limit; but programs count processors by it. */
+/*
+ * An affinity mask, inherited by all. A command may widen it, so it is not a limit, but programs count
+ * processors by it.
+ */
 static void pin_cpus(const struct isolate *iso)
 {
         cpu_set_t have, want;
@@ -181,8 +187,8 @@ static _Noreturn void box_process(struct isolate *iso)
         char *const env[] = { NULL };
         int r;
 
-        close(iso->birth); /* or the warden would wait for a helper that died before it could say */
-        setsid();          /* no terminal of the host is ours, and its signals are not for us */
+        close(iso->birth); /* otherwise the warden would wait for a helper that died before reporting */
+        setsid();          /* detach from the host's terminal and its signals */
         if (iso->net_far >= 0)
                 close(iso->net_far);
         if (iso->network >= 0)
@@ -191,7 +197,7 @@ static _Noreturn void box_process(struct isolate *iso)
         if (iso->self)
                 isolate_open_trees(iso);
         if (iso->ids.source != CAY_IDS_HOST)
-                own_clock(); /* for our children: only here we may, and not after a change of ids */
+                own_clock(); /* for our children: only permitted here, not after a change of ids */
         become_root(iso);
         if (unshare(CLONE_NEWCGROUP) < 0)
                 isolate_fail(iso, -errno, "make a cgroup namespace");
@@ -221,7 +227,10 @@ static _Noreturn void box_process(struct isolate *iso)
         isolate_fail(iso, r, "start cay-init");
 }
 
-/* The box's clocks begin at zero: neither uptime nor CLOCK_MONOTONIC tells about the host. Older kernels go without. */
+/*
+ * The box's clocks begin at zero: neither uptime nor CLOCK_MONOTONIC reveals the host's. Not on older
+ * kernels.
+ */
 static void own_clock(void)
 {
         struct timespec mono, boot;
@@ -237,8 +246,9 @@ static void own_clock(void)
 }
 
 /*
- * What a box on its way needs of the warden's descriptors; all others are closed here. A box that is stuck would otherwise
- * keep the warden's end of its own control socket, the locks of records, and its neighbours in the warden's epoll.
+ * The warden's descriptors that a box being made needs; all others are closed here. Otherwise a stuck box
+ * would keep the warden's end of its own control socket, the locks of records, and other boxes in the
+ * warden's epoll.
  */
 static void keep_only(const struct isolate *iso)
 {
@@ -261,7 +271,10 @@ static void keep_only(const struct isolate *iso)
         }
 }
 
-/* Takes the box's first id, so that the user namespace is the box's and not root's, keeping what the clone needs. */
+/*
+ * Switches to the box's first id, so that the user namespace belongs to the box and not to root, and keeps
+ * what the clone needs.
+ */
 static int take_first_id(const struct isolate *iso)
 {
         uint32_t id = iso->ids.first_uid;
@@ -270,7 +283,10 @@ static int take_first_id(const struct isolate *iso)
 
         prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
         r = sys_caps_get(&effective, &permitted, &inheritable);
-        /* Root of a container: only who owns the namespace may write its maps then, and that has to be the warden. */
+        /*
+         * Root of a container: then only the owner of the namespace may write its maps, and that has to be
+         * the warden.
+         */
         if (r == 0 && !(effective & SYS_CAP(CAP_SYS_ADMIN)))
                 return 0;
         if (r == 0)
@@ -310,7 +326,7 @@ static pid_t clone_helper(struct isolate *iso)
         }
         pid = sys_clone3(&args);
         if (lacks_clone_into(pid) &&
-            iso->cgroup2 >= 0) { /* before 5.7: we go there, and it is born where we are */
+            iso->cgroup2 >= 0) { /* before 5.7: we join it, and the child is created there */
                 int r = sys_write_file(iso->cgroup2, "cgroup.procs", "0");
 
                 if (r < 0)
@@ -351,7 +367,7 @@ int cay_isolate_begin(struct isolate *iso)
                 keep_only(iso);
                 sys_files_restore();
                 pid = clone_helper(iso);
-                /* Before anybody is told: the box then changes its ids, and is closed to us from that moment on. */
+                /* Before the report: afterwards the box changes its ids and is inaccessible to us. */
                 if (pid > 0 && iso->net_far >= 0)
                         userns = sys_idmap_open(pid);
                 sys_write_all(ends[1], &pid, sizeof(pid));
@@ -377,10 +393,10 @@ pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd)
         while (n < 0 && errno == EINTR);
         close(iso->birth);
         if (n != (ssize_t)sizeof(pid))
-                return -ECHILD; /* the helper was killed before it could say */
+                return -ECHILD; /* the helper was killed before it could report */
         if (pid < 0)
                 return pid;
-        *ret_pidfd = sys_pidfd_open(pid, 0); /* our own child: the number cannot be another's */
+        *ret_pidfd = sys_pidfd_open(pid, 0); /* our own child: the pid cannot be reused */
         if (*ret_pidfd == -ENOSYS)
                 return pid; /* before 5.3: it is watched by its signal */
         if (*ret_pidfd < 0) {

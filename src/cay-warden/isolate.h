@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From plan to box: start the first process in namespaces of its own, and, inside it, build root, /dev and /proc, drop what
- * privileges are left and become cay-init.
+ * From plan to box: start the first process in new namespaces and, inside it, build root, /dev and /proc,
+ * drop the remaining privileges and execute cay-init.
  *
- * Theory of operation. Two processes work together. The warden forks a helper, which takes the box's first host
- * id (so that the user namespace belongs to the box, not to root, and the kernel counts what is counted per user against it),
- * and clones the box's first process as the warden's own child. The warden maps its ids, makes the mounts that only the
- * host's root can make (idmapped copies of /usr, rootfs and workspace; images) and passes them in one "go" message over
- * the control socket. The first process does the rest with the privileges of its own user namespace only. A failure is
- * one message on the status pipe; success is that the pipe closes at exec.
+ * Theory of operation. Two processes work together. The warden forks a helper, which takes the box's first
+ * host id (so that the user namespace belongs to the box, not to root, and per-user limits count for it), and
+ * clones the box's first process as the warden's own child. The warden maps its ids, makes the mounts that
+ * only the host's root can make (idmapped copies of /usr, rootfs and workspace; images) and passes them in
+ * one "go" message over the control socket. The first process does the rest with the privileges of its own
+ * user namespace only. A failure is one message on the status pipe; on success the pipe closes at exec.
  *
- * Without the host's privileges, or on a kernel without idmapped mounts, the warden makes no mounts: "self". The first
- * process then opens the trees by name itself, before it changes ids (as whoever called us, so it can open no more than they can),
- * and everything is a plain copy within its own mount namespace.
+ * Without the host's privileges, or on a kernel without idmapped mounts, the warden makes no mounts: "self".
+ * The first process then opens the trees by name itself, before it changes ids (with the caller's rights, so
+ * it can open no more than the caller). Everything is a plain copy within its own mount namespace.
  *
- * Mustn't: follow a link or a path of the image (targets are opened one component at a time without links and checked to be
- * plain directories); keep a descriptor of the host beyond exec; let a host path show in the box's mountinfo.
+ * Mustn't: follow a link or a path of the image (targets are opened one component at a time without links and
+ * checked to be plain directories); keep a descriptor of the host beyond exec; let a host path show in the
+ * box's mountinfo.
  */
 #pragma once
 
@@ -31,10 +32,12 @@
 #include "links/helper/init_config.h"
 #include "links/helper/message.h"
 
-/* What a root takes of the writable layer (at most) before anybody has written anything: on top of the caller's limits. */
+/*
+ * What a root needs of the writable layer (at most) before anything is written: added to the caller's limits.
+ */
 #define ISOLATE_OWN_INODES 60u
 #define ISOLATE_OWN_BYTES (128u << 10)
-#define ISOLATE_TRUTH_BYTES (64u << 10) /* and the files of /proc, where they lie in it ("self") */
+#define ISOLATE_TRUTH_BYTES (64u << 10) /* and the files of /proc, where they are in it ("self") */
 
 enum isolate_mount { /* what the "go" message may carry, in this order; bit numbers of its mask */
                      ISOLATE_TRUTH, /* tmpfs with the files bound over /proc/… */
@@ -62,7 +65,7 @@ struct isolate_go {
 };
 
 struct isolate_failure { /* what the status pipe carries when set-up fails */
-        int32_t sys;     /* 0: it cannot be had here, and the text says why */
+        int32_t sys;     /* 0: not possible here, and the text says why */
         char text[224];
 };
 
@@ -73,15 +76,15 @@ struct isolate { /* read by both processes; the box's copy is its own after the 
         bool self;             /* the box makes all its mounts */
         uint32_t cpus;         /* that it sees; for `self` and pin_at */
         int pin_at;            /* where among the processors the box's begin; -1: a cpuset decides */
-        int rootfs, workspace; /* as the plan gave them; for `self`; -1: none */
+        int rootfs, workspace; /* from the plan; for `self`; -1: none */
         int control;           /* the box's end of the control socket */
         int status;            /* write end of the status pipe */
         int init_exe;          /* cay-init on a read-only mount */
-        int cgroup2;           /* directory to be born in, or -1 */
+        int cgroup2;           /* directory to be created in, or -1 */
         int birth;             /* pipe from the helper: the warden's end, the helper's in the helper */
-        pid_t helper;          /* to be waited for when the box is there, or gone */
-        int net, net_far;      /* where the helper hands over the network namespace; -1: none */
-        int network;           /* where the sockets of a way out go; -1: there is none */
+        pid_t helper;          /* to be reaped when the box is ready, or gone */
+        int net, net_far;      /* where the helper passes the network namespace; -1: none */
+        int network;           /* where the sockets of a diverted network are sent; -1: there is none */
 
         /* of the box's process only */
         int mount[ISOLATE_MOUNTS];  /* detached mounts; with `self`: places in our own namespace */
@@ -92,7 +95,10 @@ struct isolate { /* read by both processes; the box's copy is its own after the 
 
 /* Starts the box's first process, in the background: 0 or -errno. */
 int cay_isolate_begin(struct isolate *iso);
-/* Waits for it to be there: its pid, or -errno. *ret_pidfd is set on success. Call it after every begin; reap iso->helper too. */
+/*
+ * Waits for its start: its pid, or -errno. *ret_pidfd is set on success. Call it after every begin; reap
+ * iso->helper too.
+ */
 pid_t cay_isolate_end(struct isolate *iso, int *ret_pidfd);
 
 /* Below: the box's process. Each ends the process with a message when something fails. */
@@ -101,7 +107,9 @@ _Noreturn void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt,
 void isolate_open_trees(struct isolate *iso); /* with `self`: before ids change */
 /* Attaches a tree that came with "go" (or that we opened): read-only unless it is a writable workspace. */
 void isolate_attach(struct isolate *iso, enum isolate_mount which, int dirfd, const char *path);
-/* Gives a file of the layer to an id of the box; where that id does not exist, it stays ours. */
+/*
+ * Changes the owner of a file of the layer to an id of the box; where that id does not exist, it stays ours.
+ */
 int isolate_give(struct isolate *iso, int dirfd, const char *path, uint32_t owner);
 void isolate_root(struct isolate *iso); /* layer, root, /usr, /etc, /workspace, /tmp */
 void isolate_dev(struct isolate *iso);
@@ -113,9 +121,15 @@ int isolate_dir(struct isolate *iso, const char *path, mode_t mode, uint32_t own
 /* isolate_net.c. The first is the helper's, as a member of the box's user namespace; the second the box's. */
 void isolate_make_network(struct isolate *iso, int userns);
 void isolate_enter_network(struct isolate *iso);
-/* Of the caller's namespaces, which are a box's: other rules, and new sockets sent to `to` unless that is -1. 0 or -errno. */
+/*
+ * Of the caller's namespaces, which are a box's: other rules, and new sockets sent to `to` unless that is -1.
+ * 0 or -errno.
+ */
 int isolate_change_network(uint32_t mode, int to);
-/* A call that makes something outside of the root: a layer that an earlier box left has it, and nobody but us could write there. */
+/*
+ * For calls that make something outside of the root: a layer of an earlier box already has it, and only we
+ * could write there.
+ */
 static inline bool isolate_was_made(const struct isolate *iso, int r)
 {
         return r == 0 || (errno == EEXIST && iso->plan->flags & WIRE_PLAN_GO_ON);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The box's /dev: six harmless devices, terminals of its own, shared memory with a size; read-only as a whole. */
+/*
+ * The box's /dev: six harmless devices, its own terminals, size-limited shared memory; read-only as a whole.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +45,10 @@ static void show_device(struct isolate *iso, const char *name)
                 isolate_fail(iso, -errno, "show %s", from);
 }
 
-/* Shared memory is memory: half of the limit, as the kernel does it for a whole machine; pages are charged to the box. */
+/*
+ * Shared memory counts as memory: half of the limit, like the kernel's default for a machine; pages are
+ * charged to the box.
+ */
 static uint64_t shm_bytes(const struct isolate *iso)
 {
         return iso->plan->memory_bytes && isolate_has(iso, CAY_LAYER_MEMORY) ? iso->plan->memory_bytes / 2

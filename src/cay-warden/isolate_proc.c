@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The box's /proc: its own processes, truthful figures, read-only settings, and nothing about the host's insides. */
+/*
+ * The box's /proc: its own processes, the proc overlay's figures, read-only settings, and no details of the
+ * host.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,14 +16,15 @@
 #include "foundation/sys/userns_why.h"
 #include "cay-warden/isolate.h"
 
-/* Files that cay-init keeps true (proc_overlay tmpfs, made by the warden). */
+/* Files that cay-init updates (proc_overlay tmpfs, made by the warden). */
 static const char *const proc_overlays[] = { "cpuinfo", "meminfo", "stat", "loadavg" };
 
 /*
- * Covered by an empty, read-only file or directory: what everybody may read and what tells of the host's activity, hardware,
- * kernel or other tenants. Each costs two hundredths of a millisecond to make and unmake, so what is closed already is not
- * listed: files that only the host's root may open (kcore, kmsg, slabinfo, sysrq-trigger, timer_list…: their owner is nobody
- * in here, and a capability of the host is asked for besides), and those that the kernel shows per namespace (locks, key-users).
+ * Covered by an empty, read-only file or directory: what everybody may read and what reveals the host's
+ * activity, hardware, kernel or other tenants. Each costs 0.02 ms to make and remove, so inaccessible files
+ * are not listed. Those are files that only the host's root may open (kcore, kmsg, slabinfo, sysrq-trigger,
+ * timer_list…: their owner is nobody in here, and they need a capability of the host besides), and those that
+ * the kernel shows per namespace (locks, key-users).
  */
 static const char *const covered[] = {
         "cmdline",  "config.gz",     "diskstats",   "interrupts", "iomem",      "ioports",     "kallsyms",
@@ -31,12 +35,15 @@ static const char *const covered[] = {
 static const char *const covered_dirs[] = { "acpi", "asound", "bus",  "driver", "dynamic_debug",
                                             "fs",   "irq",    "scsi", "tty",    "pressure" };
 
-/* The same below /proc/sys, whose other files are settings: how much of the host's tables everybody together has taken. */
+/* The same below /proc/sys, where the other files are settings: how much of the host's tables is in use. */
 static const char *const covered_sys[] = { "fs/file-nr",      "fs/inode-nr", "fs/inode-state",
                                            "fs/dentry-state", "fs/aio-nr",   "kernel/pty/nr" };
 static const char *const covered_sys_dirs[] = { "fs/quota" };
 
-/* Per-namespace settings worth changing: no nested namespaces, pools that one box cannot empty for itself or others. */
+/*
+ * Per-namespace settings worth changing: no nested namespaces, pools that one box cannot exhaust for itself
+ * or others.
+ */
 static const struct {
         const char *path, *value;
         enum cay_layer layer;
@@ -51,9 +58,10 @@ static const struct {
 };
 
 /*
- * One plain bind mount each, by far the cheapest call: the source's flags come along, and a read-only source stays read-only.
- * Paths are relative to the layer, where we are; root/proc is the procfs that was just mounted, so no link of an image is
- * on the way. Missing targets are not a fault: kernels differ in what /proc has.
+ * One plain bind mount each, by far the cheapest call: the source's flags are inherited, and a read-only
+ * source stays read-only. Paths are relative to the layer, our working directory. root/proc is the procfs
+ * that was just mounted, so no link of an image is involved. Missing targets are not an error: /proc differs
+ * between kernels.
  */
 static void cover(struct isolate *iso, const char *from, const char *target)
 {
@@ -72,7 +80,9 @@ static void make_read_only(struct isolate *iso, const char *name, uint64_t attr)
                 isolate_fail(iso, fd, "make /proc/%s read-only", name);
 }
 
-/* Files made by the warden, or by us: then in a directory of the layer that is seen only as a read-only copy. */
+/*
+ * Files made by the warden, or by us: then in a directory of the layer that is seen only as a read-only copy.
+ */
 static void attach_truth(struct isolate *iso)
 {
         struct cay_proc_overlay proc_overlay = CAY_PROC_OVERLAY_NONE;
@@ -117,7 +127,7 @@ static void fail_proc(struct isolate *iso, int r)
         isolate_fail(iso, 0, "%s", why);
 }
 
-/* A box is a boot of its own: the host's number would tell which boxes share one. */
+/* Each box has its own boot id: the host's would reveal which boxes share a host. */
 static void cover_sys(struct isolate *iso)
 {
         char path[48];
@@ -146,7 +156,7 @@ void isolate_proc(struct isolate *iso)
         iso->proc_sys = sys_open_at(iso->proc, "sys", O_PATH | O_DIRECTORY, 0);
         attach_truth(iso);
         for (unsigned i = 0; i < CAY_COUNT(proc_overlays);
-             i++) { /* one that is not made: the kernel's own figures are true */
+             i++) { /* a file that is not made: the kernel's own figures are correct */
                 snprintf(path, sizeof(path), "proc_overlay/%s", proc_overlays[i]);
                 cover(iso, path, proc_overlays[i]);
         }
@@ -161,7 +171,7 @@ void isolate_proc(struct isolate *iso)
         }
 }
 
-/* Older kernels (before 5.12) have no calls that close a range, or change a mount, by themselves: we do it by way of our own list. */
+/* Older kernels (before 5.12) lack calls that close a range or change a mount: use our own list. */
 static bool needs_own_list(void)
 {
         return syscall(SYS_NR_CLOSE_RANGE, ~0u, ~0u, 0) < 0 ||
@@ -169,8 +179,8 @@ static bool needs_own_list(void)
 }
 
 /*
- * Root of the box owns the folders of an undumpable process in /proc: without a right to look into them, but it could list what cay-init
- * has open. Others can't even do that, so it is covered only where a command may be root.
+ * Root of the box owns the folders of an undumpable process in /proc: it cannot read them, but it could list
+ * what cay-init has open. Others cannot even do that, so it is covered only where a command may be root.
  */
 static void cover_init(struct isolate *iso)
 {
@@ -183,7 +193,7 @@ static void cover_init(struct isolate *iso)
                 cover(iso, "proc_overlay/void", dirs[i]);
 }
 
-/* After the last mount is made: the kernel counts a detached one as a namespace, and those are over now. */
+/* After the last mount: the kernel counts a detached mount as a namespace, and those are gone now. */
 void isolate_settings(struct isolate *iso)
 {
         cover_init(iso);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The box's root. The writable layer is mounted over a directory of the host's, out of sight soon with all the rest: /usr, which
- * every machine has and which we need no more (its copy came by descriptor), or, when we make the copies ourselves, one that is
- * part of none. It holds:
+ * The box's root. The writable layer is mounted over a directory of the host, which soon becomes invisible
+ * with the rest. It is /usr, which every machine has and which is no longer needed (its copy was passed by
+ * descriptor), or, when we make the copies ourselves, one that is not part of any. It holds:
  *   root/           the root itself (host template), or the place where the overlay goes (rootfs template)
  *   X-low, X-up, X-work   overlays: image (a rootfs), usr, etc;  etc-all  where parts of /etc are bound from
  *   workspace, tmp  where they are not part of the root
  * Only root/ is seen from inside.
  *
- * A layer that an earlier box left (WIRE_PLAN_GO_ON) has all of that. What lies in root/ then is the work of whoever was root in that
- * box: only single names are looked up in it, and no link of it is followed.
+ * A layer that an earlier box left (WIRE_PLAN_GO_ON) has all of that. The content of root/ was then
+ * controlled by root of that box: only single names are looked up in it, and no link of it is followed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static bool is_dir(int at, const char *path)
         return fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* path is one name, or its parents are of our own making. One that an earlier box of this layer had stays as that left it. */
+/* path is one name, or we made its parents. What an earlier box of this layer left stays unchanged. */
 static void make_dir(struct isolate *iso, int at, const char *path, mode_t mode, uint32_t owner)
 {
         int r;
@@ -155,7 +155,10 @@ static void mount_layer(struct isolate *iso)
         cay_step_reached(iso->steps, CAY_STEP_box_layer);
 }
 
-/* The merged folder looks as its upper directory does; cay-init reads out of it what was changed, when all is over. */
+/*
+ * The merged folder has the attributes of its upper directory, from which cay-init reads the changes at the
+ * end.
+ */
 static void show_changes(struct isolate *iso, const char *low, const char *up)
 {
         int base = sys_open_at(iso->layer, low, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -177,8 +180,9 @@ static void show_changes(struct isolate *iso, const char *low, const char *up)
 }
 
 /*
- * Refused by a kernel that has no overlays in user namespaces, or because something is mounted on a tree of the host's (in
- * containers, on files of /etc). What nobody would write to, or is the host's own, is then shown as it is.
+ * Refused by a kernel without overlays in user namespaces, or because something is mounted on a tree of the
+ * host (in containers, on files of /etc). Trees that would not be written to, or that are the host's own, are
+ * then shown as they are.
  */
 static bool can_do_without(const struct isolate *iso, enum isolate_mount which, int r)
 {
@@ -192,8 +196,9 @@ static bool can_do_without(const struct isolate *iso, enum isolate_mount which, 
 }
 
 /*
- * An overlay of a tree and the directories <name>-up and <name>-work of the layer. The tree is attached first (<name>-low):
- * overlay wants its layers in our own mount namespace. Paths are relative to the layer, so mountinfo tells no others.
+ * An overlay of a tree and the directories <name>-up and <name>-work of the layer. The tree is attached first
+ * (<name>-low): overlay requires its layers in our own mount namespace. Paths are relative to the layer, so
+ * mountinfo shows no others.
  */
 static void overlay(struct isolate *iso, enum isolate_mount which, const char *name, unsigned attr, int at,
                     const char *path)
@@ -227,8 +232,9 @@ static void overlay(struct isolate *iso, enum isolate_mount which, const char *n
 }
 
 /*
- * A tree of the host's for those who could not write to it anyway: an overlay of it and an empty directory, without anything writable. It
- * costs half of one with an upper directory, and its inodes are the box's own: a lock on a file, or a watch, reaches nobody else.
+ * A tree of the host for users who could not write to it anyway: an overlay of it and an empty directory,
+ * without a writable part. It costs half of one with an upper directory, and its inodes are the box's own:
+ * locks and watches on a file affect only the box.
  */
 static void show_apart(struct isolate *iso, enum isolate_mount which, const char *name, int at,
                        const char *path)
@@ -268,8 +274,8 @@ static void show(struct isolate *iso, const char *name, mode_t mode, uint32_t ow
 }
 
 /*
- * The same in a root that a sandbox has had: its /etc may have been moved and links put in its place, so nothing is named by a path.
- * A part that has no place any more is left out: whoever was root in there wanted it so.
+ * The same in a root that a sandbox has used: its /etc may have been moved and replaced by links, so nothing
+ * is named by a path. A part without a place is left out: root of that box removed it.
  */
 static void show_part_again(struct isolate *iso, const char *from, const char *part, mode_t kind)
 {
@@ -294,7 +300,7 @@ static void show_part_again(struct isolate *iso, const char *from, const char *p
                 isolate_fail(iso, shown, "show /etc/%s", part);
 }
 
-/* Of /etc only these are seen: all of it is mounted out of sight, and they are bound from there. */
+/* Only these parts of /etc are visible: all of it is mounted elsewhere, and they are bound from there. */
 static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
 {
         static const struct {
@@ -366,7 +372,7 @@ static void show_host(struct isolate *iso)
         }
 }
 
-/* Once: what became of it since is the sandbox's own. */
+/* Only once: later changes belong to the sandbox. */
 static void furnish(struct isolate *iso)
 {
         for (unsigned i = 0; i < CAY_COUNT(host_dirs); i++)
@@ -410,7 +416,7 @@ void isolate_root(struct isolate *iso)
                         isolate_attach(iso, ISOLATE_WORKSPACE, target, "");
                 close(target);
         } else if (host && !read_only) {
-                if (!goes_on(iso)) /* else as the sandbox left it, gone even */
+                if (!goes_on(iso)) /* else as the sandbox left it, even if removed */
                         make_dir(iso, iso->root, "workspace", 0777, CAY_BOX_USER);
         } else {
                 show(iso, "workspace", 0777, CAY_BOX_USER,

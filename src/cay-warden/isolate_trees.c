@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trees that a box's root is made of, and how they get into it: as mounts that the warden made, or opened and copied by the
- * box's own process ("self", see isolate.h).
+ * The trees that make up a box's root, and how they are attached: as mounts that the warden made, or opened
+ * and copied by the box's own process ("self", see isolate.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "cay-warden/isolate.h"
 
 /*
- * A descriptor of the caller's belongs to the caller's mount namespace, and nothing can be copied out of that. So the folder is
- * opened again by its name in ours, with the caller's rights, and must be the same one.
+ * A descriptor of the caller belongs to the caller's mount namespace, from which nothing can be copied. So
+ * the folder is opened again by its name in ours, with the caller's rights, and must be the same one.
  */
 static int open_again(struct isolate *iso, int given, const char *what)
 {
@@ -68,8 +68,9 @@ static unsigned safe_attr(const struct isolate *iso)
 }
 
 /*
- * A tree with other mounts on it cannot be copied without them here: the kernel does not let us look below what somebody with more
- * rights has covered. The host's own trees come with them; what is on a caller's folder may be anything, another /proc even.
+ * A tree with other mounts on it cannot be copied without them here: the kernel does not reveal what a more
+ * privileged user has covered. The host's own trees include them. A caller's folder is refused: it may
+ * contain anything, even another /proc.
  */
 static int copy_tree(struct isolate *iso, enum isolate_mount which, uint64_t attr, int dirfd,
                      const char *path)

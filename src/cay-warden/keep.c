@@ -23,9 +23,10 @@
 #define BASE ".base1-" /* the number grows when images are formatted in another way */
 #define RESERVE ".reserve"
 #define BASE_NEW ".base-new"
-#define BASES_MAX 16u         /* sizes that are kept ready; one more, and all others go */
-#define LET_GO_MS 50          /* the warden itself waits no longer: everybody else would wait with it */
-#define WRITTEN_OUT_MS 19000u /* a helper may: its box's stop is answered after it (box.c: WRITE_OUT_MS) */
+#define BASES_MAX 16u /* sizes that are kept ready; one more evicts all others */
+#define LET_GO_MS 50  /* the warden itself waits no longer: it would delay everyone else */
+/* a helper may wait longer: its box's stop is answered after it (box.c: WRITE_OUT_MS) */
+#define WRITTEN_OUT_MS 19000u
 #define KEEP_BLOCK 4096u
 #define KEEP_INODES_OF_FEW 32768u
 #define KEEP_INODES_OF_OURS 256u /* more than we and ext4 have for ourselves */
@@ -50,7 +51,7 @@ struct entry {
         char name[];
 };
 
-/* False ends it, before this one is counted as told. */
+/* False ends it, before this one counts as reported. */
 typedef bool walk_fn(void *ctx, const char *name, uint64_t next);
 
 static int walk(int dir, uint64_t from, walk_fn *each, void *ctx)
@@ -198,7 +199,7 @@ static void make_room(int dir)
         }
 }
 
-/* On the disk before it has its name: half of one must not be taken for a whole one after a power cut. */
+/* Synced before it gets its name: an incomplete one must not look complete after a power cut. */
 static int make_base(int dir, const char *name, uint64_t bytes, uint64_t inodes)
 {
         cay_auto_close int file = -1;
@@ -242,7 +243,10 @@ int cay_keep_check_inodes(uint64_t bytes, uint64_t inodes, struct cay_error *err
                         (unsigned long long)inodes, (unsigned long long)bytes);
 }
 
-/* The kernel lets go of a mount a moment after its last process, later when much of it is still to be written, and of the lock with it. */
+/*
+ * The kernel releases a mount, and with it the lock, a moment after its last process; later when much is
+ * still to be written.
+ */
 static int lock(int file, unsigned wait_ms)
 {
         const struct timespec nap = { .tv_nsec = 1000000 };
@@ -278,7 +282,7 @@ int cay_keep_write_out(int dir, const char *id, int fs)
                 return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -EUCLEAN : -errno;
         if (sys_layer_image_has_errors(file))
                 return -EUCLEAN;
-        /* Nobody has it mounted any more: a journal that is not empty now is one that could not be written out. */
+        /* Nobody has it mounted any more: a journal that is not empty could not be written out. */
         return r == 0 && sys_layer_image_is_unclean(file) ? -EUCLEAN : r;
 }
 
@@ -347,7 +351,7 @@ static int open_old(int dir, const char *id, const char *name, uint64_t bytes, s
                 return cay_fail(err, CAY_CONFLICT, "the files of '%s' are not what was left (layers/%s)", id,
                                 name);
         r = lock(file, LET_GO_MS);
-        if (r == -EBUSY) /* the caller asks again: domain/sandboxes/sandbox_make.c */
+        if (r == -EBUSY) /* the caller retries: domain/sandboxes/sandbox_make.c */
                 return cay_fail_sys(
                         err, CAY_UNAVAILABLE, r,
                         "the files of '%s' are still mounted: what it wrote last is on its way to a slow "

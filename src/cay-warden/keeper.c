@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the keeper says: it hands over fronts and folders, and asks for the upgrade. It is our own, so what it says is obeyed; what was
- * not said by it ends the link, and with the keeper everything ends.
+ * Messages of the keeper: it passes fronts and folders, and requests the upgrade. It is trusted, so its
+ * requests are obeyed. An invalid message ends the link, and when the keeper ends everything ends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,8 @@ void warden_answer_keeper(struct warden *w, uint32_t type, const struct cay_erro
         };
 
         snprintf(a.text, sizeof(a.text), "%s", err->msg);
-        send(w->keeper, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT); /* should it be gone, its socket tells */
+        /* if it has exited, its socket reports that */
+        send(w->keeper, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static bool take_root(struct warden *w, uint32_t nr, int fd)
@@ -49,7 +50,7 @@ static bool take_root(struct warden *w, uint32_t nr, int fd)
         return true;
 }
 
-/* Given once: nobody who comes later can raise it. */
+/* Accepted once: a later sender cannot raise it. */
 static bool take_ceiling(struct warden *w, const struct wire_keeper_ceiling *say)
 {
         const struct wire_ceiling *c = &say->ceiling;
@@ -64,7 +65,7 @@ static bool take_ceiling(struct warden *w, const struct wire_keeper_ceiling *say
         return true;
 }
 
-/* The keeper is our own; that it is looked at all the same costs nothing. false: that was not said by it. */
+/* The keeper is trusted; checking its messages anyway costs nothing. false: an invalid message. */
 static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds, unsigned count)
 {
         struct cay_error err = { 0 };
@@ -95,13 +96,13 @@ static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds
                 w->margin = (uint64_t)say->nr << 20;
                 return true;
         case WIRE_KEEPER_UPGRADE:
-                w->is_upgrading = true; /* as soon as no box is on its way */
+                w->is_upgrading = true; /* as soon as no box is being made */
                 return true;
         }
         return false;
 }
 
-/* What the keeper says, or its end, and with it everything's. false: it has nothing to say now. */
+/* Handles a message of the keeper, or its end, which ends everything. false: no message now. */
 static bool on_keeper(struct warden *w)
 {
         union {
@@ -126,7 +127,7 @@ static bool on_keeper(struct warden *w)
         return false;
 }
 
-/* Before a front is listened to: what was said about it and for it before it was there has been heard. */
+/* Called before a front is served: all earlier messages about it have been handled. */
 void warden_hear_keeper(struct warden *w)
 {
         while (w->keeper >= 0 && on_keeper(w))

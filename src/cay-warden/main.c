@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-warden: started by an engine with its end of the warden link as descriptor 3; as "cay-warden keep" by the daemon's
- * keeper, with the socket that fronts come from as descriptor 4. "check" and "resume FD" are said by an older warden
- * (cay-warden/upgrade.h).
+ * cay-warden: started by an engine with its end of the warden link as descriptor 3; as "cay-warden keep" by
+ * the daemon's keeper, with the socket that passes fronts as descriptor 4. An older warden uses "check" and
+ * "resume FD" (cay-warden/upgrade.h).
  */
 #include <stdlib.h>
 #include <string.h>

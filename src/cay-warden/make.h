@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of making a box, for request_box_make.c, which has the order of them: a plan is checked (make_check.c), its mounts are made
- * from outside, where we may (make_mounts.c), and what the box and its cay-init have to know is sent (make_send.c).
+ * The parts of making a box; request_box_make.c has their order. A plan is checked (make_check.c), its mounts
+ * are made from outside where permitted (make_mounts.c), and the configuration of the box and its cay-init is
+ * sent (make_send.c).
  */
 #pragma once
 
@@ -15,7 +16,7 @@ struct warden_given { /* descriptors of the plan; -1: not given */
         struct warden_workspace workspace;
 };
 
-/* make_check.c. Of ret, the workspace is the caller's to close, the rest stays the request's. */
+/* make_check.c. The caller closes the workspace in ret; the rest stays the request's. */
 int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const int *fds, unsigned count,
                            struct warden_given *ret, struct cay_error *err);
 int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped,
@@ -27,7 +28,7 @@ int warden_make_mounts(struct warden *w, struct warden_box *box, const struct wa
                        const struct cay_proc_overlay *proc_overlay, bool tmpfs, int *mounts,
                        struct cay_error *err);
 
-/* make_send.c: 0 or -errno. The second waits in cay-init's socket before it runs. */
+/* make_send.c: 0 or -errno. The second is queued in cay-init's socket before it runs. */
 int warden_make_send_mounts(struct warden_box *box, const int *mounts);
 int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
                             const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a plan may be carried out. Nothing in it is believed: the front may have been taken over. What is not checked here (what is
- * behind a rootfs or a workspace) is checked by rootfs.c and workspace.c, which are asked from here.
+ * Whether a plan is permitted. Nothing in it is trusted: the front may be compromised. rootfs.c and
+ * workspace.c, called from here, check the rootfs and the workspace.
  */
 #include <sys/stat.h>
 
@@ -9,7 +9,7 @@
 #include "cay-warden/rootfs.h"
 
 #define DISK_MAX (1ull << 46)
-#define SELF_DISK_MAX (1ull << 30) /* in memory that nothing limits */
+#define SELF_DISK_MAX (1ull << 30) /* in memory without any limit */
 
 static bool is_kind(int fd, mode_t kind)
 {
@@ -28,8 +28,9 @@ static unsigned count_boxes(const struct warden *w)
 }
 
 /*
- * The operator's maxima, which the keeper has given. No limit at all is more than any, except where this host cannot hold it: such a limit
- * is skipped anyway (warden_make_check_limits). The box that is asked for has its row already, and counts.
+ * The operator's maxima, from the keeper. No limit exceeds any maximum, except where this host cannot enforce
+ * it: such a limit is skipped anyway (warden_make_check_limits). The requested box has its row already, and
+ * counts.
  */
 static int check_ceiling(const struct warden *w, const struct wire_plan *p, struct cay_error *err)
 {
@@ -115,8 +116,9 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
 }
 
 /*
- * tmpfs is fastest and leaves nothing, but its pages are memory: only for runs whose disk is small beside their memory. Who cannot
- * mount anything else has it always: what they write counts as memory, and is held by that limit too.
+ * tmpfs is fastest and leaves nothing, but its pages are memory: only for runs with a small disk compared to
+ * their memory. A caller who cannot mount anything else always gets it: writes count as memory, within that
+ * limit.
  */
 bool warden_make_fits_tmpfs(const struct warden *w, const struct wire_plan *p)
 {
@@ -126,7 +128,7 @@ bool warden_make_fits_tmpfs(const struct warden *w, const struct wire_plan *p)
                p->disk_bytes <= p->memory_bytes / 2;
 }
 
-/* Which limits the plan sets and this host cannot hold; names the first that may not be skipped. */
+/* Which limits of the plan this host cannot enforce; names the first that may not be skipped. */
 int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped,
                              struct cay_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A box's mounts, made from outside with the host's rights: its writable layer, its workspace, its root or the host's trees, each shown
- * with the box's ids. Where the warden has no such rights the box makes them itself (isolate_root.c), and there is nothing to do here.
+ * A box's mounts, made from outside with the host's rights: its writable layer, its workspace, its root or
+ * the host's trees, each shown with the box's ids. Where the warden has no such rights the box makes them
+ * itself (isolate_root.c), and there is nothing to do here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 
 #define LAYER_STEP (64u << 10)
 #define LAYER_LEAST (1u << 20)  /* an ext4 with a little in it */
-#define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, gone by themselves */
+#define IMAGE_FOLDER "/var/tmp" /* unnamed files: large, on disk, removed automatically */
 #define EXT4_OWN_INODES 16u     /* reserved ones, the root, lost+found */
 
 static uint64_t safe_attr(const struct warden_box *box)
@@ -28,7 +29,10 @@ static uint64_t safe_attr(const struct warden_box *box)
                (cay_layer_is_on(box->plan.test_off, CAY_LAYER_NODEV) ? SYS_MOUNT_NODEV : 0);
 }
 
-/* The rootfs and the host's trees are shown with the box's ids: root outside is root inside, and nobody else is anybody. */
+/*
+ * The rootfs and the host's trees are shown with the box's ids: root outside is root inside, and no other id
+ * is mapped.
+ */
 static int copy_shifted(const struct warden_box *box, int dirfd, const char *path, int userns)
 {
         int plain = 0;
@@ -36,7 +40,10 @@ static int copy_shifted(const struct warden_box *box, int dirfd, const char *pat
         return sys_mount_copy_idmapped(dirfd, path, safe_attr(box) | SYS_MOUNT_RDONLY, userns, &plain);
 }
 
-/* The folder's owner outside is the sandbox's user inside, and nobody else is mapped: files made inside belong to the owner. */
+/*
+ * The folder's owner outside is the sandbox's user inside, and no other id is mapped: files made inside
+ * belong to the owner.
+ */
 static int copy_workspace(const struct warden_box *box, const struct warden_workspace *ws)
 {
         uint32_t user = box->ids.first_uid + CAY_BOX_USER;
@@ -50,16 +57,17 @@ static int copy_workspace(const struct warden_box *box, const struct warden_work
                 return userns;
         copy = sys_mount_copy_idmapped(ws->fd, "", attr, userns, &plain);
         if (copy >= 0 && plain && !(attr & SYS_MOUNT_RDONLY)) {
-                close(copy); /* files written there would belong to ids that are another box's tomorrow */
+                close(copy); /* files written there would belong to ids that another box may use later */
                 return -EOPNOTSUPP;
         }
         return copy;
 }
 
 /*
- * How large such a layer may be. It is sparse, so it could promise more than the disk has, and then what it acknowledged would be lost. It is made
- * no larger than what the disk has above the margin: a write inside fails with ENOSPC before the disk is full. Several that are made at once
- * see the same room; unlike kept layers (room.h) these are not looked at again, because a single box has nobody to do that.
+ * The maximum size of such a layer. It is sparse, so it could promise more than the disk has, and then
+ * acknowledged data would be lost. So it is not larger than the disk's free space above the margin: a write
+ * inside fails with ENOSPC before the disk is full. Layers made at the same time see the same free space.
+ * Unlike kept layers (room.h) these are not checked again, because a single box has no process to do that.
  */
 static int bound_layer(const struct warden *w, uint64_t *bytes, struct cay_error *err)
 {
@@ -67,7 +75,7 @@ static int bound_layer(const struct warden *w, uint64_t *bytes, struct cay_error
         struct statvfs fs;
 
         if (statvfs(IMAGE_FOLDER, &fs) < 0)
-                return 0; /* then nobody knows; making the file tells more */
+                return 0; /* unknown; making the file will report the error */
         room = (uint64_t)fs.f_bavail * fs.f_frsize;
         room -= room < margin ? room : margin;
         if (*bytes > room)
@@ -80,7 +88,7 @@ static int bound_layer(const struct warden *w, uint64_t *bytes, struct cay_error
         return 0;
 }
 
-/* A file of its own for this box alone, gone with it. */
+/* A separate file for this box only, removed with it. */
 static int make_layer(const struct warden *w, const struct warden_box *box, struct cay_error *err)
 {
         uint64_t wanted = box->plan.disk_bytes + ISOLATE_OWN_BYTES, bytes = wanted;
@@ -100,7 +108,10 @@ static int make_layer(const struct warden *w, const struct warden_box *box, stru
         return fd;
 }
 
-/* One that outlives it. A tmpfs cannot, and where ids cannot be shifted the next box would be another user to its own files. */
+/*
+ * A layer that outlives its box. A tmpfs cannot, and without shifted ids the next box would be another user
+ * for its own files.
+ */
 static int make_kept_layer(struct warden *w, struct warden_box *box, struct cay_error *err)
 {
         struct cay_keep_facts facts = { 0 };

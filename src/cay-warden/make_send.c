@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is sent to a box that is being made: its mounts, for the process that builds its root, and the instructions of its cay-init, both
- * over the control socket, in this order. It is one way: nothing is ever read from there.
+ * What is sent to a box being made, over the control socket in this order: its mounts, for the process that
+ * builds its root, and the configuration of its cay-init. The socket is one way: nothing is ever read from
+ * it.
  */
 #include <errno.h>
 #include <time.h>
@@ -25,7 +26,7 @@ int warden_make_send_mounts(struct warden_box *box, const int *mounts)
         return (int)sys_send_fds(box->control, &go, sizeof(go), fds, count, 0);
 }
 
-/* What the box's process has made for cay-init itself. */
+/* What the box's process itself has made for cay-init. */
 static void inherit(const struct warden *w, const struct wire_plan *p, uint32_t cpus,
                     struct cay_init_config *c)
 {
@@ -36,7 +37,7 @@ static void inherit(const struct warden *w, const struct wire_plan *p, uint32_t 
                 c->inherited |= 1u << CAY_INIT_FD_CHANGES | 1u << CAY_INIT_FD_BASE;
 }
 
-/* Limits that nobody else holds. */
+/* Limits that nothing else enforces. */
 static void watch(const struct warden *w, const struct wire_plan *p, struct cay_init_config *c)
 {
         c->cpu_milli = p->cpu_milli;
@@ -88,7 +89,7 @@ static unsigned list_fds(const struct warden_box *box, int link, const struct ca
         return count;
 }
 
-/* cay-init's instructions, waiting in its socket before it runs. */
+/* cay-init's configuration, queued in its socket before it runs. */
 int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
                             const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set)
 {

@@ -53,7 +53,7 @@ static size_t put_line(char *out, size_t size, const char *line, size_t len, uin
         return len + 1;
 }
 
-/* In small pieces: the kernel writes one processor at a time, and is not asked for more than the first. */
+/* In small pieces: the kernel writes one processor at a time, and only the first is needed. */
 static ssize_t read_first(int fd, char *to, size_t size)
 {
         size_t len = 0;
@@ -71,7 +71,7 @@ static ssize_t read_first(int fd, char *to, size_t size)
         return (ssize_t)len;
 }
 
-/* The host's first processor, as often as the box has processors. */
+/* The host's first processor, repeated for each processor of the box. */
 static int put_cpuinfo(int dir, uint32_t cpus)
 {
         static char host[4096], block[8192];
@@ -139,7 +139,10 @@ int cay_proc_overlay_write(struct cay_proc_overlay *t, int dir, int with_memory,
         return r == 0 && cpus > 0 ? put_cpuinfo(dir, cpus) : r;
 }
 
-/* Only the box can make the read-only copy of it: before Linux 6.15 a mount that is nowhere yet has no copies. */
+/*
+ * Only the box can make the read-only copy of it: before Linux 6.15 a mount that is nowhere yet has no
+ * copies.
+ */
 int cay_proc_overlay_make(struct cay_proc_overlay *t, int with_memory, uint32_t cpus)
 {
         static const char *const options[] = { "mode=0755", "size=8m", "nr_inodes=16", NULL };

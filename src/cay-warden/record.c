@@ -89,7 +89,10 @@ static void read_taken(const char *path, int field, bool has_count)
         note_line(text, field, has_count);
 }
 
-/* Root's is the machine's. Everybody else has one where the session keeps such things, or, without a session, in /tmp. */
+/*
+ * Root's folder is the machine's. Other users have one in their session's runtime folder or, without a
+ * session, in /tmp.
+ */
 static void choose_folder(void)
 {
         uid_t uid = geteuid();
@@ -113,8 +116,8 @@ static void let_folder_go(void)
 }
 
 /*
- * One in /tmp goes with the end of another warden of ours, at any moment in which it is empty: then it is made again. Somebody else
- * may be first at that: nothing is ever looked up in his.
+ * Another warden of ours removes a folder in /tmp when it exits and the folder is empty: then it is made
+ * again. Another user may make it first: nothing is ever looked up in that one.
  */
 static int open_folder(struct cay_error *err)
 {
@@ -172,7 +175,7 @@ static void slot_name(unsigned slot, char ret[16])
         snprintf(ret, 16, "box-%u", slot);
 }
 
-/* Locks the file of this name, made if missing. -EWOULDBLOCK: somebody alive has it. */
+/* Locks the file of this name, made if missing. -EWOULDBLOCK: a live process has it. */
 static int lock_named(const char *name, int flags)
 {
         for (int tries = 0; tries < 16; tries++) {
@@ -216,8 +219,8 @@ static void look_for_living(void *ctx, int dirfd, const char *name, unsigned typ
 }
 
 /*
- * The name was another box's already: making the cgroup2 node, which comes first, failed, and nothing by that name is this
- * record's. That box lives, so its record is locked.
+ * The name belonged to another box already: making the cgroup2 node, which comes first, failed, and nothing
+ * of that name is this record's. That box lives, so its record is locked.
  */
 static bool is_anothers(int fd, const struct content *c)
 {
@@ -231,7 +234,9 @@ static bool is_anothers(int fd, const struct content *c)
         return s.found;
 }
 
-/* What a locked record names is unmade; false when something stays: then the record must stay too. */
+/*
+ * Removes everything that a locked record names; false when something stays: then the record must stay too.
+ */
 static bool unmake(int fd, const struct sys_cgroup_host *host, uint64_t until_ms)
 {
         static struct content c;
@@ -245,7 +250,9 @@ static bool unmake(int fd, const struct sys_cgroup_host *host, uint64_t until_ms
         c.unmounted[sizeof(c.unmounted) - 1] = 0;
         if (is_anothers(fd, &c))
                 return true;
-        /* cgroup2 first: it kills. What does not die is in the other nodes too, and waited for once. */
+        /*
+         * cgroup2 first: it kills. What does not die is in the other nodes too, and is waited for only once.
+         */
         for (int i = SYS_CGROUP_PARTS - 1; i >= 0 && r != -EBUSY; i--) {
                 r = c.cgroups[i][0] ? sys_cgroup_remove_at(AT_FDCWD, c.cgroups[i], until_ms) : 0;
                 all = all && r == 0;
@@ -273,7 +280,7 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
                 return;
         rec = lock_named(name, 0);
         if (rec < 0)
-                return; /* somebody alive has it */
+                return; /* a live process has it */
         if (!unmake(rec, s->host, s->until_ms)) {
                 s->stuck++;
                 return;
@@ -282,7 +289,10 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
         s->count++;
 }
 
-/* Everything is killed before anything is waited for: they end at the same time, and a front that starts waits for all of it. */
+/*
+ * Kill everything before waiting for anything: they end at the same time, and a starting front waits for all
+ * of it.
+ */
 unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms)
 {
         uint64_t until_ms = cay_clock_ms() + wait_ms;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * box_make: why it is safe for an untrusted caller. Nothing is named by path: link, rootfs and workspace come as descriptors that
- * the caller could open itself, and their kind is checked here. Numbers are checked against closed ranges again. The id is
- * matched against its pattern before it becomes part of a cgroup's name. The host's /usr is shown read-only and without set-id
- * bits; the box gets host ids of its own, none of which owns anything (but for a workspace's owner, where mounts cannot shift ids). A limit that cannot be held refuses the plan
- * unless the caller allowed to skip it. A layer that outlives its box lies in a folder that the keeper gave us, under the box's
- * id and no other name (keep.h).
+ * box_make: why it is safe for an untrusted caller. Nothing is named by path: link, rootfs and workspace come
+ * as descriptors that the caller could open itself, and their kind is checked here. Numbers are checked
+ * against closed ranges again. The id is matched against its pattern before it becomes part of a cgroup's
+ * name. The host's /usr is shown read-only and without set-id bits; the box gets host ids of its own, none of
+ * which owns anything (but for a workspace's owner, where mounts cannot shift ids). A plan with a limit that
+ * cannot be enforced is refused unless the caller allowed to skip it. A layer that outlives its box is stored
+ * in a folder from the keeper, under the box's id and no other name (keep.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,8 +67,8 @@ static int make_channels(struct warden_box *box, struct isolate *iso, struct cay
 }
 
 /*
- * The whole box is what the kernel should end first when the machine runs out of memory; commands inherit it. Where init is
- * inside of the box's memory limit, commands go before it: they set the rest themselves.
+ * The whole box is what the kernel should end first when the machine runs out of memory; commands inherit it.
+ * Where init is inside of the box's memory limit, commands go before it: they set the rest themselves.
  */
 static bool offer_to_oom_killer(const struct warden *w, const struct warden_box *box)
 {
@@ -79,8 +80,8 @@ static bool offer_to_oom_killer(const struct warden *w, const struct warden_box 
 }
 
 /*
- * Everything that can be made while the box's process is being born. Not later: once it builds its root, and its child the
- * network, two processors have enough to do (measured: a third that runs delays both).
+ * Everything that can be made while the box's process is being created. Not later: once it builds its root,
+ * and its child the network, two processors are busy (measured: a third task delays both).
  */
 static int make_beside(struct warden *w, struct warden_box *box, struct cay_proc_overlay *proc_overlay,
                        uint32_t cpus, struct cay_error *err)
@@ -131,7 +132,7 @@ static int instruct(struct warden *w, struct warden_box *box, const struct warde
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "instruct cay-init") : 0;
 }
 
-/* Only one thing here is often forbidden, and by many different hands: say by which. */
+/* Only one step here is often forbidden, for many different reasons: name the reason. */
 static int fail_birth(int neg_errno, struct cay_error *err)
 {
         char why[SYS_WHY_SIZE];
@@ -140,7 +141,10 @@ static int fail_birth(int neg_errno, struct cay_error *err)
         return cay_fail(err, CAY_UNSUPPORTED, "no user namespace can be made here: %s", why);
 }
 
-/* Where mounts cannot shift ids, an id of the box is somebody of the host: the owner of what was mapped, never root. */
+/*
+ * Where mounts cannot shift ids, an id of the box is a user of the host: the owner of what was mapped, never
+ * root.
+ */
 static int choose_ids(struct warden *w, struct warden_box *box, const struct warden_given *given,
                       struct cay_error *err)
 {
@@ -171,7 +175,7 @@ static int choose_ids(struct warden *w, struct warden_box *box, const struct war
         return 0;
 }
 
-/* The box's first process, and beside it what it needs. What was begun is ended whatever happens beside it. */
+/* Starts the box's first process and, in parallel, makes what it needs. What was begun is always finished. */
 static int give_birth(struct warden *w, struct warden_box *box, struct isolate *iso,
                       struct cay_proc_overlay *proc_overlay, struct cay_error *err)
 {
@@ -258,7 +262,10 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
                 cay_records_sweep(&w->cgroups, 0);
                 r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
         }
-        /* Nobody else knows the id of a sandbox whose files are kept: it is the one of before, which the kernel has not ended yet. */
+        /*
+         * Only this sandbox knows the id of its kept files: it is the previous box, which the kernel has not
+         * ended yet.
+         */
         if (r == -EEXIST && box->plan.flags & WIRE_PLAN_KEEP)
                 return cay_fail(err, CAY_UNAVAILABLE,
                                 "what ran in sandbox '%s' before is still on its way out: try again",
@@ -271,8 +278,8 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
 }
 
 /*
- * A descriptor is given the lowest number that is free. Where that is close to the limit a box is refused here, in words, rather than somewhere
- * in the middle; what messages bring, and what ends boxes, still has room.
+ * A descriptor gets the lowest free number. If that is close to the limit, a box is refused here with a clear
+ * error. Messages and the removal of boxes still have room.
  */
 static int check_files(const struct warden *w, struct cay_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a front asks for: read one message, look up what it is, act, answer.
+ * Requests of a front: read one message, look up its row, act, answer.
  *
- * Why it is safe to obey a front that was taken over: a message is of fixed size and checked against its row (links/helper/requests.def) before
- * anything of it is read; ids are only compared; and a front may do anything to boxes of its own warden. What makes a box has its own
- * file and its own checks (request_box_make.c).
+ * Why it is safe to serve a compromised front: a message is of fixed size and checked against its row
+ * (links/helper/requests.def) before anything of it is read; ids are only compared; and a front may do
+ * anything to boxes of its own warden. Making a box has its own file and checks (request_box_make.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "cay-warden/warden.h"
 #include "links/helper/init_config.h"
 
-/* The front reads its answers; one that does not is gone or broken, and its boxes go with it. */
+/* The front reads its answers; one that does not is dead or broken, and its boxes are removed with it. */
 void warden_answer(struct warden *w, struct wire_answer *a)
 {
         helper_answer_seal(&wire_protocol, a);
@@ -51,7 +51,10 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
         a->hello.can_keep = w->can_keep;
 }
 
-/* Of a box that is not there: what an earlier one left. Safe because the name is made of an id of the strict form. */
+/*
+ * For a box that does not exist: what an earlier one left. Safe because the name is made of a strictly
+ * checked id.
+ */
 static void drop_layer(const struct warden *w, struct wire_answer *a)
 {
         struct cay_error err = { 0 };
@@ -74,7 +77,7 @@ static void on_layers(const struct warden *w, const struct wire_request *req, st
         snprintf(a->text, sizeof(a->text), "the folder of kept files cannot be read");
 }
 
-/* Dropping what is not there is done, though its files may be there; and so is stopping it. */
+/* Dropping a missing box succeeds, though its files may exist; so does stopping it. */
 static void answer_absent(struct warden *w, uint32_t type, struct wire_answer *a)
 {
         if (type == WIRE_box_drop) {
@@ -108,7 +111,7 @@ static void fail_box(uint32_t type, int neg_errno, struct wire_answer *a)
         helper_answer_put_error(a, &err);
 }
 
-/* Of the box that a request names, as far as there is one. Who asks about one that goes waits until it is gone. */
+/* The box that a request names, if it exists. A request about a box being removed waits until it is gone. */
 static struct warden_box *find_asked(struct warden *w, const struct wire_request *req)
 {
         struct warden_box *box =
@@ -128,7 +131,7 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
 
         memcpy(a->box.id, req->box.id, sizeof(a->box.id));
         a->box.id[sizeof(a->box.id) - 1] = 0;
-        /* A new stream to one that is dead: its end may have been told to a front before this one, or to nobody. */
+        /* A new stream to a dead box: its end may have been reported to an earlier front, or to none. */
         if (!box || (box->state == BOX_DEAD && req->type == WIRE_box_link)) {
                 answer_absent(w, req->type, a);
                 return;
@@ -158,7 +161,7 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
         warden_answer(w, a);
 }
 
-/* A front that comes after another asks what is there. */
+/* A new front lists the existing boxes. */
 static void on_list(struct warden *w, const struct wire_request *req, struct wire_answer *a)
 {
         for (uint32_t i = req->list.from; i < w->rows; i++) {
@@ -183,7 +186,7 @@ bool warden_on_request(struct warden *w)
         ssize_t n = sys_recv_fds(w->front, &req, sizeof(req), fds, &count, MSG_DONTWAIT);
 
         if (n == -EAGAIN || n == -EINTR)
-                return true; /* news of a front that has been replaced meanwhile */
+                return true; /* notification of a front that has been replaced meanwhile */
         if (n <= 0 || helper_request_check(&wire_protocol, &req, n, count, w->state) < 0) {
                 sys_close_fds(fds, n < 0 ? 0 : count);
                 return false;

@@ -15,7 +15,7 @@
 #include "cay-warden/keep.h"
 
 #define LOOK_MS 200
-#define LOOK_OFTEN_MS 50 /* while something is held back, unless there are many */
+#define LOOK_OFTEN_MS 50 /* while blocks are reserved, unless there are many */
 #define MANY 64
 #define LOOK_SELDOM_MS 1000
 #define PLENTY (8ull << 30) /* so much above all that is promised: nobody fills that in a second */
@@ -105,8 +105,9 @@ static uint64_t count_needs(struct warden *w, unsigned *ret_count)
 }
 
 /*
- * Loop devices write with root's rights, and what is on its way into layers would be taken from what the disk keeps for root: then not even
- * what the daemon itself gives up would be its own to use. So it is given up as soon as users have nothing left.
+ * Loop devices write with root's rights, so data in transit to layers would use the disk's reserve for root.
+ * Then even blocks that the daemon releases would not be usable by it. So they are released as soon as users
+ * have nothing left.
  */
 static void mind_reserve(struct warden *w, const struct statvfs *fs, uint64_t room)
 {
@@ -135,7 +136,10 @@ static void release_all(struct warden *w)
                         hold_back(&w->boxes[i], w->boxes[i].room.usual);
 }
 
-/* Free blocks inside. Through its first process, our child: a descriptor would keep the mount. false: it is not there (yet). */
+/*
+ * Free blocks inside. Through its first process, our child: a descriptor would keep the mount. false: it does
+ * not exist (yet).
+ */
 static bool count_free(const struct warden_box *box, uint64_t *ret)
 {
         char path[32];
@@ -167,7 +171,10 @@ static void divide(struct warden *w, uint64_t room, unsigned count)
 
                 if (!has_room(box))
                         continue;
-                /* Inodes are not made faster than we look: a part of the room will do, and a small disk is not all held back. */
+                /*
+                 * Inodes are not made faster than we look: a part of the room will do, and a small disk is
+                 * not all held back.
+                 */
                 box->room.tables = least(box->room.tables, room / 4 / count);
                 box->room.coming =
                         least(box->room.need - box->room.tables,
@@ -193,7 +200,7 @@ static void divide(struct warden *w, uint64_t room, unsigned count)
                         allow(&w->boxes[i], each);
 }
 
-/* One whose file system has met an error: its box ends now, and its end says why. */
+/* A layer whose file system has met an error: its box ends now, with the reason. */
 static void end_broken(struct warden *w)
 {
         for (unsigned i = 0; i < w->rows; i++) {

@@ -2,25 +2,29 @@
 /*
  * Room on the host's disk for the layers of boxes, and the health of the file systems in them.
  *
- * Theory of operation. Layers are sparse: together they promise more than the disk may have. A file system whose disk is full below it
- * loses what it has acknowledged, so none may get there. A few times a second the warden compares what all layers may still take with
- * what the disk has above a margin. While all of it fits, nothing is done, and nothing can go wrong before the next look. When
- * it does not, each file system is told to hold back (ext4's reserved_clusters) what is more than its share of the room; then a
- * write inside fails with ENOSPC, exactly and at once, however fast the box writes between two looks. Shares: one half of the room is
- * divided among all, the other among those that grew since the last look. The sum of what may be written never exceeds the room, with
- * what is still on its way (delayed allocation) and a part for the file system's own tables counted in. What others write to the disk
- * is what the margin is for; and should they take all of it at once, a few blocks that the warden holds are given up for what is still
- * on its way into layers, so that they can be let go of whole.
+ * Theory of operation. Layers are sparse: together they may promise more than the disk has. A file system on
+ * a full disk loses acknowledged data, so this must never happen. A few times a second the warden compares
+ * what all layers may still take with what the disk has above a margin. While all of it fits, nothing is
+ * done. When it does not, each file system must reserve (ext4's reserved_clusters) what exceeds its share of
+ * the room. Then a write inside fails with ENOSPC immediately, however fast the box writes between two
+ * checks. Shares: one half of the room is divided among all, the other among those that grew since the last
+ * look. The sum of what may be written never exceeds the room, with what is still on its way (delayed
+ * allocation) and a part for the file system's own tables counted in. The margin covers what others write to
+ * the disk. If they use all of it at once, the warden releases a few reserved blocks for data in transit to
+ * layers, so that these can be unmounted intact.
  *
- * What a box may write is its free blocks minus those held back. Blocks that were freed inside are given back to the host's disk when
- * their transaction is committed (the mounts discard). Blocks of the layer that the disk already has are counted as if they had to be had
- * again: too little, never too much. One thing is not exact: what a box removes between two looks it may write again before the
- * next, and for that moment the disk has both. The margin covers that, too, and looks are more frequent while room is short.
+ * What a box may write is its free blocks minus those held back. Blocks that were freed inside are given back
+ * to the host's disk when their transaction is committed (the mounts discard). Blocks of the layer that the
+ * disk already has are counted as if they had to be had again: too little, never too much. One thing is not
+ * exact: what a box removes between two looks it may write again before the next, and for that moment the
+ * disk has both. The margin covers that, too, and looks are more frequent while room is short.
  *
- * An error that the kernel meets in a layer (the disk failed after all) ends its box at once: what it goes on to write would not be kept.
+ * An error that the kernel meets in a layer (the disk failed after all) ends its box immediately: later
+ * writes would be lost.
  *
- * Not chosen. Blocks allocated ahead (a sandbox would cost all of its disk from the start). Remounting read-only (waits for all that is
- * dirty, and lets through what is written until the next look). Freezing (nobody is told why).
+ * Not chosen. Blocks allocated ahead (a sandbox would cost all of its disk from the start). Remounting
+ * read-only (waits for all that is dirty, and lets through what is written until the next look). Freezing
+ * (the reason is not reported).
  */
 #pragma once
 
@@ -30,6 +34,6 @@
 
 void warden_room_note(struct warden *w, struct warden_box *box,
                       int mount);             /* of a kept box that is made: its layer */
-void warden_room_soon(struct warden *w);      /* something has changed: looks in the next round */
-int warden_room_wait(const struct warden *w); /* milliseconds to the next look; -1: there is none to come */
+void warden_room_soon(struct warden *w);      /* something has changed: checks in the next round */
+int warden_room_wait(const struct warden *w); /* milliseconds to the next check; -1: none is due */
 void warden_room_look(struct warden *w);      /* if it is time */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose folder becomes a box's root.
+ * Which folders may become a box's root.
  *
- * Theory of operation. The root's files are the box's root's: root's own file in it can be read by whoever runs as root in the box. A
- * caller that started the warden itself (`cay run`) is trusted with that. The daemon's front is not: from it a root is taken only when it lies
- * below the registry's folder, which the keeper has named. That is seen from the folder itself, by going up from it: no
- * path is believed, and the front needs to say none.
+ * Theory of operation. Files in it that belong to root can be read by root in the box. A caller that started
+ * the warden itself (`cay run`) is trusted with that. The daemon's front is not: its root must be below the
+ * registry's folder, which the keeper has named. This is checked by going up from the folder itself: no path
+ * is trusted or needed.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A warden's start, before it listens to anybody: what it was given, what this machine lets it do, what an earlier one left. One that cannot
- * start says why in answer to its front's first request, because that is where somebody listens.
+ * A warden's start, before it serves requests: its descriptors, what this machine permits, and what an
+ * earlier warden left. One that cannot start reports the reason in answer to its front's first request.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,13 +48,13 @@ static void see_what_can_be_held(struct warden *w)
         if (!w->self && sys_layer_image_can())
                 held |= HELPER_LIMIT_DISK | HELPER_LIMIT_INODES;
         w->can_keep = w->layers >= 0 && held & HELPER_LIMIT_DISK;
-        /* Root has a way to make cgroups work, and gets a refusal that says so; a person often has none. */
+        /* Root can make cgroups work, and gets an error that says so; an ordinary user often cannot. */
         if (w->ids.source != CAY_IDS_HOST || !has_admin())
                 w->can_watch = HELPER_LIMIT_WATCHABLE & ~held;
         w->can_hold = held | w->can_watch;
 }
 
-/* A copy that nobody can write to, in memory: for those who cannot have a read-only mount of their own. */
+/* A sealed copy in memory, for callers who cannot have a read-only mount. */
 static int seal_copy(const char *path)
 {
         cay_auto_close int from = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
@@ -77,7 +77,10 @@ static int seal_copy(const char *path)
         return cay_take_fd(to);
 }
 
-/* cay-init lies beside us; it runs from a read-only copy of its mount, so that nothing can write to it through /proc. */
+/*
+ * cay-init lies beside us; it runs from a read-only copy of its mount, so that nothing can write to it
+ * through /proc.
+ */
 static int open_init(bool self)
 {
         char path[4096];
@@ -94,7 +97,10 @@ static int open_init(bool self)
         return self ? seal_copy(path) : sys_mount_copy(AT_FDCWD, path, SYS_MOUNT_SAFE | SYS_MOUNT_RDONLY);
 }
 
-/* Mounts outside of a box need the host's (or container's) own administrator, and a kernel that can shift ids in them. */
+/*
+ * Mounts outside of a box need the host's (or container's) own administrator, and a kernel that can shift ids
+ * in them.
+ */
 static bool must_make_own_mounts(void)
 {
         uint64_t effective = 0, permitted, inheritable;
@@ -105,7 +111,7 @@ static bool must_make_own_mounts(void)
                sys_mount_setattr(-1, "", 0, &none) == -ENOSYS;
 }
 
-/* Boxes' ends as a descriptor: where there are no pidfds. */
+/* Ends of boxes as a descriptor, where there are no pidfds. */
 static int watch_signals(struct warden *w)
 {
         sigset_t child;
@@ -122,7 +128,7 @@ static int watch_signals(struct warden *w)
         return 0;
 }
 
-/* A keeper that gives no folder has sandboxes that keep nothing. */
+/* Without a folder from the keeper, sandboxes keep nothing. */
 static int take_layers(void)
 {
         struct stat st;
@@ -200,7 +206,7 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
         return 0;
 }
 
-/* What was sent meanwhile is read before we go: closing on unread bytes would take the answer back. */
+/* Unread input is read before exit: closing with unread bytes would discard the answer. */
 static void read_the_rest(const struct warden *w)
 {
         struct pollfd p = { .fd = w->front, .events = POLLIN };
@@ -219,7 +225,7 @@ static void read_the_rest(const struct warden *w)
         }
 }
 
-/* The front is told why there is nothing to be had, in answer to its first request. */
+/* Reports why nothing is available, in answer to the front's first request. */
 int warden_refuse(struct warden *w, const struct cay_error *err)
 {
         struct wire_request req;

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The warden becomes its successor by execve: same process, same children, same descriptors, another program. Boxes do not notice.
+ * The warden becomes its successor by execve: same process, same children, same descriptors, another program.
+ * Boxes do not notice.
  *
- * Theory of operation. Everything the warden knows is one struct of fixed size without pointers that matter (those into its own
- * program are found again). It is written to a sealed memory file, behind a head with version and sizes; the descriptors it names
- * lose their close-on-exec mark, and the program that lies where ours was started from is executed as "cay-warden resume FD". That
- * one reads the file, marks the descriptors again, and goes on. Locks of records belong to the descriptors, so they never open; boxes
- * are children of the process, so none is told of a parent's death, and an end that happens meanwhile is seen afterwards.
+ * Theory of operation. The warden's whole state is one struct of fixed size without essential pointers (those
+ * into its own program are restored). It is written to a sealed memory file, after a head with version and
+ * sizes. Its descriptors lose their close-on-exec mark, and the program at our original path is executed as
+ * "cay-warden resume FD". That one reads the file, marks the descriptors again, and goes on. Locks of records
+ * belong to the descriptors, so they are never released. Boxes are children of the process, so none sees a
+ * parent's death, and an end that happens meanwhile is noticed afterwards.
  *
- * There is no way back from execve. So before it the new program is asked, in a child, whether it could ("cay-warden check", with
- * the state itself): one that is missing, does not start, has another layout or no cay-init beside it is refused while nothing has
- * happened, and the old one goes on. A release that changes the layout says so by STATE_VERSION; then a daemon is stopped and started.
+ * There is no way back from execve. So a child first runs the new program as "cay-warden check", with the
+ * state itself. A program that is missing, does not start, has another layout or no cay-init beside it is
+ * refused before anything has changed, and the old one continues. A release that changes the layout says so
+ * by STATE_VERSION; then a daemon is stopped and started.
  *
- * Not kept: the link to a front (the keeper hands over the next one), the trace of steps. Boxes on their way are waited for.
+ * Not kept: the link to a front (the keeper passes the next one), the trace of steps. Boxes being made are
+ * completed first.
  */
 #pragma once
 

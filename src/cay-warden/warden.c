@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The warden's loop: who has something to say. See warden.h for the theory. */
+/* The warden's event loop. See warden.h for the theory. */
 #include "cay-warden/warden.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "cay-warden/room.h"
 #include "cay-warden/upgrade.h"
 
-#define LOOK_MS 1000 /* how often boxes that do not die are looked at */
+#define LOOK_MS 1000 /* how often boxes that do not die are checked */
 
 void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box)
 {
@@ -75,7 +75,7 @@ static void upgrade(struct warden *w)
         struct cay_error err = { 0 };
 
         w->is_upgrading = false;
-        warden_upgrade(w, &err); /* does not come back, but for */
+        warden_upgrade(w, &err); /* does not return, except on failure */
         if (w->keeper >= 0)
                 warden_answer_keeper(w, WIRE_KEEPER_UPGRADE, &err);
 }
@@ -124,7 +124,7 @@ int warden_main(bool kept)
         return serve(&warden);
 }
 
-/* In place of the warden that executed us. */
+/* Replaces the warden that executed us. */
 int warden_main_resume(int state_fd)
 {
         struct warden *w = &warden;
@@ -141,7 +141,7 @@ int warden_main_resume(int state_fd)
                 if (w->boxes[i].state == BOX_LIVE && w->boxes[i].pidfd >= 0)
                         warden_watch(w, w->boxes[i].pidfd, WATCH_PIDFD, &w->boxes[i]);
         if (w->signals > 0)
-                on_signals(w); /* ends that nobody heard */
+                on_signals(w); /* ends without a notification */
         warden_room_soon(w);
         warden_answer_keeper(w, WIRE_KEEPER_UPGRADE, &err);
         return serve(w);

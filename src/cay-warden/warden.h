@@ -2,16 +2,17 @@
 /*
  * cay-warden: the one program with privileges. Turns checked, fixed-size plans into boxes and back.
  *
- * Theory of operation. One socket to the front (HELPER_FRONT_FD), one epoll, a fixed table of boxes. Read one message, look up its
- * row, check, act, answer. A box is made in the background: its first process reports on a status pipe, whose closing
- * means that cay-init runs, and the front gets its answer then. A box whose process ends is told to the front; what was made for
- * it goes when the front asks, or with the warden. When the front is gone, every box goes, then the warden; unless there is a
- * keeper (the daemon's `cay serve`), which hands over the next front: then boxes live on, and go when the keeper does.
- * It never reads from a box: what is sent to cay-init is one way.
+ * Theory of operation. One socket to the front (HELPER_FRONT_FD), one epoll, a fixed table of boxes. Read one
+ * message, look up its row, check, act, answer. A box is made in the background: its first process reports on
+ * a status pipe, which closes when cay-init runs, and then the front gets its answer. The front is notified
+ * when a box's process ends. What was made for the box is removed on the front's request, or with the warden.
+ * When the front exits, all boxes are removed, then the warden exits. If there is a keeper (the daemon's `cay
+ * serve`), it passes the next front: then boxes survive until the keeper exits. The warden never reads from a
+ * box: the link to cay-init is one way.
  *
- * Two kinds of caller. The host's root: the warden makes cgroups, maps and mounts. Anybody else: the box makes its own
- * mounts with the privileges of its own user namespace (isolate.h), ids are the caller's (ids.h), cgroups what was delegated,
- * and what no cgroup holds, cay-init watches.
+ * Two kinds of callers. The host's root: the warden makes cgroups, maps and mounts. Anybody else: the box
+ * makes its own mounts with the privileges of its own user namespace (isolate.h), ids are the caller's
+ * (ids.h), cgroups what was delegated, and what no cgroup holds, cay-init watches.
  *
  * No heap after start, no JSON, no network, libc only.
  */
@@ -32,8 +33,8 @@ enum box_state {
         BOX_FREE,
         BOX_MAKING, /* waiting for the status pipe */
         BOX_LIVE,   /* cay-init runs */
-        BOX_DEAD,   /* its process is gone; the front has been told */
-        BOX_LEAVING /* it was told to die, and whoever asked for it waits: box.c */
+        BOX_DEAD,   /* its process has ended; the front was notified */
+        BOX_LEAVING /* it is being killed, and the requester waits: box.c */
 };
 
 struct warden_box {
@@ -48,9 +49,9 @@ struct warden_box {
         struct cay_ids ids;
         struct sys_cgroup cgroup;
         bool kept;       /* its layer is a file of its own, in the keeper's folder */
-        bool drop_layer; /* and goes with it: made by a make that is not through, or the box is to be destroyed */
-        bool is_mended;  /* that file was made sense of after the machine had stopped */
-        bool is_damaged; /* that file does not hold what was written to it: it is set aside */
+        bool drop_layer; /* and is removed with it: its make is not complete, or the box is to be destroyed */
+        bool is_mended;  /* that file was repaired after the machine had stopped */
+        bool is_damaged; /* that file does not hold what was written: it is set aside */
         struct {         /* of that file, and the file system in it: room.h */
                 bool is_known, grew;
                 char device[16];
@@ -59,10 +60,10 @@ struct warden_box {
         } room;
         struct { /* of a box that leaves */
                 uint32_t type, seq;
-                bool is_asked;   /* by a front that is still there */
+                bool is_asked;   /* by the current front */
                 bool is_written; /* its files are on their way to the disk, or need not */
-                bool is_unsure;  /* nobody has said that they are there */
-                int fs; /* a descriptor in its layer, so that what fails to be written is heard of; -1 */
+                bool is_unsure;  /* the write is not confirmed */
+                int fs;          /* a descriptor in its layer, so that failed writes are reported; -1 */
                 struct wire_stats stats;
                 uint64_t until_ms;
         } leaving;
@@ -70,27 +71,28 @@ struct warden_box {
 
 struct warden {
         int front, epoll, init_exe;
-        int keeper;            /* while it is there, boxes outlive their front; -1: none */
+        int keeper;            /* while it exists, boxes outlive their front; -1: none */
         bool is_kept;          /* there is, or was: then the front is a daemon's, and not trusted */
         int roots[WIRE_ROOTS]; /* folders that clients may name workspaces below; -1: none */
         int registry;          /* folder below which a box's root may lie; -1: none */
         struct warden_listener listener;
-        bool has_ceiling; /* what follows was said: then plans of more, or without a limit, are refused */
+        /* what follows was set: then plans that exceed it, or without a limit, are refused */
+        bool has_ceiling;
         struct wire_ceiling ceiling;
         bool is_upgrading;
         unsigned state;     /* enum helper_state */
         unsigned can_hold;  /* enum helper_limit */
-        unsigned can_watch; /* of those, what cay-init holds by watching, for want of a cgroup */
+        unsigned can_watch; /* of those, what cay-init enforces by watching, without a cgroup */
         int layers;         /* folder of layers that outlive their box; -1: none was given */
         bool has_reserve;   /* blocks are kept back in that folder: room.h */
         uint64_t margin;    /* bytes of that folder's disk that layers leave free */
         uint64_t room_at_ms, errors_at_ms; /* when layers are looked at next; room_at_ms 0: there are none */
         bool can_keep;                     /* there is one, and images can be mounted with other ids */
         bool self;   /* boxes make their own mounts: we may not, or this kernel cannot */
-        int signals; /* where boxes' ends are heard without pidfds; 0: they are not needed */
+        int signals; /* reports ends of boxes without pidfds; 0: not needed */
         struct cay_ids_pool ids;
         bool single; /* ends with its first box */
-        bool failed; /* something could not be unmade: our exit status says so */
+        bool failed; /* something could not be removed: our exit status says so */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
         unsigned leaving;        /* boxes in that state */
@@ -109,11 +111,11 @@ void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *bo
 void warden_take_given(struct warden *w, bool kept); /* what a warden is born with */
 /* is_resumed: our predecessor's boxes are in the table, and its cgroups are ours. */
 int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err);
-/* The front is told why there is nothing to be had, in answer to its first request. The exit status. */
+/* Reports why nothing is available, in answer to the front's first request. The exit status. */
 int warden_refuse(struct warden *w, const struct cay_error *err);
 
 /* keeper.c */
-void warden_hear_keeper(struct warden *w); /* all that it has to say now */
+void warden_hear_keeper(struct warden *w); /* handles all its pending messages */
 void warden_hang_up(struct warden *w);     /* there is no front any more */
 void warden_answer_keeper(struct warden *w, uint32_t type, const struct cay_error *err);
 
@@ -122,7 +124,7 @@ bool warden_on_request(struct warden *w); /* one; false ends the link */
 void warden_answer(struct warden *w, struct wire_answer *a);
 struct warden_box *warden_find(struct warden *w, const char *id); /* NULL: none */
 
-/* box.c: life after birth */
+/* box.c: after the start */
 void warden_box_stats(struct warden_box *box, struct wire_stats *ret);
 void warden_box_network(const struct warden_box *box,
                         struct wire_network *ret); /* of its namespace: what the kernel counts */
@@ -130,11 +132,15 @@ void warden_box_network(const struct warden_box *box,
 void warden_box_describe(const struct warden *w, const struct warden_box *box, struct wire_answer *a);
 void warden_box_doom(struct warden *w, struct warden_box *box,
                      struct wire_stats *ret_stats); /* kills; last figures */
-/* Of a doomed box: reaps, removes all that was made, frees the row. false: something stayed, for the next sweep. */
+/*
+ * For a doomed box: reaps, removes all that was made, frees the row. false: something stayed, for the next
+ * sweep.
+ */
 bool warden_box_unmake(struct warden *w, struct warden_box *box);
 /*
- * Drops or stops one for a request, and answers it: at once where that takes no waiting, or when its processes are gone. Until then
- * others are served: the end of a box is the unmounting of its files, which waits for a disk.
+ * Drops or stops a box for a request, and answers it: immediately if no waiting is needed, or when its
+ * processes are gone. Others are served meanwhile: the end of a box unmounts its files, which waits for a
+ * disk.
  */
 void warden_box_leave(struct warden *w, struct warden_box *box, const struct wire_request *req,
                       struct wire_answer *a);

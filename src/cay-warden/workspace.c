@@ -65,8 +65,9 @@ void warden_listener_note(struct warden_listener *listener, int listening)
 }
 
 /*
- * Whether a connection was accepted from the daemon's socket. Root's front lives below another root, where it can bind any name it likes:
- * there only the file counts. The front of an ordinary user has that user's rights, like the warden: a name is good enough.
+ * Whether a connection was accepted from the daemon's socket. Root's front has another root directory, where
+ * it can bind any name: there only the file counts. An ordinary user's front has that user's rights, like the
+ * warden: the name is enough.
  */
 static int check_listener(const struct warden_listener *listener, int peer, struct cay_error *err)
 {
@@ -92,7 +93,9 @@ static int check_listener(const struct warden_listener *listener, int peer, stru
                                "socket");
 }
 
-/* By mode bits, as the kernel would for this person; access lists beyond them are not looked at and can only be refused too much. */
+/*
+ * By mode bits, as the kernel would for this user. Access lists are ignored, which can only refuse too much.
+ */
 static bool may_read(const struct sys_peer *peer, const struct stat *st)
 {
         mode_t want = st->st_uid == peer->uid                ? S_IRUSR | S_IXUSR
@@ -135,9 +138,9 @@ static int judge_peer(const struct warden *w, const struct wire_plan *p, int pee
                         "as a copy (cow)",
                         (unsigned)st->st_uid, (unsigned)peer.uid);
         ws->as_owner = st->st_uid == peer.uid || peer.uid == 0;
+        /* what is made inside is of the client's group, as if it had made it itself */
         if (peer.uid != 0 && !sys_peer_has_group(&peer, st->st_gid))
-                ws->gid =
-                        peer.gid; /* what is made inside is of the client's group, as if it had made it itself */
+                ws->gid = peer.gid;
         return 0;
 }
 
@@ -174,7 +177,7 @@ static bool is_kernels(int fd)
         return false;
 }
 
-/* Holds for every folder that a front asks for, whoever vouches for it. */
+/* Applies to every folder that a front requests, whoever authorises it. */
 static int judge_folder(const struct wire_plan *p, struct warden_workspace *ws, const struct stat *st,
                         struct cay_error *err)
 {
@@ -195,7 +198,9 @@ static int judge_folder(const struct wire_plan *p, struct warden_workspace *ws, 
                         (unsigned)st->st_uid, (unsigned)st->st_gid);
         ws->as_owner = ws->as_owner && st->st_uid != 0;
         ws->as_group = ws->as_owner && ws->gid != 0;
-        /* Of somebody else's folder nobody inside is owner or group, so that an access list lets nobody in either. */
+        /*
+         * In another user's folder no id inside is owner or group, so an access list grants nothing either.
+         */
         if (!ws->as_owner && !(st->st_mode & S_IXOTH))
                 return cay_fail(
                         err, CAY_DENIED,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose folder becomes a box's workspace, and as whom the box may use it.
+ * Which folder may become a box's workspace, and with which ids the box may use it.
  *
- * Theory of operation. A warden that was started by its caller (`cay run`) maps what the caller could open: the caller is trusted.
- * The daemon's front is not. So a warden with a keeper believes it in nothing and asks others:
+ * Theory of operation. A warden that was started by its caller (`cay run`) maps what the caller could open:
+ * the caller is trusted. The daemon's front is not. So a warden with a keeper does not trust it and uses
+ * other evidence:
  *
  * - a folder below one of the administrator's roots: the keeper has handed over descriptors of the roots, the front says a number
  *   and a path, and the path is resolved here, beneath the root, without following a link. The front needs no right of its own
@@ -13,9 +14,10 @@
  *   kernel says whose it is. The descriptor must be open for reading: somebody with the right to read had to open it, which the
  *   front has not; one that only names a folder (O_PATH) proves nothing. Writable it must be the client's own.
  *
- * Who owns the folder is the box's user inside, so the box has that person's rights to all that lies below. That is right for the
- * owner's own client only. For anybody else's the folder is shown as nobody's: what all may read can be read. Root's folders
- * are never writable and never shown as the box user's own, kernel file systems and the root directory are no workspace at all.
+ * The folder's owner is the box's user inside, so the box has the owner's rights to everything below. That is
+ * right only for the owner's own client. For other clients the folder is shown as nobody's: only what
+ * everybody may read can be read. Root's folders are never writable and never shown as the box user's own,
+ * kernel file systems and the root directory are no workspace at all.
  */
 #pragma once
 
@@ -37,7 +39,7 @@ struct warden_listener { /* the socket that clients come by */
 
 struct warden_workspace {
         int fd;        /* owned; -1: none */
-        bool as_owner; /* uid is the box's user inside; else the folder is nobody's */
+        bool as_owner; /* uid is the box's user inside; else nobody owns the folder */
         bool as_group; /* likewise gid */
         uid_t uid;
         gid_t gid;
@@ -45,7 +47,9 @@ struct warden_workspace {
 
 /* The listening socket, from the keeper. */
 void warden_listener_note(struct warden_listener *listener, int listening);
-/* The plan's workspace, opened and judged. folder, peer: descriptors that came with it, -1: none; borrowed. */
+/*
+ * The plan's workspace, opened and checked. folder, peer: descriptors that came with it, -1: none; borrowed.
+ */
 int warden_workspace_open(const struct warden *w, const struct wire_plan *p, int folder, int peer,
                           struct warden_workspace *ret, struct cay_error *err);
 void warden_workspace_close(struct warden_workspace *ws);
