@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engines there are (engines.def), without their code: for those that decide about engines and for the engines themselves. Between
- * programs an engine goes by its name, within one by its number.
+ * The list of engines (engines.def), without their code: for code that selects engines and for the engines
+ * themselves. Between programs an engine is identified by its name, within one program by its number.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ enum { /* what an engine's own table of ops says, from its row */
 };
 
 enum cay_engine_start {
-        CAY_ENGINE_START_AUTO,    /* `engine: auto` takes it where this machine has what it needs */
-        CAY_ENGINE_START_BY_NAME, /* only where the operator switched it on: nothing falls back to it */
+        CAY_ENGINE_START_AUTO,    /* `engine: auto` selects it where this machine has what it needs */
+        CAY_ENGINE_START_BY_NAME, /* only if the operator enabled it: never a fallback */
 };
 
 struct cay_engine_info {
@@ -37,5 +37,5 @@ struct cay_engine_info {
 };
 
 extern const struct cay_engine_info cay_engine_infos[CAY_ENGINE_COUNT];
-int cay_engine_list_find(const char *name);                /* its number; -1: there is none */
+int cay_engine_list_find(const char *name);                /* its number; -1: unknown */
 const char *cay_engine_list_names(char *buf, size_t size); /* "native, docker, process"; returns buf */

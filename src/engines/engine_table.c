@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place of this layer that knows every engine. */
+/* The only file of this layer that knows every engine. */
 #include "engines/engine_table.h"
 
 #define CAY_ENGINE(name, lacks, caps, helper, start, doc)                                                    \

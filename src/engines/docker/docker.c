@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The docker engine: port_engine over cay-docker. What it is asked for, and what its answers mean. */
+/* The docker engine: port_engine over cay-docker. Builds its requests and interprets its answers. */
 #include "engines/docker/docker.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void on_unasked(struct engine_linked *l, const struct helper_answer_head 
         cay_fail(&e->away_why, CAY_UNAVAILABLE, "%s", a->text);
 }
 
-/* That Docker is away is said behind it. */
+/* A following message reports that Docker does not respond. */
 static void on_hello(struct engine_linked *l, const struct helper_answer_head *a)
 {
         cay_container_of(l, struct cay_engine_docker, linked)->away = false;
@@ -147,7 +147,7 @@ int cay_engine_docker_open_link_take(const struct cay_engine_env *env, int sock,
 
 /* Making */
 
-/* What this engine cannot give is refused before anything is made. */
+/* Requests that this engine cannot satisfy are refused before anything is made. */
 static int check(struct engine_linked *e, const struct cay_spec *spec, struct cay_error *err)
 {
         const struct engine_known *k;
@@ -212,7 +212,10 @@ static int put_extras(const struct cay_spec *spec, struct docker_plan *p, struct
         return put_labels(spec, p, err);
 }
 
-/* For a cay-docker of the caller's own. Docker wants a path; cay-docker and cay-init see to it that it is this folder. */
+/*
+ * For a cay-docker started by the caller. Docker needs a path; cay-docker and cay-init verify that it is this
+ * folder.
+ */
 static int put_folder(const struct cay_spec *spec, struct docker_plan *p, struct cay_error *err)
 {
         char link[40], path[sizeof(p->workspace_below) + 1];
@@ -266,7 +269,10 @@ static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct c
         return put_extras(spec, p, err);
 }
 
-/* link_fd is there before the job is finished: frames sent now wait in the socket until the container's init is reached. */
+/*
+ * link_fd is set before the job is finished: frames sent now are queued in the socket until the container's
+ * init reads them.
+ */
 static void docker_create(struct cay_engine *engine, const struct cay_spec *spec, struct cay_engine_box *box,
                           struct cay_job *job)
 {
@@ -295,7 +301,7 @@ static int docker_list_kept(struct cay_engine *engine, void (*each)(void *ctx, c
 {
         const struct engine_boxes *b = &engine_linked_of(engine)->boxes;
 
-        if (self(engine)->away) { /* it may have some that nobody knows of */
+        if (self(engine)->away) { /* it may have boxes that are not known here */
                 *err = self(engine)->away_why;
                 return -1;
         }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The docker engine: boxes are containers of a Docker daemon, made by a cay-docker that this engine or the keeper has started. */
+/*
+ * The docker engine: boxes are containers of a Docker daemon, made by a cay-docker that this engine or the
+ * keeper has started.
+ */
 #pragma once
 
 #include "domain/model/port_engine.h"
@@ -7,8 +10,9 @@
 extern const struct cay_engine_ops cay_engine_docker_ops;
 
 /*
- * Over a link to a cay-docker of the daemon's keeper: boxes of fronts before this one are there (list), closing leaves all of them
- * alone, and Docker may be away (health says so). Takes sock, also on failure. Blocks for the hello and the list; start-up only.
+ * Uses a link to a cay-docker of the daemon's keeper: boxes of earlier fronts exist (list), closing leaves
+ * them all running, and Docker may be unreachable (health says so). Takes sock, also on failure. Blocks for
+ * the hello and the list; start-up only.
  */
 int cay_engine_docker_open_link_take(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
                                      struct cay_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds and lists. A build's lines come over a socket of their own, one message each; cay-docker ends that before it answers, so with
- * the answer whatever is left there is read first.
+ * Builds and lists. A build's lines arrive on a separate socket, one message each. cay-docker closes it
+ * before it answers, so the rest of it is read when the answer arrives.
  */
 #include "engines/docker/docker_image.h"
 
@@ -34,7 +34,7 @@ struct ask { /* one request; freed with its answer */
 
 _Static_assert(sizeof(DOCKER_IMAGE_LACKS) == sizeof(CAY_IMAGE_LACKS), "one word for both");
 
-/* What cay-docker says is not taken at its word: texts end, states are known ones. */
+/* cay-docker's answers are not trusted: texts are terminated, states are checked. */
 static void take_image(const struct docker_answer *a, struct cay_image *ret)
 {
         *ret = (struct cay_image){
@@ -82,7 +82,7 @@ static bool read_line(struct ask *k)
         }
         if (k->build->on_line)
                 k->build->on_line(k->build, line, (size_t)(line[n - 1] == '\n' ? n - 1 : n));
-        return k->fd >= 0; /* whoever heard it may have left */
+        return k->fd >= 0; /* the callback may have ended it */
 }
 
 static void on_lines(struct cay_watch *w, uint32_t events)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What engines with a helper have in common besides the link: which boxes there are (the port wants to hear of them without
- * a question to the helper), how limits are called on the link, and the ends of a box link.
+ * Common to engines with a helper, besides the link: the list of boxes (the port reports them without a
+ * request to the helper), the names of limits on the link, and the ends of a box link.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct engine_known {              /* a box there is */
         char id[CAY_NAME_MAX + 1]; /* "": free */
-        bool live;                 /* it runs; else what is left of it is kept */
+        bool live;                 /* it runs; else only its kept layer exists */
         bool kept;
 };
 
@@ -28,10 +28,13 @@ void engine_boxes_note(struct engine_boxes *b, const char *id, bool live, bool k
 void engine_boxes_forget(struct engine_boxes *b, const char *id);
 bool engine_boxes_has_live(const struct engine_boxes *b);
 void engine_boxes_tell_gone(struct engine_boxes *b, const char *id);
-void engine_boxes_lose_all(struct engine_boxes *b); /* tells of each that ran, and forgets all */
+void engine_boxes_lose_all(struct engine_boxes *b); /* reports each that ran, and removes all */
 void engine_boxes_each_live(const struct engine_boxes *b, void (*each)(void *ctx, const char *id), void *ctx);
 
-/* Limits that a helper may hold, by their bits on every link (enum helper_limit); the rest are cay-init's. */
+/*
+ * Limits that a helper may enforce, by their bits on every link (enum helper_limit); cay-init enforces the
+ * rest.
+ */
 unsigned engine_limits_from_wire(unsigned wire);
 unsigned engine_limits_to_wire(unsigned core);
 unsigned engine_limits_by_init(void); /* held wherever cay-init runs */

@@ -49,8 +49,8 @@ static void pick_environment(const struct engine_link_kind *kind, char **ret, un
 }
 
 /*
- * Safe in a program with threads and handlers of its own: the child shares our memory until it is another program, so no signal
- * reaches it before that (helpers set their own mask), and it calls nothing that a lock could hold up.
+ * Safe in a program with threads and signal handlers. The child shares our memory until exec, so signals stay
+ * blocked until then (helpers set their own mask), and it calls nothing that takes a lock.
  */
 static int spawn(const struct engine_link_kind *kind, const char *path, int sock)
 {
@@ -67,7 +67,7 @@ static int spawn(const struct engine_link_kind *kind, const char *path, int sock
         if (pid == 0) {
                 struct sigaction wait_for_children = { .sa_handler = SIG_DFL };
 
-                setsid(); /* the terminal's signals are ours to handle, not the helper's */
+                setsid(); /* we handle the terminal's signals, not the helper */
                 sigaction(SIGCHLD, &wait_for_children, NULL); /* being ignored would be inherited */
                 if (sock == HELPER_FRONT_FD ? fcntl(sock, F_SETFD, 0) < 0 : dup2(sock, HELPER_FRONT_FD) < 0)
                         failed = errno;
@@ -162,8 +162,8 @@ static struct engine_kept *take_kept(struct engine_link *l)
 }
 
 /*
- * The helper sees the end of what we send and closes its side; the loop sees that, and answers every call. The writing side alone,
- * because a front's filter allows no more (cay-front/seccomp_front.def).
+ * The helper sees end of file and closes its side; the loop notices that and answers every call. Only the
+ * writing side is shut down, because a front's filter allows no more (cay-front/seccomp_front.def).
  */
 static void give_up(struct engine_link *l)
 {
@@ -188,7 +188,7 @@ static void send_kept(struct engine_link *l)
 
 /* Hearing */
 
-/* The helper is gone: every call that waits is told. */
+/* The helper has exited: fail every pending call. */
 static void lose(struct engine_link *l)
 {
         struct engine_call *calls = cay_take(l->calls);
@@ -319,8 +319,8 @@ int engine_link_open(struct engine_link *l, struct cay_loop *loop, const char *p
 /* Ending */
 
 /*
- * A program that ignores SIGCHLD, or that waits for any child, may take the helper's end away from us, and its pid can be another's
- * then: where there are pidfds, nothing here goes by the pid. 1: ended (*ret_clean: with status 0); 0: not yet; -errno.
+ * A program that ignores SIGCHLD, or that waits for any child, may reap our helper, and its pid may then be
+ * reused. So with pidfds the pid is never used. 1: ended (*ret_clean: with status 0); 0: not yet; -errno.
  */
 static int look_for_end(const struct engine_link *l, bool *ret_clean)
 {
@@ -337,7 +337,7 @@ static int look_for_end(const struct engine_link *l, bool *ret_clean)
         return info.si_pid != 0;
 }
 
-/* What it leaves, the next one finds. Once we are confined we may not: then it is left to itself. */
+/* The next helper cleans up what it leaves. Once confined, we may not kill it: then it is left running. */
 static bool kill_helper(const struct engine_link *l)
 {
         return l->pidfd >= 0 ? sys_pidfd_send_signal(l->pidfd, SIGKILL) == 0 : kill(l->pid, SIGKILL) == 0;
@@ -375,7 +375,7 @@ int engine_link_close(struct engine_link *l)
 
 /* Asking */
 
-/* That we are out of memory or descriptors is no sign of the helper's: the others go on. */
+/* Our lack of memory or descriptors is not the helper's end: other calls continue. */
 static void refuse(struct engine_link *l, const struct helper_request_head *req, int r)
 {
         union {
@@ -482,7 +482,7 @@ int engine_link_ask_now(struct engine_link *l, struct engine_ask_now *now, void 
         engine_link_ask(l, &now->call, request, NULL, 0);
         engine_link_await(l, &now->call, ms);
         if (!now->answered) {
-                engine_link_forget(l, &now->call); /* it stands on the caller's stack */
+                engine_link_forget(l, &now->call); /* it is on the caller's stack */
                 return cay_fail(err, CAY_UNAVAILABLE, "%s does not answer", l->kind->who);
         }
         engine_link_read_error(l, &now->answer, err);

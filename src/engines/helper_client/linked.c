@@ -15,7 +15,7 @@ static const struct engine_linked_answer *known(const struct helper_answer_head 
         return (const void *)a;
 }
 
-/* What the helper says unasked, and its end */
+/* Unsolicited messages of the helper, and its end */
 
 void engine_linked_hear_unasked(struct engine_linked *e, const struct helper_answer_head *a)
 {
@@ -41,7 +41,7 @@ static void on_lost(struct engine_link *l)
         struct engine_linked *e = cay_container_of(l, struct engine_linked, link);
 
         if (e->kind->outlives && l->pid == 0)
-                return; /* whoever has started it starts the next one, which finds them */
+                return; /* its owner restarts it, and the next one finds them */
         e->lost_boxes = engine_boxes_has_live(&e->boxes);
         engine_boxes_lose_all(&e->boxes);
 }
@@ -93,7 +93,7 @@ void engine_linked_say_hello(struct engine_linked *e, void *request)
         engine_link_ask(&e->link, &e->hello, request, NULL, 0);
 }
 
-/* What fronts before us made: asked for one by one. */
+/* Boxes of earlier fronts, requested one by one. */
 static int learn_boxes(struct engine_linked *e, struct cay_error *err)
 {
         struct engine_ask_now now = { 0 };
@@ -160,7 +160,7 @@ int engine_linked_close(struct cay_engine *engine)
         r = engine_link_close(&e->link);
         free(e);
         return r == -ECHILD ? -(int)left
-                            : r; /* how it ended is not known, but whether there was work left is */
+                            : r; /* its exit status is unknown, but whether work was left is known */
 }
 
 /* Asking */
@@ -173,7 +173,7 @@ static void on_answer(struct engine_call *call, const struct helper_answer_head 
 
         engine_link_read_error(&c->engine->link, a, &err);
         if (!a && c->engine->refused.code != CAY_OK)
-                err = c->engine->refused; /* it said why before it went */
+                err = c->engine->refused; /* it reported the reason before it exited */
         kind->on_answer(c, err.code == CAY_OK ? a : NULL, err.code);
         if (err.code != CAY_OK && (c->type == kind->box_make || c->type == kind->box_link) &&
             c->box->link_fd >= 0)
@@ -254,7 +254,7 @@ void engine_linked_destroy(struct cay_engine *engine, struct cay_engine_box *box
         ask_about(engine, engine_linked_of(engine)->kind->box_drop, box->id, box, job, -1);
 }
 
-/* What is known here */
+/* Answered locally */
 
 unsigned engine_linked_can_hold(struct cay_engine *engine)
 {
@@ -275,7 +275,7 @@ void engine_linked_list(struct cay_engine *engine, void (*each)(void *ctx, const
         engine_boxes_each_live(&engine_linked_of(engine)->boxes, each, ctx);
 }
 
-/* Without its helper there is nobody to ask. */
+/* Without its helper there is nothing to query. */
 int engine_linked_health(struct cay_engine *engine, struct cay_error *err)
 {
         const struct engine_linked *e = engine_linked_of(engine);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine port over a link: what is the same for every engine whose boxes a helper makes. A call of the port is one request; its
- * answer finishes the job.
+ * The engine port over a link: what is the same for every engine whose boxes a helper makes. A call of the
+ * port is one request; its answer finishes the job.
  *
- * Theory of operation. An engine has a struct engine_linked as its first member and says in a kind what is its own: how its requests
- * are numbered, and what its answers mean. The slots of the port that need no more than that are below, to be put into its
- * table of ops as they are. The helpers' messages are structs of their own, made of the heads and bodies that all links
- * share (links/helper/helper_message.h); only those are looked at here. Boxes of fronts before this one are learned with the greeting.
+ * Theory of operation. An engine has a struct engine_linked as its first member. Its kind describes what is
+ * specific: the numbers of its requests, and the meaning of its answers. The functions below implement the
+ * remaining slots of the port. The helpers' messages are structs of their own, made of the heads and bodies
+ * that all links share (links/helper/helper_message.h); only those are used here. Boxes of earlier fronts are
+ * listed after the hello.
  */
 #pragma once
 
@@ -44,7 +45,7 @@ struct engine_linked_answer { /* any helper's, as far as it is read here */
 
 struct engine_linked;
 
-struct engine_linked_call { /* one request for one job; freed when it is answered */
+struct engine_linked_call { /* one request for one job; freed with its answer */
         struct engine_call call;
         struct engine_linked *engine;
         struct cay_engine_box *box; /* borrowed; NULL: the request only names it (freeze, thaw) */
@@ -58,7 +59,7 @@ struct engine_linked_kind {
         size_t size;   /* of the engine */
         unsigned caps; /* CAY_ENGINE_CAN_… from the start */
         int answer_ms; /* where an answer is waited for */
-        bool outlives; /* boxes live on without a helper that is somebody else's */
+        bool outlives; /* boxes survive the end of a helper that another process owns */
 
         /* Types of messages; 0: this helper has none. */
         uint32_t box_make, box_link, box_list, box_freeze, box_thaw, box_stat, box_stop, box_drop;
@@ -70,7 +71,9 @@ struct engine_linked_kind {
         void (*on_listed)(struct engine_linked *e, const char *id, const struct helper_answer_head *a);
         void (*on_unasked)(struct engine_linked *e,
                            const struct helper_answer_head *a); /* all but box_gone; may be NULL */
-        /* To a request about a box: what it says of it is taken, before the job is finished. NULL: it failed. */
+        /*
+         * The answer to a request about a box: stores its facts, before the job is finished. NULL: it failed.
+         */
         void (*on_answer)(struct engine_linked_call *c, const struct helper_answer_head *a,
                           enum cay_code code);
 };
@@ -94,7 +97,7 @@ struct engine_linked {
         struct engine_reopen reopen;
         struct cay_error refused; /* what the hello was answered with */
         bool greeted;
-        bool lost_boxes;   /* the helper went before they did */
+        bool lost_boxes;   /* the helper exited before the boxes ended */
         unsigned can_hold; /* wire bits */
         struct engine_boxes boxes;
 };
@@ -111,14 +114,14 @@ void engine_linked_say_hello(struct engine_linked *e, void *request); /* its ans
 /* Says hello and waits; then learns which boxes there are. Closes and frees the engine where it fails. */
 int engine_linked_greet(struct engine_linked *e, void *request, struct cay_engine **ret,
                         struct cay_error *err);
-/* All of it over a socket to a helper that lives on without us. Takes sock, also on failure. */
+/* All of it over a socket to a helper that outlives us. Takes sock, also on failure. */
 int engine_linked_open_take(const struct engine_linked_kind *kind, const struct cay_engine_env *env, int sock,
                             void *hello, struct cay_engine **ret, struct cay_error *err);
 
 /* For reopen.c. */
 void engine_linked_take_hello(struct engine_linked *e, const struct helper_answer_head *a); /* let in */
 void engine_linked_hear_unasked(struct engine_linked *e, const struct helper_answer_head *a);
-void engine_linked_reopen_cancel(struct engine_linked *e); /* its job fails; fine when none is under way */
+void engine_linked_reopen_cancel(struct engine_linked *e); /* its job fails; allowed when none is running */
 
 /* Asking */
 void engine_linked_ask(struct engine_linked *e, void *request, struct cay_engine_box *box,

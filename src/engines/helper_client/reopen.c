@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another helper in place of one that ended, while the engine is in use.
+ * Replaces a helper that ended, while the engine is in use.
  *
- * Theory of operation. The new socket belongs to a link of its own until the helper has let us in and told which boxes it has: a helper hears
- * nothing but a hello before that. Meanwhile the engine's own link is lost, so whoever asks is told that the helper is gone, at once. Then
- * the socket becomes the engine's own. Nothing here waits; a helper that does not answer in time is given up.
+ * Theory of operation. The new socket belongs to a temporary link until the helper has accepted the hello and
+ * listed its boxes. Meanwhile the engine's own link is lost, so calls fail immediately. Then the socket
+ * becomes the engine's own. Nothing here blocks; a helper that does not answer in time is abandoned.
  */
 #include <stdio.h>
 
@@ -56,7 +56,7 @@ static void on_unasked(struct engine_link *l, const struct helper_answer_head *a
         engine_linked_hear_unasked(engine_of(l), a);
 }
 
-/* All that is known: the socket becomes the engine's own, with whatever waits in it. */
+/* Everything is known: the socket becomes the engine's own, with its pending data. */
 static void done(struct engine_linked *e)
 {
         struct engine_reopen *r = &e->reopen;
@@ -123,7 +123,7 @@ void engine_linked_reopen_take(struct cay_engine *engine, int sock, struct cay_j
         struct cay_error err = { 0 };
 
         engine_linked_reopen_cancel(e);
-        engine_link_lose(&e->link); /* that the helper before ended may not have been heard yet */
+        engine_link_lose(&e->link); /* the end of the previous helper may not have been noticed yet */
         *r = (struct engine_reopen){ .link = { .kind = &e->kind->link, .on_unasked = on_unasked },
                                      .call = { .on_answer = on_hello },
                                      .job = job };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The native engine: port_engine over a warden. What it is asked for, and what its answers mean. */
+/* The native engine: port_engine over a warden. Builds its requests and interprets its answers. */
 #include "engines/native/native.h"
 
 #include <errno.h>
@@ -131,7 +131,10 @@ int cay_engine_native_open_link_take(const struct cay_engine_env *env, int sock,
 
 /* Making */
 
-/* By descriptor, with who passed it where the warden asks for that, or by a root and a name; which of them counts, it decides. */
+/*
+ * By descriptor, with the client that passed it where the warden requires it, or by a root and a name; the
+ * warden decides which one counts.
+ */
 static void add_workspace(const struct cay_spec *spec, struct wire_plan *p, int *fds, unsigned *count)
 {
         if (spec->workspace_root > 0) {
@@ -148,7 +151,7 @@ static void add_workspace(const struct cay_spec *spec, struct wire_plan *p, int 
         }
 }
 
-/* Where the sockets of its network are to go: the other end is the caller's. */
+/* Where the sockets of its network are sent: the caller has the other end. */
 static int open_network(const struct cay_spec *spec, struct cay_engine_box *box, int *ret_theirs,
                         struct cay_error *err)
 {
@@ -163,7 +166,10 @@ static int open_network(const struct cay_spec *spec, struct cay_engine_box *box,
         return 0;
 }
 
-/* link_fd is there before the job is finished: frames sent now wait in the socket until cay-init reads them. */
+/*
+ * link_fd is set before the job is finished: frames sent now are queued in the socket until cay-init reads
+ * them.
+ */
 static void native_create(struct cay_engine *engine, const struct cay_spec *spec, struct cay_engine_box *box,
                           struct cay_job *job)
 {
@@ -222,7 +228,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
 
 /* The rest of the port */
 
-/* Asked for page by page; a folder that changes meanwhile is read like any folder. */
+/* Requested page by page; changes meanwhile have the usual effects of reading a folder. */
 static int native_list_kept(struct cay_engine *engine, void (*each)(void *ctx, const char *id), void *ctx,
                             struct cay_error *err)
 {

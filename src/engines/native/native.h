@@ -7,8 +7,8 @@
 extern const struct cay_engine_ops cay_engine_native_ops;
 
 /*
- * Over a link to a warden of the daemon's keeper: boxes of fronts before this one are there (list), closing leaves all of them alone.
- * Takes sock, also on failure. Blocks for the hello and the list; start-up only.
+ * Uses a link to a warden of the daemon's keeper: boxes of earlier fronts exist (list), closing leaves them
+ * all running. Takes sock, also on failure. Blocks for the hello and the list; start-up only.
  */
 int cay_engine_native_open_link_take(const struct cay_engine_env *env, int sock, struct cay_engine **ret,
                                      struct cay_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process engine knows of itself and its boxes; for the files of this folder alone. */
+/* State of the process engine and its boxes; only for the files of this folder. */
 #pragma once
 
 #include <limits.h>
@@ -13,7 +13,7 @@
 
 enum process_box_state {
         BOX_LIVES,
-        BOX_GONE, /* init died by itself; the rest is its maker's to ask for */
+        BOX_GONE, /* init died unexpectedly; the owner must request the rest */
         BOX_KILLING,
         BOX_REAPING,
         BOX_SWEEPING
@@ -34,7 +34,7 @@ struct process_box {
         uint64_t give_up_ms;
         bool reaped;
         struct cay_engine_stats last;
-        struct cay_engine_box *asker; /* borrowed from who asked for destroy; NULL: nobody did */
+        struct cay_engine_box *asker; /* borrowed from the caller of destroy; NULL: there is none */
         struct cay_job *job;
 };
 
@@ -46,23 +46,27 @@ struct process_engine {
         unsigned count;
         bool was_subreaper;
         uint32_t last_serial;
-        bool ends_gone; /* boxes whose init died are destroyed unasked: who made them may be gone, too */
-        bool with_ids;  /* each box has its own */
-        bool may_ids;   /* each box has its own that has no workspace of the caller's */
+        /* boxes whose init died are destroyed automatically: their owner may have exited too */
+        bool ends_gone;
+        bool with_ids; /* each box has its own */
+        bool may_ids;  /* each box without a workspace of the caller has its own */
         struct cay_scratch_ids ids;
         struct cay_timer sweep;
-        uint64_t sweep_ms; /* until it is tried again */
+        uint64_t sweep_ms; /* until it is retried */
         void (*gone)(void *ctx, const char *id);
         void *gone_ctx;
 };
 
-/* All of a box that is there; a half-made one, too: everything is either there or at its empty value. */
+/* A complete or partly made box: every member is set or has its empty value. */
 void process_box_free(struct process_box *b);
 /* Of b->watch. */
 void process_box_on_init_gone(struct cay_watch *w, uint32_t events);
-/* Ending: begun, and then one step after the other, each without waiting, until there is no more to do (and no box any more). */
+/*
+ * Ending: begun, then one step after the other, each without blocking, until nothing is left to do (and the
+ * box is freed).
+ */
 void process_box_begin_end(struct process_box *b);
 bool process_box_end_step(struct process_box *b);
 void process_box_end(struct cay_timer *t); /* of b->tick: as far as it goes now, the rest from the loop */
-/* What dead runs left: a portion now, the rest from the loop. Of e->sweep. */
+/* What dead runs left: a portion now, the rest from the loop. For e->sweep. */
 void process_sweep(struct cay_timer *t);

@@ -2,12 +2,13 @@
 /*
  * The end of boxes, and of what dead runs left of theirs.
  *
- * Theory of operation. Destroying stops init first (a stopped subreaper still collects every orphan, and starts nothing new), kills
- * everything below it until a look at /proc finds nothing alive, then kills init, collects what came to us, and empties the scratch
- * folder in portions. No step waits: each is a timer tick. In a box with an id of its own (own_id.h) init is killed, then everybody who has
- * that id, until there is nobody: no pid is looked up, so none can be another's by then. What does not die keeps its folder and its id. In
- * a program of its own (cay-process/broker.h) a box whose init died by itself is destroyed at once, whether anybody is there to hear of it or
- * not; elsewhere its maker does that.
+ * Theory of operation. Destroying stops init first (a stopped subreaper still adopts every orphan, and starts
+ * nothing new) and kills everything below it until a scan of /proc finds nothing alive. Then it kills init,
+ * reaps the orphans, and empties the scratch folder in portions. No step blocks: each is a timer tick. In a
+ * box with its own id (own_id.h) init is killed, then every process with that id until none is left: no pid
+ * is looked up, so pid reuse is no problem. What does not die keeps its folder and its id. In a separate
+ * program (cay-process/broker.h) a box whose init died unexpectedly is destroyed immediately, even without a
+ * front; elsewhere its owner does that.
  *
  * What dead runs left is swept from the loop, in portions, too.
  */
@@ -109,7 +110,10 @@ static void finish_destroy(struct process_box *b, const struct cay_error *err)
         process_box_free(b);
 }
 
-/* Everything below init dies; true when nothing alive is left there. With an id of its own, that has time until init is gone. */
+/*
+ * Kills everything below init; true when nothing alive is left there. With its own id this can wait until
+ * init is gone.
+ */
 static bool kill_below(struct process_box *b)
 {
         struct cay_tree_sum sum;
@@ -118,7 +122,7 @@ static bool kill_below(struct process_box *b)
                sum.alive == 0;
 }
 
-/* True when init and everybody it had started are gone; failing to find out is no answer. */
+/* True when init and everything it started are gone; a failed check is not an answer. */
 static bool is_over(struct process_box *b)
 {
         unsigned orphans = 0;
@@ -203,7 +207,7 @@ void process_box_begin_end(struct process_box *b)
         b->give_up_ms = cay_clock_ms() + DESTROY_MS;
 }
 
-/* Who hears of it may ask for the box to be destroyed, and be told when it is. */
+/* The callback may destroy the box, and is notified when that is done. */
 void process_box_on_init_gone(struct cay_watch *w, uint32_t events)
 {
         struct process_box *b = cay_container_of(w, struct process_box, watch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ids that the host has given to others: no box gets them, and nobody is ended because of them. */
+/* Ids that the host has assigned to others: no box gets them, and no process is killed because of them. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define LINE_BYTES 16384
 
-/* Whoever has the id that the killer of a box has is as much in the way as who has the box's. */
+/* A process with the id of a box's killer is as much a conflict as one with the box's id. */
 static void add(struct cay_id_set *set, uint64_t first, uint64_t count)
 {
         for (uint64_t id = CAY_OWN_ID_FIRST; id < CAY_OWN_ID_FIRST + CAY_OWN_IDS; id++)

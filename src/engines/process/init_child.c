@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting cay-init without isolation (links/helper/init_config.h says what it is told, and how). */
+/* Starting cay-init without isolation (links/helper/init_config.h describes its configuration). */
 #include "engines/process/init_child.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "foundation/sys/unix_socket.h"
 #include "links/helper/init_config.h"
 
-#define EXE_FD (CAY_INIT_CONTROL_FD + 1) /* where the program itself waits, until it is executed */
+#define EXE_FD (CAY_INIT_CONTROL_FD + 1) /* descriptor of the program until it is executed */
 
 /* Its own id, its own share of processes. In the child. */
 static int take_id(const struct cay_init_how *how)
@@ -29,7 +29,7 @@ static int take_id(const struct cay_init_how *how)
         return r;
 }
 
-/* An id of its own may not be let through every folder on the way to the program: the descriptor is there already. */
+/* The box's id may not have access to every folder of the program's path: use the descriptor. */
 static void execute(const char *path)
 {
         char *argv[] = { (char *)"cay-init", NULL }, *envp[] = { NULL };
@@ -38,7 +38,10 @@ static void execute(const char *path)
         sys_execveat(EXE_FD, "", argv, envp, AT_EMPTY_PATH);
 }
 
-/* In the child: nothing of ours goes along but the control socket and, so that a broken init can say why, standard error. */
+/*
+ * In the child: only the control socket is inherited and, so that a broken init can report why, standard
+ * error.
+ */
 static void become_init(const struct cay_init_how *how, int control)
 {
         int null = open("/dev/null", O_RDWR);
@@ -97,8 +100,10 @@ static int configure(int control, const struct cay_init_how *how, struct cay_err
         return 0;
 }
 
-/* Before Linux 5.3 there are no pidfds; there the end of the control socket tells, since nobody but init has the other side
-   (a moment before init can be waited for: who must be sure looks again). */
+/*
+ * Before Linux 5.3 there are no pidfds. There the end of the control socket is used, since only init has the
+ * other side. It comes a moment before init can be reaped: retry if that matters.
+ */
 static int watch_end(pid_t pid, int control)
 {
         int fd = sys_pidfd_open(pid, 0);
@@ -125,7 +130,7 @@ int cay_init_child_start(struct cay_init_child *c, const struct cay_init_how *ho
                 become_init(how, control_theirs);
         pidfd = watch_end(pid, control);
         if (pidfd < 0) {
-                kill(pid, SIGKILL); /* has had no command yet: it is alone */
+                kill(pid, SIGKILL); /* it has had no command yet: it has no children */
                 waitpid(pid, NULL, 0);
                 return cay_fail_sys(err, CAY_INTERNAL, pidfd, "watch %s", how->path);
         }

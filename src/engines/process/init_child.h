@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cay-init as a plain child of this process: started, configured, given new links. The caller watches and reaps it. */
+/*
+ * A cay-init as a plain child of this process: started, configured, given new links. The caller watches and
+ * reaps it.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -20,8 +23,8 @@ struct cay_init_how { /* all borrowed */
         const uint8_t *secret;
         uint32_t test_off;
         uint32_t id; /* its uid and gid (own_id.h); 0: ours */
-        uint64_t
-                pids; /* processes and threads that the id may have beside init, not above the hard limit; 0: no limit */
+        /* processes and threads that the id may have beside init, not above the hard limit; 0: no limit */
+        uint64_t pids;
 };
 
 /* On failure nothing runs. */

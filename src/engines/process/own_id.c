@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Becoming an id, and ending all that have it. */
+/* Switching to an id, and killing all processes that have it. */
 #include "engines/process/own_id.h"
 
 #include <dirent.h>
@@ -65,7 +65,7 @@ static int become_killer(uint32_t id)
         return r == 0 ? sys_setresuid(own, id, own) : r;
 }
 
-/* Zombies are somebody else's to wait for, and do nothing. */
+/* Zombies are reaped by others, and do nothing. */
 static bool is_zombie(int proc, const char *name)
 {
         char path[32], text[1024];
@@ -78,7 +78,10 @@ static bool is_zombie(int proc, const char *name)
         return at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0);
 }
 
-/* Whether there is anybody that we, who have an id and no privileges, may signal. (What kill(-1) returns says nothing of that.) */
+/*
+ * Whether there is any process that we, with an id and no privileges, may signal. (The result of kill(-1)
+ * does not tell.)
+ */
 static int look(void)
 {
         DIR *dir = opendir("/proc");
@@ -95,8 +98,8 @@ static int look(void)
 }
 
 /*
- * By a child that has the id itself: then the kernel picks the processes, in one go, and none can fork away from it. Should somebody
- * kill the child, that is no answer, and it is asked again.
+ * Kills by a child that has the id itself: then the kernel selects the processes, in one step, and none can
+ * escape by forking. If the child is killed itself, retry.
  */
 int cay_own_id_kill(uint32_t id)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process engine (process.h): boxes are made and asked about here; box_end.c ends them.
+ * The process engine (process.h): makes and queries boxes; box_end.c ends them.
  *
- * Theory of operation. A box is one cay-init, spawned with a control socket on descriptor 3 and no CAY_INIT_ISOLATED. It lives
- * until it is destroyed, until it dies by itself (told by its pidfd), or until this process dies: init then sees
- * the end of the control socket and ends what it started.
+ * Theory of operation. A box is one cay-init, spawned with a control socket on descriptor 3 and no
+ * CAY_INIT_ISOLATED. It lives until it is destroyed, until it dies unexpectedly (reported by its pidfd), or
+ * until this process dies: init then sees the end of the control socket and ends what it started.
  *
- * Freezing is refused: SIGSTOP is seen by parents that wait for it, and SIGCONT would also wake what the code had stopped
- * itself. Only a kernel freezer does it right, and that needs cgroups of our own, which is the native engine.
+ * Freezing is refused: SIGSTOP is visible to waiting parents, and SIGCONT would also continue what the code
+ * had stopped itself. Only a kernel freezer works correctly, and that needs our own cgroups, as in the native
+ * engine.
  */
 #include "engines/process/process.h"
 
@@ -105,7 +106,7 @@ static unsigned process_can_hold(struct cay_engine *e)
         return holds(self(e));
 }
 
-/* How many processes beside init an id can have at the most: nobody raises that without a capability that we do not have. */
+/* The maximum of processes beside init for an id: raising it needs a capability that we do not have. */
 static uint64_t pids_max(void)
 {
         struct rlimit most;
@@ -115,13 +116,13 @@ static uint64_t pids_max(void)
         return most.rlim_max > 0 ? most.rlim_max - 1 : 0;
 }
 
-/* Of this box: what cannot be held as it was asked for is not held. */
+/* Limits of this box that cannot be enforced exactly are not enforced. */
 static unsigned holds_of(const struct process_engine *pe, const struct cay_limits *l)
 {
         return holds(pe) & ~(l->pids > pids_max() ? CAY_LIMIT_BIT(pids) : 0);
 }
 
-/* What this engine cannot give is refused before anything is made. */
+/* Requests that this engine cannot satisfy are refused before anything is made. */
 static int check(struct process_engine *pe, const struct cay_spec *spec, struct cay_error *err)
 {
         unsigned missing =
@@ -210,7 +211,7 @@ static int make(struct process_engine *pe, struct process_box *b, const struct c
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch cay-init") : 0;
 }
 
-/* Undoes a box that was never handed out. Its init may have been spawned, but has had no command yet. */
+/* Removes a box that was never returned. Its init may be running, but has had no command yet. */
 static void unmake(struct process_box *b)
 {
         if (b->init.pid > 0) {
@@ -369,7 +370,7 @@ static void process_destroy(struct cay_engine *e, struct cay_engine_box *box, st
         b->asker = box;
         b->job = job;
         if (b->state >= BOX_KILLING)
-                return; /* it went by itself, and is being destroyed */
+                return; /* it ended unexpectedly, and is being destroyed */
         measure(b);
         process_box_begin_end(b);
         process_box_end(&b->tick);

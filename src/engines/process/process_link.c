@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* port_engine over cay-process: what it is asked for, and what its answers mean. */
+/* port_engine over cay-process: builds its requests and interprets its answers. */
 #include "engines/process/process_link.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ int cay_engine_process_open_link_take(const struct cay_engine_env *env, int sock
         return engine_linked_open_take(&kind, env, sock, &hello, ret, err);
 }
 
-/* There is none to be had without a keeper: `cay run` has the engine in its own process. */
+/* Not available without a keeper: `cay run` has the engine in its own process. */
 static int link_open(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err)
 {
         return cay_fail(err, CAY_UNSUPPORTED, "cay-process is started by a daemon's keeper alone");
@@ -91,7 +91,10 @@ static int link_open(const struct cay_engine_env *env, struct cay_engine **ret, 
 
 /* Making */
 
-/* What this engine cannot give is refused before anything is made; limits are cay-process's to judge. */
+/*
+ * Requests that this engine cannot satisfy are refused before anything is made; cay-process checks the
+ * limits.
+ */
 static int check(struct engine_linked *e, const struct cay_spec *spec, struct cay_error *err)
 {
         if (cay_spec_check(spec, err) < 0 || cay_spec_check_caps(spec, "process", e->engine.caps, err) < 0)
@@ -113,7 +116,9 @@ static int check(struct engine_linked *e, const struct cay_spec *spec, struct ca
         return 0;
 }
 
-/* link_fd is there before the job is finished: frames sent now wait in the socket until init reads them. */
+/*
+ * link_fd is set before the job is finished: frames sent now are queued in the socket until init reads them.
+ */
 static void link_create(struct cay_engine *engine, const struct cay_spec *spec, struct cay_engine_box *box,
                         struct cay_job *job)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process engine of a daemon: over a link to its keeper's cay-process (cay-process/broker.h). Boxes of fronts before this one are there
- * (list), closing leaves all of them alone; they end with cay-process. A workspace of the caller's is refused: commands run with
- * an id that has no right to it.
+ * The process engine of a daemon: over a link to its keeper's cay-process (cay-process/broker.h). Boxes of
+ * earlier fronts exist (list), closing leaves them all running; they end with cay-process. A workspace of the
+ * caller is refused: commands run with an id that has no access to it.
  */
 #pragma once
 

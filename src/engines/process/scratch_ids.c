@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders that are named after ids: who makes one has the id, who removes it gives the id back. */
+/* Folders that are named after ids: making one reserves the id, removing it frees the id. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ void cay_scratch_ids_close(struct cay_scratch_ids *ids)
         rmdir(ids->at);
 }
 
-/* -EPERM: it is not ours alone. */
+/* -EPERM: others can write to it. */
 static int open_base(const struct cay_scratch_ids *ids, int *ret)
 {
         cay_auto_close int fd = open(ids->at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -165,7 +165,7 @@ static int find_there(int base, struct cay_id_set *ret)
         return 0;
 }
 
-/* Of a dead run: its lock is ours now. */
+/* Of a dead run: we have its lock now. */
 static enum cay_swept sweep_locked(struct cay_scratch *s, unsigned *budget)
 {
         int r;
@@ -197,7 +197,7 @@ static enum cay_swept sweep_id(const struct cay_scratch_ids *ids, int base, uint
         return swept;
 }
 
-/* Each call goes on behind the one before, so that what is stuck or large keeps nobody else waiting. */
+/* Each call continues after the previous one, so that a stuck or large folder does not delay others. */
 enum cay_swept cay_scratch_sweep_ids(struct cay_scratch_ids *ids, unsigned budget)
 {
         cay_auto_close int base = -1;

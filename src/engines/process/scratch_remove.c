@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. Removal is flat: a directory found inside a directory is moved up to the top of the scratch folder
- * before anything in it is looked at, so that depth costs neither stack nor descriptors, however deep the code in the
- * box went. Nothing is followed: entries are named relative to directory descriptors opened with O_NOFOLLOW.
+ * Theory of operation. Removal is flat: a directory found inside a directory is moved up to the top of the
+ * scratch folder before its content is read, so that depth costs neither stack nor descriptors. Links are not
+ * followed: entries are named relative to directory descriptors opened with O_NOFOLLOW.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,9 @@
 
 #define TRIES 8
 
-/* Of a directory and nothing that took its place: others may be at work in there, and we may be root. */
+/*
+ * Only for a directory, not for what replaced it: other processes may be active in there, and we may be root.
+ */
 static int open_up(int at, const char *name)
 {
         cay_auto_close int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -42,7 +44,10 @@ static bool is_dots(const char *name)
         return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Moves a directory up to the top under a free name: one by chance, since any that can be foretold may be in use a million times. */
+/*
+ * Moves a directory up to the top under a free name: a random one, since predictable names may be in use a
+ * million times.
+ */
 static int lift(int top, int at, const char *name)
 {
         int r = open_up(at, name); /* its ".." changes, which needs the right to write to it */
@@ -61,7 +66,7 @@ static int lift(int top, int at, const char *name)
         return r < 0 ? r : -EEXIST;
 }
 
-/* What is in it, from its beginning, whoever has read it before. */
+/* Its content from the beginning, even if it was read before. */
 static int open_list(int at, DIR **ret)
 {
         int copy = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of one box, found by descent in /proc: everything below its init, and what the death of an init left to us.
+ * The processes of one box, found by descent in /proc: everything below its init, and the orphans of a dead
+ * init.
  *
- * Theory of operation. Init is a child subreaper, so nothing that it started leaves its tree while it exists (stopped
- * counts as existing). Init leads a session of its own; sessions are inherited and ours can't be entered from another, so a child of
- * ours that we did not spawn and that is in another session is an orphan of a box (this process is a subreaper too).
+ * Theory of operation. Init is a child subreaper, so nothing that it started leaves its tree while it exists
+ * (stopped counts as existing). Init leads a session of its own; sessions are inherited and ours can't be
+ * entered from another, so a child of ours that we did not spawn and that is in another session is an orphan
+ * of a box (this process is a subreaper too).
  */
 #pragma once
 
@@ -18,7 +20,10 @@ struct cay_tree_sum {
         uint64_t memory_bytes, cpu_us; /* with the root */
 };
 
-/* Sends signo (0: none) to everything below root that lives and adds it up. 0 or -errno. */
+/* Sends signo (0: none) to every live process below root and counts them. 0 or -errno. */
 int cay_tree_signal(pid_t root, int signo, struct cay_tree_sum *ret);
-/* Kills and reaps orphans left to this process; `is_known` names children that are none. ret_left 0: there was none of them any more. */
+/*
+ * Kills and reaps orphans of this process; `is_known` identifies children that are not orphans. ret_left 0:
+ * there are none left.
+ */
 int cay_tree_end_orphans(bool (*is_known)(void *ctx, pid_t pid), void *ctx, unsigned *ret_left);
