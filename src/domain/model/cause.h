@@ -2,11 +2,12 @@
 /*
  * Why a command ended: facts in, one typed cause and a set of hints out. Pure.
  *
- * Rules. Exit 0 is always `exited`. Killed by us: the limit that made us do it. Else, for a non-zero end: memory if the
- * oom-kill count rose during the exec, pids if the pids limit was hit, disk if the layer was full at the end, syscall if a
- * denied call was the last refusal before the end or the end was SIGSYS; several true: this order. Else signalled or
- * exited. What was hit without ending anything is in `hints`, also on exit 0.
- * A box that went away without a word ended for memory if the oom-kill count says so: its init was the victim.
+ * Rules. Exit 0 is always `exited`. Killed by us: the limit that made us do it. Else, for a non-zero end:
+ * memory if the oom-kill count rose during the exec, pids if the pids limit was hit, disk if the layer was
+ * full at the end, syscall if a denied call was the last refusal before the end or the end was SIGSYS;
+ * several true: this order. Else signalled or exited. What was hit without ending anything is in `hints`,
+ * also on exit 0. A box that disappeared without a report ended for memory if the oom-kill count says so: its
+ * init was the victim.
  */
 #pragma once
 
@@ -50,8 +51,8 @@ const char *cay_cause_word(enum cay_cause c);
 const char *cay_cause_advice(enum cay_cause c); /* "" when there is none */
 
 /*
- * Exit status for a shell: the command's own, 128+n for a signal; 124 for time, 137 for memory, 128+asked for what a
- * signal to us ended (0: none did), 125 when there is no end to report.
+ * Exit status for a shell: the command's own, 128+n for a signal; 124 for time, 137 for memory, 128+asked
+ * when a signal to us ended it (0: none did), 125 when there is no end to report.
  */
 int cay_cause_exit_status(const struct cay_cause_facts *f, enum cay_cause cause, int asked);
 

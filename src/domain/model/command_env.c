@@ -16,7 +16,10 @@ const char *cay_command_workspace(const struct cay_command_env *in)
         return in->box_workspace != NULL ? in->box_workspace : "/workspace";
 }
 
-/* A folder that the command may write to and that is not the caller's: dot files do not belong into a mapped workspace. */
+/*
+ * A folder that the command may write to and that is not the caller's: dot files must not go into a mapped
+ * workspace.
+ */
 static const char *home(const struct cay_command_env *in)
 {
         if (in->box_workspace != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every command in a box finds in its environment: PATH, HOME, USER, LANG (TERM with a terminal), then what the caller gives, in
- * layers of which the later ones win. A box with an environment of its own (an image's ENV) keeps its PATH and LANG. Pure.
+ * The environment of every command in a box: PATH, HOME, USER, LANG (TERM with a terminal), then the caller's
+ * variables, in layers; later layers win. A box with its own environment (an image's ENV) keeps its PATH and
+ * LANG. Pure.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What engines can do beyond the least that all can (engine_caps.def), and the one text for what an engine cannot. */
+/*
+ * What engines can do beyond the common minimum (engine_caps.def), and the common error text for missing
+ * capabilities.
+ */
 #pragma once
 
 #include "foundation/base/error.h"
@@ -20,9 +23,12 @@ enum { /* cay_engine.caps */
 enum {                             /* cay_engine_ops.lacks: what every isolating engine has */
        CAY_ENGINE_LACKS_USERS = 1, /* commands run as the caller; no other user can be asked for */
        CAY_ENGINE_LACKS_ISOLATION =
-               2, /* code can do whatever the caller can: only used when asked for by name */
-       CAY_ENGINE_LACKS_COUNTS =
-               4, /* `stats` has no count of kills and refused forks, and may take a second: init tells them at each end */
+               2, /* code can do whatever the caller can: used only when selected by name */
+       /*
+        * `stats` has no count of kills and refused forks, and may take a second: init reports them at each
+        * end
+        */
+       CAY_ENGINE_LACKS_COUNTS = 4,
        CAY_ENGINE_LACKS_FREEZER = 8, /* freeze and thaw are always refused */
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images that engines build from templates' Dockerfiles: what is known of one, and a build under way. Plain values. */
+/*
+ * Images that engines build from templates' Dockerfiles: what is known of one, and a build under way. Plain
+ * values.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -11,18 +14,18 @@
 #define CAY_IMAGE_CONTEXT 65
 #define CAY_IMAGE_TEXT 256
 #define CAY_IMAGE_BUILT                                                                                      \
-        "*built*" /* as spec->image: the one that was built of spec->template_name; no reference looks like it */
+        "*built*" /* as spec->image: the image built from spec->template_name; cannot be a valid reference */
 
-#define CAY_IMAGE_LACKS                                                                                      \
-        "*lacks*" /* as template_name in a list: the engine may use the image that `error` names, and has none by that name */
+/* as template_name in a list: the engine may use the image named in `error`, but does not have it */
+#define CAY_IMAGE_LACKS "*lacks*"
 #define CAY_IMAGES_NAMED_MAX 32u /* such rows at most */
 
 enum cay_image_state {
         CAY_IMAGE_STATE_NONE, /* was never built here */
         CAY_IMAGE_STATE_BUILDING,
         CAY_IMAGE_STATE_BUILT,
-        CAY_IMAGE_STATE_STALE,  /* it can be used; its files are others by now */
-        CAY_IMAGE_STATE_FAILED, /* the last build; one before it may have left an image, which can be used */
+        CAY_IMAGE_STATE_STALE,  /* usable, but its files have changed since */
+        CAY_IMAGE_STATE_FAILED, /* the last build failed; an earlier build may have left a usable image */
         CAY_IMAGE_STATE_COUNT
 };
 
@@ -34,7 +37,7 @@ struct cay_image {
         uint64_t size_bytes;
         int64_t built_s;
         char step[CAY_IMAGE_TEXT], error[CAY_IMAGE_TEXT]; /* of the last build that failed */
-        bool up_to_date;                                  /* of a build: there was nothing to do */
+        bool up_to_date;                                  /* of a build: nothing had to be done */
         unsigned dropped;                                 /* images that were removed */
 };
 
@@ -48,11 +51,14 @@ enum cay_build_flow { CAY_BUILD_HEAR, CAY_BUILD_PAUSE, CAY_BUILD_LEAVE };
 struct cay_build { /* the caller's until the job is finished */
         const char *template_name;
         bool anew;    /* also when nothing has changed, and without a cache */
-        bool cancels; /* ends it when nobody hears its lines any more */
-        /* Its output, line by line, without their ends; never behind the job's end or CAY_BUILD_LEAVE. May be NULL. */
+        bool cancels; /* cancels it when nobody receives its lines any more */
+        /*
+         * Its output, line by line, without line ends; never called after the job's end or CAY_BUILD_LEAVE.
+         * May be NULL.
+         */
         void (*on_line)(struct cay_build *b, const char *line, size_t len);
         struct cay_image
-                image; /* filled with the job: a build that failed is an image in that state, and no error */
+                image; /* filled with the job: a failed build is an image in that state, not an error */
         void *engine;  /* the adapter's, while it runs */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two rings, bytes and runs, that move on together. */
+/* Two rings, bytes and runs, that advance together. */
 #include "domain/model/output.h"
 
 #include <assert.h>
@@ -43,7 +43,10 @@ static uint64_t run_end(const struct cay_output *o, unsigned index)
         return index + 1 < o->run_count ? run_at(o, index + 1)->start : o->end;
 }
 
-/* The offset that no byte before `end` may be overwritten from: the slowest strict watcher's, else the end itself. */
+/*
+ * The low-water mark that the writer must not overwrite: the slowest strict watcher's position, else the end
+ * itself.
+ */
 static uint64_t wall(const struct cay_output *o)
 {
         uint64_t lowest = o->end;
@@ -73,7 +76,10 @@ static void forget(struct cay_output *o, uint64_t upto)
                 run_at(o, 0)->start = upto;
 }
 
-/* Makes sure the last run is one of `stream`: false when the table is full of what strict watchers still need. */
+/*
+ * Makes sure the last run is one of `stream`: false when the table is full of what strict watchers still
+ * need.
+ */
 static bool begin_run(struct cay_output *o, unsigned stream)
 {
         if (o->run_count > 0 && run_at(o, o->run_count - 1)->stream == stream)

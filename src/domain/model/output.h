@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The output of one exec, numbered: a ring that keeps the last bytes of all its streams in the order they came, and any number
- * of watchers that read it at their own pace. Pure: whoever feeds it asks for room and is told when some is made.
+ * The output of one exec, numbered: a ring that keeps the last bytes of all its streams in the order they
+ * came, and any number of watchers that read it at their own pace. Pure: the writer asks for room and is
+ * notified when there is some.
  *
- * Theory of operation. Offsets count bytes of all streams together since the exec began; they never repeat, so a watcher that
- * comes back names the offset it has and goes on from there. The ring holds [oldest, end). A strict watcher's position is
- * a wall: what it has not consumed is never overwritten, the writer gets less room instead (and so, through the box
- * link's window, the command itself waits). Other watchers are overtaken: the next peek starts at the oldest byte
- * that is left and says how many were missed. Which stream a byte belongs to is kept in a second ring of runs; when
- * that one is full (streams that alternate in tiny pieces) the oldest run goes, or the writer waits, by the same rule.
- * Rejected: a ring per stream, which loses the order between stdout and stderr that people and agents read.
+ * Theory of operation. Offsets count bytes of all streams together since the exec began; they never repeat,
+ * so a watcher that reconnects continues from its offset. The ring holds [oldest, end). A strict watcher's
+ * position is a low-water mark: what it has not consumed is never overwritten, and the writer gets less room
+ * instead (and so, through the box link's window, the command itself waits). Other watchers are overtaken:
+ * the next peek starts at the oldest byte that is left and says how many were missed. Which stream a byte
+ * belongs to is kept in a second ring of runs; when that one is full (streams that alternate in tiny pieces)
+ * the oldest run is dropped, or the writer waits, by the same rule. Rejected: a ring per stream, which loses
+ * the order between stdout and stderr that people and agents read.
  */
 #pragma once
 
@@ -41,16 +43,22 @@ struct cay_output {
 int cay_output_init(struct cay_output *o, size_t size); /* 0 or -ENOMEM; all memory there will ever be */
 void cay_output_done(struct cay_output *o);             /* safe on a zeroed struct */
 
-size_t cay_output_room(const struct cay_output *o); /* what put would take now of a stream that goes on */
-/* Takes what there is room for and returns how much. */
+/* what put would accept now for a stream that continues */
+size_t cay_output_room(const struct cay_output *o);
+/* Accepts what there is room for and returns how much. */
 size_t cay_output_put(struct cay_output *o, unsigned stream, const void *bytes, size_t len);
 void cay_output_complete(struct cay_output *o);
 
-/* From an offset: bytes that are gone already count as missed; one beyond the end starts at the end. */
-void cay_output_watch(struct cay_output *o, struct cay_output_watcher *w, uint64_t from, bool strict);
-void cay_output_unwatch(struct cay_output *o, struct cay_output_watcher *w); /* fine when it does not watch */
 /*
- * The next piece, contiguous and of one stream: its length (0: nothing now). *ret_missed: bytes lost before it, told once.
+ * Starts at an offset: bytes that are already overwritten count as missed; an offset beyond the end starts at
+ * the end.
+ */
+void cay_output_watch(struct cay_output *o, struct cay_output_watcher *w, uint64_t from, bool strict);
+/* allowed when it does not watch */
+void cay_output_unwatch(struct cay_output *o, struct cay_output_watcher *w);
+/*
+ * The next piece, contiguous and of one stream: its length (0: nothing now). *ret_missed: bytes lost before
+ * it, reported once.
  */
 size_t cay_output_peek(struct cay_output *o, struct cay_output_watcher *w, unsigned *ret_stream,
                        const uint8_t **ret, uint64_t *ret_missed);

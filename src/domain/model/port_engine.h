@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Port: the shell around a box. An adapter embeds struct cay_engine and finds itself by cay_container_of. An engine makes,
- * freezes, measures and removes boxes and hands over a duplex stream to the cay-init inside; what happens inside
- * is the box link's business.
+ * Port: the box from outside. An adapter embeds struct cay_engine and finds itself by cay_container_of. An
+ * engine makes, freezes, measures and removes boxes and provides a duplex stream to the cay-init inside; the
+ * box link handles everything inside.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct cay_engine_env {
         struct cay_loop *loop;   /* borrowed: outlives the engine */
         const char *program_dir; /* where cay-warden and cay-init are */
         bool trace;              /* collect step times */
-        bool single;             /* one box will be made and no more: the engine may end itself with it */
+        bool single;             /* exactly one box will be made: the engine may end with it */
 };
 
 struct cay_engine_stats {
@@ -30,24 +30,28 @@ struct cay_engine_stats {
         uint64_t pids, pids_refused;
         uint64_t cpu_us;
         uint64_t rx_bytes, tx_bytes; /* its network namespace since it was made, all but loopback */
-        uint64_t loopback_bytes;     /* what it said to itself; 0 where an engine cannot know these */
+        uint64_t loopback_bytes;     /* traffic on loopback; 0 where an engine cannot measure these */
 };
 
-/* What is known of a box; filled by the engine before the job that it was given to is finished. Owner: the caller. */
+/* Facts about a box; filled by the engine before the job is finished. Owner: the caller. */
 struct cay_engine_box {
         char id[CAY_NAME_MAX + 1];
         int link_fd; /* stream to init; taken by the caller (set to -1 when taken) */
-        int network_fd; /* create with spec.egress: its sockets arrive here (struct wire_network_sockets); taken by the caller */
+        /*
+         * create with spec.egress: its sockets arrive here (struct wire_network_sockets); taken by the caller
+         */
+        int network_fd;
         uint8_t secret[CAY_ENGINE_SECRET]; /* for the link's HELLO */
-        unsigned skipped;                  /* limits that are not held, as the spec allowed */
-        unsigned watched;                  /* limits that are held by watching, not by the kernel: weaker */
+        unsigned skipped;                  /* limits that are not enforced, as the spec allowed */
+        /* limits that are enforced by watching, not by the kernel: weaker */
+        unsigned watched;
         bool is_open; /* create: commands are not isolated, and have this id of the host's: */
         uint32_t host_uid;
-        bool kept; /* create: its writable layer is there for `stop` to keep, as the spec asked for */
-        bool mended; /* create with go_on: not all of the layer made sense; what was written last may be missing */
-        bool damaged; /* stop: the layer is not what was written to it (the disk was full, or fails); go_on is refused */
+        bool kept;    /* create: its writable layer can be kept by `stop`, as the spec requested */
+        bool mended;  /* create with go_on: the layer had to be repaired; the last writes may be missing */
+        bool damaged; /* stop: the layer is corrupt (the disk was full, or fails); go_on is refused */
         const char *workspace; /* as commands see it; NULL: /workspace. The engine's, until destroyed */
-        unsigned port_count;   /* create, relink: what is published, `host` being as it is */
+        unsigned port_count;   /* create, relink: published ports with their actual `host` port */
         struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];
         struct cay_engine_stats stats; /* as of stats or destroy */
 };
@@ -55,67 +59,82 @@ struct cay_engine_box {
 struct cay_engine_ops {
         const char *name;
         unsigned lacks;       /* CAY_ENGINE_LACKS_… */
-        unsigned never_holds; /* limits (mask) that it has no means for, on any host */
+        unsigned never_holds; /* limits (mask) that it cannot enforce on any host */
 
         /* Checks its means; may block, start-up only. */
         int (*open)(const struct cay_engine_env *env, struct cay_engine **ret, struct cay_error *err);
-        /* Accepts NULL; boxes that are left are destroyed; pending jobs end as CAY_UNAVAILABLE. -1: something may have stayed. */
+        /*
+         * Accepts NULL; remaining boxes are destroyed; pending jobs end with CAY_UNAVAILABLE. -1: something
+         * may have stayed.
+         */
         int (*close)(struct cay_engine *e);
 
         /*
-         * The program that makes its boxes ended, and this is a socket to the next one: boxes that it has are known when the job is
-         * finished; until then whatever is asked fails with CAY_UNAVAILABLE. Takes sock. Does not block. NULL: there is no such program.
+         * The program that makes its boxes ended, and sock connects to the next one. Its boxes are known when
+         * the job is finished; until then every call fails with CAY_UNAVAILABLE. Takes sock. Does not block.
+         * NULL: there is no such program.
          */
         void (*reopen_take)(struct cay_engine *e, int sock, struct cay_job *job);
 
-        /* Limits (mask) that this engine can hold on this host. */
+        /* Limits (mask) that this engine can enforce on this host. */
         unsigned (*can_hold)(struct cay_engine *e);
 
         /*
-         * Nothing below blocks; each call finishes its job exactly once; box and spec are borrowed until then.
-         * create: link_fd and secret may be set before the job is finished, so that frames can be sent at once.
-         * A job that fails leaves link_fd at -1. A spec that cay_spec_check refuses: its error, and nothing is made.
-         * An id that exists already: CAY_EXISTS. A limit that cannot be held and may not be skipped: CAY_UNSUPPORTED.
-         * go_on: CAY_CONFLICT when the layer is not there (err.sys is ENOENT then) or cannot be used, CAY_UNAVAILABLE while it is
-         * still being let go. A create with go_on that fails leaves the layer as it was.
+         * Nothing below blocks; each call finishes its job exactly once; box and spec are borrowed until
+         * then. create: link_fd and secret may be set before the job is finished, so that frames can be sent
+         * immediately. A job that fails leaves link_fd at -1. A spec that cay_spec_check refuses: its error,
+         * and nothing is made. An id that exists already: CAY_EXISTS. A limit that cannot be enforced and may
+         * not be skipped: CAY_UNSUPPORTED. go_on: CAY_CONFLICT when the layer does not exist (err.sys is
+         * ENOENT then) or cannot be used, CAY_UNAVAILABLE while it is still being released. A create with
+         * go_on that fails leaves the layer as it was.
          */
         void (*create)(struct cay_engine *e, const struct cay_spec *spec, struct cay_engine_box *box,
                        struct cay_job *job);
         void (*relink)(struct cay_engine *e, struct cay_engine_box *box,
                        struct cay_job *job); /* a fresh link_fd; the old stream ends */
         /*
-         * A link to a box that an earlier process of ours made and that lives on: id and secret are given, link_fd, workspace, skipped and
-         * watched are filled. CAY_NOT_FOUND: there is no such box. May be NULL: relink does it.
+         * A link to a live box of an earlier process: id and secret are given; link_fd, workspace, skipped
+         * and watched are filled. CAY_NOT_FOUND: there is no such box. May be NULL: relink does it.
          */
         void (*adopt)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
-         * Ends everything in the box and keeps its writable layer, if that is a kept one: create with go_on and the same id goes on
-         * with it, destroy lets it go, list does not name it. box->stats as with destroy; an absent id is success. NULL without CAY_ENGINE_CAN_KEEP.
+         * Ends everything in the box and keeps its writable layer, if that is a kept one. create with go_on
+         * and the same id continues with it, destroy removes it, list does not include it. box->stats as with
+         * destroy; an absent id is success. NULL without CAY_ENGINE_CAN_KEEP.
          */
         void (*stop)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
-        /* Calls back for every kept layer there is, with a box or without; may block, start-up only. NULL without CAY_ENGINE_CAN_KEEP. */
+        /*
+         * Calls back for every kept layer, with or without a box; may block, start-up only. NULL without
+         * CAY_ENGINE_CAN_KEEP.
+         */
         int (*list_kept)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx,
                          struct cay_error *err);
         void (*freeze)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*thaw)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
-        /* Ends everything in it and unmakes it; box->stats holds the last figures. An absent id is success. */
+        /*
+         * Ends everything in it and removes it; box->stats holds the last figures. An absent id is success.
+         */
         void (*destroy)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
-        /* Told when a box ends by itself (init gone). May be NULL. */
+        /* Called when a box ends unexpectedly (init has exited). May be NULL. */
         void (*on_gone)(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx);
-        /* Calls back for every box there is. */
+        /* Calls back for every existing box. */
         void (*list)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx);
         /*
-         * Images of templates, for engines that build them; else all four are NULL. build: once at a time per template (CAY_CONFLICT); one
-         * whose files have not changed is up_to_date. ears: who hears its lines may pause, or leave for good. images: those of
-         * all templates with a Dockerfile, compared with their files now. image_remove: CAY_NOT_FOUND when there is none.
+         * Images of templates, for engines that build them; else all four are NULL. build: once at a time per
+         * template (CAY_CONFLICT); one whose files have not changed is up_to_date. ears: the subscriber of
+         * its lines may pause, or unsubscribe. images: those of all templates with a Dockerfile, compared
+         * with their files now. image_remove: CAY_NOT_FOUND when there is none.
          */
         void (*build)(struct cay_engine *e, struct cay_build *b, struct cay_job *job);
         void (*build_flow)(struct cay_engine *e, struct cay_build *b, enum cay_build_flow ears);
         void (*images)(struct cay_engine *e, struct cay_images *ret, struct cay_job *job);
         void (*image_remove)(struct cay_engine *e, const char *template_name, struct cay_image *ret,
                              struct cay_job *job);
-        /* Can it be asked at all (its helper lives)? 0, or -1 with the reason. Does not block. May be NULL: nobody knows. */
+        /*
+         * Can it be called at all (its helper lives)? 0, or -1 with the reason. Does not block. May be NULL:
+         * unknown.
+         */
         int (*health)(struct cay_engine *e, struct cay_error *err);
         /* Step times since open, oldest first: name, microseconds since start; NULL when not traced. */
         void (*trace)(struct cay_engine *e,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Port: what the daemon remembers. An adapter embeds struct cay_store and finds itself by cay_container_of.
+ * Port: the daemon's persistent state. An adapter embeds struct cay_store and finds itself by
+ * cay_container_of.
  *
- * Theory of operation. Changes are collected in a batch and committed whole or not at all; the commit's job is finished when
- * they are stored, so what is answered after that survives the death of the daemon. Records are copied as they are put: the
- * caller may change its own at once. Words (state, cause, kind) and JSON texts (labels, argv…) are opaque here. Reads are
- * jobs too and see every commit that was finished before they were asked. Nothing but open, load and close blocks.
+ * Theory of operation. Changes are collected in a batch and committed whole or not at all; the commit's job
+ * is finished when they are stored, so what is answered after that survives the death of the daemon. put
+ * copies records: the caller may change its own immediately. Words (state, cause, kind) and JSON texts
+ * (labels, argv…) are opaque here. Reads are jobs too and see every commit that was finished before they were
+ * started. Nothing but open, load and close blocks.
  *
- * Time. Deadlines are kept in the store's own time (`now_ms`): it grows with the machine's monotonic clock, goes on where it
- * stopped when the daemon starts again, and does not move when somebody sets the wall clock. Members named *_wall_ms
- * are for people.
+ * Time. Deadlines are kept in the store's own time (`now_ms`): it grows with the machine's monotonic clock,
+ * continues where it stopped when the daemon restarts, and is independent of changes of the wall clock.
+ * Members named *_wall_ms are for people.
  */
 #pragma once
 
@@ -28,8 +30,8 @@
 #define CAY_STORE_ROWS_MAX 1000            /* of one query */
 #define CAY_STORE_CLAIMS_MAX 100000
 /*
- * Values whose names begin so say that nothing lies on disk that no record knows of. A store that finds itself older than what was
- * told of it drops them.
+ * Values with this prefix guarantee that the disk has nothing without a record. A store that was restored
+ * from an older state drops them.
  */
 #define CAY_STORE_FILES_KNOWN "files_known."
 #define CAY_STORE_CLAIM_MS (24ull * 3600 * 1000)
@@ -43,13 +45,13 @@ struct cay_store_sandbox {
         const char *id, *name, *owner, *template_name, *engine;
         const char *labels, *metadata; /* JSON objects */
         const char *env;               /* JSON object; may hold secrets: never shown, never logged */
-        const char *spec;              /* JSON object: whatever else it was made with */
+        const char *spec;              /* JSON object: its other parameters */
         const char *state, *cause;     /* words */
         const char *cause_text;
         struct cay_limits limits;
         uint64_t created_wall_ms, started_wall_ms, changed_wall_ms;
-        uint64_t expires_ms;              /* store time; 0: lives until somebody ends it */
-        uint64_t idle_ms;                 /* how long it may be idle; 0: for ever */
+        uint64_t expires_ms;              /* store time; 0: no expiry */
+        uint64_t idle_ms;                 /* maximum idle time; 0: unlimited */
         uint64_t used_ms;                 /* store time of its last use */
         uint8_t secret[CAY_STORE_SECRET]; /* of the box link */
 };
@@ -59,7 +61,7 @@ struct cay_store_exec {
         const char *argv; /* JSON array */
         const char *spec; /* JSON object: cwd, env, user… */
         const char *state, *cause, *cause_text;
-        uint64_t channel; /* of the box link: how it is found again */
+        uint64_t channel; /* of the box link: used to find it again */
         uint64_t started_wall_ms, ended_wall_ms;
         uint64_t deadline_ms;              /* store time; 0: none */
         uint64_t output_first, output_end; /* offsets: oldest byte kept, next byte to come */
@@ -67,14 +69,14 @@ struct cay_store_exec {
         uint64_t signal;
 };
 
-/* A single-use id: the first to claim (owner, key) gets it, later ones are told the first one's result. */
+/* A single-use id: the first claim of (owner, key) gets it, later ones get the first one's result. */
 struct cay_store_claim {
         const char *owner, *key;
         const char *result;  /* id of what was made */
         uint64_t created_ms; /* set by the store */
 };
 
-struct cay_store_key { /* a long-lived API key; the key itself is nowhere */
+struct cay_store_key { /* a long-lived API key; the key itself is not stored */
         const char *id, *owner, *label;
         uint64_t scopes;
         uint64_t created_wall_ms, used_wall_ms;
@@ -106,7 +108,7 @@ enum cay_store_kind {
 };
 
 enum cay_store_how {
-        CAY_STORE_FAST, /* survives the daemon's death; a power cut may take the last moment */
+        CAY_STORE_FAST, /* survives the daemon's death; a power cut may lose the last moment */
         CAY_STORE_SURE, /* survives a power cut: revoked keys */
 };
 
@@ -117,7 +119,10 @@ struct cay_store_commit {
         uint64_t seq;                 /* of the last event added, 0: none was */
 };
 
-/* Filters that are NULL or 0 do not filter. Rows come by the kind's order (claims and execs by time, events by seq). */
+/*
+ * Filters that are NULL or 0 do not filter. Rows come by the kind's order (claims and execs by time, events
+ * by seq).
+ */
 struct cay_store_query {
         struct cay_job job;
         enum cay_store_kind kind;
@@ -133,9 +138,10 @@ struct cay_store_query {
 };
 
 struct cay_store_health {
-        unsigned queued;          /* batches waiting */
-        bool is_full;             /* the last commit failed for want of space */
-        bool is_damaged;          /* a commit met damage in the database; a restart mends what can be */
+        unsigned queued; /* batches waiting */
+        bool is_full;    /* the last commit failed for want of space */
+        /* a commit found damage in the database; a restart repairs what is possible */
+        bool is_damaged;
         uint64_t commits, groups; /* batches committed, and in how many transactions */
         uint64_t worst_us;        /* the longest transaction */
         uint64_t file_bytes;      /* database and log */
@@ -147,15 +153,21 @@ struct cay_store_batch;
 struct cay_store_ops {
         /* NULL: no memory; put, drop and commit accept that and the commit fails. */
         struct cay_store_batch *(*begin)(struct cay_store *s);
-        /* Inserts or replaces (by id; a claim: see there; an event: always new). A failure is kept for the commit. */
+        /*
+         * Inserts or replaces (by id; a claim: see there; an event: always new). A failure is reported by the
+         * commit.
+         */
         void (*put)(struct cay_store_batch *b, enum cay_store_kind kind, const void *record);
-        /* Removes; an absent id is fine. A sandbox goes with its execs. Not for claims and events, which go by age. */
+        /*
+         * Removes; an absent id is allowed. A sandbox is removed with its execs. Not for claims and events,
+         * which expire by age.
+         */
         void (*drop)(struct cay_store_batch *b, enum cay_store_kind kind, const char *id);
         void (*abandon)(struct cay_store_batch *b); /* instead of commit; accepts NULL */
         /*
-         * Consumes b. CAY_EXISTS: a claim was taken before, nothing is stored; CAY_NO_SPACE: the disk is full, nothing is
-         * stored (a batch that drops something may use the reserve); CAY_LIMIT: too many wait already, or a text or
-         * the batch is too long; CAY_UNAVAILABLE: the store is closing.
+         * Consumes b. CAY_EXISTS: a claim was taken before, nothing is stored; CAY_NO_SPACE: the disk is
+         * full, nothing is stored (a batch that drops something may use the reserve); CAY_LIMIT: too many are
+         * pending, or a text or the batch is too long; CAY_UNAVAILABLE: the store is closing.
          */
         void (*commit)(struct cay_store *s, struct cay_store_batch *b, enum cay_store_how how,
                        struct cay_store_commit *c);
@@ -165,7 +177,10 @@ struct cay_store_ops {
                     bool (*each)(void *ctx, const void *record), void *ctx, struct cay_error *err);
         uint64_t (*now_ms)(const struct cay_store *s);
         void (*health)(struct cay_store *s, struct cay_store_health *ret);
-        /* Accepts NULL. What was committed before is stored first; its jobs are finished, to be told at the next drain. */
+        /*
+         * Accepts NULL. Earlier commits are stored first; their jobs are finished and reported at the next
+         * drain.
+         */
         void (*close)(struct cay_store *s);
 };
 
@@ -173,7 +188,7 @@ struct cay_store {
         const struct cay_store_ops *ops;
 };
 
-/* Typed doors to put and drop. */
+/* Typed wrappers of put and drop. */
 static inline void cay_store_put_sandbox(struct cay_store *s, struct cay_store_batch *b,
                                          const struct cay_store_sandbox *record)
 {

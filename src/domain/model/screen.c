@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a terminal can begin to draw, and in which modes. */
+/* Finds where a terminal can begin to draw, and in which modes. */
 #include "domain/model/screen.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ enum { GROUND, ESCAPE, DESIGNATE, CONTROL, STRING, STRING_ESCAPE };
 
 #define ESC '\x1b'
 
-/* Those that outlive the sequence that set them. The first three are one: another screen. */
+/* Modes that outlive the sequence that set them. The first three are one: the alternate screen. */
 static const struct {
         unsigned number;
         bool is_private, is_on; /* is_on: of a fresh terminal */
@@ -96,7 +96,10 @@ static void set_margins(struct cay_screen *s)
         s->bottom = (unsigned)bottom;
 }
 
-/* Numbers that follow each other add up; the list begins anew with a 0. What would be too long is no longer known: plain text. */
+/*
+ * Numbers that follow each other add up; the list begins anew with a 0. What would be too long is no longer
+ * known: plain text.
+ */
 static void add_colours(struct cay_screen *s)
 {
         const char *more = s->args;

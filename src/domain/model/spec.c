@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every engine may take for granted of a spec, checked in one place. */
+/* What every engine may rely on in a spec, checked in one place. */
 #include "domain/model/spec.h"
 
 #include <string.h>

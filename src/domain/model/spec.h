@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine needs to know to make a sandbox. Plain values; strings and descriptors are borrowed for the call. */
+/*
+ * What an engine needs to know to make a sandbox. Plain values; strings and descriptors are borrowed for the
+ * call.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +19,7 @@ enum cay_template_kind {
 enum cay_workspace_mode {
         CAY_WORKSPACE_RO,
         CAY_WORKSPACE_RW,
-        CAY_WORKSPACE_COW, /* writable, but the folder stays as it is: what was changed is a change set afterwards */
+        CAY_WORKSPACE_COW, /* writable, but the folder is not changed: the changes become a change set */
 };
 
 #define CAY_SPEC_BELOW_MAX 1023
@@ -26,12 +29,11 @@ enum cay_workspace_mode {
 #define CAY_SPEC_TARGET_MAX 127
 #define CAY_SPEC_PORT_WISH_MIN 1024u
 
-struct cay_spec_port { /* TCP, published on the loopback of the engine's host */
-        uint16_t inside,
-                host; /* host: the one that is wished for; 0: any. Taken: the next one that is free */
+struct cay_spec_port {         /* TCP, published on the loopback of the engine's host */
+        uint16_t inside, host; /* host: the requested port; 0: any. If in use: the next free one */
 };
 
-struct cay_spec_volume { /* one of the owner's, that outlives sandboxes: made where there is none */
+struct cay_spec_volume { /* one of the owner's volumes, which outlives sandboxes: created if missing */
         const char *name, *target;
         bool read_only;
 };
@@ -41,9 +43,10 @@ struct cay_spec_volume_text { /* one that was read from a text */
         bool read_only;
 };
 
-enum cay_spec_egress { /* where a box may try to connect at all */
+enum cay_spec_egress { /* where a box may connect to */
                        CAY_EGRESS_NONE,
-                       CAY_EGRESS_NAMES, /* to names that it was given addresses for; the kernel refuses all else at once */
+                       /* names that were resolved to an address; the kernel refuses all else immediately */
+                       CAY_EGRESS_NAMES,
                        CAY_EGRESS_ADDRESSES, /* anywhere */
 };
 
@@ -52,20 +55,24 @@ struct cay_spec {
         enum cay_template_kind template_kind;
         int rootfs_fd;    /* O_PATH directory for CAY_TEMPLATE_ROOTFS, else -1 */
         int workspace_fd; /* directory mapped to /workspace, or -1: empty */
-        /* By whose right, where the caller is a daemon's front that an engine does not take at its word: */
+        /* Authorisation, where the caller is a daemon's front that the engine does not trust: */
         int workspace_peer;          /* connection of the client that passed workspace_fd; 0 or -1: none */
-        unsigned workspace_root;     /* in place of workspace_fd: one of workspace_roots, from 1; 0: none */
+        unsigned workspace_root;     /* instead of workspace_fd: one of workspace_roots, from 1; 0: none */
         const char *workspace_below; /* and the path below it, at most CAY_SPEC_BELOW_MAX bytes */
         bool workspace_rw,
                 workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
         bool read_only;        /* root read-only; /workspace, /tmp and /dev/shm stay writable */
         bool one_shot;         /* ends with its first command */
-        bool no_init; /* nothing goes into it, not even an init: it runs one command. For engines with CAY_ENGINE_CAN_NO_INIT */
+        /*
+         * nothing is copied into it, not even an init: it runs one command. For engines with
+         * CAY_ENGINE_CAN_NO_INIT
+         */
+        bool no_init;
         bool keep;       /* the writable layer is to outlive the box, where the engine can (port_engine.h) */
-        bool go_on;      /* with keep: the layer that an earlier box of this id left, and no other */
+        bool go_on;      /* with keep: continue with the layer of an earlier box of this id, and no other */
         bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
         struct cay_limits limits;
-        unsigned may_skip; /* limits (mask) that need not hold on this host */
+        unsigned may_skip; /* limits (mask) that need not be enforced on this host */
         unsigned test_off; /* layers switched off; test builds only */
         /* For engines that take images, and label what they make; each may be NULL. */
         const char *image; /* NULL: the engine's own */
@@ -73,8 +80,10 @@ struct cay_spec {
         const char *const *labels; /* name, value, name, value, …; may be NULL */
         unsigned label_count;      /* of pairs */
         /* Each for engines that can (engine_caps.h): others refuse it. */
-        bool bridge;                       /* a network of its own, with a way out; else loopback alone */
-        enum cay_spec_egress egress;       /* what leaves it comes to sockets; who has them decides */
+        /* its own network with access to the outside; else loopback only */
+        bool bridge;
+        /* outbound traffic is diverted to sockets, and their owner decides */
+        enum cay_spec_egress egress;
         const struct cay_spec_port *ports; /* with a bridge */
         unsigned port_count;
         const struct cay_spec_volume *volumes;
@@ -82,17 +91,20 @@ struct cay_spec {
 };
 
 int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);
-/* CAY_UNSUPPORTED: it asks for what an engine with these capabilities (CAY_ENGINE_CAN_…) cannot do. */
+/* CAY_UNSUPPORTED: it requests what an engine with these capabilities (CAY_ENGINE_CAN_…) cannot do. */
 int cay_spec_check_caps(const struct cay_spec *spec, const char *engine, unsigned caps,
                         struct cay_error *err);
 
-/* "host", "rootfs:DIR", or DIR (with a '/' in it, so that a mistyped word is no folder); ret_dir points into text. */
+/*
+ * "host", "rootfs:DIR", or DIR (with a '/' in it, so that a mistyped word is no folder); ret_dir points into
+ * text.
+ */
 int cay_spec_parse_template(const char *text, enum cay_template_kind *ret_kind, const char **ret_dir,
                             struct cay_error *err);
-/* "DIR[:ro|:rw|:cow]": how long DIR is and what may be done to it. Read-only unless asked for: the safe default. */
+/* "DIR[:ro|:rw|:cow]": the length of DIR and the access mode. The default is read-only, the safe choice. */
 int cay_spec_parse_workspace(const char *text, size_t *ret_dir_len, enum cay_workspace_mode *ret_mode,
                              struct cay_error *err);
-/* "INSIDE", or "HOST:INSIDE" with the port that is wished for, from CAY_SPEC_PORT_WISH_MIN. */
+/* "INSIDE", or "HOST:INSIDE" with the requested port, from CAY_SPEC_PORT_WISH_MIN. */
 int cay_spec_parse_port(const char *text, struct cay_spec_port *ret, struct cay_error *err);
-/* "NAME:/PATH[:ro|:rw]"; writable unless asked for otherwise. Where it may be is the engine's to say. */
+/* "NAME:/PATH[:ro|:rw]"; writable by default. The engine decides where it may be mounted. */
 int cay_spec_parse_volume(const char *text, struct cay_spec_volume_text *ret, struct cay_error *err);

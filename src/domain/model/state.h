@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a sandbox, as clients see them and the store keeps them: one row each in state.def. What may follow what is in
- * domain/sandboxes/sandbox_phases.def. A sandbox that is destroyed has no state: it is not there any more.
+ * The states of a sandbox, as clients see them and the store keeps them: one row each in state.def. The
+ * transitions are in domain/sandboxes/sandbox_phases.def. A destroyed sandbox has no state: it does not exist
+ * any more.
  *
- * What may be asked for: create makes CREATING. start: STOPPED, ERROR. stop: READY, BUSY, PAUSED, ERROR. pause: READY, BUSY. resume: PAUSED.
- * Commands, files and ports: READY, BUSY. destroy, extend, looking: always.
+ * Permitted calls: create makes CREATING. start: STOPPED, ERROR. stop: READY, BUSY, PAUSED, ERROR. pause:
+ * READY, BUSY. resume: PAUSED. Commands, files and ports: READY, BUSY. destroy, extend, queries: always.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Templates: what sandboxes are made from, and what holds for those that do not say otherwise. Plain values; where they come from
- * (a registry file, a built-in list) is somebody else's business, and so is every look at the machine: whoever fills a set
- * also says what is available here.
+ * Templates: what sandboxes are made from, and the defaults of requests. Plain values: the code that fills a
+ * set (from a registry file or a built-in list) also checks what is available on this machine.
  *
- * A set is never changed once it is in use: a reload makes another one. Pointers into it are good until the loop's next round.
+ * A set is never changed once it is in use: a reload makes another one. Pointers into it are valid until the
+ * loop's next round.
  */
 #pragma once
 
@@ -29,31 +29,33 @@ enum cay_template_root {
 struct cay_template {
         const char *name, *description; /* description: "" when there is none */
         enum cay_template_root root;
-        const char *root_text;           /* path below the registry's folder, or reference; "" for host */
-        const char *engine;              /* never NULL: what was asked for, or what the root needs */
+        const char *root_text; /* path below the registry's folder, or reference; "" for host */
+        /* never NULL: the requested engine, or the one that the root needs */
+        const char *engine;
         struct cay_field_texts triggers; /* words of a task that mean this template */
         const char *network;             /* "none", "bridge" */
         const char *init; /* "cay", "none": nothing is copied into it, and it runs one command */
         bool read_only, needs_confirm, auto_cleanup;
-        struct cay_limits
-                limits; /* what the file does not say is document 001's default; of CAY_TEMPLATE_DEFAULT 0: the daemon's */
+        /* what the file does not say is document 001's default; of CAY_TEMPLATE_DEFAULT 0: the daemon's */
+        struct cay_limits limits;
         uint64_t life_ms, idle_ms;        /* 0: not said */
-        struct cay_field_map env;         /* of all commands; the request's come over it */
-        struct cay_field_texts command;   /* what runs when nobody says; may be empty */
+        struct cay_field_map env;         /* of all commands; overridden by the request's */
+        struct cay_field_texts command;   /* the default command; may be empty */
         struct cay_field_texts interpret; /* takes code on its standard input */
         struct cay_field_texts requires;  /* programs of the host, by path below /usr */
         const char *system_path;          /* of SYSTEM.md, below the registry's folder; "" when nobody said */
         uint64_t pool;                    /* boxes kept ready */
-        uint64_t max_concurrent;          /* alive at once; 0: only the set's and the daemon's count */
-        const char *build_network;        /* of what a Dockerfile runs: "none", "bridge" */
-        struct cay_field_map build_args;  /* its ARGs */
-        uint64_t build_memory, build_ms;  /* 0: the builder's own */
+        /* maximum alive at once; 0: only the set's and the daemon's limits apply */
+        uint64_t max_concurrent;
+        const char *build_network;       /* of what a Dockerfile runs: "none", "bridge" */
+        struct cay_field_map build_args; /* its ARGs */
+        uint64_t build_memory, build_ms; /* 0: the builder's own */
 
         /* as the machine was looked at */
         bool available;
         char why[192];           /* when it is not */
         const char *system_text; /* SYSTEM.md; NULL: there is none */
-        int root_fd;             /* O_PATH of a ROOTFS; -1: none. Owned by whoever made the set */
+        int root_fd;             /* O_PATH of a ROOTFS; -1: none. Owned by the owner of the set */
 };
 
 struct cay_template_set {
@@ -69,13 +71,15 @@ struct cay_template_set {
 
 const struct cay_template *cay_template_find(const struct cay_template_set *set, const char *name); /* NULL */
 /*
- * Whether a trigger's words stand in a text, as whole words, in any case and with any white space between them. The length of the
- * trigger, so that the longest of several can be chosen; 0: no.
+ * Whether a trigger's words occur in a text, as whole words, ignoring case and the amount of white space.
+ * Returns the length of the trigger, so that the longest can be chosen; 0: no.
  */
 size_t cay_template_trigger(const char *trigger, const char *text);
-bool cay_template_trigger_is(const char *a,
-                             const char *b); /* whether two triggers stand for the same words */
-/* The template that a task's text means: the one with the longest trigger in it; the first of the file among equals. NULL: none. */
+bool cay_template_trigger_is(const char *a, const char *b); /* whether two triggers have the same words */
+/*
+ * The template for a task's text: the one with the longest trigger in it; among equals the first in the file.
+ * NULL: none.
+ */
 const struct cay_template *cay_template_match(const struct cay_template_set *set, const char *text);
 const char *cay_template_root_word(enum cay_template_root root); /* "host", "rootfs", "dockerfile", "image" */
 /* Whether it can be started here: 0, or CAY_CONFLICT with the reason. */

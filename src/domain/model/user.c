@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The passwd file comes from an image or from code in the box: every line is suspect, none is trusted to end. */
+/*
+ * The passwd file comes from an image or from code in the box: it is untrusted, and a line may lack its end.
+ */
 #include "domain/model/user.h"
 
 #include "foundation/base/parse.h"

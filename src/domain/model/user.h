@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a command runs as inside a box: from a caller's text, with the image's own passwd file for names. Pure. */
+/*
+ * The user of a command inside a box: from a caller's text, with the image's own passwd file for names. Pure.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +23,10 @@ struct cay_user {
 
 /* NULL or "sandbox": the default; "root", "1001", "1001:100"; anything else is a name to look up. */
 int cay_user_parse(const char *text, struct cay_user *ret, struct cay_error *err);
-/* By number, it is the own user of every box that isolates: that becomes the default, which every engine has. */
+/* The number of the own user of every isolating box becomes the default, which every engine supports. */
 void cay_user_settle(struct cay_user *u);
-/* Finds u->name in the bytes of a passwd file, which may hold anything; fills the ids. CAY_NOT_FOUND without it. */
+/*
+ * Finds u->name in the bytes of a passwd file, which may hold anything; fills the ids. CAY_NOT_FOUND without
+ * it.
+ */
 int cay_user_find(struct cay_user *u, const char *passwd, size_t len, struct cay_error *err);
