@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry that serves when none is given: written as one, read as one. Limits are those of every template that says nothing. */
+/*
+ * The registry that is used when none is given, in the same format. Limits are the defaults of every
+ * template.
+ */
 #include "domain/templates/registry.h"
 
 const char cay_registry_builtin[] =

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay template check` and `cay template schema`, for editors and CI. Runs with its caller's rights, asks no daemon and changes nothing;
- * the exit status is 0 when every file is valid (warnings or not), 1 when one is not, 2 for a wrong command line.
+ * `cay template check` and `cay template schema`, for editors and CI. Runs with its caller's rights, asks no
+ * daemon and changes nothing; the exit status is 0 when every file is valid (warnings or not), 1 when one is
+ * not, 2 for a wrong command line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +18,9 @@
         "       cay template schema                  prints their JSON Schema\n"
 
 /*
- * Beside the text: files that are missing, and SYSTEM.md files that the daemon would leave out. Which engines there are is the daemon's
- * business; what no engine can do is an error. A rootfs is made by a build more often than kept beside the registry: a warning.
+ * Beyond the text: missing files, and SYSTEM.md files that the daemon would ignore. The daemon checks which
+ * engines exist; what no engine can do is an error. A rootfs is often made by a build instead of being kept
+ * beside the registry: a missing one is a warning.
  */
 static void look(struct cay_registry *r, const char *path, struct cay_notes *notes)
 {

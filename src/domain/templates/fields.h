@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a registry file may say: tables of fields that fill struct cay_template and the settings. The reader, the suggestions and the JSON
- * Schema all come from these rows, so a new key is a row.
+ * The keys of a registry file: tables of fields that fill struct cay_template and the settings. The reader,
+ * the suggestions and the JSON Schema all use these rows, so a new key is a row.
  */
 #pragma once
 
@@ -43,6 +43,6 @@ enum cay_registry_list {
 };
 extern const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT]; /* each NULL-terminated */
 
-/* The name of `table` that a mistyped one is nearest to; NULL: none is near. */
+/* The name of `table` that is closest to a mistyped one; NULL: none is close. */
 const char *cay_registry_suggest(const struct cay_field *table, const char *name);
 const char *cay_registry_suggest_word(const char *const *words, const char *name);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this machine has of what templates need. Everything is opened below a descriptor, and no link of the registry's folder is followed. */
+/*
+ * Checks what this machine has of what templates need. Everything is opened below a descriptor, and no link
+ * in the registry's folder is followed.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -20,7 +23,10 @@ static bool has_word(const char *words, const char *word)
         return false;
 }
 
-/* A link that leads out of /usr (to /etc/alternatives) cannot be followed from here: then the box will tell. */
+/*
+ * A link that leads out of /usr (to /etc/alternatives) cannot be followed from here: then the box will report
+ * a failure.
+ */
 static bool has_program(int usr_fd, const char *path)
 {
         const char *below = path + strlen("/usr/");
@@ -46,7 +52,7 @@ static bool lacks_program(struct cay_template *t, const struct cay_registry_plac
         return false;
 }
 
-/* Only whether it is there: the engine reads it, with its own rights. */
+/* Checks only that it exists: the engine reads it, with its own rights. */
 static bool lacks_dockerfile(struct cay_template *t, const struct cay_registry_place *place)
 {
         cay_auto_close int fd = -1;
@@ -95,7 +101,7 @@ static bool is_made_by(const struct cay_template *t, const struct cay_registry_p
                (place->engines[len] == ' ' || !place->engines[len]);
 }
 
-/* With Docker, an image stands for the machine's programs, and what is in it nobody knows before it runs. */
+/* With Docker, an image replaces the machine's programs, and its content is unknown before it runs. */
 static bool is_imaged(const struct cay_template *t, const struct cay_registry_place *place)
 {
         return t->root == CAY_TEMPLATE_ROOT_HOST && is_made_by(t, place, "docker");
@@ -164,7 +170,7 @@ static bool lacks_init(struct cay_template *t, const struct cay_registry_place *
         return true;
 }
 
-/* SYSTEM.md is help, not a part that anything hangs on: what is wrong with it is a warning. */
+/* SYSTEM.md is optional help: a problem with it is a warning. */
 static void read_system(struct cay_registry *r, struct cay_template *t, unsigned nr, int folder_fd,
                         struct cay_notes *notes)
 {

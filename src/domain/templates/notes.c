@@ -13,7 +13,7 @@ static size_t sequence_length(unsigned char lead)
         return lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
 }
 
-/* What was quoted from the file may be cut in the middle of a character, or hold a line's end. */
+/* Text quoted from the file may be cut inside a character, or contain a line end. */
 static void clean(char *text)
 {
         size_t len = strlen(text), step;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be said about a registry file: errors and warnings, each with its place, all of them up to a bound. */
+/* Errors and warnings about a registry file, each with its position, up to a maximum. */
 #pragma once
 
 #include <stdbool.h>

@@ -24,7 +24,10 @@ const struct cay_yaml_node *cay_registry_entry(const struct cay_yaml_node *mappi
         return NULL;
 }
 
-/* Keys of other tools that would change what a container may do. Who writes one counts on it, so none is passed over. */
+/*
+ * Keys of other tools that would change a container's permissions. Their author relies on them, so none is
+ * ignored.
+ */
 static bool is_foreign(const char *name)
 {
         static const char *const names[] = {
@@ -42,8 +45,9 @@ static bool is_foreign(const char *name)
 }
 
 /*
- * A key that nobody reads is not harmless: `needs_comfirm: true` would leave a template without its confirmation. So it is an error
- * where keys bind what runs (an object of a template, the settings), and wherever it looks like one that was mistyped.
+ * An ignored key is not harmless: `needs_comfirm: true` would leave a template without its confirmation. So
+ * it is an error where keys control what runs (an object of a template, the settings), and wherever it looks
+ * mistyped.
  */
 void cay_registry_read_unknown(struct cay_registry_reader *r, const struct cay_yaml_node *mapping,
                                const struct cay_field *table, const char *where, bool strict)
@@ -224,7 +228,7 @@ static void read_field(struct cay_registry_reader *r, const struct cay_yaml_node
         }
 }
 
-/* Two rows may be two names of one thing (timeout, wall_time): then which of them holds would be chance. */
+/* Two rows may be two names of one thing (timeout, wall_time): giving both is ambiguous. */
 static void note_same(struct cay_registry_reader *r, const struct cay_yaml_node *mapping,
                       const struct cay_yaml_node *node, const struct cay_field *table,
                       const struct cay_field *f, const char *where)

@@ -23,7 +23,7 @@ struct loading {
         struct cay_registry_settings settings;
 };
 
-/* A root was meant, and what is wrong with it has been said. */
+/* A root was given, and its error has been reported. */
 static bool has_wrong_root(const struct cay_yaml_node *node)
 {
         const struct cay_yaml_node *host = cay_registry_entry(node, "host");
@@ -111,7 +111,7 @@ static const struct cay_template *find_trigger(const struct cay_registry *r, uns
         return NULL;
 }
 
-/* A trigger that comes twice means the first template that has it: the other one is never chosen by it. */
+/* A duplicate trigger selects the first template that has it: the other one is never selected by it. */
 static void check_triggers(struct loading *l, unsigned nr, const struct cay_yaml_node *node)
 {
         const struct cay_template *t = &l->registry->rows[nr];
@@ -151,7 +151,7 @@ static void check_resources(struct loading *l, const struct cay_template *t, con
                                t->name);
 }
 
-/* Programs of the machine, or of an image that stands for it, any engine has. */
+/* Every engine has programs of the machine, or of an image that replaces it. */
 static const char *engine_for(enum cay_template_root root)
 {
         if (root == CAY_TEMPLATE_ROOT_DOCKERFILE || root == CAY_TEMPLATE_ROOT_IMAGE)
@@ -160,8 +160,9 @@ static const char *engine_for(enum cay_template_root root)
 }
 
 /*
- * Requests that name no template are made from this one: what it leaves out is the daemon's to say (default_memory…), or a sandbox
- * would be another one depending on whether its template was named. The limits of runs are those of all others.
+ * Requests without a template use this one. What it leaves out is the daemon's default (default_memory…);
+ * otherwise a sandbox would differ depending on whether its template was named. Runs have the same limits as
+ * all others.
  */
 static bool is_default(const char *name)
 {

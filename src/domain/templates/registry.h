@@ -2,12 +2,12 @@
 /*
  * The registry: a file of templates (docs/registry.md), or the built-in one when there is none.
  *
- * Theory of operation. Loading is two steps that fail for different reasons. cay_registry_parse judges the text alone: what it accepts
- * once it accepts always, wherever it is read; so a keeper may hold on to a good text and give it to the next front.
- * cay_registry_look then looks at the machine (files beside the registry, engines, networks, programs) and never fails: what is not there
- * makes a template unavailable, with the reason.
+ * Theory of operation. Loading has two steps. cay_registry_parse checks only the text: its result depends on
+ * nothing else, so a keeper may keep a valid text and pass it to the next front. cay_registry_look then
+ * checks the machine (files beside the registry, engines, networks, programs) and never fails: something
+ * missing makes a template unavailable, with the reason.
  *
- * A text with an error gives no registry at all: whoever reloads keeps the one there was.
+ * A text with an error gives no registry at all: a reload keeps the previous one.
  */
 #pragma once
 
@@ -31,13 +31,14 @@ const struct cay_template_set *cay_registry_set(const struct cay_registry *r); /
 
 struct cay_registry_place { /* what is looked at; borrowed for the call */
         int folder_fd;      /* the registry's; -1: there is none */
-        int usr_fd;         /* the machine's /usr; -1: it cannot be seen, so programs are taken to be there */
+        /* the machine's /usr; -1: it is not accessible, so programs are assumed to exist */
+        int usr_fd;
         const char *engines;        /* names of those that work here, with blanks between */
-        const char *default_engine; /* the one of them that makes what names none; NULL: the first */
+        const char *default_engine; /* the default engine among them; NULL: the first */
         const char *bridge_engine;  /* the first of them with the network "bridge"; NULL: none */
         const char *no_init_engine; /* likewise, with "init: none" */
         uint64_t now_wall_ms;
-        /* Why an engine is not among them; NULL, or gives NULL: nobody knows. */
+        /* Why an engine is not among them; NULL, or returns NULL: unknown. */
         const char *(*why_not)(void *ctx, const char *engine);
         void *ctx;
 };

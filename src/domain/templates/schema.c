@@ -164,7 +164,10 @@ static void put_field(struct cay_json *j, const struct cay_field *f)
         }
 }
 
-/* A template's own unknown keys are warnings as long as they resemble none that is known, which a schema can't say. Objects in it are strict. */
+/*
+ * A template's own unknown keys are warnings as long as they resemble none that is known, which a schema
+ * can't say. Objects in it are strict.
+ */
 static void put_fields(struct cay_json *j, const struct cay_field *table)
 {
         put_text(j, "type", "object");

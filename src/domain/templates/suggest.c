@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Did you mean": the word that a mistyped one is nearest to. Two letters that changed places count as one mistake. */
+/* "Did you mean": the word that is closest to a mistyped one. Two swapped letters count as one mistake. */
 #include "domain/templates/fields.h"
 
 #include <ctype.h>

@@ -61,7 +61,7 @@ static char byte_at(const struct builder *b, const yaml_mark_t *mark)
         return 0;
 }
 
-/* The library's own words, and what people most often did. */
+/* The library's message, and the most common cause. */
 static void note_problem(struct builder *b, const yaml_parser_t *p)
 {
         const yaml_mark_t *mark = &p->problem_mark;

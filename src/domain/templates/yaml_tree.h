@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A YAML text as a small tree that knows where each value stood. The only place that knows the library.
+ * A YAML text as a small tree with the position of each value. The only place that uses the library.
  *
- * What a configuration needs is taken and no more: one document of mappings, sequences and scalars. Anchors, aliases, merge keys and
- * tags are refused (so nothing expands and nothing is constructed), keys are plain scalars and come once, and depth, counts
- * and sizes have bounds. Scalars stay texts: what they mean is for the reader of the tree, who knows what it wants.
+ * Only what a configuration needs is accepted: one document of mappings, sequences and scalars. Anchors,
+ * aliases, merge keys and tags are refused (so nothing expands and nothing is constructed), keys are plain
+ * scalars and come once, and depth, counts and sizes have bounds. Scalars stay texts: the reader of the tree
+ * interprets them.
  */
 #pragma once
 
@@ -27,7 +28,10 @@ struct cay_yaml_node { /* all in the arena */
         unsigned count; /* of children */
 };
 
-/* The root, or NULL when it is no such text; notes say why. A key that comes twice is an error in notes, and both are in the tree. */
+/*
+ * The root, or NULL when it is no such text; notes say why. A key that comes twice is an error in notes, and
+ * both are in the tree.
+ */
 struct cay_yaml_node *cay_yaml_parse(const char *text, size_t len, struct cay_arena *mem,
                                      struct cay_notes *notes);
 /* Nothing was written: `key:` alone, ~ or null. */
