@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request under way: its end, and the messages before it. */
+/* A request being handled: its end, and the messages before it. */
 #include "dialects/mcp/call.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static void on_turn(struct cay_timer *t)
         cay_mcp_go_on(cay_container_of(t, struct cay_mcp_client, turn));
 }
 
-/* Its place is another's now, if one waits: that one begins from the loop. A client that ends begins nothing. */
+/* Its slot is free now: a pending call begins from the loop. A client that is ending begins nothing. */
 static void unlink_call(struct cay_mcp_call *c)
 {
         struct cay_mcp_client *p = c->client;
@@ -97,7 +97,7 @@ void cay_mcp_call_move(struct cay_mcp_call *c, struct cay_mcp_client *p, struct 
         link->call = c;
 }
 
-/* Nobody is told of its asks from now on. */
+/* Its op calls have no receiver from now on. */
 static struct cay_mcp_link *finish(struct cay_mcp_call *c)
 {
         struct cay_mcp_link *link = cay_take(c->link);
@@ -283,8 +283,9 @@ void cay_mcp_call_done(struct cay_mcp_call *c)
 
 static void note(struct cay_mcp_call *c, struct cay_buf *out)
 {
+        /* a client without room misses some, and is not disconnected */
         if (!c->is_over && c->link->ops->queued(c->link) < NOTE_QUEUE_MAX &&
-            c->link->ops->fits(c->link, out->len)) /* who has no room misses some, and is not cut off */
+            c->link->ops->fits(c->link, out->len))
                 c->link->ops->note(c->link, cay_buf_data(out), out->len);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Message transports: a WebSocket (one message per text frame, with the subprotocol mcp or without), or lines over a plain connection
- * (Upgrade: mcp-lines), which is what `cay mcp` relays to standard input and output. A connection is a session: what it made goes with it.
+ * Message transports: a WebSocket (one message per text frame, with the subprotocol mcp or without), or lines
+ * over a plain connection (Upgrade: mcp-lines), which is what `cay mcp` relays to standard input and output.
+ * A connection is a session: what it made is removed with it.
  *
- * Each message is judged and charged as a request is. One too many is answered with an error that says when to come back; what needs no answer
- * (a cancel, a reply) is heard all the same, because it cannot be sent again. When the connection's pass is over it is let go: those who
- * wait for an answer are told why, nothing that it made is destroyed, and tools that are under way come to their end without a listener.
+ * Each message is authorised and rate-limited like a request. A message above the rate gets an error that
+ * says when to retry. Messages without an answer (a cancel, a reply) are always handled, because they cannot
+ * be repeated. When the connection's credential expires it is closed: pending requests get an error with the
+ * reason, nothing that it made is destroyed, and running tools finish without a receiver.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 
 #define PING_MS 25000u
 #define CHANNELS_OWNER 256u /* in all, the connections that there may be are the limit */
-#define LAST_MS 20000u      /* behind the end of their words; stock clients wait less and send a signal */
+#define LAST_MS 20000u      /* after the client's last message; stock clients wait less and send a signal */
 #define OUT_MAX (64u * 1024 * 1024)
 #define UNREAD_MAX (1024u * 1024)
 #define FRAME 16u /* around a message */
@@ -41,9 +43,9 @@ struct cay_mcp_channel {
         size_t unpaid;            /* bytes of lines that are owed to the duplex */
         bool has_more;
         bool is_ws, is_closed, is_over;
-        bool is_let_go; /* its pass is over: nothing is said any more, and it ends with its calls */
+        bool is_let_go; /* its credential has expired: nothing is sent any more, and it ends with its calls */
         bool skips;     /* the rest of a line that is too long */
-        bool drains;    /* the client says no more */
+        bool drains;    /* the client sends no more */
         struct cay_deferred release;
 };
 
@@ -79,7 +81,7 @@ static void end(struct cay_mcp_channel *ch)
         ch->is_over = true;
         cay_guard_end(&ch->guard);
         cay_timer_clear(&ch->last);
-        cay_buf_charge(&ch->in, NULL); /* their budget is the connection's, which may go before they do */
+        cay_buf_charge(&ch->in, NULL); /* their budget is the connection's, which may be freed before them */
         cay_buf_charge(&ch->out, NULL);
         *ch->back = ch->next;
         if (ch->next)
@@ -125,7 +127,7 @@ static void say(struct cay_mcp_channel *ch, const char *json, size_t len)
         flush(ch);
 }
 
-/* All is said: the other side sees the end, and on_lost tells us. */
+/* Everything was sent: the other side sees the end, and on_lost follows. */
 static void part_if_drained(struct cay_mcp_channel *ch)
 {
         if (ch->drains && !ch->is_over && !ch->has_more && !ch->client.calls && ch->out.len == 0 &&
@@ -246,7 +248,7 @@ static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void 
         return len;
 }
 
-/* The caller hears which of its messages it was before the WebSocket ends. */
+/* The client learns which message it was before the WebSocket ends. */
 static void on_too_long(struct cay_ws *ws, const char *bytes, size_t len)
 {
         struct cay_mcp_channel *ch = cay_container_of(ws, struct cay_mcp_channel, ws);
@@ -375,7 +377,7 @@ static void on_last(struct cay_timer *t)
         end(ch);
 }
 
-/* The client says no more: what is under way has a moment to come to its end. */
+/* The client sends no more: pending calls have a short time to finish. */
 static void on_eof(struct cay_duplex_user *u)
 {
         struct cay_mcp_channel *ch = of_user(u);
@@ -429,7 +431,7 @@ static void on_over_pass(struct cay_guard *g, const char *why)
                 cay_ws_close(&ch->ws, CAY_WS_REFUSED, why);
         } else if (ch->duplex) {
                 flush(ch);
-                cay_duplex_close(cay_take(ch->duplex)); /* its last words leave first */
+                cay_duplex_close(cay_take(ch->duplex)); /* its final output is sent first */
                 ch->is_closed = true;
                 end(ch);
         }
@@ -470,7 +472,7 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
                 cay_mcp_refuse(req, fault->status, CAY_RPC_NO_REQUEST, fault->text);
                 return;
         }
-        /* `cay mcp` asks again; of the agent behind it nobody can expect that. */
+        /* `cay mcp` retries; the agent behind it cannot be expected to. */
         if (is_lines && !cay_service_is_ready(m->world->service)) {
                 cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "the daemon is starting: try again in a moment");
                 return;
@@ -503,7 +505,7 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
         m->channels = ch;
 }
 
-/* A WebSocket says goodbye first; on_closed ends it. */
+/* A WebSocket sends a close frame first; on_closed ends it. */
 void cay_mcp_channel_stop(struct cay_mcp *m)
 {
         for (struct cay_mcp_channel *ch = m->channels, *next; ch; ch = next) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who speaks, and what is left of it at its end. */
+/* The MCP client, and the cleanup at its end. */
 #include "dialects/mcp/client.h"
 
 #include <stdio.h>
@@ -82,7 +82,7 @@ void cay_mcp_client_made(struct cay_mcp_client *p, const char *sandbox)
         struct cay_mcp_made *made;
 
         if (!p->cleans || p->made_count >= CAY_MCP_MADE_MAX)
-                return; /* it ends by its own time-outs */
+                return; /* it ends by its own timeouts */
         made = calloc(1, sizeof(*made));
         if (!made)
                 return;

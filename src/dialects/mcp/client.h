@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who speaks: the part of a session, a connection or a lone request that calls look at. Embedded in its owner, which outlives it.
- * What a client made and did not name goes with it.
+ * An MCP client: the part of a session, a connection or a single request that calls use. Embedded in its
+ * owner, which outlives it. Unnamed sandboxes that a client made are removed with it.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "foundation/loop/loop.h"
 
 #define CAY_MCP_VERSION_MAX 15u
-#define CAY_MCP_MADE_MAX 256u /* sandboxes that a client is held to clean up */
+#define CAY_MCP_MADE_MAX 256u /* maximum of sandboxes that are cleaned up for a client */
 
 enum cay_mcp_level { /* of log messages; the words are the protocol's */
                      CAY_MCP_DEBUG,
@@ -38,10 +38,10 @@ struct cay_mcp_client {
         char version[CAY_MCP_VERSION_MAX + 1]; /* "": not initialized */
         enum cay_mcp_level level;
         bool can_elicit;
-        bool cleans; /* false: a lone request, what it makes lives by its own time-outs */
+        bool cleans; /* false: a single request; what it makes ends by its own timeouts */
         bool is_over;
         unsigned next_id;                      /* of requests that we send */
-        struct cay_mcp_subscriber *subscriber; /* for changes, the owner's; NULL: nobody to tell */
+        struct cay_mcp_subscriber *subscriber; /* for changes, owned by the owner; NULL: none */
         struct cay_mcp_call *calls;
         struct cay_timer turn; /* of a call that waits */
         struct cay_mcp_made *made;
@@ -51,9 +51,11 @@ struct cay_mcp_client {
 
 void cay_mcp_client_init(struct cay_mcp_client *p, struct cay_mcp *mcp, const struct cay_visitor *v,
                          const struct cay_mcp_place *place);
-/* Cancels what is under way and destroys what it made without a name. */
+/* Cancels pending calls and destroys unnamed sandboxes that it made. */
 void cay_mcp_client_end(struct cay_mcp_client *p);
-/* What it made without a name is no longer its to destroy: it was let go, and did not end of its client's will. */
+/*
+ * Its unnamed sandboxes are not destroyed any more: the client was disconnected and did not end deliberately.
+ */
 void cay_mcp_client_keep_made(struct cay_mcp_client *p);
 void cay_mcp_client_made(struct cay_mcp_client *p, const char *sandbox);
 void cay_mcp_client_forget(struct cay_mcp_client *p, const char *sandbox); /* it was destroyed */

@@ -53,7 +53,7 @@ static bool put_row(struct cay_json *j, const struct source *s, const struct cay
         return true;
 }
 
-/* What cannot be looked up has no names: nobody's typing fails for that. */
+/* A failed lookup gives no names: completion never fails. */
 static void send_names(struct cay_mcp_call *c, const struct cay_json_value *json)
 {
         const struct source *s = find_source(c);

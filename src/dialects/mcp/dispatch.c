@@ -10,7 +10,7 @@
 #include "dialects/mcp/tools.h"
 
 #define CALLS_MAX 64u    /* of one client, at once */
-#define WAITING_MAX 512u /* and that wait for their turn */
+#define WAITING_MAX 512u /* maximum of queued calls */
 
 enum { LEGACY = 1, MODERN = 2, BEFORE_INIT = 4 };
 
@@ -47,7 +47,7 @@ bool cay_mcp_version_is_legacy(const char *version)
         return false;
 }
 
-/* What there is. Tools never change, hence nothing is told of their list. */
+/* Capabilities. Tools never change, so there are no notifications about their list. */
 static void put_server(struct cay_json *j, const struct cay_mcp_call *c)
 {
         static const char abilities[] =
@@ -82,7 +82,7 @@ static bool declares_tasks(const struct cay_json_value *capabilities)
                CAY_JSON_OBJECT;
 }
 
-/* From now on its client is told of changes. */
+/* From now on its client is notified of changes. */
 void cay_mcp_begin_telling(struct cay_mcp_client *p)
 {
         struct cay_mcp_subscriber *e = p->subscriber;
@@ -264,7 +264,7 @@ void cay_mcp_take(struct cay_mcp_client *p, struct cay_rpc *rpc, struct cay_mcp_
         begin(c);
 }
 
-/* The one that waits longest: new ones are put in front. */
+/* The oldest queued call: new ones are put in front. */
 void cay_mcp_go_on(struct cay_mcp_client *p)
 {
         struct cay_mcp_call *oldest = NULL;
@@ -296,7 +296,10 @@ static void begin(struct cay_mcp_call *c)
                 method->run(c);
 }
 
-/* Unknown, finished or malformed ones are ignored, as the protocol has it; initialize is over by the time this comes. */
+/*
+ * Unknown, finished or malformed ones are ignored, as the protocol has it; initialize is over by the time
+ * this comes.
+ */
 static void cancel(struct cay_mcp_client *p, const struct cay_json_value *params)
 {
         cay_auto_buf struct cay_buf id = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command came to: for models to read, and as a structure. */
+/* The outcome of a command: as text for models, and as a structure. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -212,7 +212,10 @@ static void on_apart(struct cay_timer *t)
                 cay_mcp_exec_send(e);
 }
 
-/* A result that comes in one piece with a progress is read first by some clients, which then know nothing of the progress's token. */
+/*
+ * Some clients handle a result before a progress that arrives in the same piece, and then do not know the
+ * progress's token.
+ */
 void cay_mcp_exec_send(struct cay_mcp_exec *e)
 {
         struct cay_mcp_call *c = e->call;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command printed, as a model gets it: the beginning and the end of each stream, and where the middle can be read. Pure.
+ * What a command printed, as a model gets it: the beginning and the end of each stream, and where the middle
+ * can be read. Pure.
  *
- * Bytes are kept as they came and become text in the result: what is no UTF-8 is replaced there, never cut in the middle of a
- * character.
+ * Bytes are kept as they came and become text in the result: what is no UTF-8 is replaced there, never cut in
+ * the middle of a character.
  */
 #pragma once
 
@@ -25,12 +26,15 @@ struct cay_mcp_output {
         uint64_t next;                  /* cursor behind the last byte that came */
         uint64_t gap;                   /* cursor of the first byte that is left out; with has_gap */
         bool has_gap;
-        bool reads_on; /* set after init: all from the first byte on until the answer is full; then the gap begins */
+        /* set after init: all from the first byte on until the answer is full; then the gap begins */
+        bool reads_on;
 };
 
 void cay_mcp_output_init(struct cay_mcp_output *o);
 void cay_mcp_output_done(struct cay_mcp_output *o);
-/* An event of exec_run or exec_attach: stdout or stderr. What was added, for progress. 0: not such an event. */
+/*
+ * An event of exec_run or exec_attach: stdout or stderr. What was added, for progress. 0: not such an event.
+ */
 size_t cay_mcp_output_take(struct cay_mcp_output *o, const char *kind, const struct cay_json_value *event);
 /* Its bytes, appended; negative: it has none. */
 int cay_mcp_event_bytes(const struct cay_json_value *event, struct cay_buf *out);

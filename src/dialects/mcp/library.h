@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What models and people can look up: files, output and facts of sandboxes and the templates' instructions as resources, those
- * instructions as prompts, names to complete.
+ * What models and people can look up: files, output and facts of sandboxes and the templates' instructions as
+ * resources, those instructions as prompts, names to complete.
  */
 #pragma once
 

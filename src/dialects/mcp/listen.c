@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscriptions: resources of a session (legacy era), or a request that stays open and is told (modern era). */
+/*
+ * Subscriptions: resources of a session (legacy era), or a request that stays open for notifications (modern
+ * era).
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +63,7 @@ static void tell(struct cay_mcp_subscriber *e, const char *json, size_t len)
         struct cay_mcp_call *c = cay_container_of(e, struct listen, subscriber)->call;
 
         if (!c->is_over && c->link->ops->queued(c->link) < UNREAD_MAX &&
-            c->link->ops->fits(c->link, len)) /* who does not read misses some */
+            c->link->ops->fits(c->link, len)) /* a client that does not read misses some */
                 c->link->ops->note(c->link, json, len);
 }
 

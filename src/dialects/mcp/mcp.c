@@ -113,7 +113,7 @@ static void answer_options(struct cay_http_request *req, const struct cay_visito
         cay_http_response_send(req, 204, NULL, NULL, 0);
 }
 
-/* A sandbox that is not the visitor's is not there. */
+/* A sandbox that does not belong to the caller is reported as not found. */
 static bool is_there(struct cay_mcp *m, const struct cay_visitor *v, struct cay_mcp_place *place)
 {
         struct cay_viewer viewer = cay_mcp_viewer(&v->caller);
@@ -211,8 +211,8 @@ static void handle_session(struct cay_mcp *m, struct cay_http_request *req, cons
                 return;
         }
         /*
-         * Said first: who sees its stream end without knowing why takes it up again. The answer leaves when this connection's turn
-         * is over.
+         * Report the reason first: a client whose stream ends without a reason resumes it. The answer is sent
+         * when this connection's turn is over.
          */
         cay_http_response_send(req, 200, NULL, NULL, 0);
         cay_mcp_session_end_soon(s);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MCP: agents' own way to sandboxes. Both eras of the protocol at one address, over Streamable HTTP, WebSocket and lines (what `cay
- * mcp` relays to standard input and output); and the same for one sandbox alone, whose tools then need not name it.
+ * MCP: the interface for agents. Both eras of the protocol at one address, over Streamable HTTP, WebSocket
+ * and lines (what `cay mcp` relays to standard input and output); and the same for a single sandbox, where
+ * tools need not name it.
  *
- * Theory of operation. Whatever carries it, a message ends up in dispatch.c with a client (who speaks: caller, session, era's settings)
- * and, when it is a request, a link (where the answer and what precedes it go). A request becomes a call, which asks ops
- * (dialects/call) and ends exactly once: with an answer, an error, or silence when it was cancelled. Clients are sessions of the legacy
- * era, connections of message transports, or single requests of the modern era; when one ends, its calls are cancelled and the
- * sandboxes that it made and did not name are destroyed.
+ * Theory of operation. On every transport, a message reaches dispatch.c with a client (caller, session, era's
+ * settings) and, if it is a request, a link for its messages. A request becomes a call, which calls ops
+ * (dialects/call) and ends exactly once: with an answer, an error, or silence when it was cancelled. Clients
+ * are sessions of the legacy era, connections of message transports, or single requests of the modern era;
+ * when one ends, its calls are cancelled and its unnamed sandboxes are destroyed.
  */
 #pragma once
 

@@ -22,7 +22,7 @@ struct cay_mcp {
         struct cay_mcp_session *sessions;
         unsigned session_count;
         struct cay_mcp_channel *channels;
-        struct cay_mcp_subscriber *subscribers; /* who is told of changes */
+        struct cay_mcp_subscriber *subscribers; /* clients that are notified of changes */
         struct cay_mcp_task *tasks;             /* newest first */
         struct cay_timer sweep, registry;
         uint64_t registry_seen;
@@ -32,9 +32,9 @@ struct cay_mcp {
 
 /* dispatch.c */
 bool cay_mcp_version_is_legacy(const char *version);
-/* A request: becomes a call, or is answered at once. Takes rpc. */
+/* A request: becomes a call, or is answered immediately. Takes rpc. */
 void cay_mcp_take(struct cay_mcp_client *p, struct cay_rpc *rpc, struct cay_mcp_link *link);
-void cay_mcp_go_on(struct cay_mcp_client *p);         /* a call has ended: the next that waits begins */
+void cay_mcp_go_on(struct cay_mcp_client *p);         /* a call has ended: the next queued one begins */
 void cay_mcp_begin_telling(struct cay_mcp_client *p); /* of changes, from now on */
 /* A notification or a response. Takes rpc. */
 void cay_mcp_hear(struct cay_mcp_client *p, struct cay_rpc *rpc);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops asked for a call: what they say is kept until it can be told, or forgotten when nobody wants to know any more. */
+/*
+ * Op calls of a call: their output is kept until it can be sent, or dropped when there is no receiver any
+ * more.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +27,7 @@ static void unlink_op_call(struct cay_mcp_op_call *q)
         }
 }
 
-/* The last word has come. */
+/* The final message has arrived. */
 static void conclude(struct cay_mcp_op_call *q)
 {
         struct cay_mcp_call *c = q->call;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One message by POST: found to belong to an era, checked against its header fields, handed on, answered.
+ * One message by POST: its era is determined, it is checked against its header fields, dispatched and
+ * answered.
  *
- * A request is answered with plain JSON when its answer is all there is to say and comes soon; else with a stream, begun by the first
- * message before the answer, or by the wait for it. Legacy: a client that is gone takes the stream up again, the call goes on.
- * Modern: its leaving is the cancel.
+ * A request is answered with plain JSON when its answer is all there is to say and comes soon; else with a
+ * stream, begun by the first message before the answer, or by the wait for it. Legacy: a disconnected client
+ * resumes the stream, and the call continues. Modern: a disconnect cancels the call.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,7 +346,7 @@ static void on_body_end(struct cay_http_request *req)
                 take_legacy(p, &m);
 }
 
-/* Half gone may be waiting for its answer; but in the modern era nobody half leaves who wants one. */
+/* A half-closed client may be waiting for its answer; but in the modern era a half-close is a disconnect. */
 static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
 {
         struct post *p = req->user;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The addresses of resources, taken apart. Pure. A path is decoded once and may not climb; what is no address of ours is NOWHERE.
+ * The addresses of resources, taken apart. Pure. A path is decoded once and may not climb; what is no address
+ * of ours is NOWHERE.
  *
- * sandbox://ID/files/PATH · sandbox://ID/exec/EXEC/stdout (or stderr) · sandbox://ID/info · template://NAME/SYSTEM.md
+ * sandbox://ID/files/PATH · sandbox://ID/exec/EXEC/stdout (or stderr) · sandbox://ID/info ·
+ * template://NAME/SYSTEM.md
  */
 #pragma once
 
@@ -26,5 +28,5 @@ struct cay_mcp_uri {
 };
 
 void cay_mcp_uri_read(const char *uri, struct cay_mcp_uri *ret);
-/* For a client that has one sandbox alone, others are not there. */
+/* For a client that is limited to one sandbox, others are not found. */
 bool cay_mcp_uri_is_seen(const struct cay_mcp_uri *u, const char *only_sandbox);

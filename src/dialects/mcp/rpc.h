@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON-RPC 2.0 messages of strangers: read, found to be a request, a notification or a response, and refused with the right code when
- * they are none; and the envelopes of what goes back. Pure.
+ * Untrusted JSON-RPC 2.0 messages: parsed, classified as request, notification or response, and refused with
+ * the right code if invalid; and the envelopes of answers. Pure.
  *
- * An id is a text or an integer, kept as the JSON text that it goes back as. Batches are refused: the revisions of MCP that clients
- * speak today have none. A request belongs to the modern era when its _meta names a version, or when it asks server/discover.
+ * An id is a text or an integer, kept as the JSON text that it goes back as. Batches are refused: the
+ * revisions of MCP that clients speak today have none. A request belongs to the modern era when its _meta
+ * names a version, or when its method is server/discover.
  */
 #pragma once
 
@@ -20,7 +21,7 @@ enum cay_rpc_code {
         CAY_RPC_BAD_PARAMS = -32602,
         CAY_RPC_INTERNAL = -32603,
         CAY_RPC_NO_RESOURCE = -32002, /* legacy era */
-        CAY_RPC_LET_GO = -32003,      /* its key was revoked, its token's time is over */
+        CAY_RPC_LET_GO = -32003,      /* its key was revoked, or its token has expired */
         CAY_RPC_BAD_HEADER = -32020,
         CAY_RPC_NEEDS_CAPABILITY = -32021,
         CAY_RPC_BAD_VERSION = -32022,
@@ -47,7 +48,10 @@ struct cay_rpc_fault {
 
 /* 0 with a message to be done with, or -1 with the fault to answer. max: bytes of a message. */
 int cay_rpc_read(struct cay_rpc *m, const char *bytes, size_t len, size_t max, struct cay_rpc_fault *fault);
-/* The id of a message that is too long to be read whole, from its first bytes, as JSON; "null": it is not among them. */
+/*
+ * The id of a message that is too long to be read whole, from its first bytes, as JSON; "null": it is not
+ * among them.
+ */
 void cay_rpc_guess_id(const char *bytes, size_t len, char ret[CAY_RPC_ID_MAX + 1]);
 void cay_rpc_done(struct cay_rpc *m); /* fine when zeroed */
 bool cay_rpc_is_modern(const struct cay_rpc *m);

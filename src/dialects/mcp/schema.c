@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON Schema out of field tables. Only what every client understands: objects, one type each, no references. */
+/*
+ * JSON Schema out of field tables. Only what every client understands: objects, one type each, no references.
+ */
 #include <stdio.h>
 #include <string.h>
 

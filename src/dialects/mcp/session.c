@@ -39,7 +39,7 @@ static void free_stream(struct cay_mcp_stream **at)
         free(stream);
 }
 
-/* From here on nobody finds it. */
+/* From here on it cannot be found. */
 static void unlink_session(struct cay_mcp_session *s)
 {
         struct cay_mcp *m = s->client.mcp;
@@ -73,8 +73,8 @@ void cay_mcp_session_end(struct cay_mcp_session *s)
 }
 
 /*
- * To make room. Its client did not ask for this and finds out with its next request, so nothing that it made is destroyed: sandboxes
- * without a name then live by their time-outs.
+ * Evicted to make room. Its client learns that with its next request, so nothing that it made is destroyed:
+ * its unnamed sandboxes end by their timeouts.
  */
 static void let_go(struct cay_mcp_session *s)
 {
@@ -90,7 +90,7 @@ static void on_changed(struct cay_mcp_client *p)
                 cay_mcp_session_keep(cay_container_of(p, struct cay_mcp_session, client));
 }
 
-/* Of the owner's own sessions the one that was silent longest makes room; nobody else's does. */
+/* Evicts the owner's own session that was idle longest; never another owner's. */
 static int make_room(struct cay_mcp *m, const char *owner, struct cay_error *err)
 {
         struct cay_mcp_session *oldest = NULL;

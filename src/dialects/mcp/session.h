@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions of the legacy era over HTTP: what is remembered between a client's requests. A session belongs to its caller and its address;
- * for anybody else it is not there. It ends by DELETE or after a time without use; it outlives its front (session_store.c).
+ * Sessions of the legacy era over HTTP: state between a client's requests. A session belongs to its caller
+ * and its address; for others it is not found. It ends by DELETE or after a time without use; it outlives its
+ * front (session_store.c).
  *
- * There is room for so many of one owner and so many in all. An owner who has no room left takes the place of its own session that
- * was silent longest, never of another owner's; that session is let go without destroying anything.
+ * The number of sessions is limited per owner and in total. An owner at its limit evicts its own session that
+ * was idle longest, never another owner's. Eviction destroys nothing that the session made.
  */
 #pragma once
 
@@ -31,7 +32,9 @@ struct cay_mcp_session *cay_mcp_session_new(struct cay_mcp *m, const struct cay_
 struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, const struct cay_visitor *v,
                                              const struct cay_mcp_place *place);
 void cay_mcp_session_end(struct cay_mcp_session *s);
-/* The same, but its streams end with the loop's round, behind what is being written now. Nobody finds it any more. */
+/*
+ * The same, but its streams end with the loop's round, after the current write. It cannot be found any more.
+ */
 void cay_mcp_session_end_soon(struct cay_mcp_session *s);
 /* A stream for one of its requests; NULL: no memory. */
 struct cay_mcp_stream *cay_mcp_session_stream(struct cay_mcp_session *s);

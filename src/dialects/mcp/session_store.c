@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions over HTTP in the store, so that they outlive a front: who they belong to, what was agreed on, what they made without a name. Each is
- * one value, "mcp.session.ID", a small JSON object; it goes with its session. What a session was told or asked is not in it: requests that were
- * under way end with their front, and clients notice by their connection.
+ * Sessions over HTTP in the store, so that they outlive a front: who they belong to, what was agreed on, what
+ * they made without a name. Each is one value, "mcp.session.ID", a small JSON object; it goes with its
+ * session. What a session was told or asked is not in it: requests that were under way end with their front,
+ * and clients notice by their connection.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +123,7 @@ static void fill(struct cay_mcp_session *s, const struct cay_json_value *v)
                 if (id)
                         cay_mcp_client_made(p, id);
         }
-        /* Of streams before its front's end nothing is known: their numbers must not mean others. */
+        /* Streams of an earlier front are unknown: their numbers must not be reused. */
         s->next_stream = (unsigned)(cay_mcp_now(p->mcp) / 1000) & 0x3fffffffu;
 }
 
@@ -154,7 +155,7 @@ static bool load(void *ctx, const void *record)
         return true;
 }
 
-/* What cannot be read is not there; clients then begin a new one. */
+/* Unreadable sessions are ignored; clients then begin a new one. */
 void cay_mcp_session_load(struct cay_mcp *m)
 {
         struct cay_error err = { 0 };

@@ -82,7 +82,7 @@ static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
 {
         struct cay_mcp_stream *s = req->user;
 
-        (void)how; /* a stream is for a listener: half gone is gone */
+        (void)how; /* a stream needs a receiver: half-closed counts as closed */
         cay_http_response_abort(detach(s));
         if (s->on_lost)
                 s->on_lost(s);
@@ -107,7 +107,10 @@ static void on_cut(struct cay_timer *t)
                 s->on_lost(s);
 }
 
-/* Its listener has no room for an event: cut off, so that it notices; told from the loop, as if it had left. */
+/*
+ * Its receiver has no room for an event: it is disconnected so that it notices; reported from the loop, like
+ * a disconnect.
+ */
 static void cut(struct cay_mcp_stream *s)
 {
         cay_http_response_abort(detach(s));
@@ -137,7 +140,9 @@ static void prime(struct cay_mcp_stream *s)
         cay_http_response_write(s->req, text, (size_t)n);
 }
 
-/* Said to this listener alone, so it is not kept; nobody has left of their own will, so on_lost is not told. */
+/*
+ * Sent to this receiver only, so it is not kept; on_lost is not called, since the client did not disconnect.
+ */
 static void on_over(struct cay_guard *g, const char *why)
 {
         struct cay_mcp_stream *s = cay_container_of(g, struct cay_mcp_stream, guard);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of lists, and who is told of them. */
+/* Changes of lists, and the subscribers that are notified. */
 #include "dialects/mcp/subscriber.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ void cay_mcp_subscriber_say(struct cay_mcp_subscriber *e, const char *method, co
                 e->tell(e, cay_buf_data(&out), out.len);
 }
 
-/* Sandboxes: which there are is boiled down to a number (FNV-1a), so that nothing is told when something else happened to them. */
+/* The set of sandboxes is hashed (FNV-1a), so that other events of sandboxes cause no notification. */
 
 static void mix(void *ctx, const struct cay_sandbox_view *view)
 {
@@ -85,7 +85,9 @@ static void on_boxes(struct cay_event_watch *w)
 
 /* The registry */
 
-/* When it was loaded, and where it lies: spread, so that what differs in both hardly ever comes to the same. */
+/*
+ * When it was loaded, and where it lies: spread, so that what differs in both hardly ever comes to the same.
+ */
 static uint64_t registry_now(const struct cay_mcp *m)
 {
         const struct cay_templates *t = m->world->templates;

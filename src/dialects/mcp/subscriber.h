@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is told of changes: a session or a connection of the legacy era, or a subscriptions/listen of the modern one.
+ * Subscribers to changes: a session or a connection of the legacy era, or a subscriptions/listen of the
+ * modern one.
  *
- * Theory of operation. A subscriber hears of lists (sandboxes that come and go, by the service's events; templates, by a look at the registry
- * in force each second while anybody listens) and of single resources (watches, watch.c). What changes often is told once in a while,
- * never more than ten times a second, and only that it has changed: the client reads again what it wants to know.
+ * Theory of operation. A subscriber is notified of lists and of single resources (watches, watch.c).
+ * Sandboxes are tracked by the service's events, templates by checking the current registry each second while
+ * there is a subscriber. Notifications are limited to ten per second and only say that something has changed;
+ * the client reads the new state.
  */
 #pragma once
 
@@ -35,14 +37,14 @@ struct cay_mcp_subscriber { /* embedded in its owner, zeroed, then filled as far
 
 void cay_mcp_subscriber_open(struct cay_mcp_subscriber *e);
 void cay_mcp_subscriber_close(struct cay_mcp_subscriber *e); /* fine when closed */
-/* Watches a resource; one that is not there yet, too. 0, -ENOSPC or -ENOMEM. Twice is once. */
+/* Watches a resource, even one that does not exist yet. 0, -ENOSPC or -ENOMEM. Repeating it has no effect. */
 int cay_mcp_subscriber_watch(struct cay_mcp_subscriber *e, const char *uri);
 void cay_mcp_subscriber_unwatch(struct cay_mcp_subscriber *e, const char *uri);
 void cay_mcp_subscribers_stop(struct cay_mcp *m);
 /* A notification: of the method, with one text when key is given, and the subscription's id. */
 void cay_mcp_subscriber_say(struct cay_mcp_subscriber *e, const char *method, const char *key,
                             const char *value);
-/* Those who asked for this task are told how it is. */
+/* Notifies subscribers of this task about its state. */
 void cay_mcp_subscribers_tell_task(struct cay_mcp *m, const struct cay_mcp_task *t);
 
 /* watch.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks: made, told, kept, forgotten. */
+/* Tasks: made, reported, kept, removed. */
 #include "dialects/mcp/task.h"
 
 #include <stdio.h>
@@ -166,7 +166,7 @@ static void forget(struct cay_mcp_task **at)
         free(t);
 }
 
-/* Of what one owner has too many, what ended first goes before its time. */
+/* When one owner has too many, the task that ended first is evicted early. */
 static bool make_room(struct cay_mcp *m, const char *owner)
 {
         struct cay_mcp_task **oldest = NULL;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: calls of tools that outlive the request that made them. Both forms of the protocol: the legacy era's client asks for one with
- * `task` and gets it at once; in the modern era the server makes one of a call that takes long, for clients that know tasks.
+ * Tasks: calls of tools that outlive the request that made them. Both forms of the protocol: the legacy era's
+ * client requests one with `task` and gets it immediately; in the modern era the server turns a long call
+ * into a task, for clients that support tasks.
  *
- * Theory of operation. A task takes its call over: the call moves to a client and a link of the task's own, and the request is answered
- * with the task. What the call then answers is kept as the task's result. A task belongs to its owner and address; it survives its
- * session and its connection, is forgotten when its time is over, and ends with the daemon.
+ * Theory of operation. A task takes over its call: the call moves to the task's own client and link, and the
+ * request is answered with the task. The call's answer is kept as the task's result. A task belongs to its
+ * owner and address. It survives its session and its connection, is removed when it expires, and ends with
+ * the daemon.
  *
- * A call that needs an answer of the person parks its task (input_required). In the modern era the questions stand in what tasks/get tells,
- * and tasks/update brings answers; in the legacy era they are asked, one after the other, as requests on the stream of a tasks/result.
+ * A call that needs an answer of the user suspends its task (input_required). In the modern era tasks/get
+ * returns the questions, and tasks/update has the answers; in the legacy era they are asked, one after the
+ * other, as requests on the stream of a tasks/result.
  */
 #pragma once
 
@@ -16,7 +19,9 @@
 
 struct cay_mcp_task;
 
-/* Makes one of a call under way and answers its request. False: there is no room, and nothing has happened. */
+/*
+ * Makes one of a call under way and answers its request. False: there is no room, and nothing has happened.
+ */
 bool cay_mcp_task_make(struct cay_mcp_call *c);
 /* The legacy era's `task` of tools/call. False: the call was ended with an error. */
 bool cay_mcp_task_take(struct cay_mcp_call *c);
@@ -27,7 +32,10 @@ struct cay_mcp_question {
         const char *method; /* static */
         const char *params; /* JSON, an object; copied */
 };
-/* The call of a task (is_task) asks its client. on_input is called for each answer, with how many are still open. */
+/*
+ * The call of a task (is_task) asks its client. on_input is called for each answer, with how many are still
+ * open.
+ */
 void cay_mcp_task_ask(struct cay_mcp_call *c, const struct cay_mcp_question *questions, unsigned count,
                       void (*on_input)(struct cay_mcp_call *c, const struct cay_json_value *answer,
                                        unsigned left));

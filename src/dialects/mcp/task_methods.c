@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of tasks. */
+/* Methods about tasks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +196,6 @@ void cay_mcp_tasks_result(struct cay_mcp_call *c)
         t->waiters = w;
         c->state = w;
         c->free_state = free_waiter;
-        c->on_cancel = leave; /* looking on ends nothing */
+        c->on_cancel = leave; /* cancelling a wait ends nothing */
         cay_mcp_task_prompt(t);
 }

@@ -2,11 +2,12 @@
 /*
  * Tools that run something: in a sandbox that is there, or in one made for the call.
  *
- * Theory of operation. The op streams; what comes is kept (exec_view.h) and told as progress and log messages on the way. The call is
- * answered when the command ends or when the client's patience would: then the stream is left, the command goes on, and the
- * answer has its exec_id. A sandbox made for the call is destroyed before the answer, unless the command is still running in it: then it
- * goes with the session, or when it has been idle for five minutes, so that there is time to read what the command printed. Cancelling
- * kills the command, and such a sandbox with it.
+ * Theory of operation. The op streams; its output is kept (exec_view.h) and sent as progress and log messages
+ * meanwhile. The call is answered when the command ends, or before the client's timeout: then the stream is
+ * left, the command continues, and the answer has its exec_id. A sandbox made for the call is destroyed
+ * before the answer, unless the command is still running in it. Then it is removed with the session, or after
+ * five idle minutes, so that there is time to read the command's output. Cancelling kills the command, and
+ * such a sandbox with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 #define FRESH_MAX 2048u          /* bytes that are told of a stream at once */
 #define LOGGED_MAX (256u * 1024) /* bytes of all log messages of a call */
 #define FRESH_CHARACTER 3u       /* bytes of a character that is not whole */
-#define IDLE_ONCE_S 300u  /* a sandbox made for one call, when its command has ended without a listener */
+#define IDLE_ONCE_S 300u  /* a sandbox made for one call, when its command has ended without a receiver */
 #define IDLE_KEPT_S 1800u /* one without a name that is to stay */
 #define VIEW_MAX (512u * 1024)
 
@@ -113,7 +114,7 @@ static void on_patience(struct cay_timer *t)
         cay_mcp_exec_conclude(e);
 }
 
-/* Newest output as a log message: no more than fits a beat, and no more of them than a client can want. */
+/* Newest output as a log message, limited in size and number. */
 static void log_fresh(struct cay_mcp_exec *e, unsigned stream, size_t len)
 {
         struct cay_mcp_fresh *f = &e->fresh[stream];
@@ -144,7 +145,10 @@ static void log_fresh(struct cay_mcp_exec *e, unsigned stream, size_t len)
                 e->logged += data.len;
 }
 
-/* is_last: the result comes behind it. Clients take a progress that comes with its result for one of nobody's, so none is told then. */
+/*
+ * is_last: the result comes behind it. Clients take a progress that comes with its result for one of
+ * nobody's, so none is told then.
+ */
 static void tell_fresh(struct cay_mcp_exec *e, bool is_last)
 {
         uint64_t bytes = e->out.streams[0].bytes + e->out.streams[1].bytes;
@@ -267,7 +271,10 @@ static void put_program(struct cay_json *j, const struct cay_language *l)
 
 static void ask(struct cay_mcp_exec *e, const char *op, struct cay_call_args *args);
 
-/* It stays until we are done with it. Should nobody be there to end it, it ends when it has been idle for a while. */
+/*
+ * It stays until we are done with it. Should nobody be there to end it, it ends when it has been idle for a
+ * while.
+ */
 static void put_life(const struct cay_mcp_call *c, struct cay_json *j, bool keep)
 {
         cay_op_key_bool(j, "keep", true);

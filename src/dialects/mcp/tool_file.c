@@ -104,7 +104,10 @@ static uint64_t count_lines(const char *bytes, size_t len)
         return n;
 }
 
-/* How much of these bytes: at most so many lines, else whole lines as far as the limit goes, else whole characters. */
+/*
+ * How much of these bytes: at most so many lines, else whole lines as far as the limit goes, else whole
+ * characters.
+ */
 static size_t cut_text(const char *bytes, size_t len, size_t limit, uint64_t lines, bool by_line)
 {
         size_t end = len > limit ? limit : len, whole;

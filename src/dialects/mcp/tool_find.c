@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tools that list: files of a folder, files by a glob, lines by a pattern. Models get lines of text, which cost a fraction of the JSON
- * that the structure has; how much of both is bounded unless the caller says a limit, and what to ask for next is said.
+ * Tools that list: files of a folder, files by a glob, lines by a pattern. Models get lines of text, which
+ * cost a fraction of the JSON that the structure has; how much of both is bounded unless the caller says a
+ * limit, and what to ask for next is said.
  */
 #include <inttypes.h>
 #include <string.h>

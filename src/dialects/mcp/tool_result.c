@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tools answer: results as text and as a structure, failures with what to do about them, questions to the person. */
+/* Results of tools: as text and as a structure, failures with advice, questions to the user. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -296,8 +296,8 @@ static void ask_modern(struct cay_mcp_call *c, const char *message)
 }
 
 /*
- * The token is bound to its owner and to all that was asked for, works once and for minutes (domain/ops/confirm.h): it is all the state that a
- * second request needs.
+ * The token is bound to its owner and to all arguments, works once and for minutes (domain/ops/confirm.h): it
+ * is all the state that a second request needs.
  */
 bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_op_call *q)
 {

@@ -4,7 +4,7 @@
 
 #include "dialects/mcp/tools.h"
 
-#define IDLE_S 1800u /* of a sandbox without a name: nobody else ends it when its session was cut off */
+#define IDLE_S 1800u /* of a sandbox without a name: nothing else ends it when its session was disconnected */
 
 static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, struct cay_mcp_op_call *q),
                 unsigned idle_s)
@@ -55,7 +55,7 @@ static void on_made(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
                           "not used for 30 minutes (sandbox_extend changes that), or with this session.");
 }
 
-/* Nobody waits for it any more: what is being made goes away by its own time-outs. */
+/* It has no receiver any more: what is being made ends by its own timeouts. */
 void cay_mcp_run_create(struct cay_mcp_call *c)
 {
         ask(c, on_made, cay_mcp_arg_text(c, "name") ? 0 : IDLE_S);

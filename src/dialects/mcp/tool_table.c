@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every tool, in the order in which clients list them: something harmless first. Texts are for a model that has never seen Cay: what it
- * does, when to use it, what comes back.
+ * Every tool, in the order in which clients list them: something harmless first. Texts are for a model that
+ * has never seen Cay: what it does, when to use it, what comes back.
  */
 #include "dialects/mcp/tools.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tools: what models see of Cay. A row names its op and the parameters that a model may give; most of them are fields of the op, whose
- * row says type, range and default text, so that schema and check come from one table. Words that models use for the same thing
- * (file_path, timeout_s…) are taken silently.
+ * Tools: what models see of Cay. A row names its op and the parameters that a model may give; most of them
+ * are fields of the op, whose row says type, range and default text, so that schema and check come from one
+ * table. Synonyms that models use (file_path, timeout_s…) are accepted silently.
  */
 #pragma once
 
@@ -40,7 +40,10 @@ struct cay_mcp_tool {
 extern const struct cay_mcp_tool cay_mcp_tools[];
 extern const unsigned cay_mcp_tool_count;
 
-/* Tools and prompts besides these, of a program that links more than we have (tests do). Borrowed; added before the first call. */
+/*
+ * Tools and prompts besides these, of a program that links more than we have (tests do). Borrowed; added
+ * before the first call.
+ */
 struct cay_mcp_extras {
         const struct cay_mcp_tool *tools;
         unsigned tool_count;
@@ -63,16 +66,22 @@ const char *cay_mcp_arg_sandbox(const struct cay_mcp_call *c); /* NULL: not give
 /* The arguments that are fields of the op, begun; with `id` when there is a sandbox. */
 void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, struct cay_call_args *args);
 
-/* Results. What a model gets to read is held to about 10,000 tokens, of four characters each, unless more was asked for. */
+/*
+ * Results. What a model gets to read is held to about 10,000 tokens, of four characters each, unless more was
+ * asked for.
+ */
 #define CAY_MCP_TEXT_MAX (36u * 1024)
 void cay_mcp_put_text(struct cay_json *j, const char *text, size_t len); /* a block of content */
 /* What the op said as both text and structure; only the picked members. */
 void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *json, const char *picks,
                          const char *advice);
-/* The model can do something about it: a result that says so. advice: what to do next; NULL: none. */
+/* An error that the model can act on: a result that says so. advice: what to do next; NULL: none. */
 void cay_mcp_tool_fail(struct cay_mcp_call *c, const char *advice, const char *fmt, ...) CAY_PRINTF(3, 4);
 void cay_mcp_tool_fail_asked(struct cay_mcp_call *c, const struct cay_mcp_op_call *q);
-/* With an error that a confirmation lifts: asks for it the way the client knows (then the tool is run again, with c->confirm). */
+/*
+ * For an error that a confirmation resolves: requests it in the way that the client supports (then the tool
+ * is run again, with c->confirm).
+ */
 bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_op_call *q);
 
 void cay_mcp_tool_decline(struct cay_mcp_call *c);

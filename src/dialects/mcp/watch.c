@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A resource that somebody watches: a file by what happens in its folder, output by following the command, a sandbox by its events, a
- * template by the registry. What cannot be followed (it is not there yet, or its sandbox has ended) is tried again from time to time.
+ * A watched resource: a file by changes in its folder, output by following the command, a sandbox by its
+ * events, a template by the registry. What cannot be followed (it does not exist yet, or its sandbox has
+ * ended) is retried from time to time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,10 @@
 #define SOON_MS 100u
 #define AGAIN_MS 2000u
 
-struct follow {                      /* an ask under way; outlives its watch */
-        struct cay_call *ask;        /* NULL: the last word has come */
-        struct cay_mcp_watch *watch; /* NULL: nobody wants to know any more */
-        struct cay_deferred gone;    /* an op is never told inside one of its own responder calls */
+struct follow {                      /* a pending op call; outlives its watch */
+        struct cay_call *ask;        /* NULL: the final message has arrived */
+        struct cay_mcp_watch *watch; /* NULL: there is no receiver any more */
+        struct cay_deferred gone;    /* an op gets no callback inside one of its own responder calls */
         bool leaves;
 };
 
