@@ -11,7 +11,7 @@ struct port {
         struct cay_service_channel ch;
         struct cay_deferred release;
         struct cay_loop *loop;
-        bool over;             /* the user was told, or has closed */
+        bool over;             /* the user was notified, or has closed */
         struct cay_error *why; /* borrowed, may be NULL */
 };
 
@@ -89,7 +89,7 @@ static void on_eof(struct cay_service_channel *ch)
         u->ops->on_eof(u);
 }
 
-/* After both directions ended in order this is no loss. */
+/* After both directions ended normally this is not a loss. */
 static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end, const struct cay_error *err)
 {
         struct port *p = of_channel(ch);

@@ -9,8 +9,9 @@
 #include "domain/sandboxes/service.h"
 
 /*
- * NULL: err says why (not there, not running…). A port nobody listens on shows as on_lost. Ends with the duplex's close. why (may be NULL,
- * zeroed) is borrowed until then: before on_lost it gets what the sandbox says.
+ * NULL: err says why (not found, not running…). A port without a listener causes on_lost. Ends with the
+ * duplex's close. why (may be NULL, zeroed) is borrowed until then: it is filled with the sandbox's reason
+ * before on_lost.
  */
 struct cay_duplex *cay_port_duplex_open(struct cay_loop *loop, struct cay_service *service,
                                         const struct cay_viewer *v, const char *sandbox, uint16_t port,

@@ -178,7 +178,10 @@ int cay_proxy_put_cookies(struct cay_buf *out, const char *value)
         return r < 0 ? r : out->len == before;
 }
 
-/* Attributes begin behind the first semicolon; browsers take their names in any case, and the last one counts. */
+/*
+ * Attributes begin behind the first semicolon; browsers take their names in any case, and the last one
+ * counts.
+ */
 bool cay_proxy_cookie_stays(const char *set_cookie)
 {
         const char *at = set_cookie + strspn(set_cookie, " \t");

@@ -18,7 +18,7 @@
 
 #define PAGES 5u
 
-/* Our own pages and answers load nothing but our own style sheet and script, and nobody frames them. */
+/* Our own pages and answers load only our own style sheet and script, and cannot be framed. */
 static const char own_policy[] = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src "
                                  "'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
                                  "form-action 'none'";
@@ -242,7 +242,7 @@ const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *f
         return cay_rest_error_put(body, &e) < 0 ? NULL : CAY_REST_JSON;
 }
 
-/* The same words whatever was wrong with a token, but for one that was right once. */
+/* The same error for every invalid token, except for one that was valid before. */
 static void refuse_unknown(struct cay_http_request *req, const struct cay_visitor *v)
 {
         cay_http_response_add(

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * REST: requests under /api become calls of ops, and back. Contains no behaviour of its own. Routes come from the op table; each is
- * known with and without a slash behind it. Path, query and JSON body fill one struct; a field that comes twice is refused.
- * "/reference" is the reference page, made from the same table. Rows of other dialects share the router, and whoever is not let in hears the same.
+ * REST: requests under /api become calls of ops, and back. Contains no behaviour of its own. Routes come from
+ * the op table; each is known with and without a slash behind it. Path, query and JSON body fill one struct;
+ * a field that comes twice is refused. "/reference" is the reference page, made from the same table. Rows of
+ * other dialects share the router, and refused callers get the same errors.
  */
 #pragma once
 
@@ -13,7 +14,8 @@
 
 struct cay_rest;
 
-struct cay_rest_place { /* where a request is handled; the struct is the call's, what it points to outlives the request */
+/* where a request is handled; the struct is the call's, what it points to outlives the request */
+struct cay_rest_place {
         const struct cay_op_world *world;
         struct cay_rest_stream **streams; /* of rest_stream.h */
         const char *sandbox;              /* whose port was asked for; NULL: the route names it */
@@ -24,12 +26,15 @@ struct cay_rest_more { /* a row of another dialect, routed and let in as ours ar
         const struct cay_op
                 *listed; /* how the reference and the OpenAPI document show it; never run. NULL: they don't */
         bool is_open;    /* for anybody */
-        /* Takes the request over. */
+        /* Takes over the request. */
         void (*handle)(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                        const struct cay_visitor *v);
         const void *owner;
-        uint16_t
-                port; /* not 0: `row` is a name below this port of every sandbox ("ws"; NULL: any), however that is asked for */
+        /*
+         * not 0: `row` is a name below this port of every sandbox ("ws"; NULL: any), however that is asked
+         * for
+         */
+        uint16_t port;
 };
 
 struct cay_rest_dialect {
@@ -43,10 +48,10 @@ int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect
 void cay_rest_free(struct cay_rest *r); /* accepts NULL; after the server */
 CAY_DEFINE_AUTO(struct cay_rest, cay_rest_free)
 
-/* The daemon stops: streams that would go on for as long as somebody listens are ended. */
+/* The daemon stops: ends streams that would last as long as their clients listen. */
 void cay_rest_stop(struct cay_rest *r);
 
-/* Takes the request over: it will be answered. */
+/* Takes over the request: it will be answered. */
 void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const struct cay_visitor *v);
 /* An answer in the one form of errors; ends the request. */
 void cay_rest_refuse_field(struct cay_http_request *req, unsigned status, const char *message,

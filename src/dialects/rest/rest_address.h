@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One address out of a stranger's answer, read as a browser reads it that got it from an http or https page.
+ * One address from an untrusted answer, parsed as a browser does on an http or https page.
  *
- * Theory of operation. Browsers are generous: they drop blanks and control characters at both ends and every TAB, CR and LF within, take a
- * backslash for a slash, skip any number of slashes before a host, and read "http:x" as "x" on a page that came by http and as the
- * host x on one that came by https. Whoever judges such an address has to judge what they make of it. So it is first cleaned in the
- * same way (that is also what is handed on, so that nobody can read it differently) and then cut into its parts. Which of the two
- * schemes the page has is not known here (there may be a proxy before us): a scheme without two slashes behind it is taken for a path,
- * which whoever writes it anew makes true.
+ * Theory of operation. Browsers are lenient: they drop blanks and control characters at both ends and every
+ * TAB, CR and LF within, take a backslash for a slash, skip any number of slashes before a host, and read
+ * "http:x" as "x" on a page that came by http and as the host x on one that came by https. A check of such an
+ * address must check the browser's result. So it is first cleaned in the same way (the cleaned text is also
+ * passed on, so that it cannot be read differently) and then split into its parts. Which of the two schemes
+ * the page has is not known here (there may be a proxy before us): a scheme without two slashes behind it is
+ * taken for a path, which whoever writes it anew makes true.
  */
 #pragma once
 

@@ -102,7 +102,7 @@ int cay_rest_args_query(struct cay_rest_args *a, const char *query, struct cay_e
         return 0;
 }
 
-/* A null says nothing. */
+/* A null counts as not given. */
 static bool is_given(const struct cay_json_value *root, const char *name)
 {
         const struct cay_json_value *value = cay_json_value_find(root, name);
@@ -110,7 +110,7 @@ static bool is_given(const struct cay_json_value *root, const char *name)
         return value && cay_json_value_type(value) != CAY_JSON_NULL;
 }
 
-/* A field that the path or the query has said may not be said again. */
+/* A field that is in the path or the query may not be given again. */
 static int refuse_twice(struct cay_rest_args *a, const struct cay_json_value *root, struct cay_error *err)
 {
         for (size_t nr = 0; a->fields[nr].name && nr < FIELDS_MAX; nr++) {

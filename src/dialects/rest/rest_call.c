@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request that has become a call of an op: the doors behind which REST is. */
+/* One request that has become a call of an op: the responder for REST. */
 #include "dialects/rest/rest_call.h"
 
 #include <errno.h>
@@ -26,7 +26,10 @@ static void release(struct cay_deferred *d)
         free(rc);
 }
 
-/* The request is given back to be ended; the call goes with the round (we may be inside one of its callbacks). */
+/*
+ * The request is returned to be ended; the call is freed at the end of the round (we may be inside one of its
+ * callbacks).
+ */
 static struct cay_http_request *finish(struct cay_rest_call *rc, unsigned status)
 {
         struct cay_http_request *req = cay_take(rc->req);
@@ -161,7 +164,7 @@ static void mute(struct cay_rest_call *rc)
         req->handler = NULL;
         cay_rest_events_done(&rc->events);
         cay_http_response_end(req);
-        if (rc->call.on_drain) /* it may be waiting for its listener */
+        if (rc->call.on_drain) /* it may be waiting for its receiver */
                 rc->call.on_drain(&rc->call);
 }
 
@@ -196,7 +199,7 @@ static int begin_bytes(struct cay_op_call *c, const struct cay_op_bytes *b)
                                        b->length == CAY_OP_UNKNOWN_LENGTH ? CAY_HTTP_NO_LENGTH : b->length);
 }
 
-/* Cut: the client comes back to the next daemon, at its cursor. */
+/* Disconnected: the client reconnects to the next daemon, at its cursor. */
 static void on_stop(struct cay_rest_stream *s)
 {
         struct cay_rest_call *rc = cay_container_of(s, struct cay_rest_call, stream);
@@ -231,7 +234,7 @@ static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const ch
                        : 0;
 }
 
-/* A stream of bytes that was cut must not look whole; one of events has said why it ends. */
+/* A truncated stream of bytes must not look complete; a stream of events has reported why it ends. */
 static void respond_end(struct cay_op_call *c, bool was_cut)
 {
         bool has_last_words = self(c)->is_let_go && self(c)->events.req;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request that has become a call of an op: its doors, and its end.
+ * One request that has become a call of an op: its responder, and its end.
  *
- * A stream whose listener's key was revoked, or whose token's time is over, is ended with an event that says so. An op that works for its
- * listener alone (it follows something) is told that the client is gone; another, which leaving would end together with what it runs,
- * goes on to its own end, and what it says goes nowhere.
+ * When a client's key was revoked or its token has expired, its stream ends with an event that says so. An op
+ * that works only for its client (it follows something) is notified of the disconnect. Another op, which a
+ * disconnect would end together with what it runs, continues to its own end, and its output is dropped.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct cay_rest_call {
         struct cay_rest_stream stream;
         struct cay_rest_stream **streams; /* borrowed: where it is told of */
         struct cay_guard guard;           /* while it streams */
-        bool is_let_go;                   /* whoever listened has been told why, and hears no more */
+        bool is_let_go;                   /* the client was told why, and gets no more */
         bool runs;                        /* the op has it */
         bool too_large;                   /* the body is: 413, whatever the op says */
 };
@@ -32,15 +32,15 @@ struct cay_rest_call {
 /* NULL: no memory; the request is not touched. */
 struct cay_rest_call *cay_rest_call_new(const struct cay_op *op, const struct cay_op_world *world,
                                         struct cay_http_request *req, const struct cay_visitor *v);
-/* What a call has of its request and its visitor, whichever way it came. */
+/* What a call takes from its request and its caller, on either path. */
 void cay_rest_call_fill(struct cay_op_call *c, const struct cay_op *op, const struct cay_op_world *world,
                         const struct cay_http_request *req, const struct cay_visitor *v);
 void cay_rest_call_fail(struct cay_rest_call *rc, const struct cay_error *err, const char *field);
 /* Runs the op, or first waits for the JSON body. */
 void cay_rest_call_begin(struct cay_rest_call *rc);
 /*
- * An error as clients see it, appended, and its status. What went wrong inside goes to the log; the client gets the number to ask
- * about. status: 0 as the code says, else this one.
+ * An error as clients see it, appended, and its status. What went wrong inside goes to the log; the client
+ * gets the number to ask about. status: 0 as the code says, else this one.
  */
 void cay_rest_call_error(struct cay_buf *out, const struct cay_op_call *c, const struct cay_error *err,
                          const char *field, unsigned *status);

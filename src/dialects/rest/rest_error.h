@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One form for every error: {"error": {"code", "message", "field", "request_id"}}, and which status a code is. */
+/*
+ * One form for every error: {"error": {"code", "message", "field", "request_id"}}, and which status a code
+ * is.
+ */
 #pragma once
 
 #include "foundation/base/buf.h"

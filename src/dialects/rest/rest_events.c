@@ -19,8 +19,8 @@ void cay_rest_events_init(struct cay_rest_events *e, bool is_sse)
 }
 
 /*
- * A comment, or in NDJSON a blank before the next line, which no reader of JSON minds. A client that does not take what there is for it
- * is left to the connection's own deadline.
+ * A comment, or in NDJSON a blank before the next line, which every JSON reader accepts. A client that does
+ * not read is left to the connection's own deadline.
  */
 static void on_alive(struct cay_timer *t)
 {

@@ -24,8 +24,8 @@ static int set_number(struct cay_rest_args *a, const char *name, uint64_t value,
 }
 
 /*
- * A range is of what the query names. If-Range asks whether it is still the same thing: no answer of ours has said what would tell, so it
- * cannot be, and the whole is answered.
+ * A range applies to what the query names. If-Range compares with a validator, which our answers never have,
+ * so it cannot match, and the whole is answered.
  */
 static int set_range(struct cay_rest_args *a, const struct cay_http_request *req, struct cay_error *err)
 {
@@ -54,7 +54,10 @@ bool cay_rest_accepts(const struct cay_http_request *req, const char *type)
         return accept && strstr(accept, type) != NULL;
 }
 
-/* A browser that comes back asks for the same URL as before, and says with this field where it stands: that wins over the query. */
+/*
+ * A browser that reconnects uses the same URL as before, and gives its position in this field: it overrides
+ * the query.
+ */
 static int set_last_event(struct cay_rest_args *a, const char *value, struct cay_error *err)
 {
         const char *name = cay_rest_args_has(a, "from") ? "from" : "after";

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All of a request but its body, into an op's arguments: path, query, and fields that stand for some (Idempotency-Key, Last-Event-ID, Range). */
+/*
+ * All of a request but its body, into an op's arguments: path, query, and fields that stand for some
+ * (Idempotency-Key, Last-Event-ID, Range).
+ */
 #pragma once
 
 #include "dialects/rest/rest_args.h"

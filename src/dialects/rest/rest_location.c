@@ -123,7 +123,10 @@ static int put_relative(struct cay_buf *out, const struct cay_proxy_place *place
         return put_below(out, place, path, path + whole.len);
 }
 
-/* Length of "host" in "host:80"; *ret_port is what is behind it, "" for the usual ones, which are left out as often as not. */
+/*
+ * Length of "host" in "host:80"; *ret_port is what is behind it, "" for the usual ones, which are left out as
+ * often as not.
+ */
 static size_t cut_port(const char *host, size_t len, const char **ret_port, size_t *ret_port_len)
 {
         size_t name = len;
@@ -151,7 +154,10 @@ static bool is_same_host(const char *a, size_t a_len, const char *b, size_t b_le
                memcmp(a_port, b_port, a_digits) == 0;
 }
 
-/* "localhost:3000", the server's own name for itself; or the name by which the client came, which may have reached the server. */
+/*
+ * "localhost:3000", the server's own name for itself; or the name by which the client came, which may have
+ * reached the server.
+ */
 static bool is_own_host(const struct cay_proxy_place *place, const char *host, size_t len)
 {
         static const char *const names[] = { "localhost", "127.0.0.1", "[::1]", "0.0.0.0" };
@@ -239,7 +245,10 @@ static int put_quoted(struct cay_buf *out, const char *text)
         return r < 0 ? r : cay_buf_putc(out, '"');
 }
 
-/* Written in one form, whatever it was: what is cleaned within its quotes cannot become another word or another quote. */
+/*
+ * Written in one form, whatever it was: what is cleaned within its quotes cannot become another word or
+ * another quote.
+ */
 static int put_refresh(struct cay_buf *out, const struct cay_proxy_place *place, const char *value)
 {
         const char *number = value + strspn(value, BLANKS), *ref;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses that a sandbox's own server puts into its answers, when it is reached by path. Such a server thinks that it is at the root of
- * a host of its own, so what it calls /login is below our prefix for everybody else.
+ * Addresses that a sandbox's own server puts into its answers, when it is reached by path. Such a server
+ * assumes that it is at the root of its own host, so its /login is below our prefix for clients.
  *
- * Rewritten are paths ("/login"), and addresses that name the server as it sees itself: localhost, 127.0.0.1, [::1] or 0.0.0.0 with its
- * port, or as the client named us. They become paths below the prefix, with their dots resolved, so that no number of ".." leads out of
- * it; relative ones are written anew only if they have such dots. What is below the prefix already, and what names another host, stays
- * as it is. All of it is judged as browsers read it (rest_address.h), and of what has a host that cannot be told, the prefix is left.
+ * Rewritten are paths ("/login"), and addresses that name the server as it sees itself: localhost, 127.0.0.1,
+ * [::1] or 0.0.0.0 with its port, or as the client named us. They become paths below the prefix, with their
+ * dots resolved, so that no number of ".." leads out of it; relative ones are rewritten only if they have
+ * such dots. What is below the prefix already, and what names another host, stays as it is. Everything is
+ * parsed as browsers do (rest_address.h); an address with an ambiguous host becomes the prefix.
  */
 #pragma once
 

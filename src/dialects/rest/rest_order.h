@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client says on a stream's way back, in JSON: {"input": …, "input_base64": …, "eof": …, "rows": …, "cols": …, "signal": …}. */
+/*
+ * Messages of a client to a stream, in JSON: {"input": …, "input_base64": …, "eof": …, "rows": …, "cols": …,
+ * "signal": …}.
+ */
 #pragma once
 
 #include "foundation/json/json_in.h"

@@ -47,8 +47,8 @@ int cay_proxy_parse_port(const char *text, uint16_t *ret)
 }
 
 /*
- * At a host of its own, a server may say what its pages and workers may do there. Not Clear-Site-Data: its "cookies" reaches to the
- * registrable domain, which is ours as well.
+ * At a host of its own, a server may say what its pages and workers may do there. Not Clear-Site-Data: its
+ * "cookies" reaches to the registrable domain, which is ours as well.
  */
 static bool is_own(const char *field)
 {
@@ -61,7 +61,7 @@ static void release(struct cay_deferred *d)
         free(cay_container_of(d, struct proxy, release));
 }
 
-/* The request is given back, to be ended. */
+/* The request is returned, to be ended. */
 static struct cay_http_request *finish(struct proxy *p)
 {
         struct cay_http_request *req = cay_take(p->req);
@@ -129,7 +129,10 @@ static bool answer_passes(const struct proxy *p, const char *name, const char *v
         return cay_proxy_passes(name, true) || (p->own_host && is_own(name));
 }
 
-/* By path the server's own addresses are below our prefix. One that is too long to be written anew is left out. */
+/*
+ * By path the server's own addresses are below our prefix. One that is too long to be written anew is left
+ * out.
+ */
 static void copy_location(struct proxy *p, const char *name, const char *value)
 {
         const char *path = p->req->target.path;
@@ -166,7 +169,7 @@ static void copy_answer_fields(struct proxy *p)
                         "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts");
 }
 
-/* Whoever listens may not stay: cut, for what is said is the sandbox's. */
+/* The client must be disconnected: cut the stream, since its content is the sandbox's. */
 static void on_over(struct cay_guard *g, const char *why)
 {
         struct proxy *p = cay_container_of(g, struct proxy, guard);
@@ -176,7 +179,7 @@ static void on_over(struct cay_guard *g, const char *why)
         cay_http_response_abort(finish(p));
 }
 
-/* What has no length that was told before may go on for ever, whatever it calls itself. */
+/* A body without an announced length may be endless, whatever its type. */
 static void guard(struct proxy *p)
 {
         if (!p->guard.back)
@@ -313,7 +316,7 @@ static const struct cay_http_client_ops ops = {
         .on_fail = on_fail,
 };
 
-/* The request, written anew */
+/* The request, rewritten */
 
 static int put_cookie_field(struct cay_buf *out, const char *value)
 {
@@ -469,7 +472,7 @@ void cay_rest_proxy(const struct cay_op_world *world, struct cay_http_request *r
         start(p, duplex);
 }
 
-/* The link has done its work: a cookie takes its place, and it leaves the address bar. */
+/* The link has been used: a cookie replaces it, and it disappears from the address bar. */
 static void exchange_link(const struct cay_op_world *world, struct cay_http_request *req,
                           const struct cay_visitor *v)
 {

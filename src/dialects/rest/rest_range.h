@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Range field, as RFC 9110 has it: one range of bytes is understood, "bytes=A-B", "bytes=A-" or "bytes=-N" (the last N). Other
- * units, several ranges and what is malformed are no reason to refuse: the field is ignored then, and the whole is answered.
+ * The Range field, as RFC 9110 has it: one range of bytes is understood, "bytes=A-B", "bytes=A-" or
+ * "bytes=-N" (the last N). Other units, several ranges and what is malformed are no reason to refuse: the
+ * field is ignored then, and the whole is answered.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API reference, made from the op table: a page without outside resources (its one script: rest_login.h), and the same as JSON. */
+/*
+ * The API reference, made from the op table: a page without outside resources (its one script: rest_login.h),
+ * and the same as JSON.
+ */
 #pragma once
 
 #include "foundation/base/buf.h"

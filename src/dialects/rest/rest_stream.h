@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams that are under way, so that they can be ended when the daemon stops: they would go on for as long as their clients listen. */
+/*
+ * Open streams, so that they can be ended when the daemon stops: otherwise they would last as long as their
+ * clients listen.
+ */
 #pragma once
 
 #include <stddef.h>

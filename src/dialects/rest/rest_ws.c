@@ -2,8 +2,9 @@
 /*
  * WebSocket, the third encoding of a stream of events; its rules are in rest_ws.h.
  *
- * Life. Two things end, in either order: the call (over) and the WebSocket (closed; a request that was never upgraded counts as that
- * once it was answered). The memory goes, with the round, when both have.
+ * Lifetime. Two things end, in either order: the call (over) and the WebSocket (closed; a request that was
+ * never upgraded counts as closed once it was answered). The memory is freed at the end of the round in which
+ * both have ended.
  */
 #include "dialects/rest/rest_ws.h"
 
@@ -42,7 +43,7 @@ struct ws_call {
         bool listens;  /* the op takes what the client says */
         bool in_order; /* an order's input is not all taken */
         bool is_paid;  /* the message that is being taken */
-        bool is_mute;  /* let go: what the op still says goes nowhere */
+        bool is_mute;  /* disconnected: the op's further output is dropped */
         bool over;
 };
 
@@ -74,7 +75,7 @@ static void let_go_if_done(struct ws_call *w)
         cay_loop_defer(w->call.world->loop, &w->release);
 }
 
-/* The call is ended; the request, if it is still one, is given back to be answered. */
+/* The call is ended; the request, if it still exists, is returned to be answered. */
 static struct cay_http_request *finish(struct ws_call *w, unsigned status)
 {
         struct cay_http_request *req = cay_take(w->req);
@@ -92,7 +93,7 @@ static struct cay_http_request *finish(struct ws_call *w, unsigned status)
         return req;
 }
 
-/* The last words, and the goodbye. */
+/* The final message, and the close frame. */
 static void part(struct ws_call *w, unsigned status, const char *json, size_t len, unsigned code,
                  const char *reason)
 {
@@ -222,7 +223,7 @@ static const struct cay_op_responder responder = {
 
 /* What the client says */
 
-/* The op hears that its client is gone; what it still sends goes nowhere. */
+/* The op is notified that its client is gone; its further output is dropped. */
 static void leave(struct ws_call *w, unsigned code, const char *why)
 {
         cay_ws_close(&w->ws, code, why);
@@ -242,7 +243,10 @@ static void on_stop(struct cay_rest_stream *s)
         leave(cay_container_of(s, struct ws_call, stream), CAY_WS_GOING_AWAY, "the daemon stops");
 }
 
-/* Told why, then as if the client had left; but an op that would end what it runs goes on to its own end (rest_call.h). */
+/*
+ * Told why, then as if the client had left; but an op that would end what it runs goes on to its own end
+ * (rest_call.h).
+ */
 static void on_over(struct cay_guard *g, const char *why)
 {
         struct ws_call *w = cay_container_of(g, struct ws_call, guard);
@@ -315,8 +319,9 @@ static void tell_trouble(struct ws_call *w, const struct cay_error *err, uint64_
 }
 
 /*
- * Each message is charged as a request is. Input must not be lost, so it waits until there is room, and its sender with it; an order
- * without input can be given again, so it is refused. True: go on; false: the message waits.
+ * Each message is charged as a request is. Input must not be lost, so it waits until there is room, and its
+ * sender with it; an order without input can be given again, so it is refused. True: go on; false: the
+ * message waits.
  */
 static bool pay(struct ws_call *w, struct cay_error *err, uint64_t *ret_wait_ms)
 {
