@@ -32,11 +32,15 @@ int cay_flag_add_text(void *args, const struct cay_flag *flag, const char *value
                       struct cay_error *err); /* struct cay_flag_list */
 
 /*
- * Reads options from argv[1] on, up to the first word that is none or behind "--"; *ret_rest is that word's index.
- * "--name value" and "--name=value"; "-n value", "-nvalue", and letters without values together ("-it"). 1: --help was asked for. -1: err says which option is wrong.
+ * Reads options from argv[1] on, up to the first word that is none or behind "--"; *ret_rest is that word's
+ * index. "--name value" and "--name=value"; "-n value", "-nvalue", and letters without values together
+ * ("-it"). 1: --help was asked for. -1: err says which option is wrong.
  */
 int cay_flags_parse(const struct cay_flag *table, int argc, char **argv, void *args, int *ret_rest,
                     struct cay_error *err);
 void cay_flags_print(const struct cay_flag *table, FILE *out); /* one line per option; see cay_text_print */
-/* A text and a newline. On a terminal it is broken where that ends, further lines set in by `indent`, where the first begins; elsewhere as it is. */
+/*
+ * A text and a newline. On a terminal it is broken where that ends, further lines set in by `indent`, where
+ * the first begins; elsewhere as it is.
+ */
 void cay_text_print(const char *text, unsigned indent, FILE *out);

@@ -36,7 +36,10 @@ static int add_cay(struct cay_beside_program *p, struct cay_error *err)
         return 0;
 }
 
-/* The machine's /usr and an own /proc, /dev and /tmp: as little as a program needs. No limits, no filter: it has none. */
+/*
+ * The machine's /usr and an own /proc, /dev and /tmp: as little as a program needs. No limits, no filter: it
+ * has none.
+ */
 static void add_bubblewrap(struct cay_beside_program *p)
 {
         ADD(p, "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr");

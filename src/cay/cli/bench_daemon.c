@@ -189,7 +189,9 @@ int cay_bench_get(struct cay_bench_daemon *d, struct cay_error *err)
 
 /* All at once */
 
-/* Everything is asked before anything is awaited; the first failure is told when all have answered. */
+/*
+ * All requests are sent before any answer is awaited; the first failure is reported when all have answered.
+ */
 static int wave(struct cay_bench_daemon *d,
                 int (*send)(struct cay_bench_daemon *, struct seat *, struct cay_error *),
                 int (*take)(struct cay_bench_daemon *, struct seat *, struct cay_error *),
@@ -218,7 +220,10 @@ static int wave(struct cay_bench_daemon *d,
         return r;
 }
 
-/* What is left from the seat `first` on: destroyed on fresh connections, for nobody knows what the old ones are in the middle of. */
+/*
+ * The remaining sandboxes from the seat `first` on: destroyed on new connections, because the state of the
+ * old ones is unknown.
+ */
 static void sweep(struct cay_bench_daemon *d, unsigned first)
 {
         for (unsigned i = first; i <= d->crowd; i++) {

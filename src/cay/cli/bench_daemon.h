@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `cay bench` asks of a daemon. Sandboxes that it makes carry a label, live for minutes at most whatever becomes of us, and are known
- * here until they are destroyed: cay_bench_daemon_close takes away what an interrupted round has left.
+ * What `cay bench` asks of a daemon. Sandboxes that it makes carry a label, live for minutes at most whatever
+ * becomes of us, and are known here until they are destroyed: cay_bench_daemon_close takes away what an
+ * interrupted round has left.
  */
 #pragma once
 

@@ -16,5 +16,8 @@ struct cay_series {
 bool cay_series_open(struct cay_series *s, unsigned max); /* false: no memory */
 void cay_series_close(struct cay_series *s);
 void cay_series_add(struct cay_series *s, uint64_t ns);
-/* The time that `percent` of them did not exceed: one that was measured, never between two. 0 when there is none. */
+/*
+ * The time that `percent` of them did not exceed: one that was measured, never between two. 0 when there is
+ * none.
+ */
 uint64_t cay_series_ns(const struct cay_series *s, unsigned percent);

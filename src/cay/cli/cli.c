@@ -18,7 +18,10 @@ enum verb {             /* which function */
 #undef CAY_GROUP
 };
 
-/* Texts stand in the rows and functions are found by a switch: pointers would have to be put right at every start. */
+/*
+ * Texts stand in the rows and functions are found by a switch: pointers would have to be put right at every
+ * start.
+ */
 static const struct command {
         char verb[12], doc[80];
         enum verb which;
@@ -77,7 +80,9 @@ int cay_cli_print_json(struct cay_json *j, struct cay_error *err)
         return 0;
 }
 
-/* Edits (insert, drop, replace, swap neighbours) between two short words; more than `most` is all the same. */
+/*
+ * Edits (insert, drop, replace, swap neighbours) between two short words; more than `most` is all the same.
+ */
 static unsigned distance(const char *a, const char *b, unsigned most)
 {
         enum { WORD = 24 };

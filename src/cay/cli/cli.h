@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line: finds the verb (commands.def) and gives it the rest. A new verb is a row and a cmd_<verb>.c, or a row of verbs.c. */
+/*
+ * The command line: finds the verb (commands.def) and gives it the rest. A new verb is a row and a
+ * cmd_<verb>.c, or a row of verbs.c.
+ */
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay api`: every operation of the daemon by its own name, its fields as options; the answer goes out as it comes. */
+/*
+ * `cay api`: every operation of the daemon by its own name, its fields as options; the answer goes out as it
+ * comes.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -103,7 +106,9 @@ static const struct cay_cli_op *find_op(const char *name, struct cay_error *err)
         return NULL;
 }
 
-/* Options that say where the daemon is may stand before the operation, as they may before other verbs' words. */
+/*
+ * Options that say where the daemon is may stand before the operation, as they may before other verbs' words.
+ */
 static int find_name(int argc, char **argv)
 {
         static const char *const with_value[] = { "--data", "--url", "--token-file", "--ca-file", NULL };

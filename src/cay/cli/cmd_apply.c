@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay apply`: the changes of a kept run into its folder. Everything is checked first; what somebody else changed meanwhile is named, and
- * then nothing is done at all. A run whose changes are all in the folder is forgotten.
+ * `cay apply`: the changes of a kept run into its folder. Everything is checked first; files that others
+ * changed meanwhile are listed, and then nothing is changed. A run is removed when all its changes are in the
+ * folder.
  */
 #include "cay/changes/apply.h"
 #include "cay/changes/patch.h"

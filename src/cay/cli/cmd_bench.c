@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay bench`: how long things take here and now. Rounds; in each, every row has one turn, so that whatever else the machine does falls on
- * all of them alike. Programs beside (posix_spawn, cay run, bubblewrap, docker run) and the daemon's own steps; where no daemon
- * answers, the programs alone. Ends after so many rounds or so much time, whichever comes first, and on Ctrl-C with what
- * there is by then; sandboxes that it made are destroyed on every way out (and end by themselves should we be killed).
+ * `cay bench`: how long things take here and now. Rounds; in each, every row has one turn, so that whatever
+ * else the machine does falls on all of them alike. Programs beside (posix_spawn, cay run, bubblewrap, docker
+ * run) and the daemon's own steps; where no daemon answers, the programs alone. Ends after so many rounds or
+ * so much time, whichever comes first, and on Ctrl-C with what there is by then; sandboxes that it made are
+ * destroyed on every way out (and end by themselves should we be killed).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay completion`: words for the shells' completion, a line each, from the tables that verbs are found and read by. The scripts
- * (packaging/completions) ask for them, so a new verb or option is completed as soon as it is there.
+ * `cay completion`: words for the shells' completion, a line each, from the tables that verbs are found and
+ * read by. The scripts (packaging/completions) ask for them, so a new verb or option is completed as soon as
+ * it is there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,10 @@ static void print_text(struct cay_json_view value)
                 printf("%s\n", text);
 }
 
-/* Ids and names out of a list of the daemon that would be used; nothing when there is none. id: NULL where there are names alone. */
+/*
+ * Ids and names out of a list of the daemon that would be used; nothing when there is none. id: NULL where
+ * there are names alone.
+ */
 static void print_names(const char *op, const char *list, const char *id)
 {
         cay_auto_answer struct cay_reach_answer answer = { 0 };

@@ -19,9 +19,9 @@
 #include "foundation/sys/fd.h"
 
 /*
- * What a sandbox may send unless --max-bytes says otherwise. Its disk's limit is no bound: hard links are sent as copies, a template's own
- * files do not count there, and whoever controls the sandbox can send what no disk holds. Holes do not travel, so what
- * is written here is at most what came.
+ * What a sandbox may send unless --max-bytes says otherwise. Its disk's limit is no bound: hard links are
+ * sent as copies, a template's own files do not count there, and whoever controls the sandbox can send what
+ * no disk holds. Holes do not travel, so what is written here is at most what came.
  */
 #define MAX_BYTES (8ull << 30)
 #define WAIT_MS 600000 /* a box that unpacks or packs without a byte for so long has trouble */
@@ -86,7 +86,10 @@ static void split(const char *path, char parent[PATH_MAX], const char **ret_name
                 snprintf(parent, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-/* Does the name say nothing ("", ".", "..")? Then the copy is called after its source's own folder, or cannot be. */
+/*
+ * Does the name say nothing ("", ".", "..")? Then the copy is called after its source's own folder, or cannot
+ * be.
+ */
 static bool is_no_name(const char *name)
 {
         return !cay_path_is_name(name);

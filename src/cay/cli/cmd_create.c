@@ -26,7 +26,10 @@ static void put_mode(struct workspace *w, enum cay_workspace_mode mode)
                                             : "cow");
 }
 
-/* Over the socket the folder is opened here, with our own rights, and goes along; elsewhere the daemon has to know it. */
+/*
+ * Over the socket the folder is opened here, with our own rights, and goes along; elsewhere the daemon has to
+ * know it.
+ */
 static int open_workspace(const struct cay_reach *reach, const char *text, struct workspace *w,
                           struct cay_error *err)
 {

@@ -78,7 +78,7 @@ static int find_conflicts(struct cay_kept *k, struct cay_check *check, struct co
         return cay_check_run(check, err);
 }
 
-/* A patch against what somebody else has changed is one thing; that it would not be applied is worth a word. */
+/* A patch can be shown even if others have changed the files; warn that it would not be applied. */
 static void warn(struct cay_kept *k, const struct conflicts *all)
 {
         for (size_t i = 0; i < cay_change_set_count(k->set); i++) {

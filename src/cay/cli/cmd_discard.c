@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay discard`: kept runs that nobody wants any more. */
+/* `cay discard`: removes kept runs. */
 #include "cay/cli/cli.h"
 #include "cay/cli/kept.h"
 

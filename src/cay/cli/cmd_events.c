@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay events`: the journal, and with --follow what comes after it: a stream, taken up again where it was cut off. */
+/*
+ * `cay events`: the journal, and with --follow what comes after it: a stream, taken up again where it was cut
+ * off.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

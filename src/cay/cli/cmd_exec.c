@@ -16,7 +16,10 @@
 
 #define STDIN_TEXT_MAX (1024u * 1024) /* what exec_run takes as text */
 
-/* Pipes and files are passed on; a terminal only to one; /dev/null is what a command without input has anyway. */
+/*
+ * Pipes and files are passed on; a terminal only to one; /dev/null is what a command without input has
+ * anyway.
+ */
 static bool has_stdin(const struct cay_verb_args *a, bool tty)
 {
         struct stat st;

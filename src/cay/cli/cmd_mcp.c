@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay mcp`: MCP on standard input and output, for agents that start their servers themselves. A relay: lines go to the daemon and back as
- * they are (Upgrade: mcp-lines on its /mcp), so all of the protocol is the daemon's.
+ * `cay mcp`: MCP on standard input and output, for agents that start their servers themselves. A relay: lines
+ * go to the daemon and back as they are (Upgrade: mcp-lines on its /mcp), so all of the protocol is the
+ * daemon's.
  *
- * A daemon that dies or is replaced by an upgrade does not end this: it is looked for again, told how the session began and what it asked to be
- * told of (mcp_memory.h), and requests that were under way are answered as lost, since nobody knows what became of them.
+ * A daemon that dies or is replaced by an upgrade does not end this. The relay reconnects, repeats the
+ * session's start and its subscriptions (mcp_memory.h), and answers pending requests as lost, since their
+ * outcome is unknown.
  *
- * Where no daemon answers and none was named, one of our own is started for as long as this lasts, on a folder that goes with it.
- * Standard output carries messages and nothing else; what there is to say goes to standard error.
+ * Where no daemon answers and none was named, a private one is started for the time of the relay, on a
+ * temporary folder. Standard output carries only messages; diagnostics go to standard error.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -107,7 +109,7 @@ static void remove_tree(int dir, const char *name, unsigned depth)
         unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* Its output would be ours: it says who may come in, which is nobody but us. */
+/* Its output would be ours. It lists who has access, which is only us. */
 static void run_daemon(const struct daemon_of_ours *d)
 {
         char data[80];
@@ -268,8 +270,8 @@ static int await_upgrade(int fd, struct cay_error *err)
 }
 
 /*
- * A daemon answers before it is ready to work, or while it stops and another takes its place, or it dies over the question: then nothing
- * was done, and the same is asked again.
+ * A daemon answers before it is ready to work, or while it stops and another takes its place, or it dies over
+ * the question: then nothing was done, and the same is asked again.
  */
 static int open_lines(const struct cay_reach *reach, const char *sandbox, int *fd, pid_t *helper,
                       struct cay_error *err)
@@ -315,7 +317,7 @@ struct relay {
 
 enum heard { HEARD, OVER, BROKEN }; /* more may come; our side is gone; the daemon's is */
 
-/* Passes whole lines on. What is too long for the buffer goes on as it comes, unread. */
+/* Passes whole lines on. A line that is too long for the buffer is passed on without being parsed. */
 static int pass_lines(struct relay *r, struct cay_buf *buf, bool *skips, int to, bool is_ours)
 {
         char *newline;
@@ -426,7 +428,7 @@ static int take_up_again(struct relay *r, struct cay_error *err)
         return result;
 }
 
-/* Our input's end is told to the daemon, which then finishes what it is about to say. */
+/* The end of our input is passed to the daemon, which then finishes its output. */
 static int relay(struct relay *r, struct cay_error *err)
 {
         while (!told_to_stop) {

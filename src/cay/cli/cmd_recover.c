@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay recover`: files of sandboxes that the daemon's database has no record of. The verbs are rows; here is which word means which. */
+/*
+ * `cay recover`: files of sandboxes that the daemon's database has no record of. The verbs are rows; here is
+ * which word means which.
+ */
 #include <string.h>
 
 #include "cay/cli/cli.h"

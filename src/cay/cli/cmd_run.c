@@ -2,9 +2,10 @@
 /*
  * `cay run`: one command in a fresh sandbox, its streams on ours, its exit status as ours.
  *
- * Theory of operation. Options are checked first and folders opened, so that a mistake costs nothing. Then the run begins; once the
- * plan is with the engine this process gives up its privileges (it is about to parse what the box says). Signals
- * that would end us end the run instead, which cleans up; the terminal is put back on every way out.
+ * Theory of operation. Options are checked first and folders opened, so that a mistake costs nothing. Then
+ * the run begins; once the plan is with the engine this process gives up its privileges (it is about to parse
+ * what the box says). Signals that would end us end the run instead, which cleans up; the terminal is put
+ * back on every way out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -131,7 +132,10 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
                 cay_run_resize(c->run, rows, cols);
 }
 
-/* Pipes and files are passed on; a terminal only as one; /dev/null is what a command without input has anyway. */
+/*
+ * Pipes and files are passed on; a terminal only as one; /dev/null is what a command without input has
+ * anyway.
+ */
 static bool wants_stdin(const struct cay_run_args *a)
 {
         struct stat st;

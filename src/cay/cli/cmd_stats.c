@@ -29,7 +29,7 @@ struct look {
         const struct cay_verb_args *args;
         struct box *boxes; /* owned */
         unsigned count;
-        bool is_screen; /* a terminal that is drawn anew each time */
+        bool is_screen; /* a terminal that is redrawn each time */
         bool is_narrow; /* a terminal without room for every column */
 };
 
@@ -78,7 +78,7 @@ static const struct box *find_before(const struct box *boxes, unsigned count, co
         return NULL;
 }
 
-/* All that are ready, found anew at each look: they come and go. */
+/* All that are ready, listed again each time: they come and go. */
 static int find_all(struct look *l, struct cay_error *err)
 {
         cay_auto_answer struct cay_reach_answer answer = { 0 };

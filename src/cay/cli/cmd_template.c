@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay template`: what the daemon can make sandboxes from, which is the verb's row (`ls` says the same); `build` and `rm` of their
- * images; and `cay template check FILE…` and `cay template schema`, for editors and CI. This program reads no YAML: cay-front does, with the caller's rights, so that is executed.
+ * `cay template`: what the daemon can make sandboxes from, which is the verb's row (`ls` says the same);
+ * `build` and `rm` of their images; and `cay template check FILE…` and `cay template schema`, for editors and
+ * CI. This program reads no YAML: cay-front does, with the caller's rights, so that is executed.
  */
 #include <string.h>
 

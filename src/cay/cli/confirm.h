@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Templates that need a confirmation. The daemon answers the first request with a token; who is at a terminal is shown what the template is
- * and asked, --confirm says yes for scripts, and anybody else is refused with that option's name. Then the same request goes
- * out again, with the token.
+ * Templates that need a confirmation. The daemon answers the first request with a token; who is at a terminal
+ * is shown what the template is and asked, --confirm says yes for scripts, and anybody else is refused with
+ * that option's name. Then the same request goes out again, with the token.
  */
 #pragma once
 

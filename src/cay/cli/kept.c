@@ -73,7 +73,7 @@ static int open_folder(struct cay_kept *k, struct cay_error *err)
         if (r < 0)
                 return cay_fail_sys(err, r == -EACCES ? CAY_DENIED : CAY_NOT_FOUND, r,
                                     "the run's folder '%s'", cay_files_quote(&t, m->folder));
-        /* Devices may be numbered anew by a restart, so the inode alone has to do. */
+        /* Device numbers may change with a reboot, so only the inode is compared. */
         if (fstat(k->folder.fd, &st) < 0 || st.st_ino != m->folder_ino)
                 return cay_fail(
                         err, CAY_CONFLICT,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What diff, apply and discard have in common: options, a kept run by its name, its change set, its folder. */
+/*
+ * What diff, apply and discard have in common: options, a kept run by its name, its change set, its folder.
+ */
 #pragma once
 
 #include "cay/changes/change_set.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `cay mcp` remembers of the messages that it relays, so that a daemon that dies or is replaced does not end the agent's session:
- * how the session began, what it asked to be told of, and which requests have no answer yet. All of it is bounded; what does not fit is
- * relayed all the same and forgotten.
+ * What `cay mcp` remembers of the messages that it relays, so that a daemon that dies or is replaced does not
+ * end the agent's session: how the session began, what it asked to be told of, and which requests have no
+ * answer yet. All of it is bounded; what does not fit is relayed all the same and forgotten.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ void cay_mcp_memory_done(struct cay_mcp_memory *m); /* fine when zeroed */
 void cay_mcp_memory_said(struct cay_mcp_memory *m, const char *line, size_t len);
 /* A line of the daemon's: whether it is for the client. */
 bool cay_mcp_memory_heard(struct cay_mcp_memory *m, const char *line, size_t len);
-/* Appends what a new connection is told first; 0 or -errno. */
+/* Appends the first messages for a new connection; 0 or -errno. */
 int cay_mcp_memory_again(struct cay_mcp_memory *m, struct cay_buf *out);
 /* Appends an answer for each request that has none: it was lost. They are forgotten then. */
 int cay_mcp_memory_lost(struct cay_mcp_memory *m, const char *why, struct cay_buf *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's operations as the CLI knows them. The table is written at build time by tools/gen_cli out of src/domain/ops's own rows, which
- * this program cannot link (it has no library but libc): a new op, field or text there is here with the next build.
+ * The daemon's operations as the CLI knows them. The table is written at build time by tools/gen_cli out of
+ * src/domain/ops's own rows, which this program cannot link (it has no library but libc): a new op, field or
+ * text there is here with the next build.
  */
 #pragma once
 
@@ -25,7 +26,10 @@ struct cay_cli_op {
 const struct cay_cli_op *cay_cli_ops(unsigned *ret_count);
 const struct cay_cli_op *cay_cli_op_find(const char *name); /* NULL: none */
 
-/* What the generated file holds: rows without pointers, which would cost at every start, and room for the tables. */
+/*
+ * What the generated file holds: rows without pointers, which would cost at every start, and room for the
+ * tables.
+ */
 struct cay_cli_field_row {
         uint32_t name, doc; /* places in the texts */
         int kind;

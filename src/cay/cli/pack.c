@@ -153,7 +153,10 @@ static int put_directory(struct work *w, int fd, const struct stat *st, unsigned
         return r;
 }
 
-/* Looked at, opened, and looked at again: what is packed is what was opened. A FIFO or device is never opened. */
+/*
+ * Looked at, opened, and looked at again: what is packed is what was opened. A FIFO or device is never
+ * opened.
+ */
 static int put_entry(struct work *w, int dir, const char *name, unsigned depth, struct cay_error *err)
 {
         cay_auto_close int fd = -1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tree of ours as a tar stream. The walk goes by descriptors and follows no link; a header says what was opened. A file that shrinks
- * meanwhile is filled up with zeros, one that grows is cut, so the stream stays an archive. Hard links are sent as copies; what is
- * neither file, directory nor link is left out and counted.
+ * A tree of ours as a tar stream. The walk goes by descriptors and follows no link; a header says what was
+ * opened. A file that shrinks meanwhile is filled up with zeros, one that grows is cut, so the stream stays
+ * an archive. Hard links are sent as copies; what is neither file, directory nor link is left out and
+ * counted.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "foundation/base/error.h"
 
 struct cay_pack {
-        /* Takes bytes of the stream: 0; 1: nobody wants more, which ends the packing; -1. */
+        /* Accepts bytes of the stream: 0; 1: no more are wanted, which ends the packing; -1. */
         int (*write)(void *ctx, const void *bytes, size_t len, struct cay_error *err);
         void *ctx;
 

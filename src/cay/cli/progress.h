@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a long copy is, on standard error: drawn over and over on a terminal, and only after a moment; nothing anywhere else. */
+/*
+ * How far a long copy is, on standard error: drawn over and over on a terminal, and only after a moment;
+ * nothing anywhere else.
+ */
 #pragma once
 
 #include <stdbool.h>

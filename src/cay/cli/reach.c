@@ -93,7 +93,10 @@ static int use_token(struct cay_reach *r, const char *text, const char *where, s
         return 0;
 }
 
-/* A service that its operator named together with its secret: a token is made of that. It goes nowhere but there. */
+/*
+ * A service that its operator named together with its secret: a token is made of that. It goes nowhere but
+ * there.
+ */
 static int use_secret(struct cay_reach *r, const char *secret, struct cay_error *err)
 {
         char text[CAY_CLIENT_TOKEN_MAX + 16] = "";
@@ -275,7 +278,10 @@ static bool is_starting(const struct cay_reach *r, const struct cay_error *err)
         return r->status == 503 && strstr(err->msg, "try again") != NULL;
 }
 
-/* It broke off, and what was only asked may be asked again. Who speaks TLS for us has said what was wrong, and would each time. */
+/*
+ * It broke off, and what was only asked may be asked again. Who speaks TLS for us has said what was wrong,
+ * and would each time.
+ */
 static bool is_broken_off(const struct cay_reach *r, const struct cay_values *v, const struct cay_error *err)
 {
         return r->status == 0 && (err->sys == ECONNRESET || err->sys == EPIPE) &&
@@ -326,7 +332,7 @@ int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int 
         return 0;
 }
 
-/* What people are told */
+/* Error texts for users */
 
 static void print_hint(const struct cay_reach *r, const struct cay_error *err)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon that verbs speak to: where it is, as whom we come, one call, and what people are told when it says no.
+ * The daemon that verbs use: its address, our credentials, one call, and the error texts for users.
  *
- * A daemon that was started a moment ago may not listen yet, or still be taking over what there was: a place where nobody listens
- * is tried again for a moment, and a daemon that says "try again" (nothing was done then) is asked again for longer.
+ * A daemon that was just started may not listen yet, or may still be recovering. An address without a
+ * listener is retried briefly, and a daemon that answers "try again" (nothing was done then) is retried for
+ * longer.
  *
- * Where: --url, CAY_URL, SANDBOX_SERVICE_URL (service_url in the settings); else the unix socket of --data, or of the settings. As
- * whom: over TCP a bearer token out of --token-file, CAY_TOKEN_FILE or CAY_TOKEN, or one made of SANDBOX_TOKEN_SECRET for the daemon that
- * SANDBOX_SERVICE_URL names; over the socket the kernel says who we are,
- * and only a token file that was named is shown.
+ * Where: --url, CAY_URL, SANDBOX_SERVICE_URL (service_url in the settings); else the unix socket of --data,
+ * or of the settings. Credentials: over TCP a bearer token out of --token-file, CAY_TOKEN_FILE or CAY_TOKEN,
+ * or one made of SANDBOX_TOKEN_SECRET for the daemon that SANDBOX_SERVICE_URL names; over the socket the
+ * kernel identifies us, and only an explicitly named token file is sent.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 #include "cay/client/conn.h"
 
 #define CAY_REACH_ANSWER_MAX (64u * 1024 * 1024)
-#define CAY_REACH_WAIT_MS 120000 /* for an answer that does not wait for somebody's command */
+#define CAY_REACH_WAIT_MS 120000 /* for an answer that does not wait for a user's command */
 
 struct cay_reach_args { /* as given */
         const char *url, *token_file, *data, *ca_file;
@@ -28,14 +29,17 @@ struct cay_reach {
         struct cay_client client;
         bool is_service; /* named by SANDBOX_SERVICE_URL or service_url */
         unsigned status; /* of the last answer; 0: none */
-        /* Of the last refusal: the field that is wrong, and the token that the same request is to come back with; "": none. */
+        /* Of the last refusal: the wrong field, and the token with which to repeat the request; "": none. */
         char field[64], confirm[64];
         char tls_program[4096];
 };
 
 int cay_reach_open(struct cay_reach *r, const struct cay_reach_args *args, struct cay_error *err);
 
-/* The rows of these options, for verbs' tables: offset is that of the struct cay_reach_args in their arguments. */
+/*
+ * The rows of these options, for verbs' tables: offset is that of the struct cay_reach_args in their
+ * arguments.
+ */
 #define CAY_REACH_FLAGS(offset)                                                                              \
         { "url", "URL",                                                                                      \
           "use this daemon: http://HOST:PORT, https://HOST or unix:/PATH (CAY_URL; else its socket)",        \
@@ -57,7 +61,10 @@ struct cay_reach_answer {
 void cay_reach_answer_done(struct cay_reach_answer *a);
 #define cay_auto_answer cay_auto(cay_reach_answer_done)
 
-/* Sends what the values make; afterwards the answer's head is there and no error (else err has the daemon's words). */
+/*
+ * Sends what the values make; afterwards the answer's head is there and no error (else err has the daemon's
+ * words).
+ */
 int cay_reach_begin(struct cay_reach *r, struct cay_client_conn *c, const struct cay_values *v, int fd,
                     int wait_ms, struct cay_error *err);
 /* The request alone: its answer comes later. A body of bytes follows in chunks. */

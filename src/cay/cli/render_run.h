@@ -6,11 +6,17 @@
 #include "cay/cli/run_keep.h"
 #include "libcay/run.h"
 
-/* The object of --json; out and err are the streams' bytes; keep is NULL without a copy-on-write workspace. err_or_null: the run failed, there is no result but an id. 0 or -errno. */
+/*
+ * The object of --json; out and err are the streams' bytes; keep is NULL without a copy-on-write workspace.
+ * err_or_null: the run failed, there is no result but an id. 0 or -errno.
+ */
 int cay_render_run_json(const struct cay_run_result *r, const char *engine, const struct cay_buf *out,
                         const struct cay_buf *err, const struct cay_error *failure,
                         const struct cay_run_keep *keep, struct cay_buf *json);
-/* One line about what a copy-on-write workspace holds now and how to see it; what was lost is told also when quiet. */
+/*
+ * One line about the changes in a copy-on-write workspace and how to see them; losses are reported even when
+ * quiet.
+ */
 void cay_render_run_changes(const struct cay_run_keep *keep, bool quiet, FILE *to);
 /* "cay: CAUSE: text; advice" and what else must not go unsaid; nothing when all is well. */
 void cay_render_run_cause(const struct cay_run_result *r, FILE *to);

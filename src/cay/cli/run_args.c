@@ -242,7 +242,10 @@ static int set_workspace(struct cay_run_args *a, struct cay_error *err)
         return cay_task_set_workspace(a->task, dir, (int)a->workspace_mode);
 }
 
-/* What libcay has a word for is told to it; it checks, opens folders, and begins its errors with what is an option's name here. */
+/*
+ * Options that libcay knows are passed to it. It checks them, opens folders, and begins its errors with the
+ * option's name.
+ */
 static int make_task(struct cay_run_args *a, struct cay_error *err)
 {
         int code;

@@ -56,7 +56,10 @@ static int obey(struct cay_run_keep *k, const struct verdict *v, struct cay_erro
         return cay_run_store_save(&k->run, err);
 }
 
-/* A terminal's signals are for the run: it tells us. The streams are its own, too: a reader of them must not wait for us. */
+/*
+ * A terminal's signals are for the run: it tells us. The streams are its own, too: a reader of them must not
+ * wait for us.
+ */
 static void leave_terminal(void)
 {
         static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };

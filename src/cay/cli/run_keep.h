@@ -2,10 +2,11 @@
 /*
  * What `cay run` keeps of a copy-on-write workspace.
  *
- * Theory of operation. The change set is written, and afterwards read and counted, by a process that has given up its rights (cmd_run.c) and so
- * could neither name nor remove a file. The folder of the run is the business of a second process, the keeper, which is forked before that and
- * does one thing when it is told how the run went: writes down that it is kept, or removes the folder. It reads one message of fixed
- * size from the first and nothing else. If the first dies without a word, the run's folder goes, too.
+ * Theory of operation. The change set is written, and afterwards read and counted, by a process that has
+ * given up its rights (cmd_run.c) and so could neither name nor remove a file. A second process, the keeper,
+ * handles the folder of the run. It is forked before that and does one thing when it gets the run's result:
+ * it records that the run is kept, or removes the folder. It reads one message of fixed size from the first
+ * process and nothing else. If the first process dies without a message, the folder is removed too.
  */
 #pragma once
 
@@ -26,11 +27,14 @@ struct cay_run_keep {
 
 void cay_run_keep_init(struct cay_run_keep *k);
 /*
- * Before the run: takes the options' folder and id (a fresh one is set if there is none), makes the run's folder, starts the keeper and
- * sets changes_fd. Nothing is done where the workspace is not copy-on-write.
+ * Before the run: takes the options' folder and id (a fresh one is set if there is none), makes the run's
+ * folder, starts the keeper and sets changes_fd. Nothing is done where the workspace is not copy-on-write.
  */
 int cay_run_keep_begin(struct cay_run_keep *k, struct cay_run_options *o, uint64_t keep_ms,
                        struct cay_error *err);
-/* After the run, NULL when there was none: counts, tells the keeper and waits for it. What went wrong is in k->failure. */
+/*
+ * After the run, NULL when there was none: counts, tells the keeper and waits for it. What went wrong is in
+ * k->failure.
+ */
 void cay_run_keep_end(struct cay_run_keep *k, const struct cay_run_result *result);
 void cay_run_keep_done(struct cay_run_keep *k); /* also half-way: then nothing is kept */

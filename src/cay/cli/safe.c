@@ -72,7 +72,10 @@ const char *cay_safe_copy(const char *text, char *ret, size_t size)
         return ret;
 }
 
-/* Those behind ESC [ (parameters, then a letter), ESC ] and their like (up to BEL or ESC \), and ESC with one character. */
+/*
+ * Those behind ESC [ (parameters, then a letter), ESC ] and their like (up to BEL or ESC \), and ESC with one
+ * character.
+ */
 static size_t sequence(const char *text)
 {
         size_t n = 2;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of others on a terminal: control characters are shown, not sent (they could move the cursor, or worse). */
+/*
+ * Texts of others on a terminal: control characters are shown, not sent (they could move the cursor, or
+ * worse).
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +12,13 @@
 /* Escaped as \n, \x1b, \u202e, cut to what fits; returns ret. Bytes that are no UTF-8 are escaped, too. */
 const char *cay_safe_copy(const char *text, char *ret, size_t size);
 /*
- * A line of a program's output: tabs stay, sequences that colour or move are left out, and of a line that was written over (\r) the last
- * state is shown; the rest as above.
+ * A line of a program's output: tabs stay, sequences that colour or move are left out, and of a line that was
+ * written over (\r) the last state is shown; the rest as above.
  */
 const char *cay_safe_line(const char *line, char *ret, size_t size);
 /*
- * Bytes as they come, of which a terminal obeys nothing but the ends of lines and tabs: everything else that it would obey is shown as above. A
- * character or an end of line that is cut short waits for the next piece.
+ * Bytes as they come, of which a terminal obeys nothing but the ends of lines and tabs: everything else that
+ * it would obey is shown as above. A character or an end of line that is cut short waits for the next piece.
  */
 #define CAY_SAFE_PIECE 512u
 #define CAY_SAFE_SHOWN (4u * (CAY_SAFE_PIECE + 4)) /* room for what one piece becomes */

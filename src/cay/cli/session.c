@@ -228,7 +228,7 @@ static int take_output(struct session *t, struct cay_json_view event, unsigned s
 static void on_started(struct session *t, struct cay_json_view event)
 {
         cay_json_view_copy(cay_json_view_find(event, "exec_id"), t->s->exec_id, sizeof(t->s->exec_id));
-        tell_size(t); /* another terminal was here before, or it changed while there was nobody to tell */
+        tell_size(t); /* another terminal was attached before, or the size changed while disconnected */
         if (t->started)
                 return;
         t->started = true;

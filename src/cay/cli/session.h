@@ -2,11 +2,12 @@
 /*
  * A command in a sandbox, on our streams: `cay exec`, `shell`, `attach` and `logs`.
  *
- * Theory of operation. One connection has the output: events, one JSON text a line (a command's output text by text, its start, its
- * end). Another takes input, a request per piece, the next when the one before is answered: a command that does not read slows
- * its client down and nobody else. What is small and answered at once (a signal, a terminal's size) is asked in between.
- * Output that our side does not take stops the reading, so nothing grows. When the connection is lost the command
- * lives on; the session goes on at its cursor with a new one, for a while, so a daemon may be restarted under it.
+ * Theory of operation. One connection has the output: events, one JSON text a line (a command's output text
+ * by text, its start, its end). Another carries input, one request per piece; the next is sent after the
+ * previous answer, so a command that does not read slows down only its own client. Short requests (a signal,
+ * a terminal's size) are sent in between. If our side does not accept output, reading stops, so no buffer
+ * grows. When the connection is lost the command continues. For a while the session reconnects and continues
+ * at its cursor, so the daemon may be restarted meanwhile.
  */
 #pragma once
 

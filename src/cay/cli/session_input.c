@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Standard input on its way to a command: a piece, its answer, the next. A daemon may be restarted meanwhile: what nobody has
- * taken is sent again for a while. So is a piece whose answer does not come: it says where it belongs, and is applied once. Not
- * so keys: what is lost of them with a daemon is typed again by whoever misses it, so they have no offset; they are not repeated and those
- * after them are given. The end has no bytes that could come twice and is sent again: who has it already says so.
+ * Sends standard input to a command: a piece, its answer, the next. A daemon may be restarted meanwhile:
+ * pieces that were not accepted are retried for a while. A piece without an answer is retried too: it has an
+ * offset and is applied once. Keys typed at a terminal have no offset: they are not repeated, since the user
+ * retypes lost ones, and later keys are sent. The end of input has no bytes that could be duplicated, so it
+ * is retried; a daemon that already has it says so.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -83,7 +84,9 @@ static void try_again(struct session *t)
                 give_up(t);
 }
 
-/* Keys behind it are given all the same, and Ctrl-] is read; a stream with a hole in it is not gone on with. */
+/*
+ * Keys behind it are given all the same, and Ctrl-] is read; a stream with a hole in it is not gone on with.
+ */
 static void drop_piece(struct session *t)
 {
         if (!reads_keys(t) || t->in.eof || t->in.leaves) {
@@ -110,7 +113,10 @@ static void lose(struct session *t)
         drop_piece(t);
 }
 
-/* Refused by a daemon, or for a sandbox, that is not ready or has too many of us. The answer's text has the request's place. */
+/*
+ * Refused by a daemon, or for a sandbox, that is not ready or has too many of us. The answer's text has the
+ * request's place.
+ */
 static bool was_not_taken(const struct session_input *in)
 {
         static const char word[] = "try again";
@@ -351,7 +357,7 @@ static void wait_for_input(struct session *t)
 void cay_session_input_begin(struct session *t)
 {
         cay_buf_init(&t->in.out, REQUEST_MAX);
-        t->in.plain = t->s->exec !=
-                      NULL; /* others may have given it input before: where ours begins nobody knows */
+        t->in.plain =
+                t->s->exec != NULL; /* others may have sent input before: the offset of ours is unknown */
         wait_for_input(t);
 }

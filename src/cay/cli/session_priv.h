@@ -14,7 +14,7 @@ enum session_input_state {
         SESSION_INPUT_WAITING, /* for standard input */
         SESSION_INPUT_SENDING,
         SESSION_INPUT_ANSWER, /* awaited */
-        SESSION_INPUT_AGAIN,  /* a little later: nobody took the piece */
+        SESSION_INPUT_AGAIN,  /* retry a little later: the piece was not accepted */
         SESSION_INPUT_OVER,
 };
 
@@ -24,16 +24,16 @@ struct session_input {
         struct cay_watch stdin_watch, conn_watch;
         struct cay_timer timer; /* for a piece that is sent again, or the last before leaving */
         struct cay_deferred again;
-        struct cay_buf out;   /* the request under way; when it is sent, its answer */
+        struct cay_buf out;   /* the current request; when it is sent, its answer */
         uint64_t answered_ms; /* when the connection was last good */
         bool eof, held;       /* held: a Ctrl-] that may be the first of two */
         bool leaves;          /* the second came: what was typed before it is given yet */
         bool begun;           /* a byte of the piece is out */
         bool queued;          /* `again` is */
         bool plain;           /* the daemon is one that does not know offsets */
-        uint64_t offset;      /* of the piece under way in the command's input */
+        uint64_t offset;      /* offset of the current piece in the command's input */
         unsigned retries;     /* of this piece */
-        size_t len;           /* the piece under way */
+        size_t len;           /* length of the current piece */
         char bytes[CAY_CONN_PIECE];
 };
 

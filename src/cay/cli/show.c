@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers, one function each. The choice is a switch and not a pointer in a row: pointers would have to be put right at every start. */
+/*
+ * Answers, one function each. The choice is a switch and not a pointer in a row: pointers would have to be
+ * put right at every start.
+ */
 #include "cay/cli/show.h"
 
 #include <inttypes.h>

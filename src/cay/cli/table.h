@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers for people: JSON values as a table with aligned columns, or as a list of what one thing is. Control characters are shown. */
+/*
+ * Answers for people: JSON values as a table with aligned columns, or as a list of what one thing is. Control
+ * characters are shown.
+ */
 #pragma once
 
 #include <stdio.h>
@@ -42,7 +45,10 @@ struct cay_column {
 
 /* A cell's text, safe to print; returns ret. */
 const char *cay_cell_format(struct cay_json_view value, enum cay_cell kind, char ret[CAY_CELL_MAX]);
-/* A head line and a line per item; nothing at all for an array that is empty. On a terminal lines are no longer than it is wide. */
+/*
+ * A head line and a line per item; nothing at all for an array that is empty. On a terminal lines are no
+ * longer than it is wide.
+ */
 int cay_table_print(FILE *out, struct cay_json_view array, const struct cay_column *columns,
                     struct cay_error *err);
 void cay_record_print(FILE *out, struct cay_json_view object, const struct cay_column *columns);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay template --task TEXT`: which template would be taken for a task in words, and which of its triggers says so. */
+/*
+ * `cay template --task TEXT`: which template would be taken for a task in words, and which of its triggers
+ * says so.
+ */
 #pragma once
 
 #include "cay/cli/verb.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The caller's terminal in raw mode, put back whatever way the process ends (SIGKILL aside). One per process. */
+/*
+ * The caller's terminal in raw mode, put back whatever way the process ends (SIGKILL aside). One per process.
+ */
 #pragma once
 
 #include <stdbool.h>

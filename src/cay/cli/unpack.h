@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tar stream unpacked below a folder of ours. What sends it is not trusted: names are plain and relative or it is refused, every one
- * is resolved below the folder without following any link (cay/changes/folder.h), nothing is opened that was there before (what a file or
- * link replaces is removed first), set-id bits do not arrive, devices and FIFOs are left out and counted. Modes of directories
- * are set at the end, so that one that may not be written to can be filled.
+ * A tar stream unpacked below a folder of ours. What sends it is not trusted: names are plain and relative or
+ * it is refused, every one is resolved below the folder without following any link (cay/changes/folder.h),
+ * nothing is opened that was there before (what a file or link replaces is removed first), set-id bits do not
+ * arrive, devices and FIFOs are left out and counted. Modes of directories are set at the end, so that one
+ * that may not be written to can be filled.
  *
- * The archive is of one thing, as the daemon packs it: a directory, whose first member is "./", or a file or link alone. It becomes
- * `name` in the folder.
+ * The archive is of one thing, as the daemon packs it: a directory, whose first member is "./", or a file or
+ * link alone. It becomes `name` in the folder.
  */
 #pragma once
 
@@ -21,13 +22,13 @@ struct cay_unpack {
         struct cay_tar_reader reader;
         struct cay_folder folder;
         const char *name;        /* borrowed; one component */
-        struct sys_replace file; /* the one under way */
+        struct sys_replace file; /* the current file */
         bool has_root, is_tree;
         uint32_t mode;
         struct timespec mtime;
         struct cay_unpack_dir *dirs; /* owned */
         size_t dir_count, dir_room;
-        char path[CAY_CHANGE_PATH_MAX + 1]; /* of the member under way */
+        char path[CAY_CHANGE_PATH_MAX + 1]; /* of the current member */
         char link[CAY_CHANGE_PATH_MAX + 1];
 
         uint64_t bytes, entries, left_out;

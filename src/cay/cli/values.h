@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was given for an op's fields, as texts, and the request that they make: fields named in the path go there; those of GET and DELETE
- * and of ops whose body is bytes go into the query, all others into a JSON body, in the form that their kind has. Ranges and
- * meanings are the daemon's to check: it has the rows' functions.
+ * What was given for an op's fields, as texts, and the request that they make: fields named in the path go
+ * there; those of GET and DELETE and of ops whose body is bytes go into the query, all others into a JSON
+ * body, in the form that their kind has. Ranges and meanings are the daemon's to check: it has the rows'
+ * functions.
  */
 #pragma once
 
@@ -31,7 +32,9 @@ void cay_values_done(struct cay_values *v);
 /* A field by name ("memory" of "limits" is "limits.memory"); NULL: none. */
 const struct cay_field *cay_values_find(const struct cay_cli_op *op, const char *name,
                                         const struct cay_field **ret_object);
-/* `where` is how errors name it. Lists and maps take several; a second value of any other replaces the first. */
+/*
+ * `where` is how errors name it. Lists and maps take several; a second value of any other replaces the first.
+ */
 int cay_values_add(struct cay_values *v, const char *name, const char *where, const char *text,
                    struct cay_error *err);
 /* The same for a name that is in the table, with a text that is right. */

@@ -18,7 +18,10 @@ const struct cay_verb *cay_verb_find(const char *name)
         return NULL;
 }
 
-/* A word in a list with blanks between; where what stands behind it begins ('?', '+', ':', a blank). NULL: it is not there. */
+/*
+ * A word in a list with blanks between; where what stands behind it begins ('?', '+', ':', a blank). NULL: it
+ * is not there.
+ */
 static const char *find_word(const char *list, const char *word)
 {
         size_t len = strlen(word);

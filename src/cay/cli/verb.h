@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Verbs that call the daemon. A row names the op whose fields become the verb's options (with the op's own words as help), which
- * fields are words instead, and how the answer looks to people; verbs.c has the rows. Most need no more code. Those that do
- * (exec, cp…) read their options here and go on by themselves.
+ * Verbs that call the daemon. A row names the op whose fields become the verb's options (with the op's own
+ * words as help), which fields are words instead, and how the answer looks to people; verbs.c has the rows.
+ * Most need no more code. Those that do (exec, cp…) read their options here and go on by themselves.
  */
 #pragma once
 
@@ -28,12 +28,18 @@ enum cay_verb_more { /* options of its own; offsets are into struct cay_verb_arg
                      CAY_MORE_BODY,
 };
 
-/* Texts stand in the row itself: pointers would have to be put right at every start of the program, also of one that uses no row. */
+/*
+ * Texts stand in the row itself: pointers would have to be put right at every start of the program, also of
+ * one that uses no row.
+ */
 struct cay_verb {
         char name[CAY_VERB_NAME_MAX]; /* "" ends the table */
         char op[24];
-        /* Fields that are words, with blanks between: "id exec?" (may be left out), "id+" (at least one, a call for each), "id*" (any number). Names
-           that are no field ("source") are for the verb itself. "..." at the end: a command follows, "...?": or none. */
+        /*
+         * Fields that are words, with blanks between: "id exec?" (may be left out), "id+" (at least one, a
+         * call for each), "id*" (any number). Names that are no field ("source") are for the verb itself.
+         * "..." at the end: a command follows, "...?": or none.
+         */
         char words[24];
         char hide[176];    /* fields that are no options */
         char flat[8];      /* an object whose members are options by themselves */
@@ -41,7 +47,7 @@ struct cay_verb {
         char renames[16];  /* "labels:label": an option that is given again and again is called after one */
         char about[400];   /* help: what it does */
         char other_op[24]; /* used when an optional first word is left out */
-        char pages[16];    /* the answer's array that goes on in further pages */
+        char pages[16];    /* the answer's array that continues in further pages */
         bool no_json;      /* has no --json */
         bool both_ways;    /* words that may be left out are options, too */
         enum cay_verb_more more;
@@ -80,7 +86,10 @@ int cay_verb_read(struct cay_verb_args *a, const struct cay_verb *verb, int argc
 void cay_verb_args_done(struct cay_verb_args *a);
 #define cay_auto_verb cay_auto(cay_verb_args_done)
 
-/* A whole verb; argv[0] is its name. `run` gets the options read and the daemon found; it returns the exit status, or -1. */
+/*
+ * A whole verb; argv[0] is its name. `run` gets the options read and the daemon found; it returns the exit
+ * status, or -1.
+ */
 int cay_verb_main(int argc, char **argv,
                   int (*run)(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err));
 /* One that is its row and nothing else. */
