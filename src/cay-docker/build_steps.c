@@ -10,6 +10,7 @@
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
 #include "cay-docker/build.h"
+#include "cay-docker/build_explain.h"
 #include "cay-docker/build_priv.h"
 
 enum step { READING, LOOKING, CHECKING, BUILDING, MEASURING, SWEEPING };
@@ -119,6 +120,19 @@ static void begin_build(struct docker_image_task *t)
         ask(t, BUILDING, &req);
 }
 
+/* Docker's own words, or ours in addition. */
+static void end_failed(struct docker_image_task *t, const char *error)
+{
+        char text[HELPER_TEXT];
+
+        docker_build_explain(error, text, sizeof(text));
+        say(t, text);
+        if (error == t->stream.error && !t->context.bridge && strstr(t->stream.step, " : RUN ") &&
+            !docker_build_lacks_buildkit(error)) /* whoever knows Docker expects one */
+                say(t, "… it had no network: `build: {network_mode: bridge}` in its template gives it one");
+        docker_image_end_build(t, t->stream.step, text);
+}
+
 static void on_built(struct docker_image_task *t)
 {
         struct docker_build_stream *s = &t->stream;
@@ -133,14 +147,9 @@ static void on_built(struct docker_image_task *t)
                                  (unsigned long long)t->context.build_ms / 1000);
                 else
                         docker_call_fail(&t->call, "build", &err);
-                say(t, err.msg);
-                docker_image_end_build(t, s->step, err.msg);
+                end_failed(t, err.msg);
         } else if (s->error[0]) {
-                say(t, s->error);
-                if (!t->context.bridge && strstr(s->step, " : RUN ")) /* whoever knows Docker expects one */
-                        say(t, "… it had no network: `build: {network_mode: bridge}` in its template gives "
-                               "it one");
-                docker_image_end_build(t, s->step, s->error);
+                end_failed(t, s->error);
         } else if (!s->image[0]) {
                 docker_image_end_build(t, s->step, "Docker told no image");
         } else {

@@ -39,6 +39,10 @@ containers:
     build: {network_mode: bridge}
   offline:
     dockerfile: offline/Dockerfile
+  mounts:
+    dockerfile: mounts/Dockerfile
+  heredoc:
+    dockerfile: heredoc/Dockerfile
   plain:
     host: true
     engine: docker
@@ -105,6 +109,8 @@ class Images(unittest.TestCase):
         cls.put("slow/Dockerfile", f"FROM {BASE}\nRUN echo begun; sleep 60\n")
         cls.put("coloured/Dockerfile", COLOURED)
         cls.put("waits/Dockerfile", WAITS)
+        cls.put("mounts/Dockerfile", f"FROM {BASE}\nRUN --mount=type=cache,target=/c echo x\n")
+        cls.put("heredoc/Dockerfile", f"FROM {BASE}\nRUN <<EOF\necho x\nEOF\n")
         cls.put("online/Dockerfile", FETCH % "online")
         cls.put("offline/Dockerfile", FETCH % "offline")
         cls.d = with_docker(Daemon("--engine", "docker", "--docker-host", os.environ["DOCKER_HOST"], "--docker-images", BASE,
@@ -214,7 +220,7 @@ class Images(unittest.TestCase):
         got = self.build("box", anew=True)
         self.assertFalse(got["up_to_date"])
         self.assertEqual(images("box"), [got["image"]])
-        self.assertEqual(len(self.ask("template_list", 200, "")["templates"]), 9)
+        self.assertEqual(len(self.ask("template_list", 200, "")["templates"]), 11)
         other = self.d.make(template="box")
         self.assertEqual(self.d.run(other, "tool")["stdout"], "tool 2\n")
         self.d.must(200, "DELETE", f"/api/sandboxes/{other}")
@@ -240,6 +246,15 @@ class Images(unittest.TestCase):
         self.assertNotIn("non-zero", got["error"])
         os.unlink(os.path.join(self.folder, "broken"))
         os.rename(os.path.join(self.folder, "gone"), os.path.join(self.folder, "broken"))
+
+    def test_4_what_needs_buildkit(self):
+        for name, word in (("mounts", "mount"), ("heredoc", "unknown instruction: ECHO")):
+            got = self.build(name)
+            self.assertEqual(got["state"], "failed", got)
+            self.assertIn(word, got["error"])
+            self.assertIn("classic builder", got["error"])
+            self.assertIn("COPY files instead", got["error"])
+            self.assertIn("classic builder", got["output"])
 
     def test_5_one_at_a_time_and_cancelled(self):
         r, c = self.stream("slow", cancel=True)
