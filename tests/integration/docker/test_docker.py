@@ -142,6 +142,16 @@ class OnDocker(unittest.TestCase):
         got = d.run(box, "i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; exit 1")
         self.assertEqual(got["cause"], "pids", got)
 
+    def test_all_pids_are_the_commands(self):
+        """What Cay needs itself comes on top of the limit: a shell and 19 others of 20, and the sandbox still takes commands."""
+        d = self.d
+        box = d.make(limits={"pids": 20})
+        got = d.run(box, "i=0; while [ $i -lt 19 ]; do sleep 1000 & i=$((i+1)); done; echo $i; kill $(jobs -p)")
+        self.assertEqual((got["stdout"], got["cause"]), ("19\n", "exited"), got)
+        limit = json.loads(docker("inspect", f"cay-{box}"))[0]["HostConfig"]["PidsLimit"]
+        self.assertEqual(limit, 28)  # docs/docker.md
+        self.assertEqual(d.run(box, "echo on")["stdout"], "on\n")
+
     def test_removed_behind_our_back(self):
         d = self.d
         box = d.make()
