@@ -26,6 +26,13 @@ bool cay_address_is_v4(const struct cay_address *a)
         return memcmp(a->bytes, mapped, MAPPED) == 0;
 }
 
+bool cay_address_is_loopback(const struct cay_address *a)
+{
+        static const struct cay_address v6 = { .bytes[15] = 1 };
+
+        return cay_address_is_v4(a) ? a->bytes[MAPPED] == 127 : memcmp(a, &v6, sizeof(v6)) == 0;
+}
+
 bool cay_address_parse(const char *text, struct cay_address *ret)
 {
         uint8_t v4[4];
@@ -79,8 +86,11 @@ static bool is_same(const uint8_t *a, const uint8_t *b, unsigned bits)
         return bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & (0xff00u >> bits % 8) & 0xff) == 0;
 }
 
+/* A range of IPv6 holds no IPv4 address, although that is written as one inside: who allows ::/0 does not mean 10.0.0.1. */
 bool cay_address_in(const struct cay_address *a, const struct cay_address_range *r)
 {
+        if (r->bits < 8 * MAPPED && cay_address_is_v4(a))
+                return false;
         return is_same(a->bytes, r->first.bytes, r->bits);
 }
 
@@ -218,5 +228,5 @@ const char *cay_address_why_not_public(const struct cay_address *a)
                 set_v4(&inside, v4);
                 return why_v4(&inside);
         }
-        return NULL;
+        return (a->bytes[0] & 0xe0) == 0x20 ? NULL : "reserved"; /* 2000::/3 is all that is handed out */
 }

@@ -31,6 +31,7 @@ bool cay_address_range_parse(const char *text, struct cay_address_range *ret);
 bool cay_address_in(const struct cay_address *a, const struct cay_address_range *r);
 bool cay_address_range_in(const struct cay_address_range *inner, const struct cay_address_range *outer);
 
+bool cay_address_is_loopback(const struct cay_address *a);
 bool cay_address_is_v4(const struct cay_address *a);
 const char *cay_address_text(const struct cay_address *a, char ret[CAY_ADDRESS_TEXT]); /* IPv4 as such */
 const char *cay_address_range_text(const struct cay_address_range *r, char ret[CAY_ADDRESS_TEXT + 4]);

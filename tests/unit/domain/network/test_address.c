@@ -52,7 +52,9 @@ static void test_ranges(void **state)
                 { "198.18.0.0/15", "198.19.255.255", "198.20.0.0", "198.18.0.0/15" },
                 { "0.0.0.0/0", "8.8.8.8", "2001:db8::1", "0.0.0.0/0" },
                 { "2001:db8::/33", "2001:db8:7fff::1", "2001:db8:8000::1", "2001:db8::/33" },
-                { "::/0", "8.8.8.8", NULL, "::/0" },
+                { "::/0", "2001:db8::1", "8.8.8.8", "::/0" },
+                { "::/64", "::1", "10.0.0.1", "::/64" },
+                { "::ffff:10.0.0.0/104", "10.1.2.3", "11.0.0.0", "10.0.0.0/8" },
         };
         static const char *const bad[] = { "10.0.0.1/8",  "10.0.0.0/33", "10.0.0.0/",
                                            "10.0.0.0/-1", "10.0.0.0/08", "::1/64",
@@ -116,6 +118,9 @@ static void test_what_is_public(void **state)
                 "2002:7f00:1::",
                 "fd00:ec2::254",
                 "2001:0:1:2:3:4:80ff:fffe",
+                "::ffff:0:10.0.0.1",
+                "4000::1",
+                "1::1",
         };
         struct cay_address a;
 
@@ -128,6 +133,23 @@ static void test_what_is_public(void **state)
                 a = address(not [i]);
                 if (cay_address_why_not_public(&a) == NULL)
                         fail_msg("%s is not public", not [i]);
+        }
+}
+
+static void test_loopback(void **state)
+{
+        static const struct {
+                const char *text;
+                bool is_loopback;
+        } rows[] = { { "127.0.0.1", true }, { "127.255.0.9", true },      { "::1", true },
+                     { "::2", false },      { "::ffff:127.0.0.1", true }, { "126.0.0.1", false },
+                     { "7f00::1", false } };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct cay_address a = address(rows[i].text);
+
+                if (cay_address_is_loopback(&a) != rows[i].is_loopback)
+                        fail_msg("%s", rows[i].text);
         }
 }
 
@@ -153,9 +175,8 @@ static void test_sockets(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_one_form),
-                cmocka_unit_test(test_ranges),
-                cmocka_unit_test(test_what_is_public),
+                cmocka_unit_test(test_one_form),       cmocka_unit_test(test_ranges),
+                cmocka_unit_test(test_what_is_public), cmocka_unit_test(test_loopback),
                 cmocka_unit_test(test_sockets),
         };
 
