@@ -17,7 +17,6 @@
 
 #define ACCEPTS 64u              /* in one turn */
 #define AGAIN_MS 20u             /* between two turns that a rate holds back */
-#define NO_FILES_MS 200u         /* until descriptors may be free again */
 #define TURN_BYTES (1024 * 1024) /* of one direction in one turn */
 #define LEAST_BYTES 1460u        /* less is not worth a turn */
 
@@ -157,7 +156,7 @@ static void on_tcp(struct cay_watch *w, uint32_t events)
                 fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
                 if (fd < 0) {
                         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-                                pause_accepting(b, NO_FILES_MS);
+                                pause_accepting(b, NET_NO_FILES_MS);
                         return; /* EAGAIN, or a connection that is gone again */
                 }
                 net_bucket_take(&b->connects, 1);

@@ -23,6 +23,7 @@
 #define NET_CONNECTIONS_S_DEFAULT 100u
 #define NET_DNS_S_DEFAULT 50u
 #define NET_DNS_LINKS_MAX 16u /* connections to the resolver over TCP, of one sandbox */
+#define NET_NO_FILES_MS 200u  /* until descriptors may be free again */
 
 struct net_box;
 struct net_conn;
@@ -47,6 +48,7 @@ struct net_box {
         struct net_limits limits; /* defaults filled in */
         struct net_bucket up, down, connects, queries;
         struct cay_timer accept_again, go_on; /* when a rate lets it */
+        struct cay_timer dns_again;           /* when descriptors may be free again */
         struct cay_names *names;
         struct net_log log;
         uint64_t log_told;                   /* the owner's: next number to send to the front */

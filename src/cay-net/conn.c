@@ -468,6 +468,9 @@ static void begin(struct net_conn *c)
                 net_conn_end(c, NET_LOG_REFUSED, why);
         } else if (c->box->world->connections > c->box->world->connections_most) {
                 net_conn_end(c, NET_LOG_REFUSED, "limit: all sandboxes together have too many connections");
+        } else if (!c->name &&
+                   cay_address_is_loopback(&c->address)) { /* never diverted, so it came straight here */
+                net_conn_end(c, NET_LOG_REFUSED, "loopback is the sandbox's own: nothing listens there");
         } else if (!c->name && cay_names_is_one(&c->address)) {
                 net_conn_end(c, NET_LOG_REFUSED,
                              "the address stands for no name any more: look the name up again");

@@ -176,10 +176,29 @@ static void on_link(struct cay_watch *w, uint32_t events)
                 end_link(l);
 }
 
+static void on_dns_again(struct cay_timer *t)
+{
+        struct net_box *b = cay_container_of(t, struct net_box, dns_again);
+
+        cay_watch_set(&b->dns_tcp, EPOLLIN);
+}
+
+/* What cannot be accepted stays in the listener's queue: without a pause the loop would be woken for it without end. */
+static int accept_link(struct net_box *b)
+{
+        int fd = accept4(b->dns_tcp.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+                cay_watch_set(&b->dns_tcp, 0);
+                cay_timer_set(b->world->loop, &b->dns_again, NET_NO_FILES_MS, on_dns_again);
+        }
+        return fd;
+}
+
 void net_stub_on_tcp(struct cay_watch *w, uint32_t events)
 {
         struct net_box *b = cay_container_of(w, struct net_box, dns_tcp);
-        int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept_link(b);
         struct net_dns_link *l =
                 fd >= 0 && b->dns_link_count < NET_DNS_LINKS_MAX ? calloc(1, sizeof(*l)) : NULL;
 
@@ -198,6 +217,7 @@ void net_stub_on_tcp(struct cay_watch *w, uint32_t events)
 
 void net_stub_end(struct net_box *b)
 {
+        cay_timer_clear(&b->dns_again);
         while (b->dns_links)
                 end_link(b->dns_links);
 }

@@ -247,7 +247,13 @@ def test_addresses(rig):
     refused(b, rig, '198.18.99.99', 80, 'stands for no name')
     listed = rig.box(LIST)
     refused(listed, rig, PUBLIC, 80, 'not in the sandbox')
-    refused(listed, rig, '127.0.0.1', 64998, 'not in the sandbox')  # straight to the listener
+    wide = rig.box('template list\nallow 0.0.0.0/0:*\nallow [::/0]:*\nown list\nallow 0.0.0.0/0:*\nallow [::/0]:*\n')
+    for own in ('127.0.0.1', '127.9.9.9', '::1'):  # straight to the listener: never the host's loopback, whatever is allowed
+        refused(wide, rig, own, 64998, "loopback is the sandbox's own")
+    sixes = rig.box('template list\nallow 0.0.0.0/0:*\nallow [::/0]:*\nown list\nallow [::/0]:80\n')
+    assert sixes.inside(talk, PUBLIC6, 80, b'who') == PUBLIC6
+    for four in (PUBLIC, PRIVATE, HOST):  # no IPv4 address is in a range of IPv6
+        refused(sixes, rig, four, 80, 'not in the sandbox')
     ranged = rig.box('template list\nallow 10.0.0.0/8:*\nallow 8.8.4.0/24:80\nown list\nallow 10.9.9.9:80\nallow 8.8.4.1:80\n')
     assert ranged.inside(talk, PRIVATE, 80, b'who') == '::ffff:' + PRIVATE
     refused(ranged, rig, PRIVATE, 8080, 'not in the sandbox')
@@ -447,6 +453,26 @@ def test_dns_rate(rig):
     assert rig.net.front.stats(b.id)['queries'] == 400
     kept = rig.net.front.log(b.id)
     assert len(kept) <= 500
+
+
+def silent_links(count):
+    held = [dial('127.0.0.1', 53) for _ in range(count)]
+    time.sleep(1)
+    return len(held)
+
+
+def test_no_descriptors(rig):
+    """A listener whose connections cannot be accepted does not keep cay-net busy, and goes on when there are descriptors again."""
+    net, b = Net(rig.resolv, files=24), Box('few-files')
+    assert net.front.add(b.id, b.sockets, LIST, None).code == 0
+    used = net.cpu_s()
+    assert b.inside(silent_links, 20) == 20
+    used = net.cpu_s() - used
+    assert used < 0.3, used
+    assert b.inside(query, 'good.example', 1, True)[0] == 0
+    net.front.drop(b.id)
+    b.close()
+    net.close()
 
 
 def open_idle(name, ready, count):

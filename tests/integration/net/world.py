@@ -2,6 +2,7 @@
 """An internet in a namespace of its own, sandboxes' namespaces, and cay-net between them. Nothing leaves the test's namespaces."""
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -242,12 +243,14 @@ class Box:
 class Net:
     """cay-net itself, as a keeper starts it."""
 
-    def __init__(self, resolv, keep=True):
+    def __init__(self, resolv, keep=True, files=0):
         front, front_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.keeper, keeper_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ends = (front_end.fileno(), keeper_end.fileno())
 
         def place():
+            if files:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
             a, b = os.dup(ends[0]), os.dup(ends[1])
             os.dup2(a, 3)
             os.dup2(b, 4)
@@ -273,6 +276,11 @@ class Net:
 
     def descriptors(self):
         return len(os.listdir(f'/proc/{self.child.pid}/fd'))
+
+    def cpu_s(self):
+        with open(f'/proc/{self.child.pid}/stat', encoding='utf-8') as f:
+            words = f.read().rsplit(')', 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf('SC_CLK_TCK')
 
     def close(self):
         self.keeper.close()
