@@ -29,6 +29,12 @@
 
 #define TABLE 100 /* of routes for what is marked */
 
+/*
+ * Connections that wait to be accepted. What a sandbox has sent on them lies in the kernel and is charged to nobody's memory cgroup before they are
+ * accepted: the number bounds that. Those beyond it are tried again by the sandbox's own TCP.
+ */
+#define WAITING 256
+
 static const struct family {
         int family;
         const char *address;
@@ -173,7 +179,7 @@ static int open_listener(int type, bool has_v6, bool is_transparent, uint16_t po
         if ((is_transparent &&
              setsockopt(fd, has_v6 ? IPPROTO_IPV6 : IPPROTO_IP, has_v6 ? IPV6_TRANSPARENT : IP_TRANSPARENT,
                         &one, sizeof(one)) < 0) ||
-            bind_any(fd, has_v6, port) < 0 || (type == SOCK_STREAM && listen(fd, SOMAXCONN) < 0)) {
+            bind_any(fd, has_v6, port) < 0 || (type == SOCK_STREAM && listen(fd, WAITING) < 0)) {
                 r = -errno;
                 close(fd);
                 return r;
