@@ -106,6 +106,7 @@ static struct cay_run_blocked *find_blocked(struct cay_run_result *r, const char
 /* What cay-net says comes from a program that strangers talk to: texts are ended here, whatever it sent. */
 static void on_log(struct cay_run *run, const struct net_log_entry *from)
 {
+        static const struct cay_address none;
         char text[CAY_ADDRESS_TEXT], name[NET_NAME];
         struct cay_address address;
         struct cay_run_blocked *b;
@@ -115,6 +116,8 @@ static void on_log(struct cay_run *run, const struct net_log_entry *from)
         memcpy(name, from->name, sizeof(name));
         name[sizeof(name) - 1] = '\0';
         memcpy(address.bytes, from->address, sizeof(address.bytes));
+        if (name[0] == '\0' && memcmp(&address, &none, sizeof(none)) == 0)
+                return; /* a limit, or a query for what is no name: nothing that a rule could allow */
         b = find_blocked(&run->result, name[0] != '\0' ? name : cay_address_text(&address, text), from->port);
         if (b != NULL)
                 b->count++;

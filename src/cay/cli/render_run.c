@@ -3,7 +3,9 @@
 #include "cay/cli/render_run.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "cay/cli/safe.h"
 #include "foundation/base/base64.h"
 #include "foundation/base/json_out.h"
 #include "foundation/base/utf8.h"
@@ -210,6 +212,20 @@ int cay_render_run_json(const struct cay_run_result *r, const char *engine, cons
         return rc < 0 ? rc : end < 0 ? end : cay_buf_putc(json, '\n');
 }
 
+/* As --allow takes it. The name comes from cay-net, which strangers talk to: a terminal obeys nothing of it. */
+static void blocked_line(const struct cay_run_blocked *b, FILE *to)
+{
+        bool is_v6 = strchr(b->name, ':') != NULL && b->port > 0;
+        char name[4 * sizeof(b->name)], host[sizeof(name) + 32], port[16] = "";
+
+        cay_safe_copy(b->name, name, sizeof(name));
+        if (b->port > 0)
+                snprintf(port, sizeof(port), ":%u", b->port);
+        snprintf(host, sizeof(host), "%s%s%s%s", is_v6 ? "[" : "", name, is_v6 ? "]" : "", port);
+        fprintf(to, "cay: network: blocked %s (%u time%s); allow it with --allow %s\n", host, b->count,
+                b->count == 1 ? "" : "s", host);
+}
+
 void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
 {
         const struct cay_verdict *v = &r->verdict;
@@ -231,15 +247,8 @@ void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
                         "cay: not isolated: the process engine ran the command on this machine as uid "
                         "%" PRIu32 "\n",
                         r->host_uid);
-        for (unsigned i = 0; i < r->blocked_count; i++) {
-                const struct cay_run_blocked *b = &r->blocked[i];
-                char port[16] = "";
-
-                if (b->port > 0)
-                        snprintf(port, sizeof(port), ":%u", b->port);
-                fprintf(to, "cay: network: blocked %s%s (%u time%s); allow it with --allow %s%s\n", b->name,
-                        port, b->count, b->count == 1 ? "" : "s", b->name, port);
-        }
+        for (unsigned i = 0; i < r->blocked_count; i++)
+                blocked_line(&r->blocked[i], to);
         if (r->skipped != 0)
                 fprintf(to, "cay: limits not enforced here: %s\n",
                         cay_limit_mask_text(r->skipped, list, sizeof(list)));

@@ -187,6 +187,20 @@ static void one_line(void **state)
         says(&r, "cay: not started: x: not found\n");
 }
 
+static void what_was_blocked(void **state)
+{
+        struct cay_run_result r = result();
+
+        r.blocked_count = 3;
+        r.blocked[0] = (struct cay_run_blocked){ .name = "evil.example", .port = 443, .count = 2 };
+        r.blocked[1] = (struct cay_run_blocked){ .name = "fd00::1", .port = 22, .count = 1 };
+        r.blocked[2] = (struct cay_run_blocked){ .name = "a\x1b]0;owned\a\nb", .count = 1 };
+        says(&r, "cay: network: blocked evil.example:443 (2 times); allow it with --allow evil.example:443\n"
+                 "cay: network: blocked [fd00::1]:22 (1 time); allow it with --allow [fd00::1]:22\n"
+                 "cay: network: blocked a\\x1b]0;owned\\x07\\nb (1 time); allow it with --allow "
+                 "a\\x1b]0;owned\\x07\\nb\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -195,6 +209,7 @@ int main(void)
                 cmocka_unit_test(json_of_a_failure),
                 cmocka_unit_test(what_was_changed),
                 cmocka_unit_test(one_line),
+                cmocka_unit_test(what_was_blocked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
