@@ -10,6 +10,9 @@
 #include "foundation/base/log.h"
 #include "foundation/loop/loop.h"
 
+/* Of translated arguments: what the largest max_json can become, with room for what a translation adds. */
+#define ARGS_MAX CAY_OP_JSON_MAX
+
 struct cay_call {
         struct cay_op_call call;
         const struct cay_call_ops *ops;
@@ -136,7 +139,9 @@ static void respond_resume(struct cay_op_call *c)
 
 static struct cay_json_sink *respond_open(struct cay_op_call *c, bool is_event)
 {
-        return is_event && self(c)->ops->on_event_text ? NULL : cay_json_tree_new();
+        return is_event && self(c)->ops->on_event_text
+                       ? NULL
+                       : cay_json_tree_new(is_event ? CAY_OP_EVENT_MAX : CAY_OP_JSON_MAX);
 }
 
 static const struct cay_op_responder responder = {
@@ -153,7 +158,7 @@ static const struct cay_op_responder responder = {
 
 void cay_call_args_begin(struct cay_call_args *args)
 {
-        args->tree = cay_json_tree_new();
+        args->tree = cay_json_tree_new(ARGS_MAX);
         cay_json_init_sink(&args->j, args->tree ? args->tree : cay_json_nowhere());
         cay_json_begin_object(&args->j);
 }

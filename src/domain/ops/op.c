@@ -144,7 +144,7 @@ static void open_result(struct cay_op_result *r, struct cay_op_call *c, bool is_
                 r->sink->free(r->sink);
         r->sink = open_sink(c, is_event);
         if (r->text.max == 0)
-                cay_buf_init(&r->text, CAY_OP_JSON_MAX);
+                cay_buf_init(&r->text, is_event ? CAY_OP_EVENT_MAX : CAY_OP_JSON_MAX);
         cay_buf_clear(&r->text);
         if (r->sink)
                 cay_json_init_sink(&r->j, r->sink);

@@ -35,6 +35,7 @@
 
 #define CAY_OP_HIGH (256u * 1024)           /* bytes that wait: then a writer waits too */
 #define CAY_OP_JSON_MAX (64u * 1024 * 1024) /* of one answer */
+#define CAY_OP_EVENT_MAX (2u * 1024 * 1024) /* of one event: output with every byte escaped, and facts */
 #define CAY_OP_REQUEST_ID 24
 #define CAY_OP_UNKNOWN_LENGTH UINT64_MAX
 

@@ -9,13 +9,15 @@
 #include "foundation/json/json_in_priv.h"
 
 #define MEMORY_MAX (64u * 1024 * 1024) /* of lists and maps that are read from one */
+#define NODE_BYTES 64u                 /* about what a value takes beside its text */
 
 struct tree {
         struct cay_json_sink sink;
         json_t *root;                     /* owned */
         json_t *open[CAY_JSON_DEPTH_MAX]; /* borrowed from root, the outermost first */
         unsigned depth;
-        char *key; /* owned: pending until its value is written; NULL: none */
+        char *key;         /* owned: pending until its value is written; NULL: none */
+        size_t used, most; /* bytes: texts, keys, and NODE_BYTES for each value */
 };
 
 static int put_node(struct tree *t, json_t *node)
@@ -85,11 +87,22 @@ static int put_key(struct tree *t, const char *key, size_t len)
         return t->key ? 0 : -ENOMEM;
 }
 
+/* -ENOSPC as from a buffer that is full. */
+static int count(struct tree *t, size_t len)
+{
+        if (t->used > t->most || len + NODE_BYTES > t->most - t->used)
+                return -ENOSPC;
+        t->used += len + NODE_BYTES;
+        return 0;
+}
+
 static int put(struct cay_json_sink *sink, enum cay_json_part part, const char *text, size_t len,
                int64_t number)
 {
         struct tree *t = cay_container_of(sink, struct tree, sink);
 
+        if (part != CAY_JSON_PART_END && count(t, text ? len : 0) < 0)
+                return -ENOSPC;
         switch (part) {
         case CAY_JSON_PART_OBJECT:
                 return put_level(t, json_object());
@@ -123,13 +136,14 @@ static void free_tree(struct cay_json_sink *sink)
         free(t);
 }
 
-struct cay_json_sink *cay_json_tree_new(void)
+struct cay_json_sink *cay_json_tree_new(size_t most)
 {
         struct tree *t = calloc(1, sizeof(*t));
 
         if (!t)
                 return NULL;
         t->sink = (struct cay_json_sink){ .put = put, .free = free_tree };
+        t->most = most;
         return &t->sink;
 }
 
@@ -145,6 +159,13 @@ struct cay_json_in *cay_json_tree_take(struct cay_json_sink *sink)
         return doc;
 }
 
+static int put_reference(struct tree *t, const struct cay_json_value *v)
+{
+        int r = count(t, 0);
+
+        return r < 0 ? r : put_node(t, json_incref(as_node(v)));
+}
+
 void cay_json_value_put(struct cay_json *j, const struct cay_json_value *v)
 {
         if (!v) {
@@ -153,7 +174,6 @@ void cay_json_value_put(struct cay_json *j, const struct cay_json_value *v)
                 if (!j->sink)
                         j->failed = cay_json_value_print(v, j->out);
                 else if (j->sink->put == put)
-                        j->failed = put_node(cay_container_of(j->sink, struct tree, sink),
-                                             json_incref(as_node(v)));
+                        j->failed = put_reference(cay_container_of(j->sink, struct tree, sink), v);
         }
 }

@@ -10,7 +10,12 @@
 #include "foundation/base/json_out.h"
 #include "foundation/json/json_in.h"
 
-struct cay_json_sink *cay_json_tree_new(void); /* freed by its own `free`; NULL: no memory */
+/*
+ * `most`: bytes of its texts and keys, and about 64 for each value; beyond that the writing ends with -ENOSPC. A
+ * value that is referred to (cay_json_value_put) counts as one: another document has its memory. Freed by its own
+ * `free`; NULL: no memory.
+ */
+struct cay_json_sink *cay_json_tree_new(size_t most);
 /*
  * Returns what was written, after cay_json_end returned 0; the caller frees it. The sink is empty then. NULL:
  * nothing was written, or no memory.

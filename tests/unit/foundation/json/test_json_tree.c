@@ -43,7 +43,7 @@ static void test_same_as_text(void **state)
 {
         cay_auto(cay_json_in_freep) struct cay_json_in *other = NULL, *parsed = NULL, *doc = NULL;
         cay_auto_buf struct cay_buf text = { 0 }, one = { 0 }, two = { 0 };
-        struct cay_json_sink *tree = cay_json_tree_new();
+        struct cay_json_sink *tree = cay_json_tree_new(1 << 20);
         struct cay_error err = { 0 };
         struct cay_json j;
 
@@ -85,7 +85,7 @@ static void test_refusals(void **state)
                      { "b", NULL, "{\"x\":", 5 } }; /* half a value */
 
         for (size_t i = 0; i < CAY_COUNT(rows); i++) {
-                struct cay_json_sink *tree = cay_json_tree_new();
+                struct cay_json_sink *tree = cay_json_tree_new(1 << 20);
                 struct cay_json j;
 
                 cay_json_init_sink(&j, tree);
@@ -107,7 +107,7 @@ static void test_refusals(void **state)
 
 static void test_large_number(void **state)
 {
-        struct cay_json_sink *tree = cay_json_tree_new();
+        struct cay_json_sink *tree = cay_json_tree_new(1 << 20);
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         struct cay_json j;
         int64_t n = 0;
@@ -120,6 +120,35 @@ static void test_large_number(void **state)
         tree->free(tree);
         assert_true(cay_json_value_i64(cay_json_value_at(cay_json_in_root(doc), 0), &n));
         assert_true(n == INT64_MAX);
+        (void)state;
+}
+
+/* However it is filled: by one long text, or by many values that are nothing. */
+static void test_room(void **state)
+{
+        for (unsigned is_text = 0; is_text < 2; is_text++) {
+                struct cay_json_sink *tree = cay_json_tree_new(10000);
+                char text[9000];
+                struct cay_json j;
+
+                memset(text, 'x', sizeof(text));
+                cay_json_init_sink(&j, tree);
+                cay_json_begin_array(&j);
+                if (is_text)
+                        cay_json_string(&j, text, sizeof(text));
+                else
+                        for (unsigned i = 0; i < 100; i++)
+                                cay_json_null(&j);
+                assert_int_equal(j.failed, 0);
+                if (is_text)
+                        cay_json_string(&j, text, sizeof(text));
+                else
+                        for (unsigned i = 0; i < 100; i++)
+                                cay_json_null(&j);
+                cay_json_end_array(&j);
+                assert_int_equal(cay_json_end(&j), -ENOSPC);
+                tree->free(tree);
+        }
         (void)state;
 }
 
@@ -137,9 +166,8 @@ static void test_nowhere(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_same_as_text),
-                cmocka_unit_test(test_refusals),
-                cmocka_unit_test(test_large_number),
+                cmocka_unit_test(test_same_as_text), cmocka_unit_test(test_refusals),
+                cmocka_unit_test(test_large_number), cmocka_unit_test(test_room),
                 cmocka_unit_test(test_nowhere),
         };
 
