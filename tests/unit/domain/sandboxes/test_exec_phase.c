@@ -150,11 +150,40 @@ static void counts(void **state)
         }
 }
 
+/*
+ * What others can cause at any time, as far as the code lets it through: init's END while its channel is open, a sandbox that goes, and a
+ * commit that speaks for whatever is judged. No phase may lack a row for these: it would stop the front.
+ */
+static void strangers_stop_nobody(void **state)
+{
+        for (unsigned p = CAY_EXEC_PHASE_NEW + 1; p < CAY_EXEC_PHASE_COUNT; p++) {
+                enum cay_exec_phase phase = (enum cay_exec_phase)p;
+                enum cay_exec_end end = cay_exec_phase_end(phase);
+                bool is_pending = cay_exec_phase_record(phase) == CAY_EXEC_RECORD_PENDING;
+                const bool needs[CAY_EXEC_EVENT_COUNT] = {
+                        [CAY_EXEC_EVENT_END] = end == CAY_EXEC_END_ALIVE,
+                        [CAY_EXEC_EVENT_CUT] = end == CAY_EXEC_END_ALIVE || end == CAY_EXEC_END_KNOWN,
+                        [CAY_EXEC_EVENT_JUDGE] = end == CAY_EXEC_END_KNOWN,
+                        [CAY_EXEC_EVENT_TELL] = end == CAY_EXEC_END_JUDGED,
+                        [CAY_EXEC_EVENT_STORE] = is_pending,
+                        [CAY_EXEC_EVENT_UNSTORE] = is_pending,
+                };
+
+                for (unsigned e = 0; e < CAY_EXEC_EVENT_COUNT; e++)
+                        if (needs[e] && cay_exec_phase_next(phase, (enum cay_exec_event)e) < 0)
+                                fail_msg("%s, %s", cay_exec_phase_word(phase),
+                                         cay_exec_event_word((enum cay_exec_event)e));
+        }
+        (void)state;
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(pairs), cmocka_unit_test(ways),
-                                            cmocka_unit_test(ends_stay), cmocka_unit_test(commits_end_once),
-                                            cmocka_unit_test(counts) };
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(pairs),     cmocka_unit_test(ways),
+                cmocka_unit_test(ends_stay), cmocka_unit_test(commits_end_once),
+                cmocka_unit_test(counts),    cmocka_unit_test(strangers_stop_nobody),
+        };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

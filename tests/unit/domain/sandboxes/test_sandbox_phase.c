@@ -202,6 +202,25 @@ static void found_in_records(void **state)
         }
 }
 
+/* A box can go or fall silent when no operation is under way, and go while it is adopted: cay_sandbox_gone and cay_link_ping ask no more. */
+static void boxes_stop_nobody(void **state)
+{
+        for (unsigned p = CAY_SANDBOX_PHASE_NEW + 1; p < CAY_SANDBOX_PHASE_COUNT; p++) {
+                enum cay_sandbox_phase phase = (enum cay_sandbox_phase)p;
+                enum cay_pending pending = cay_sandbox_phase_pending(phase);
+                bool has_box = cay_sandbox_phase_is_stored(phase) &&
+                               cay_sandbox_phase_state(phase, 0) != CAY_STATE_STOPPED;
+
+                if (!has_box || (pending != CAY_PENDING_NONE && pending != CAY_PENDING_ADOPT))
+                        continue;
+                if (cay_sandbox_phase_next(phase, CAY_SANDBOX_EVENT_LOSE) < 0)
+                        fail_msg("%s, lost", cay_sandbox_phase_word(phase));
+                if (pending == CAY_PENDING_NONE && cay_sandbox_phase_next(phase, CAY_SANDBOX_EVENT_FAIL) < 0)
+                        fail_msg("%s, failed", cay_sandbox_phase_word(phase));
+        }
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -211,6 +230,7 @@ int main(void)
                 cmocka_unit_test(one_at_a_time),
                 cmocka_unit_test(undone_is_as_before),
                 cmocka_unit_test(found_in_records),
+                cmocka_unit_test(boxes_stop_nobody),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
