@@ -12,11 +12,13 @@
 #include "foundation/base/str.h"
 #include "engines/docker/docker.h"
 #include "engines/native/native.h"
+#include "engines/network/network_client.h"
 #include "engines/process/process_link.h"
 #include "cay/keeper/hand_over.h"
 #include "foundation/sys/unix_socket.h"
 
 #define FD_MAX 1023
+#define NETWORK_MS 5000 /* for cay-net to say which sandboxes it has */
 
 /* How each is reached over a link to its helper. */
 static int (*const opens[CAY_ENGINE_COUNT])(const struct cay_engine_env *env, int sock,
@@ -145,9 +147,31 @@ static int judge(struct cay_front_engines *e, const struct cay_error *first, str
         return -1;
 }
 
+/* Without cay-net there are no networks, and everything else goes on: the keeper brings the next one. */
+static int open_network(struct cay_front_engines *e, struct cay_loop *loop, struct cay_error *err)
+{
+        int link = cay_take_fd(e->links[CAY_HELPER_net]);
+        struct cay_error why = { 0 };
+
+        if (link < 0)
+                return 0;
+        if (cay_network_client_new(loop, &e->network, err) < 0) {
+                close(link);
+                return -1;
+        }
+        if (cay_network_client_open_take(e->network, link, &why) < 0)
+                cay_log_warn("no networks for sandboxes", "error=%s", why.msg);
+        else
+                cay_network_client_await(e->network, NETWORK_MS);
+        return 0;
+}
+
 int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, struct cay_error *err)
 {
         struct cay_error first = { 0 };
+
+        if (open_network(e, loop, err) < 0)
+                return -1;
 
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++) {
                 struct cay_error why = { 0 };
@@ -175,18 +199,38 @@ static void on_reopened(struct cay_job *job)
         free(r);
 }
 
-/* The engine that a link's message is for; NULL: none that could use it. */
-static struct cay_front_engine *find_asked(struct cay_front_engines *e, const struct cay_hand_link *say)
+/* The helper that a link's message is for; -1: none. */
+static int helper_of(const struct cay_hand_link *say)
 {
-        int helper = memchr(say->helper, 0, sizeof(say->helper)) ? cay_helper_find(say->helper) : -1;
+        if (say->magic != CAY_HAND_MAGIC || say->size != sizeof(*say) ||
+            !memchr(say->helper, 0, sizeof(say->helper)))
+                return -1;
+        return cay_helper_find(say->helper);
+}
 
-        if (say->magic != CAY_HAND_MAGIC || say->size != sizeof(*say))
-                return NULL;
+/* The engine that is to have it; NULL: none that could use it. */
+static struct cay_front_engine *find_asked(struct cay_front_engines *e, int helper)
+{
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 if ((int)cay_engine_infos[i].helper == helper && e->rows[i].engine != NULL &&
                     e->rows[i].engine->ops->reopen_take != NULL)
                         return &e->rows[i];
         return NULL;
+}
+
+static int hear_network_take(struct cay_front_engines *e, int link)
+{
+        struct cay_error err = { 0 };
+
+        if (!e->network) {
+                close(link);
+                return -1;
+        }
+        if (cay_network_client_open_take(e->network, link, &err) < 0) {
+                cay_log_error("the new cay-net cannot be used", "error=%s", err.msg);
+                return -1;
+        }
+        return 1;
 }
 
 int cay_front_engines_hear(struct cay_front_engines *e, int sock)
@@ -197,12 +241,16 @@ int cay_front_engines_hear(struct cay_front_engines *e, int sock)
         struct cay_front_engine *row;
         struct reopen *r;
         unsigned count = 0;
+        int helper;
         ssize_t n = recv(sock, peek, sizeof(peek), MSG_PEEK | MSG_DONTWAIT);
 
         if (n != (ssize_t)sizeof(say))
                 return 0;
         n = sys_recv_fds(sock, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
-        row = n == (ssize_t)sizeof(say) && count == 1 ? find_asked(e, &say) : NULL;
+        helper = n == (ssize_t)sizeof(say) && count == 1 ? helper_of(&say) : -1;
+        if (helper == CAY_HELPER_net)
+                return hear_network_take(e, fds[0]);
+        row = find_asked(e, helper);
         r = row != NULL ? calloc(1, sizeof(*r)) : NULL;
         if (r == NULL) {
                 if (n >= 0)
@@ -224,6 +272,7 @@ void cay_front_engines_close(struct cay_front_engines *e)
                 if (engine != NULL)
                         engine->ops->close(engine);
         }
+        cay_network_client_free(cay_take(e->network));
 }
 
 void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_service_env *env)
@@ -232,6 +281,7 @@ void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_servic
                 env->engines[i] =
                         (struct cay_service_engine){ e->rows[i].name, e->rows[i].engine, e->rows[i].note };
         env->engine_count = CAY_ENGINE_COUNT;
+        env->network = e->network;
 }
 
 const char *cay_front_engines_default(const struct cay_front_engines *e)
@@ -248,6 +298,17 @@ const char *cay_front_engines_with(const struct cay_front_engines *e, unsigned c
                 if (e->rows[i].engine != NULL && e->rows[i].engine->caps & cap)
                         return e->rows[i].name;
         return NULL;
+}
+
+void cay_front_engines_names_with(const struct cay_front_engines *e, unsigned cap, char *ret, size_t size)
+{
+        size_t len = 0;
+
+        ret[0] = '\0';
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT && len < size; i++)
+                if (e->rows[i].engine != NULL && e->rows[i].engine->caps & cap)
+                        len += (size_t)snprintf(ret + len, size - len, "%s%s", len > 0 ? " " : "",
+                                                e->rows[i].name);
 }
 
 const char *cay_front_engines_why_not(void *engines, const char *name)

@@ -18,6 +18,7 @@ struct cay_front_engines {
                 struct cay_engine *engine; /* owned; NULL: it is not there */
                 char note[256];            /* why it is, or why not */
         } rows[CAY_ENGINE_COUNT];
+        struct cay_network_broker *network; /* owned; NULL: no helper for it was handed over */
         int links[CAY_HELPER_COUNT]; /* sockets to helpers, as handed over, until they are taken; -1: none */
         bool is_auto;
         char names[128]; /* of those that are there, with blanks between */
@@ -36,4 +37,6 @@ void cay_front_engines_fill(const struct cay_front_engines *e, struct cay_servic
 const char *cay_front_engines_default(const struct cay_front_engines *e); /* "" when there is none */
 /* The first that is there with a capability (CAY_ENGINE_CAN_…); NULL: none. */
 const char *cay_front_engines_with(const struct cay_front_engines *e, unsigned cap);
+/* All of them, with blanks between; "": none. */
+void cay_front_engines_names_with(const struct cay_front_engines *e, unsigned cap, char *ret, size_t size);
 const char *cay_front_engines_why_not(void *engines, const char *name); /* NULL: nobody knows it */

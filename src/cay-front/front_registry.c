@@ -90,6 +90,7 @@ static int parse(const struct cay_front_templates *t, const struct message *m, s
 static int load(struct cay_front_templates *t, const struct message *m, struct cay_error *err)
 {
         cay_auto_free struct cay_notes *notes = calloc(1, sizeof(*notes));
+        char bridges[sizeof(t->engines->names)];
         const struct cay_registry_place place = {
                 .folder_fd = m->folder,
                 .usr_fd = m->usr,
@@ -97,7 +98,7 @@ static int load(struct cay_front_templates *t, const struct message *m, struct c
                 .default_engine = cay_front_engines_default(t->engines),
                 .why_not = cay_front_engines_why_not,
                 .ctx = (void *)(uintptr_t)t->engines,
-                .bridge_engine = cay_front_engines_with(t->engines, CAY_ENGINE_CAN_NETWORK_BRIDGE),
+                .bridge_engines = bridges,
                 .no_init_engine = cay_front_engines_with(t->engines, CAY_ENGINE_CAN_NO_INIT),
                 .now_wall_ms = cay_clock_wall_ms()
         };
@@ -107,6 +108,7 @@ static int load(struct cay_front_templates *t, const struct message *m, struct c
 
         if (!notes)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the registry");
+        cay_front_engines_names_with(t->engines, CAY_ENGINE_CAN_REACH_OUT, bridges, sizeof(bridges));
         r = parse(t, m, notes, &registry);
         if (r == 0)
                 cay_registry_look(registry, &place, notes);

@@ -88,12 +88,37 @@ static struct net_box **find(struct broker *b, const char *id)
         return at;
 }
 
-/* The text cannot change behind our back: that the seals are there is checked first. */
+/* From a front: all of it has to be in the socket, and then its end. Nothing here waits, whatever the front does. */
+static int receive_policy(int fd, struct cay_policy_pair *ret, struct cay_error *err)
+{
+        cay_auto_free char *text = malloc(NET_POLICY_MAX + 1);
+        size_t len = 0;
+        ssize_t n = 1;
+
+        if (!text)
+                return cay_fail(err, CAY_INTERNAL, "network policy: no memory");
+        while (n > 0 && len <= NET_POLICY_MAX) {
+                n = recv(fd, text + len, NET_POLICY_MAX + 1 - len, MSG_DONTWAIT);
+                if (n < 0 && errno == EINTR)
+                        n = 1;
+                else if (n > 0)
+                        len += (size_t)n;
+        }
+        if (n < 0)
+                return cay_fail(err, CAY_INVALID, "network policy: must be whole when it is sent");
+        if (len < 1 || len > NET_POLICY_MAX)
+                return cay_fail(err, CAY_LIMIT, "network policy: must have 1 to %u bytes", NET_POLICY_MAX);
+        return cay_policy_text_read(text, len, ret, err);
+}
+
+/* The text of a file cannot change behind our back: that the seals are there is checked first. */
 static int read_policy(int fd, struct cay_policy_pair *ret, struct cay_error *err)
 {
         cay_auto_free char *text = NULL;
         struct stat st;
 
+        if (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
+                return receive_policy(fd, ret, err);
         if ((fcntl(fd, F_GET_SEALS) & NET_POLICY_SEALS) != NET_POLICY_SEALS || fstat(fd, &st) < 0 ||
             !S_ISREG(st.st_mode))
                 return cay_fail(err, CAY_INVALID, "network policy: must be a sealed memory file");

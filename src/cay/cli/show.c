@@ -142,6 +142,45 @@ static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *
         return 0;
 }
 
+static int show_network(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "network", "network", CAY_CELL_TEXT },
+                { "allow", "allow", CAY_CELL_LIST },
+                { "deny", "deny", CAY_CELL_LIST },
+                { "sent", "up_bytes", CAY_CELL_BYTES },
+                { "received", "down_bytes", CAY_CELL_BYTES },
+                { "open now", "connections", CAY_CELL_NUMBER },
+                { "connections", "connections_all", CAY_CELL_NUMBER },
+                { "refused", "refused", CAY_CELL_NUMBER },
+                { "names asked for", "queries", CAY_CELL_NUMBER },
+                { "names refused", "queries_refused", CAY_CELL_NUMBER },
+                { "" },
+        };
+
+        cay_record_print(out, answer, columns);
+        return 0;
+}
+
+static int show_network_log(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column columns[] = {
+                { "NR", "number", CAY_CELL_NUMBER },
+                { "AT", "at", CAY_CELL_WHEN },
+                { "KIND", "kind", CAY_CELL_TEXT },
+                { "VERDICT", "verdict", CAY_CELL_TEXT },
+                { "NAME", "name", CAY_CELL_TEXT },
+                { "ADDRESS", "address", CAY_CELL_TEXT },
+                { "PORT", "port", CAY_CELL_NUMBER },
+                { "SENT", "up_bytes", CAY_CELL_SIZE },
+                { "RECEIVED", "down_bytes", CAY_CELL_SIZE },
+                { "WHY", "why", CAY_CELL_TEXT },
+                { "" },
+        };
+
+        return cay_table_print(out, cay_json_view_find(answer, "entries"), columns, err);
+}
+
 static int show_left(struct cay_json_view answer, FILE *out, struct cay_error *err)
 {
         static const struct cay_column columns[] = {
@@ -278,6 +317,10 @@ int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct c
                 return show_events(answer, out, err);
         case CAY_SHOW_PORTS:
                 return show_ports(answer, out, err);
+        case CAY_SHOW_NETWORK:
+                return show_network(answer, out, err);
+        case CAY_SHOW_NETWORK_LOG:
+                return show_network_log(answer, out, err);
         case CAY_SHOW_CLEANUP:
                 return show_cleanup(answer, out, err);
         case CAY_SHOW_TEMPLATES:

@@ -17,6 +17,8 @@ enum cay_show {
         CAY_SHOW_EXECS,
         CAY_SHOW_EVENTS,
         CAY_SHOW_PORTS,
+        CAY_SHOW_NETWORK,
+        CAY_SHOW_NETWORK_LOG,
         CAY_SHOW_CLEANUP,
         CAY_SHOW_TEMPLATES, /* a list, or one */
         CAY_SHOW_LEFT,      /* files that have no record */

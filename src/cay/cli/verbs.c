@@ -229,6 +229,18 @@ const struct cay_verb cay_verbs[] = {
           .about = "Lists the ports that servers in a sandbox listen on. The daemon forwards requests at\n"
                    "/api/sandboxes/SANDBOX/ports/PORT/ to them.",
           .show = CAY_SHOW_PORTS },
+        { .name = "network",
+          .op = "network_get",
+          .words = "id",
+          .about = "Shows the network of a running sandbox: its rules, and what went over it.\n"
+                   "`cay network log ID` lists what it looked up and connected to.",
+          .show = CAY_SHOW_NETWORK },
+        { .name = "network log",
+          .op = "network_log",
+          .words = "id",
+          .about = "Lists what a running sandbox looked up and connected to, and what was refused; the\n"
+                   "newest is last.",
+          .show = CAY_SHOW_NETWORK_LOG },
         { .name = "template",
           .op = "template_get",
           .other_op = "template_list",

@@ -16,6 +16,7 @@
 #include "links/helper/docker_message.h"
 #include "links/helper/message.h"
 #include "links/helper/process_message.h"
+#include "links/net/net_message.h"
 
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS 10000
@@ -26,6 +27,21 @@
 static int start_process(struct keeper *k, struct cay_helper *h, struct cay_error *err)
 {
         char *argv[] = { (char *)"cay-process", (char *)(uintptr_t)k->options->program_dir, NULL };
+
+        return cay_helper_start(h, &(struct cay_spawn){ .argv = argv }, err);
+}
+
+/* An id that belongs to no account, beside the fronts' (cay-front/front_id.h): cay-net takes it and gives root up. */
+#define NET_ID "27816"
+
+static bool is_net_wanted(const struct keeper *k)
+{
+        return k->plan.rows[CAY_ENGINE_native].runs;
+}
+
+static int start_net(struct keeper *k, struct cay_helper *h, struct cay_error *err)
+{
+        char *argv[] = { (char *)"cay-net", (char *)"--keep", (char *)"--id", (char *)NET_ID, NULL };
 
         return cay_helper_start(h, &(struct cay_spawn){ .argv = argv }, err);
 }
@@ -46,6 +62,13 @@ const struct cay_helper_kind cay_helper_kinds[CAY_HELPER_COUNT] = {
                                  .upgrade = CAY_HELPER_STAYS,
                                  .version = PROCESS_WIRE_VERSION,
                                  .start = start_process },
+        /* What strangers talk to is replaced by an upgrade, like the front; the boxes stay, and get new sockets. */
+        [CAY_HELPER_net] = { .engine = CAY_ENGINE_COUNT,
+                             .ends = "connections of sandboxes",
+                             .upgrade = CAY_HELPER_REPLACED,
+                             .version = NET_WIRE_VERSION,
+                             .is_wanted = is_net_wanted,
+                             .start = start_net },
 };
 
 void cay_helpers_init(struct keeper *k)

@@ -20,6 +20,9 @@ enum { /* cay_engine.caps */
 #undef CAY_ENGINE_CAP
 };
 
+/* Either: a network that leads out. */
+#define CAY_ENGINE_CAN_REACH_OUT (CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_EGRESS)
+
 enum {                             /* cay_engine_ops.lacks: what every isolating engine has */
        CAY_ENGINE_LACKS_USERS = 1, /* commands run as the caller; no other user can be asked for */
        CAY_ENGINE_LACKS_ISOLATION =

@@ -19,7 +19,7 @@ struct cay_create_args {
                 danger; /* code_run's: why this needs a confirmation whatever the template says; NULL: nothing */
         struct cay_field_map labels, metadata, env;
         struct cay_limits limits;
-        struct cay_field_texts may_skip, ports, volumes;
+        struct cay_field_texts may_skip, ports, volumes, allow, deny;
         struct cay_create_workspace workspace;
         uint64_t timeout_ms, idle_ms;
         bool has_timeout, has_idle, read_only, own_user_only;
@@ -54,8 +54,14 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
         { "engine", CAY_FIELD_TEXT, offsetof(type, m.engine), 0,                                                                 \
           "engine: native, docker or auto (default: the template's, else auto)", .max = 63 },                            \
         { "network", CAY_FIELD_TEXT, offsetof(type, m.network), 0,                                                               \
-          "none (only loopback), or bridge (outgoing network) if its template or an administrator allows it", .max = 63 },            \
+          "none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an "             \
+          "administrator allows it", .max = 63 },                                                                                \
         { "network_mode", CAY_FIELD_TEXT, offsetof(type, m.network), 0, "the same as network", .max = 63 },                      \
+        { "allow", CAY_FIELD_TEXTS, offsetof(type, m.allow), 0,                                                                  \
+          "hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python",                      \
+          .max = CAY_NETWORK_RULES_MAX, .item_max = 319 },                                                                       \
+        { "deny", CAY_FIELD_TEXTS, offsetof(type, m.deny), 0, "hosts that it may not reach, whatever allow says",                \
+          .max = CAY_NETWORK_RULES_MAX, .item_max = 319 },                                                                       \
         { "init", CAY_FIELD_TEXT, offsetof(type, m.init), 0,                                                                     \
           "cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)",         \
           .max = 63 },                                                                                                           \

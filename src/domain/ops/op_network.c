@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names there are for lists of hosts, as rules of a network take them. */
+/* Networks of sandboxes: what each may reach and what it did reach, and the names there are for lists of hosts. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "domain/ops/op.h"
 #include "domain/ops/result_rows.h"
+#include "domain/ops/view.h"
+
+#define LOG_DEFAULT 100u
 
 static void put_preset(struct cay_json *j, const char *name, const char *const *rules)
 {
@@ -40,4 +46,188 @@ const struct cay_op cay_op_network_presets = {
         .scope = CAY_SCOPE_READ,
         .result = &result_presets,
         .run = run_presets,
+};
+
+/* The network of a sandbox */
+
+struct network_args {
+        const char *id;
+        uint64_t from, max;
+};
+
+#define SANDBOX                                                                                              \
+        {                                                                                                    \
+                "id", CAY_FIELD_TEXT, offsetof(struct network_args, id), 0, "the sandbox",                   \
+                        .min = 1, .max = CAY_NAME_MAX                                                        \
+        }
+
+static const struct cay_field get_fields[] = { SANDBOX, {} };
+
+static const struct cay_field log_fields[] = {
+        SANDBOX,
+        { "from", CAY_FIELD_U64, offsetof(struct network_args, from), 0,
+          "the first number to list; default: the last ones" },
+        { "limit", CAY_FIELD_U64, offsetof(struct network_args, max), 0, "at most this many; default 100",
+          .min = 1, .max = CAY_NETWORK_LOG_MAX },
+        {},
+};
+
+struct network {
+        struct cay_service_network service;
+        struct cay_op_call *call;
+};
+
+static struct network *begin(struct cay_op_call *c, void (*on_done)(struct cay_job *job))
+{
+        struct network *s = calloc(1, sizeof(*s));
+
+        if (!s) {
+                cay_op_fail_memory(c);
+                return NULL;
+        }
+        s->call = c;
+        cay_job_init(&s->service.call.job, on_done);
+        return s;
+}
+
+/* Rules of its own list, of one kind, as they were written: the lines behind "own". */
+static void put_own_rules(struct cay_json *j, const char *key, const char *policy)
+{
+        const char *line = policy ? strstr(policy, "\nown ") : NULL;
+        size_t key_len = strlen(key);
+
+        cay_json_key(j, key);
+        cay_json_begin_array(j);
+        for (line = line ? strchr(line + 1, '\n') : NULL; line && line[1]; line = strchr(line + 1, '\n')) {
+                const char *rule = line + 1 + key_len + 1, *end = strchr(line + 1, '\n');
+
+                if (strncmp(line + 1, key, key_len) == 0 && line[1 + key_len] == ' ' && end)
+                        cay_json_string(j, rule, (size_t)(end - rule));
+        }
+        cay_json_end_array(j);
+}
+
+static void put_stats(struct cay_json *j, const struct cay_network_stats *f)
+{
+        cay_op_key_u64(j, "up_bytes", f->up_bytes);
+        cay_op_key_u64(j, "down_bytes", f->down_bytes);
+        cay_op_key_u64(j, "connections", f->connections);
+        cay_op_key_u64(j, "connections_all", f->connections_all);
+        cay_op_key_u64(j, "refused", f->refused);
+        cay_op_key_u64(j, "queries", f->queries);
+        cay_op_key_u64(j, "queries_refused", f->queries_refused);
+}
+
+static void on_got(struct cay_job *job)
+{
+        struct network *s = cay_container_of(job, struct network, service.call.job);
+        const struct network_args *a = s->call->args;
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+        struct cay_error err = job->err;
+        struct cay_sandbox_view view;
+        struct cay_op_result o;
+
+        if (err.code != CAY_OK || cay_service_get(s->call->world->service, &viewer, a->id, &view, &err) < 0) {
+                cay_op_fail(s->call, &err, NULL);
+        } else {
+                cay_op_result_begin(&o, s->call);
+                cay_op_key_text(&o.j, "network", cay_network_word(view.network));
+                put_own_rules(&o.j, "allow", view.policy);
+                put_own_rules(&o.j, "deny", view.policy);
+                put_stats(&o.j, &s->service.stats);
+                cay_op_result_answer(&o, s->call, CAY_OP_OK);
+        }
+        free(s);
+}
+
+static void run_get(struct cay_op_call *c)
+{
+        const struct network_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct network *s = begin(c, on_got);
+
+        if (s)
+                cay_service_network_stats(c->world->service, &viewer, a->id, &s->service);
+}
+
+static void put_entry(struct cay_json *j, const struct cay_network_entry *e)
+{
+        cay_json_begin_object(j);
+        cay_op_key_u64(j, "number", e->number);
+        cay_op_key_time(j, "at", e->wall_ms);
+        cay_op_key_text(j, "kind", e->kind);
+        cay_op_key_text(j, "verdict", e->verdict);
+        cay_op_key_text(j, "name", e->name[0] ? e->name : NULL);
+        cay_op_key_text(j, "address", e->address[0] ? e->address : NULL);
+        cay_op_key_u64(j, "port", e->port);
+        cay_op_key_text(j, "rule", e->rule[0] ? e->rule : NULL);
+        cay_op_key_text(j, "why", e->why[0] ? e->why : NULL);
+        cay_op_key_u64(j, "connection", e->connection);
+        cay_op_key_u64(j, "up_bytes", e->up_bytes);
+        cay_op_key_u64(j, "down_bytes", e->down_bytes);
+        cay_op_key_u64(j, "duration_ms", e->duration_ms);
+        cay_json_end_object(j);
+}
+
+static void on_log(struct cay_job *job)
+{
+        struct network *s = cay_container_of(job, struct network, service.call.job);
+        struct cay_op_result o;
+
+        if (job->err.code != CAY_OK) {
+                cay_op_fail(s->call, &job->err, NULL);
+        } else {
+                cay_op_result_begin(&o, s->call);
+                cay_json_key(&o.j, "entries");
+                cay_json_begin_array(&o.j);
+                for (unsigned i = 0; i < s->service.log.count; i++)
+                        put_entry(&o.j, &s->service.log.entries[i]);
+                cay_json_end_array(&o.j);
+                cay_op_result_answer(&o, s->call, CAY_OP_OK);
+        }
+        cay_service_network_done(&s->service);
+        free(s);
+}
+
+static void run_log(struct cay_op_call *c)
+{
+        const struct network_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct network *s = begin(c, on_log);
+
+        if (!s)
+                return;
+        s->service.log.from = a->from;
+        s->service.log.max = a->max ? (unsigned)a->max : LOG_DEFAULT;
+        cay_service_network_log(c->world->service, &viewer, a->id, &s->service);
+}
+
+RESULT(result_network, NULL, TEXT("network"), TEXTS("allow"), TEXTS("deny"), NUMBER("up_bytes"),
+       NUMBER("down_bytes"), NUMBER("connections"), NUMBER("connections_all"), NUMBER("refused"),
+       NUMBER("queries"), NUMBER("queries_refused"));
+RESULT(result_entry, "NetworkEntry", NUMBER("number"), TIME("at"), TEXT("kind"), TEXT("verdict"),
+       MAYBE("name", TEXT), MAYBE("address", TEXT), NUMBER("port"), MAYBE("rule", TEXT), MAYBE("why", TEXT),
+       NUMBER("connection"), NUMBER("up_bytes"), NUMBER("down_bytes"), NUMBER("duration_ms"));
+RESULT(result_log, NULL, LIST("entries", result_entry));
+
+const struct cay_op cay_op_network_get = {
+        .name = "network_get",
+        .route = "GET /api/sandboxes/{id}/network",
+        .doc = "The network of a running sandbox: its rules, and what went over it",
+        .scope = CAY_SCOPE_READ,
+        .fields = get_fields,
+        .args_size = sizeof(struct network_args),
+        .result = &result_network,
+        .run = run_get,
+};
+
+const struct cay_op cay_op_network_log = {
+        .name = "network_log",
+        .route = "GET /api/sandboxes/{id}/network/log",
+        .doc = "What a running sandbox looked up and connected to, and what was refused; the newest is last",
+        .scope = CAY_SCOPE_READ,
+        .fields = log_fields,
+        .args_size = sizeof(struct network_args),
+        .result = &result_log,
+        .run = run_log,
 };

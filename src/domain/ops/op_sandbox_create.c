@@ -6,6 +6,7 @@
 #include "domain/settings/config.h"
 #include "foundation/base/str.h"
 #include "domain/ops/create_args.h"
+#include "domain/ops/network_use.h"
 #include "domain/ops/template_use.h"
 #include "domain/ops/view.h"
 #include "domain/ops/most_time.h"
@@ -14,6 +15,7 @@
 
 #define DEFAULT_FILES 4096
 #define SAID_MAX (4u << 20)
+#define POLICY_MAX CAY_SERVICE_TEXT_MAX
 
 const struct cay_field cay_create_workspace_fields[] = {
         { "path", CAY_FIELD_TEXT, offsetof(struct cay_create_workspace, path), 0,
@@ -168,20 +170,28 @@ static unsigned limits_to_skip(const struct cay_limits *asked, const struct cay_
         return lacks & ~engine->holds & ~cay_limits_set_mask(asked);
 }
 
+static struct cay_network_wish wish_of(const struct cay_create_args *a)
+{
+        return (struct cay_network_wish){ .network = a->network, .allow = a->allow, .deny = a->deny };
+}
+
 /* What only some engines have: then `auto` means the first of those. */
 static bool choose_able(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret)
 {
         const struct cay_create_args *a = c->args;
-        const char *network = a->network ? a->network : t ? t->network : "none";
+        const struct cay_network_wish wish = wish_of(a);
+        const char *network = a->network ? a->network : a->allow.count > 0 ? "list" : t ? t->network : "none";
         const char *init = a->init ? a->init : t ? t->init : "cay";
-        unsigned wanted = (strcmp(network, "none") != 0 ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
+        bool has_way_out = strcmp(network, "none") != 0;
+        unsigned wanted = (cay_op_network_has_rules(&wish) ? CAY_ENGINE_CAN_EGRESS : 0) |
+                          (has_way_out && a->ports.count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
                           (a->volumes.count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0) |
                           (strcmp(init, "none") == 0 ? CAY_ENGINE_CAN_NO_INIT : 0);
 
-        if (wanted == 0)
+        if (wanted == 0 && !has_way_out)
                 return false;
         for (unsigned i = 0; cay_service_engine_at(c->world->service, i, ret); i++)
-                if ((ret->caps & wanted) == wanted)
+                if ((ret->caps & wanted) == wanted && (!has_way_out || ret->caps & CAY_ENGINE_CAN_REACH_OUT))
                         return true;
         return false;
 }
@@ -209,29 +219,46 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
         return cay_service_engine_choose(c->world->service, name, ret, err);
 }
 
+/* Who names a template has its bounds; who names none, and asks for a network, does not mean the default one's. */
+static bool is_unbound(const struct cay_create_args *a)
+{
+        return !a->template_name && (a->network || a->allow.count > 0);
+}
+
 /* A way out is a right: whoever writes the templates gives it, or an administrator asks for it. */
 static int fill_network(const struct cay_op_call *c, const struct cay_template *t,
-                        const struct cay_engine_view *engine, enum cay_network *ret, struct cay_error *err)
+                        const struct cay_engine_view *engine, struct cay_sandbox_new *what,
+                        struct cay_buf *policy, struct cay_error *err)
 {
-        const struct cay_create_args *a = c->args;
+        const struct cay_network_wish wish = wish_of(c->args);
+        bool is_admin = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN);
         const char *network = NULL;
         int found;
 
-        if (cay_op_template_network(t, a->network, &network, err) < 0)
+        if (is_admin && is_unbound(c->args))
+                t = NULL;
+        if (cay_op_network_word(t, &wish, &network, err) < 0)
                 return -1;
         found = cay_network_find(network);
         if (found < 0)
-                return cay_fail(err, CAY_UNSUPPORTED, "network: '%.40s' is not there; none and bridge are",
-                                network);
-        if (found != CAY_NETWORK_NONE &&
-            cay_engine_caps_check(engine->name, engine->caps, CAY_ENGINE_CAN_NETWORK_BRIDGE, err) < 0)
-                return -1;
-        if (found != CAY_NETWORK_NONE && !t && !cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "network: '%.40s' is not there; none, list and bridge are", network);
+        what->network = (enum cay_network)found;
+        if (found == CAY_NETWORK_NONE)
+                return 0;
+        if (!t && !is_admin)
                 return cay_fail(err, CAY_DENIED,
                                 "network: '%s' is for templates that say so (network_mode), and for "
                                 "administrators; name such a template",
                                 network);
-        *ret = (enum cay_network)found;
+        if (!(engine->caps & CAY_ENGINE_CAN_EGRESS)) /* an engine's own, which knows no rules */
+                return cay_engine_caps_check(engine->name, engine->caps,
+                                             cay_op_network_has_rules(&wish) ? CAY_ENGINE_CAN_EGRESS
+                                                                             : CAY_ENGINE_CAN_NETWORK_BRIDGE,
+                                             err);
+        if (cay_op_network_policy(t, what->network, &wish, policy, err) < 0)
+                return -1;
+        what->policy = cay_buf_data(policy);
         return 0;
 }
 
@@ -328,6 +355,7 @@ static void make(struct create *s, const struct cay_template *t)
         const struct cay_create_args *a = c->args;
         const struct cay_config *config = c->world->config;
         struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX], env[CAY_SERVICE_PAIRS_MAX];
+        cay_auto_buf struct cay_buf policy = { 0 };
         struct cay_engine_view engine;
         struct cay_error err = { 0 };
         struct cay_sandbox_new what = {
@@ -359,7 +387,8 @@ static void make(struct create *s, const struct cay_template *t)
         cay_op_template_limits(t, &what.limits);
         cay_op_fill_limits(&what.limits, config, engine.holds);
         fill_labels(a, labels, &what);
-        if (fill_network(c, t, &engine, &what.network, &err) < 0 ||
+        cay_buf_init(&policy, POLICY_MAX);
+        if (fill_network(c, t, &engine, &what, &policy, &err) < 0 ||
             fill_init(c, t, &engine, &what.no_init, &err) < 0 ||
             cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
             cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
@@ -445,6 +474,8 @@ static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out
         cay_json_text(&j, a->engine);
         cay_json_text(&j, a->network);
         cay_json_text(&j, a->init);
+        say_list(&j, &a->allow);
+        say_list(&j, &a->deny);
         say_list(&j, &a->ports);
         say_list(&j, &a->volumes);
         say_list(&j, &a->may_skip);

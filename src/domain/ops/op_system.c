@@ -172,7 +172,7 @@ static void put_engine(struct cay_json *j, const struct cay_engine_view *e, bool
         cay_op_key_bool(j, "users", e->has_users);
         cay_op_key_bool(j, "keeps", e->caps & CAY_ENGINE_CAN_KEEP);
         cay_op_key_bool(j, "pauses", e->pauses);
-        cay_op_key_bool(j, "bridges", e->caps & CAY_ENGINE_CAN_NETWORK_BRIDGE);
+        cay_op_key_bool(j, "bridges", e->caps & CAY_ENGINE_CAN_REACH_OUT);
         cay_op_key_bool(j, "ports", e->caps & CAY_ENGINE_CAN_PORTS);
         cay_op_key_bool(j, "volumes", e->caps & CAY_ENGINE_CAN_VOLUMES);
         cay_op_key_bool(j, "runs_once", e->caps & CAY_ENGINE_CAN_NO_INIT);

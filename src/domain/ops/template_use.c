@@ -110,17 +110,6 @@ int cay_op_template_init(const struct cay_template *t, const char *init, const c
         return 0;
 }
 
-int cay_op_template_network(const struct cay_template *t, const char *network, const char **ret,
-                            struct cay_error *err)
-{
-        *ret = network ? network : t ? t->network : "none";
-        if (t && network && strcmp(network, "none") != 0 && strcmp(network, t->network) != 0)
-                return cay_fail(err, CAY_DENIED,
-                                "network: template '%s' has the network %s; '%.40s' is not for it", t->name,
-                                t->network, network);
-        return 0;
-}
-
 void cay_op_template_limits(const struct cay_template *t, struct cay_limits *l)
 {
         if (!t)

@@ -45,9 +45,6 @@ int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, 
 /* init: the request's, NULL when it says none. *ret is what holds: "cay" or "none". */
 int cay_op_template_init(const struct cay_template *t, const char *init, const char **ret,
                          struct cay_error *err);
-/* network: the request's, NULL when it says none. *ret is what holds. */
-int cay_op_template_network(const struct cay_template *t, const char *network, const char **ret,
-                            struct cay_error *err);
 /* Limits that are 0 become the template's. */
 void cay_op_template_limits(const struct cay_template *t, struct cay_limits *l);
 /* The template's variables, then the request's over them, into pairs (room for CAY_SERVICE_PAIRS_MAX). */

@@ -385,6 +385,7 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
                 cay_adopt_sort_layers(&s->engines[i]);
         }
         cay_left_tell(s);
+        cay_network_open(s);
         s->adopting++; /* this walk: there may be nothing else, and on_ready is told from the loop */
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];

@@ -19,6 +19,9 @@ static void async_free(struct cay_async *e)
         cay_store_query_done(&e->query);
         if (e->box.link_fd >= 0)
                 close(e->box.link_fd);
+        if (e->box.network_fd >= 0)
+                close(e->box.network_fd);
+        free(e->network_log.entries);
         if (e->spec.rootfs_fd >= 0)
                 close(e->spec.rootfs_fd);
         if (e->spec.workspace_fd >= 0)
@@ -40,7 +43,7 @@ struct cay_async *cay_async_new(struct cay_service *s, struct cay_sandbox *sb, s
         e->sandbox = sb;
         e->exec = x != NULL ? cay_exec_ref(x) : NULL;
         e->on_done = on_done;
-        e->box.link_fd = -1;
+        e->box.link_fd = e->box.network_fd = -1;
         e->spec.rootfs_fd = e->spec.workspace_fd = -1;
         if (sb != NULL) {
                 e->engine = sb->engine;
@@ -184,6 +187,7 @@ void cay_async_unmake(struct cay_async *e, bool keep, unsigned ms)
         struct cay_job *job;
         struct cay_engine *engine = cay_async_ask(e, ms, &job);
 
+        cay_network_drop(e->service, e->box.id);
         if (engine == NULL)
                 return;
         if (keep && engine->ops->stop != NULL)

@@ -45,5 +45,6 @@ void cay_service_engine_back(struct cay_service *s, const char *name)
                 put_freezer(sb);
                 cay_link_again(sb);
         }
+        cay_network_tend(s);
         cay_tick_by(s, 0);
 }

@@ -93,7 +93,7 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
 struct sandbox_spec {
         uint64_t may_skip, skipped, watched, paused_ms;
         bool has_workspace, read_only, own_user_only, kept, has_box, no_init;
-        const char *workspace_mode, *workspace_path, *box_workspace, *network;
+        const char *workspace_mode, *workspace_path, *box_workspace, *network, *policy;
         struct cay_field_texts ports, volumes;
 };
 
@@ -120,6 +120,10 @@ static const struct cay_field sandbox_spec_fields[] = {
         LONG(struct sandbox_spec, box_workspace),
         ROW(struct sandbox_spec, paused_ms, U64),
         ROW(struct sandbox_spec, network, TEXT),
+        { .name = "policy",
+          .kind = CAY_FIELD_TEXT,
+          .offset = offsetof(struct sandbox_spec, policy),
+          .max = CAY_SERVICE_TEXT_MAX },
         ROW(struct sandbox_spec, ports, TEXTS),
         ROW(struct sandbox_spec, volumes, TEXTS),
         ROW(struct sandbox_spec, no_init, BOOL),
@@ -154,6 +158,8 @@ static void print_extras(struct cay_json *j, const struct cay_sandbox *sb)
         char text[CAY_NAME_MAX + CAY_SPEC_TARGET_MAX + 8];
 
         put_text(j, "network", cay_network_word(sb->network));
+        if (sb->policy != NULL)
+                put_text(j, "policy", sb->policy);
         cay_json_key(j, "ports");
         cay_json_begin_array(j);
         for (unsigned i = 0; i < sb->port_count; i++) {
@@ -289,8 +295,10 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
                 if (strcmp(mode_words[i], text_or(spec->workspace_mode, "")) == 0)
                         sb->workspace_mode = (enum cay_workspace_mode)i;
         network = cay_network_find(text_or(spec->network, "none"));
-        if (network < 0 || cay_sandbox_read_extras(sb, (enum cay_network)network, &spec->ports,
-                                                   &spec->volumes, &ignored) < 0)
+        if (network < 0 ||
+            cay_sandbox_read_extras(sb, (enum cay_network)network, &spec->ports, &spec->volumes, &ignored) <
+                    0 ||
+            (text_or(spec->policy, NULL) != NULL && cay_sandbox_read_policy(sb, spec->policy, &ignored) < 0))
                 return -EBADMSG;
         sb->limits = r->limits;
         sb->may_skip = (unsigned)spec->may_skip;

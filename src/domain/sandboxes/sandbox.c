@@ -60,6 +60,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         free(sb->history);
         explicit_bzero(sb->secret, sizeof(sb->secret));
         free(sb->box_workspace);
+        free(sb->policy);
         cay_arena_done(&sb->mem);
         free(sb);
 }

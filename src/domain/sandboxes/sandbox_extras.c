@@ -17,6 +17,7 @@
 static const char *const network_words[] = {
         [CAY_NETWORK_NONE] = "none",
         [CAY_NETWORK_BRIDGE] = "bridge",
+        [CAY_NETWORK_LIST] = "list",
 };
 
 const char *cay_network_word(enum cay_network network)
@@ -142,10 +143,12 @@ int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *
 int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err)
 {
         const struct cay_engine *engine = sb->engine->engine;
-        const unsigned wanted = (sb->no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
-                                (sb->network == CAY_NETWORK_BRIDGE ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
-                                (sb->box_port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
-                                (sb->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);
+        const unsigned wanted =
+                (sb->no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
+                (sb->policy || sb->network == CAY_NETWORK_LIST ? CAY_ENGINE_CAN_EGRESS : 0) |
+                (sb->network == CAY_NETWORK_BRIDGE && !sb->policy ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
+                (sb->box_port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
+                (sb->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);
 
         return engine != NULL ? cay_engine_caps_check(sb->engine->name, engine->caps, wanted, err) : 0;
 }
@@ -176,7 +179,8 @@ int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct
         if (put_labels(sb, spec) < 0)
                 return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
         spec->no_init = sb->no_init;
-        spec->bridge = sb->network == CAY_NETWORK_BRIDGE;
+        if (cay_sandbox_put_network(sb, spec, err) < 0)
+                return -1;
         spec->ports = sb->box_ports;
         spec->port_count = sb->box_port_count;
         spec->volumes = sb->volumes;
@@ -202,6 +206,7 @@ void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_vi
         bool has_box = cay_state_has_box(cay_sandbox_state(sb));
 
         ret->network = sb->network;
+        ret->policy = sb->policy;
         ret->port_count = sb->port_count;
         for (unsigned i = 0; i < sb->port_count; i++)
                 ret->ports[i] = (struct cay_spec_port){ .inside = sb->ports[i].inside,

@@ -123,8 +123,8 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "template: at most 4,096 bytes");
         if (w->workspace_path != NULL && strlen(w->workspace_path) > 4096)
                 return cay_fail(err, CAY_INVALID, "workspace: at most 4,096 bytes");
-        if ((unsigned)w->network > CAY_NETWORK_BRIDGE)
-                return cay_fail(err, CAY_UNSUPPORTED, "network: there are 'none' and 'bridge'");
+        if ((unsigned)w->network > CAY_NETWORK_LIST)
+                return cay_fail(err, CAY_UNSUPPORTED, "network: there are 'none', 'bridge' and 'list'");
         if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0)
                 return cay_fail(err, CAY_INVALID, "workspace: there is no folder");
         if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
@@ -188,7 +188,8 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
         sb->no_init = w->no_init;
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
-            cay_sandbox_check_extras(sb, err) < 0 || cay_sandbox_check_own_ports(sb, err) < 0)
+            cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_extras(sb, err) < 0 ||
+            cay_sandbox_check_own_ports(sb, err) < 0)
                 return -1;
         if (cay_record_make_texts(sb, err) < 0)
                 return -1;
@@ -387,6 +388,30 @@ static void on_published(struct cay_async *e, const struct cay_error *err)
         store_ready(sb, e->spec.go_on);
 }
 
+/* The box is there, with its link. */
+static void connected(struct cay_sandbox *sb, bool went_on)
+{
+        if (cay_sandbox_has_own_ports(sb))
+                cay_sandbox_publish(sb, on_published)->spec.go_on = went_on;
+        else
+                store_ready(sb, went_on);
+}
+
+static void on_connected(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        struct cay_error why = *err;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                cay_wrap(&why, "network");
+                undo(sb, &why);
+                return;
+        }
+        connected(sb, e->spec.go_on);
+}
+
 static void on_let_go(struct cay_timer *t)
 {
         struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, adopt_timer);
@@ -455,10 +480,11 @@ static void on_made(struct cay_async *e, const struct cay_error *err)
                 undo(sb, &why);
         } else if (cay_link_attach(sb, cay_take_fd(e->box.link_fd), false, &why) < 0) {
                 undo(sb, &why);
-        } else if (cay_sandbox_has_own_ports(sb)) {
-                cay_sandbox_publish(sb, on_published)->spec.go_on = e->spec.go_on;
+        } else if (e->spec.egress != CAY_EGRESS_NONE) {
+                cay_sandbox_connect_take(sb, cay_take_fd(e->box.network_fd), on_connected)->spec.go_on =
+                        e->spec.go_on;
         } else {
-                store_ready(sb, e->spec.go_on);
+                connected(sb, e->spec.go_on);
         }
 }
 

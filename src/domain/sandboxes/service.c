@@ -152,6 +152,7 @@ void cay_service_free(struct cay_service *s)
                 cay_sandbox_free(sb);
         }
         cay_tick_stop(s);
+        cay_network_close(s);
         cay_async_let_go_all(s);
         cay_event_drop_all(s);
         cay_claim_release_all(s);

@@ -31,6 +31,7 @@
 #include "domain/model/cause.h"
 #include "domain/model/port_clock.h"
 #include "domain/model/port_engine.h"
+#include "domain/model/port_network.h"
 #include "domain/model/port_store.h"
 #include "domain/model/state.h"
 #include "domain/sandboxes/meter.h"
@@ -71,6 +72,7 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         /* In the order of preference: the first that is there makes what names none. Ids are unique over all of them. */
         struct cay_service_engine engines[CAY_SERVICE_ENGINES_MAX];
         unsigned engine_count;
+        struct cay_network_broker *network; /* for engines with CAY_ENGINE_CAN_EGRESS; NULL: there is none */
         struct cay_store *store;
         const struct cay_clock *clock; /* wall time for people */
         int spool_dir;        /* folder of its own: one file per command with output; swept at start */
@@ -150,8 +152,11 @@ CAY_DEFINE_AUTO(struct cay_service, cay_service_free)
 
 enum cay_network {
         CAY_NETWORK_NONE,   /* loopback alone */
-        CAY_NETWORK_BRIDGE, /* one of its own, with a way out: not every engine has it */
+        CAY_NETWORK_BRIDGE, /* a way out to public addresses: not every engine has it */
+        CAY_NETWORK_LIST,   /* to what its rules allow: for engines with CAY_ENGINE_CAN_EGRESS */
 };
+
+#define CAY_NETWORK_RULES_MAX 100u /* allowances of one request; the same for denials */
 
 const char *cay_network_word(enum cay_network network); /* never NULL */
 int cay_network_find(const char *word);                 /* -1: there is no such */
@@ -175,6 +180,8 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
                 limits; /* as the engine is to hold them; wall_ms, cpu_time_ms, output_bytes: defaults of execs */
         unsigned may_skip; /* limits (mask) that need not hold on this host */
         enum cay_network network;
+        const char *
+                policy; /* domain/network/policy_text.h; NULL: what the mode says. For engines with CAY_ENGINE_CAN_EGRESS */
         struct cay_field_texts ports,
                 volumes;    /* as domain/model/spec.h reads them; ports: with a bridge, or our own */
         bool has_workspace; /* a host folder is mapped; else the workspace is an empty folder of its own */
@@ -241,12 +248,26 @@ struct cay_service_stats {
 void cay_service_stats(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        struct cay_service_stats *c);
 
+struct cay_service_network { /* figures and entries: filled */
+        struct cay_service_call call;
+        struct cay_network_stats stats;
+        struct cay_network_log log; /* from and max: asked for. cay_service_network_done */
+};
+
+/* Of a sandbox whose box has a policy; CAY_CONFLICT when it has none. */
+void cay_service_network_stats(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                               struct cay_service_network *c);
+void cay_service_network_log(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                             struct cay_service_network *c);
+void cay_service_network_done(struct cay_service_network *c);
+
 struct cay_sandbox_view {
         const char *id, *name, *owner, *template_name, *engine;
         struct cay_field_map labels, metadata; /* env is not shown: it may hold secrets */
         const struct cay_limits *limits;
         unsigned skipped, watched; /* limits (masks) that are not held, or held by watching */
         enum cay_network network;
+        const char *policy;                             /* policy_text.h; NULL: none that Cay holds */
         struct cay_spec_port ports[CAY_SPEC_PORTS_MAX]; /* host: as published, else 0 */
         unsigned port_count;
         const struct cay_spec_volume *volumes;

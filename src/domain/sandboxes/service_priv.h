@@ -86,10 +86,12 @@ struct cay_async {
         unsigned deadline_ms;
         struct cay_spec spec;
         struct cay_engine_box box;
-        bool told;  /* on_done ran */
-        bool local; /* no word of the engine's */
-        bool makes; /* a box that comes after its deadline is to be destroyed */
-        bool tells; /* its commit holds an event: watchers are told */
+        struct cay_network_stats network_stats;
+        struct cay_network_log network_log; /* its entries are owned */
+        bool told;                          /* on_done ran */
+        bool local;                         /* no word of the engine's */
+        bool makes;                         /* a box that comes after its deadline is to be destroyed */
+        bool tells;                         /* its commit holds an event: watchers are told */
         char owner[CAY_NAME_MAX + 1], id[CAY_NAME_MAX + 1]; /* for that */
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
         struct cay_service_call *call; /* of extend; figures: all who wait for them */
@@ -126,6 +128,9 @@ struct cay_sandbox {
         struct cay_limits limits;
         unsigned may_skip;
         enum cay_network network;
+        char *policy; /* owned; of its network (policy_text.h); NULL: an engine's own, or none */
+        enum cay_spec_egress egress;                        /* as the policy needs it */
+        bool network_asked;                                 /* new sockets for its box are on their way */
         struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];     /* as asked for; our own: as last published */
         struct cay_spec_port box_ports[CAY_SPEC_PORTS_MAX]; /* of these, the ones that the engine publishes */
         uint16_t published[CAY_SPEC_PORTS_MAX];             /* what became of each; 0: nobody knows */
@@ -289,8 +294,9 @@ struct cay_service {
         struct cay_claim *claims; /* owned: of requests under way */
         struct cay_left *left;    /* owned: files that no record knows of (recover.c) */
         unsigned left_count;
-        bool probing;   /* whether a store that was full can store again is being tried */
-        bool full_told; /* that it is full is in the log */
+        bool probing;                   /* whether a store that was full can store again is being tried */
+        bool full_told;                 /* that it is full is in the log */
+        struct cay_timer network_timer; /* boxes that got no network are tried again */
         struct cay_timer tick_timer;
         uint64_t tick_at_ms; /* monotonic; 0: not armed */
         unsigned adopting;   /* operations of the start that are under way */
@@ -427,6 +433,18 @@ struct cay_async *cay_sandbox_publish(struct cay_sandbox *sb,
 bool cay_sandbox_note_own_ports(struct cay_sandbox *sb,
                                 const struct cay_engine_box *box); /* true: one is another now */
 void cay_sandbox_unpublish(struct cay_sandbox *sb);                /* fine when there are none */
+
+/* sandbox_network.c */
+/* policy: NULL: none was given. Copied and checked; its engine is known. */
+int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct cay_error *err);
+int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err);
+/* Hands the sockets of a box that was made to the broker. Takes fd. */
+struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
+                                           void (*on_done)(struct cay_async *e, const struct cay_error *err));
+void cay_network_drop(struct cay_service *s, const char *id); /* fine when it has none */
+void cay_network_open(struct cay_service *s);                 /* records are loaded */
+void cay_network_tend(struct cay_service *s); /* boxes that should have a network and have none get one */
+void cay_network_close(struct cay_service *s);
 
 /* sandbox_unmake.c */
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);

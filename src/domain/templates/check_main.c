@@ -27,7 +27,7 @@ static void look(struct cay_registry *r, const char *path, struct cay_notes *not
         struct cay_registry_place place = { .folder_fd = -1,
                                             .usr_fd = -1,
                                             .engines = "native docker process",
-                                            .bridge_engine = "docker",
+                                            .bridge_engines = "native docker",
                                             .no_init_engine = "docker" };
         const struct cay_template_set *set = cay_registry_set(r);
         char folder[4096];

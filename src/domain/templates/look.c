@@ -83,22 +83,26 @@ static bool lacks_root(struct cay_template *t, const struct cay_registry_place *
         return false;
 }
 
+static bool is_first_word(const char *words, const char *word)
+{
+        size_t len = strlen(word);
+
+        return words && strncmp(words, word, len) == 0 && (words[len] == ' ' || !words[len]);
+}
+
 /* The one that makes it, as far as a request does not say. */
 static bool is_made_by(const struct cay_template *t, const struct cay_registry_place *place,
                        const char *engine)
 {
-        size_t len = strlen(engine);
-
         if (strcmp(t->engine, "auto") != 0)
                 return strcmp(t->engine, engine) == 0;
         if (strcmp(t->network, "none") != 0)
-                return place->bridge_engine && strcmp(place->bridge_engine, engine) == 0;
+                return is_first_word(place->bridge_engines, engine);
         if (strcmp(t->init, "none") == 0)
                 return place->no_init_engine && strcmp(place->no_init_engine, engine) == 0;
         if (place->default_engine)
                 return strcmp(place->default_engine, engine) == 0;
-        return strncmp(place->engines, engine, len) == 0 &&
-               (place->engines[len] == ' ' || !place->engines[len]);
+        return is_first_word(place->engines, engine);
 }
 
 /* With Docker, an image replaces the machine's programs, and its content is unknown before it runs. */
@@ -146,15 +150,15 @@ static bool lacks_network(struct cay_template *t, const struct cay_registry_plac
 {
         if (strcmp(t->network, "none") == 0)
                 return false;
-        if (!place->bridge_engine) {
+        if (!place->bridge_engines || !place->bridge_engines[0]) {
                 snprintf(t->why, sizeof(t->why), "it needs the network '%s'; this daemon has none",
                          t->network);
                 return true;
         }
-        if (strcmp(t->engine, "auto") == 0 || strcmp(t->engine, place->bridge_engine) == 0)
+        if (strcmp(t->engine, "auto") == 0 || has_word(place->bridge_engines, t->engine))
                 return false;
         snprintf(t->why, sizeof(t->why), "it needs the network '%s', which the engine '%s' has, not '%s'",
-                 t->network, place->bridge_engine, t->engine);
+                 t->network, place->bridge_engines, t->engine);
         return true;
 }
 

@@ -152,18 +152,23 @@ static void add_workspace(const struct cay_spec *spec, struct wire_plan *p, int 
 }
 
 /* Where the sockets of its network are sent: the caller has the other end. */
-static int open_network(const struct cay_spec *spec, struct cay_engine_box *box, int *ret_theirs,
+static int open_network(enum cay_spec_egress egress, struct cay_engine_box *box, int *ret_theirs,
                         struct cay_error *err)
 {
         int ends[2];
 
-        if (spec->egress == CAY_EGRESS_NONE)
+        if (egress == CAY_EGRESS_NONE)
                 return 0;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a socket for the network");
         box->network_fd = ends[0];
         *ret_theirs = ends[1];
         return 0;
+}
+
+static uint32_t network_mode(enum cay_spec_egress egress)
+{
+        return egress == CAY_EGRESS_NAMES ? WIRE_NETWORK_NAMES : WIRE_NETWORK_ADDRESSES;
 }
 
 /*
@@ -188,7 +193,8 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
             engine_boxes_find(&e->boxes, spec->id))
                 cay_fail(&err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);
         if (err.code != CAY_OK || engine_box_make_secret(box, &err) < 0 ||
-            open_network(spec, box, &network, &err) < 0 || engine_box_open_link(box, &theirs, &err) < 0) {
+            open_network(spec->egress, box, &network, &err) < 0 ||
+            engine_box_open_link(box, &theirs, &err) < 0) {
                 engine_linked_finish(e, job, &err);
                 return;
         }
@@ -215,7 +221,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         add_workspace(spec, p, fds, &count);
         if (network >= 0) {
                 p->flags |= WIRE_PLAN_NETWORK;
-                p->network = spec->egress == CAY_EGRESS_NAMES ? WIRE_NETWORK_NAMES : WIRE_NETWORK_ADDRESSES;
+                p->network = network_mode(spec->egress);
                 fds[count++] = network;
         }
         engine_boxes_note(&e->boxes, spec->id, true, false);
@@ -224,6 +230,24 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         if (network >= 0)
                 close(network);
         cay_step_reached(&self(engine)->steps, CAY_STEP_plan_sent);
+}
+
+static void native_network(struct cay_engine *engine, struct cay_engine_box *box, enum cay_spec_egress egress,
+                           struct cay_job *job)
+{
+        struct engine_linked *e = engine_linked_of(engine);
+        struct wire_request req = { .type = WIRE_box_network, .network.mode = network_mode(egress) };
+        cay_auto_close int theirs = -1;
+        struct cay_error err = { 0 };
+
+        if (egress == CAY_EGRESS_NONE)
+                cay_fail(&err, CAY_INVALID, "sandbox '%s' has no network", box->id);
+        if (err.code != CAY_OK || open_network(egress, box, &theirs, &err) < 0) {
+                engine_linked_finish(e, job, &err);
+                return;
+        }
+        snprintf(req.network.id, sizeof(req.network.id), "%s", box->id);
+        engine_linked_ask(e, &req, box, job, &theirs, 1);
 }
 
 /* The rest of the port */
@@ -284,6 +308,7 @@ const struct cay_engine_ops cay_engine_native_ops = {
         .freeze = engine_linked_freeze,
         .thaw = engine_linked_thaw,
         .stats = engine_linked_stats,
+        .network = native_network,
         .stop = engine_linked_stop,
         .list_kept = native_list_kept,
         .destroy = engine_linked_destroy,

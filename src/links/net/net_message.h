@@ -4,7 +4,8 @@
  * and descriptors; net_message.def is the policy. Every request is answered once, in order (`seq` pairs
  * them). Log entries are unsolicited (seq 0).
  *
- * A policy is longer than a message: it is passed as a sealed memfd (NET_POLICY_SEALS), with the text that
+ * A policy is longer than a message: it is passed as a sealed memfd (NET_POLICY_SEALS), or as the bytes in a
+ * stream socket whose other end is closed (a daemon's front may not create memfds), with the text that
  * domain/network/policy_text.h describes. The sockets of a box are those of sys_divert_set_up
  * (foundation/sys/net_divert.h).
  *

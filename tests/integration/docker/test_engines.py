@@ -228,9 +228,9 @@ class Two(unittest.TestCase):
     def test_networks_that_may_not_be(self):
         d = self.d
         made = d.must(201, "POST", "/api/sandboxes", {"network_mode": "bridge"}, token=d.make_token("--scope", "admin"))
-        self.assertEqual((made["engine"], made["network"], made["ports"]), ("docker", "bridge", []))
+        self.assertEqual((made["engine"], made["network"], made["ports"]), ("native", "bridge", []))
         d.must(200, "DELETE", f"/api/sandboxes/{made['sandbox_id']}")
-        for fields, code, word in (({"network": "bridge", "engine": "native"}, 422, "native"), ({"network": "host"}, 422, "host"),
+        for fields, code, word in (({"template": "online", "engine": "docker", "allow": ["a.example"]}, 422, "egress"), ({"network": "host"}, 422, "host"),
                                    ({"volumes": ["data:/data"], "engine": "native"}, 422, "volumes"), ({"ports": [80]}, 400, "bridge"),
                                    ({"template": "plain", "network": "bridge"}, 403, "plain"),
                                    ({"template": "online", "ports": ["80:80"]}, 400, "1024"),

@@ -160,6 +160,15 @@ def files(api, box):
     api.call("mcp_link", 201, body={"id": box})
 
 
+def networks(api):
+    box = api.call("sandbox_create", 201, {"allow": ["a.example"], "deny": ["*.a.example"], "limits": {"memory": "128m"}}, token="admin")["sandbox_id"]
+    api.call("exec_run", id=box, body={"command": "getent hosts a.example b.example"}, token="admin")
+    net = api.call("network_get", id=box, token="admin")
+    assert net["allow"] == ["a.example"] and net["deny"] == ["*.a.example"] and net["queries"] > 0, net
+    assert {e["verdict"] for e in api.call("network_log", id=box, token="admin")["entries"]} == {"allowed", "refused"}
+    api.call("sandbox_destroy", id=box, token="admin")
+
+
 def the_daemon(api):
     for token in (True, False):
         api.call("health_live", token=token)
@@ -244,6 +253,7 @@ def main():
         box = sandboxes(api)
         commands(api, box)
         files(api, box)
+        networks(api)
         the_daemon(api)
         access(api)
         refusals(api, box)

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import daemon  # noqa: E402
 from daemon import BUILD, Daemon, children, is_alive, ready_again, wait_for  # noqa: E402
 
-PROGRAMS = ("cay", "cay-warden", "cay-front", "cay-init")
+PROGRAMS = ("cay", "cay-warden", "cay-front", "cay-init", "cay-net")
 
 
 def install(place, names=PROGRAMS):

@@ -54,28 +54,6 @@ static void finding(void **state)
         assert_null(t);
 }
 
-static int network(const struct cay_template *t, const char *asked, const char *holds)
-{
-        struct cay_error err = { 0 };
-        const char *ret = NULL;
-
-        if (cay_op_template_network(t, asked, &ret, &err) < 0)
-                return err.code;
-        assert_string_equal(ret, holds);
-        return 0;
-}
-
-static void networks_get_tighter_only(void **state)
-{
-        assert_int_equal(network(&rows[0], NULL, "none"), 0);
-        assert_int_equal(network(&rows[1], NULL, "bridge"), 0);
-        assert_int_equal(network(&rows[1], "bridge", "bridge"), 0);
-        assert_int_equal(network(&rows[1], "none", "none"), 0);
-        assert_int_equal(network(&rows[0], "bridge", NULL), CAY_DENIED);
-        assert_int_equal(network(NULL, NULL, "none"), 0);
-        assert_int_equal(network(NULL, "bridge", "bridge"), 0); /* whether it is there is asked elsewhere */
-}
-
 static int init(const char *own, const char *asked, const char *expected)
 {
         const struct cay_template t = { .name = "t", .init = own ? own : "" };
@@ -137,7 +115,6 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(finding),
-                cmocka_unit_test(networks_get_tighter_only),
                 cmocka_unit_test(an_init_can_be_left_out_not_put_in),
                 cmocka_unit_test(limits_of_the_request_come_first),
                 cmocka_unit_test(variables_of_the_request_win),

@@ -114,7 +114,7 @@ static void what_is_there_is_available(void **state)
 static void networks_are_an_engines(void **state)
 {
         here.engines = "native docker";
-        here.bridge_engine = here.no_init_engine = "docker";
+        here.bridge_engines = here.no_init_engine = "docker";
         assert_true(look("host: true, security: {network_mode: bridge}")->available);
         assert_true(look("host: true, engine: docker, security: {network_mode: bridge}")->available);
         lacks("host: true, engine: native, security: {network_mode: bridge}",

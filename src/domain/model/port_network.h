@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Port: who decides what sandboxes may reach, and has their sockets (docs/network.md). An adapter embeds struct cay_network_broker and finds
+ * itself by cay_container_of. The broker may end and be replaced at any time: it then has no sandbox any more, and on_ready is
+ * told when the next one can be asked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "foundation/base/id.h"
+#include "foundation/base/job.h"
+
+#define CAY_NETWORK_LOG_MAX 500u /* entries that are kept of each sandbox */
+
+struct cay_network_stats { /* of one sandbox, since its box was made */
+        uint64_t up_bytes, down_bytes;
+        uint64_t connections, connections_all, refused; /* now; since then; of these refused */
+        uint64_t queries, queries_refused;
+};
+
+struct cay_network_entry { /* one query or connection */
+        uint64_t number, wall_ms, connection;
+        uint64_t up_bytes, down_bytes, duration_ms;
+        const char *kind, *verdict; /* words; static */
+        unsigned port;              /* 0: a name was asked for */
+        char address[46];           /* "": none */
+        char name[256], rule[320], why[200];
+};
+
+struct cay_network_log {                   /* filled by read_log; freed by whoever asked */
+        uint64_t from;                     /* numbers from this one on; 0: the last `max` */
+        unsigned max;                      /* at most CAY_NETWORK_LOG_MAX */
+        struct cay_network_entry *entries; /* owned; oldest first */
+        unsigned count;
+};
+
+struct cay_network_broker;
+
+/* What is passed by pointer lives until the job is finished, unless it is said to be copied. */
+struct cay_network_ops {
+        /* fd: where the sockets of the box have arrived (cay_engine_box.network_fd); taken. policy: copied. CAY_EXISTS: it is there already. */
+        void (*add_take)(struct cay_network_broker *n, const char *id, int fd, const char *policy,
+                         struct cay_job *job);
+        void (*drop)(struct cay_network_broker *n, const char *id); /* fine when it is not there */
+        bool (*has)(struct cay_network_broker *n, const char *id);
+        void (*each)(struct cay_network_broker *n, void (*each)(void *ctx, const char *id), void *ctx);
+        void (*stats)(struct cay_network_broker *n, const char *id, struct cay_network_stats *ret,
+                      struct cay_job *job);
+        void (*read_log)(struct cay_network_broker *n, const char *id, struct cay_network_log *log,
+                         struct cay_job *job);
+        bool (*is_ready)(struct cay_network_broker *n);
+        /* Told each time a broker can be asked again; ready may be NULL: nobody is told any more. */
+        void (*on_ready)(struct cay_network_broker *n, void (*ready)(void *ctx), void *ctx);
+};
+
+struct cay_network_broker {
+        const struct cay_network_ops *ops;
+};

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Networks by policy: the broker (port_network.h) gets the sockets of a box and what it may reach.
+ *
+ * Theory of operation. A sandbox has its policy as one text, which is stored with it. Its box is made with sockets, and these are given to the broker
+ * before the sandbox is READY. The broker is told to forget them when the box is unmade (async.c). Otherwise what it has is
+ * compared with what it should have: when this process starts, when the broker is a new one, and when an engine is back. A box that the
+ * broker does not know gets new sockets from its engine; one that no sandbox has is dropped. What could not be done is tried again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain/network/policy_text.h"
+#include "domain/sandboxes/service_priv.h"
+
+#define AGAIN_MS 2000u
+
+/* Of those that name no rule: everything public. */
+static const char plain[] = "template public\nown public\n";
+
+/* Policies */
+
+int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct cay_error *err)
+{
+        bool has_own = sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_EGRESS;
+        struct cay_policy_pair pair = { 0 };
+
+        if (policy == NULL && sb->network == CAY_NETWORK_BRIDGE && has_own)
+                policy = plain;
+        if (policy == NULL && sb->network == CAY_NETWORK_LIST)
+                return cay_fail(err, CAY_INVALID, "allow: the network 'list' needs rules");
+        if (policy == NULL)
+                return 0;
+        if (sb->network == CAY_NETWORK_NONE || strlen(policy) > CAY_SERVICE_TEXT_MAX)
+                return cay_fail(err, CAY_INVALID, "allow: the rules are too long, or are for no network");
+        if (cay_policy_text_read(policy, strlen(policy), &pair, err) < 0)
+                return -1;
+        sb->egress = pair.own.mode == CAY_POLICY_PUBLIC || cay_policy_has_addresses(&pair.own)
+                             ? CAY_EGRESS_ADDRESSES
+                             : CAY_EGRESS_NAMES;
+        cay_policy_pair_done(&pair);
+        sb->policy = strdup(policy);
+        return sb->policy != NULL ? 0 : cay_fail(err, CAY_INTERNAL, "no memory");
+}
+
+int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err)
+{
+        struct cay_network_broker *n = sb->service->env.network;
+
+        spec->bridge = sb->network == CAY_NETWORK_BRIDGE && sb->policy == NULL;
+        if (sb->policy == NULL)
+                return 0;
+        if (n == NULL || !n->ops->is_ready(n))
+                return cay_fail(err, CAY_UNAVAILABLE,
+                                "network: cay-net does not run at the moment; try again, or leave the "
+                                "network out");
+        spec->egress = sb->egress;
+        return 0;
+}
+
+/* Boxes and the broker */
+
+struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
+                                           void (*on_done)(struct cay_async *e, const struct cay_error *err))
+{
+        struct cay_network_broker *n = sb->service->env.network;
+        struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_done);
+
+        e->local = true;
+        n->ops->add_take(n, sb->id, fd, sb->policy, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
+        return e;
+}
+
+void cay_network_drop(struct cay_service *s, const char *id)
+{
+        if (s->env.network != NULL)
+                s->env.network->ops->drop(s->env.network, id);
+}
+
+static void on_again(struct cay_timer *t)
+{
+        cay_network_tend(cay_container_of(t, struct cay_service, network_timer));
+}
+
+static void try_again(struct cay_service *s)
+{
+        if (s->network_timer.loop == NULL)
+                cay_timer_set(s->loop, &s->network_timer, AGAIN_MS, on_again);
+}
+
+static void note_failed(struct cay_sandbox *sb, const struct cay_error *err)
+{
+        sb->network_asked = false;
+        cay_log_warn("a sandbox has no network at the moment", "id=%s error=%s", sb->id, err->msg);
+        if (err->code != CAY_NOT_FOUND) /* else its box is gone, which is noticed elsewhere */
+                try_again(sb->service);
+}
+
+static void on_connected(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        sb->network_asked = false;
+        if (err->code != CAY_OK && err->code != CAY_EXISTS)
+                note_failed(sb, err);
+        else
+                cay_log_info("sandbox has a network again", "id=%s", sb->id);
+}
+
+static void on_sockets(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK)
+                note_failed(sb, err);
+        else if (sb->has_box && !cay_sandbox_is_ending(sb))
+                cay_sandbox_connect_take(sb, cay_take_fd(e->box.network_fd), on_connected);
+        else
+                sb->network_asked = false;
+}
+
+static bool lacks_network(const struct cay_sandbox *sb)
+{
+        struct cay_network_broker *n = sb->service->env.network;
+
+        return sb->policy != NULL && sb->has_box && !sb->network_asked && !cay_sandbox_is_away(sb) &&
+               !n->ops->has(n, sb->id);
+}
+
+static void tend_one(struct cay_sandbox *sb)
+{
+        enum cay_pending pending = cay_sandbox_pending(sb);
+        struct cay_engine *engine = sb->engine->engine;
+        struct cay_async *e;
+        struct cay_job *job;
+
+        if (engine == NULL || engine->ops->network == NULL || cay_sandbox_is_ending(sb))
+                return;
+        if (pending != CAY_PENDING_NONE && pending != CAY_PENDING_ADOPT) { /* it may be getting one now */
+                try_again(sb->service);
+                return;
+        }
+        sb->network_asked = true;
+        e = cay_async_new(sb->service, sb, NULL, on_sockets);
+        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        if (engine != NULL)
+                engine->ops->network(engine, &e->box, sb->egress, job);
+}
+
+static void drop_unowned(void *ctx, const char *id)
+{
+        struct cay_service *s = ctx;
+        const struct cay_sandbox *sb = cay_table_find(s, id);
+
+        if (sb == NULL || !sb->has_box || sb->policy == NULL)
+                cay_network_drop(s, id);
+}
+
+void cay_network_tend(struct cay_service *s)
+{
+        struct cay_network_broker *n = s->env.network;
+
+        if (n == NULL || !n->ops->is_ready(n))
+                return;
+        n->ops->each(n, drop_unowned, s);
+        for (unsigned i = 0; i < s->count; i++)
+                if (lacks_network(s->sorted[i]))
+                        tend_one(s->sorted[i]);
+}
+
+static void on_broker_ready(void *ctx)
+{
+        cay_network_tend(ctx);
+}
+
+void cay_network_open(struct cay_service *s)
+{
+        if (s->env.network == NULL)
+                return;
+        s->env.network->ops->on_ready(s->env.network, on_broker_ready, s);
+        cay_network_tend(s);
+}
+
+void cay_network_close(struct cay_service *s)
+{
+        cay_timer_clear(&s->network_timer);
+        if (s->env.network != NULL)
+                s->env.network->ops->on_ready(s->env.network, NULL, NULL);
+}
+
+/* Figures and the log */
+
+static void on_answer(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_service_call *call = cay_take(e->call);
+        struct cay_service_network *c;
+
+        if (call == NULL)
+                return;
+        c = cay_container_of(call, struct cay_service_network, call);
+        if (err->code == CAY_OK) { /* else it may be filled still */
+                c->stats = e->network_stats;
+                c->log = e->network_log;
+                e->network_log.entries = NULL;
+        }
+        cay_service_fail_job(e->service, &call->job, err);
+}
+
+/* The async operation to ask with; NULL: the call has been answered. */
+static struct cay_async *begin(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                               struct cay_service_network *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_async *e;
+
+        c->call.next = NULL;
+        if (sb != NULL && (sb->policy == NULL || s->env.network == NULL))
+                cay_fail(&err, CAY_CONFLICT,
+                         "sandbox '%s' has no network with rules; create one with allow, or with the network "
+                         "bridge",
+                         sb->id);
+        else if (sb != NULL && !sb->has_box)
+                cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
+                         cay_state_word(cay_sandbox_state(sb)));
+        if (err.code != CAY_OK) {
+                cay_service_fail_job(s, &c->call.job, &err);
+                return NULL;
+        }
+        e = cay_async_new(s, sb, NULL, on_answer);
+        e->local = true;
+        e->call = &c->call;
+        e->network_log.from = c->log.from;
+        e->network_log.max = c->log.max;
+        return e;
+}
+
+void cay_service_network_stats(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                               struct cay_service_network *c)
+{
+        struct cay_async *e = begin(s, v, id, c);
+
+        if (e != NULL)
+                s->env.network->ops->stats(s->env.network, e->box.id, &e->network_stats,
+                                           cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
+}
+
+void cay_service_network_log(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                             struct cay_service_network *c)
+{
+        struct cay_async *e = begin(s, v, id, c);
+
+        if (e != NULL)
+                s->env.network->ops->read_log(s->env.network, e->box.id, &e->network_log,
+                                              cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
+}
+
+void cay_service_network_done(struct cay_service_network *c)
+{
+        free(cay_take(c->log.entries));
+}

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of a daemon's sandboxes: rules hold, and hold again after the death of the front and of cay-net, and after a stop. Servers
+listen on an address of this test's own network namespace; nothing leaves it. test_networks.py [NAME…] runs some of them."""
+import ctypes
+import http.server
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import CAY, Daemon, is_alive, wait_for  # noqa: E402
+from registry_file import Registry  # noqa: E402
+
+HOST = "203.0.113.9"
+CLONE_NEWNET = 0x40000000
+
+FETCH = """
+import sys, urllib.request
+for url in sys.argv[1:]:
+    try:
+        print(urllib.request.urlopen(url, timeout=20).read().decode())
+    except OSError as e:
+        print(type(getattr(e, 'reason', e)).__name__)
+"""
+
+TEMPLATES = """
+containers:
+  out:
+    host: true
+    security: {network_mode: bridge}
+  shut:
+    host: true
+"""
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b"from the host"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def own_network():
+    if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
+        print("needs root, for a network of its own")
+        sys.exit(77)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["ip", "address", "add", f"{HOST}/32", "dev", "lo"], check=True)
+
+
+def serve():
+    server = http.server.ThreadingHTTPServer((HOST, 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]
+
+
+def admin(d):
+    return d.make_token("--scope", "admin")
+
+
+def make(d, status=201, **fields):
+    got = d.must(status, "POST", "/api/sandboxes", {"limits": {"memory": "128m"}, **fields}, token=admin(d))
+    return got["sandbox_id"] if status == 201 else got
+
+
+def fetch(d, box, port):
+    return d.run(box, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{port}/"])["stdout"].strip()
+
+
+def rules_hold(port):
+    other = serve()
+    with Daemon() as d:
+        box = make(d, allow=[f"{HOST}:{port}"])
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["network"] == "list"
+        assert fetch(d, box, port) == "from the host"
+        assert fetch(d, box, other) != "from the host"
+        log = d.must(200, "GET", f"/api/sandboxes/{box}/network/log")["entries"]
+        told = [(e["verdict"], e["address"], e["port"]) for e in log]
+        assert ("allowed", HOST, port) in told and ("refused", HOST, other) in told, log
+        assert [e["number"] for e in log] == list(range(1, len(log) + 1)), log
+        one = d.must(200, "GET", f"/api/sandboxes/{box}/network/log?from=2&limit=1")["entries"]
+        assert [e["number"] for e in one] == [2], one
+        net = d.must(200, "GET", f"/api/sandboxes/{box}/network")
+        assert net["network"] == "list" and net["allow"] == [f"{HOST}:{port}"] and net["deny"] == [], net
+        assert net["connections_all"] >= 1 and net["refused"] >= 1 and net["down_bytes"] > 0, net
+        # What names no network has none, and has no log.
+        alone = d.make(limits={"memory": "128m"})
+        assert fetch(d, alone, port) == "OSError"
+        assert "has no network" in d.must(409, "GET", f"/api/sandboxes/{alone}/network/log")["error"]["message"]
+        # The host's own addresses are no public ones.
+        wide = make(d, network_mode="bridge")
+        assert d.must(200, "GET", f"/api/sandboxes/{wide}")["network"] == "bridge"
+        assert fetch(d, wide, port) != "from the host"
+        # A denial wins.
+        denied = make(d, network="bridge", allow=[f"{HOST}:{port}", f"{HOST}:{other}"], deny=[f"{HOST}:{other}"])
+        assert fetch(d, denied, port) == "from the host" and fetch(d, denied, other) != "from the host"
+        for b in (box, alone, wide, denied):
+            d.must(200, "DELETE", f"/api/sandboxes/{b}")
+
+
+def mistakes_are_told(port):
+    with Daemon() as d:
+        for fields, status, text in (
+                ({"allow": ["http://a.example"]}, 400, "allow: "),
+                ({"allow": ["a.example"], "deny": ["preset:nothing"]}, 400, "deny: "),
+                ({"network": "none", "allow": ["a.example"]}, 400, "allow: "),
+                ({"network": "list"}, 400, "allow: "),
+                ({"deny": ["a.example"]}, 400, "deny: "),
+                ({"network": "open"}, 422, "network: ")):
+            got = make(d, status=status, **fields)
+            assert got["error"]["message"].startswith(text), (fields, got)
+        # Who is no administrator needs a template that says so.
+        got = d.must(403, "POST", "/api/sandboxes", {"allow": ["a.example"]})
+        assert got["error"]["message"].startswith("network: template 'host'"), got
+
+
+def templates_bound_requests(port):
+    with Registry(TEMPLATES) as registry, Daemon("--registry", registry.path) as d:
+            def ask(status, **fields):
+                return d.must(status, "POST", "/api/sandboxes", {"limits": {"memory": "128m"}, **fields})
+
+            box = ask(201, template="out", allow=["example.org"])
+            assert box["network"] == "list" and box["engine"] == "native", box
+            assert ask(201, template="out")["network"] == "bridge"
+            assert ask(201, template="out", network="none")["network"] == "none"
+            got = ask(403, template="out", allow=[f"{HOST}:{port}"])
+            assert got["error"]["message"].startswith("allow: ") and "public" in got["error"]["message"], got
+            got = ask(403, template="shut", allow=["example.org"])
+            assert "is not for it" in got["error"]["message"], got
+
+
+def they_outlive_what_dies(port):
+    with Daemon() as d:
+        idle = sockets_of(d.child("cay-net"))
+        box = make(d, allow=[f"{HOST}:{port}"])
+        assert fetch(d, box, port) == "from the host"
+        # The front: cay-net goes on, and the next front finds it as it was.
+        net, front = d.child("cay-net"), d.child("cay-front")
+        os.kill(front, signal.SIGKILL)
+        wait_for("another front", lambda: d.child("cay-front") not in (None, front))
+        wait_for("an answer", lambda: d.ask("GET", "/api/sandboxes").status == 200)
+        assert d.child("cay-net") == net
+        assert fetch(d, box, port) == "from the host"
+        before = d.must(200, "GET", f"/api/sandboxes/{box}/network/log")["entries"][-1]["number"]
+        # cay-net: the box gets new sockets, and the numbers of its log go on.
+        os.kill(net, signal.SIGKILL)
+        wait_for("another cay-net", lambda: d.child("cay-net") not in (None, net))
+        wait_for("the network again", lambda: fetch(d, box, port) == "from the host")
+        log = d.must(200, "GET", f"/api/sandboxes/{box}/network/log")["entries"]
+        assert log[0]["number"] > before, (before, log)
+        assert fetch(d, box, port + 1) != "from the host"
+        # Both at once.
+        net, front = d.child("cay-net"), d.child("cay-front")
+        os.kill(net, signal.SIGKILL)
+        os.kill(front, signal.SIGKILL)
+        wait_for("another front", lambda: d.child("cay-front") not in (None, front))
+        wait_for("an answer", lambda: d.ask("GET", "/api/sandboxes").status == 200)
+        wait_for("the network again", lambda: fetch(d, box, port) == "from the host")
+        # A stop and a start.
+        d.must(200, "POST", f"/api/sandboxes/{box}/stop")
+        assert d.must(409, "GET", f"/api/sandboxes/{box}/network")["error"]["message"]
+        d.start_again(box)
+        assert fetch(d, box, port) == "from the host" and fetch(d, box, port + 1) != "from the host"
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+        # Nothing of it is left in cay-net.
+        net = d.child("cay-net")
+        wait_for("its sockets to be closed", lambda: sockets_of(net) <= idle)
+    assert not is_alive(net)
+
+
+def sockets_of(pid):
+    return sum(os.readlink(f"/proc/{pid}/fd/{n}").startswith("socket:") for n in os.listdir(f"/proc/{pid}/fd"))
+
+
+def the_command_line_has_it(port):
+    with Daemon() as d:
+        env = {"PATH": os.environ["PATH"], "HOME": d.folder}
+
+        def cay(verb, *words):
+            return subprocess.run([CAY, *verb.split(), "--data", os.path.join(d.folder, "data"), *words], env=env, capture_output=True,
+                                  text=True, check=False, timeout=120)
+
+        made = cay("create", "--allow", f"{HOST}:{port}", "--memory", "128m")
+        assert made.returncode == 0, made
+        box = made.stdout.strip()
+        got = cay("exec", box, "/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{port}/")
+        assert got.stdout == "from the host\n", got
+        got = cay("network", box)
+        assert got.returncode == 0 and f"{HOST}:{port}" in got.stdout, got
+        got = cay("network log", box)
+        assert got.returncode == 0 and "allowed" in got.stdout and HOST in got.stdout, got
+
+
+TESTS = [rules_hold, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
+
+if __name__ == "__main__":
+    if not shutil.which("python3", path="/usr/bin:/bin"):
+        print("needs Debian's python3 in /usr/bin")
+        sys.exit(77)
+    own_network()
+    PORT = serve()
+    for test in TESTS:
+        if len(sys.argv) > 1 and test.__name__ not in sys.argv[1:]:
+            continue
+        print(test.__name__, flush=True)
+        test(PORT)
