@@ -3,6 +3,7 @@
 #include "dialects/rest/rest_error.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "foundation/base/json_out.h"
 
@@ -19,21 +20,41 @@ unsigned cay_rest_status(enum cay_code code)
         return (unsigned)code < CAY_CODE_COUNT ? statuses[code] : 500;
 }
 
+static const struct {
+        unsigned status;
+        const char *word;
+} words[] = {
+        { 401, "unauthenticated" }, { 404, "not_found" },   { 405, "method_not_allowed" },
+        { 408, "timeout" },         { 413, "too_large" },   { 414, "too_large" },
+        { 421, "wrong_host" },      { 429, "limit" },       { 431, "too_large" },
+        { 500, "internal" },        { 501, "unsupported" }, { 503, "unavailable" },
+        { 502, "unavailable" },     { 504, "timeout" },     { 409, "conflict" },
+        { 505, "unsupported" },     { 428, "confirm" },     { 403, "denied" },
+        { 410, "damaged" },
+};
+
+static void add_word(const char **ret, unsigned *count, const char *word)
+{
+        for (unsigned i = 0; i < *count; i++)
+                if (strcmp(ret[i], word) == 0)
+                        return;
+        if (*count < CAY_REST_WORDS_MAX)
+                ret[(*count)++] = word;
+}
+
+unsigned cay_rest_error_words(const char *ret[static CAY_REST_WORDS_MAX])
+{
+        unsigned count = 0;
+
+        for (unsigned code = CAY_OK + 1; code < CAY_CODE_COUNT; code++)
+                add_word(ret, &count, cay_code_word(code));
+        for (unsigned i = 0; i < CAY_COUNT(words); i++)
+                add_word(ret, &count, words[i].word);
+        return count;
+}
+
 const char *cay_rest_status_code(unsigned status)
 {
-        static const struct {
-                unsigned status;
-                const char *word;
-        } words[] = {
-                { 401, "unauthenticated" }, { 404, "not_found" },   { 405, "method_not_allowed" },
-                { 408, "timeout" },         { 413, "too_large" },   { 414, "too_large" },
-                { 421, "wrong_host" },      { 429, "limit" },       { 431, "too_large" },
-                { 500, "internal" },        { 501, "unsupported" }, { 503, "unavailable" },
-                { 502, "unavailable" },     { 504, "timeout" },     { 409, "conflict" },
-                { 505, "unsupported" },     { 428, "confirm" },     { 403, "denied" },
-                { 410, "damaged" },
-        };
-
         for (unsigned i = 0; i < CAY_COUNT(words); i++)
                 if (words[i].status == status)
                         return words[i].word;

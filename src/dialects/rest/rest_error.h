@@ -9,6 +9,7 @@
 #include "foundation/base/error.h"
 
 #define CAY_REST_ERROR_MAX 8192u
+#define CAY_REST_WORDS_MAX 32u
 #define CAY_REST_JSON "application/json; charset=utf-8"
 
 struct cay_rest_error {
@@ -22,5 +23,7 @@ struct cay_rest_error {
 unsigned cay_rest_status(enum cay_code code);
 const char *cay_rest_status_code(
         unsigned status); /* the word for errors that have a status and no code of ours */
+/* Every word that an error's code can be, each once; how many. */
+unsigned cay_rest_error_words(const char *ret[static CAY_REST_WORDS_MAX]);
 /* Appends; 0 or -errno. */
 int cay_rest_error_put(struct cay_buf *out, const struct cay_rest_error *e);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dialects/rest/rest_call.h"
+#include "dialects/rest/rest_error.h"
 #include "dialects/rest/rest_fill.h"
 #include "dialects/rest/rest_openapi_priv.h"
 
@@ -215,7 +216,7 @@ static void put_success(struct cay_json *j, const struct cay_op *op, enum cay_op
                 cay_json_end_object(j);
         }
         put_bytes_content(j, op->bytes ? op->bytes : "");
-        if (op->flags & CAY_OP_STREAM && status == CAY_OP_OK) {
+        if (op->flags & CAY_OP_STREAM && !(op->flags & CAY_OP_BYTES) && status == CAY_OP_OK) {
                 put_event_content(j, "application/x-ndjson");
                 put_event_content(j, "text/event-stream");
         }
@@ -337,23 +338,63 @@ static void put_named(struct cay_json *j, struct shapes *s, const struct cay_res
                         put_named(j, s, f->table);
 }
 
+static void put_error_code(struct cay_json *j)
+{
+        const char *words[CAY_REST_WORDS_MAX];
+        unsigned count = cay_rest_error_words(words);
+
+        cay_openapi_begin(j, "code");
+        cay_op_key_text(j, "type", "string");
+        cay_json_key(j, "enum");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < count; i++)
+                cay_json_text(j, words[i]);
+        cay_json_end_array(j);
+        cay_json_end_object(j);
+}
+
+static void put_error_member(struct cay_json *j, const char *name, bool is_nullable, const char *doc)
+{
+        cay_openapi_begin(j, name);
+        cay_openapi_put_type(j, "string", is_nullable);
+        cay_op_key_text(j, "description", doc);
+        cay_json_end_object(j);
+}
+
+static void put_required(struct cay_json *j, const char *const *names, unsigned count)
+{
+        cay_json_key(j, "required");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < count; i++)
+                cay_json_text(j, names[i]);
+        cay_json_end_array(j);
+        cay_op_key_bool(j, "additionalProperties", false);
+}
+
+/* The form of rest_error.c, by hand: no op answers with it. */
 static void put_error_schema(struct cay_json *j)
 {
-        static const struct cay_result_field inner_fields[] = {
-                { "code", CAY_RESULT_TEXT },
-                { "message", CAY_RESULT_TEXT },
-                { "field", CAY_RESULT_TEXT, CAY_RESULT_NULLABLE },
-                { "request_id", CAY_RESULT_TEXT },
-                { "first", CAY_RESULT_TEXT, CAY_RESULT_OPTIONAL },
-                { "confirm", CAY_RESULT_TEXT, CAY_RESULT_OPTIONAL },
-                { NULL },
-        };
-        static const struct cay_result_table inner = { NULL, inner_fields };
-        static const struct cay_result_field fields[] = { { "error", CAY_RESULT_OBJECT, 0, &inner },
-                                                          { NULL } };
-        static const struct cay_result_table error = { NULL, fields };
+        static const char *const outer[] = { "error" };
+        static const char *const inner[] = { "code", "message", "field", "request_id" };
 
-        cay_openapi_put_ref_at(j, "Error", &error);
+        cay_openapi_begin(j, "Error");
+        cay_op_key_text(j, "type", "object");
+        cay_openapi_begin(j, "properties");
+        cay_openapi_begin(j, "error");
+        cay_op_key_text(j, "type", "object");
+        cay_openapi_begin(j, "properties");
+        put_error_code(j);
+        put_error_member(j, "message", false, "what was wrong, and what to do");
+        put_error_member(j, "field", true, "the field of the request that was wrong");
+        put_error_member(j, "request_id", false, "id of the request, for the daemon's log");
+        put_error_member(j, "first", false, "id of what the first request with this single-use id made");
+        put_error_member(j, "confirm", false, "token to repeat the same request with, if a person agrees");
+        cay_json_end_object(j);
+        put_required(j, inner, CAY_COUNT(inner));
+        cay_json_end_object(j);
+        cay_json_end_object(j);
+        put_required(j, outer, CAY_COUNT(outer));
+        cay_json_end_object(j);
 }
 
 static void put_error_response(struct cay_json *j)

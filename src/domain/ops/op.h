@@ -93,7 +93,8 @@ enum {
         CAY_OP_DESTRUCTIVE = 4, /* cannot be undone */
         CAY_OP_OPEN = 8,        /* nobody needs to say who they are */
         CAY_OP_LIVE_IN =
-                16, /* RAW_IN that acts on the body while it comes: who sends it is judged meanwhile */
+                16,        /* RAW_IN that acts on the body while it comes: who sends it is judged meanwhile */
+        CAY_OP_BYTES = 32, /* its stream is of bytes, never of events */
 };
 
 struct cay_op {

@@ -21,6 +21,8 @@ from daemon import Daemon, wait_for  # noqa: E402
 
 STREAMS = {"file_watch"}  # answer with a stream alone
 WITH_DOCKER = {"template_build", "template_remove"}  # docker/test_images.py holds their answers against the document
+EVENTS = {"sandbox_events", "event_list", "template_build", "code_run", "exec_run", "exec_attach", "file_watch", "containers_start",
+          "containers_exec", "service_execute"}  # answer with events, if they are asked for
 METHODS = ("get", "post", "put", "delete", "patch")
 
 
@@ -77,6 +79,8 @@ def check_document(api):
     assert document["openapi"] == "3.1.0" and document["info"]["version"], document["info"]
     reference = {op["name"]: op for op in api.d.must(200, "GET", "/api/reference")["ops"]}
     assert set(api.ops) == set(reference), set(api.ops) ^ set(reference)
+    with open(os.path.join(os.environ["CAY_SOURCE_DIR"], "sdk", "openapi.json"), encoding="utf-8") as f:
+        assert json.load(f) == document, "sdk/openapi.json is not what the daemon serves: tools/update_openapi writes it"
     text = json.dumps(document)
     for name in {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}:
         assert name in document["components"]["schemas"], name
@@ -90,6 +94,8 @@ def check_document(api):
         good = [r for code, r in op["responses"].items() if code.startswith("2")]
         assert good and all(r["content"] for r in good) or name in STREAMS, f"the row of {name} has no result"
         assert op["responses"]["default"] and op["security"], name
+        streams = any("application/x-ndjson" in r.get("content", {}) for r in op["responses"].values())
+        assert streams == (name in EVENTS), f"{name}: are its streams events?"
         if "requestBody" in op:
             for content in op["requestBody"]["content"].values():
                 jsonschema.Draft202012Validator.check_schema(content.get("schema", {}))

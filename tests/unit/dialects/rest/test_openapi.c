@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "dialects/rest/rest_error.h"
 #include "dialects/rest/rest_openapi.h"
 #include "dialects/rest/rest_reference.h"
 #include "foundation/json/json_in.h"
@@ -89,6 +90,28 @@ static void test_references(void **state)
         (void)state;
 }
 
+/* The words of errors, for generators: each once, and none for success. */
+static void test_error_codes(void **state)
+{
+        const struct cay_json_value *schemas = at(at(cay_json_in_root(doc), "components"), "schemas");
+        const struct cay_json_value *inner =
+                at(at(at(at(schemas, "Error"), "properties"), "error"), "properties");
+        const struct cay_json_value *words = at(at(inner, "code"), "enum");
+        const char *all[CAY_REST_WORDS_MAX];
+        unsigned count = cay_rest_error_words(all), found = 0;
+
+        assert_int_equal(cay_json_value_count(words), count);
+        for (unsigned i = 0; i < count; i++) {
+                assert_string_equal(cay_json_value_text(cay_json_value_at(words, i)), all[i]);
+                assert_string_not_equal(all[i], "ok");
+                for (unsigned k = 0; k < i; k++)
+                        assert_string_not_equal(all[k], all[i]);
+                found += strcmp(all[i], "exists") == 0 || strcmp(all[i], "unauthenticated") == 0;
+        }
+        assert_int_equal(found, 2);
+        (void)state;
+}
+
 static void test_no_room(void **state)
 {
         cay_auto_buf struct cay_buf small = { 0 };
@@ -103,6 +126,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_paths),
                 cmocka_unit_test(test_references),
+                cmocka_unit_test(test_error_codes),
                 cmocka_unit_test(test_no_room),
         };
 
