@@ -120,8 +120,19 @@ def make_certificate(folder):
         '-addext', names, '-keyout', f'{folder}/key.pem', '-out', f'{folder}/cert.pem')
 
 
+def listen_at(port):
+    s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(('::', port))
+    s.listen(4096)
+    return s
+
+
 class Internet:
-    """A child in a namespace with addresses of all kinds, a DNS server, TLS on 443 and a plain server on 80 and 8080."""
+    """A child in a namespace with addresses of all kinds and a DNS server. What is on its ports is the subclass's choice; here TLS on 443
+    and a plain server on 80 and 8080."""
+    names = NAMES
 
     def __init__(self, folder):
         self.folder = folder
@@ -160,21 +171,12 @@ class Internet:
             run('ip', 'addr', 'add', f'{a}/32', 'dev', 'lo')
         run('ip', 'addr', 'add', f'{PUBLIC6}/128', 'dev', 'lo', 'nodad')
         with open(f'{self.folder}/dnsmasq.conf', 'w', encoding='utf-8') as f:
-            f.write(NAMES)
+            f.write(self.names)
         os.chmod(self.folder, 0o755)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(f'{self.folder}/cert.pem', f'{self.folder}/key.pem')
         subprocess.Popen(['dnsmasq', '--no-daemon', '--no-resolv', '--no-hosts', f'--conf-file={self.folder}/dnsmasq.conf', f'--listen-address={PEER}',
                           '--bind-interfaces', '--user=root', '--pid-file=', '--local=/example/', '--cache-size=0'],
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=lambda: wire._libc.prctl(1, signal.SIGKILL))
-        threading.Thread(target=serve_rebinding, daemon=True).start()
-        for port in (80, 8080, 443):
-            s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
-            s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            s.bind(('::', port))
-            s.listen(4096)
-            threading.Thread(target=serve_forever, args=(s, context if port == 443 else None), daemon=True).start()
+        self.serve()
         probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         probe.settimeout(0.2)
         query = struct.pack('!HHHHHH', 7, 0x100, 1, 0, 0, 0) + b'\4good\7example\0' + struct.pack('!HH', 1, 1)
@@ -187,6 +189,14 @@ class Internet:
                 time.sleep(0.05)
         os.write(ready, b'r')
         signal.pause()
+
+    def serve(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f'{self.folder}/cert.pem', f'{self.folder}/key.pem')
+        threading.Thread(target=serve_rebinding, daemon=True).start()
+        for port in (80, 8080, 443):
+            s = listen_at(port)
+            threading.Thread(target=serve_forever, args=(s, context if port == 443 else None), daemon=True).start()
 
     def close(self):
         os.kill(self.pid, signal.SIGKILL)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that people use, in sandboxes with exactly the rules they need: pip, git, npm, curl. And what is told when a rule is missing.
+The servers are in a namespace of the test; nothing leaves it."""
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(__file__))
+from servers import SLOW_BYTES, SLOW_S, WHEEL, Servers, make_ca, make_repository  # noqa: E402
+from world import BUILD, PEER  # noqa: E402
+
+CLONE_NEWNET = 0x40000000
+patience = float(os.environ.get('CAY_TEST_PATIENCE', '60'))
+NEEDED = ('/usr/bin/pip3', '/usr/bin/git', '/usr/bin/npm', '/usr/bin/curl', '/usr/sbin/dnsmasq')
+
+
+class Rig:
+    def __init__(self):
+        assert ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0
+        self.folder = tempfile.mkdtemp()
+        self.shared = f'{self.folder}/shared'
+        os.mkdir(self.shared)
+        make_ca(self.folder)
+        shutil.copy(f'{self.folder}/ca.pem', self.shared)
+        make_repository(self.folder)
+        for path in (self.folder, self.shared):
+            os.chmod(path, 0o755)
+        # cay-net asks whom the host asks.
+        with open(f'{self.folder}/resolv.conf', 'w', encoding='utf-8') as f:
+            f.write(f'nameserver {PEER}\n')
+        subprocess.run(['mount', '--bind', f'{self.folder}/resolv.conf', os.path.realpath('/etc/resolv.conf')], check=True)
+        self.internet = Servers(self.folder)
+
+    def run(self, script, *allow):
+        """Returns the result of `cay run --json`."""
+        words = [w for rule in allow for w in ('--allow', rule)]
+        done = subprocess.run([f'{BUILD}/cay', 'run', '--json', '--workspace', f'{self.shared}:ro', '--memory', '512m', '--env', 'HOME=/tmp', *words, '--',
+                               'sh', '-c', 'cd /tmp; ' + script],
+                              capture_output=True, text=True, timeout=10 * patience, check=False, cwd='/', env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin'})
+        return json.loads(done.stdout)
+
+    def close(self):
+        self.internet.close()
+        subprocess.run(['umount', os.path.realpath('/etc/resolv.conf')], check=True)
+        shutil.rmtree(self.folder)
+
+
+def blocked(result):
+    return [(b['name'], b['port']) for b in result['network_blocked']]
+
+
+def text(result):
+    return result['stdout'] + result['stderr']
+
+
+PIP = 'pip3 -q download --no-deps --no-cache-dir --disable-pip-version-check --retries 0 --cert /workspace/ca.pem ' \
+      '--index-url https://index.example/simple/ -d /tmp/got small'
+
+
+def test_pip(rig):
+    got = rig.run(f'{PIP} && cd got && python3 -c \'import sys; sys.path.insert(0, "{WHEEL}"); import small; print(small.answer)\'',
+                  'index.example', 'files.example')
+    assert got['exit_code'] == 0 and got['stdout'] == '42\n', got
+    assert not blocked(got), got
+
+
+def test_pip_with_a_name_missing(rig):
+    got = rig.run(PIP, 'index.example')  # the index is reached; the files lie elsewhere
+    assert got['exit_code'] not in (0, None), got
+    assert 'files.example' in text(got), got
+    assert ('files.example', None) in blocked(got), got
+    got = rig.run(PIP)  # no network at all
+    assert got['exit_code'] not in (0, None) and 'No matching distribution found for small' in text(got), got
+
+
+def test_git(rig):
+    clone = 'git -c http.sslCAInfo=/workspace/ca.pem clone -q https://git.example/project.git && cat project/README'
+    got = rig.run(clone, 'git.example')
+    assert got['exit_code'] == 0 and got['stdout'] == 'from the git server\n' and not blocked(got), got
+    got = rig.run(clone, 'index.example')
+    assert got['exit_code'] == 128 and 'Could not resolve host: git.example' in got['stderr'], got
+    assert blocked(got) == [('git.example', None)], got
+    # Its name without its port: judged at the connect, so it is reset.
+    got = rig.run(clone, 'git.example:22')
+    assert got['exit_code'] == 128 and ('git.example', 443) in blocked(got), got
+
+
+def test_npm(rig):
+    install = 'NODE_EXTRA_CA_CERTS=/workspace/ca.pem npm install --globalconfig=/tmp/none --no-audit --no-fund --no-update-notifier --fetch-retries=0 ' \
+              '--registry https://npm.example/ tiny && node -p \'require("tiny")\''
+    got = rig.run(install, 'npm.example')
+    assert got['exit_code'] == 0 and got['stdout'].endswith('\n42\n') and not blocked(got), got
+    got = rig.run(install, 'index.example')
+    assert got['exit_code'] not in (0, None) and 'ENOTFOUND' in text(got) and 'npm.example' in text(got), got
+    assert ('npm.example', None) in blocked(got), got
+
+
+def curl(*urls):
+    """A script that prints status, size and curl's exit code for each."""
+    return f'for u in {" ".join(urls)}; do curl -s --cacert /workspace/ca.pem -o /dev/null -w "%{{http_code}} %{{size_download}} %{{exitcode}}\\n" $u; done'
+
+
+def test_slow(rig):
+    began = time.monotonic()
+    got = rig.run(curl('https://slow.example/', 'http://slow.example/'), 'slow.example')
+    assert got['stdout'] == f'200 {SLOW_BYTES} 0\n' * 2, got
+    assert time.monotonic() - began > SLOW_BYTES * SLOW_S
+
+
+def test_hostile(rig):
+    """A server that resets, stops in the middle or never ends its head harms nobody but its own connection."""
+    urls = [f'http{s}://hostile.example/{w}' for s in ('', 's') for w in ('reset', 'half', 'endless')]
+    got = rig.run(curl(*urls, 'https://index.example/simple/small/'), 'hostile.example', 'index.example')
+    *bad, good = [line.split() for line in got['stdout'].splitlines()]
+    assert len(bad) == len(urls) and all(code != '0' for _, _, code in bad), got
+    assert good[0] == '200' and good[2] == '0', got
+    assert bad[0][2] == '56' and bad[1][2] == '18', got  # a reset is a reset inside, an early end an early end
+
+
+def main():
+    missing = [p for p in NEEDED if not os.path.exists(p)]
+    if missing or os.geteuid() != 0:
+        print('needs root and', *missing)
+        sys.exit(77)
+    rig = Rig()
+    try:
+        for name, test in list(globals().items()):
+            if name.startswith('test_') and (len(sys.argv) < 2 or name in sys.argv[1:]):
+                began = time.monotonic()
+                test(rig)
+                print(f'{name}: {time.monotonic() - began:.1f} s', flush=True)
+    finally:
+        rig.close()
+
+
+main()
