@@ -13,12 +13,14 @@
 
 #define STATE CAY_FRONT_STATE
 
-/* What lies in a folder that is the front's is its own already; else it was another front's, or there is nothing. */
+/*
+ * Files in a folder that the front owns are its own already. Others were another front's, or there are none.
+ */
 static int give_folder(int fd, uid_t from, uid_t to, struct cay_error *err)
 {
         if (cay_front_id_is_one(from) && cay_front_id_give(fd, from, to, err) < 0)
                 return -1;
-        if (fchown(fd, to, to) < 0) /* last: should it fail on the way, the next start goes on with it */
+        if (fchown(fd, to, to) < 0) /* last: if it fails halfway, the next start continues */
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "give the folder '%s' to the front", STATE);
         return 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Giving up privileges: the front starts with those of the keeper, to read the secret and a certificate, and lets all go before
- * it reads the first byte of a stranger.
+ * Gives up privileges. The front starts with the keeper's privileges, to read the secret and a certificate.
+ * It gives them all up before it reads a client's first byte.
  *
- * Started by root it becomes an id of its own (front_id.h) whose root folder is the
- * state folder: it can reach the database and the output of commands by name, and nothing else of the machine. Started by a person it
- * stays that person. Either way: no capabilities, no new privileges, no core dumps, nobody may attach.
+ * Started by root, the front becomes an id of its own (front_id.h) whose root folder is the state folder. It
+ * can reach the database and the output of commands by name, and nothing else on the machine. Started by an
+ * ordinary user, it stays that user. In both cases it has no capabilities, no new privileges, no core dumps,
+ * and cannot be traced.
  */
 #pragma once
 
@@ -17,8 +18,8 @@
 #define CAY_FRONT_STATE "state" /* in the data folder */
 
 /*
- * Opens (makes, if it is not there) the state folder, owned by the front's id (front_id.h; where root is not our caller it is not used). Before
- * the drop.
+ * Opens the state folder, and makes it if needed, owned by the front's id (front_id.h; only if we are root).
+ * Call it before the drop.
  */
 int cay_front_state_open(int data_fd, uid_t id, int *ret_fd, struct cay_error *err);
 /* *ret_is_root: the state folder is "/" now. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay-front: put together, run, taken apart. */
+/* cay-front: sets up all parts, runs them and takes them down. */
 #include "cay-front/front.h"
 
 #include <errno.h>
@@ -22,15 +22,18 @@
 #include "foundation/sys/fd.h"
 
 #define TCP_MAX 8u
-#define LAST_ROUNDS 100 /* of the loop, while what was under way ends */
-#define SETTLE_MS 5     /* between looks whether what was learned is stored */
+#define LAST_ROUNDS 100 /* rounds of the loop in which pending work can finish */
+#define SETTLE_MS 5     /* between checks whether new facts are stored */
 
 static const char all_fields[] = "X-Content-Type-Options: nosniff\r\n"
                                  "Referrer-Policy: no-referrer\r\n";
 
 /* Requests */
 
-/* By listener, not by name: whoever came by the name of a port has perhaps shown a link, which is good for that one alone. */
+/*
+ * Decides by listener, not by host name: a client that came by a port's name may have shown a login link,
+ * which is valid for that port only.
+ */
 static unsigned check_published(const struct front *f, const struct cay_http_request *req,
                                 struct cay_visitor *v, struct cay_error *err)
 {
@@ -102,7 +105,7 @@ static void on_settle_time(struct cay_timer *t)
         leave(cay_container_of(t, struct front, settle_timer));
 }
 
-/* What ended with a helper is stored before. stop_timer ends this, too. */
+/* What ended with a helper is stored first. stop_timer ends this wait, too. */
 static void leave(struct front *f)
 {
         if (cay_service_is_settled(f->service))
@@ -111,7 +114,7 @@ static void leave(struct front *f)
                 cay_timer_set(f->loop, &f->settle_timer, SETTLE_MS, on_settle_time);
 }
 
-/* What came together with the order to leave is read first. */
+/* Read what arrived together with the order to exit. */
 static void on_idle(struct cay_http_server *s)
 {
         struct front *f = cay_http_server_user(s);
@@ -189,7 +192,7 @@ static void free_json(void *ctx, void *doc)
         cay_json_in_free(doc);
 }
 
-/* Adopted or not, requests are answered from here on; the keeper is told once. */
+/* From here on requests are answered, whether or not sandboxes were adopted; the keeper is told once. */
 static void on_ready(struct cay_service *s, void *ctx)
 {
         struct front *f = ctx;
@@ -205,7 +208,7 @@ static void on_ready(struct cay_service *s, void *ctx)
         struct cay_error err = { 0 };
         uint64_t expires_s;
 
-        cay_front_ports_serve(f->ports, f->http); /* those of sandboxes, which are known now */
+        cay_front_ports_serve(f->ports, f->http); /* their sandboxes are known now */
         cay_log_info("ready",
                      "adopted=%u lost=%u at_rest=%u away=%u removed=%u execs_adopted=%u execs_lost=%u "
                      "unreadable=%u",
@@ -351,7 +354,9 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
         stop(cay_container_of(s, struct front, signals));
 }
 
-/* One engine's trouble is its own; a front that cannot have it back ends, and the next one can. */
+/*
+ * One engine's failure affects that engine only. A front that cannot get it back exits, and the next one can.
+ */
 static void on_engine_back(struct cay_front_engines *e, const char *name, const struct cay_error *err)
 {
         struct front *f = cay_container_of(e, struct front, engines);
@@ -367,7 +372,7 @@ static void on_engine_back(struct cay_front_engines *e, const char *name, const 
                 stop(f);
 }
 
-/* The keeper hands registries and links to helpers over; and that its end is gone is heard here. */
+/* The keeper sends registries and links to helpers here; end of file means that it has exited. */
 static void on_keeper(struct cay_watch *w, uint32_t events)
 {
         struct front *f = cay_container_of(w, struct front, keeper);
@@ -412,7 +417,7 @@ static int open_gate(struct front *f, struct cay_error *err)
         return cay_gate_new(&env, &f->gate, err);
 }
 
-/* Order matters: what is made later may use what was made before. */
+/* The order matters: later parts may use earlier ones. */
 static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
 {
         const struct cay_rest_dialect dialects[] = { { cay_containers_rows, cay_containers_count },
@@ -441,7 +446,9 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
         return open_http(f, tcp_count, err);
 }
 
-/* Clients first, so that nothing comes in any more; boxes are left alone. What was under way is told, and ends. */
+/*
+ * Clients first, so that nothing new comes in; boxes are left alone. Pending operations are answered and end.
+ */
 static void close_all(struct front *f)
 {
         cay_timer_clear(&f->stop_timer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening what the keeper says that there is. */
+/* Opens the engines that the keeper runs. */
 #include "cay-front/front_engines.h"
 
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #include "foundation/sys/unix_socket.h"
 
 #define FD_MAX 1023
-#define NETWORK_MS 5000 /* for cay-net to say which sandboxes it has */
+#define NETWORK_MS 5000 /* for cay-net to list its sandboxes */
 
-/* How each is reached over a link to its helper. */
+/* How each engine is reached over the link to its helper. */
 static int (*const opens[CAY_ENGINE_COUNT])(const struct cay_engine_env *env, int sock,
                                             struct cay_engine **ret, struct cay_error *err) = {
         [CAY_ENGINE_native] = cay_engine_native_open_link_take,
@@ -59,12 +59,12 @@ static int skip(struct cay_front_engines *e, char *const *words)
 
 static const struct group {
         const char *word;
-        unsigned count; /* of words, with this one */
+        unsigned count; /* number of words, including this one */
         int (*read)(struct cay_front_engines *e, char *const *words);
 } groups[] = {
         { CAY_HAND_ENGINE, 4, read_engine },
         { CAY_HAND_LINK, 3, read_link },
-        { CAY_HAND_TURNS, 2, skip }, /* front_turns.c's */
+        { CAY_HAND_TURNS, 2, skip }, /* for front_turns.c */
 };
 
 static const struct group *find_group(char *const *words)
@@ -130,7 +130,10 @@ static void note_name(struct cay_front_engines *e, const struct cay_front_engine
         cay_log_info("engine is there", "engine=%s", row->name);
 }
 
-/* All that run have to come, unless the setting leaves it to us and one that isolates has: nothing falls back to what does not. */
+/*
+ * All running engines must open. Exception: with `auto`, an isolating engine that opened is enough. Nothing
+ * falls back to an engine without isolation.
+ */
 static int judge(struct cay_front_engines *e, const struct cay_error *first, struct cay_error *err)
 {
         bool isolates = false;
@@ -147,7 +150,7 @@ static int judge(struct cay_front_engines *e, const struct cay_error *first, str
         return -1;
 }
 
-/* Without cay-net there are no networks, and everything else goes on: the keeper brings the next one. */
+/* Without cay-net there are no networks, but everything else works; the keeper restarts it. */
 static int open_network(struct cay_front_engines *e, struct cay_loop *loop, struct cay_error *err)
 {
         int link = cay_take_fd(e->links[CAY_HELPER_net]);
@@ -185,7 +188,7 @@ int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, s
         return judge(e, &first, err);
 }
 
-struct reopen { /* one that was handed a link; there may be the next one before it has failed */
+struct reopen { /* was handed a link; the next link may arrive before it has failed */
         struct cay_job job;
         struct cay_front_engines *all;
         const char *name;
@@ -208,7 +211,7 @@ static int helper_of(const struct cay_hand_link *say)
         return cay_helper_find(say->helper);
 }
 
-/* The engine that is to have it; NULL: none that could use it. */
+/* The engine that uses the link; NULL: none. */
 static struct cay_front_engine *find_asked(struct cay_front_engines *e, int helper)
 {
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
@@ -236,7 +239,7 @@ static int hear_network_take(struct cay_front_engines *e, int link)
 int cay_front_engines_hear(struct cay_front_engines *e, int sock)
 {
         struct cay_hand_link say;
-        char peek[sizeof(say) + 1]; /* others' messages have other sizes */
+        char peek[sizeof(say) + 1]; /* other messages have other sizes */
         int fds[SYS_FDS_MAX];
         struct cay_front_engine *row;
         struct reopen *r;

@@ -17,7 +17,7 @@
 #define LOCK_TRIES 16u
 #define OWN_TRIES 150u
 #define OWN_NAP_MS 20
-#define DEPTH_MAX 8u /* of folders in the state folder; there are two */
+#define DEPTH_MAX 8u /* depth of folders in the state folder; there are two */
 
 static uid_t id_at(unsigned i)
 {
@@ -44,7 +44,10 @@ static int open_run_folder(const char *path)
         return cay_take_fd(fd);
 }
 
-/* The lock's descriptor; negative: another front has it, or there is no such id here (the kernel refuses to give it a file). */
+/*
+ * The lock's descriptor. Negative: another front has it, or the id does not exist here (the kernel refuses to
+ * give it a file).
+ */
 static int lock(int run_fd, uid_t id)
 {
         char name[32];
@@ -58,15 +61,15 @@ static int lock(int run_fd, uid_t id)
                         return fd;
                 if (fchown(fd, id, id) < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0)
                         return -errno;
-                if (st.st_nlink > 0) /* else a keeper that stops has removed it meanwhile */
+                if (st.st_nlink > 0) /* otherwise a keeper that stopped has removed it meanwhile */
                         return cay_take_fd(fd);
         }
         return -EAGAIN;
 }
 
 /*
- * The id that the state folder has: perhaps our own predecessor, whose keeper was killed, ends only now. It must be gone before another
- * front opens its files.
+ * The id that owns the state folder. Our own predecessor may have it and only now be ending, if its keeper
+ * was killed. It must be gone before another front opens its files.
  */
 static int wait_for(int run_fd, uid_t id)
 {

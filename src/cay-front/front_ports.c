@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Published ports that the daemon answers itself. */
+/* Published ports that the daemon serves itself. */
 #include "cay-front/front_ports.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "domain/sandboxes/service.h"
 #include "foundation/sys/unix_socket.h"
 
-#define NUMBER_FIRST 1000u /* of listeners; the daemon's own have small ones */
+#define NUMBER_FIRST 1000u /* of listeners; the daemon's own are below */
 #define ACCEPTS_MAX 64u    /* per round and slot */
 #define BACK_OFF_MS 100u   /* without descriptors */
 
@@ -40,7 +40,7 @@ struct slot {
         int fd; /* owned; OPEN */
         struct cay_watch watch;
         struct cay_timer back_off;
-        struct order *order; /* ASKED; NULL: nobody waits */
+        struct order *order; /* ASKED; NULL: abandoned */
         unsigned nr;         /* in the order */
 };
 
@@ -196,7 +196,7 @@ static void ask(struct cay_front_ports *p, const char *sandbox, struct order *o,
                          CAY_HAND_PORTS_MAX);
                 return;
         }
-        if (s->order) /* of an order that nobody waits for any more */
+        if (s->order) /* belongs to an abandoned order */
                 answer(s);
         s->order = o;
         s->nr = nr;
@@ -231,7 +231,7 @@ void cay_front_ports_unpublish(struct cay_front_ports *p, const char *sandbox)
                         continue;
                 if (s->state == SLOT_OPEN && tell_keeper(p, s->number, s->host, true) < 0)
                         cay_log_warn("a published port stays with the keeper, ignoring", "port=%u", s->host);
-                free_slot(s); /* one that is under way finds no slot, and is dropped then */
+                free_slot(s); /* an answer under way finds no slot, and its port is dropped then */
         }
 }
 
@@ -264,7 +264,7 @@ static void open_slot_take(struct cay_front_ports *p, const struct cay_hand_list
 int cay_front_ports_hear(struct cay_front_ports *p)
 {
         struct cay_hand_listening say;
-        char peek[sizeof(say) + 1]; /* others' messages are longer */
+        char peek[sizeof(say) + 1]; /* other messages are longer */
         int fds[SYS_FDS_MAX];
         unsigned count = 0;
         ssize_t n = recv(p->keeper, peek, sizeof(peek), MSG_PEEK | MSG_DONTWAIT);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports of the host that stand for single sandboxes: 18765 (its MCP) and 17681 (its terminal) of those that were made with such `ports`.
- * Clients that know a sandbox as "host and port" find there what /ports/18765/ has, with the same checks.
+ * Ports of the host that belong to single sandboxes: 18765 (MCP) and 17681 (terminal), for sandboxes created
+ * with such `ports`. Clients that know a sandbox as "host and port" get what /ports/18765/ has, with the same
+ * checks.
  *
- * Theory of operation. A slot is a port of a sandbox: asked of the keeper, which makes the socket (cay/keeper/hand_over.h), then listened on
- * until the service ends it. Connections are the HTTP server's from the moment they are accepted, and carry the slot's number, which is
- * never used twice: what comes over one whose sandbox is gone finds nobody. The service waits for the answers of all slots that it
- * asks for at once (an order); an answer that nobody waits for any more is dropped again.
+ * Theory of operation. A slot is a port of a sandbox. The keeper makes its socket on request
+ * (cay/keeper/hand_over.h), and the front listens on it until the service ends it. Once accepted, connections
+ * belong to the HTTP server and carry the slot's number. Numbers are never reused, so a connection whose
+ * sandbox is gone finds nothing. The service asks for several slots at once (an order) and waits for all
+ * answers. An answer to an abandoned order is dropped.
  */
 #pragma once
 
@@ -20,12 +22,13 @@ struct cay_front_ports;
 
 int cay_front_ports_new(struct cay_loop *loop, int keeper, struct cay_front_ports **ret,
                         struct cay_error *err);
-/* Closes what it listens on and ends what the service waits for. Accepts NULL. The keeper has the sockets still. */
+/* Closes its listeners and ends pending orders. Accepts NULL. The keeper still has the sockets. */
 void cay_front_ports_free(struct cay_front_ports *p);
-/* Who gets connections from now on: those of before wait in their sockets. */
+/* Sets who gets connections from now on; earlier ones wait in their sockets. */
 void cay_front_ports_serve(struct cay_front_ports *p, struct cay_http_server *http);
 void cay_front_ports_stop(
-        struct cay_front_ports *p); /* accepts no more; what is unpublished from here on stays */
+        struct cay_front_ports
+                *p); /* accepts no more; ports that are unpublished from here on stay with the keeper */
 
 /* For the service (service.h). */
 bool cay_front_ports_is_own(uint16_t inside);
@@ -33,8 +36,11 @@ void cay_front_ports_publish(struct cay_front_ports *p, const char *sandbox, str
                              unsigned count, struct cay_job *job);
 void cay_front_ports_unpublish(struct cay_front_ports *p, const char *sandbox);
 
-/* Is the keeper's next message for here? Then it is read: 1; 0: it is not; -1: nobody is there any more. */
+/* Reads the keeper's next message if it is for ports: 1; 0: it is not; -1: the keeper has exited. */
 int cay_front_ports_hear(struct cay_front_ports *p);
 
-/* What a connection's listener stands for: 1; 0: it is one of the daemon's own; -1: what it stood for is gone. */
+/*
+ * What a connection's listener belongs to. 1: a sandbox's port; 0: the daemon itself; -1: a port that is
+ * gone.
+ */
 int cay_front_ports_find(const struct cay_front_ports *p, unsigned listener, struct cay_port_host *ret);

@@ -22,15 +22,15 @@ struct front {
         /* before the drop */
         struct cay_config config;
         struct cay_secret secret;
-        struct cay_tls_context *tls; /* NULL: plain */
+        struct cay_tls_context *tls; /* NULL: no TLS */
         int state_fd, spool_fd;
-        int newest_fd; /* beside the sandboxes' files: how far the database was; -1: none */
-        int id_lock;   /* while it is open, no other front on this machine has our id; -1: none */
+        int newest_fd; /* beside the sandboxes' files: the newest position of the database; -1: none */
+        int id_lock;   /* locked while our id is in use; -1: none */
         unsigned own_uid;
-        bool keeps_unowned; /* records may have been lost: what none knows of is left on disk */
+        bool keeps_unowned; /* records may be lost: files without a record are left on disk */
         bool state_is_root;
 
-        /* after it */
+        /* after the drop */
         struct cay_loop *loop;
         struct cay_signal signals;
         struct cay_watch keeper;
@@ -46,7 +46,7 @@ struct front {
         struct cay_rest *rest;
         struct cay_mcp *mcp;
         struct cay_http_server *http;
-        struct cay_budgets budgets; /* of memory that clients make us hold */
+        struct cay_budgets budgets; /* budget of memory for clients */
         struct cay_op_world world;
         struct cay_op_use use;
         struct cay_front_templates templates;
@@ -57,9 +57,10 @@ struct front {
 
 /* front_start.c: everything that needs the keeper's rights. */
 int cay_front_read_config(struct front *f, struct cay_error *err);
-int cay_front_prepare(struct front *f, struct cay_error *err); /* secret, TLS, folders; then the drop */
+int cay_front_prepare(struct front *f,
+                      struct cay_error *err); /* reads secret, TLS files and folders; then drops */
 
-/* front_world.c: what ops are given. */
+/* front_world.c: what ops get. */
 void cay_front_fill_world(struct front *f);
 int cay_front_load_keys(struct front *f, struct cay_error *err);
-void cay_front_watch_keys(struct front *f); /* stores now and then when keys were used */
+void cay_front_watch_keys(struct front *f); /* stores, now and then, when keys were used */

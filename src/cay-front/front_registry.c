@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the keeper's message to a set in force. */
+/* From the keeper's message to the active set of templates. */
 #include "cay-front/front_registry.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void let_go(struct message *m)
                         close(fds[i]);
 }
 
-/* 1: a message; 0: nothing now; -1: the end, or nonsense. */
+/* 1: a message; 0: nothing now; -1: end of file, or an invalid message. */
 static int receive(int sock, int flags, struct message *m)
 {
         int fds[SYS_FDS_MAX];
@@ -86,7 +86,10 @@ static int parse(const struct cay_front_templates *t, const struct message *m, s
         return cay_registry_parse(t->path, text, (size_t)n, notes, ret);
 }
 
-/* The new set is in force when this returns 0; the old one goes at once: nobody holds on to rows over a round of the loop. */
+/*
+ * When this returns 0, the new set is active and the old one is freed. Nobody keeps rows across a round of
+ * the loop.
+ */
 static int load(struct cay_front_templates *t, const struct message *m, struct cay_error *err)
 {
         cay_auto_free struct cay_notes *notes = calloc(1, sizeof(*notes));
@@ -124,8 +127,8 @@ static int load(struct cay_front_templates *t, const struct message *m, struct c
         return 0;
 }
 
-/* The first one comes before anybody listens for requests; it was sent before this process was started. */
-/* The folder of the set that is in force from now on. */
+/* The first message comes before requests are accepted: it was sent before this process started. */
+/* The folder of the active set. */
 static void take_folder(struct cay_front_templates *t, struct message *m)
 {
         if (t->folder > 0)
@@ -183,7 +186,7 @@ void cay_front_templates_done(struct cay_front_templates *t)
         cay_registry_free(cay_take(t->registry));
 }
 
-/* Told once for each folder that took the place of another. */
+/* Logged once for each folder that replaced another. */
 static void note_replaced(struct cay_front_templates *t, const struct cay_template *row, int fd)
 {
         size_t at = (size_t)(row - t->use.set->rows) % CAY_FRONT_ROOTS_SEEN;

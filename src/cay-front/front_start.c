@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the front does with the keeper's rights, before it gives them up. Nothing here reads a stranger's bytes. */
+/* What the front does with the keeper's rights before it gives them up. Nothing here reads clients' bytes. */
 #include <errno.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -56,13 +56,13 @@ static int load_tls(struct front *f, struct cay_error *err)
         return f->tls ? 0 : -1;
 }
 
-/* What is large goes back to the kernel as soon as it is free, so that what was counted is what was held. */
+/* Large blocks return to the kernel when freed, so that the memory in use is what was counted. */
 static void set_up_memory(void)
 {
         mallopt(M_MMAP_THRESHOLD, LARGE);
 }
 
-/* Libraries that look for files of their own do it now: later there are none. */
+/* Libraries that read files of their own do so now: later the files are out of reach. */
 static void warm_up(void)
 {
         uint8_t digest[CAY_DIGEST_SIZE];
@@ -84,7 +84,7 @@ static void raise_files(void)
         if (geteuid() == 0 && files.rlim_max < FILES_WANTED)
                 files.rlim_max = FILES_WANTED;
         files.rlim_cur = files.rlim_max < FILES_WANTED ? files.rlim_max : FILES_WANTED;
-        setrlimit(RLIMIT_NOFILE, &files); /* fewer is fine: then fewer can be served at once */
+        setrlimit(RLIMIT_NOFILE, &files); /* fewer is fine: then fewer clients can be served at once */
 }
 
 static int open_spool(struct front *f, struct cay_error *err)
@@ -97,7 +97,10 @@ static int open_spool(struct front *f, struct cay_error *err)
                                : 0;
 }
 
-/* Not in the store's folder, which may be put back as a whole. Without it an older database is not noticed, and all else works. */
+/*
+ * Not in the store's folder, which may be restored as a whole. Without it an older database goes unnoticed;
+ * everything else works.
+ */
 static void open_newest(struct front *f)
 {
         cay_auto_close int layers = sys_open_beneath(CAY_HAND_DATA, "layers", O_RDONLY | O_DIRECTORY, 0);
@@ -110,7 +113,7 @@ static void open_newest(struct front *f)
                              "file=layers/.newest errno=%d", layers < 0 ? -layers : -f->newest_fd);
 }
 
-/* The folder whose texts templates name; the keeper hands their descriptors over, landlock must know where they lie. */
+/* The folder of template files. The keeper hands over descriptors; landlock must know the folder. */
 static int open_registry_folder(const char *registry)
 {
         const char *slash = strrchr(registry, '/');

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay token`: bearer tokens, API keys and logins. The running daemon makes them, asked over its unix socket: it alone knows which secret
- * it was given. A token is made here, from the shared secret, when SANDBOX_TOKEN_SECRET is in our own environment (a client far
- * from its daemon), when no daemon answers, or when it does not serve us and we can read the secret's file all the same. Nothing secret is in
- * argv or in the environment of others; keys and tokens go to standard output.
+ * `cay token`: bearer tokens, API keys and logins. The running daemon makes them, asked over its unix socket,
+ * because only it knows its secret. In three cases a token is made here, from the shared secret:
+ * SANDBOX_TOKEN_SECRET is in our environment (a client far from its daemon); no daemon answers; the daemon
+ * refuses us, but we can read the secret's file. No secret is in argv or in others' environment. Keys and
+ * tokens go to standard output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #define WORDS_MAX 64
 #define ANSWER_MAX (1024u * 1024)
 #define WAIT_S 10
-#define STARTING_TRIES 100 /* a tenth of a second each, for a daemon that says that it is not ready yet */
+#define STARTING_TRIES 100 /* a tenth of a second each, while the daemon reports that it is not ready */
 
 struct args {
         const char *owner, *scope, *lifetime, *label, *revoke;
@@ -72,7 +73,7 @@ static void print_help(void)
                "them.\n");
 }
 
-/* Our own words; what is not ours is left for the settings. */
+/* Takes our own words; the others are left for the settings. */
 static int split(int argc, char **argv, struct args *a, char **rest, int *ret_count, struct cay_error *err)
 {
         int count = 0;
@@ -118,9 +119,9 @@ static int find_secret(const struct cay_config *c, struct cay_secret *ret, struc
         return cay_secret_load(fd, ret, &made, err);
 }
 
-struct wish { /* a token's options, checked */
+struct wish { /* a token's options, validated */
         struct cay_token token;
-        uint64_t lifetime_ms; /* 0: the daemon's own */
+        uint64_t lifetime_ms; /* 0: the daemon's default */
 };
 
 static int read_wish(const struct args *a, struct wish *ret, struct cay_error *err)
@@ -155,7 +156,7 @@ static int make_here(struct wish *w, const struct cay_config *c, struct cay_erro
         return 0;
 }
 
-/* What the daemon makes: one request, one answer, both small. */
+/* What the daemon makes: one small request, one small answer. */
 
 static int dial(const struct cay_config *c, int *ret_fd, struct cay_error *err)
 {
@@ -183,7 +184,7 @@ static int receive(int fd, struct cay_buf *answer, struct cay_error *err)
 
                 if (n == 0)
                         return 0;
-                if (n < 0 && room && errno == EINTR) /* stopped, and continued, while it waited */
+                if (n < 0 && room && errno == EINTR) /* stopped and continued while it waited */
                         continue;
                 if (n < 0)
                         return cay_fail(err, CAY_UNAVAILABLE, "the daemon did not answer");
@@ -191,7 +192,7 @@ static int receive(int fd, struct cay_buf *answer, struct cay_error *err)
         }
 }
 
-/* In the daemon's own words, where the answer has them. */
+/* The daemon's own error text, if the answer has one. */
 static int fail_refused(const char *answer, enum cay_code code, struct cay_error *err)
 {
         cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
@@ -207,7 +208,7 @@ static int fail_refused(const char *answer, enum cay_code code, struct cay_error
 
 static enum cay_code code_of(unsigned status)
 {
-        return status == 403 ? CAY_DENIED : status == 503 ? CAY_LIMIT : CAY_INVALID; /* LIMIT: later */
+        return status == 403 ? CAY_DENIED : status == 503 ? CAY_LIMIT : CAY_INVALID; /* LIMIT: retry later */
 }
 
 /* The length of the answer's head, or -1. */
@@ -226,7 +227,7 @@ static ssize_t read_head(const struct cay_buf *text, unsigned *ret_status)
         return n;
 }
 
-/* text: empty, keeps the answer; *ret_answer: its body, in there. */
+/* text: empty; receives the answer. *ret_answer: its body, inside text. */
 static int ask_for(const struct cay_config *c, const char *method, const char *path, const char *body,
                    struct cay_buf *text, const char **ret_answer, struct cay_error *err)
 {
@@ -306,7 +307,7 @@ static int ask_for_key(const struct args *a, const struct cay_config *c, struct 
         return ask(c, "POST", "/api/keys", cay_buf_data(&body), err);
 }
 
-/* Prints one member of the answer and nothing else, so that a script can use it. */
+/* Prints only one member of the answer, so that a script can use it. */
 static int ask_for_one(const struct args *a, const struct cay_config *c, const char *path, const char *member,
                        uint64_t lifetime_ms, struct cay_error *err)
 {
@@ -327,7 +328,7 @@ static int ask_for_one(const struct args *a, const struct cay_config *c, const c
         return 0;
 }
 
-/* Whether the secret that we would use is the daemon's is known to the daemon alone: so it goes first. */
+/* Only the daemon knows whether our secret is its own, so it is asked first. */
 static int print_token(const struct args *a, const struct cay_config *c, struct cay_error *err)
 {
         struct cay_error here = { 0 };
@@ -351,7 +352,7 @@ static int print_token(const struct args *a, const struct cay_config *c, struct 
                 *err = (struct cay_error){ 0 };
                 return 0;
         }
-        if (err->code == CAY_DENIED) /* a daemon is there: its words are the ones that help */
+        if (err->code == CAY_DENIED) /* a daemon answered: its error is the useful one */
                 return cay_wrap(err, "the daemon makes tokens for root and its own user");
         *err = here;
         return -1;
@@ -368,7 +369,7 @@ static int revoke_key(const char *id, const struct cay_config *c, struct cay_err
         return ask(c, "DELETE", path, "", err);
 }
 
-/* Without any file: a client far from its daemon has none that is about that one. */
+/* Without any file: a client far from its daemon has no settings of that daemon. */
 static int load_env(struct cay_config *c, int argc, char **argv, char **env, int *ret_last,
                     struct cay_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns of requests. */
+/* Records which request the front works on. */
 #include "cay-front/front_turns.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "foundation/base/parse.h"
 
 #define WORD_LONGEST                                                                                         \
-        14u /* of a route's own words; longer ones, and those with a digit, are somebody's id or name */
+        14u /* of a fixed path segment; longer segments and those with a digit are ids or names */
 
 static int find_memory(char *const *words)
 {
@@ -45,7 +45,7 @@ static bool is_id(const char *word, size_t len)
         return len > WORD_LONGEST || strcspn(word, "0123456789%") < len;
 }
 
-/* The path with "*" for what is no word of the route. */
+/* The path with "*" in place of ids and names. */
 static void put_route(const char *path, char *ret, size_t size)
 {
         size_t at = 0;

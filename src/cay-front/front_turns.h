@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose request the front works for, written down where the keeper finds it after a crash, and which ones it refuses because they ended fronts
- * before (cay/keeper/turns_keep.h has the theory). A request is known by its client (address or uid) and its route: method and path, in which
- * what looks like an id is one and the same.
+ * Records the request that the front works on, where the keeper finds it after a crash, and refuses requests
+ * that crashed fronts before (cay/keeper/turns_keep.h has the theory). A request is identified by its client
+ * (address or uid) and its route: method and path, with all ids replaced by one sign.
  */
 #pragma once
 
@@ -19,7 +19,8 @@ struct cay_front_turns {
 
 /* words: what the front was started with, from argv[3] on. */
 void cay_front_turns_open(struct cay_front_turns *t, char *const *words);
-void cay_front_turns_begin(struct cay_front_turns *t, const struct cay_http_request *req); /* NULL: it ends */
+void cay_front_turns_begin(struct cay_front_turns *t,
+                           const struct cay_http_request *req); /* NULL: the request has ended */
 bool cay_front_turns_refuses(const struct cay_front_turns *t, const struct cay_http_request *req);
 
 /* Never 0; text: the same for people. Pure. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ops are given beyond the service: tokens, keys, folders on the host. */
+/* What ops get beside the service: tokens, keys, folders on the host. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static int make_session(const struct cay_op_world *w, const struct cay_caller *w
         const struct front *f = w->ctx;
         struct cay_token token = { .expires_s = wall_ms() / 1000 + CAY_SESSION_S, .caller = *who };
 
-        token.caller.id[0] = '\0'; /* one of its own, by which it can be ended */
+        token.caller.id[0] = '\0'; /* a key of its own, so that it can be revoked */
         *ret_expires_s = token.expires_s;
         return cay_token_make(&f->secret, CAY_TOKEN_SESSION, &token, ret, err);
 }
@@ -73,7 +73,7 @@ static const char *below(const char *path, const char *root)
         return path[len] == '/' ? path + len + 1 : NULL;
 }
 
-/* Compares names and nothing else: the front can open no folder, and what it says about one is checked by who can. */
+/* Compares names only: the front cannot open folders. The warden checks what the front says about one. */
 static int find_workspace(const struct cay_op_world *w, const char *path, unsigned *ret_root,
                           const char **ret_below, struct cay_error *err)
 {
@@ -96,7 +96,7 @@ static int find_workspace(const struct cay_op_world *w, const char *path, unsign
                         path);
 }
 
-/* The one that builds templates' images. */
+/* The engine that builds templates' images. */
 static struct cay_engine *builder(const struct cay_front_engines *e)
 {
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walls around the front. */
+/* Restricts the front: landlock and seccomp. */
 #include "cay-front/isolate.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ int cay_front_landlock(int state_fd, int registry_fd, struct cay_error *err)
         return 0;
 }
 
-/* Runs at the denied call, in whatever state the front is in: no lock, no memory of anybody's. */
+/* Runs at the denied call, in any state of the front: takes no lock and allocates nothing. */
 static void on_denied(int signo, siginfo_t *info, void *context)
 {
         static const char begin[] = "cay-front: error: a forbidden system call ended the front call=";
@@ -53,7 +53,7 @@ static void on_denied(int signo, siginfo_t *info, void *context)
         len += name ? more : 1;
         line[len++] = '\n';
         if (write(STDERR_FILENO, line, len) < 0)
-                len = 0; /* nobody reads: the status says it */
+                len = 0; /* nobody reads it: the exit status tells */
         _exit(CAY_HAND_DENIED);
 }
 

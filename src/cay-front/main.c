@@ -20,5 +20,5 @@ int main(int argc, char **argv)
         else
                 fprintf(stderr, "cay-front: is started by `cay serve` and `cay token`\n");
         fflush(NULL);
-        _exit(status); /* what libraries do at exit may need files that are out of reach by now */
+        _exit(status); /* exit handlers of libraries may need files that are out of reach now */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The most that a sandbox may have. */
+/* Computes the most that one sandbox may have. */
 #include "cay/keeper/ceiling.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #define PIDS 32768u
-#define DISK (1ull << 40) /* formatting a disk takes longer the larger it is, and others wait meanwhile */
-#define BYTES_PER_INODE 16384u /* as in file systems that are made without a wish */
+#define DISK (1ull << 40)      /* formatting takes longer the larger the disk is, and others wait meanwhile */
+#define BYTES_PER_INODE 16384u /* the default of file systems made without an explicit number */
 
 void cay_machine_look(struct cay_machine *ret, int data_fd)
 {
@@ -24,7 +24,7 @@ void cay_machine_look(struct cay_machine *ret, int data_fd)
                 ret->disk_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;
 }
 
-/* The setting, or the largest of what else there is. */
+/* Returns the setting if there is one, else the largest of the others. */
 static uint64_t choose(uint64_t hard, const uint64_t others[4])
 {
         uint64_t most = 0;

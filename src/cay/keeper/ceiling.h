@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the warden is told that one sandbox may have at most (wire_ceiling), out of the operator's settings: hard_* where they are set, else enough
- * for everything that the other settings allow and that this machine has. It is the keeper who says so, because a front is not to be believed.
+ * The most that one sandbox may have (wire_ceiling), as the keeper tells the warden. It comes from the
+ * operator's hard_* settings. Where one is not set, it is enough for everything that the other settings and
+ * this machine allow. The keeper sends it, because the front is not trusted.
  */
 #pragma once
 
 #include "domain/settings/config.h"
 #include "links/helper/message.h"
 
-struct cay_machine { /* what there is; 0: not known */
+struct cay_machine { /* of this machine; 0: unknown */
         uint64_t memory_bytes, cpu_milli, disk_bytes;
 };
 

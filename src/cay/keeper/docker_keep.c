@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting cay-docker: everything it needs to know is in its arguments, and nothing of that is secret. */
+/* Starts cay-docker. Its arguments hold all that it needs; none of them is secret. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct words {
 static void add(struct words *w, const char *name, const char *value)
 {
         if (w->count + 2 > WORDS_MAX)
-                return; /* lists have a maximum that is smaller */
+                return; /* lists have a smaller maximum */
         w->argv[w->count++] = (char *)(uintptr_t)name;
         if (value)
                 w->argv[w->count++] = (char *)(uintptr_t)value;
@@ -28,7 +28,7 @@ static void add_list(struct words *w, const char *name, const struct cay_config_
                 add(w, name, list->items[i]);
 }
 
-/* As Docker's own programs do: the folder counts only where TLS is asked for. */
+/* As in Docker's own programs, the folder counts only if TLS is requested. */
 static const char *certificates(const struct cay_config *config)
 {
         const char *verify = getenv("DOCKER_TLS_VERIFY"), *folder = getenv("DOCKER_CERT_PATH");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking, deciding. */
+/* Probes the engines and decides which of them run. */
 #include "cay/keeper/engines.h"
 
 #include <errno.h>
@@ -14,12 +14,15 @@
 #include "foundation/sys/userns_why.h"
 
 #define USUAL_SOCKET "/var/run/docker.sock"
-#define PROBE_MS 20000 /* a busy machine's answer is an answer */
+#define PROBE_MS 20000 /* an answer that a busy machine gives late still counts */
 #define FALLS_MAX 3u
 
-/* Looking */
+/* Probing */
 
-/* What a box begins with. Some systems let the namespace be made and then refuse all that one makes it for, so it is used as well. */
+/*
+ * Does what every box begins with. Some systems allow the namespace but refuse everything that it is made
+ * for, so the probe uses it too.
+ */
 static int try_namespaces(void)
 {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ||
@@ -47,7 +50,7 @@ static void look_at_docker(const struct cay_config *config, struct cay_keep_fact
         char *why = ret->rows[CAY_ENGINE_docker].why, *where = ret->rows[CAY_ENGINE_docker].where;
 
         if (config->docker_host
-                    [0]) /* where it is, is for the log alone: who may read /api/engines need not know */
+                    [0]) /* the path is for the log only: readers of /api/engines need not know it */
                 snprintf(where, CAY_KEEP_WHY, "docker_host names one");
         else if (access(USUAL_SOCKET, R_OK | W_OK) == 0)
                 snprintf(where, CAY_KEEP_WHY, "%s is there", USUAL_SOCKET);
@@ -57,7 +60,7 @@ static void look_at_docker(const struct cay_config *config, struct cay_keep_fact
                 snprintf(why, CAY_KEEP_WHY, "none is named (docker_host), and there is no %s", USUAL_SOCKET);
 }
 
-/* The ones that the operator switches on. */
+/* Engines that the operator has to switch on. */
 static void look_at_settings(const struct cay_config *config, struct cay_keep_facts *ret)
 {
         *ret = (struct cay_keep_facts){ .rows[CAY_ENGINE_process].on = config->process_engine };
@@ -98,7 +101,7 @@ static void decide_by_name(unsigned chosen, struct cay_keep_plan *ret)
                             cay_engine_infos[chosen].name);
 }
 
-/* Beside whatever else runs. */
+/* Runs beside the other engines. */
 static void decide_switched(unsigned engine, const struct cay_keep_facts *f, struct cay_keep_plan *ret)
 {
         const char *name = cay_engine_infos[engine].name;
@@ -184,7 +187,7 @@ int cay_keep_plan_make(const struct cay_config *config, struct cay_keep_plan *re
                 cay_keep_look(config, &facts);
         r = cay_keep_decide(config->engine, &facts, ret, err);
         if (r < 0)
-                tell_rows(ret); /* each reason, behind which stands the error */
+                tell_rows(ret); /* one reason per engine, with its error */
         return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A front's start: what it is handed (hand_over.h), and what it says back over its socket. */
+/* Starts a front, hands descriptors and settings over (hand_over.h), and reads what the front answers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -45,7 +45,7 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
                 return;
         }
         if (n != (ssize_t)sizeof(ready) || ready.magic != CAY_HAND_MAGIC || ready.size != sizeof(ready)) {
-                cay_watch_remove(w); /* its end comes as a signal */
+                cay_watch_remove(w); /* its exit arrives as SIGCHLD */
                 return;
         }
         ready.token[sizeof(ready.token) - 1] = '\0';
@@ -62,9 +62,10 @@ static void on_front_says(struct cay_watch *w, uint32_t events)
 }
 
 /*
- * What a front may have in all: what clients may make it hold, what each sandbox's link takes, and what it needs by itself (the database's
- * pages, an answer in the making). Beyond that its requests fail one by one. It can be ended and started again at any time without loss, so
- * where the machine itself runs out it stands in one row with sandboxes, and the largest of them goes: not all of them before it.
+ * The memory limit of a front: memory for clients, for each sandbox's link, and for the front itself
+ * (database pages, answers being built). Beyond it, single requests fail. A front can be ended and started
+ * again without loss. So if the machine runs out of memory, the kernel ranks the front with the sandboxes, by
+ * size.
  */
 static uint64_t data_max(const struct cay_config *c)
 {
@@ -74,7 +75,7 @@ static uint64_t data_max(const struct cay_config *c)
 _Static_assert(FIXED_FDS + CAY_LISTEN_MAX + CAY_HELPER_COUNT + 1 <= CAY_SPAWN_FDS_MAX,
                "room for all of them");
 
-struct start { /* of a front: descriptors and words (hand_over.h) */
+struct start { /* what a front is given: descriptors and words (hand_over.h) */
         int fds[CAY_SPAWN_FDS_MAX];
         unsigned fd_count, word_count;
         char *words[WORDS_MAX + 1];
@@ -101,7 +102,7 @@ static void add_fd(struct start *s, int fd)
         s->fds[s->fd_count++] = fd;
 }
 
-/* links: by helper; -1: none. */
+/* links: indexed by helper; -1: none. */
 static void fill_start(struct keeper *k, const int links[CAY_HELPER_COUNT], int sock, struct start *s)
 {
         const int fixed[FIXED_FDS] = { k->config_fd, k->place.data_fd, sock, k->place.unix_fd };
@@ -154,7 +155,7 @@ static int spawn_front(struct keeper *k, const int links[CAY_HELPER_COUNT], int 
         return 0;
 }
 
-/* One that cannot be heard is no front: it is ended, and its end, which comes as a signal, leads to the next. */
+/* A front that sends invalid messages is ended; SIGCHLD then leads to the next one. */
 static void listen_take(struct keeper *k, int sock)
 {
         int r = cay_watch_add(k->loop, &k->front_watch, sock, EPOLLIN, on_front_says);
@@ -213,7 +214,7 @@ static void sweep_lock(void *ctx, int dirfd, const char *name, unsigned type)
         if (strncmp(name, CAY_HAND_FRONT_LOCK, strlen(CAY_HAND_FRONT_LOCK)) != 0)
                 return;
         fd = sys_open_at(dirfd, name, O_RDONLY | O_NOFOLLOW, 0);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) /* no front has it */
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) /* no front has it yet */
                 unlinkat(dirfd, name, 0);
 }
 

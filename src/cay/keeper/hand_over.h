@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the keeper (`cay serve`) hands to each cay-front: descriptors at fixed numbers, nothing in the environment, nothing secret in
- * argv. And the one thing a front says back. Plain values; a front is not trusted, so what it says is printed at most.
+ * What the keeper (`cay serve`) hands to each cay-front: descriptors at fixed numbers, nothing in the
+ * environment, no secrets in argv. Also what a front sends back. All messages are plain values. A front is
+ * not trusted, so the keeper at most prints what it sends.
  */
 #pragma once
 
@@ -10,19 +11,20 @@
 #include "links/helper/helpers.h"
 
 enum {
-        CAY_HAND_CONFIG = 3, /* sealed memory file: settings in the file's form, secrets too */
+        CAY_HAND_CONFIG =
+                3, /* sealed memory file: settings in the format of the settings file, secrets included */
         CAY_HAND_DATA = 4,   /* data folder */
-        CAY_HAND_KEEPER = 5, /* SOCK_SEQPACKET; its end is the end of the keeper, and of the front */
+        CAY_HAND_KEEPER = 5, /* SOCK_SEQPACKET; end of file here means that the other side has ended */
         CAY_HAND_UNIX = 6,   /* listening unix socket */
         CAY_HAND_TCP = 7,    /* first of the listening TCP sockets; argv[2] says how many there are */
-        /* Descriptors behind the last of them are named by words. */
+        /* Words name the descriptors after the last of them. */
 };
 
 /*
- * From argv[3] on, words in groups; the first of each says what it is:
- *   engine NAME runs|no WHY   one for each engine: whether it runs, and why it does or does not
+ * From argv[3] on: groups of words. The first word of a group is its kind:
+ *   engine NAME runs|no WHY   one for each engine: whether it runs, and why
  *   link HELPER FD            one for each helper that runs (links/helper/helpers.def): SOCK_SEQPACKET
- *   turns FD                  memory that is shared with the keeper, see below
+ *   turns FD                  memory shared with the keeper, see below
  */
 #define CAY_HAND_ENGINE "engine"
 #define CAY_HAND_RUNS "runs"
@@ -30,28 +32,30 @@ enum {
 #define CAY_HAND_LINK "link"
 
 /*
- * A front of root's daemon holds the lock of a file in the machine's run folder, whose name is this and its id (cay-front/front_id.h). The keeper
- * removes those that nobody holds when it stops: a front can't, it has given up the right.
+ * The front of root's daemon locks a file in the machine's run folder. The file's name is this prefix and the
+ * front's id (cay-front/front_id.h). A front has no right to remove it, so a keeper that stops removes all
+ * that nobody has locked.
  */
 #define CAY_HAND_RUN_FOLDER "/run/cay"
 #define CAY_HAND_FRONT_LOCK "front-"
 
 #define CAY_HAND_MAGIC 0x63617966u
 #define CAY_HAND_DENIED                                                                                      \
-        159 /* exit status of a front that was ended by its filter of system calls; it has named the call */
+        159 /* exit status of a front that its seccomp filter ended; the front has logged the call */
 #define CAY_HAND_TOKEN 560
 #define CAY_HAND_LOGIN 64
 
-struct cay_hand_ready { /* once, when sandboxes are adopted and requests are answered */
+struct cay_hand_ready { /* sent once, when sandboxes are adopted and requests are answered */
         uint32_t magic, size;
         uint32_t adopted, lost, at_rest, removed;
-        char token[CAY_HAND_TOKEN]; /* for the line that is printed; ends with NUL */
-        char login[CAY_HAND_LOGIN]; /* a one-time login, for the same; ends with NUL */
+        char token[CAY_HAND_TOKEN]; /* for the line that is printed; NUL-terminated */
+        char login[CAY_HAND_LOGIN]; /* a one-time login, for the same line; NUL-terminated */
 };
 
 /*
- * The registry, from the keeper: once before the front is started (it waits in the socket), then after every SIGHUP. Descriptors in
- * this order: /usr (has_usr), the text as a sealed memory file and its folder (has_text). To be closed when it was looked at.
+ * The registry, from the keeper: sent before the front starts (it waits in the socket) and after every
+ * SIGHUP. Descriptors, in this order: /usr (has_usr), the text as a sealed memory file and its folder
+ * (has_text). The front closes them after use.
  */
 #define CAY_HAND_REGISTRY_MAX (256u * 1024)
 
@@ -62,55 +66,58 @@ struct cay_hand_registry {
 };
 
 /*
- * Ports of the host at which the front answers for single sandboxes: a front can make no sockets. It asks, and gets a listening one on
- * 127.0.0.1, at the port that is wished for or the next free one (0: any), from the range below: one that was taken over must not wait
- * where other programs of the host are expected. The keeper holds it too, so that the port is there while one
- * front follows another: a front that asks for a port which the last one had gets that very socket. What a front has not asked for when it
- * is ready is closed, and so is what it drops.
+ * Ports of the host at which the front serves single sandboxes. A front cannot make sockets, so it asks the
+ * keeper. It gets a listening socket on 127.0.0.1, at the wanted port or the next free one (0: any) in the
+ * range below. The range is small, so that a compromised front cannot listen where other programs of the host
+ * are expected. The keeper keeps the socket too, so the port stays open between two fronts: a front that asks
+ * for the previous front's port gets the same socket. The keeper closes what a front drops, and what it has
+ * not asked for when it reports ready.
  */
 #define CAY_HAND_PORTS_MAX 256u
 #define CAY_HAND_PORT_FIRST                                                                                  \
-        16000u /* document 000's numbers lie within; outgoing connections get theirs above */
+        16000u /* includes the ports of document 000; the kernel takes ports for outgoing connections above it */
 #define CAY_HAND_PORT_LAST 19999u
 
 struct cay_hand_listen { /* from the front */
         uint32_t magic, size;
-        uint32_t serial; /* comes back with the answer */
-        uint32_t port;   /* wished for; or, dropped: which */
+        uint32_t serial; /* returned in the answer */
+        uint32_t port;   /* the wanted port; for a drop, the port to drop */
         uint32_t is_drop;
 };
 
-struct cay_hand_listening { /* the answer to one that is no drop; with the socket, unless port is 0 */
+struct cay_hand_listening { /* answers all requests but drops; carries the socket unless port is 0 */
         uint32_t magic, size;
         uint32_t serial;
         uint32_t port;
 };
 
 /*
- * Whose request the front works for at the moment, in memory that it shares with the keeper: what a front that crashes was doing, and from the keeper, what it shall refuse because it ended fronts before. The
- * keeper believes none of it further than that.
+ * The request that the front works on, in memory shared with the keeper. After a crash the keeper reads it.
+ * The keeper writes there which requests to refuse because they ended fronts before. It uses the front's
+ * values for nothing else.
  */
 #define CAY_HAND_TURNS "turns"
 #define CAY_HAND_TURN_TEXT 120
 #define CAY_HAND_REFUSED_MAX 16u
-#define CAY_HAND_REFUSED_MS 600000u /* how long */
+#define CAY_HAND_REFUSED_MS 600000u /* how long requests are refused */
 
 struct cay_hand_turns {
         uint32_t magic, size;
-        uint64_t key;                           /* of client and route; 0: nobody's */
+        uint64_t key;                           /* of client and route; 0: none */
         char text[CAY_HAND_TURN_TEXT];          /* the same for people */
-        uint64_t refused[CAY_HAND_REFUSED_MAX]; /* by the keeper; 0: none */
+        uint64_t refused[CAY_HAND_REFUSED_MAX]; /* set by the keeper; 0: none */
 };
 
 /*
- * A helper ended and there is another one: the link to it comes with this. A front that cannot use it ends, and the next one can.
+ * A helper ended and was replaced: this message carries the link to the new one. A front that cannot use it
+ * exits, and the next front can.
  */
 struct cay_hand_link {
         uint32_t magic, size;
-        char helper[CAY_HELPER_NAME]; /* its name, with its NUL */
+        char helper[CAY_HELPER_NAME]; /* NUL-terminated */
 };
 
-struct cay_hand_verdict { /* the front's word on it */
+struct cay_hand_verdict { /* the front's verdict on it */
         uint32_t magic, size;
         uint32_t serial;
         uint32_t taken;

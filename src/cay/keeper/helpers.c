@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of helper programs, and their supervision; the theory is in helpers.h. */
+/* The table of helper programs and their supervision (helpers.h has the theory of operation). */
 #include "cay/keeper/helpers.h"
 
 #include <signal.h>
@@ -20,10 +20,10 @@
 
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS 10000
-#define FRONT_SAYS_MS 300 /* for a front that is not ready to log what its helper answered */
-#define STEADY_MS 60000   /* one that lived so long is started again at once */
+#define FRONT_SAYS_MS 300 /* for a front that is not ready, so that it can log what its helper answered */
+#define STEADY_MS 60000   /* a helper that ran this long is restarted at once */
 
-/* cay-process: its boxes end with it, and it with us. */
+/* cay-process: its boxes end with it, and it ends with us. */
 static int start_process(struct keeper *k, struct cay_helper *h, struct cay_error *err)
 {
         char *argv[] = { (char *)"cay-process", (char *)(uintptr_t)k->options->program_dir, NULL };
@@ -31,7 +31,10 @@ static int start_process(struct keeper *k, struct cay_helper *h, struct cay_erro
         return cay_helper_start(h, &(struct cay_spawn){ .argv = argv }, err);
 }
 
-/* An id that belongs to no account, beside the fronts' (cay-front/front_id.h): cay-net takes it and gives root up. */
+/*
+ * An id that belongs to no account, beside those of fronts (cay-front/front_id.h). cay-net switches to it and
+ * gives up root.
+ */
 #define NET_ID "27816"
 
 static bool is_net_wanted(const struct keeper *k)
@@ -62,7 +65,10 @@ const struct cay_helper_kind cay_helper_kinds[CAY_HELPER_COUNT] = {
                                  .upgrade = CAY_HELPER_STAYS,
                                  .version = PROCESS_WIRE_VERSION,
                                  .start = start_process },
-        /* What strangers talk to is replaced by an upgrade, like the front; the boxes stay, and get new sockets. */
+        /*
+         * An upgrade replaces cay-net, like the front, because strangers talk to it. The boxes stay and get
+         * new sockets.
+         */
         [CAY_HELPER_net] = { .engine = CAY_ENGINE_COUNT,
                              .ends = "connections of sandboxes",
                              .upgrade = CAY_HELPER_REPLACED,
@@ -101,8 +107,7 @@ static int start_one(struct keeper *k, struct cay_helper *h, struct cay_error *e
 {
         if (cay_helper_kinds[h->nr].start(k, h, err) == 0)
                 return 0;
-        close_one(k,
-                  h); /* one that was started and could not be told what it has to know sees that and ends */
+        close_one(k, h); /* a helper that started but did not get its setup notices this and exits */
         return -1;
 }
 
@@ -117,7 +122,7 @@ int cay_helpers_start(struct keeper *k, struct cay_error *err)
 
 /* Starting again */
 
-/* A link to the new one, for the front that serves. */
+/* Sends the running front a link to the new helper. */
 static int hand_on(struct keeper *k, struct cay_helper *h, struct cay_error *err)
 {
         const struct cay_helper_info *info = &cay_helper_infos[h->nr];
@@ -142,7 +147,7 @@ static void on_time(struct cay_timer *t)
         struct cay_error err = { 0 };
 
         if (k->step != CAY_SERVING || k->upgrade != CAY_UPGRADE_NONE || h->pid > 0)
-                return; /* whoever starts the next front sees to it, or has */
+                return; /* it runs, or starts with the next front */
         if (start_one(k, h, &err) < 0) {
                 cay_log_error("a helper does not start: tried again", "helper=%s error=%s",
                               cay_helper_infos[h->nr].name, err.msg);
@@ -158,7 +163,7 @@ static void on_time(struct cay_timer *t)
         }
 }
 
-/* It had time to say why it cannot go on. */
+/* It had time to report why it cannot continue. */
 static void on_front_waits(struct cay_timer *t)
 {
         struct keeper *k = cay_container_of(t, struct cay_helper, again)->keeper;
@@ -202,8 +207,7 @@ static void on_end(struct keeper *k, struct cay_helper *h, int status)
 
         h->pid = 0;
         close_one(k, h);
-        if (k->step !=
-            CAY_SERVING) { /* it has unmade what it made, or its status says that something may have stayed */
+        if (k->step != CAY_SERVING) { /* its exit status says whether it removed all that it made */
                 k->failed = k->failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
                 return;
         }
@@ -211,7 +215,7 @@ static void on_end(struct keeper *k, struct cay_helper *h, int status)
         given_up = kind->engine < CAY_ENGINE_COUNT &&
                    cay_keep_fell(&k->plan, (enum cay_engine_nr)kind->engine, h->falls, k->was_ready);
         log_end(h, given_up, status);
-        if (cay_upgrade_on_helper_end(k, h)) /* there is no front: the next one finds it anew */
+        if (cay_upgrade_on_helper_end(k, h)) /* no front runs: the next one finds the helper */
                 return;
         if (!given_up)
                 plan_again(k, h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's place. */
+/* The daemon's data folder and sockets. */
 #include "cay/keeper/place.h"
 
 #include <errno.h>
@@ -17,11 +17,11 @@
 #define LOCK "lock"
 #define LAYERS "layers"
 #define URL "url"
-/* Who may connect is decided by the folder that the socket is in; who is calling is said by the kernel. */
+/* The socket's folder decides who may connect; the kernel tells who is connecting. */
 #define SOCKET_MODE 0666
-#define FELL_TRIES 1000 /* a busy machine takes its time to end processes */
+#define FELL_TRIES 1000 /* a busy machine takes a while to end processes */
 #define FELL_NAP_MS 20
-#define LOCKED_TRIES 100 /* for one that may have been killed a moment ago */
+#define LOCKED_TRIES 100 /* for a process that was perhaps just killed */
 #define SAY_AFTER 50     /* tries */
 
 static int open_folder(struct cay_place *p, const char *path, struct cay_error *err)
@@ -45,7 +45,7 @@ static int open_folder(struct cay_place *p, const char *path, struct cay_error *
         return 0;
 }
 
-/* Whether the process that wrote its number there is no more: a lock can outlive it by a moment. */
+/* Whether the process that wrote its pid there has ended: a lock can outlive it for a moment. */
 static bool is_gone(int lock_fd)
 {
         char text[24] = "";
@@ -57,7 +57,10 @@ static bool is_gone(int lock_fd)
                (kill((pid_t)pid, 0) < 0 && errno == ESRCH);
 }
 
-/* A daemon that was just killed has the lock until it is gone, which takes its time on a busy machine; one that lives is believed soon. */
+/*
+ * A daemon that was just killed keeps the lock until the kernel has removed it, which may take a while on a
+ * busy machine. A daemon that is alive is reported soon.
+ */
 static int lock(int lock_fd)
 {
         const struct timespec nap = { .tv_nsec = FELL_NAP_MS * 1000000L };
@@ -71,7 +74,7 @@ static int lock(int lock_fd)
         }
 }
 
-/* ret_fell: whoever had it last did not stop by itself (a stop empties the file). */
+/* ret_fell: the last daemon did not stop cleanly (a clean stop empties the file). */
 static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, struct cay_error *err)
 {
         char text[24] = "";
@@ -94,13 +97,15 @@ static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, st
         }
         *ret_fell = sys_read_fd(p->lock_fd, text, sizeof(text)) > 0;
         n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-        /* On a disk without a block nobody reads who has the lock; it holds all the same. */
+        /* On a full disk the pid cannot be written; the lock holds anyway. */
         if (ftruncate(p->lock_fd, 0) < 0 || (pwrite(p->lock_fd, text, (size_t)n, 0) != n && errno != ENOSPC))
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "write the lock");
         return 0;
 }
 
-/* The keeper's own, whoever the front becomes: what lies in it is made, mounted and removed by the warden alone. */
+/*
+ * Owned by the keeper, whatever id the front gets: only the warden makes, mounts and removes what is in it.
+ */
 static int open_layers(struct cay_place *p, struct cay_error *err)
 {
         struct stat st;
@@ -151,8 +156,8 @@ static int open_tcp(struct cay_place *p, const struct cay_config *c, struct cay_
 }
 
 /*
- * The processes of a daemon that was killed end with it, but a moment later, and its sockets with them: the folder's lock can
- * be ours already while they still listen. After a clean stop nobody waits for a stranger.
+ * The processes of a killed daemon end a moment after it, and only then close their sockets. So we may have
+ * the folder's lock while they still listen. After a clean stop there is nothing to wait for.
  */
 static int open_sockets(struct cay_place *p, const struct cay_config *c, bool fell, struct cay_error *err)
 {
@@ -172,7 +177,9 @@ static int open_sockets(struct cay_place *p, const struct cay_config *c, bool fe
         return -1;
 }
 
-/* For the warden, which resolves what clients name below them. One that is not there is told and left out. */
+/*
+ * For the warden, which resolves clients' paths below these folders. A missing folder is logged and left out.
+ */
 static void open_roots(struct cay_place *p, const struct cay_config *c)
 {
         for (unsigned i = 0; i < c->workspace_roots.count && i < CAY_PLACE_ROOTS; i++) {
@@ -186,7 +193,7 @@ static void open_roots(struct cay_place *p, const struct cay_config *c)
         }
 }
 
-/* Scripts read it where the port was not known beforehand (port 0, or another than they were told). */
+/* Scripts read it if they do not know the port (port 0, or another than requested). */
 static int write_url(const struct cay_place *p, const struct cay_config *c, struct cay_error *err)
 {
         char url[CAY_CONFIG_URL_MAX + 1];
@@ -196,7 +203,7 @@ static int write_url(const struct cay_place *p, const struct cay_config *c, stru
         snprintf(url + strlen(url), 2, "\n");
         unlinkat(p->data_fd, URL, 0);
         r = sys_make_file(p->data_fd, URL, 0600, url, strlen(url));
-        if (r == -ENOSPC) { /* a daemon that does not start cannot make room */
+        if (r == -ENOSPC) { /* a daemon that cannot start cannot free space either */
                 unlinkat(p->data_fd, URL, 0);
                 cay_log_warn("the disk is full: the address is not written to the data folder, ignoring",
                              "file=" URL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's place: its data folder (made 0700, locked), the sockets it listens on, and folders that clients may map. */
+/*
+ * The daemon's data folder (made 0700, locked), the sockets it listens on, and the folders that clients may
+ * map.
+ */
 #pragma once
 
 #include "domain/settings/config.h"
@@ -7,19 +10,19 @@
 
 #define CAY_PLACE_ROOTS 64 /* config's own maximum */
 
-/* Plain values: it is handed on as it is (resume.h). */
+/* Plain values: handed to the next keeper as they are (resume.h). */
 struct cay_place {
         int data_fd, lock_fd;
-        int layers_fd; /* folder of sandboxes' files, for the warden alone */
+        int layers_fd; /* folder of sandboxes' files; only the warden uses it */
         int unix_fd;
-        char unix_path[108]; /* removed at the end */
+        char unix_path[108]; /* removed on close */
         int tcp_fds[CAY_LISTEN_MAX];
         unsigned tcp_count;
-        unsigned port;                 /* as the kernel gave it */
-        int root_fds[CAY_PLACE_ROOTS]; /* workspace_roots, as numbered there; -1: it is not there */
+        unsigned port;                 /* as assigned by the kernel */
+        int root_fds[CAY_PLACE_ROOTS]; /* workspace_roots, in the same order; -1: missing */
         unsigned root_count;
 };
 
-/* CAY_CONFLICT: another daemon has the folder. Errors say what to do. */
+/* CAY_CONFLICT: another daemon uses the folder. The error says what to do. */
 int cay_place_open(struct cay_place *p, const struct cay_config *config, struct cay_error *err);
-void cay_place_close(struct cay_place *p); /* also of one that was not opened wholly (zeroed, then opened) */
+void cay_place_close(struct cay_place *p); /* also after a failed open (zero it before cay_place_open) */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening sockets for fronts. */
+/* Makes listening sockets for fronts. */
 #include "cay/keeper/ports_keep.h"
 
 #include <sys/socket.h>
@@ -30,7 +30,10 @@ static bool is_ours(uint32_t port)
         return port >= CAY_HAND_PORT_FIRST && port <= CAY_HAND_PORT_LAST;
 }
 
-/* A port that is taken, or not ours to give, is no error: the next one. The descriptor or -1. */
+/*
+ * A port that is in use or not permitted is not an error: the caller tries the next one. Returns the
+ * descriptor or -1.
+ */
 static int listen_near(struct cay_ports_keep *k, uint32_t wish)
 {
         unsigned from = is_ours(wish) ? wish - CAY_HAND_PORT_FIRST : k->given + 1;
@@ -52,7 +55,7 @@ static struct cay_kept_port *open_row(struct cay_ports_keep *k, uint32_t wish)
         struct cay_kept_port *row = wish != 0 ? find(k, wish) : NULL;
         int fd;
 
-        if (row && !row->is_used) /* the last front's, and so this one's */
+        if (row && !row->is_used) /* left by the previous front */
                 return row;
         if (k->count == CAY_HAND_PORTS_MAX)
                 return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying, keeping, handing on. Nothing here looks into the text. */
+/* Copies, keeps and hands over the registry. Nothing here parses the text. */
 #include "cay/keeper/registry_keep.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static void let_go(struct cay_registry_text *t)
         *t = (struct cay_registry_text){ -1, -1 };
 }
 
-/* One byte more than is taken tells a file that is too big. */
+/* Reads one byte more than the maximum, to notice a file that is too big. */
 static int copy_text(int from, int *ret_fd)
 {
         cay_auto_free char *text = malloc(CAY_HAND_REGISTRY_MAX + 2);
@@ -69,7 +69,7 @@ int cay_registry_keep_read(struct cay_registry_keep *k, const char *path, struct
 
         if (path[0] == '\0')
                 return 0;
-        from = sys_open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0); /* a pipe must not hold us up */
+        from = sys_open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0); /* opening a FIFO must not block */
         if (from < 0)
                 return cay_fail_sys(err, from == -ENOENT ? CAY_NOT_FOUND : CAY_INVALID, from,
                                     "registry %.150s", path);

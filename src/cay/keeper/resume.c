@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From one keeper to the next. */
+/* Hands the keeper's state to the next program. */
 #include "cay/keeper/resume.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define CHECK "check:"
 #define MAGIC 0x6361796bu
 #define VERSION                                                                                              \
-        2u /* of struct cay_keeper_state and what is in it: one more whenever a field changes its meaning or place */
+        2u /* of struct cay_keeper_state and its members: add one whenever a field changes its meaning or place */
 #define CHECK_MS 20000
 #define ARGS_MAX 256u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -79,7 +79,7 @@ static void mark_all(const struct cay_keeper_state *s, bool close_on_exec)
                 sys_fd_mark(s->port_fds[i], close_on_exec);
 }
 
-/* The same words again. Returns -errno. */
+/* Puts the same words in. Returns -errno. */
 static int become(char *const *argv, int fd, bool is_check)
 {
         char *args[ARGS_MAX + 2] = { (char *)"cay" };

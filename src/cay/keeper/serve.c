@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper of a daemon: what it starts when, and whose end leads to what. */
+/* The keeper of a daemon: starts its programs in order, and handles their exits. */
 #include "cay/keeper/serve.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 
 #define HELPER_GRACE_MS 30000
 #define PAUSE_FIRST_MS 100
-#define PAUSE_SERVED_MS 1000 /* at most, after a front that served: clients wait meanwhile */
-#define SERVED_FAILURES 4u   /* as many as lead to that pause */
-#define PAUSE_MAX_MS 10000   /* at most, after one that did not get that far */
-#define STEADY_MS 60000      /* a front that served so long starts from the first pause again */
+#define PAUSE_SERVED_MS 1000 /* at most, after a front that served: clients are waiting */
+#define SERVED_FAILURES 4u   /* failures until that pause is reached */
+#define PAUSE_MAX_MS 10000   /* at most, after a front that never became ready */
+#define STEADY_MS 60000      /* a front that served this long resets the pause */
 
 static void stop(struct keeper *k);
 
@@ -36,7 +36,7 @@ static void give_up(struct keeper *k, const struct cay_error *err)
         stop(k);
 }
 
-/* Settings for children, sealed: a front cannot change what the next one is told. */
+/* Settings for children, sealed: a front cannot change what the next one gets. */
 static int seal_config(struct keeper *k, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf text = { 0 };
@@ -62,8 +62,8 @@ static void on_pause_over(struct cay_timer *t)
 }
 
 /*
- * The next front: at once the first time, then after pauses that grow while they keep failing. There is no number of failures at which we would
- * stop: that would end the sandboxes, which have no part in it.
+ * Starts the next front: immediately the first time, then with growing pauses while fronts fail. There is no
+ * limit on failures: giving up would end the sandboxes, which did nothing wrong.
  */
 static void plan_front(struct keeper *k)
 {
@@ -115,12 +115,12 @@ static void kill_now(struct cay_timer *t)
         }
 }
 
-/* One after the other; each step begins when the child of the one before is gone. */
+/* One after the other; each step begins when the child of the previous step has exited. */
 static void step_on(struct keeper *k)
 {
         if (k->step == CAY_STOPPING_FRONT && k->front == 0) {
                 k->step = CAY_STOPPING_HELPERS;
-                cay_helpers_close(k); /* which is how they are told */
+                cay_helpers_close(k); /* closing its socket tells it to exit */
                 cay_timer_set(k->loop, &k->timer, HELPER_GRACE_MS, kill_now);
         }
         if (k->step == CAY_STOPPING_HELPERS && cay_helpers_are_gone(k)) {
@@ -155,7 +155,7 @@ static void on_front_end(struct keeper *k, int status)
                 cay_upgrade_on_front_end(k);
                 return;
         }
-        if (!k->was_ready) { /* it has said why; the next would fail alike */
+        if (!k->was_ready) { /* it logged the reason; the next one would fail in the same way */
                 cay_fail(&err, CAY_UNAVAILABLE, "the front ended before it was ready; its message is above");
                 give_up(k, &err);
                 return;
@@ -197,13 +197,13 @@ static bool has_terminal(void)
         return fd >= 0;
 }
 
-/* SIGHUP has two meanings: whoever started us in a terminal closed it, or an operator asks for a reload. */
+/* SIGHUP has two meanings: the terminal that started us was closed, or an operator wants a reload. */
 static bool lost_terminal(const struct keeper *k)
 {
         return k->had_terminal && !has_terminal();
 }
 
-/* The front reads it and says in the log what it thinks of it; sandboxes that run are not touched. */
+/* The front parses it and logs the result; running sandboxes are not changed. */
 static void reload(struct keeper *k)
 {
         const char *path = k->options->config->registry;
@@ -244,7 +244,7 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
         stop(k);
 }
 
-/* One that speaks otherwise than ours ends, and what it made with it; then there is another. */
+/* A helper with another protocol version exits, with all it made, and is replaced. */
 static void take_over_helpers(struct keeper *k, const struct cay_keeper_state *state)
 {
         for (unsigned i = 0; i < CAY_HELPER_COUNT; i++) {
@@ -261,7 +261,7 @@ static void take_over_helpers(struct keeper *k, const struct cay_keeper_state *s
         }
 }
 
-/* From the keeper that executed us: the same process, so its children are ours. */
+/* From the keeper that executed us: it is the same process, so its children are ours. */
 static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *err)
 {
         struct cay_keeper_state state;
@@ -301,7 +301,7 @@ static int run(struct keeper *k, struct cay_error *err)
         r = k->loop ? cay_signal_open(k->loop, &k->signals, signals, CAY_COUNT(signals), on_signal) : -errno;
         if (r == 0 && is_resumed) {
                 k->signals.before =
-                        before; /* signals were blocked over the exec, and those that came are still there */
+                        before; /* signals were blocked across the exec; pending ones arrive now */
                 r = k->helpers[CAY_HELPER_warden].sock >= 0 ? cay_upgrade_watch(k) : 0;
         }
         if (r < 0)

@@ -13,9 +13,10 @@
 #include "foundation/sys/syscalls.h"
 
 #define FIRST_FD 3
-#define PARK_FD 64 /* descriptors wait here, out of the way of where they go */
+#define PARK_FD                                                                                              \
+        64 /* descriptors are moved above this number first, so that they do not collide with their targets */
 
-/* Test builds hand their switches on; nothing else is in a child's environment. */
+/* Test builds pass their switches on; a child's environment has nothing else. */
 static void pick_environment(char **ret, unsigned max)
 {
         unsigned count = 0;
@@ -50,8 +51,8 @@ static int place_descriptors(const struct cay_spawn *s)
 }
 
 /*
- * Best effort: the budgets inside are what holds, this is for what they do not see. Address sanitizers reserve more than any limit, so
- * there it is left out.
+ * Best effort. The budgets inside the program are what counts; this limit covers what they miss. Address
+ * sanitizers reserve more than any limit, so there is none in their builds.
  */
 static void bound_memory(const struct cay_spawn *s)
 {

@@ -14,12 +14,12 @@
 struct cay_spawn {
         const char *dir, *program; /* dir/program */
         char *const *argv;         /* NULL-terminated */
-        const int *fds;            /* land at 3, 4, … in this order; borrowed */
+        const int *fds;            /* become 3, 4, … in this order; borrowed */
         unsigned fd_count;
-        const sigset_t *mask; /* for the child */
-        uint64_t data_max;    /* bytes that it may allocate, whatever happens; 0: no limit */
-        bool goes_first; /* where memory runs out it is one of those that the kernel ends first, by size, as sandboxes are */
+        const sigset_t *mask; /* umask for the child */
+        uint64_t data_max;    /* bytes that it may allocate; 0: no limit */
+        bool goes_first;      /* if memory runs out, the kernel picks among it and the sandboxes by size */
 };
 
-/* The pid, or -1 with err. A session of its own: the terminal's signals are the keeper's to handle. */
+/* The pid, or -1 with err. The child gets its own session: the keeper handles the terminal's signals. */
 pid_t cay_spawn(const struct cay_spawn *s, struct cay_error *err);

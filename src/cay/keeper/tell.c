@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the keeper tells. */
+/* What the keeper prints for people and tells systemd. */
 #include "cay/keeper/tell.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The front made it and is not trusted: what is not plain does not reach a terminal or a shell. */
+/* The front made it and is not trusted: only plain characters reach a terminal or a shell. */
 static bool is_plain(const char *secret)
 {
         return secret[0] &&
@@ -18,7 +18,7 @@ static bool is_plain(const char *secret)
                        strlen(secret);
 }
 
-/* As a shell reads it back. */
+/* Quotes for a shell. */
 static void put_word(const char *word)
 {
         if (strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+=") ==
@@ -35,7 +35,7 @@ static void put_word(const char *word)
         putchar('\'');
 }
 
-/* How one types this program: by its name where a shell finds it, else by its path. */
+/* How to type this program: by its name if a shell finds it, else by its path. */
 static void put_program(void)
 {
         static const char *const usual[] = { "/usr/bin/cay", "/usr/local/bin/cay" };
@@ -49,7 +49,7 @@ static void put_program(void)
         put_word(path[0] ? path : "cay");
 }
 
-/* A command line of ours, for this daemon. */
+/* A command line of this program, for this daemon. */
 static void put_cay(const struct cay_config *c, const char *words)
 {
         put_program();
@@ -69,7 +69,7 @@ static void tell_cli(const struct cay_config *c)
         fputs(")\" echo hello\n", stdout);
 }
 
-/* token: NULL where it must not be seen: then the line makes one. */
+/* token: NULL if it must not be shown; the printed command then makes one. */
 static void tell_curl(const struct cay_config *c, const char *url, const char *token)
 {
         printf("\n# the same over HTTP (the token is good for %llu min",
@@ -95,7 +95,7 @@ void cay_tell_people(const struct cay_config *c, const struct cay_place *p,
                      const struct cay_hand_ready *ready)
 {
         bool is_seen = isatty(
-                STDOUT_FILENO); /* else it is kept (a file, a journal, a container's log) and read by many: no secrets */
+                STDOUT_FILENO); /* otherwise output is stored (a file, a journal, a container's log) and read by many: no secrets */
         char url[CAY_CONFIG_URL_MAX];
 
         cay_config_url(c, p->port, url);
@@ -127,7 +127,7 @@ void cay_tell_systemd(const char *state)
                 return;
         memcpy(at.sun_path, path, len);
         if (path[0] == '@')
-                at.sun_path[0] = '\0'; /* an abstract name */
+                at.sun_path[0] = '\0'; /* an abstract socket name */
         fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd >= 0)
                 sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&at,

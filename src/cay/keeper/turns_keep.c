@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strikes of requests that end fronts. */
+/* Counts requests that crash fronts. */
 #include "cay/keeper/turns_keep.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ int cay_turns_keep_before_front(struct cay_turns_keep *t, uint64_t now_ms)
 
 static bool is_crash(int status)
 {
-        if (WIFSIGNALED(status)) /* those that a program's own mistake brings */
+        if (WIFSIGNALED(status)) /* signals that a program's own bug causes */
                 return WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS ||
                        WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGILL ||
                        WTERMSIG(status) == SIGFPE || WTERMSIG(status) == SIGTRAP ||
@@ -57,7 +57,7 @@ static bool is_crash(int status)
         return WIFEXITED(status) && WEXITSTATUS(status) == CAY_HAND_DENIED;
 }
 
-/* The row of a key; if it has none, that of the oldest. */
+/* The row of a key; if there is none, the oldest row. */
 static unsigned find_row(const struct cay_turns_keep *t, uint64_t key)
 {
         unsigned oldest = 0;
@@ -80,7 +80,7 @@ void cay_turns_keep_on_end(struct cay_turns_keep *t, int status, uint64_t now_ms
             pread(t->fd, &said, sizeof(said), 0) != (ssize_t)sizeof(said) || said.key == 0)
                 return;
         said.text[sizeof(said.text) - 1] = '\0';
-        for (char *c = said.text; *c; c++) /* it goes to a log, and the front is not to be believed */
+        for (char *c = said.text; *c; c++) /* it goes to a log, and the front is not trusted */
                 if (*c < ' ' || *c > '~')
                         *c = '?';
         i = find_row(t, said.key);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that end fronts.
+ * Requests that crash fronts.
  *
- * Theory of operation. A front writes down whose request it works for (hand_over.h). When it crashes, that client's requests to that route
- * have a strike; at the second within CAY_HAND_REFUSED_MS the next fronts refuse them, for as long, so that one client cannot keep all others from
- * being served. A front that was killed, or ended by itself, has not crashed: out of memory or an operator can meet anybody.
+ * Theory of operation. A front records the request that it works on (hand_over.h). When the front crashes,
+ * that client's requests to that route get a strike. After a second strike within CAY_HAND_REFUSED_MS, the
+ * next fronts refuse them for as long. So one client cannot keep all others from being served. A front that
+ * was killed or that exited has not crashed: any client may be the current one when memory runs out or an
+ * operator acts.
  */
 #pragma once
 
@@ -12,7 +14,7 @@
 
 #include "cay/keeper/hand_over.h"
 
-#define CAY_TURNS_MAX 32u /* clients and routes with a strike; the oldest goes */
+#define CAY_TURNS_MAX 32u /* clients and routes with a strike; the oldest is evicted */
 #define CAY_TURNS_STRIKES 2u
 
 struct cay_turns_keep {
@@ -23,8 +25,8 @@ struct cay_turns_keep {
         } rows[CAY_TURNS_MAX];
 };
 
-/* The memory for the next front, with what it shall refuse: 0, or -errno and there is none. */
+/* The memory for the next front, with what it has to refuse. Returns 0, or -errno without memory. */
 int cay_turns_keep_before_front(struct cay_turns_keep *t, uint64_t now_ms);
-/* What a front that ended like this (waitpid) was doing. */
+/* Records what a front was doing when it ended with this status (waitpid). */
 void cay_turns_keep_on_end(struct cay_turns_keep *t, int status, uint64_t now_ms);
-void cay_turns_keep_done(struct cay_turns_keep *t); /* safe on a zeroed one */
+void cay_turns_keep_done(struct cay_turns_keep *t); /* safe on a zeroed struct */

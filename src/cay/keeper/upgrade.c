@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Upgrading a daemon that runs.
+ * Upgrades a running daemon.
  *
- * Theory of operation. First both programs that will go on with something are asked whether they can (the new keeper in a child, the new
- * warden by the warden): as long as one says no, nothing has happened, and the reason is logged. Then the front is told to end, which
- * clients see as a pause: their connections wait, what commands print meanwhile lies in their boxes. Then the warden becomes the new
- * one, then this process, which at last starts the new front; that one finds every box there. The front goes first because a warden
- * of another version could not go on with its link, and a front that loses its link takes its boxes for lost.
+ * Theory of operation. First both programs that keep state check whether the new version can take over: the
+ * new keeper in a child, the new warden through the warden. If one says no, nothing has happened yet, and the
+ * reason is logged. Then the front is told to exit. Clients see a pause: their connections wait, and the
+ * output of commands stays in their boxes. Then the warden becomes the new one, then this process, which
+ * finally starts the new front. That front finds every box. The front goes first for two reasons: a warden of
+ * another version could not continue its link, and a front that loses its link counts its boxes as lost.
  */
 #include <errno.h>
 #include <signal.h>
@@ -56,7 +57,7 @@ static struct cay_helper *warden_of(struct keeper *k)
         return &k->helpers[CAY_HELPER_warden];
 }
 
-/* Where native does not run there is none, and nobody but the front has to be asked. */
+/* Without native there is no warden to ask. */
 static bool has_warden(const struct keeper *k)
 {
         return cay_helper_is_wanted(k, CAY_HELPER_warden);
@@ -85,7 +86,7 @@ static void on_front_stays(struct cay_timer *t)
         struct keeper *k = cay_container_of(t, struct keeper, upgrade_timer);
 
         cay_log_warn("the front does not end: killed", "pid=%d", (int)k->front);
-        kill(k->front, SIGKILL); /* the next one adopts all the same */
+        kill(k->front, SIGKILL); /* the next front adopts everything anyway */
 }
 
 void cay_upgrade_begin(struct keeper *k)
@@ -116,7 +117,7 @@ static void end_front(struct keeper *k)
 {
         k->upgrade = CAY_UPGRADE_FRONT;
         cay_timer_clear(&k->upgrade_timer);
-        if (k->front <= 0) { /* between two fronts: the next one is the new one */
+        if (k->front <= 0) { /* no front runs now: the next one is the new version */
                 cay_timer_clear(&k->timer);
                 cay_upgrade_on_front_end(k);
                 return;
@@ -129,7 +130,7 @@ static void end_front(struct keeper *k)
 void cay_upgrade_on_front_end(struct keeper *k)
 {
         if (warden_of(k)->link >= 0)
-                close(cay_take_fd(warden_of(k)->link)); /* to a warden that is about to be another */
+                close(cay_take_fd(warden_of(k)->link)); /* to a warden that is about to be replaced */
         if (!has_warden(k)) {
                 end(k);
                 return;
@@ -142,7 +143,10 @@ void cay_upgrade_on_front_end(struct keeper *k)
         }
 }
 
-/* The warden is the new one. So are we, if that works; if not, the old keeper goes on with the new ones. */
+/*
+ * The warden is the new version. Become the new keeper; if that fails, the old keeper continues with the new
+ * programs.
+ */
 static void end(struct keeper *k)
 {
         struct cay_keeper_state state = make_state(k);
@@ -169,7 +173,7 @@ static void on_warden_says(struct cay_watch *w, uint32_t events)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         if (n != (ssize_t)sizeof(a) || a.magic != WIRE_KEEPER_MAGIC || a.size != sizeof(a)) {
-                cay_watch_remove(w); /* its end comes as a signal */
+                cay_watch_remove(w); /* its exit arrives as SIGCHLD */
                 return;
         }
         a.text[sizeof(a.text) - 1] = '\0';
@@ -195,7 +199,8 @@ int cay_upgrade_watch(struct keeper *k)
 
 bool cay_upgrade_on_helper_end(struct keeper *k, const struct cay_helper *h)
 {
-        bool is_between = k->upgrade == CAY_UPGRADE_WARDEN; /* there is no front whose end would lead on */
+        bool is_between =
+                k->upgrade == CAY_UPGRADE_WARDEN; /* no front runs whose exit would continue the upgrade */
 
         if (cay_helper_kinds[h->nr].upgrade != CAY_HELPER_BECOMES || k->upgrade == CAY_UPGRADE_NONE)
                 return false;

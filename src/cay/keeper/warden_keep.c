@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper's warden: its start, and what it is told over the keeper's socket (links/helper/message.h). */
+/* Starts the keeper's warden, and sends it messages over the keeper's socket (links/helper/message.h). */
 #include <sys/socket.h>
 
 #include "cay/keeper/ceiling.h"
@@ -47,8 +47,8 @@ static int tell_margin(struct keeper *k, const struct cay_helper *h)
 }
 
 /*
- * What it has to know of clients' folders and of the operator's maxima: from us, since the front is not to be believed. It hears this before
- * it hears a front.
+ * Tells it the clients' folders and the operator's maxima before its first front. The keeper does that
+ * because the front is not trusted.
  */
 static int introduce(struct keeper *k, struct cay_helper *h, struct cay_error *err)
 {
