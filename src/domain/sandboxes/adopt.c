@@ -399,6 +399,8 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
                 } else {
                         s->report.at_rest++;
                         end_left_over(sb);
+                        if (!sb->unmaking)
+                                cay_sandbox_tell_stopped(sb);
                 }
         }
         e = cay_async_new(s, NULL, NULL, on_walked);

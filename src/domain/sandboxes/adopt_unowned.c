@@ -50,6 +50,27 @@ static void on_box(void *ctx, const char *id)
                 add_unowned(u, id);
 }
 
+static void on_stop_finished(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (err->code != CAY_OK)
+                cay_log_warn("box not removed, ignoring", "id=%s error=%s", e->box.id, err->msg);
+        if (sb == NULL)
+                return;
+        sb->unmaking = false;
+        if (err->code == CAY_OK)
+                cay_sandbox_tell_stopped(sb);
+}
+
+/* A stop that another process began, and did not see done. */
+static void finish_stop(struct cay_sandbox *sb)
+{
+        sb->unmaking = true;
+        cay_async_unmake(cay_async_new(sb->service, sb, NULL, on_stop_finished), sb->kept,
+                         CAY_SERVICE_UNMAKE_MS);
+}
+
 void cay_adopt_remove_unowned(struct cay_engine_row *row)
 {
         struct unowned u = { .service = row->service, .row = row };
@@ -57,11 +78,14 @@ void cay_adopt_remove_unowned(struct cay_engine_row *row)
         if (row->engine->ops->list != NULL)
                 row->engine->ops->list(row->engine, on_box, &u);
         for (unsigned i = 0; i < u.count; i++) { /* not while the engine walks its list */
-                const struct cay_sandbox *sb = find_own(&u, u.ids[i]);
+                struct cay_sandbox *sb = find_own(&u, u.ids[i]);
 
                 row->service->report.removed++;
                 cay_log_info("box without a record removed", "id=%s engine=%s", u.ids[i], row->name);
-                cay_async_remove_box(row, u.ids[i], sb != NULL ? sb->kept : row->keeps_left);
+                if (sb != NULL && sb->stopping && sb->phase == CAY_SANDBOX_PHASE_STOPPED)
+                        finish_stop(sb);
+                else
+                        cay_async_remove_box(row, u.ids[i], sb != NULL ? sb->kept : row->keeps_left);
         }
         free(u.ids);
 }

@@ -80,6 +80,12 @@ static void judge(struct cay_exec *x)
 
 /* Storing */
 
+void cay_exec_put_started(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x)
+{
+        x->start_told = true;
+        cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_STARTED, "exec", x->id, NULL);
+}
+
 void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x)
 {
         char code[16] = "", signal_name[CAY_SIGNAL_NAME_MAX] = "";
@@ -88,9 +94,19 @@ void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct c
                 snprintf(code, sizeof(code), "%d", x->exit_code);
         if (x->signal > 0)
                 cay_signal_name(x->signal, signal_name);
+        x->told_together = x->begun && !x->start_told;
+        if (x->told_together)
+                cay_exec_put_started(e, b, x);
+        x->end_told = true;
         cay_record_put_exec(x, b);
         cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_ENDED, "exec", x->id, "cause",
                       cay_cause_word(x->cause), "exit_code", code, "signal", signal_name, NULL);
+}
+
+void cay_exec_note_untold(struct cay_exec *x)
+{
+        x->end_told = false;
+        x->start_told = x->start_told && !x->told_together;
 }
 
 /* Others say what is true of it, and have the last word. */
@@ -98,6 +114,11 @@ static bool is_spoken_for(const struct cay_sandbox *sb)
 {
         return cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
                cay_sandbox_pending(sb) == CAY_PENDING_DESTROY || !cay_sandbox_is_stored(sb);
+}
+
+bool cay_exec_is_spoken_for(const struct cay_exec *x)
+{
+        return is_spoken_for(x->sandbox);
 }
 
 static void note_told(struct cay_exec *x)
@@ -133,6 +154,7 @@ static void on_end_stored(struct cay_async *e, const struct cay_error *err)
                 return;
         if (err->code != CAY_OK) {
                 cay_service_log_unstored(e->service, "exec", x->id, err);
+                cay_exec_note_untold(x);
                 x->dirty = sb->dirty = true;
                 cay_tick_by(e->service, 1000);
         }
@@ -166,6 +188,8 @@ static void on_stored_again(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code == CAY_OK)
                 return;
+        if (e->tells)
+                cay_exec_note_untold(e->exec);
         e->exec->dirty = true;
         cay_tick_by(e->service, 1000);
 }
@@ -174,13 +198,18 @@ void cay_exec_store_again(struct cay_exec *x)
 {
         struct cay_service *s = x->service;
         struct cay_store_batch *b;
+        struct cay_async *e;
 
         if (is_spoken_for(x->sandbox) || !cay_exec_is_stored(x))
                 return;
         x->dirty = false;
+        e = cay_async_new(s, x->sandbox, x, on_stored_again);
         b = s->store->ops->begin(s->store);
-        cay_record_put_exec(x, b);
-        cay_async_commit(cay_async_new(s, x->sandbox, x, on_stored_again), b);
+        if (cay_exec_is_ended(x) && !x->end_told)
+                cay_exec_put_ended(e, b, x);
+        else
+                cay_record_put_exec(x, b);
+        cay_async_commit(e, b);
 }
 
 /* With init's word */
@@ -287,6 +316,7 @@ static int note_end(struct cay_exec *x, const struct cay_box_end *end, struct ca
                 return -1;
         if (x->in_lost && x->facts.facts.killed_by_us == CAY_CAUSE_KILLED)
                 x->facts.facts.killed_by_us = CAY_CAUSE_DAEMON_LOST;
+        x->begun |= x->facts.not_started[0] == '\0';
         if (end->code == CAY_OK) {
                 x->wall_us = end->exec.wall_us;
                 x->cpu_us = end->exec.cpu_us > 0 ? end->exec.cpu_us : end->exec.user_us + end->exec.sys_us;

@@ -120,6 +120,7 @@ bool cay_exec_move(struct cay_exec *x, enum cay_exec_event event)
         x->phase = (enum cay_exec_phase)to;
         x->ran |= event == CAY_EXEC_EVENT_OPEN || event == CAY_EXEC_EVENT_FIND_RUNNING ||
                   event == CAY_EXEC_EVENT_FIND_ENDED;
+        x->begun |= event == CAY_EXEC_EVENT_OPEN;
         if (x->sandbox != NULL && is_counted(from) != is_counted(x->phase))
                 cay_sandbox_count(x->sandbox, is_counted(x->phase));
         return x->phase != from;

@@ -66,6 +66,30 @@ void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
                 forget(x, has_record);
 }
 
+/* The event, when both are true: init says that it runs, and the record is stored */
+
+static void on_start_told(struct cay_async *e, const struct cay_error *err)
+{
+        if (err->code != CAY_OK)
+                e->exec->start_told = false; /* its end tells both */
+}
+
+/* One that has ended meanwhile tells it with its end; so does one whose sandbox is being stopped. */
+void cay_exec_tell_start(struct cay_exec *x)
+{
+        struct cay_service *s = x->service;
+        struct cay_store_batch *b;
+        struct cay_async *e;
+
+        if (x->phase != CAY_EXEC_PHASE_RUNNING || x->start_told || cay_exec_is_spoken_for(x))
+                return;
+        e = cay_async_new(s, x->sandbox, x, on_start_told);
+        b = s->store->ops->begin(s->store);
+        cay_exec_put_started(e, b, x);
+        cay_record_put_exec(x, b); /* a process that adopts it knows that it was told */
+        cay_async_commit(e, b);
+}
+
 /* The record */
 
 static void on_start_stored(struct cay_async *e, const struct cay_error *err)
@@ -98,6 +122,7 @@ static void on_start_stored(struct cay_async *e, const struct cay_error *err)
                 return;
         }
         cay_sandbox_settle(sb);
+        cay_exec_tell_start(x);
         cay_exec_verdict(x); /* of one that has ended already */
         cay_exec_maybe_answer(x);
 }
@@ -115,7 +140,6 @@ static void store_start(struct cay_exec *x)
         cay_record_put_sandbox(sb, b, cay_sandbox_phase_state(sb->phase, sb->running + 1));
         if (x->claim[0] != '\0')
                 cay_store_put_claim(s->store, b, &claim);
-        cay_event_put(e, b, sb, CAY_EVENT_EXEC_STARTED, "exec", x->id, NULL);
         cay_async_commit(e, b);
 }
 
@@ -138,6 +162,7 @@ static void on_opened(struct cay_box_channel *ch, uint32_t pid)
         x->pid = pid;
         cay_exec_move(x, CAY_EXEC_EVENT_OPEN);
         cay_timer_clear(&x->start_timer);
+        cay_exec_tell_start(x);
         cay_exec_maybe_answer(x);
 }
 

@@ -92,7 +92,7 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
 /* What else a sandbox is, and its box. */
 struct sandbox_spec {
         uint64_t may_skip, skipped, watched, paused_ms;
-        bool has_workspace, read_only, own_user_only, kept, has_box, no_init;
+        bool has_workspace, read_only, own_user_only, kept, has_box, stopping, no_init;
         const char *workspace_mode, *workspace_path, *box_workspace, *network, *policy;
         struct cay_field_texts ports, volumes;
 };
@@ -114,6 +114,7 @@ static const struct cay_field sandbox_spec_fields[] = {
         ROW(struct sandbox_spec, read_only, BOOL),
         ROW(struct sandbox_spec, own_user_only, BOOL),
         ROW(struct sandbox_spec, kept, BOOL),
+        ROW(struct sandbox_spec, stopping, BOOL),
         ROW(struct sandbox_spec, has_box, BOOL),
         ROW(struct sandbox_spec, workspace_mode, TEXT),
         LONG(struct sandbox_spec, workspace_path),
@@ -194,6 +195,7 @@ static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb,
         put_bool(j, "read_only", sb->read_only);
         put_bool(j, "own_user_only", sb->own_user_only);
         put_bool(j, "kept", sb->kept);
+        put_bool(j, "stopping", sb->stopping);
         put_bool(j, "has_box", has_box);
         if (sb->no_init)
                 put_bool(j, "no_init", true);
@@ -310,6 +312,7 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         sb->own_user_only = spec->own_user_only;
         sb->no_init = spec->no_init;
         sb->kept = spec->kept;
+        sb->stopping = spec->stopping && state == CAY_STATE_STOPPED;
         sb->has_box =
                 spec->has_box && state != CAY_STATE_STOPPED && state != CAY_STATE_CREATING; /* never stored */
         if (text_or(spec->box_workspace, NULL) != NULL)
@@ -441,7 +444,9 @@ void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b)
                 .id = x->id,
                 .sandbox = x->sandbox_id,
                 .argv = x->argv_json,
-                .state = cay_exec_state_word(ended ? CAY_EXEC_ENDED : CAY_EXEC_RUNNING),
+                .state = cay_exec_state_word(ended           ? CAY_EXEC_ENDED
+                                             : x->start_told ? CAY_EXEC_RUNNING
+                                                             : CAY_EXEC_STARTING),
                 .cause = ended ? cay_cause_word(x->cause) : "",
                 .cause_text = x->cause_text,
                 .channel = x->channel_number,
@@ -535,9 +540,9 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->output_end = r->output_end;
         x->exit_code = (int)r->exit_code;
         x->signal = (int)r->signal;
-        cay_exec_move(x, strcmp(text_or(r->state, ""), cay_exec_state_word(CAY_EXEC_ENDED)) == 0
-                                 ? CAY_EXEC_EVENT_FIND_ENDED
-                                 : CAY_EXEC_EVENT_FIND_RUNNING);
+        x->end_told = strcmp(text_or(r->state, ""), cay_exec_state_word(CAY_EXEC_ENDED)) == 0;
+        x->start_told = strcmp(text_or(r->state, ""), cay_exec_state_word(CAY_EXEC_STARTING)) != 0;
+        cay_exec_move(x, x->end_told ? CAY_EXEC_EVENT_FIND_ENDED : CAY_EXEC_EVENT_FIND_RUNNING);
         return 0;
 }
 

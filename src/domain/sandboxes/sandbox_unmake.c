@@ -4,7 +4,8 @@
  *
  * Theory of operation. What was asked for is stored first and done then: a process that dies in between leaves a box whose record says
  * STOPPED, or that has no record, and the next start removes it. A commit that fails has changed nothing. An engine that
- * fails afterwards leaves the sandbox in ERROR, to be destroyed again.
+ * fails afterwards leaves the sandbox in ERROR, to be destroyed again. The event of a stop is stored when the box is gone; a
+ * record that lacks it says so (stopping), and the next start stores it when it has removed the box.
  *
  * A box that went by itself is the other way round: the engine takes away what is left of it (and says whether memory was the
  * reason), then its commands are judged, then all of that is stored.
@@ -58,8 +59,12 @@ static void put_execs(struct cay_async *e, struct cay_store_batch *b, struct cay
 
 static void note_execs(struct cay_sandbox *sb, const struct cay_error *err)
 {
-        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                x->dirty |= cay_exec_is_judged(x) && err->code != CAY_OK;
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                if (!cay_exec_is_judged(x) || err->code == CAY_OK)
+                        continue;
+                x->dirty = true;
+                cay_exec_note_untold(x);
+        }
         note_ended(sb);
 }
 
@@ -70,6 +75,39 @@ static void on_execs_stored(struct cay_async *e, const struct cay_error *err)
 }
 
 /* stop */
+
+static void on_stop_told(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) /* STOPPED is stored: only the journal lacks it, until the next start */
+                cay_service_log_unstored(e->service, "sandbox", sb->id, err);
+        if (cay_sandbox_pending(sb) != CAY_PENDING_STOP)
+                return; /* one that an earlier process began */
+        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
+        cay_sandbox_finish(sb, NULL);
+}
+
+/* Its box is gone: now the event is true. */
+static void tell_stopped(struct cay_sandbox *sb)
+{
+        struct cay_service *s = sb->service;
+        struct cay_async *e = cay_async_new(s, sb, NULL, on_stop_told);
+        struct cay_store_batch *b = s->store->ops->begin(s->store);
+
+        sb->stopping = false;
+        cay_record_put_sandbox(sb, b, CAY_STATE_STOPPED);
+        cay_event_put(e, b, sb, CAY_EVENT_STOPPED, "why", "asked", "kept", sb->kept ? "true" : "false", NULL);
+        cay_async_commit(e, b);
+}
+
+void cay_sandbox_tell_stopped(struct cay_sandbox *sb)
+{
+        if (sb->stopping && sb->phase == CAY_SANDBOX_PHASE_STOPPED)
+                tell_stopped(sb);
+}
 
 static void on_stopped(struct cay_async *e, const struct cay_error *err)
 {
@@ -82,6 +120,7 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
         if (err->code != CAY_OK) {
                 struct cay_error why = *err;
 
+                sb->stopping = false;
                 /* Its processes are gone, but nobody can say that its files are whole: the cause says so until it runs again. */
                 cay_wrap(&why,
                          err->code == CAY_DAMAGED ? "sandbox '%s' is stopped"
@@ -95,13 +134,13 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
         if (e->box.damaged) {
                 struct cay_error why = { 0 };
 
+                sb->stopping = false;
                 cay_fail(&why, CAY_CONFLICT, DAMAGED_TEXT, sb->id);
                 cay_sandbox_fail(sb, CAY_CAUSE_DISK, why.msg);
                 cay_sandbox_finish(sb, &why);
                 return;
         }
-        cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
-        cay_sandbox_finish(sb, NULL);
+        tell_stopped(sb);
 }
 
 /* A process that dies before this is stored finds STOPPED, and knows the same of them. */
@@ -125,6 +164,7 @@ static void on_stop_stored(struct cay_async *e, const struct cay_error *err)
         if (sb == NULL)
                 return;
         if (err->code != CAY_OK) {
+                sb->stopping = false;
                 cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
                 cay_sandbox_finish(sb, err);
                 return;
@@ -193,8 +233,8 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
         cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_STOP, c);
         e = cay_async_new(s, sb, NULL, on_stop_stored);
         b = s->store->ops->begin(s->store);
+        sb->stopping = true;
         cay_record_put_sandbox_as(sb, b, CAY_STATE_STOPPED, CAY_CAUSE_KILLED, STOPPED_TEXT);
-        cay_event_put(e, b, sb, CAY_EVENT_STOPPED, "why", "asked", "kept", sb->kept ? "true" : "false", NULL);
         cay_async_commit(e, b);
 }
 

@@ -155,6 +155,8 @@ struct cay_sandbox {
         uint64_t stood_ms, was_paused_ms; /* of a resume that is under way */
         uint8_t secret[CAY_STORE_SECRET];
         bool has_box;      /* the engine has, or may have, a box of this id */
+        bool unmaking;     /* at start-up: the box of a stop that was cut off is being removed */
+        bool stopping;     /* STOPPED is stored; that its box is gone is not, nor the event that says so */
         bool kept;         /* the engine keeps its writable layer: stop leaves it, start goes on with it */
         bool layer_seen;   /* at start-up: it is there */
         bool layer_bad;    /* START: it could not be had back */
@@ -220,8 +222,11 @@ struct cay_exec {
         uint64_t timeout_ms, cpu_time_ms, output_bytes;
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
 
-        enum cay_exec_phase phase;  /* cay_exec_move alone writes it */
-        bool ran;                   /* init said so: it stays true when the phase says nothing of it */
+        enum cay_exec_phase phase; /* cay_exec_move alone writes it */
+        bool ran;                  /* init said so: it stays true when the phase says nothing of it */
+        bool begun;                /* init said to this process that it runs, or did */
+        bool start_told, end_told; /* exec_started and exec_ended are in the journal, or on their way there */
+        bool told_together;        /* in one batch */
         struct cay_exec_call *call; /* start, not answered yet */
         bool dirty;                 /* its record is behind */
         uint64_t flush_until_ms;    /* monotonic: its end waits so long for its last output; 0: it does not */
@@ -450,6 +455,8 @@ void cay_network_close(struct cay_service *s);
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);
 /* False: another operation is under way, nothing was done. */
 bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *text);
+void cay_sandbox_tell_stopped(
+        struct cay_sandbox *sb); /* its box is gone: the event of a stop, if it is due */
 void cay_sandbox_fail(struct cay_sandbox *sb, enum cay_cause cause, const char *text); /* ERROR, box kept */
 void cay_sandbox_recover(struct cay_sandbox *sb);
 
@@ -541,7 +548,11 @@ void cay_exec_tell(struct cay_exec *x);        /* its sandbox's commit spoke for
 void cay_exec_check_flush(struct cay_exec *x); /* the last output may be in the spool now */
 void cay_exec_force_end(struct cay_exec *x);   /* its time is over and nobody says so */
 void cay_exec_store_again(struct cay_exec *x); /* the record of an ended one is behind */
+void cay_exec_tell_start(struct cay_exec *x);  /* commits the event, when it is true and due */
+bool cay_exec_is_spoken_for(const struct cay_exec *x); /* a commit of its sandbox tells its end */
+void cay_exec_put_started(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x);
 void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x);
+void cay_exec_note_untold(struct cay_exec *x); /* the batch of cay_exec_put_ended failed */
 
 /* exec_output.c */
 void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len);
