@@ -134,11 +134,13 @@ static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "ports"));
         struct cay_json_view port;
-        uint64_t n;
+        uint64_t n, shown = 0;
 
         while (cay_json_view_next(&w, NULL, &port))
                 if (cay_json_view_u64(port, &n))
-                        fprintf(out, "%" PRIu64 "\n", n);
+                        shown += fprintf(out, "%" PRIu64 "\n", n) > 0;
+        if (cay_json_view_u64(cay_json_view_find(answer, "count"), &n) && n > shown)
+                fprintf(out, "and %" PRIu64 " higher ones\n", n - shown);
         return 0;
 }
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports that are listened on in a sandbox: read from the kernel's own tables, inside, as the sandbox's user. Both are hostile input. */
-#include <string.h>
-
 #include "domain/ops/files.h"
+#include "domain/ops/port_table.h"
 #include "domain/ops/result_rows.h"
 
-#define TABLE_MAX (1024u * 1024)
-#define PORTS_MAX 1024u
-#define LISTENING 0x0aul
+#define PORTS_MAX 1024u /* in an answer */
 
 struct args {
         const char *id;
@@ -23,57 +20,9 @@ static const char *const tables[] = { "/proc/net/tcp", "/proc/net/tcp6" };
 /* What was found goes from one table to the next with the call; a channel has one table. */
 struct look {
         struct cay_op_channel base;
-        struct cay_buf text;
         unsigned table;
-        unsigned count;
-        uint16_t ports[PORTS_MAX];
+        struct cay_port_table found;
 };
-
-static void look_done(struct cay_op_channel *base)
-{
-        cay_buf_done(&cay_container_of(base, struct look, base)->text);
-}
-
-static void note(struct look *s, uint16_t port)
-{
-        unsigned at = 0;
-
-        while (at < s->count && s->ports[at] < port)
-                at++;
-        if (s->count == PORTS_MAX || (at < s->count && s->ports[at] == port))
-                return;
-        memmove(&s->ports[at + 1], &s->ports[at], (s->count - at) * sizeof(s->ports[0]));
-        s->ports[at] = port;
-        s->count++;
-}
-
-/* "  0: 0100007F:1F90 00000000:0000 0A …": the local port and the state. The head line has no colon in its second word. */
-static void read_line(struct look *s, char *line)
-{
-        char *save = NULL, *words[4] = { NULL }, *colon, *end;
-        unsigned long port;
-
-        for (unsigned i = 0; i < CAY_COUNT(words); i++) {
-                words[i] = strtok_r(i == 0 ? line : NULL, " ", &save);
-                if (!words[i])
-                        return;
-        }
-        colon = strrchr(words[1], ':');
-        if (!colon || strtoul(words[3], NULL, 16) != LISTENING)
-                return;
-        port = strtoul(colon + 1, &end, 16);
-        if (*end == '\0' && port > 0 && port <= UINT16_MAX)
-                note(s, (uint16_t)port);
-}
-
-static void read_table(struct look *s)
-{
-        char *save = NULL;
-
-        for (char *line = strtok_r(cay_buf_data(&s->text), "\n", &save); line;
-             line = strtok_r(NULL, "\n", &save))
-                read_line(s, line);
-}
 
 static void look_at(struct cay_op_call *c, unsigned table, const struct look *before);
 
@@ -84,20 +33,22 @@ static void answer(struct look *s)
         cay_op_result_begin(&o, s->base.call);
         cay_json_key(&o.j, "ports");
         cay_json_begin_array(&o.j);
-        for (unsigned i = 0; i < s->count; i++)
-                cay_json_u64(&o.j, s->ports[i]);
+        for (unsigned i = 0, port = 0; i < PORTS_MAX && (port = cay_port_table_next(&s->found, port)) > 0;
+             i++)
+                cay_json_u64(&o.j, port);
         cay_json_end_array(&o.j);
+        cay_json_key(&o.j, "count");
+        cay_json_u64(&o.j, s->found.count);
+        cay_op_key_bool(&o.j, "more", s->found.count > PORTS_MAX || s->found.cut);
         cay_op_result_answer(&o, cay_op_channel_finish(&s->base), CAY_OP_OK);
 }
 
 static void on_data(struct cay_service_channel *ch, const void *bytes, size_t len)
 {
         struct look *s = cay_container_of(ch, struct look, base.ch);
-        size_t room = cay_buf_left(&s->text);
 
         cay_op_channel_ack(&s->base, len);
-        cay_buf_put(&s->text, bytes,
-                    len < room ? len : room); /* a longer table is cut: there are ports enough */
+        cay_port_table_read(&s->found, bytes, len);
 }
 
 /* A kernel without IPv6 has no second table. */
@@ -110,7 +61,7 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
                 cay_op_channel_fail(&s->base, err);
                 return;
         }
-        read_table(s);
+        cay_port_table_end(&s->found);
         if (s->table + 1 == CAY_COUNT(tables)) {
                 answer(s);
                 return;
@@ -131,12 +82,8 @@ static void look_at(struct cay_op_call *c, unsigned table, const struct look *be
                 return;
         }
         s->table = table;
-        if (before) {
-                s->count = before->count;
-                memcpy(s->ports, before->ports, sizeof(s->ports));
-        }
-        cay_buf_init(&s->text, TABLE_MAX);
-        s->base.done = look_done;
+        if (before)
+                s->found = before->found;
         s->base.ch.on_data = on_data;
         s->base.ch.on_end = on_end;
         cay_op_channel_open(&s->base, c, a->id, &open);
@@ -147,13 +94,14 @@ static void run(struct cay_op_call *c)
         look_at(c, 0, NULL);
 }
 
-RESULT(result_ports, NULL, NUMBERS("ports"));
+RESULT(result_ports, NULL, NUMBERS("ports"), NUMBER("count"), BOOL("more"));
 
 const struct cay_op cay_op_port_list = {
         .name = "port_list",
         .route = "GET /api/sandboxes/{id}/ports",
         .doc = "TCP ports that are listened on in a sandbox; each is reached below "
-               "/api/sandboxes/{id}/ports/{port}/",
+               "/api/sandboxes/{id}/ports/{port}/. The lowest 1,024 are listed; count says how many there "
+               "are, more that some are left out",
         .scope = CAY_SCOPE_READ,
         .fields = fields,
         .args_size = sizeof(struct args),

@@ -305,7 +305,7 @@ def test_ports(d):
     """A server in a sandbox without a network, reached by path; credentials stay outside, upgrades pass."""
     box = d.make()
     ports = f"/api/sandboxes/{box}/ports"
-    assert d.must(200, "GET", ports)["ports"] == []
+    assert d.must(200, "GET", ports) == {"ports": [], "count": 0, "more": False}
     d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", PORT_SERVER], "background": True})
     wait_for("the port", lambda: d.must(200, "GET", ports)["ports"] == [8123])
     a = d.ask("GET", ports + "/8123/some/path%20x?q=1", headers={"Cookie": "c=d", "X-Mine": "1"})
@@ -335,6 +335,25 @@ def test_ports(d):
         assert f.read(len(text)) == text.upper()
     f.close()
     s.close()
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+MANY_PORTS = """
+import os, signal, socket
+first = 20000 if os.fork() else 30000
+servers = [socket.create_server(("127.0.0.1", port)) for port in range(first, first + 600)]
+signal.pause()
+"""
+
+
+def test_many_ports(d):
+    """More ports than an answer lists: it says how many there are, and that some are left out."""
+    box = d.make()
+    ports = f"/api/sandboxes/{box}/ports"
+    d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", MANY_PORTS], "background": True})
+    wait_for("the ports", lambda: d.must(200, "GET", ports)["count"] == 1200)
+    answer = d.must(200, "GET", ports)
+    assert answer["ports"] == [*range(20000, 20600), *range(30000, 30424)] and answer["more"], answer
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
