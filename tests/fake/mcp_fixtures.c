@@ -330,7 +330,7 @@ static void run(struct cay_mcp_call *c)
 
 static const struct cay_field own_text = { .name = "", .kind = CAY_FIELD_TEXT };
 static const struct cay_field own_number = { .name = "", .kind = CAY_FIELD_U64 };
-static const struct cay_mcp_param params[] = {
+static const struct cay_tool_param params[] = {
         { "prompt", NULL, "For the tests.", &own_text, false, NULL },
         { "name", NULL, "For the tests.", &own_text, false, NULL },
         { "label", NULL, "For the tests.", &own_text, false, NULL },

@@ -7,6 +7,8 @@
 
 #include "dialects/mcp/tools.h"
 
+#define MAX_SHOWN 100000u
+
 static const struct cay_field none[] = { { .name = NULL } };
 
 static const char *type_of(enum cay_field_kind kind)
@@ -41,14 +43,15 @@ static void key_u64(struct cay_json *j, const char *key, uint64_t value)
         cay_json_u64(j, value);
 }
 
+/* What no model would break is checked, but not told: the list of tools has to stay short. */
 static void put_range(struct cay_json *j, const struct cay_field *f)
 {
-        if (f->kind == CAY_FIELD_U64 || f->kind == CAY_FIELD_DURATION) {
-                if (f->kind == CAY_FIELD_U64 && f->min > 0)
+        if (f->kind == CAY_FIELD_U64) {
+                if (f->min > 0)
                         key_u64(j, "minimum", f->min);
-                if (f->kind == CAY_FIELD_U64 && f->max > 0 && f->max < INT64_MAX / 1024)
+                if (f->max > 0 && f->max <= MAX_SHOWN)
                         key_u64(j, "maximum", f->max);
-        } else if (f->kind == CAY_FIELD_TEXT && f->min > 0) {
+        } else if (f->kind == CAY_FIELD_TEXT && f->min > 1) {
                 key_u64(j, "minLength", f->min);
         } else if (f->kind == CAY_FIELD_TEXTS || f->kind == CAY_FIELD_MAP) {
                 cay_json_key(j, f->kind == CAY_FIELD_MAP ? "additionalProperties" : "items");
@@ -59,7 +62,7 @@ static void put_range(struct cay_json *j, const struct cay_field *f)
 }
 
 /* A line, or a list: what the op takes as either is shown as a text, which is what models write. */
-static void put_param(struct cay_json *j, const struct cay_mcp_param *p, const struct cay_field *f)
+static void put_param(struct cay_json *j, const struct cay_tool_param *p, const struct cay_field *f)
 {
         cay_json_key(j, p->name);
         cay_json_begin_object(j);
@@ -83,7 +86,7 @@ static void put_sandbox(struct cay_json *j, const struct cay_mcp_tool *t)
         key_text(j, "description",
                  t->flags & CAY_TOOL_MAY_MAKE
                          ? "Where to run; left out: a fresh one that is destroyed after it."
-                         : "Its id or name.");
+                         : "Id or name.");
         cay_json_end_object(j);
 }
 
@@ -91,7 +94,7 @@ static void put_required(struct cay_json *j, const struct cay_mcp_tool *t, bool 
 {
         bool is_open = false;
 
-        for (const struct cay_mcp_param *p = t->params; p->name; p++)
+        for (const struct cay_tool_param *p = t->params; p->name; p++)
                 is_open = is_open || p->is_required;
         if (!is_open && !needs_sandbox)
                 return;
@@ -99,7 +102,7 @@ static void put_required(struct cay_json *j, const struct cay_mcp_tool *t, bool 
         cay_json_begin_array(j);
         if (needs_sandbox)
                 cay_json_text(j, cay_mcp_sandbox_param(t));
-        for (const struct cay_mcp_param *p = t->params; p->name; p++)
+        for (const struct cay_tool_param *p = t->params; p->name; p++)
                 if (p->is_required)
                         cay_json_text(j, p->name);
         cay_json_end_array(j);
@@ -117,7 +120,7 @@ void cay_mcp_put_schema(struct cay_json *j, const struct cay_mcp_tool *t, bool h
         cay_json_begin_object(j);
         if (has_sandbox)
                 put_sandbox(j, t);
-        for (const struct cay_mcp_param *p = t->params; p->name; p++) {
+        for (const struct cay_tool_param *p = t->params; p->name; p++) {
                 const struct cay_field *f =
                         p->own ? p->own : cay_field_find(fields, p->field, strlen(p->field));
 

@@ -535,19 +535,11 @@ void cay_mcp_run_poll(struct cay_mcp_call *c)
         cay_mcp_call_op(q, cay_op_find("exec_attach"), &args, true);
 }
 
-static void on_input(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
-{
-        if (q->err.code != CAY_OK)
-                cay_mcp_tool_fail_asked(c, q);
-        else
-                cay_mcp_tool_answer(c, q->json, NULL, NULL);
-}
-
 void cay_mcp_run_input(struct cay_mcp_call *c)
 {
         const char *text = cay_mcp_arg_text(c, "text");
         cay_auto_call_args struct cay_call_args args = { 0 };
-        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_input);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, cay_mcp_tool_done);
 
         if (!q)
                 return;

@@ -233,20 +233,12 @@ void cay_mcp_run_read(struct cay_mcp_call *c)
 
 /* Writing */
 
-static void on_written(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
-{
-        if (q->err.code != CAY_OK)
-                cay_mcp_tool_fail_asked(c, q);
-        else
-                cay_mcp_tool_answer(c, q->json, NULL, NULL);
-}
-
 /* Takes the bytes. */
 static void write_bytes(struct cay_mcp_call *c, struct cay_buf *bytes)
 {
         const struct cay_op *op = cay_op_find("file_write");
         cay_auto_call_args struct cay_call_args args = { 0 };
-        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, on_written);
+        struct cay_mcp_op_call *q = cay_mcp_op_call_new(c, cay_mcp_tool_done);
 
         if (!q)
                 return;

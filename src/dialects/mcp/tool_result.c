@@ -130,7 +130,7 @@ void cay_mcp_tool_fail(struct cay_mcp_call *c, const char *advice, const char *f
 
 static bool takes(const struct cay_mcp_tool *t, const char *param)
 {
-        for (const struct cay_mcp_param *p = t->params; p->name; p++)
+        for (const struct cay_tool_param *p = t->params; p->name; p++)
                 if (strcmp(p->name, param) == 0)
                         return true;
         return false;
@@ -208,7 +208,7 @@ static void rename_field(const struct cay_mcp_tool *t, const char *msg, char *ou
 {
         size_t len = strcspn(msg, ":");
 
-        for (const struct cay_mcp_param *p = t->params; p->name; p++) {
+        for (const struct cay_tool_param *p = t->params; p->name; p++) {
                 if (p->field && msg[len] == ':' && strlen(p->field) == len &&
                     strncmp(p->field, msg, len) == 0) {
                         snprintf(out, size, "%s%s", p->name, msg + len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tools that are one op and its answer. */
+/* Tools that are one op and its answer: those of op rows, and two that a session takes note of. */
 #include <string.h>
 
 #include "dialects/mcp/tools.h"
@@ -21,17 +21,17 @@ static void ask(struct cay_mcp_call *c, void (*done)(struct cay_mcp_call *c, str
         cay_mcp_call_op(q, op, &args, false);
 }
 
-static void on_done(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
+void cay_mcp_tool_done(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
-        if (q->err.code != CAY_OK)
-                cay_mcp_tool_fail_asked(c, q);
-        else
+        if (q->err.code == CAY_OK)
                 cay_mcp_tool_answer(c, q->json, c->tool->picks, NULL);
+        else if (!cay_mcp_tool_confirm(c, q))
+                cay_mcp_tool_fail_asked(c, q);
 }
 
 void cay_mcp_run_simple(struct cay_mcp_call *c)
 {
-        ask(c, on_done, 0);
+        ask(c, cay_mcp_tool_done, 0);
 }
 
 static void on_made(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
@@ -39,8 +39,7 @@ static void on_made(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
         const char *id = cay_json_value_text(cay_json_value_find(q->json, "sandbox_id"));
 
         if (q->err.code != CAY_OK) {
-                if (!cay_mcp_tool_confirm(c, q))
-                        cay_mcp_tool_fail_asked(c, q);
+                cay_mcp_tool_done(c, q);
                 return;
         }
         if (id && !cay_mcp_arg_text(c, "name"))
@@ -65,7 +64,7 @@ static void on_destroyed(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
 {
         if (q->err.code == CAY_OK)
                 cay_mcp_client_forget(c->client, cay_mcp_arg_sandbox(c));
-        on_done(c, q);
+        cay_mcp_tool_done(c, q);
 }
 
 void cay_mcp_run_destroy(struct cay_mcp_call *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every tool, in the order in which clients list them: something harmless first. Texts are for a model that
- * has never seen Cay: what it does, when to use it, what comes back.
+ * Tools that are more than one op and its answer, in the order in which clients list them. Texts are for a
+ * model that has never seen Cay: what it does, when to use it, what comes back.
  */
 #include "dialects/mcp/tools.h"
 
@@ -46,37 +46,23 @@ static const struct cay_field own_limit = { .name = "", .kind = CAY_FIELD_U64, .
                 "background", NULL, "Answer at once with an exec_id: for servers.", &own_bool, false,        \
                         "run_in_background"                                                                  \
         }
-#define EXEC_ID                                                                                              \
-        {                                                                                                    \
-                "exec_id", "exec", "From the command's result.", NULL, true, "execution_id exec"             \
-        }
 #define LANGUAGE                                                                                             \
         {                                                                                                    \
                 "language", "language", "python (default), javascript, shell or bash.", NULL, false,         \
                         "lang languageId"                                                                    \
         }
-#define LIMIT(text)                                                                                          \
-        {                                                                                                    \
-                "limit", "limit", text, NULL, false, "max_results head_limit"                                \
-        }
-#define PATH_WORDS "file_path filepath filename file folder directory dir"
 #define WHERE                                                                                                \
         {                                                                                                    \
-                "path", "path", "Where to look; default the workspace.", NULL, false, PATH_WORDS             \
+                "path", "path", "Where to look; default the workspace.", NULL, false, CAY_TOOL_PATH_WORDS    \
         }
 #define A_FILE                                                                                               \
         {                                                                                                    \
-                "path", "path", "The file; relative: below the workspace.", NULL, true, PATH_WORDS           \
+                "path", "path", "The file; relative: below the workspace.", NULL, true, CAY_TOOL_PATH_WORDS  \
         }
 
-static const struct cay_mcp_param no_params[] = { { .name = NULL } };
+static const struct cay_tool_param no_params[] = { { .name = NULL } };
 
-static const struct cay_mcp_param list_params[] = {
-        { "task", "task", "Only the template that suits these words.", NULL, false, NULL },
-        { .name = NULL },
-};
-
-static const struct cay_mcp_param start_params[] = {
+static const struct cay_tool_param start_params[] = {
         { "container", "template", "Template (container_list); default: by language.", NULL, false,
           "template image container_name" },
         { "code", "code", "Program to run in it.", NULL, false, NULL },
@@ -90,7 +76,7 @@ static const struct cay_mcp_param start_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param command_params[] = {
+static const struct cay_tool_param command_params[] = {
         { "command", "command", "A line for /bin/sh.", NULL, true, "cmd commands line script" },
         CWD,
         ENV,
@@ -101,7 +87,7 @@ static const struct cay_mcp_param command_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param inside_params[] = {
+static const struct cay_tool_param inside_params[] = {
         { "command", "command", "A line for /bin/sh.", NULL, true, "cmd commands line script" },
         CWD,
         TIMEOUT,
@@ -110,7 +96,7 @@ static const struct cay_mcp_param inside_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param code_params[] = {
+static const struct cay_tool_param code_params[] = {
         { "code", "code", "The program text.", NULL, true, "script source" },
         LANGUAGE,
         CWD,
@@ -126,7 +112,7 @@ static const struct cay_mcp_param code_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param create_params[] = {
+static const struct cay_tool_param create_params[] = {
         { "name", "name", "A name of your own (a-z, 0-9, -): then it stays when this session ends.", NULL,
           false, NULL },
         { "template", "template", "From container_list. Default: this machine's own programs.", NULL, false,
@@ -139,21 +125,8 @@ static const struct cay_mcp_param create_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param extend_params[] = {
-        { "timeout", "timeout", "Seconds that it lives from now on; 0: until destroyed.", NULL, true,
-          "timeout_s timeout_seconds" },
-        { "idle_timeout", "idle_timeout", "Seconds that it may be idle; 0: for ever.", NULL, false, NULL },
-        { .name = NULL },
-};
-
-static const struct cay_mcp_param boxes_params[] = {
-        LIMIT("Default 100."),
-        { "cursor", "cursor", "`next` of the page before.", NULL, false, NULL },
-        { .name = NULL },
-};
-
-static const struct cay_mcp_param poll_params[] = {
-        EXEC_ID,
+static const struct cay_tool_param poll_params[] = {
+        CAY_TOOL_EXEC_ID,
         { "offset", "from", "next_offset of the last result. Default: the beginning.", NULL, false,
           "cursor from" },
         { "wait_s", NULL, "Seconds to wait for its end; default 45, 0 only looks.", &own_wait, false,
@@ -161,8 +134,8 @@ static const struct cay_mcp_param poll_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param input_params[] = {
-        EXEC_ID,
+static const struct cay_tool_param input_params[] = {
+        CAY_TOOL_EXEC_ID,
         { "text", NULL, "What to type; \\n is Enter.", &own_text, true, "input data stdin" },
         { "close", "eof", "End of file after this.", NULL, false, "eof" },
         { "offset", "offset",
@@ -172,13 +145,7 @@ static const struct cay_mcp_param input_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param signal_params[] = {
-        EXEC_ID,
-        { "signal", "signal", "TERM, INT, KILL… or a number.", NULL, true, NULL },
-        { .name = NULL },
-};
-
-static const struct cay_mcp_param read_params[] = {
+static const struct cay_tool_param read_params[] = {
         A_FILE,
         { "line", NULL, "First line, from 1.", &own_line, false, "start_line line_start first_line" },
         { "lines", NULL, "How many lines.", &own_line, false, "line_count num_lines" },
@@ -187,7 +154,7 @@ static const struct cay_mcp_param read_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param write_params[] = {
+static const struct cay_tool_param write_params[] = {
         A_FILE,
         { "content", NULL, "What to write.", &own_text, true, "contents data text file_text" },
         { "encoding", NULL, "utf-8 (default) or base64.", &own_text, false, NULL },
@@ -195,7 +162,7 @@ static const struct cay_mcp_param write_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param edit_params[] = {
+static const struct cay_tool_param edit_params[] = {
         A_FILE,
         { "old_string", NULL, "Exact text to replace; must be there once.", &own_text, true,
           "old_str old_text oldText" },
@@ -204,70 +171,38 @@ static const struct cay_mcp_param edit_params[] = {
         { .name = NULL },
 };
 
-static const struct cay_mcp_param dir_params[] = {
-        { "path", "path", "Folder; default the workspace.", NULL, false, PATH_WORDS },
+static const struct cay_tool_param dir_params[] = {
+        { "path", "path", "Folder; default the workspace.", NULL, false, CAY_TOOL_PATH_WORDS },
         { "recursive", "recursive", "Everything below it.", NULL, false, NULL },
         { "offset", "offset", "Skip so many.", NULL, false, NULL },
-        LIMIT("Default 300."),
+        CAY_TOOL_LIMIT("Default 300."),
         { .name = NULL },
 };
 
-static const struct cay_mcp_param search_params[] = {
+static const struct cay_tool_param search_params[] = {
         { "pattern", "pattern", "Regular expression for a line.", NULL, true, "regex query" },
         WHERE,
         { "glob", "glob", "Only files like *.py or src/**/*.{c,h}.", NULL, false, "include file_pattern" },
         { "ignore_case", "ignore_case", "Any case.", NULL, false, "case_insensitive" },
         { "literal", "literal", "Plain text, no expression.", NULL, false, "fixed_strings" },
-        LIMIT("Default 100."),
+        CAY_TOOL_LIMIT("Default 100."),
         { .name = NULL },
 };
 
-static const struct cay_mcp_param find_params[] = {
+static const struct cay_tool_param find_params[] = {
         { "pattern", "pattern", "Glob: *.py, src/**/*.{c,h}.", NULL, true, "glob" },
         WHERE,
         { "offset", "offset", "Skip so many.", NULL, false, NULL },
-        LIMIT("Default 300."),
+        CAY_TOOL_LIMIT("Default 300."),
         { .name = NULL },
 };
-
-static const struct cay_mcp_param move_params[] = {
-        { "path", "path", "What to move.", NULL, true, "source from old_path src" },
-        { "to", "to", "Its new path.", NULL, true, "destination new_path dst dest" },
-        { .name = NULL },
-};
-
-static const struct cay_mcp_param delete_params[] = {
-        { "path", "path", "What to delete.", NULL, true, PATH_WORDS },
-        { "recursive", "recursive", "A folder with all in it.", NULL, false, NULL },
-        { .name = NULL },
-};
-
-static const struct cay_mcp_param port_params[] = {
-        { "port", "port", "TCP port that is listened on in it.", NULL, true, NULL },
-        { .name = NULL },
-};
-
-static const struct cay_mcp_param intent_params[] = {
-        { "message", "message", "The chat message with its code.", NULL, true, "text prompt" },
-        { .name = NULL },
-};
-
-#define SANDBOX_PICKS                                                                                        \
-        "sandbox_id name template status cause cause_text advice created_at expires_in_ms idle_limit_ms "    \
-        "execs_running"
 
 #define READS CAY_TOOL_READS
 #define IN CAY_TOOL_IN_SANDBOX
 #define FLEET CAY_TOOL_FLEET
 #define RUNS (CAY_TOOL_LONG | CAY_TOOL_DESTROYS | CAY_TOOL_OPEN)
 
-const struct cay_mcp_tool cay_mcp_tools[] = {
-        { "container_list", "List templates",
-          "Lists templates that containers (sandboxes) are started from: what for, whether available, "
-          "network, whether "
-          "a person must confirm.",
-          "template_list", FLEET | READS, list_params, cay_mcp_run_simple,
-          "templates name description available why triggers network needs_confirm has_system" },
+const struct cay_mcp_tool cay_mcp_own_tools[] = {
         { "container_start", "Start a container",
           "Starts a container from a template, runs code or a command in it, and removes it unless keep is "
           "true. "
@@ -295,9 +230,6 @@ const struct cay_mcp_tool cay_mcp_tools[] = {
           IN | READS, poll_params, cay_mcp_run_poll, NULL },
         { "exec_input", "Type into a command", "Types text into a command that runs in the background.",
           "exec_input", IN | CAY_TOOL_DESTROYS, input_params, cay_mcp_run_input, NULL },
-        { "exec_signal", "Signal a command", "Sends a signal to a running command; KILL ends it.",
-          "exec_signal", IN | CAY_TOOL_DESTROYS, signal_params, cay_mcp_run_simple,
-          "exec_id status exit_code signal" },
         { "read_file", "Read a file",
           "Reads a file: text, images as images, other bytes as base64; long ones in pieces.", "file_read",
           IN | READS, read_params, cay_mcp_run_read, NULL },
@@ -312,32 +244,14 @@ const struct cay_mcp_tool cay_mcp_tools[] = {
           cay_mcp_run_list, NULL },
         { "list_files", "List files", "Lists a folder, by name.", "file_list", IN | READS, dir_params,
           cay_mcp_run_list, NULL },
-        { "move_path", "Move a file", "Moves or renames a file or folder; replaces a file that is there.",
-          "file_move", IN | CAY_TOOL_DESTROYS, move_params, cay_mcp_run_simple, NULL },
-        { "delete_path", "Delete a file", "Deletes a file or folder.", "file_remove",
-          IN | CAY_TOOL_DESTROYS | CAY_TOOL_REPEATS, delete_params, cay_mcp_run_simple, NULL },
-        { "port_url", "Link to a port",
-          "A link for a person's browser to a server in the sandbox. Start the server first, in the "
-          "background.",
-          "port_link", IN, port_params, cay_mcp_run_simple, NULL },
-        { "intent_detect", "What a message asks for",
-          "Whether a chat message asks for its code to be run, where, and why. Runs nothing.",
-          "intent_detect", READS | FLEET, intent_params, cay_mcp_run_simple,
-          "decision execute confidence reason obstacle code text language template name needs_confirm" },
         { "sandbox_create", "Make a sandbox",
           "Makes a sandbox whose files and processes stay between calls; returns its sandbox_id. Without a "
           "name it is "
           "destroyed when it was not used for 30 minutes, or with this session.",
-          "sandbox_create", FLEET, create_params, cay_mcp_run_create, SANDBOX_PICKS },
-        { "sandbox_list", "List sandboxes", "Lists your sandboxes.", "sandbox_list", FLEET | READS,
-          boxes_params, cay_mcp_run_simple, "sandboxes next " SANDBOX_PICKS },
-        { "sandbox_info", "Show a sandbox", "Its state, why it ended, limits, how long it still lives.",
-          "sandbox_get", IN | READS, no_params, cay_mcp_run_simple, NULL },
-        { "sandbox_extend", "Extend a sandbox", "Says anew how long a sandbox lives.", "sandbox_extend",
-          IN | CAY_TOOL_REPEATS, extend_params, cay_mcp_run_simple, SANDBOX_PICKS },
+          "sandbox_create", FLEET, create_params, cay_mcp_run_create, CAY_TOOL_SANDBOX_PICKS },
         { "sandbox_destroy", "Destroy a sandbox", "Destroys a sandbox with all in it.", "sandbox_destroy",
           FLEET | IN | CAY_TOOL_DESTROYS | CAY_TOOL_REPEATS, no_params, cay_mcp_run_destroy,
           "sandbox_id status" },
 };
 
-const unsigned cay_mcp_tool_count = CAY_COUNT(cay_mcp_tools);
+const unsigned cay_mcp_own_tool_count = CAY_COUNT(cay_mcp_own_tools);

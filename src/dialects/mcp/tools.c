@@ -33,9 +33,12 @@ static bool is_there(const struct cay_mcp_tool *t, const struct cay_mcp_client *
 /* The i-th of those that are there; NULL: there are no more. */
 static const struct cay_mcp_tool *tool_at(unsigned i)
 {
-        if (i < cay_mcp_tool_count)
-                return &cay_mcp_tools[i];
-        i -= cay_mcp_tool_count;
+        unsigned count;
+        const struct cay_mcp_tool *tools = cay_mcp_tools(&count);
+
+        if (i < count)
+                return &tools[i];
+        i -= count;
         return extras && i < extras->tool_count ? &extras->tools[i] : NULL;
 }
 
@@ -125,12 +128,12 @@ bool cay_mcp_is_word_of(const char *words, const char *name)
 
 static const char sandbox_words[] = "sandbox_id id name sandbox container_id container sandboxId";
 
-static const struct cay_mcp_param *find_param(const struct cay_mcp_tool *t, const char *name)
+static const struct cay_tool_param *find_param(const struct cay_mcp_tool *t, const char *name)
 {
-        for (const struct cay_mcp_param *p = t->params; p->name; p++)
+        for (const struct cay_tool_param *p = t->params; p->name; p++)
                 if (strcmp(p->name, name) == 0)
                         return p;
-        for (const struct cay_mcp_param *p = t->params; p->name; p++)
+        for (const struct cay_tool_param *p = t->params; p->name; p++)
                 if (cay_mcp_is_word_of(p->words, name))
                         return p;
         return NULL;
@@ -143,7 +146,7 @@ static bool is_sandbox(const struct cay_mcp_call *c, const char *name)
 
 struct search {
         const struct cay_mcp_call *call;
-        const struct cay_mcp_param *param; /* NULL: the sandbox */
+        const struct cay_tool_param *param; /* NULL: the sandbox */
         const struct cay_json_value *found;
         const char *stranger;
         unsigned count; /* members that mean the same */
@@ -152,7 +155,7 @@ struct search {
 static bool look(void *ctx, const char *name, const struct cay_json_value *member)
 {
         struct search *s = ctx;
-        const struct cay_mcp_param *p = find_param(s->call->tool, name);
+        const struct cay_tool_param *p = find_param(s->call->tool, name);
 
         if (s->param ? p == s->param : !p && is_sandbox(s->call, name)) {
                 s->found = member;
@@ -163,7 +166,7 @@ static bool look(void *ctx, const char *name, const struct cay_json_value *membe
         return true;
 }
 
-static struct search search(const struct cay_mcp_call *c, const struct cay_mcp_param *param)
+static struct search search(const struct cay_mcp_call *c, const struct cay_tool_param *param)
 {
         struct search s = { .call = c, .param = param };
 
@@ -175,7 +178,7 @@ static struct search search(const struct cay_mcp_call *c, const struct cay_mcp_p
 
 const struct cay_json_value *cay_mcp_arg(const struct cay_mcp_call *c, const char *param)
 {
-        const struct cay_mcp_param *p = find_param(c->tool, param);
+        const struct cay_tool_param *p = find_param(c->tool, param);
 
         return p ? search(c, p).found : NULL;
 }
@@ -233,7 +236,7 @@ void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, s
         cay_call_args_begin(args);
         if (sandbox && op->fields && cay_field_find(op->fields, "id", 2))
                 cay_op_key_text(j, "id", sandbox);
-        for (const struct cay_mcp_param *p = c->tool->params; p->name; p++) {
+        for (const struct cay_tool_param *p = c->tool->params; p->name; p++) {
                 const struct cay_json_value *v = p->field ? cay_mcp_arg(c, p->name) : NULL;
 
                 if (!v || !op->fields || !cay_field_find(op->fields, p->field, strlen(p->field)))
@@ -249,7 +252,7 @@ void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, s
 }
 
 /* What the op's table cannot see: names, and the tool's own values. */
-static bool check_own(struct cay_mcp_call *c, const struct cay_mcp_param *p)
+static bool check_own(struct cay_mcp_call *c, const struct cay_tool_param *p)
 {
         const struct cay_json_value *v = search(c, p).found;
         enum cay_json_type type = cay_json_value_type(v), wanted;
@@ -281,7 +284,7 @@ static void fail_stranger(struct cay_mcp_call *c, const char *name)
 
         if (has_sandbox_param(c->tool, c->client))
                 at = (size_t)snprintf(known, sizeof(known), "%s ", cay_mcp_sandbox_param(c->tool));
-        for (const struct cay_mcp_param *p = c->tool->params; p->name && at < sizeof(known); p++)
+        for (const struct cay_tool_param *p = c->tool->params; p->name && at < sizeof(known); p++)
                 at += (size_t)snprintf(known + at, sizeof(known) - at, "%s ", p->name);
         cay_mcp_tool_fail(c, "Call it again with those names.", "%s has no argument '%.60s'; it takes: %s",
                           c->tool->name, name, known);
@@ -305,7 +308,7 @@ static bool check_args(struct cay_mcp_call *c)
                                   "%s: is required", cay_mcp_sandbox_param(c->tool));
                 return false;
         }
-        for (const struct cay_mcp_param *p = c->tool->params; p->name; p++) {
+        for (const struct cay_tool_param *p = c->tool->params; p->name; p++) {
                 struct search given = search(c, p);
 
                 if (given.count > 1) {

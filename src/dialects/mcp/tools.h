@@ -1,44 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tools: what models see of Cay. A row names its op and the parameters that a model may give; most of them
- * are fields of the op, whose row says type, range and default text, so that schema and check come from one
- * table. Synonyms that models use (file_path, timeout_s…) are accepted silently.
+ * Tools: what models see of Cay. Most are ops whose row says so (domain/ops/op_tool.h) and need nothing here.
+ * Those that do more than one call have a row in tool_table.c and a function. Either names its op and the
+ * parameters that a model may give; most of them are fields of the op, whose row says type, range and default
+ * text, so that schema and check come from one table. Synonyms that models use (file_path, timeout_s…) are
+ * accepted silently.
  */
 #pragma once
 
 #include "dialects/mcp/call.h"
 
-enum {
-        CAY_TOOL_READS = 1,       /* changes nothing */
-        CAY_TOOL_DESTROYS = 2,    /* cannot be undone */
-        CAY_TOOL_REPEATS = 4,     /* twice is as once */
-        CAY_TOOL_FLEET = 8,       /* not where there is one sandbox alone */
-        CAY_TOOL_IN_SANDBOX = 16, /* works in one: has sandbox_id, unless the address names it */
-        CAY_TOOL_MAY_MAKE = 32,   /* with that, sandbox_id may be left out: one is made for this */
-        CAY_TOOL_LONG = 64,       /* may take long: can be a task */
-        CAY_TOOL_OPEN = 128,      /* may reach what is outside, where the sandbox has a network */
-};
-
-struct cay_mcp_param {
-        const char *name;  /* NULL ends the list */
-        const char *field; /* of the op; NULL: the tool's own, then `own` */
-        const char *doc;   /* for models; NULL: the field's */
-        const struct cay_field *own;
-        bool is_required;
-        const char *words; /* other names for it, separated by blanks; NULL: none */
-};
-
 struct cay_mcp_tool {
         const char *name, *title, *doc;
         const char *op;
         unsigned flags;
-        const struct cay_mcp_param *params;
+        const struct cay_tool_param *params;
         void (*run)(struct cay_mcp_call *c);
         const char *picks; /* members of the op's answer that are told, separated by blanks; NULL: all */
 };
 
-extern const struct cay_mcp_tool cay_mcp_tools[];
-extern const unsigned cay_mcp_tool_count;
+/* Those of tool_table.c, and all with those of ops. */
+extern const struct cay_mcp_tool cay_mcp_own_tools[];
+extern const unsigned cay_mcp_own_tool_count;
+const struct cay_mcp_tool *cay_mcp_tools(unsigned *ret_count);
 
 /*
  * Tools and prompts besides these, of a program that links more than we have (tests do). Borrowed; added
@@ -88,6 +72,8 @@ void cay_mcp_tool_decline(struct cay_mcp_call *c);
 bool cay_mcp_is_approved(const struct cay_json_value *answer); /* to a question of cay_mcp_tool_confirm's */
 
 /* tool_simple.c: one op, one answer. */
+void cay_mcp_tool_done(struct cay_mcp_call *c,
+                       struct cay_mcp_op_call *q); /* the op's answer, or its failure */
 void cay_mcp_run_simple(struct cay_mcp_call *c);
 void cay_mcp_run_create(struct cay_mcp_call *c);
 void cay_mcp_run_destroy(struct cay_mcp_call *c);

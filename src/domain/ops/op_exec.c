@@ -225,6 +225,11 @@ const struct cay_op cay_op_exec_signal = {
         .fields = signal_fields,
         .args_size = sizeof(struct args),
         .result = &cay_result_exec,
+        .tool = CAY_TOOL("Signal a command", "Sends a signal to a running command; KILL ends it.",
+                         .flags = CAY_TOOL_DESTROYS, .picks = "exec_id status exit_code signal",
+                         .params = CAY_TOOL_PARAMS(CAY_TOOL_EXEC_ID,
+                                                   { "signal", "signal", "TERM, INT, KILL… or a number.",
+                                                     .is_required = true })),
         .run = run_order,
 };
 

@@ -195,6 +195,12 @@ const struct cay_op cay_op_file_move = {
         .fields = move_fields,
         .args_size = sizeof(struct args),
         .result = &result_changed,
+        .tool = CAY_TOOL("Move a file", "Moves or renames a file or folder; replaces a file that is there.",
+                         "move_path", CAY_TOOL_DESTROYS,
+                         CAY_TOOL_PARAMS({ "path", "path", "What to move.", NULL, true,
+                                           "source from old_path src" },
+                                         { "to", "to", "Its new path.", NULL, true,
+                                           "destination new_path dst dest" })),
         .run = run_move,
 };
 
@@ -225,6 +231,10 @@ const struct cay_op cay_op_file_remove = {
         .fields = remove_fields,
         .args_size = sizeof(struct args),
         .result = &result_changed,
+        .tool = CAY_TOOL("Delete a file", "Deletes a file or folder.", "delete_path", CAY_TOOL_REPEATS,
+                         CAY_TOOL_PARAMS({ "path", "path", "What to delete.", NULL, true,
+                                           CAY_TOOL_PATH_WORDS },
+                                         { "recursive", "recursive", "A folder with all in it." })),
         .run = run_remove,
 };
 

@@ -222,5 +222,11 @@ const struct cay_op cay_op_intent_detect = {
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result_intent,
+        .tool = CAY_TOOL("What a message asks for",
+                         "Whether a chat message asks for its code to be run, where, and why. Runs nothing.",
+                         .params = CAY_TOOL_PARAMS({ "message", "message", "The chat message with its code.",
+                                                     NULL, true, "text prompt" }),
+                         .picks = "decision execute confidence reason obstacle code text language template "
+                                  "name needs_confirm"),
         .run = run,
 };

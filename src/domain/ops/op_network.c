@@ -218,6 +218,7 @@ const struct cay_op cay_op_network_get = {
         .fields = get_fields,
         .args_size = sizeof(struct network_args),
         .result = &result_network,
+        .tool = CAY_TOOL("Show a network", "What a sandbox may reach, and how much went over it."),
         .run = run_get,
 };
 
@@ -229,5 +230,6 @@ const struct cay_op cay_op_network_log = {
         .fields = log_fields,
         .args_size = sizeof(struct network_args),
         .result = &result_log,
+        .tool = CAY_TOOL("Network log", "What a sandbox looked up and connected to; why it was refused."),
         .run = run_log,
 };

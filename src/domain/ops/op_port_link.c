@@ -90,6 +90,12 @@ const struct cay_op cay_op_port_link = {
         .args_size = sizeof(struct args),
         .result = &result_port_link,
         .status = CAY_OP_CREATED,
+        .tool = CAY_TOOL("Link to a port",
+                         "A link for a person's browser to a server in the sandbox. Start the server first, "
+                         "in the background.",
+                         "port_url",
+                         .params = CAY_TOOL_PARAMS({ "port", "port", "TCP port that is listened on in it.",
+                                                     .is_required = true })),
         .run = run,
 };
 

@@ -133,6 +133,8 @@ const struct cay_op cay_op_sandbox_get = {
         .fields = get_fields,
         .args_size = sizeof(struct get_args),
         .result = &cay_result_sandbox,
+        .tool = CAY_TOOL("Show a sandbox", "Its state, why it ended, limits, how long it still lives.",
+                         "sandbox_info"),
         .run = run_get,
 };
 
@@ -207,6 +209,10 @@ const struct cay_op cay_op_sandbox_list = {
         .fields = list_fields,
         .args_size = sizeof(struct list_args),
         .result = &result_sandboxes,
+        .tool = CAY_TOOL("List sandboxes", "Lists your sandboxes.",
+                         .params = CAY_TOOL_PARAMS(CAY_TOOL_LIMIT("Default 100."),
+                                                   { "cursor", "cursor", "`next` of the page before." }),
+                         .picks = "sandboxes next " CAY_TOOL_SANDBOX_PICKS),
         .run = run_list,
 };
 

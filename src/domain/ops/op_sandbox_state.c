@@ -172,18 +172,17 @@ static void run_extend(struct cay_op_call *c)
                                    &s->service);
 }
 
-#define CHANGE(verb, http, text, table, more, answer)                                                        \
-        const struct cay_op cay_op_sandbox_##verb = {                                                        \
-                .name = "sandbox_" #verb,                                                                    \
-                .route = http,                                                                               \
-                .doc = text,                                                                                 \
-                .scope = CAY_SCOPE_EXEC,                                                                     \
-                .flags = more,                                                                               \
-                .fields = table,                                                                             \
-                .args_size = sizeof(struct args),                                                            \
-                .result = &(answer),                                                                         \
-                .run = run_##verb,                                                                           \
-        }
+#define CHANGE(verb, http, text, table, more, answer, ...)                                                   \
+        const struct cay_op cay_op_sandbox_##verb = { .name = "sandbox_" #verb,                              \
+                                                      .route = http,                                         \
+                                                      .doc = text,                                           \
+                                                      .scope = CAY_SCOPE_EXEC,                               \
+                                                      .flags = more,                                         \
+                                                      .fields = table,                                       \
+                                                      .args_size = sizeof(struct args),                      \
+                                                      .result = &(answer),                                   \
+                                                      .run = run_##verb,                                     \
+                                                      __VA_ARGS__ }
 
 CHANGE(start, "POST /api/sandboxes/{id}/start", "Starts a sandbox that is stopped or failed", fields, 0,
        cay_result_sandbox);
@@ -194,6 +193,13 @@ CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes all processes in a sand
 CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Continues a paused sandbox", fields, 0,
        cay_result_sandbox);
 CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Changes a sandbox's time to live", extend_fields, 0,
-       cay_result_sandbox);
+       cay_result_sandbox,
+       .tool = CAY_TOOL("Extend a sandbox", "Says anew how long a sandbox lives.", .flags = CAY_TOOL_REPEATS,
+                        .params = CAY_TOOL_PARAMS({ "timeout", "timeout",
+                                                    "Seconds that it lives from now on; 0: until destroyed.",
+                                                    NULL, true, "timeout_s timeout_seconds" },
+                                                  { "idle_timeout", "idle_timeout",
+                                                    "Seconds that it may be idle; 0: for ever." }),
+                        .picks = CAY_TOOL_SANDBOX_PICKS));
 CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and everything that belongs to it", fields,
        CAY_OP_DESTRUCTIVE, cay_result_destroyed);

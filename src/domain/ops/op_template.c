@@ -141,6 +141,13 @@ const struct cay_op cay_op_template_list = {
         .fields = list_fields,
         .args_size = sizeof(struct list_args),
         .result = &result_template_list,
+        .tool = CAY_TOOL(
+                "List templates",
+                "Lists templates that containers (sandboxes) are started from: what for, whether "
+                "available, network, whether a person must confirm.",
+                "container_list", CAY_TOOL_FIRST,
+                CAY_TOOL_PARAMS({ "task", "task", "Only the template that suits these words." }),
+                "templates name description available why triggers network needs_confirm has_system"),
         .run = run_list,
 };
 

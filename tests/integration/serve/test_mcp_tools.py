@@ -340,7 +340,8 @@ def test_task_asks(d):
 
 
 HINTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}  # where a tool says nothing
-READING = {"container_list", "exec_poll", "read_file", "search", "find", "list_files", "intent_detect", "sandbox_list", "sandbox_info"}
+READING = {"container_list", "exec_poll", "read_file", "search", "find", "list_files", "intent_detect", "sandbox_list", "sandbox_info", "network_get",
+           "network_log"}
 RUNNING = {"container_start", "container_exec", "run_code", "run_command"}
 REPEATABLE = {"container_stop", "delete_path", "sandbox_extend", "sandbox_destroy"}
 MAKING = {"port_url", "sandbox_create", "sandbox_extend"}
@@ -395,6 +396,11 @@ def test_schemas(d):
     call("port_url", sandbox_id=box, port=8000)
     call("sandbox_list")
     call("sandbox_info", sandbox_id=box)
+    netted = d.must(201, "POST", "/api/sandboxes", {"allow": ["example.org"]}, token=d.make_token("--scope", "admin"))["sandbox_id"]
+    assert call("network_get", sandbox_id=netted)["allow"] == ["example.org"]
+    assert call("network_log", sandbox_id=netted, limit=5)["entries"] == []
+    assert "limit" in s.bad("network_log", sandbox_id=netted, limit=0)["message"]
+    call("sandbox_destroy", sandbox_id=netted)
     intent = call("intent_detect", message="Please run this:\n```python\nprint(1)\n```")
     assert intent["decision"] == "run" and intent["code"]["text"].strip() == "print(1)", intent
     call("intent_detect", message="What is a list?")

@@ -10,7 +10,7 @@
 
 #include "dialects/mcp/tools.h"
 
-static void check_param(const struct cay_mcp_tool *t, const struct cay_mcp_param *p)
+static void check_param(const struct cay_mcp_tool *t, const struct cay_tool_param *p)
 {
         const struct cay_op *op = cay_op_find(t->op);
 
@@ -54,17 +54,57 @@ static void check_schema(const struct cay_mcp_tool *t)
 
 static void tools(void **state)
 {
+        unsigned count;
+        const struct cay_mcp_tool *all = cay_mcp_tools(&count);
+
         (void)state;
-        for (unsigned i = 0; i < cay_mcp_tool_count; i++) {
-                const struct cay_mcp_tool *t = &cay_mcp_tools[i];
+        assert_true(count > cay_mcp_own_tool_count);
+        for (unsigned i = 0; i < count; i++) {
+                const struct cay_mcp_tool *t = &all[i];
 
                 assert_non_null(cay_op_find(t->op));
                 assert_true(strlen(t->name) <= 40 && t->doc[0] && t->title[0] && t->run);
-                for (const struct cay_mcp_param *p = t->params; p->name; p++)
+                for (const struct cay_tool_param *p = t->params; p->name; p++)
                         check_param(t, p);
                 check_schema(t);
+                for (unsigned k = 0; k < i; k++)
+                        assert_string_not_equal(all[k].name, t->name);
         }
-        assert_true(cay_mcp_tools[0].flags & CAY_TOOL_READS); /* clients may try the first one */
+        assert_true(all[0].flags & CAY_TOOL_READS); /* clients may try the first one */
+}
+
+static const struct cay_mcp_tool *find_tool(const char *name)
+{
+        unsigned count;
+        const struct cay_mcp_tool *all = cay_mcp_tools(&count);
+
+        for (unsigned i = 0; i < count; i++)
+                if (strcmp(all[i].name, name) == 0)
+                        return &all[i];
+        return NULL;
+}
+
+/* An op becomes a tool by its row alone; it must be one that answers with JSON and takes no bytes. */
+static void rows(void **state)
+{
+        const struct cay_mcp_tool *log = find_tool("network_log"), *links = find_tool("port_url");
+
+        (void)state;
+        for (unsigned i = 0; i < cay_op_count; i++) {
+                const struct cay_op *op = cay_ops[i];
+                const char *name = op->tool && op->tool->name ? op->tool->name : op->name;
+
+                assert_true(!op->tool || (find_tool(name) && op->result && !(op->flags & CAY_OP_RAW_IN)));
+        }
+        assert_non_null(log);
+        assert_int_equal(log->flags, CAY_TOOL_READS | CAY_TOOL_IN_SANDBOX);
+        assert_string_equal(log->params[0].name, "from"); /* the sandbox is no field of a model's */
+        assert_string_equal(log->params[1].field, "limit");
+        assert_null(log->params[2].name);
+        assert_non_null(links);
+        assert_int_equal(links->flags, CAY_TOOL_IN_SANDBOX);
+        assert_true(find_tool("delete_path")->flags & CAY_TOOL_DESTROYS);
+        assert_int_equal(find_tool("sandbox_list")->flags, CAY_TOOL_READS | CAY_TOOL_FLEET);
 }
 
 static void images(void **state)
@@ -83,6 +123,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(tools),
+                cmocka_unit_test(rows),
                 cmocka_unit_test(images),
         };
 
