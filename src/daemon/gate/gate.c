@@ -163,7 +163,7 @@ static bool check_authorization(struct cay_gate *g, const char *value, struct ca
         return check_bearer(g, value, strlen(value), v);
 }
 
-/* What the browser says about who made the page ask. Old ones say nothing. */
+/* What the browser says about the site that made the request. Old browsers say nothing. */
 static bool is_from_own_page(const struct cay_http_request *req, const struct cay_visitor *v)
 {
         const char *site = cay_http_request_header(req, "Sec-Fetch-Site");
@@ -210,7 +210,9 @@ static void check_caller(struct cay_gate *g, const struct cay_http_request *req,
         }
 }
 
-/* Its id is what the link is for; behind a colon the key of whoever made it, which must still be good. */
+/*
+ * A link's id names its port; after a colon comes the id of the key that made it, which must still be valid.
+ */
 static bool let_in_link(struct cay_gate *g, struct cay_visitor *v, struct cay_token *token, const char *label)
 {
         char *colon = strchr(token->caller.id, ':');
@@ -228,7 +230,7 @@ static bool let_in_link(struct cay_gate *g, struct cay_visitor *v, struct cay_to
         return let_in(g, v, CAY_PASS_KEY, token);
 }
 
-/* A link, or the cookie that one was exchanged for: good for the port that it names. */
+/* A link, or the cookie that it was exchanged for: valid for the port that it names. */
 static void check_port_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
         char room[CAY_TOKEN_MAX + 64];
@@ -246,12 +248,15 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
         }
         if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK)
                 return;
-        if (v->by_link) /* whoever has the address has it from somebody: no page can make a browser add it, as it does a cookie */
+        if (v->by_link) /* the address was given to the caller: unlike a cookie, a page cannot make a browser add it */
                 token.caller.credential = CAY_CREDENTIAL_TOKEN;
         v->is_known = let_in_link(g, v, &token, v->port.label);
 }
 
-/* A WebSocket whose address has a token: one that was made for this very path, by clients that can say nothing but an address. */
+/*
+ * A WebSocket whose address has a token. It is made for exactly this path, for clients that can set nothing
+ * but an address.
+ */
 static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
         char room[CAY_TOKEN_MAX + 64], label[CAY_OWNER_MAX + 1];
@@ -265,7 +270,7 @@ static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req
         if (!cay_token_ws_label(req->target.path, label) ||
             check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) != CAY_TOKEN_OK)
                 return;
-        token.caller.credential = CAY_CREDENTIAL_TOKEN; /* it came in the address, as no cookie does */
+        token.caller.credential = CAY_CREDENTIAL_TOKEN; /* it came in the address, not in a cookie */
         v->is_known = let_in_link(g, v, &token, label);
         v->was_refused = !v->is_known;
 }
@@ -281,7 +286,7 @@ const char *cay_gate_unknown_text(const struct cay_visitor *v)
                "one, and a request over its unix socket needs none";
 }
 
-/* A page may only do what its Origin allows: gate.h says why for each of the three. */
+/* Checks that the page's Origin allows the request; gate.h gives the reason for each of the three cases. */
 static unsigned check_page(const struct cay_http_request *req, const struct cay_visitor *v,
                            struct cay_error *err)
 {
@@ -306,8 +311,9 @@ static void name_payer(struct cay_visitor *v)
 }
 
 /*
- * How often: by owner and token, or by address for whoever is not known; each kind in a table of its own, so that strangers with many
- * addresses take no room from those who are known. Local users are held by connections alone.
+ * Charges the rate: by owner and token, or by address for unknown callers. The two kinds have separate
+ * tables, so that strangers with many addresses take no slots from known callers. Local users are limited
+ * only by their connections.
  */
 static void find_payer(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {

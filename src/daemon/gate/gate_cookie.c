@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page's cookie: its name, where it is in a Cookie field, and the field that sets it. */
+/* The page's cookie: its name, how it is found in a Cookie field, and the field that sets it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +10,9 @@
 #define FIELD_MAX (CAY_TOKEN_MAX + 200)
 
 /*
- * Cookies are kept by host, not by port, so daemons side by side need names that differ. Behind TLS the name's beginning makes browsers
- * refuse one that was set from elsewhere (another path, a neighbour below the same domain, plain HTTP).
+ * Browsers keep cookies by host, not by port, so daemons on one host need different names. With TLS, the
+ * name's prefix makes browsers refuse a cookie that was set from elsewhere (another path, a neighbour below
+ * the same domain, plain HTTP).
  */
 void cay_gate_cookie_name(char ret[CAY_GATE_COOKIE_NAME], bool is_tls, uint16_t port)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts and origins: which names are ours, which pages may read answers. */
+/* Hosts and origins: which names are ours, and which pages may read answers. */
 #include <string.h>
 #include <strings.h>
 
@@ -15,7 +15,7 @@ static bool is_below(const char *host, const char *dotted)
                strcasecmp(host, dotted + 1) == 0;
 }
 
-/* Of "[::1]" the address alone. */
+/* Of "[::1]", the address alone. */
 static bool same_host(const char *host, const char *name)
 {
         size_t len = strlen(host);

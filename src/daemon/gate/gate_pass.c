@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes: judged again, charged, and watched while something is open. */
+/* Passes: authorises, charges and watches open connections. */
 #include "daemon/gate/gate_pass.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "foundation/base/str.h"
 #include "daemon/gate/gate_priv.h"
 
-#define LOOK_MS 250u /* the most that a silent stream outlives its key */
+#define LOOK_MS 250u /* the longest that a silent stream outlives its key */
 
 uint64_t cay_gate_now_ms(struct cay_gate *g)
 {
@@ -105,7 +105,7 @@ bool cay_guard_look(struct cay_guard *g)
         return false;
 }
 
-/* Letting one go may end others: then the list is begun again, without those. */
+/* Closing one may close others: then the loop starts again. */
 static void on_look(struct cay_timer *t)
 {
         struct cay_gate *gate = cay_container_of(t, struct cay_gate, look);

@@ -31,29 +31,29 @@ enum cay_pass_kind {
 
 #define CAY_PASS_PAYER (2 * CAY_OWNER_MAX + 80)
 
-struct cay_pass {              /* zeroed: nobody judges, nobody pays */
+struct cay_pass {              /* zeroed: nothing is checked or charged */
         struct cay_gate *gate; /* borrowed */
         enum cay_pass_kind kind;
         char id[CAY_OWNER_MAX + 1]; /* of the key or session */
         uint64_t expires_s;         /* 0: never */
-        uint64_t seen;              /* of what was revoked or ended so far */
-        char payer[CAY_PASS_PAYER]; /* whose rate it is; "": nobody's */
-        bool is_stranger;           /* who pays is an address */
+        uint64_t seen;              /* number of revocations so far */
+        char payer[CAY_PASS_PAYER]; /* whose rate it is; "": not charged */
+        bool is_stranger;           /* the payer is an address */
 };
 
-/* NULL: it is good. Else why it is not any more, in words for its client. */
+/* NULL: valid. Else why it no longer is, in words for its client. */
 const char *cay_pass_over(struct cay_pass *p);
-/* One message. 0; or CAY_LIMIT, and in how many milliseconds there is room for one. */
+/* Charges one message. 0; or CAY_LIMIT, with the milliseconds until there is room for one. */
 int cay_pass_pay(struct cay_pass *p, uint64_t *ret_wait_ms, struct cay_error *err);
 
 struct cay_guard { /* embedded, zeroed; the owner fills pass */
         struct cay_pass pass;
-        /* Once, from the loop or inside cay_guard_look, and the guard has ended then. */
+        /* Called once, from the loop or inside cay_guard_look; the guard has ended by then. */
         void (*on_over)(struct cay_guard *g, const char *why);
         struct cay_guard *next, **back;
 };
 
 void cay_guard_begin(struct cay_guard *g, void (*on_over)(struct cay_guard *g, const char *why));
-void cay_guard_end(struct cay_guard *g); /* fine when it has not begun, and twice */
-/* With each message: true: it may go on; false: on_over was called. */
+void cay_guard_end(struct cay_guard *g); /* also when it has not begun; may be called twice */
+/* Call it for each message. True: continue; false: on_over was called. */
 bool cay_guard_look(struct cay_guard *g);

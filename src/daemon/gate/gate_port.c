@@ -10,7 +10,7 @@
 
 #define FIELD_MAX (CAY_TOKEN_MAX + 200)
 
-/* How long the part before ".domain" is; 0: it is not below it, or by more than one label. */
+/* The length of the part before ".domain"; 0: not below it, or by more than one label. */
 static size_t label_len(const char *host, const char *domain)
 {
         size_t len = strlen(host), tail = strlen(domain);
@@ -22,7 +22,7 @@ static size_t label_len(const char *host, const char *domain)
         return memchr(host, '.', len) ? 0 : len;
 }
 
-/* Digits alone, no zero in front: one way to write each. 0: none. */
+/* Digits without leading zeros: each number has one spelling. 0: invalid. */
 static uint16_t read_port(const char *text, size_t len)
 {
         unsigned port = 0;
@@ -66,7 +66,7 @@ bool cay_port_host_read(const struct cay_config_list *domains, const char *host,
         return false;
 }
 
-/* Behind TLS the name's beginning keeps cookies out that were set from a neighbour below the same domain. */
+/* With TLS, the name's prefix keeps out cookies that were set from a neighbour below the same domain. */
 static const char *cookie_name(bool is_tls)
 {
         return is_tls ? "__Host-cay_port" : "cay_port";
@@ -80,7 +80,10 @@ bool cay_port_cookie_find(const struct cay_http_request *req, const char **ret, 
                cay_gate_cookie_find(field, cookie_name(req->peer.is_tls), ret, ret_len) == 1;
 }
 
-/* The port's own, by its whole name; a session's, by the beginning (no browser sends one here, but others may). */
+/*
+ * Matches the port's cookie by its whole name, and a session's by its prefix (browsers do not send one here,
+ * but other clients may).
+ */
 bool cay_port_cookie_is_ours(const char *cookie)
 {
         size_t prefix = strncmp(cookie, "__Host-", 7) == 0 ? 7 : 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports of sandboxes by host name: {port}-{sandbox}.{domain}, where the domain is one of proxy_domains. Each is an origin of its own to
- * browsers, so a page from a sandbox can act as nobody else; nothing but that port is served under such a name.
+ * Ports of sandboxes by host name: {port}-{sandbox}.{domain}, where the domain is one of proxy_domains. Each
+ * is an origin of its own to browsers, so that a sandbox's page can act as nobody else. Only that port is
+ * served under such a name.
  *
- * Who. A bearer token or API key as everywhere; or, for browsers, a link: a token of its own kind that names the port and the sandbox
- * (its id is "{port}-{sandbox}"), works for a few minutes in the query as cay_link, and is exchanged for a cookie of that host alone.
+ * Caller. A bearer token or API key as elsewhere, or a link for browsers. A link's token has its own kind and
+ * names port and sandbox (its id is "{port}-{sandbox}"). It works for a few minutes in the query as cay_link,
+ * and is exchanged for a cookie of that host alone.
  */
 #pragma once
 
@@ -16,7 +18,7 @@
 #include "foundation/http/request.h"
 
 #define CAY_PORT_LINK "cay_link"           /* the parameter */
-#define CAY_PORT_COOKIE_MS 3600000u        /* how long its cookie does */
+#define CAY_PORT_COOKIE_MS 3600000u        /* how long its cookie is valid */
 #define CAY_PORT_LABEL (CAY_NAME_MAX + 6u) /* "65535-" and a name */
 
 struct cay_port_host {
@@ -27,11 +29,14 @@ struct cay_port_host {
 
 /* host: lower case, without port. False: ret->port is 0. */
 bool cay_port_host_read(const struct cay_config_list *domains, const char *host, struct cay_port_host *ret);
-/* Ours among the cookies of such a host: where its value is. */
+/* Finds our cookie among those of such a host: where its value is. */
 bool cay_port_cookie_find(const struct cay_http_request *req, const char **ret, size_t *ret_len);
 bool cay_port_cookie_is_ours(
-        const char *cookie); /* "name=value…": a port's or a session's, nothing for the sandbox */
-/* Did a page of that host itself ask, or somebody who followed a link? Old browsers do not say. */
+        const char *cookie); /* "name=value…": a port's or a session's cookie, not forwarded to the sandbox */
+/*
+ * Whether a page of that host itself made the request, or a user who followed a link. Old browsers do not
+ * say.
+ */
 bool cay_port_page_is_own(const struct cay_http_request *req);
-/* A field of the answer that gives the cookie. */
+/* The answer's field that sets the cookie. */
 void cay_port_cookie_give(struct cay_http_request *req, const char *token);

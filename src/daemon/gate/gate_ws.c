@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A token that comes with a WebSocket in another field than Authorization. */
+/* A WebSocket's token in another field than Authorization. */
 #include <string.h>
 #include <strings.h>
 
@@ -58,7 +58,7 @@ int cay_gate_ws_token(const struct cay_http_request *req, const char **ret, size
         return found > 1 ? -1 : found;
 }
 
-/* A token or a key of ours somewhere in it, good or not: under whatever name it is sent, it is nothing for a sandbox. */
+/* Whether a token or key of ours is in it, valid or not. Sandboxes must not see one, in whatever field. */
 static bool has_secret(const char *value, size_t len)
 {
         static const char *const words[] = { "cay1.", "cays1.", "cayp1.", "cayk_" };

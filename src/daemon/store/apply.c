@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches into the database; the theory of operation is in apply.h. */
+/* Writes batches into the database; apply.h has the theory of operation. */
 
 #include "daemon/store/apply.h"
 
@@ -33,8 +33,8 @@ enum { /* statements of the writer's connection */
 _Static_assert(S_COUNT <= CAY_DB_STATEMENTS, "a slot for every statement");
 
 enum {
-        CLAIMS_AT_ONCE = 1000, /* evicted together: looking for whom costs */
-        CLAIMS_FAIR = 2000,    /* an owner with fewer is not the one who fills the table */
+        CLAIMS_AT_ONCE = 1000, /* evicted together, because the search for a victim is slow */
+        CLAIMS_FAIR = 2000,    /* an owner with fewer does not fill the table */
         EVERY_CLAIMS = 256,
         EVERY_EVENTS = 256,
         EVENTS_AT_ONCE = 2000, /* likewise */
@@ -46,7 +46,7 @@ enum {
 
 #define OWNER_SIZE 256u
 
-/* Called by SQLite after each commit; its own way would checkpoint inside of the commit. */
+/* SQLite calls this after each commit; by default it would checkpoint inside the commit. */
 static int note_log(void *ctx, sqlite3 *handle, const char *name, int pages)
 {
         ((struct cay_apply *)ctx)->log_pages = pages;
@@ -70,7 +70,10 @@ void cay_apply_checkpoint(struct cay_apply *a, bool is_idle)
 {
         if (a->log_pages < (is_idle ? LOG_PAGES_IDLE : LOG_PAGES_BUSY))
                 return;
-        /* What can't be moved now (a reader looks at it, the disk is full) stays in the log and is none the worse. */
+        /*
+         * Pages that cannot be moved now (a reader uses them, the disk is full) stay in the log, which is
+         * harmless.
+         */
         sqlite3_wal_checkpoint_v2(a->db.handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         a->log_pages = 0; /* not again before the next commit */
 }
@@ -83,7 +86,7 @@ uint64_t cay_apply_now_ms(const struct cay_apply *a)
         return now.boot_ms + a->offset_ms;
 }
 
-/* Steps to the end; how many rows do not matter. */
+/* Steps to the end and ignores rows. */
 static int finish(struct cay_apply *a, sqlite3_stmt *stmt, struct cay_error *err)
 {
         int r;
@@ -143,7 +146,7 @@ static int count_claims(struct cay_apply *a, struct cay_error *err)
         return a->claims >= 0 ? 0 : cay_db_number(&a->db, "SELECT count(*) FROM claims", &a->claims, err);
 }
 
-/* Who holds most, and how many; `sql` asks for it. *ret_count 0: nobody. */
+/* The owner with most rows, and how many; `sql` selects it. *ret_count 0: none. */
 static int find_most(struct cay_apply *a, unsigned slot, const char *sql, char ret_owner[OWNER_SIZE],
                      int64_t *ret_count, struct cay_error *err)
 {
@@ -176,7 +179,10 @@ static int run_of_owner(struct cay_apply *a, unsigned slot, const char *sql, con
         return finish(a, stmt, err);
 }
 
-/* The oldest of whoever fills the table, so that one owner can't push out another's; else the oldest of all. */
+/*
+ * Evicts the oldest of the owner who fills the table, so that one owner cannot evict another's; else the
+ * oldest of all.
+ */
 static int evict_claims(struct cay_apply *a, struct cay_error *err)
 {
         char owner[OWNER_SIZE] = "";
@@ -215,7 +221,7 @@ static int thin_claims(struct cay_apply *a, uint64_t now_ms, struct cay_error *e
         return 0;
 }
 
-/* 1: taken (b->taken says by what), 0: free; a claim that is too old counts as free. */
+/* 1: taken (b->taken says by what), 0: free; an expired claim counts as free. */
 static int find_claim(struct cay_apply *a, struct cay_store_batch *b, const struct cay_store_claim *claim,
                       uint64_t now_ms, bool *ret_replaces, struct cay_error *err)
 {
@@ -271,7 +277,7 @@ static int count_events(struct cay_apply *a, struct cay_error *err)
         return a->events >= 0 ? 0 : cay_db_number(&a->db, "SELECT count(*) FROM events", &a->events, err);
 }
 
-/* Their times grow with their numbers: look from the oldest up to the first that is young enough. */
+/* Times grow with numbers: scans from the oldest to the first that is young enough. */
 static int drop_old_events(struct cay_apply *a, uint64_t now_ms, struct cay_error *err)
 {
         if (run_number(a, S_EVENT_AGE,
@@ -283,7 +289,7 @@ static int drop_old_events(struct cay_apply *a, uint64_t now_ms, struct cay_erro
         return 0;
 }
 
-/* The oldest of whoever has most: an owner that makes noise pushes out its own, whatever the others have. */
+/* Evicts the oldest of the owner who has most: a noisy owner evicts only its own. */
 static int evict_events(struct cay_apply *a, struct cay_error *err)
 {
         char owner[OWNER_SIZE] = "";
@@ -419,7 +425,10 @@ static void undo_all(struct cay_apply *a)
         a->claims = a->events = -1; /* counted again when needed */
 }
 
-/* One batch inside the transaction. -1: the whole transaction is spoilt; a refusal that is the batch's own is in b->err. */
+/*
+ * One batch inside the transaction. -1: the whole transaction failed; b->err has a refusal of this batch
+ * alone.
+ */
 static int apply_saved(struct cay_apply *a, struct cay_store_batch *b, struct cay_error *err)
 {
         int64_t events = a->events;
@@ -449,7 +458,7 @@ static int set_sure(struct cay_apply *a, bool sure, struct cay_error *err)
         return 0;
 }
 
-/* The whole list in one transaction: 0, or -1 and nothing of it is there. */
+/* The whole list in one transaction: 0, or -1 and nothing of it is stored. */
 static int commit_list(struct cay_apply *a, struct cay_store_batch *list, struct cay_error *err)
 {
         bool sure = false;
@@ -474,7 +483,7 @@ undo:
         return -1;
 }
 
-/* One batch alone, with the reserve's help where it may have that. */
+/* One batch alone, using the reserve if it may. */
 static void commit_alone(struct cay_apply *a, struct cay_store_batch *b)
 {
         struct cay_store_batch *next = b->next;

@@ -16,11 +16,11 @@ struct cay_store_batch {
         struct cay_store_batch *next; /* in a queue */
         struct cay_arena mem;
         struct cay_change *first, **last;
-        bool drops; /* something: may use the reserve */
+        bool drops; /* drops something: may use the reserve */
         enum cay_store_how how;
-        struct cay_store_commit *commit; /* borrowed; touched by the loop alone */
+        struct cay_store_commit *commit; /* borrowed; used by the loop only */
         struct cay_error err;            /* first failure: of putting, then of the commit */
-        char taken[CAY_NAME_MAX + 1];    /* result of the claim that was there first */
+        char taken[CAY_NAME_MAX + 1];    /* result of the claim that existed first */
         uint64_t seq;                    /* of the last event */
 };
 

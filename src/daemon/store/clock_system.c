@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock port on the machine's own clocks. The boot's name is read once: it can't change while we run. */
+/* The clock port on the machine's own clocks. The boot id is read once: it cannot change while we run. */
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void read_boot_id(void)
 
 #ifdef CAY_TEST_HOOKS
 
-/* Tests set the clock: CAY_TEST_CLOCK names a file with milliseconds that the wall clock is ahead by, or behind. */
+/* For tests: CAY_TEST_CLOCK names a file with the milliseconds to add to the wall clock. */
 static int64_t test_shift_ms(void)
 {
         const char *name = getenv("CAY_TEST_CLOCK");

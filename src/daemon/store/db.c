@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQLite, held at arm's length: this and record.c, apply.c, select.c are all that call it. */
+/* Wraps SQLite: only this file, record.c, apply.c and select.c call it. */
 
 #include "daemon/store/db.h"
 
@@ -13,8 +13,8 @@
 enum { BUSY_MS = 5000 };
 
 /*
- * NORMAL: see store_sqlite.h. FAST: dropped secrets are overwritten where that costs no extra write. The size limit gives the log
- * back what a burst made of it.
+ * NORMAL: see store_sqlite.h. FAST: dropped secrets are overwritten if that costs no extra write. The size
+ * limit shrinks the log after a burst.
  */
 static const char write_pragmas[] = "PRAGMA journal_mode=WAL;"
                                     "PRAGMA synchronous=NORMAL;"
@@ -86,8 +86,8 @@ static int set_up(struct cay_db *db, enum cay_db_how how, struct cay_error *err)
 }
 
 /*
- * The first connection empties the log's index by cutting it to so many bytes, and makes it long again. On a disk without a block its own
- * would be gone in between: zeros over what is there say the same.
+ * The first connection truncates the log's index and extends it again. On a full disk its blocks would be
+ * lost in between. Zeros written over it have the same effect.
  */
 #define INDEX_EMPTY 3
 #define INDEX_MOST (1 << 20)
@@ -120,7 +120,7 @@ static void set_up_files(void)
                 vfs->xSetSystemCall(vfs, "ftruncate", (sqlite3_syscall_ptr)truncate_file);
 }
 
-/* Log and index stay when the last connection goes, with the blocks that they have: store_open.c says why. */
+/* Log and index keep their blocks when the last connection closes; store_open.c says why. */
 static void keep_log_file(struct cay_db *db)
 {
         int yes = 1;
@@ -151,7 +151,7 @@ bool cay_db_close_last(struct cay_db *db)
         int in_log = -1, copied = -1, rc = SQLITE_MISUSE;
         struct cay_error ignored;
 
-        /* Else it would cut the log, and give its blocks to whoever wants some. */
+        /* Otherwise SQLite would truncate the log and free its blocks. */
         if (db->handle) {
                 cay_db_run(db, "PRAGMA journal_size_limit=-1", &ignored);
                 rc = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_FULL, &in_log, &copied);

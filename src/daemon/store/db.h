@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One SQLite connection: opened our way, its errors as ours, its statements made once. Used by one thread at a time. */
+/* One SQLite connection, with our options, errors and cached statements. Used by one thread at a time. */
 #pragma once
 
 #include <sqlite3.h>
@@ -15,21 +15,21 @@ struct cay_db {
 };
 
 enum cay_db_how {
-        CAY_DB_WRITE, /* made if it is not there */
+        CAY_DB_WRITE, /* made if missing */
         CAY_DB_READ,
 };
 
-/* CAY_UNAVAILABLE with sys = EUCLEAN when the file is damaged or no database at all. */
+/* CAY_UNAVAILABLE with sys = EUCLEAN: the file is damaged or not a database. */
 int cay_db_open(struct cay_db *db, const char *path, enum cay_db_how how, struct cay_error *err);
-/* The writer's, after all others: the log keeps its blocks. */
+/* For the writer's connection, closed last: the log keeps its blocks. */
 bool cay_db_close_last(struct cay_db *db); /* true: the database holds all of its log */
 void cay_db_close(struct cay_db *db);      /* fine when closed */
 int cay_db_run(struct cay_db *db, const char *sql, struct cay_error *err);
-/* The statement in a slot, made from sql the first time, reset and without bindings. NULL: err says. */
+/* The statement in a slot, prepared from sql the first time, reset and without bindings. NULL: see err. */
 sqlite3_stmt *cay_db_statement(struct cay_db *db, unsigned slot, const char *sql, struct cay_error *err);
-/* One step. 1: a row, 0: over, -1: err says; after 0 and -1 the statement is reset. */
+/* One step. 1: a row, 0: done, -1: see err; after 0 and -1 the statement is reset. */
 int cay_db_step(struct cay_db *db, sqlite3_stmt *stmt, struct cay_error *err);
-/* A single number; -1: err says. */
+/* A single number; -1: see err. */
 int cay_db_number(struct cay_db *db, const char *sql, int64_t *ret, struct cay_error *err);
 int cay_db_fail(struct cay_db *db, int rc, struct cay_error *err,
                 const char *what); /* fills err, returns -1 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQLite lets its system calls be replaced one by one: all ways to write come through here in test builds. */
+/* In test builds, all of SQLite's write calls are replaced by those below. */
 
 #include "daemon/store/fault.h"
 
@@ -16,7 +16,9 @@
 static _Atomic int fault;
 static _Atomic unsigned long fault_at, writes;
 
-/* How many of len bytes may be written now; -1: none, errno says why. *ret_die: and then it is over. */
+/*
+ * How many of len bytes may be written now; -1: none, see errno. *ret_die: the process is killed afterwards.
+ */
 static ssize_t judge(size_t len, int *ret_die)
 {
         unsigned long nr = atomic_fetch_add(&writes, 1) + 1, at = atomic_load(&fault_at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: the disk fails, or the process dies, at the Nth write that SQLite makes. Not in a release. */
+/* For tests: the disk fails, or the process dies, at SQLite's Nth write. Not in release builds. */
 #pragma once
 
 #ifdef CAY_TEST_HOOKS
@@ -13,7 +13,7 @@ enum cay_fault {
         CAY_FAULT_KILL_AFTER, /* SIGKILL when it is written */
 };
 
-/* For the whole process, all threads; writes are counted from this call on, the first is 1. */
+/* For the whole process, all threads. Counts writes from this call on; the first is 1. */
 void cay_store_fault_set(enum cay_fault fault, unsigned long at);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mending; the theory of operation is in mend.h. */
+/* Repairs a damaged database; mend.h has the theory of operation. */
 
 #include "daemon/store/mend.h"
 
@@ -42,7 +42,7 @@ static bool carry(void *ctx, const void *record)
                 c->kept++;
                 return true;
         }
-        /* One whose columns break a rule is damage; anything else ends the mending. */
+        /* A row whose columns break a rule is damage; any other error ends the repair. */
         if ((rc & 0xff) == SQLITE_CONSTRAINT)
                 return true;
         cay_db_fail(&c->to, rc, &c->err, "carry over");
@@ -78,7 +78,7 @@ static int carry_kind(struct carrying *c, enum cay_store_kind kind, struct cay_s
         return 0;
 }
 
-/* What happened, as the first event of the new store. */
+/* The first event of the new store: what happened. */
 static int put_event(struct carrying *c, const struct cay_store_sqlite_report *report, uint64_t wall_ms,
                      struct cay_error *err)
 {
@@ -137,7 +137,7 @@ static int carry_all(struct carrying *c, struct cay_store_sqlite_report *report,
         }
         if (put_event(c, report, wall_ms, err) < 0)
                 return -1;
-        /* On the disk before the old one moves; and no log stays beside it. */
+        /* Synced before the old one is moved; no log is left beside it. */
         return cay_db_run(&c->to, "COMMIT; PRAGMA journal_mode=DELETE;", err);
 }
 
@@ -156,7 +156,7 @@ static void remove_new(int dirfd)
         }
 }
 
-/* The old file and its log, together: one is nothing without the other. */
+/* The old file and its log stay together: each is useless alone. */
 static int move_aside(int dirfd, const char *moved_to)
 {
         char from[64], to[192];
@@ -213,7 +213,7 @@ int cay_mend(int dirfd, const char *folder, const struct cay_clock *clock,
         if (cay_db_open(&c.to, path, CAY_DB_WRITE, err) < 0)
                 return -1;
         path_of(folder, CAY_STORE_FILE, path);
-        cay_db_open(&c.from, path, CAY_DB_READ, &unreadable); /* may be beyond reading: then all is lost */
+        cay_db_open(&c.from, path, CAY_DB_READ, &unreadable); /* may be unreadable: then all is lost */
         r = carry_all(&c, report, now.wall_ms, err);
         cay_db_close(&c.from);
         cay_db_close(&c.to);

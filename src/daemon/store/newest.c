@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the database was. */
+/* The newest position of the database. */
 #include "daemon/store/newest.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static uint32_t sum_of(uint64_t seq)
         return cay_crc32c(0x6e657773, &seq, sizeof(seq));
 }
 
-/* The block is there before it is mapped: a hole on a full disk would be a signal. */
+/* The block is allocated before it is mapped: on a full disk, a hole would raise SIGBUS. */
 static bool has_block(int fd)
 {
         struct stat st;
@@ -83,12 +83,12 @@ void cay_newest_set(struct cay_newest *n, uint64_t seq)
                 return;
         n->seq = seq;
         slot = &n->page->slots[n->page->slots[0].seq > n->page->slots[1].seq];
-        slot->seq = seq; /* the lower one: while it is written, the other counts */
+        slot->seq = seq; /* the older slot: while it is written, the other one is valid */
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         slot->sum = sum_of(seq);
 }
 
-/* 0 where there never was an event. */
+/* 0 if there was never an event. */
 static int last_event(struct cay_db *db, uint64_t *ret, struct cay_error *err)
 {
         int64_t seq = 0;
@@ -129,7 +129,7 @@ static int settle(const struct cay_newest *n, struct cay_db *db, uint64_t missin
         snprintf(sql, sizeof(sql), "DELETE FROM vals WHERE name LIKE '%s%%'", CAY_STORE_FILES_KNOWN);
         if (cay_db_run(db, sql, err) < 0)
                 return -1;
-        /* Its number makes SQLite go on behind it. */
+        /* Its number makes SQLite continue after it. */
         snprintf(sql, sizeof(sql),
                  "INSERT INTO events(seq, sandbox, owner, kind, detail, wall_ms, at_ms) VALUES(%" PRIu64
                  ", '', '', 'store_older', '{\"missing_events\":%s}', %" PRIu64 ", %" PRIu64 ")",

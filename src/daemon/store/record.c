@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records to rows and back, by table. */
+/* Converts records to rows and back, by table. */
 
 #include "daemon/store/record.h"
 
@@ -173,7 +173,7 @@ void *cay_record_copy(const struct cay_record_table *t, const void *record, stru
         return copy;
 }
 
-/* Limits, by their words: a limit that is added later needs no new column. */
+/* Limits by name: a new limit needs no new column. */
 
 static const size_t limit_offsets[] = {
 #define CAY_LIMIT(field, word, kind, min, max, doc) offsetof(struct cay_limits, field),
@@ -213,7 +213,7 @@ static void set_limit(struct cay_limits *l, const char *word, uint64_t v)
                 l->output_cut = v > 0;
 }
 
-/* Words that are unknown (of a newer Cay) are passed over. */
+/* Unknown names (from a newer Cay) are ignored. */
 static void read_limits(struct cay_limits *l, const char *text)
 {
         *l = (struct cay_limits){ 0 };
@@ -330,7 +330,10 @@ static void add(struct sql *q, const char *fmt, ...)
         va_end(args);
 }
 
-/* What a row is found and ordered by stays as it was: an index that is not touched is a page that is not written. */
+/*
+ * Columns that rows are found and ordered by are not updated: an index that does not change needs no page
+ * write.
+ */
 static bool is_fixed(const struct cay_record_table *t, const char *column)
 {
         return strcmp(column, t->id) == 0 || strcmp(column, t->order) == 0 ||

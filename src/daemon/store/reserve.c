@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file whose blocks are there and whose content is nothing. */
+/* A file that has blocks but no content. */
 
 #include "daemon/store/reserve.h"
 
@@ -39,13 +39,13 @@ void cay_reserve_take(struct cay_reserve *r, uint64_t mono_ms)
         r->tried_ms = mono_ms > 0 ? mono_ms : 1;
         do
                 e = posix_fallocate(r->fd, 0, CAY_RESERVE_BYTES);
-        while (e == EINTR); /* in memory (tmpfs) any signal cuts it short */
+        while (e == EINTR); /* on tmpfs, any signal interrupts it */
         r->is_held = e == 0;
         if (!r->is_held && ftruncate(r->fd, 0) < 0)
-                return; /* nothing that would help */
+                return; /* nothing else would help */
 }
 
-/* The log has no locks of SQLite's, which closing a descriptor would give up. */
+/* SQLite holds no locks on the log, so closing this descriptor releases none. */
 void cay_reserve_log(int dirfd, const char *name)
 {
         cay_auto_close int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -55,12 +55,12 @@ void cay_reserve_log(int dirfd, const char *name)
         if (fd < 0 || fstat(fd, &st) < 0 || (uint64_t)st.st_blocks * 512 >= CAY_RESERVE_LOG_BYTES)
                 return;
         if (fstatvfs(fd, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize < LOG_IF_FREE)
-                return; /* one that fails half way keeps what it got, and there is little enough */
+                return; /* one that fails halfway keeps what it got, which is little */
         if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, CAY_RESERVE_LOG_BYTES) < 0)
-                return; /* a file system that cannot, or no room: as it was */
+                return; /* not supported, or no room: unchanged */
 }
 
-#define LOG_HEAD 32 /* bytes; without it nothing that follows counts */
+#define LOG_HEAD 32 /* bytes; without it the steps below are useless */
 
 void cay_reserve_empty_log(int dirfd, const char *name)
 {
@@ -71,7 +71,7 @@ void cay_reserve_empty_log(int dirfd, const char *name)
         if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0)
                 return;
         if (pwrite(fd, nothing, sizeof(nothing), 0) != (ssize_t)sizeof(nothing) && ftruncate(fd, 0) < 0)
-                return; /* a disk that fails: it holds what the database has, too */
+                return; /* a failing disk: the database has the same content */
 }
 
 bool cay_reserve_is_empty_log(int dirfd, const char *name)

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Disk space kept back, so that things can still be removed when the disk is full. The writer's alone. */
+/* Reserved disk space, so that things can be removed when the disk is full. Used by the writer only. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define CAY_RESERVE_BYTES (1024 * 1024)
-#define CAY_RESERVE_LOG_BYTES (8 * 1024 * 1024) /* as large as the log is kept, db.c */
+#define CAY_RESERVE_LOG_BYTES (8 * 1024 * 1024) /* the size to which db.c shrinks the log */
 
 struct cay_reserve {
         int fd; /* owned; -1: none */
         bool is_held;
-        uint64_t tried_ms; /* monotonic: the last attempt to take it */
+        uint64_t tried_ms; /* monotonic: the last attempt to allocate it */
 };
 
 void cay_reserve_open(struct cay_reserve *r, int dirfd, const char *name);
 void cay_reserve_close(struct cay_reserve *r);
-void cay_reserve_take(struct cay_reserve *r, uint64_t mono_ms); /* now and then; no room is no failure */
+void cay_reserve_take(struct cay_reserve *r,
+                      uint64_t mono_ms); /* called now and then; a full disk is no error */
 /*
- * Blocks for the log ahead of what is written to it, behind its end: a commit then needs none. What is freed on a full disk is not ours to
- * use where the disk keeps a part of itself for root and root has used that; blocks that a file has already are. No room is no failure.
+ * Allocates blocks for the log beyond its end, so that a commit needs none. On a full disk, freed blocks may
+ * go to root's reserved share and be lost to us; allocated blocks stay ours. A full disk is no error.
  */
 void cay_reserve_log(int dirfd, const char *name);
 /*
- * The log of a database that nobody has open and that holds all of it: it stays, with its blocks, so that a daemon can be started when there
- * is not one left; but says nothing any more, so that it is never taken for that of another database which is put in the place of this one.
+ * For the log of a closed database that contains all of it. The log keeps its blocks, so that a daemon can
+ * start on a full disk. Its content is invalidated, so that it is never applied to another database put in
+ * this one's place.
  */
 void cay_reserve_empty_log(int dirfd, const char *name);
 bool cay_reserve_is_empty_log(int dirfd, const char *name);
-bool cay_reserve_give(struct cay_reserve *r); /* true: there is more room now than before */
+bool cay_reserve_give(struct cay_reserve *r); /* true: more room than before */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps are only ever added: a file in the field has had the old ones. */
+/* Steps are only ever added: existing files have had the old ones. */
 
 #include "daemon/store/schema.h"
 
@@ -33,7 +33,7 @@ static const char *const steps[] = {
         " kind TEXT NOT NULL, detail TEXT NOT NULL, wall_ms INTEGER NOT NULL, at_ms INTEGER NOT NULL);"
         "CREATE INDEX events_by_sandbox ON events(sandbox, seq);"
         "CREATE TABLE vals(name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;",
-        /* 2: who has how many, and one's own without those of others */
+        /* 2: count rows by owner, and page through one owner's rows */
         "CREATE INDEX events_by_owner ON events(owner, seq);",
 };
 

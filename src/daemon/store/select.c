@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries: the SQL is put together from the filters that are set; values are bound, never pasted. */
+/* Queries: the SQL is assembled from the filters that are set; values are bound, never pasted. */
 
 #include "daemon/store/select.h"
 
@@ -45,7 +45,7 @@ static unsigned limit_of(const struct cay_store_query *q)
         return q->max > 0 && q->max < CAY_STORE_ROWS_MAX ? q->max : CAY_STORE_ROWS_MAX;
 }
 
-/* Parameters that the statement does not have are refused with a code that nobody needs. */
+/* Binding a parameter that the statement lacks returns an error, which is ignored. */
 static void bind(const struct cay_store_query *q, sqlite3_stmt *stmt)
 {
         sqlite3_bind_text(stmt, 1, q->id, -1, SQLITE_STATIC);
@@ -56,7 +56,7 @@ static void bind(const struct cay_store_query *q, sqlite3_stmt *stmt)
         sqlite3_bind_int64(stmt, 6, limit_of(q));
 }
 
-/* As many rows as memory allows, but one at least. */
+/* As many rows as memory allows, but at least one. */
 static int gather(struct cay_db *db, const struct cay_record_table *t, sqlite3_stmt *stmt,
                   struct cay_arena *mem, const void **rows, unsigned *ret_count, struct cay_error *err)
 {

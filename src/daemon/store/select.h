@@ -5,15 +5,14 @@
 #include "domain/model/port_store.h"
 #include "daemon/store/db.h"
 
-#define CAY_SELECT_BYTES_MAX                                                                                 \
-        (8u * 1024 * 1024) /* of one answer; rows beyond that are left for the next page */
+#define CAY_SELECT_BYTES_MAX (8u * 1024 * 1024) /* of one answer; further rows come with the next page */
 
-/* The answer of a query, as far as it goes into mem. Reads filters of q, fills rows and count. */
+/* Fills a query's rows and count from its filters, as far as they fit into mem. */
 int cay_select_query(struct cay_db *db, const struct cay_store_query *q, struct cay_arena *mem,
                      const void ***ret_rows, unsigned *ret_count, struct cay_error *err);
 enum cay_select_way {
         CAY_SELECT_ORDERED,
-        CAY_SELECT_FORWARDS,  /* the table itself, as far as it can be read */
+        CAY_SELECT_FORWARDS,  /* the table, as far as it is readable */
         CAY_SELECT_BACKWARDS, /* the same from its end */
 };
 

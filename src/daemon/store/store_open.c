@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening the store: the folder is ours and ours alone, the file is sound or mended, the time goes on. */
+/*
+ * Opens the store: checks that the folder is ours alone, checks and repairs the file, continues the store
+ * time.
+ */
 
 #include "daemon/store/store_sqlite.h"
 
@@ -67,7 +70,7 @@ static int make_private(struct cay_store_sqlite *s, struct cay_error *err)
         return 0;
 }
 
-/* Looks at every page once. A finding counts as damage like one that SQLite met by itself. */
+/* Checks every page once. What it finds counts as damage, like errors that SQLite reports itself. */
 static int check_pages(struct cay_db *db, struct cay_error *err)
 {
         sqlite3_stmt *stmt = NULL;
@@ -114,7 +117,7 @@ static int open_or_mend(struct cay_store_sqlite *s, const struct cay_store_sqlit
         return open_database(s, &is_new, err);
 }
 
-/* Until somebody has taken away what was moved aside, records may be missing that things on disk belong to. */
+/* While a damaged file is still there, records may be missing for files on disk. */
 static bool has_damaged_file(int dirfd)
 {
         int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -125,7 +128,7 @@ static bool has_damaged_file(int dirfd)
         if (!dir) {
                 if (fd >= 0)
                         close(fd);
-                return true; /* who cannot look does not throw away */
+                return true; /* what cannot be checked is not removed */
         }
         while (!found && (e = readdir(dir)) != NULL)
                 found = strncmp(e->d_name, CAY_STORE_FILE ".damaged", strlen(CAY_STORE_FILE ".damaged")) == 0;
@@ -161,7 +164,7 @@ static int resume_time(struct cay_store_sqlite *s, const struct cay_clock *clock
         return cay_apply_mark(&s->apply, err);
 }
 
-/* What the log has is about to be written over: it stays, under another name, for whoever looks into it. */
+/* The log is about to be overwritten: a copy stays under another name, for later inspection. */
 static void keep_log(const struct cay_store_sqlite *s, uint64_t wall_ms)
 {
         cay_auto_close int from = openat(s->dirfd, CAY_STORE_FILE "-wal", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -175,10 +178,10 @@ static void keep_log(const struct cay_store_sqlite *s, uint64_t wall_ms)
         to = openat(s->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         while (to >= 0 && (n = read(from, bytes, sizeof(bytes))) > 0)
                 if (write(to, bytes, (size_t)n) != n)
-                        return; /* a full disk: what is there of it may still tell something */
+                        return; /* a full disk: a part of it may still help */
 }
 
-/* Before anything is written: is it the database that was left? */
+/* Checks, before any write, whether this is the database that was left. */
 static int check_age(struct cay_store_sqlite *s, const struct cay_clock *clock,
                      struct cay_store_sqlite_report *report, struct cay_error *err)
 {
@@ -202,7 +205,7 @@ static int open_and_resume(struct cay_store_sqlite *s, const struct cay_store_sq
         return resume_time(s, env->clock, err);
 }
 
-/* The disk is full, and what was kept back is given up: a daemon that does not start cannot make room. */
+/* The disk is full, so the reserve is released: a daemon that cannot start cannot free space. */
 static int open_again(struct cay_store_sqlite *s, const struct cay_store_sqlite_env *env,
                       struct cay_store_sqlite_report *report, struct cay_error *err)
 {
@@ -218,8 +221,7 @@ static int open_all(struct cay_store_sqlite *s, const struct cay_store_sqlite_en
                 return -1;
         cay_newest_open(&s->newest, env->newest_fd > 0 ? env->newest_fd : -1);
         cay_reserve_open(&s->apply.reserve, s->dirfd, "state.reserve");
-        cay_reserve_take(&s->apply.reserve,
-                         cay_clock_ms()); /* as an earlier one left it: it costs nothing then */
+        cay_reserve_take(&s->apply.reserve, cay_clock_ms()); /* left by an earlier one: costs nothing then */
         if (open_and_resume(s, env, report, err) < 0 &&
             (err->code != CAY_NO_SPACE || !cay_reserve_give(&s->apply.reserve) ||
              open_again(s, env, report, err) < 0))

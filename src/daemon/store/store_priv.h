@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store as its two files see it: store_open.c makes it, store_sqlite.c works with it. */
+/* The store's state, shared by store_open.c and store_sqlite.c. */
 #pragma once
 
 #include <pthread.h>
@@ -10,11 +10,10 @@
 #include "daemon/store/newest.h"
 #include "daemon/store/store_sqlite.h"
 
-/* A query on its way: what the reader fills, until the loop hands it to the caller. */
+/* A query under way: filled by the reader, handed to the caller by the loop. */
 struct cay_store_ask {
         struct cay_store_ask *next;
-        struct cay_store_query
-                *query; /* borrowed; its filters are read by the reader, the rest by the loop */
+        struct cay_store_query *query; /* borrowed; the reader reads its filters, the loop the rest */
         struct cay_arena mem;
         const void **rows;
         unsigned count;
@@ -56,8 +55,8 @@ struct cay_store_sqlite {
         struct cay_watch watch;
 };
 
-/* A store without a folder, to be filled, started, and closed. NULL: no memory. */
+/* A store without a folder, to be filled, started and closed. NULL: no memory. */
 struct cay_store_sqlite *cay_store_new(struct cay_loop *loop);
-/* Everything is open: threads and the way back to the loop. */
+/* Everything is open: starts the threads and the event descriptor. */
 int cay_store_start(struct cay_store_sqlite *s, struct cay_error *err);
-void cay_store_close(struct cay_store_sqlite *s); /* also of one that is half open */
+void cay_store_close(struct cay_store_sqlite *s); /* also for one that is partly open */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store port: the two threads, and the way back to the loop. Theory of operation: store_sqlite.h.
+ * The store port: the two threads, and how results return to the loop. store_sqlite.h has the theory of
+ * operation.
  *
- * One lock guards the queues and the list of what is finished; neither thread holds it while it works. Jobs, commits and
- * queries of callers are touched by the loop's thread alone: the writer works on batches, the reader on asks, and their
- * results are handed over in on_finished.
+ * One lock guards the queues and the list of finished jobs. Neither thread holds it while it works. Only the
+ * loop's thread touches callers' jobs, commits and queries. The writer works on batches, the reader on asks;
+ * on_finished hands their results over.
  */
 
 #include "daemon/store/store_sqlite.h"
@@ -24,7 +25,7 @@
 #include "daemon/store/store_priv.h"
 
 enum {
-        QUEUE_MAX = 4096, /* batches that wait; each is at most CAY_STORE_BATCH_MAX, most are 1 KiB */
+        QUEUE_MAX = 4096, /* pending batches; each is at most CAY_STORE_BATCH_MAX, most are 1 KiB */
         QUEUE_BYTES_MAX = 32 * 1024 * 1024,
         ASKS_MAX = 1024,
         GROUP_MAX = 256, /* batches of one transaction */
@@ -99,7 +100,7 @@ static void tell_loop(struct cay_store_sqlite *s)
         while (n < 0 && errno == EINTR);
 }
 
-/* Under the lock: the figures of a group that took `us`. */
+/* Under the lock: statistics of a group that took `us`. */
 static void note_group(struct cay_store_sqlite *s, const struct cay_store_batch *list, uint64_t us)
 {
         bool any = false;
@@ -118,7 +119,7 @@ static void note_group(struct cay_store_sqlite *s, const struct cay_store_batch 
                 s->health.worst_us = us;
 }
 
-/* Under the lock, which is let go meanwhile. */
+/* Under the lock, which is released meanwhile. */
 static void tidy(struct cay_store_sqlite *s, bool is_idle)
 {
         pthread_mutex_unlock(&s->lock);
@@ -126,7 +127,7 @@ static void tidy(struct cay_store_sqlite *s, bool is_idle)
         pthread_mutex_lock(&s->lock);
 }
 
-/* Of the writer's thread: the log has blocks ahead again as soon as there are some to be had. */
+/* In the writer's thread: allocates blocks ahead of the log again when there is room. */
 static void mind_log(struct cay_store_sqlite *s)
 {
         uint64_t now_ms = cay_clock_ms();
@@ -137,7 +138,7 @@ static void mind_log(struct cay_store_sqlite *s)
         cay_reserve_log(s->dirfd, CAY_STORE_FILE "-wal");
 }
 
-/* The same, and the loop is told: not under the lock, which is the first thing that it takes when it wakes up. */
+/* The same, and wakes the loop. Not under the lock, which the loop takes first when it wakes up. */
 static void tell_and_tidy(struct cay_store_sqlite *s)
 {
         pthread_mutex_unlock(&s->lock);
@@ -147,7 +148,7 @@ static void tell_and_tidy(struct cay_store_sqlite *s)
         pthread_mutex_lock(&s->lock);
 }
 
-/* Waits for work; when none comes for a moment, that is the time to tidy up. */
+/* Waits for work; when idle for a moment, does maintenance. */
 static void rest(struct cay_store_sqlite *s)
 {
         struct timespec until;
@@ -222,7 +223,7 @@ static void *read_loop(void *arg)
         return NULL;
 }
 
-/* Signals are the loop's business, not the threads'. */
+/* Signals are handled by the loop, not by the threads. */
 static int start_thread(pthread_t *ret, void *(*run)(void *), struct cay_store_sqlite *s)
 {
         sigset_t all, before;
@@ -382,7 +383,7 @@ static int op_load(struct cay_store *base, enum cay_store_kind kind,
 
 static uint64_t op_now_ms(const struct cay_store *base)
 {
-        return cay_apply_now_ms(&store_of(base)->apply); /* both its parts are constant after open */
+        return cay_apply_now_ms(&store_of(base)->apply); /* both parts are constant after open */
 }
 
 static uint64_t size_of(int dirfd, const char *name)
@@ -435,7 +436,7 @@ void cay_store_close(struct cay_store_sqlite *s)
         cay_watch_remove(&s->watch);
         finish_all(s);
         cay_db_close(&s->reader);
-        /* On a full disk the database may not take all of its log: then the log is all that there is of the rest. */
+        /* On a full disk the database may not take all of its log: then only the log has the rest. */
         if (s->apply.db.handle && cay_db_close_last(&s->apply.db))
                 cay_reserve_empty_log(s->dirfd, CAY_STORE_FILE "-wal");
         cay_reserve_close(&s->apply.reserve);
@@ -444,7 +445,7 @@ void cay_store_close(struct cay_store_sqlite *s)
         pthread_cond_destroy(&s->reader_wakes);
         pthread_mutex_destroy(&s->lock);
         cay_closep(&s->event_fd);
-        cay_closep(&s->lock_fd); /* last: only now may another have the folder */
+        cay_closep(&s->lock_fd); /* last: from now on another daemon may take the folder */
         cay_closep(&s->dirfd);
         free(s->path);
         free(s);
@@ -471,7 +472,7 @@ static const struct cay_store_ops ops = {
 
 /* Birth */
 
-/* On the monotonic clock: nobody sets that. */
+/* On the monotonic clock, which cannot be set. */
 static void init_wakes(struct cay_store_sqlite *s)
 {
         pthread_condattr_t attr;

@@ -25,7 +25,7 @@ void cay_timeline_text(const struct cay_timeline_mark *m, char ret[CAY_TIMELINE_
                  m->at.wall_ms, m->at.boot_ms, m->at.boot_id);
 }
 
-/* The number in front of the blank that *at stands before; *at moves behind it. */
+/* The number before the space at *at; *at moves past it. */
 static int take_number(const char **at, uint64_t *ret)
 {
         size_t len = strcspn(*at, " ");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* API keys in memory: records by the hash of their key, which is as random as the key itself. */
+/*
+ * API keys in memory: a hash table of records. The key's own hash is as random as the key, so it serves as
+ * the table's hash.
+ */
 
 #include "domain/auth/api_key.h"
 
@@ -15,22 +18,22 @@ enum {
         SUM_LEN = 6,
         RANDOM_BYTES = 20,
         LABEL_MAX = 63,
-        SLOTS = 32768, /* a power of two, three times the keys: chains stay short */
+        SLOTS = 32768, /* a power of two, three times the keys: keeps chains short */
 };
 
 _Static_assert(PREFIX_LEN + RANDOM_LEN + SUM_LEN == CAY_API_KEY_LEN, "prefix, 160 bits, checksum");
 _Static_assert(SLOTS > 2 * CAY_STORE_KEYS_MAX, "the table is never full");
 
 struct entry {
-        struct cay_store_key record; /* texts point to the members below */
+        struct cay_store_key record; /* its texts point to the members below */
         char id[CAY_API_KEY_ID_LEN + 1], owner[CAY_OWNER_MAX + 1], label[LABEL_MAX + 1];
-        uint64_t stored_wall_ms; /* time of use that the store has */
+        uint64_t stored_wall_ms; /* time of use as stored */
 };
 
 struct cay_api_keys {
-        struct entry *entries[CAY_STORE_KEYS_MAX]; /* owned, in the order they came */
+        struct entry *entries[CAY_STORE_KEYS_MAX]; /* owned, in order of arrival */
         unsigned count;
-        uint64_t revoked;      /* how often one was */
+        uint64_t revoked;      /* number of revocations */
         uint16_t slots[SLOTS]; /* 1 + index of an entry; 0: free */
 };
 
@@ -119,7 +122,7 @@ int cay_api_keys_add(struct cay_api_keys *keys, const struct cay_store_key *reco
         if (keys->count == CAY_STORE_KEYS_MAX)
                 return cay_fail(err, CAY_LIMIT, "there are %u API keys, which is the most: remove some",
                                 keys->count);
-        if (find_hash(keys, record->hash)) /* and so its id, which comes from the hash */
+        if (find_hash(keys, record->hash)) /* and therefore its id, which is derived from the hash */
                 return cay_fail(err, CAY_EXISTS, "API key '%.20s' is there already", record->id);
         e = calloc(1, sizeof(*e));
         if (!e)

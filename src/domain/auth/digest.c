@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one file that speaks to libcrypto. */
+/* The only file that calls libcrypto. */
 
 #include "domain/auth/digest.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256, HMAC and random bytes, from OpenSSL; comparison that takes the same time whatever differs. */
+/* SHA-256, HMAC and random bytes, from OpenSSL, and a comparison in constant time. */
 #pragma once
 
 #include <stdbool.h>

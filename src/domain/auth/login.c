@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-time logins: hashes in a few slots; and the sessions that were ended. */
+/* One-time logins, as hashes in a few slots, and ended sessions. */
 
 #include "domain/auth/login.h"
 
@@ -9,7 +9,7 @@
 enum { SECRET_BYTES = 32 };
 _Static_assert(CAY_BASE64URL_LEN(SECRET_BYTES) == CAY_LOGIN_LEN, "32 bytes");
 
-/* A free slot, or that of the owner's own login that ends first; nobody else's. NULL: there is none. */
+/* A free slot, or that of the same owner's login that expires first. NULL: neither exists. */
 static struct cay_login_slot *choose(struct cay_logins *l, const char *owner, uint64_t mono_ms)
 {
         struct cay_login_slot *open = NULL, *oldest = NULL;
@@ -63,7 +63,7 @@ bool cay_login_take(struct cay_logins *l, const char *text, size_t len, uint64_t
 
         if (len != CAY_LOGIN_LEN || cay_digest_sha256(text, len, hash) < 0)
                 return false;
-        /* All slots are looked at, whichever it is. */
+        /* All slots are compared, to take the same time for each. */
         for (size_t i = 0; i < CAY_COUNT(l->slots); i++) {
                 bool equal = cay_digest_equal(l->slots[i].hash, hash, sizeof(hash));
 

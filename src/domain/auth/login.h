@@ -28,20 +28,25 @@ struct cay_logins {
         } slots[CAY_LOGIN_SLOTS];
         struct cay_session_ended {
                 char id[CAY_OWNER_MAX + 1]; /* "": free */
-                uint64_t until_s;           /* no session that was there when it ended lives longer */
+                uint64_t until_s;           /* no session that existed when it was ended lives longer */
         } ended[CAY_SESSION_ENDED];
         unsigned ended_next;
         uint64_t ended_count; /* since the start */
-        uint64_t over_s;      /* sessions that expire at or before this second are over */
+        uint64_t over_s;      /* sessions that expire at or before this second are invalid */
 };
 
-/* A new one. An owner who has no room left loses its own oldest, never another's: CAY_LIMIT. Times are monotonic. */
+/*
+ * Makes a login. An owner whose slots are full loses its own oldest login, never another owner's. CAY_LIMIT:
+ * no slot. Times are monotonic.
+ */
 int cay_login_make(struct cay_logins *l, const char *owner, unsigned scopes, uint64_t mono_ms,
                    char ret[CAY_LOGIN_LEN + 1], struct cay_error *err);
-/* Spends it: fills owner and scopes; false: unknown, used or too old, which all look alike. */
+/*
+ * Uses the login up: fills owner and scopes. False: unknown, used or expired; the caller cannot tell which.
+ */
 bool cay_login_take(struct cay_logins *l, const char *text, size_t len, uint64_t mono_ms,
                     struct cay_caller *ret);
 
-/* The session with this id is over from now on. */
+/* Ends the session with this id. */
 void cay_session_end(struct cay_logins *l, const char *id, uint64_t now_s);
 bool cay_session_is_over(const struct cay_logins *l, const struct cay_token *session);

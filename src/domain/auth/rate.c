@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Token buckets in sets; their theory of operation is in rate.h. A level counts in 60,000ths of a request: exact for any rate. */
+/*
+ * Token buckets in sets (rate.h has the theory of operation). Levels count 60,000ths of a request, which is
+ * exact for any rate.
+ */
 
 #include "domain/auth/rate.h"
 
@@ -8,8 +11,8 @@
 enum {
         WAYS = 8,
         KEYS_DEFAULT = 4096,
-        UNIT = 60000,  /* of a level: one request */
-        KEY_MAX = 128, /* bytes that count */
+        UNIT = 60000,  /* one request, in units of a level */
+        KEY_MAX = 128, /* bytes of a key that are hashed */
 };
 
 struct bucket {
@@ -20,7 +23,7 @@ struct bucket {
 
 struct set {
         struct bucket ways[WAYS];
-        struct bucket shared; /* of those that found no place */
+        struct bucket shared; /* shared by keys without a slot */
 };
 
 struct cay_rate {
@@ -61,7 +64,7 @@ static uint64_t level_now(const struct cay_rate *r, const struct bucket *b, uint
         return b->level + more;
 }
 
-/* The key's own bucket; else a place that nobody loses; else the shared one. */
+/* The key's own bucket, else a slot that can be evicted, else the shared bucket. */
 static struct bucket *find(struct cay_rate *r, struct set *set, uint64_t tag, uint64_t mono_ms)
 {
         struct bucket *open = NULL;
@@ -91,7 +94,8 @@ static struct bucket *look_up(struct cay_rate *r, const char *key, uint64_t mono
 
         memcpy(text, r->seed, sizeof(r->seed));
         memcpy(text + sizeof(r->seed), key, len);
-        cay_digest_sha256(text, sizeof(r->seed) + len, hash); /* if it fails all keys share one: stricter */
+        cay_digest_sha256(text, sizeof(r->seed) + len,
+                          hash); /* on failure all keys share one bucket: stricter */
         memcpy(&where, hash, sizeof(where));
         memcpy(&tag, hash + sizeof(where), sizeof(tag));
         return find(r, &r->set[where % r->sets], tag > 0 ? tag : 1, mono_ms);

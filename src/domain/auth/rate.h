@@ -25,5 +25,5 @@ struct cay_rate_config {
 struct cay_rate *cay_rate_new(const struct cay_rate_config *config); /* NULL: no memory */
 void cay_rate_free(struct cay_rate *r);
 CAY_DEFINE_AUTO(struct cay_rate, cay_rate_free)
-/* Spends one; false: none left, and in how many milliseconds there will be (at least 1). */
+/* Takes one token; false: none left; then the milliseconds until there is one (at least 1). */
 bool cay_rate_take(struct cay_rate *r, const char *key, uint64_t mono_ms, uint64_t *ret_wait_ms);

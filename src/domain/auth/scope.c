@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scopes as bits; a word stands for itself and for the narrower ones. */
+/* Scopes as bits; a scope implies the narrower ones. */
 
 #include "domain/auth/scope.h"
 
@@ -47,7 +47,7 @@ int cay_scope_parse(const char *text, unsigned *ret, struct cay_error *err)
         return 0;
 }
 
-/* By the highest bit: what an operation needs is that bit alone, what a caller has holds the lower ones too. */
+/* By the highest bit: an operation needs that bit alone, a caller also has the lower ones. */
 const char *cay_scope_text(unsigned scopes)
 {
         if (scopes & CAY_SCOPE_ADMIN)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller may do: read (look), exec (make and use one's own), admin (all owners, keys, config). Each holds the one before. */
+/*
+ * What a caller may do: read (look), exec (create and use one's own), admin (all owners, keys, settings).
+ * Each implies the one before.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -16,24 +19,27 @@ enum {
 #define CAY_SCOPE_TEXT_MAX 24
 #define CAY_OWNER_MAX 63
 
-/* "exec", or several with blanks or commas; implied ones are added. CAY_INVALID on an unknown word or none. */
+/*
+ * "exec", or several separated by spaces or commas; implied ones are added. CAY_INVALID: an unknown word, or
+ * none.
+ */
 int cay_scope_parse(const char *text, unsigned *ret, struct cay_error *err);
 const char *cay_scope_text(
-        unsigned scopes); /* the widest, or the one an op needs: "admin", "exec", "read", "none" */
-bool cay_scope_has(unsigned scopes, unsigned wanted); /* every wanted one */
-/* 1 to 63 of letters, digits and . _ @ : + - ; names that start with "uid:" are for unix peers. */
+        unsigned scopes); /* the widest, or the one that an op needs: "admin", "exec", "read", "none" */
+bool cay_scope_has(unsigned scopes, unsigned wanted); /* has all that are wanted */
+/* 1 to 63 letters, digits or . _ @ : + - ; names that begin with "uid:" are reserved for unix peers. */
 bool cay_owner_is_valid(const char *owner);
 
-enum cay_credential { /* how a caller proved who it is */
+enum cay_credential { /* how a caller was authenticated */
                       CAY_CREDENTIAL_NONE,
-                      CAY_CREDENTIAL_PEER,    /* the unix socket: the kernel says */
+                      CAY_CREDENTIAL_PEER,    /* the unix socket: by the kernel */
                       CAY_CREDENTIAL_TOKEN,   /* a bearer token */
                       CAY_CREDENTIAL_KEY,     /* an API key */
                       CAY_CREDENTIAL_SESSION, /* the page's cookie */
                       CAY_CREDENTIAL_COUNT
 };
 
-/* Who is calling. Filled by whichever door let the caller in. */
+/* Who is calling. Filled by the authentication that admitted the caller. */
 struct cay_caller {
         char owner[CAY_OWNER_MAX + 1];
         unsigned scopes;

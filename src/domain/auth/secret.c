@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shared secret: from a text, or from its file, which is made whole under another name and then linked. */
+/* The shared secret: from a text or from its file. The file is written under another name and then linked. */
 
 #include "domain/auth/secret.h"
 
@@ -38,7 +38,9 @@ int cay_secret_set(struct cay_secret *s, const char *text, struct cay_error *err
         return set_bytes(s, text, strnlen(text, CAY_SECRET_MAX + 1), err);
 }
 
-/* Of a plain file that only its owner may read, and the owner is us, root or whoever the folder belongs to. */
+/*
+ * Accepts only a plain file that its owner alone may read. The owner must be us, root or the folder's owner.
+ */
 static int check_file(int dirfd, int fd, struct cay_error *err)
 {
         struct stat st, dir;
@@ -86,7 +88,7 @@ static void to_hex(const uint8_t *bytes, size_t len, char *ret)
         ret[2 * len] = '\0';
 }
 
-/* Gives the file its name only when its bytes are on the disk; somebody else's that is there already stays. */
+/* Links the file to its name after its bytes are on the disk. An existing file stays. */
 static int write_new(int dirfd, int fd, const char *temp)
 {
         char text[2 * RANDOM_BYTES + 2];

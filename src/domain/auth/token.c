@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens; their theory of operation is in token.h. */
+/* Tokens; token.h has the theory of operation. */
 
 #include "domain/auth/token.h"
 
@@ -49,7 +49,7 @@ const char *cay_token_verdict_word(enum cay_token_verdict v)
         return (unsigned)v < CAY_COUNT(verdicts) ? verdicts[v] : "unknown";
 }
 
-/* base64url(payload) behind `ret_len` bytes that are there. */
+/* Appends base64url(payload) after the `ret_len` bytes that are there. */
 static int add_payload(const struct cay_token *token, char *ret, size_t *ret_len)
 {
         cay_auto_buf struct cay_buf b;
@@ -149,7 +149,7 @@ enum cay_token_verdict cay_token_read_payload(const char *json, size_t len, uint
         return CAY_TOKEN_OK;
 }
 
-/* Where the MAC's dot is, or 0: a token is word, payload, dot, 43 characters. */
+/* The offset of the MAC's dot, or 0: a token is word, payload, dot, 43 characters. */
 static size_t find_dot(const char *text, size_t len, size_t word_len)
 {
         size_t dot = len > MAC_LEN ? len - MAC_LEN - 1 : 0;
@@ -171,7 +171,7 @@ enum cay_token_verdict cay_token_check(const struct cay_secret *secret, enum cay
         dot = find_dot(text, len, word_len);
         formed = dot > 0 && memcmp(text, words[use], word_len) == 0 &&
                  cay_base64url_decode(text + dot + 1, MAC_LEN, given, sizeof(given)) == CAY_DIGEST_SIZE;
-        /* A malformed one is worked on as long as a forged one. */
+        /* A malformed token takes as long as a forged one. */
         if (cay_digest_hmac(secret, text, formed ? dot : len, right) < 0)
                 return CAY_TOKEN_FORGED;
         equal = cay_digest_equal(given, right, sizeof(right));

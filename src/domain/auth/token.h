@@ -18,7 +18,7 @@
 #include "domain/auth/secret.h"
 
 #define CAY_TOKEN_MAX 512              /* bytes of a token */
-#define CAY_TOKEN_LIFETIME_S 1800      /* when nobody says otherwise */
+#define CAY_TOKEN_LIFETIME_S 1800      /* the default lifetime */
 #define CAY_TOKEN_AHEAD_S (86400 + 60) /* a day, and a minute for clocks that differ */
 
 enum cay_token_use {
@@ -38,7 +38,7 @@ enum cay_token_verdict {
 };
 
 struct cay_token {
-        struct cay_caller caller; /* caller.id is the token's id, "" when it has none */
+        struct cay_caller caller; /* caller.id is the token's id; "": none */
         uint64_t expires_s;
 };
 
@@ -48,11 +48,15 @@ int cay_token_make(const struct cay_secret *secret, enum cay_token_use use, stru
 enum cay_token_verdict cay_token_check(const struct cay_secret *secret, enum cay_token_use use,
                                        const char *text, size_t len, uint64_t now_s, struct cay_token *ret);
 /*
- * The id of a link's token that is good for a WebSocket at one path alone: "ws+" and the path with '+' for each slash, without the part that all
- * sandboxes' paths have in common. False: the path has a '+' or is too long, and no link is for it.
+ * The id of a token that is valid only for a WebSocket at one path: "ws+" and the path with '+' for each
+ * slash, without the prefix that all sandboxes' paths share. False: the path has a '+' or is too long, so no
+ * such token can be made.
  */
 bool cay_token_ws_label(const char *path, char ret[CAY_OWNER_MAX + 1]);
 const char *cay_token_verdict_word(enum cay_token_verdict v); /* for the log */
-/* The payload alone, after the MAC: what cay_token_check does last. For tests and the fuzzer. */
+/*
+ * Parses the payload, after the MAC was checked: the last step of cay_token_check. Public for tests and the
+ * fuzzer.
+ */
 enum cay_token_verdict cay_token_read_payload(const char *json, size_t len, uint64_t now_s,
                                               struct cay_token *ret);

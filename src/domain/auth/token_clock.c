@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A wall clock that never goes back. */
+/* A wall clock that never goes backwards. */
 
 #include "domain/auth/token_clock.h"
 
@@ -18,7 +18,7 @@ uint64_t cay_token_clock_now_ms(struct cay_token_clock *w, uint64_t wall_ms, uin
                 w->mono_ms = mono_ms;
                 return wall_ms;
         }
-        /* The odd millisecond waits for its other half: asking often must not stop the clock. */
+        /* An odd millisecond stays for the next call: frequent calls must not stop the clock. */
         w->shown_ms += elapsed_ms / 2;
         w->mono_ms += elapsed_ms / 2 * 2;
         return w->shown_ms;

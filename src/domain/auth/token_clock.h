@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 struct cay_token_clock {
-        uint64_t shown_ms; /* last answer */
+        uint64_t shown_ms; /* last result */
         uint64_t mono_ms;  /* when */
 };
 
 void cay_token_clock_init(struct cay_token_clock *w, uint64_t wall_ms, uint64_t mono_ms,
-                          uint64_t floor_ms); /* floor: the last answer of an earlier life, 0 if unknown */
+                          uint64_t floor_ms); /* floor: the last result of an earlier process, 0 if unknown */
 uint64_t cay_token_clock_now_ms(struct cay_token_clock *w, uint64_t wall_ms, uint64_t mono_ms);

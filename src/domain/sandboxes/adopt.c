@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start-up: three lists become one. The store says what there should be, the engine what there is, each box (in WELCOME) what runs in
- * it; spools say how much of that had arrived. Everything ends in exactly one of: adopted, lost with a cause, removed.
+ * Start-up: three lists become one. The store says what should exist, the engine what exists, and each box (in
+ * WELCOME) what runs in it; spools say how much output had arrived. Everything is then adopted, lost with a cause, or
+ * removed.
  *
  *   record says    engine has a box   →
- *   lives          yes                adopted: a new link, commands go on from the last byte in their spool
+ *   lives          yes                adopted: a new link; commands continue after the last byte in their spool
  *   lives          no                 lost: ERROR, sandbox_gone; its commands too, unless their end is in the spool
- *   lives          nobody knows       ERROR, engine_lost, and asked for again and again like any link that is lost
- *   lives          engine not there   shown as ERROR, engine_lost, and left in the store as it was: it is back when its engine is
+ *   lives          unknown            ERROR, engine_lost; requested again and again, like any lost link
+ *   lives          engine missing     shown as ERROR, engine_lost; its record stays, for when the engine returns
  *   STOPPED        yes                the box is removed, its files stay (a stop was under way)
- *   STOPPED        no                 at rest
- *   ERROR          yes                adopted when the record says that its box was kept, else removed
- *   (none)         yes                removed (a create or a destroy was under way); its files stay if records may be lost
+ *   STOPPED        no                 unchanged
+ *   ERROR          yes                adopted if the record says that its box was kept, else removed
+ *   (none)         yes                removed (a create or destroy was under way); files stay if records may be lost
  *
- *   record says    files are there   →
- *   kept           yes               wait for a start, or are in use
- *   kept, at rest  no                lost: ERROR, sandbox_gone
- *   (none)         yes               removed; left for an administrator if records may be lost (recover.c)
+ *   record says    files exist   →
+ *   kept           yes           they wait for a start, or are in use
+ *   kept, stopped  no            lost: ERROR, sandbox_gone
+ *   (none)         yes           removed; left for an administrator if records may be lost (recover.c)
  *
- *   command runs   its channel is in WELCOME   →
- *   in the store   yes                         goes on
- *   in the store   no, its end is in the spool ended with that
- *   in the store   no                          lost: daemon_lost (it was never started, or its end was seen and not kept)
- *   nowhere        yes                         ended: nobody was told of it
+ *   command runs   its channel is in WELCOME    →
+ *   in the store   yes                          continues
+ *   in the store   no, its end is in the spool  ended with that
+ *   in the store   no                           lost: daemon_lost (it never started, or its end was not kept)
+ *   nowhere        yes                          ended: it was never reported
  *
- * One that goes on has all of its input that was taken, or is ended (exec_input.c).
+ * A command that continues has received all input that was taken, or is ended (exec_input.c).
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
@@ -136,7 +137,7 @@ static void on_adopted_stored(struct cay_async *e, const struct cay_error *err)
         cay_adopt_done(e->sandbox);
 }
 
-/* The box is ours again: said in the journal. */
+/* The box is ours again: tells the journal. */
 static void adopted(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
@@ -171,12 +172,12 @@ void cay_adopt_welcome(struct cay_sandbox *sb, const struct cay_box_welcome *w)
                 cay_sandbox_greeted(sb);
 }
 
-/* It lives, but has nothing to say yet: the start does not wait for it, WELCOME will be dealt with when it comes. */
+/* It lives but has not answered yet. The start does not wait for it; WELCOME is handled when it comes. */
 static void on_no_welcome(struct cay_timer *t)
 {
         struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, adopt_timer);
 
-        if (cay_sandbox_pending(sb) != CAY_PENDING_ADOPT) /* it has answered; that is being stored */
+        if (cay_sandbox_pending(sb) != CAY_PENDING_ADOPT) /* it answered; that is being stored */
                 return;
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_MEET);
         sb->unresponsive = true;
@@ -195,10 +196,10 @@ static void on_refrozen(struct cay_async *e, const struct cay_error *err)
         if (err->code != CAY_OK)
                 cay_log_warn("box not frozen or thawed, ignoring", "id=%s error=%s", sb->id, err->msg);
         if (cay_sandbox_state(sb) == CAY_STATE_PAUSED)
-                adopted(sb); /* what runs in it says so when it is resumed */
+                adopted(sb); /* commands in it report when it is resumed */
 }
 
-/* A front that died between the freezer and the store left them apart; the store decides. */
+/* A front that died between the freezer and the store left them inconsistent; the store decides. */
 static void refreeze(struct cay_sandbox *sb)
 {
         struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_refrozen);
@@ -219,7 +220,7 @@ static void refreeze(struct cay_sandbox *sb)
         }
 }
 
-/* The box is gone, but some of its commands had ended before, and we had been told. */
+/* The box is gone, but some of its commands had ended before, and their end had arrived. */
 static void keep_ends(struct cay_sandbox *sb)
 {
         struct cay_error err = { 0 };
@@ -232,7 +233,10 @@ static void keep_ends(struct cay_sandbox *sb)
         }
 }
 
-/* It has a client without a stream, which goes on asking (link.c). One that is paused has nothing to say, and stays so. */
+/*
+ * It gets a client without a stream, which keeps asking for one (link.c). A paused box stays paused and says
+ * nothing.
+ */
 static void adopt_later(struct cay_sandbox *sb, const struct cay_error *why)
 {
         cay_log_warn("sandbox not adopted yet", "id=%s error=%s", sb->id, why->msg);
@@ -289,7 +293,9 @@ static void adopt(struct cay_sandbox *sb)
                 engine->ops->relink(engine, &e->box, job);
 }
 
-/* Its engine is there and does not answer now: the start does not wait for that, others' sandboxes have nothing to do with it. */
+/*
+ * Its engine is there but does not answer now. The start does not wait: other sandboxes do not depend on it.
+ */
 static bool is_down(struct cay_sandbox *sb)
 {
         struct cay_error why = { .code = CAY_UNAVAILABLE };
@@ -303,7 +309,10 @@ static bool is_down(struct cay_sandbox *sb)
         return true;
 }
 
-/* What the store says of it stays there (before…): with its engine it is back as it was, paused or with commands that run. */
+/*
+ * The stored record stays unchanged (before…): when its engine returns, it is as before, paused or with
+ * running commands.
+ */
 static void set_aside(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
@@ -324,9 +333,9 @@ static void set_aside(struct cay_sandbox *sb)
         cay_log_warn("sandbox waits for its engine", "id=%s engine=%s", sb->id, sb->engine->name);
 }
 
-/* The walk over all of them */
+/* The loop over all sandboxes */
 
-/* A sandbox at rest whose commands were not all noted as ended: a stop was under way. */
+/* A stopped sandbox with commands that are not stored as ended: a stop was under way. */
 static void end_left_over(struct cay_sandbox *sb)
 {
         struct cay_exec *next;
@@ -347,7 +356,10 @@ static void on_walked(struct cay_async *e, const struct cay_error *err)
         maybe_ready(e->service);
 }
 
-/* A port that became another one is stored: the next process asks for that. Without one it lives as well. */
+/*
+ * Stores a port that changed, because the next process asks for the same. Without a port the sandbox is
+ * usable too.
+ */
 static void on_published(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
@@ -360,7 +372,10 @@ static void on_published(struct cay_async *e, const struct cay_error *err)
         on_walked(e, err);
 }
 
-/* What the daemon answers itself does not need the box: it is there again before anybody asks, whatever became of the engine. */
+/*
+ * What the daemon serves itself does not need the box, so it is available before anybody asks, whatever the
+ * engine's state.
+ */
 static void publish(struct cay_sandbox *sb)
 {
         if (!sb->has_box || !cay_sandbox_has_own_ports(sb))
@@ -386,7 +401,7 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
         }
         cay_left_tell(s);
         cay_network_open(s);
-        s->adopting++; /* this walk: there may be nothing else, and on_ready is told from the loop */
+        s->adopting++; /* this loop itself: if there is nothing else, on_ready is still called from the loop */
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store's list at start-up: records into sandboxes and commands, and spools that belong to none of them. */
+/* Loads the store at start-up: records become sandboxes and commands; finds spools that belong to neither. */
 #include <dirent.h>
 #include <fcntl.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engines' lists at start-up: boxes and files that no record knows of go (files stay where records may have been lost), and records learn
- * that their files are gone.
+ * Reads the engines' lists at start-up. Boxes and files without a record are removed; files stay if records
+ * may have been lost. Records learn that their files are gone.
  */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
 
 struct unowned {
         struct cay_service *service;
-        struct cay_engine_row *row;    /* whose they are */
+        struct cay_engine_row *row;    /* their engine */
         char (*ids)[CAY_NAME_MAX + 1]; /* owned */
         unsigned count, cap;
 };
@@ -33,7 +33,7 @@ static void add_unowned(struct unowned *u, const char *id)
                 u->count++;
 }
 
-/* An engine says what it has, and nothing about what others have. */
+/* An engine lists only its own boxes. */
 static struct cay_sandbox *find_own(const struct unowned *u, const char *id)
 {
         struct cay_sandbox *sb = cay_table_find(u->service, id);
@@ -119,7 +119,7 @@ static void lose_layers(struct cay_engine_row *row)
         }
 }
 
-/* What the engine keeps for a start, beside what the store knows of. */
+/* What the engine keeps for a start, beside what the store knows. */
 void cay_adopt_sort_layers(struct cay_engine_row *row)
 {
         struct cay_service *s = row->service;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of the engine and of the store: what they borrow, their deadlines, and what becomes of those that nobody waits for any more. */
+/*
+ * Jobs of the engine and of the store: what they borrow, their deadlines, and what happens to abandoned ones.
+ */
 #include "domain/sandboxes/service_priv.h"
 
 static void unlink_async(struct cay_async *e)
@@ -57,7 +59,7 @@ struct cay_async *cay_async_new(struct cay_service *s, struct cay_sandbox *sb, s
         return e;
 }
 
-/* on_done may free the sandbox, the exec and, in the end, the service. */
+/* on_done may free the sandbox, the exec and even the service. */
 static void tell(struct cay_async *e, const struct cay_error *err)
 {
         e->told = true;
@@ -116,7 +118,7 @@ static void on_engine(struct cay_job *job)
                         tell(e, &job->err);
                 else if (e->makes && job->err.code == CAY_OK)
                         cay_async_remove_box(e->engine, e->box.id,
-                                             e->spec.go_on); /* nobody waited for it so long */
+                                             e->spec.go_on); /* the caller did not wait that long */
         }
         async_free(e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doors into a sandbox (channel.h). */
+/* Channels into a sandbox (channel.h). */
 #include "domain/sandboxes/channel.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@ static struct cay_service_channel *of(struct cay_box_channel *box)
         return cay_container_of(box, struct cay_service_channel, box);
 }
 
-/* Out of its sandbox's list: from here on it is closed. */
+/* Removes it from its sandbox's list: from here on it is closed. */
 static void leave(struct cay_service_channel *ch)
 {
         struct cay_sandbox *sb = cay_take(ch->sandbox);
@@ -30,7 +30,7 @@ static void leave(struct cay_service_channel *ch)
 
 static void on_data(struct cay_box_channel *box, enum cay_stream stream, const void *bytes, size_t len)
 {
-        (void)stream; /* none of these kinds has another than OUT */
+        (void)stream; /* these kinds only have OUT */
         if (of(box)->on_data != NULL)
                 of(box)->on_data(of(box), bytes, len);
         else
@@ -74,7 +74,7 @@ static void on_end(struct cay_box_channel *box, const struct cay_box_end *end)
                 ch->on_end(ch, end, &err);
 }
 
-/* Watches last: they must leave room for what is over soon. */
+/* Watches have a lower limit: they must leave room for short operations. */
 static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_error *err)
 {
         unsigned watches = 0, ports = 0;
@@ -109,7 +109,10 @@ static bool changes_files(unsigned kind)
                kind == CAY_BOX_SYMLINK;
 }
 
-/* Files as another user than the sandbox's own: by the rules of commands (exec_start.c). Reading leaves nothing of that user behind. */
+/*
+ * File access as another user than the sandbox's own follows the rules of commands (exec_start.c). Reading
+ * leaves nothing of that user behind.
+ */
 static int check_user(const struct cay_sandbox *sb, const struct cay_box_open *open, struct cay_error *err)
 {
         if (open->kind == CAY_BOX_CONNECT || open->file.uid == CAY_BOX_ID_DEFAULT)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doors into a sandbox for everything that is no command: files, archives, ports, the process list. Hands out one channel of the
- * box link (docs/box-link.md); the bytes are the owner's business. The sandbox's state is checked, its idle clock is held while
- * a channel is open, and a channel ends cleanly when its sandbox goes.
+ * Channels into a sandbox for everything but commands: files, archives, ports, the process list. Each is one
+ * channel of the box link (docs/box-link.md); the owner handles its bytes. Opening checks the sandbox's
+ * state. A sandbox with an open channel is not idle. A channel ends cleanly when its sandbox goes.
  */
 #pragma once
 
@@ -10,25 +10,27 @@
 #include "domain/sandboxes/service.h"
 
 /*
- * Of a sandbox at once, beside its commands. Each kind has places of its own, so that none can lock out another: however many commands run
- * and connections are open, files can be read.
+ * Limits of one sandbox, beside its commands. Each kind has its own limit, so that none can lock out another:
+ * files can be read however many commands and connections there are.
  */
 #define CAY_SERVICE_CHANNELS_MAX 64 /* files, archives, lists */
-#define CAY_SERVICE_WATCHES_MAX 16  /* of these: folders that are watched, for as long as somebody listens */
-#define CAY_SERVICE_PORTS_MAX 256   /* connections to ports */
+#define CAY_SERVICE_WATCHES_MAX                                                                              \
+        16                        /* of these: watched folders, which stay open as long as somebody listens */
+#define CAY_SERVICE_PORTS_MAX 256 /* connections to ports */
 
-struct cay_service_channel { /* embedded by its owner, zeroed, then the callbacks set */
+struct cay_service_channel { /* embedded by its owner: zero it, then set the callbacks */
         /*
-         * As in struct cay_box_channel; the owner may close the channel in any of them. Bytes that on_data brings are
-         * acknowledged with cay_service_channel_ack: what is not holds the other side back.
+         * As in struct cay_box_channel; the owner may close the channel in any of them. Acknowledge bytes
+         * from on_data with cay_service_channel_ack; unacknowledged bytes hold the other side back.
          */
         void (*on_data)(struct cay_service_channel *ch, const void *bytes, size_t len); /* NULL: dropped */
         void (*on_opened)(struct cay_service_channel *ch);                              /* may be NULL */
         void (*on_eof)(struct cay_service_channel *ch);  /* may be NULL: OUT is complete */
         void (*on_room)(struct cay_service_channel *ch); /* may be NULL */
         /*
-         * Exactly once unless closed first; the channel is closed then. end: what init says (end->code, end->file…), borrowed; NULL
-         * when the sandbox went, then err says why. With an end whose code is not CAY_OK err holds it as words, too.
+         * Called exactly once unless closed first; the channel is closed then. end: what init reports
+         * (end->code, end->file…), borrowed. It is NULL when the sandbox went; err says why. If its code is
+         * not CAY_OK, err has it in words, too.
          */
         void (*on_end)(struct cay_service_channel *ch, const struct cay_box_end *end,
                        const struct cay_error *err);
@@ -40,14 +42,15 @@ struct cay_service_channel { /* embedded by its owner, zeroed, then the callback
 };
 
 /*
- * Any kind but EXEC; open->window 0: the usual. Texts in `open` are borrowed for the call. CAY_NOT_FOUND, CAY_CONFLICT (not running,
- * paused), CAY_INVALID (a field out of range), CAY_LIMIT.
+ * Any kind but EXEC; open->window 0: the default. Texts in `open` are borrowed for the call. CAY_NOT_FOUND,
+ * CAY_CONFLICT (not running, paused), CAY_INVALID (a field out of range), CAY_LIMIT.
  */
 int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                              const struct cay_box_open *open, struct cay_service_channel *ch,
                              struct cay_error *err);
 void cay_service_channel_ack(struct cay_service_channel *ch, size_t len);
 size_t cay_service_channel_write(struct cay_service_channel *ch, const void *bytes,
-                                 size_t len); /* taken; less: on_room */
+                                 size_t len); /* how many were taken; if fewer, on_room follows */
 void cay_service_channel_write_eof(struct cay_service_channel *ch);
-void cay_service_channel_close(struct cay_service_channel *ch); /* no further events; fine when closed */
+void cay_service_channel_close(
+        struct cay_service_channel *ch); /* no further events; may be called on a closed one */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single-use ids. Two requests with one id that are under way at once meet here; one that comes later meets the first one's claim in the
- * store. The claim is stored in the batch of what it made, so a request that fails, or dies with the daemon, uses nothing up.
+ * Single-use ids. Two concurrent requests with one id meet here; a later one meets the first one's claim in
+ * the store. The claim is stored in the same batch as what it made. So a request that fails, or dies with the
+ * daemon, does not use its id up.
  */
 #include "foundation/base/str.h"
 #include "foundation/base/utf8.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program behind an engine ended, and the engine has another one now. What was asked of the first may have been done without an
- * answer: the store says what is right. Boxes that nobody was told of go, freezers are put as the store has them, and links are
- * asked for again at once.
+ * Handles an engine whose helper program was replaced. Requests to the old one may have been done without an
+ * answer, so the store decides: boxes that were never reported are removed, freezers are set as stored, and
+ * links are requested again at once.
  */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"

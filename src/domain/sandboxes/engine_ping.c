@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether engines answer. Each is asked for something small again and again, one question at a time; one that lets several intervals go
- * by, or says that it cannot, is down until it answers. So one that hangs is known before somebody waits for it.
+ * Checks whether engines answer. Each gets a small request again and again, one at a time. An engine that
+ * misses several intervals, or reports an error, is down until it answers. So a hanging engine is known
+ * before somebody waits for it.
  */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
 
-#define NOBODY "nobody"     /* no box has this id: theirs are random */
-#define GIVE_UP_MS 3600000u /* then the question is asked anew */
+#define NOBODY "nobody"     /* no box has this id: real ids are random */
+#define GIVE_UP_MS 3600000u /* after this the request is repeated */
 
 static void judge(struct cay_engine_row *row, const struct cay_error *err)
 {
@@ -30,7 +31,7 @@ static void ask(struct cay_engine_row *row)
         struct cay_job *job;
 
         e->engine = row;
-        e->local = true; /* what comes of it is judged here */
+        e->local = true; /* its result is evaluated here */
         cay_str_copy(e->box.id, sizeof(e->box.id), NOBODY);
         job = cay_async_engine(e, GIVE_UP_MS);
         row->ping_out = true;

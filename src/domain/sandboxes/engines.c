@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engines there are, and those that are only known by name.
+ * The engines that are there, and those that are only known by name.
  *
- * Theory of operation. The environment gives them in the order of preference; each sandbox is of one, for good, and what an engine says
- * holds for its own sandboxes alone. A name that is known and not there (the settings leave it out, this machine cannot, an earlier
- * daemon had it) has a row too: so that a request for it is answered with the reason, and a record of it is kept.
+ * Theory of operation. The environment lists them in order of preference. Each sandbox belongs to one engine
+ * for good, and an engine's messages concern its own sandboxes only. A known engine that is missing (not
+ * enabled, not supported here, used by an earlier daemon) has a row too. So a request for it is answered with
+ * the reason, and its records are kept.
  */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
@@ -69,7 +70,7 @@ struct cay_engine_row *cay_engine_of_record(struct cay_service *s, const char *n
         return row != NULL ? row : add(s, name, "this daemon does not know it");
 }
 
-/* "native, docker": those that a request may name. */
+/* "native, docker": the names that a request may use. */
 static const char *names(const struct cay_service *s, char *buf, size_t size)
 {
         size_t at = 0;
@@ -100,7 +101,7 @@ struct cay_engine_row *cay_engine_pick(struct cay_service *s, const char *name, 
         return row;
 }
 
-/* The log tells every change of it, once. */
+/* Logs each change once. */
 void cay_engine_set(struct cay_engine_row *row, bool up, const char *why)
 {
         if (!up)
@@ -112,7 +113,10 @@ void cay_engine_set(struct cay_engine_row *row, bool up, const char *why)
         row->up = up;
 }
 
-/* One that can say how it is is believed; and one box that takes long, or is not to be had now, is no engine that is down. */
+/*
+ * An engine that can report its health is believed. One slow or unavailable box does not mean that the engine
+ * is down.
+ */
 void cay_engine_note(struct cay_engine_row *row, const struct cay_error *err)
 {
         bool failed = err->code == CAY_UNAVAILABLE || err->code == CAY_TIMEOUT;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal: events go into the batch of what they tell of, and are told when that is stored. */
+/*
+ * The journal: events go into the batch of the change that they describe, and are announced when that is
+ * stored.
+ */
 #include <stdarg.h>
 
 #include "foundation/base/str.h"
@@ -74,7 +77,7 @@ void cay_event_tell(struct cay_service *s, const char *owner, const char *sandbo
 
         for (w = s->event_watches; w != NULL; w = w->next)
                 w->due = concerns(w, owner, sandbox);
-        do { /* whoever is told may come and go, and take others with it */
+        do { /* a watcher may remove itself and others meanwhile */
                 for (w = s->event_watches; w != NULL && !w->due; w = w->next)
                         ;
                 if (w != NULL) {

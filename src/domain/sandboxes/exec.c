@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One command: finding it, looking at it, forgetting it. */
+/* One command: find, view, forget. */
 #include "domain/sandboxes/exec.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ struct cay_exec *cay_exec_new(struct cay_service *s, struct cay_sandbox *sb)
         memcpy(x->owner, sb->owner, sizeof(x->owner));
         cay_arena_init(&x->mem, TEXTS_MAX);
         cay_arena_init(&x->start_mem, TEXTS_MAX);
-        cay_buf_init(&x->pending, 6u << 20); /* both windows, in pieces of a byte each with its head */
+        cay_buf_init(&x->pending, 6u << 20); /* both windows, in pieces of one byte, each with its head */
         return x;
 }
 
@@ -119,7 +119,7 @@ struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v,
         return NULL;
 }
 
-/* Where its time stands: of a paused sandbox it stands still. */
+/* The remaining time; it stands still while the sandbox is paused. */
 static uint64_t time_of(const struct cay_exec *x)
 {
         uint64_t now = cay_service_now(x->service), paused = x->sandbox ? x->sandbox->paused_ms : 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands in sandboxes: started once, then on their own. Clients come and go; a command runs until it ends, is killed, or its
- * sandbox goes, and its end and the last CAY_SERVICE_SPOOL_BYTES of its output stay to be asked for.
+ * Commands in sandboxes. A command runs until it ends, is killed, or its sandbox goes, whatever its clients
+ * do. Its end and the last CAY_SERVICE_SPOOL_BYTES of its output stay available.
  *
- * Output. All that a command prints goes into a spool (domain/sandboxes/spool.h): bytes of both streams in the order they came, under one
- * cursor that counts bytes since the start and never repeats. A watcher reads from a cursor at its own pace; there may be several. A
- * watcher that holds (`holds`) is a wall: nothing that it has not read is dropped, and when it is a whole spool behind, the
- * command itself is stopped until it reads on. Without such a watcher the oldest bytes give way and the command goes on; a cursor
- * that lies before the first byte that is kept is CAY_CONFLICT and the text says where the log begins. A command that was just
- * started waits for its first watcher in the same way, for a second after the call was answered.
+ * Output. All output of a command goes into a spool (domain/sandboxes/spool.h): bytes of both streams in the
+ * order of arrival, under one cursor that counts bytes since the start. Several watchers may read, each at
+ * its own pace. A watcher that holds (`holds`) sets a low-water mark: nothing that it has not read is
+ * dropped, and when it is a whole spool behind, the command blocks until it reads on. Without such a watcher
+ * the oldest bytes are dropped and the command continues. A cursor before the oldest kept byte gives
+ * CAY_CONFLICT, and the text says where the log begins. A new command waits for its first watcher in the same
+ * way, for a second after the call was answered.
  *
- * The end of a command is told when it is stored.
+ * The end of a command is announced when it is stored.
  */
 #pragma once
 
@@ -44,8 +45,8 @@ struct cay_exec_call {
 };
 
 /*
- * Answered when it is stored and runs, or has ended already (a program that is not there is an exec that ended with 127). To miss
- * nothing and to be told of the end, watch c->id from 0 inside on_done.
+ * Answered when it is stored and runs, or has already ended (a missing program is an exec that ended with
+ * 127). To miss nothing and to be told of the end, watch c->id from 0 inside on_done.
  */
 void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                       const struct cay_exec_new *what, struct cay_exec_call *c);
@@ -76,13 +77,16 @@ struct cay_exec_view {
         uint64_t out_bytes, err_bytes;     /* received */
         uint64_t cut_bytes;                /* dropped at its limit, as asked */
         uint64_t output_first, output_end; /* cursors: the oldest byte kept, the next to come */
-        bool output_gone;                  /* was kept no longer */
-        const struct cay_exec_lost *lost;  /* of what is kept: damaged on the disk, as far as it was read */
+        bool output_gone;                  /* no longer kept */
+        const struct cay_exec_lost *lost;  /* damaged on the disk, of what is kept and was read */
         unsigned lost_count;
         bool has_deadline;
         uint64_t deadline_in_ms;
-        unsigned watchers; /* that follow its output now */
-        /* Of a terminal that runs: how long it may be left alone (0: for ever), and for how long it has been; 0 while it is watched. */
+        unsigned watchers; /* watchers of its output now */
+        /*
+         * Of a running terminal: how long it may be left alone (0: unlimited), and for how long it has been;
+         * 0 while it is watched.
+         */
         uint64_t idle_limit_ms, idle_ms;
 };
 
@@ -97,8 +101,9 @@ int cay_service_exec_list(struct cay_service *s, const struct cay_viewer *v, con
 
 struct cay_exec_watcher { /* embedded by its owner, zeroed */
         /*
-         * There is something to read, or nothing more will come (then ask cay_exec_watcher_is_over). Told from the loop, never inside
-         * a call, and again only after a read found nothing. The owner may unwatch and free itself in it.
+         * There is something to read, or nothing more will come (then ask cay_exec_watcher_is_over). Called
+         * from the loop, never inside a call, and again only after a read found nothing. The owner may
+         * unwatch and free itself in it.
          */
         void (*on_output)(struct cay_exec_watcher *w);
         /* private */
@@ -116,60 +121,70 @@ struct cay_exec_piece {
 };
 
 /*
- * From a cursor (UINT64_MAX: only what is new). CAY_CONFLICT: that far back nothing is kept; CAY_INVALID: beyond the end;
- * CAY_LIMIT: too many watch this command (64); CAY_DAMAGED: what is there is damaged, and the text says where what is whole begins.
+ * From a cursor (UINT64_MAX: only new output). CAY_CONFLICT: the cursor's bytes are no longer kept;
+ * CAY_INVALID: beyond the end; CAY_LIMIT: too many watch this command (64); CAY_DAMAGED: damaged there; the
+ * text says where undamaged output begins.
  */
 int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                            const char *exec, uint64_t from, bool holds, struct cay_exec_watcher *w,
                            struct cay_error *err);
 /*
- * Up to size bytes of one stream into buf: 1, 0 when there is nothing now (on_output follows), -1 with err when it was
- * overtaken (CAY_CONFLICT: the next read goes on at the oldest byte kept, ret->cursor tells) or what it was to read is damaged
- * (CAY_DAMAGED: likewise, behind that; bytes from ret->lost_from on are lost).
+ * Reads up to size bytes of one stream into buf: 1, or 0 when there is nothing now (on_output follows). -1
+ * with CAY_CONFLICT: the watcher was overtaken; the next read continues at the oldest kept byte, ret->cursor.
+ * -1 with CAY_DAMAGED: likewise, after the damage; bytes from ret->lost_from on are lost.
  */
 int cay_exec_watcher_read(struct cay_exec_watcher *w, void *buf, size_t size, struct cay_exec_piece *ret,
                           struct cay_error *err);
 bool cay_exec_watcher_is_over(
-        const struct cay_exec_watcher *w); /* it ended, that is stored, and all was read */
-/* The command's view; works also when its sandbox has gone since. */
+        const struct cay_exec_watcher *w); /* it ended, its end is stored, and all was read */
+/* The command's view; works also after its sandbox has gone. */
 void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_view *ret);
-void cay_service_exec_unwatch(struct cay_exec_watcher *w); /* fine when it does not watch */
+void cay_service_exec_unwatch(struct cay_exec_watcher *w); /* may be called when it does not watch */
 
 /* Input */
 
 /*
- * A piece of input: finished when the command's side has taken all of it; bytes are borrowed until then. One after the other. One that says
- * where it belongs is applied once: what is there already is skipped, so that a client that has had no answer can send it again.
+ * A piece of input: done when the command's side has taken all of it; bytes are borrowed until then. Pieces
+ * are processed in order. A piece with an offset is applied once: bytes that arrived before are skipped, so a
+ * client without an answer can send it again.
  */
 struct cay_exec_input {
         struct cay_job job;
         const void *bytes;
         size_t len;
         bool eof;        /* nothing more comes after it */
-        bool has_offset; /* where in the command's input it begins: */
+        bool has_offset; /* its offset in the command's input: */
         uint64_t offset;
-        uint64_t next; /* when it is finished: where the next one begins */
+        uint64_t next; /* when done: the offset of the next piece */
         /* private */
         size_t done;
-        bool placed; /* what is known of it is counted as done */
+        bool placed; /* bytes known to have arrived count as done */
         struct cay_exec *exec;
         struct cay_exec_input *after;
 };
 
-/* CAY_CONFLICT: it has no stdin, or that was ended, or it ended (also while waiting), or the offset leaves a hole; CAY_LIMIT: 16 wait already. */
+/*
+ * CAY_CONFLICT: it has no stdin, or its stdin or itself has ended (also while waiting), or the offset leaves
+ * a gap; CAY_LIMIT: 16 are pending.
+ */
 void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                             const char *exec, struct cay_exec_input *in);
-/* A client that goes away takes its input back: what was not taken yet does not come, the job is not finished. */
+/*
+ * Withdraws the input of a client that went away: bytes not taken yet are dropped, and the job is not
+ * finished.
+ */
 void cay_exec_input_cancel(struct cay_exec_input *in);
 
-/* Sent at once. CAY_CONFLICT when it has ended (or has no terminal), CAY_INVALID out of range. */
+/* Sent at once. CAY_CONFLICT: it has ended (or has no terminal). CAY_INVALID: out of range. */
 int cay_service_exec_resize(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                             const char *exec, unsigned rows, unsigned cols, struct cay_error *err);
 int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                             const char *exec, int signo, struct cay_error *err);
-/* It and all its descendants; ends with cause `killed`. */
+/* Kills it and all its descendants; it ends with cause `killed`. */
 int cay_service_exec_kill(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                           const char *exec, struct cay_error *err);
-/* The same for who waits no longer: while the sandbox is paused or its link is lost, as soon as it can be told. */
+/*
+ * The same without waiting: if the sandbox is paused or its link is lost, it is killed as soon as possible.
+ */
 void cay_service_exec_abandon(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                               const char *exec);

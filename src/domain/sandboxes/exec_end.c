@@ -2,10 +2,12 @@
 /*
  * How commands end.
  *
- * Theory of operation. Init's END goes into the spool's header the moment it comes, before init is told to forget it: from then on the end
- * survives this process. What follows happens from the loop: figures of the box when the command did not end well (was it memory?),
- * the verdict, its commit, and only then is anybody told. A command that ends without init's word (its sandbox went, its time is
- * over and init says nothing) is judged by what is known. A commit that fails is tried again; the end itself is safe in the spool.
+ * Theory of operation. Init's END is written into the spool's header when it arrives, before init is told to
+ * forget the command: from then on the end survives this process. The rest happens from the loop. If the
+ * command failed, the engine is asked for the box's figures (was it memory?). Then the cause is decided and
+ * committed, and only then is anybody told. A command that ends without an END (its sandbox went, or its time
+ * is over and init is silent) is judged by what is known. A failed commit is retried; the end itself is safe
+ * in the spool.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +16,7 @@
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
 
-#define QUICK_US 20000            /* nobody fills SMALL_BYTES in less */
+#define QUICK_US 20000            /* SMALL_BYTES cannot be filled in less */
 #define SMALL_BYTES (64ull << 20) /* of memory */
 #define INPUT_LOST "part of its input was lost with the daemon: ended"
 
@@ -34,7 +36,7 @@ static void fill_limits(struct cay_exec *x)
 
 static void count_end(struct cay_exec *x)
 {
-        /* wall_us: nobody measured one that went with its sandbox */
+        /* wall_us: not measured for a command that went with its sandbox */
         cay_meters_note_end(&x->service->meters, x->sandbox->owner, x->cause, x->wall_us, x->cpu_us);
 }
 
@@ -54,7 +56,7 @@ static const char *say_cause(const struct cay_exec *x, const char *text, char *r
         return room;
 }
 
-/* Once for each: the phases before and after say so. */
+/* Once for each: the phases before and after tell. */
 static void judge(struct cay_exec *x)
 {
         struct cay_verdict verdict;
@@ -109,7 +111,7 @@ void cay_exec_note_untold(struct cay_exec *x)
         x->start_told = x->start_told && !x->told_together;
 }
 
-/* Others say what is true of it, and have the last word. */
+/* Other code stores what is true of it, and has the last word. */
 static bool is_spoken_for(const struct cay_sandbox *sb)
 {
         return cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
@@ -212,16 +214,19 @@ void cay_exec_store_again(struct cay_exec *x)
         cay_async_commit(e, b);
 }
 
-/* With init's word */
+/* With an END from init */
 
 static void judge_and_store(struct cay_exec *x)
 {
         cay_exec_move(x, CAY_EXEC_EVENT_JUDGE);
         judge(x);
-        cay_exec_verdict(x); /* or the start's commit goes on with it */
+        cay_exec_verdict(x); /* otherwise the start's commit continues with it */
 }
 
-/* END is here and nobody has judged it: neither its sandbox, which went meanwhile, nor a deadline. */
+/*
+ * END is here and the command has no verdict yet, neither from its sandbox, which may have gone, nor from a
+ * deadline.
+ */
 static bool is_unjudged(const struct cay_exec *x)
 {
         return x->sandbox != NULL && cay_exec_phase_end(x->phase) == CAY_EXEC_END_KNOWN;
@@ -249,7 +254,10 @@ static void on_figures(struct cay_async *e, const struct cay_error *err)
         judge_and_store(x);
 }
 
-/* One that ended well may have lost a child to the memory limit; not one that had no time, or no room, to reach it. */
+/*
+ * A successful command may have lost a child to the memory limit, unless it had too little time or memory to
+ * reach it.
+ */
 static bool is_worth_asking(const struct cay_exec *x)
 {
         return x->facts.facts.exit_code != 0 || x->wall_us >= QUICK_US ||
@@ -282,7 +290,7 @@ static void after_end(struct cay_exec *x)
                 engine->ops->stats(engine, &e->box, job);
 }
 
-/* The box has been told to forget it: what follows may take its time. */
+/* The box was told to forget it: what follows is not urgent. */
 static void on_after_end(struct cay_deferred *d)
 {
         struct cay_exec *x = cay_container_of(d, struct cay_exec, after_end);
@@ -356,7 +364,7 @@ void cay_exec_on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
         cay_loop_defer(x->service->loop, &x->after_end);
 }
 
-/* What still waited for room in the spool went with the process that had it. */
+/* Output that waited for room in the spool was lost with the process that had it. */
 static void note_missing(struct cay_exec *x, const struct cay_box_exec_end *e)
 {
         uint64_t printed = e->out_bytes + e->err_bytes;
@@ -380,7 +388,7 @@ void cay_exec_end_known(struct cay_exec *x, const struct cay_box_end *end)
         judge_and_store(x);
 }
 
-/* Without it */
+/* Without an END */
 
 void cay_exec_end_without(struct cay_exec *x, enum cay_cause as, const char *text)
 {
@@ -388,13 +396,13 @@ void cay_exec_end_without(struct cay_exec *x, enum cay_cause as, const char *tex
         struct cay_error err = { 0 };
         bool lost =
                 as == CAY_CAUSE_SANDBOX_GONE || as == CAY_CAUSE_ENGINE_LOST || as == CAY_CAUSE_DAEMON_LOST;
-        bool is_told = cay_exec_phase_end(x->phase) == CAY_EXEC_END_KNOWN; /* init's word is here already */
+        bool is_told = cay_exec_phase_end(x->phase) == CAY_EXEC_END_KNOWN; /* init's END is here already */
 
         if (!is_told && !cay_exec_is_alive(x))
                 return;
         if (is_told || text[0] == '\0')
                 text = NULL;
-        if (!cay_exec_is_stored(x) && !x->ran) /* else it is told when it is stored */
+        if (!cay_exec_is_stored(x) && !x->ran) /* otherwise it is announced when it is stored */
                 cay_fail(&err, CAY_CONFLICT, "the command was not started: %s",
                          text != NULL ? text : "the sandbox is gone");
         if (x->phase == CAY_EXEC_PHASE_NEW) {

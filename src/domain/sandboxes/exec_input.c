@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes into a command: bytes, one piece after the other, at the pace at which they are taken; signals; the terminal's size.
+ * Input of a command: bytes in order, at the pace of the reader; signals; the terminal's size.
  *
- * Theory of operation. A piece is answered when the link has taken it, which is before the box has. So the spool says how much was
- * taken and whether that was all, and a front that adopts the command compares it with what the box says it has got. All there: it goes
- * on, and says again that the input is over, which the front before may have noted and not said. Less: the rest went with the front
- * before. The command would take a part for the whole, or wait for the rest for ever; it is ended instead, and told why. Not so at a
- * terminal whose input goes on: keys that had no effect are typed again.
+ * Theory of operation. A piece is answered when the link has taken it, which is before the box has. So the
+ * spool records how much was taken and whether the input has ended. A front that adopts the command compares
+ * this with what the box has received. If all arrived, the front sends end of input again, because the
+ * previous front may have recorded it without sending it. If some is missing, it was lost with the previous
+ * front. The command would take a part for the whole, or wait forever; so it is ended with that reason. An
+ * open terminal is an exception: lost keys are typed again.
  */
 #include "foundation/base/clock.h"
 #include "domain/sandboxes/service_priv.h"
 
-#define ABANDONED_MS 1000u /* between two tries to tell a box that a command is to go */
+#define ABANDONED_MS 1000u /* between two attempts to tell a box to end a command */
 
 static void finish(struct cay_exec *x, struct cay_exec_input *in, const struct cay_error *err)
 {
@@ -27,7 +28,7 @@ static void finish(struct cay_exec *x, struct cay_exec_input *in, const struct c
                 cay_service_fail_job(x->service, &in->job, err);
 }
 
-/* What is there already of a piece that says where it begins is done. False: there is a hole before it. */
+/* Skips what arrived before of a piece with an offset. False: there is a gap before it. */
 static bool settle_place(struct cay_exec *x, struct cay_exec_input *in, struct cay_error *err)
 {
         uint64_t have = cay_box_channel_in_written(&x->ch), known;
@@ -47,8 +48,8 @@ static bool settle_place(struct cay_exec *x, struct cay_exec_input *in, struct c
 }
 
 /*
- * A piece that says where it begins counts as taken when it is answered: until then its client has it, and sends it again to the
- * front that comes after us.
+ * A piece with an offset counts as taken when it is answered. Until then its client keeps it, and sends it
+ * again to the next front.
  */
 static void note_taken(struct cay_exec *x, const struct cay_exec_input *in)
 {
@@ -74,7 +75,7 @@ static void pump(struct cay_exec *x)
                         note_taken(x, in);
                 }
                 if (in->done < in->len)
-                        return; /* on_room goes on */
+                        return; /* on_room continues */
                 if (in->eof) {
                         cay_spool_set_in_closed(&x->spool); /* first: a later front must not send more */
                         x->in_closed = true;
@@ -104,7 +105,7 @@ static bool ends_input(const struct cay_exec *x)
         return x->in_closed;
 }
 
-/* All of it is there, its end too if it says so: it was sent before, and its answer was lost. */
+/* All of it arrived, and its end if it has one: it was sent before, and the answer was lost. */
 static bool is_known(const struct cay_exec *x, const struct cay_exec_input *in)
 {
         uint64_t have = cay_box_channel_in_written(&x->ch);
@@ -124,7 +125,7 @@ static int check_running(const struct cay_exec *x, const struct cay_sandbox *sb,
         return 0;
 }
 
-/* While its user is looked up, there is nothing yet that could get a signal. */
+/* While its user is looked up, there is no process to signal. */
 static int check_sent(const struct cay_exec *x, struct cay_error *err)
 {
         if (cay_box_channel_is_open(&x->ch))
@@ -232,7 +233,7 @@ static void kill_as(struct cay_exec *x, enum cay_cause as)
         }
 }
 
-/* One that has ended already is told as it ended; what it has left running goes. */
+/* A command that already ended keeps its end; processes that it left behind are killed. */
 static void lose_input(struct cay_exec *x)
 {
         struct cay_error err = { 0 };
@@ -246,7 +247,7 @@ static void lose_input(struct cay_exec *x)
         kill_as(x, CAY_CAUSE_DAEMON_LOST);
 }
 
-/* What is lost of a terminal's keys counts no more. */
+/* Lost keys of a terminal do not count. */
 static void go_on(struct cay_exec *x)
 {
         cay_spool_set_in_taken(&x->spool, cay_box_channel_in_written(&x->ch));

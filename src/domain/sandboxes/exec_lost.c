@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output that was kept and is damaged: which bytes, as far as anybody has looked. Found when it is read (spool.h); from then on the
- * command's record says it.
+ * Damaged output: which bytes, as far as they were read. Damage is found by reads (spool.h) and then stored
+ * in the command's record.
  */
 #include <inttypes.h>
 
 #include "foundation/base/parse.h"
 #include "domain/sandboxes/service_priv.h"
 
-/* Those that touch become one; when there are too many, the two nearest do, and then say too much rather than too little. */
+/*
+ * Adjacent ranges are merged. If there are too many, the two nearest are merged, which reports too much
+ * rather than too little.
+ */
 static void merge(struct cay_exec *x)
 {
         struct cay_exec_lost *l = x->lost;
@@ -66,11 +69,11 @@ int cay_exec_fail_lost(struct cay_exec *x, uint64_t from, uint64_t to, struct ca
                               "exec=%s sandbox=%s from=%" PRIu64 " to=%" PRIu64, x->id, x->sandbox_id, from,
                               to);
                 add(x, from, to);
-                x->dirty = true; /* one that runs stores it with its end */
+                x->dirty = true; /* a running command stores it with its end */
                 if (x->sandbox != NULL && cay_exec_is_ended(x))
                         cay_exec_store_again(x);
         }
-        if (from >= to) /* nobody had noted how much it was */
+        if (from >= to) /* the amount was not recorded */
                 return cay_fail(
                         err, CAY_DAMAGED,
                         "the output of exec '%s' is lost: its file in the daemon's data folder is damaged",

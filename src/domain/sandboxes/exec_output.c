@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output: from the box into the spool, from the spool to whoever watches.
+ * Output: from the box into the spool, from the spool to watchers.
  *
- * Theory of operation. A piece is in the spool before it is acknowledged, and acknowledged only while the spool has room for all that may
- * still come. The slowest watcher that holds is the wall; when it lags a whole spool behind, acknowledgements stop, init's ring fills,
- * the command's write blocks. Of a command that outlived its front, and of one in the background whose last watcher that holds
- * has left, nothing is let go until one that holds is back, or CAY_SERVICE_AWAIT_MS have passed. A piece that the spool does not take
- * (the disk is full; or the spool is, since fronts that came one after the other granted a window each while nobody read) waits in
- * memory, at most one window of each stream, with the same effect on the command, and is tried again.
+ * Theory of operation. A piece is in the spool before it is acknowledged. It is acknowledged only while the
+ * spool has room for all that may still come. The slowest watcher that holds sets the low-water mark. When it
+ * is a whole spool behind, acknowledgements stop, init's ring fills, and the command's write blocks. Two
+ * kinds of commands drop nothing until a holding watcher returns or CAY_SERVICE_AWAIT_MS have passed: those
+ * that outlived their front, and background commands whose last holding watcher left. A piece may find no
+ * room in the spool: the disk is full, or successive fronts each granted a window while nobody read. It then
+ * waits in memory, at most one window of each stream, with the same effect on the command, and is tried
+ * again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +18,10 @@
 #include "domain/sandboxes/service_priv.h"
 
 /*
- * What a watcher has taken may lie in buffers of this process or of its connection (a kernel's to a slow client hold 2.6 MB), and is lost
- * with them: so much (4 MiB of 8) stays behind each. It never holds a command: where streams alternate in pieces so short that
- * the spool is full of runs, only as many of these stay as are kept.
+ * What a watcher has taken may be in buffers of this process or of its connection (the kernel holds up to 2.6
+ * MB for a slow client), and is lost with them. So this much (4 MiB of 8) stays behind each watcher. It never
+ * blocks a command: when streams alternate in tiny pieces and the spool is full of runs, only the usual
+ * number of runs stays.
  */
 #define BEHIND_PART 2
 
@@ -113,7 +116,7 @@ void cay_exec_flush_pending(struct cay_exec *x)
                 if (r == 0)
                         cay_buf_drop(&x->pending, sizeof(head) + head.len);
         }
-        if (r == -ENOBUFS && x->flush_until_ms > 0) /* it is a reader that is waited for, not the disk */
+        if (r == -ENOBUFS && x->flush_until_ms > 0) /* it waits for a reader, not for the disk */
                 x->flush_until_ms = cay_clock_ms() + CAY_SERVICE_FLUSH_MS;
         cay_exec_release(x);
         cay_exec_notify(x);
@@ -144,7 +147,7 @@ static void on_notify(struct cay_deferred *d)
         struct cay_exec_watcher *w;
 
         x->notify_queued = false;
-        do { /* whoever is told may come and go, and take others with it */
+        do { /* a watcher may remove itself and others meanwhile */
                 for (w = x->watchers; w != NULL && (!w->hungry || !has_news(x, w)); w = w->next)
                         ;
                 if (w != NULL) {
@@ -198,7 +201,7 @@ void cay_exec_close_spool(struct cay_exec *x)
         if (!cay_exec_is_ended(x) || x->watchers != NULL)
                 return;
         cay_spool_close(&x->spool);
-        /* Of one that ended with its sandbox: nobody will take it any more. */
+        /* Of a command that ended with its sandbox: nobody will take it any more. */
         dropped = cay_exec_drop_pending(x);
         cay_buf_done(&x->pending);
         if (dropped == 0)
@@ -208,14 +211,14 @@ void cay_exec_close_spool(struct cay_exec *x)
         cay_tick_by(x->service, 0);
 }
 
-/* Of a file that was cut to a shorter one, which is whole: what its command had printed is known. */
+/* Of a file that was truncated to a valid shorter one: the record knows how much was printed. */
 uint64_t cay_exec_output_end(const struct cay_exec *x)
 {
         return x->spool.fd >= 0 && (!cay_exec_is_ended(x) || x->spool.end > x->output_end) ? x->spool.end
                                                                                            : x->output_end;
 }
 
-/* Whether a read found damage at a place; if so, where what is whole begins. */
+/* Whether a read found damage at a place; if so, where undamaged output begins. */
 static bool is_lost(struct cay_exec *x, ssize_t n, uint64_t at, uint64_t *ret_to)
 {
         if (n == -EBADMSG)
@@ -229,7 +232,7 @@ static bool is_lost(struct cay_exec *x, ssize_t n, uint64_t at, uint64_t *ret_to
         return *ret_to > at;
 }
 
-/* One who comes back after a break that he took for one of the connection is told here what it was. */
+/* A client that resumes after a supposed connection failure learns the real reason here. */
 static int check_place(struct cay_exec *x, uint64_t at, struct cay_error *err)
 {
         struct cay_spool_place place = { .at = at };
@@ -344,7 +347,7 @@ void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_vie
         cay_exec_fill_view(w->exec, ret);
 }
 
-/* Its connection may have broken: who comes back soon finds all that it has not read. */
+/* Its connection may have broken: if it returns soon, it finds all that it has not read. */
 static void await(struct cay_exec *x, const struct cay_exec_watcher *left)
 {
         uint64_t behind = x->spool.keep / BEHIND_PART;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a command: its table, its one writer, and what follows from its phase. */
+/* The life of a command: its table, its only writer, and what is derived from its phase. */
 #include "domain/sandboxes/exec_phase.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@ static const char *const event_words[] = {
 };
 _Static_assert(CAY_COUNT(event_words) == CAY_EXEC_EVENT_COUNT, "a word for every event");
 
-/* 0: not legal; else the next phase and 1. Two rows for one pair are an error of the compiler (-Woverride-init). */
+/* 0: not legal; else the next phase plus 1. Two rows for one pair do not compile (-Woverride-init). */
 static const uint8_t moves[CAY_EXEC_PHASE_COUNT][CAY_EXEC_EVENT_COUNT] = {
 #define CAY_EXEC_PHASE(name, word, record, end, doc)
 #define CAY_EXEC_EVENT(name, word, doc)
@@ -92,13 +92,13 @@ bool cay_exec_is_stored(const struct cay_exec *x)
         return phases[x->phase].record == CAY_EXEC_RECORD_STORED;
 }
 
-/* What the sandbox counts as running: stored, and not told as ended. */
+/* Whether the sandbox counts it as running: stored, and its end not announced. */
 static bool is_counted(enum cay_exec_phase phase)
 {
         return phases[phase].record == CAY_EXEC_RECORD_STORED && phases[phase].end != CAY_EXEC_END_TOLD;
 }
 
-/* For clients there are three states. One that is known to end is what it was until that is stored. */
+/* Clients see three states. A command that is known to end keeps its state until the end is stored. */
 enum cay_exec_state cay_exec_state(const struct cay_exec *x)
 {
         if (cay_exec_is_ended(x))

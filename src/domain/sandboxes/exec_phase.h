@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases of a command and what moves it from one to the next: exec_phases.def, as functions. Pure, apart from cay_exec_move, which is
- * the one writer of a command's phase (service_priv.h).
+ * The phases of a command and the events that move it: exec_phases.def, as functions. All are pure, except
+ * cay_exec_move (service_priv.h), the only writer of a command's phase.
  */
 #pragma once
 

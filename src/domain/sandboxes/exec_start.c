@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting a command.
+ * Starts a command.
  *
- * Theory of operation. Checked whole, then: a claim of the client's is looked up; a user that has a name is looked up in the box's
- * /etc/passwd; then OPEN leaves for the box, and while the box works the spool is made and the record leaves for the store. The call is
- * answered when the record is stored and init has answered. A process that dies before the record is stored leaves a channel that the
- * next front does not know, and ends; one that dies after it finds both. A spool that cannot be made and a commit that fails close the
- * channel, which ends the command.
+ * Theory of operation. First everything is checked. Then the client's claim is looked up, and a user name is
+ * looked up in the box's /etc/passwd. Then OPEN is sent to the box. While the box works, the spool is made
+ * and the record is sent to the store. The call is answered when the record is stored and init has answered.
+ * If this process dies before the record is stored, the next front finds an unknown channel and ends it; if
+ * it dies later, the next front finds both. If the spool cannot be made or the commit fails, the channel is
+ * closed, which ends the command.
  */
 #include <errno.h>
 
@@ -43,7 +44,7 @@ static void stop_starting(struct cay_exec *x, const struct cay_error *err)
         cay_box_channel_close(&x->ch);
 }
 
-/* One that is not to be kept. x may be freed. */
+/* Discards a command. x may be freed. */
 static void forget(struct cay_exec *x, bool has_record)
 {
         struct cay_sandbox *sb = x->sandbox;
@@ -52,7 +53,7 @@ static void forget(struct cay_exec *x, bool has_record)
                 cay_exec_drop_record(x);
         cay_exec_remove(x);
         cay_sandbox_settle(sb);
-        sb->dirty = true; /* what it says of READY and BUSY */
+        sb->dirty = true; /* derived from READY and BUSY */
         cay_tick_by(sb->service, 0);
 }
 
@@ -62,7 +63,7 @@ void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
 
         stop_starting(x, err);
         cay_exec_move(x, CAY_EXEC_EVENT_REFUSE);
-        if (x->phase == CAY_EXEC_PHASE_GONE) /* else: when it is known whether there is a record */
+        if (x->phase == CAY_EXEC_PHASE_GONE) /* otherwise: when it is known whether there is a record */
                 forget(x, has_record);
 }
 
@@ -123,7 +124,7 @@ static void on_start_stored(struct cay_async *e, const struct cay_error *err)
         }
         cay_sandbox_settle(sb);
         cay_exec_tell_start(x);
-        cay_exec_verdict(x); /* of one that has ended already */
+        cay_exec_verdict(x); /* of a command that already ended */
         cay_exec_maybe_answer(x);
 }
 
@@ -199,11 +200,17 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
                         .gid = x->user.gid,
                         .rows = x->rows,
                         .cols = x->cols,
-                        /* No wall_ms: a clock in the box would go on while the sandbox is paused (tick.c has that limit). */
+                        /*
+                         * No wall_ms: a clock in the box would run on while the sandbox is paused (tick.c
+                         * enforces that limit).
+                         */
                         .cpu_ms = x->cpu_time_ms,
                         .output_max_bytes = x->output_bytes,
                         .files_max = (uint32_t)sb->limits.files,
-                        /* A hole must not pass the disk by far, but data meets the full disk first: that has a cause. */
+                        /*
+                         * A sparse file must not exceed the disk by far, but real data reaches the full disk
+                         * first: that has a cause.
+                         */
                         .file_max_bytes = sb->skipped & CAY_LIMIT_BIT(disk_bytes) ? 0 : 2 * sb->limits.disk_bytes,
                         .cwd = { cwd, (uint32_t)strlen(cwd) },
                 },
@@ -251,13 +258,16 @@ static int make_spool(struct cay_exec *x, struct cay_error *err)
         return 0;
 }
 
-/* The box first: while it forks, we make the file and the record. What it says is not read before the loop goes on. */
+/*
+ * The box first: while it forks, we make the file and the record. Its answer is not read before the next
+ * round of the loop.
+ */
 static void launch(struct cay_exec *x)
 {
         struct cay_service *s = x->service;
         struct cay_error err = { 0 };
 
-        /* Things may have changed while we looked up: what was killed meanwhile, and said to be, must not run. */
+        /* The state may have changed during the look-up: a command that was killed meanwhile must not run. */
         if (cay_sandbox_check_usable(x->sandbox, &err) == 0 && x->force_at_ms != 0)
                 cay_fail(&err, CAY_CONFLICT, "exec '%s' was killed before it started", x->id);
         if (err.code != CAY_OK) {
@@ -284,7 +294,7 @@ static void launch(struct cay_exec *x)
                 cay_tick_by(s, x->timeout_ms);
 }
 
-/* Who it runs as */
+/* The user */
 
 static void on_looked_up(struct cay_box_lookup *l, struct cay_error *err)
 {
@@ -434,7 +444,7 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->background = w->background;
         x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
         x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);
-        /* The sandbox's limit is for commands that work; a terminal waits for a person, who may be slow. */
+        /* The sandbox's limit is for commands that work; a terminal waits for a person. */
         x->timeout_ms = w->timeout_ms > 0 ? w->timeout_ms : cay_exec_is_terminal(x) ? 0 : sb->limits.wall_ms;
         x->cpu_time_ms = w->cpu_time_ms > 0 ? w->cpu_time_ms : sb->limits.cpu_time_ms;
         x->output_bytes = w->output_bytes;

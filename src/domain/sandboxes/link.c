@@ -2,12 +2,11 @@
 /*
  * The box link of a sandbox.
  *
- * Theory of operation. A stream that is lost is asked for again, at once and, if that fails or does not last, less and less often;
- * channels live through it. When
- * the engine says that there is no such box, or told us that it went and the link has nothing more to say, it is gone. A
- * link that is up is pinged; a box that misses several pings, or cannot be reached for as long, is ERROR but kept: it may
- * have been starved, and its files are worth more than a tidy list. When it answers it goes on where it was. One that stays
- * away for CAY_SERVICE_GIVE_UP_MS is given up.
+ * Theory of operation. A lost stream is requested again, at once and then at growing intervals; channels
+ * survive that. The box is gone when the engine says so and the link has nothing more to read. A link that is
+ * up is pinged. A box that misses several pings, or stays unreachable that long, becomes ERROR but is kept:
+ * it may only be starved of processor time, and its files are valuable. When it answers again, it continues
+ * where it was. After CAY_SERVICE_GIVE_UP_MS without an answer it is given up.
  */
 #include "foundation/base/clock.h"
 #include "domain/sandboxes/service_priv.h"
@@ -16,13 +15,13 @@
 #define RETRY_MOST_MS 10000
 #define SHORT_LIFE_MS 1000
 #define SHORT_WAIT_MS 10u
-#define GONE_LOOKS 60 /* of CAY_SERVICE_GONE_MS each: so long the last words of a box are listened to */
+#define GONE_LOOKS 60 /* of CAY_SERVICE_GONE_MS each: how long the last messages of a box are read */
 
 static void relink(struct cay_sandbox *sb);
 
 static void on_gone_late(struct cay_timer *t);
 
-/* Somebody may be at work on it; then it is said again until that is over. */
+/* Another operation may be under way; then this is repeated until it is over. */
 static void gone(struct cay_sandbox *sb, enum cay_cause as, const char *text)
 {
         if (!cay_sandbox_gone(sb, as, text))
@@ -72,7 +71,10 @@ static void again(struct cay_sandbox *sb)
                       on_retry);
 }
 
-/* At once, unless the stream was short-lived: a box that breaks each new one must not keep us, and the engine, busy. */
+/*
+ * At once, unless the stream was short-lived: a box that breaks every new one must not keep us and the engine
+ * busy.
+ */
 static void relink_soon(struct cay_sandbox *sb)
 {
         uint64_t now = cay_clock_ms();
@@ -86,7 +88,7 @@ static void relink_soon(struct cay_sandbox *sb)
                               SHORT_WAIT_MS << (sb->short_lives < 9 ? sb->short_lives - 2 : 7), on_retry);
 }
 
-/* It is gone, says the engine; by itself, or because the engine is. */
+/* The engine says that it is gone, by itself or with the engine. */
 static void ended(struct cay_sandbox *sb)
 {
         struct cay_engine *engine = sb->engine->engine;
@@ -107,7 +109,7 @@ static void on_lost(struct cay_box_client *c, int reason)
         sb->ping_out = false;
         if (sb->lost_at_ms == 0)
                 sb->lost_at_ms = cay_clock_ms();
-        if (sb->gone_timer.loop != NULL) { /* the engine said so already, and now nothing more can come */
+        if (sb->gone_timer.loop != NULL) { /* the engine reported it before, and now nothing more can come */
                 cay_timer_clear(&sb->gone_timer);
                 ended(sb);
                 return;
@@ -233,7 +235,7 @@ static void miss(struct cay_sandbox *sb, uint64_t now_ms)
                 return;
         }
         if (cay_sandbox_state(sb) == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_ENGINE_LOST)
-                return; /* told already; whether it is the link or the box that is silent may change with every look */
+                return; /* reported already; whether link or box is silent may change at every check */
         snprintf(text, sizeof(text),
                  sb->link_lost ? "the sandbox cannot be reached" : "the sandbox does not answer");
         cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, text);
@@ -251,12 +253,12 @@ void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
         else if (cay_box_client_ping(sb->client, now_ms) == 0)
                 sb->ping_out = true;
         if (!is_bad(sb) && sb->ping_out && sb->misses > 0)
-                cay_box_client_ping(sb->client, now_ms); /* asked again: the answer may come to any of them */
+                cay_box_client_ping(sb->client, now_ms); /* repeated: the answer may come to any of them */
 }
 
 /*
- * After a standstill of ours the time is over before the link has been read, and a round reads its share only: the end of a
- * command may lie behind that. A link that never falls silent is not waited for for ever.
+ * If this process stood still, the time may be over before the link was read. One round reads only a part,
+ * and the end of a command may be behind that. A link that never falls silent is not waited for forever.
  */
 static void on_gone_late(struct cay_timer *t)
 {
@@ -280,7 +282,7 @@ void cay_link_on_gone(void *ctx, const char *id)
         if (sb == NULL || sb->engine != row || is_bad(sb) || cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
             cay_sandbox_pending(sb) == CAY_PENDING_DESTROY)
                 return;
-        /* Another helper may be there before the last words of the box are read. */
+        /* A new helper may be there before the last messages of the box are read. */
         sb->engine_was_down |=
                 row->engine->ops->health != NULL && row->engine->ops->health(row->engine, &ignored) < 0;
         if (sb->link_lost)

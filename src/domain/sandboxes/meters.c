@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who did how much. */
+/* Counts by owner. */
 #include "domain/sandboxes/meters.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static unsigned find_oldest(const struct cay_meters *m)
         return oldest;
 }
 
-/* NULL: there is no memory. Then an owner's figures are too low, which is no reason to fail what they count. */
+/* NULL: no memory. Then an owner's figures are too low, which does not justify failing the request. */
 static struct cay_owner_meter *add(struct cay_meters *m, const char *owner)
 {
         struct cay_owner_meter *o = calloc(1, sizeof(*o));

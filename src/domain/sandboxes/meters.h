@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Meters: the whole service's and, for those who are shown nothing of others, one for each owner.
+ * Meters: one for the whole service, and one for each owner, for those who may not see others' figures.
  *
- * Theory of operation. What happens is noted twice, for all and for the sandbox's owner. An owner's meter is made when something of theirs
- * happens for the first time and costs memory for the minutes in which something did (window.h). There is room for CAY_METER_OWNERS; the
- * next one takes the place of the owner of whom nothing was heard for the longest time, whose counts begin anew when they are back.
+ * Theory of operation. Everything is counted twice, for all and for the sandbox's owner. An owner's meter is
+ * made at the owner's first event, and uses memory only for the minutes in which something happened
+ * (window.h). There is room for CAY_METER_OWNERS. The next owner evicts the one with the oldest last event,
+ * whose counts start again at zero on return.
  */
 #pragma once
 
@@ -35,9 +36,9 @@ struct cay_meters { /* zeroed */
 };
 
 void cay_meters_note(struct cay_meters *m, const char *owner, enum cay_meter_event what, uint64_t us);
-/* A command is over; run_us is 0 when nobody measured it. */
+/* A command ended; run_us is 0 if it was not measured. */
 void cay_meters_note_end(struct cay_meters *m, const char *owner, enum cay_cause cause, uint64_t run_us,
                          uint64_t cpu_us);
-/* An owner's; one of whom nothing is known has an empty one. Borrowed until the next event. */
+/* An owner's; an unknown owner has an empty one. Borrowed until the next event. */
 const struct cay_service_meter *cay_meters_of(const struct cay_meters *m, const char *owner);
 void cay_meters_done(struct cay_meters *m);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects to records of the store and back. Texts that hold several things are JSON, written here and read back here through
- * the environment's read_json by the tables below; what a table does not have, it refuses, so the two go together.
+ * Converts objects to records of the store and back. Texts with several values are JSON, written here and
+ * read back through the environment's read_json by the tables below. A table refuses members that it lacks,
+ * so both must match.
  */
 #include <errno.h>
 
@@ -89,7 +90,7 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
         cay_json_bool(j, value);
 }
 
-/* What else a sandbox is, and its box. */
+/* Further properties of a sandbox and of its box. */
 struct sandbox_spec {
         uint64_t may_skip, skipped, watched, paused_ms;
         bool has_workspace, read_only, own_user_only, kept, has_box, stopping, no_init;
@@ -211,7 +212,7 @@ void cay_record_put_sandbox(struct cay_sandbox *sb, struct cay_store_batch *b, e
 {
         bool rests = state == CAY_STATE_ERROR || state == CAY_STATE_STOPPED;
 
-        if (cay_sandbox_is_away(sb)) { /* ERROR is only how it looks: with its engine it is back as it was */
+        if (cay_sandbox_is_away(sb)) { /* ERROR is only shown: when its engine returns, it is as before */
                 cay_record_put_sandbox_as(sb, b, sb->before, sb->before_cause, sb->before_text);
                 return;
         }
@@ -535,7 +536,7 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->started_wall_ms = r->started_wall_ms;
         x->ended_wall_ms = r->ended_wall_ms;
         x->deadline_ms = r->deadline_ms;
-        cay_exec_use(x); /* the time that nobody could watch it is not counted */
+        cay_exec_use(x); /* time in which nobody could watch it does not count */
         x->output_first = r->output_first;
         x->output_end = r->output_end;
         x->exit_code = (int)r->exit_code;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that an engine keeps and no record knows of.
+ * Files that an engine keeps and that have no record.
  *
- * Theory of operation. Such files are either what is left of a create or a destroy that was cut off, which nobody wants, or all that is left
- * of a sandbox whose record was lost: the database was removed, emptied, mended, or an older one was put back. Only a store that is known to be whole can tell the
- * two apart. So the store holds a value for each engine that says that a start has looked through its files and found no such ones.
- * Where it is not set (a database that was just made has none), or where the database has been mended, files are never removed
- * by themselves: they are listed here, told in log, journal and health, and wait for somebody who adopts or removes each.
- * When the last is dealt with, the value is set. A commit that fails leaves it unset: that costs disk, and loses nothing.
+ * Theory of operation. Such files are the remains of an interrupted create or destroy, which nobody wants, or
+ * they are all that is left of a sandbox whose record was lost: the database was removed, emptied, repaired,
+ * or replaced by an older one. Only a store that is known to be complete can tell the two apart. So the store
+ * has a value for each engine, set when a start found no such files. If it is not set (as in a new database),
+ * or if the database was repaired, files are never removed automatically. They are listed here, reported in
+ * log, journal and health, and wait until an administrator adopts or removes each. After the last one the
+ * value is set. If that commit fails it stays unset, which costs disk space but loses nothing.
  */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
 
-#define KNOWN CAY_STORE_FILES_KNOWN /* and the engine's name */
+#define KNOWN CAY_STORE_FILES_KNOWN /* followed by the engine's name */
 
 struct cay_left {
         struct cay_left *next;
         struct cay_engine_row *row; /* who keeps them */
-        bool busy;                  /* is being adopted or removed */
+        bool busy;                  /* being adopted or removed */
         char id[CAY_NAME_MAX + 1];
 };
 
@@ -128,7 +129,7 @@ void cay_left_tell(struct cay_service *s)
         cay_async_commit(e, b);
 }
 
-/* What administrators do about them */
+/* What administrators do with them */
 
 void cay_service_left(struct cay_service *s,
                       void (*each)(void *ctx, const char *id, const char *engine, bool is_busy), void *ctx)
@@ -211,7 +212,7 @@ static void on_adopted(struct cay_async *e, const struct cay_error *err)
         if (sb == NULL)
                 return;
         l = find_busy(s, sb->id);
-        if (err->code != CAY_OK) { /* as if nobody had asked */
+        if (err->code != CAY_OK) { /* as if it had not been requested */
                 if (l != NULL)
                         l->busy = false;
                 cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);

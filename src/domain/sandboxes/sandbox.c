@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sandbox: its state, what may be asked of it, how its operations end, how it looks. */
+/* One sandbox: its state, which requests it allows, how its operations end, its view. */
 #include <assert.h>
 
 #include "foundation/base/clock.h"
@@ -42,7 +42,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         if (sb->claim[0] != '\0')
                 cay_claim_release(s, sb->owner, sb->claim);
         cay_channel_end_all(sb, NULL);
-        cay_link_close(sb); /* channels of a client that is let go say nothing: commands live on */
+        cay_link_close(sb); /* closing a client's channels sends nothing: commands live on */
         while (sb->execs != NULL) {
                 struct cay_exec *x = sb->execs;
 
@@ -65,7 +65,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         free(sb);
 }
 
-/* Commands that end at once, or in the middle of an operation, do not know of each other when they are put. */
+/* Commands that end at once, or during an operation, are stored without knowing of each other. */
 void cay_sandbox_settle(struct cay_sandbox *sb)
 {
         if (!cay_sandbox_is_stored(sb) || sb->put_state == cay_sandbox_state(sb))
@@ -173,7 +173,7 @@ void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err)
         cay_sandbox_settle(sb);
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
                 if (x->phase == CAY_EXEC_PHASE_JUDGED)
-                        cay_exec_verdict(x); /* it left that to a pending that came to nothing */
+                        cay_exec_verdict(x); /* it left that to an operation that failed */
         cay_sandbox_answer(sb->service, &sb->calls, err != NULL ? err : &fine);
         if (sb->destroy_why != NULL)
                 cay_sandbox_destroy(sb, cay_take(sb->destroy_why), NULL);
@@ -194,7 +194,7 @@ void cay_sandbox_store_again(struct cay_sandbox *sb)
 
         if (!cay_sandbox_is_stored(sb) || cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
             cay_sandbox_pending(sb) == CAY_PENDING_DESTROY)
-                return; /* the pending's own commit says what is true then */
+                return; /* the pending operation's own commit stores the right state */
         sb->dirty = false;
         b = store->ops->begin(store);
         cay_record_put_sandbox(sb, b, cay_sandbox_state(sb));
@@ -243,7 +243,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .cause = rests ? sb->cause : CAY_CAUSE_NONE,
                 .cause_text = rests ? sb->cause_text : "",
                 .kept = rests && sb->kept &&
-                        sb->cause != CAY_CAUSE_DISK, /* what is damaged is not the same files */
+                        sb->cause != CAY_CAUSE_DISK, /* damaged files are not the same files */
                 .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
                 .busy_with = pending_word(cay_sandbox_pending(sb)),
                 .created_wall_ms = sb->created_wall_ms,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pause and resume (done first, stored then: both can be undone), extend, figures.
+ * pause and resume (done first, then stored: both can be undone), extend, figures.
  *
- * Time limits of commands stand still while their sandbox is paused: the record says since when, and resume moves the deadlines by as much,
- * in memory and in the same commit. Its own life time goes on.
+ * Time limits of commands stand still while their sandbox is paused. The record says since when, and resume
+ * moves the deadlines by that time, in memory and in the same commit. The sandbox's own lifetime runs on.
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
@@ -17,7 +17,7 @@ static void fail_call(struct cay_service *s, struct cay_service_call *c, const s
         cay_service_fail_job(s, &c->job, err);
 }
 
-/* Puts the freezer back to what the store says; what comes of it is only logged. */
+/* Sets the freezer as the store says; the result is only logged. */
 static void on_put_back(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
@@ -100,7 +100,7 @@ static void on_thawed_stored(struct cay_async *e, const struct cay_error *err)
                 put_back(sb, err);
                 return;
         }
-        /* Adopted while it was paused, it could not greet us yet: it is of use to nobody before it has. */
+        /* If adopted while paused, it could not greet us yet: it is unusable until it does. */
         is_silent = sb->client != NULL && cay_box_client_awaits_welcome(sb->client);
         cay_sandbox_move(sb, is_silent ? CAY_SANDBOX_EVENT_THAW : CAY_SANDBOX_EVENT_DONE);
         sb->misses = 0;
@@ -112,7 +112,7 @@ static void on_thawed_stored(struct cay_async *e, const struct cay_error *err)
                 cay_sandbox_finish(sb, NULL);
 }
 
-/* As many as fit; the rest is stored by itself, a moment later. */
+/* As many as fit; the rest is stored separately a moment later. */
 static void put_deadlines(struct cay_sandbox *sb, struct cay_store_batch *b)
 {
         size_t used = 0;
@@ -129,7 +129,7 @@ static void put_deadlines(struct cay_sandbox *sb, struct cay_store_batch *b)
         }
 }
 
-/* What the next commit is to say of time. */
+/* The times that the next commit stores. */
 static void note_time(struct cay_sandbox *sb, struct cay_store_batch *b, bool pause)
 {
         uint64_t now_ms = cay_service_now(sb->service);
@@ -324,7 +324,7 @@ static bool is_history_due(struct cay_sandbox *sb, uint64_t mono_ms)
         return mono_ms >= sb->history_at_ms;
 }
 
-/* One that finds no room is not looked at again: the walk above is made once for each sandbox. */
+/* A sandbox without room for a history is not considered again: the loop above runs once for each. */
 static void note_history(struct cay_sandbox *sb, const struct cay_engine_stats *stats)
 {
         uint64_t mono_ms = cay_clock_ms();
@@ -362,7 +362,10 @@ static void on_figures(struct cay_async *e, const struct cay_error *err)
         answer_figures(e, err);
 }
 
-/* An engine may take a second for it: whoever asks meanwhile (c; NULL: we) waits for the same answer. */
+/*
+ * An engine may need a second for this: requests that come meanwhile (c; NULL: our own) wait for the same
+ * answer.
+ */
 static void ask_figures(struct cay_sandbox *sb, struct cay_service_stats *c)
 {
         bool is_asked = sb->figures != NULL;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Networks, published ports and volumes: what a sandbox has of them, for engines that can.
+ * Networks, published ports and volumes of a sandbox, for engines that support them.
  *
- * Theory of operation. They come as texts (domain/model/spec.h), from requests and from records alike, are read once into the sandbox, and go from
- * there into every spec of it. What became of ports only the engine knows: its answers to create and relink are noted, and stored
- * nowhere, since a box that is found again tells them anew.
+ * Theory of operation. They come as texts (domain/model/spec.h), from requests and from records, are parsed
+ * once into the sandbox, and go into each of its specs. Only the engine knows the resulting ports. Its
+ * answers to create and relink are kept in memory; they are not stored, because a box that is found again
+ * reports them.
  *
- * Some ports are the daemon's own (service.h, is_own_port): the engine never hears of them. What they became takes the place of what was
- * wished for, and is stored so: the next process, or the next start, asks for the same again.
+ * Some ports are served by the daemon itself (service.h, is_own_port); the engine never sees them. The
+ * resulting port replaces the requested one and is stored, so that the next process or start asks for the
+ * same.
  */
 #include <errno.h>
 
@@ -85,7 +87,7 @@ static int read_volumes(struct cay_sandbox *sb, const struct cay_field_texts *te
                                   "volumes: with labels, metadata and env they are too long");
 }
 
-/* Without a network the daemon's own ports alone can be published. */
+/* Without a network, only the daemon's own ports can be published. */
 static int check_ports(const struct cay_sandbox *sb, struct cay_error *err)
 {
         unsigned first = sb->box_port_count > 0 ? sb->box_ports[0].inside : 0;
@@ -113,7 +115,7 @@ int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
         return check_ports(sb, err);
 }
 
-/* Ports that the daemon publishes itself, of those that are alive: places of one table, which owners share. */
+/* Ports that the daemon publishes itself, of live sandboxes: slots of one table, which owners share. */
 int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *err)
 {
         const struct cay_service *s = sb->service;
@@ -153,7 +155,7 @@ int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err
         return engine != NULL ? cay_engine_caps_check(sb->engine->name, engine->caps, wanted, err) : 0;
 }
 
-/* Pairs as a flat list: the engine's form. The spec borrows it from the sandbox. */
+/* Pairs as a flat list, as engines take them. The spec borrows it from the sandbox. */
 static int put_labels(struct cay_sandbox *sb, struct cay_spec *spec)
 {
         const struct cay_field_map *map = &sb->labels;
@@ -200,7 +202,7 @@ void cay_sandbox_note_ports(struct cay_sandbox *sb, const struct cay_engine_box 
         }
 }
 
-/* Without a box nothing listens for it. */
+/* Without a box it has no listener. */
 void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_view *ret)
 {
         bool has_box = cay_state_has_box(cay_sandbox_state(sb));
@@ -215,7 +217,7 @@ void cay_sandbox_view_extras(const struct cay_sandbox *sb, struct cay_sandbox_vi
         ret->volume_count = sb->volume_count;
 }
 
-/* Ports of our own */
+/* Ports that the daemon serves */
 
 bool cay_sandbox_has_own_ports(const struct cay_sandbox *sb)
 {

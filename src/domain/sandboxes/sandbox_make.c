@@ -2,10 +2,11 @@
 /*
  * create and start.
  *
- * Theory of operation. Input is checked whole before anything is made. A claim of the client's is looked up first (two that come
- * at once meet here, in memory). The engine makes the box, then READY, the claim and the event are committed in one batch, then the
- * call is answered. Nothing is stored before the box is there: a process that dies in between leaves a box without a record,
- * which the next start removes, and a claim that is still free. Whatever fails after the box is there destroys it again.
+ * Theory of operation. All input is checked before anything is made. First the client's claim is looked up;
+ * concurrent requests with one claim meet here, in memory. The engine makes the box, then READY, the claim
+ * and the event are committed in one batch, then the call is answered. Nothing is stored before the box
+ * exists. If this process dies in between, it leaves a box without a record, which the next start removes,
+ * and an unused claim. Any failure after the box exists destroys it again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, b
         return 0;
 }
 
-/* How many are alive: of all, and of this owner. */
+/* How many are alive: in all, and of this owner. */
 static unsigned count_alive(const struct cay_service *s, const char *owner, unsigned *ret_own)
 {
         unsigned all = 0;
@@ -135,7 +136,7 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
         return cay_service_check_room(s, w->owner, err) < 0 || check_disk(s, err) < 0 ? -1 : 0;
 }
 
-/* What is given again takes the place of what was; a connection comes anew with every call. */
+/* New values replace old ones; a connection comes with each call. */
 static int hold_folder(struct cay_sandbox *sb, const struct cay_folder *f, struct cay_error *err)
 {
         char *below = f->fd < 0 && f->root > 0 ? strdup(f->below) : NULL;
@@ -208,7 +209,10 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         return 0;
 }
 
-/* What the engine needs; its descriptors are the async operation's, since the engine may borrow them for longer than the sandbox lives. */
+/*
+ * The spec for the engine. Its descriptors belong to the async operation, because the engine may borrow them
+ * for longer than the sandbox lives.
+ */
 static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err)
 {
         struct cay_service *s = sb->service;
@@ -262,7 +266,10 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         return cay_spec_check(spec, err);
 }
 
-/* A start leaves the sandbox as it was, unless its files cannot be had back: that is an error to be seen. */
+/*
+ * A failed start leaves the sandbox as it was, except when its files cannot be restored: that is shown as an
+ * error.
+ */
 static void give_up_start(struct cay_sandbox *sb, const struct cay_error *err)
 {
         cay_sandbox_move(sb, sb->layer_bad || sb->before == CAY_STATE_ERROR ? CAY_SANDBOX_EVENT_FAIL
@@ -281,7 +288,7 @@ static void give_up_start(struct cay_sandbox *sb, const struct cay_error *err)
         cay_sandbox_finish(sb, err);
 }
 
-/* A create that comes to nothing leaves nothing. */
+/* A failed create leaves nothing. */
 static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
 {
         struct cay_service *s = sb->service;
@@ -425,7 +432,10 @@ static void on_let_go(struct cay_timer *t)
         make_box(sb);
 }
 
-/* The box before this one is gone, the kernel still writes what it left. The engine serves everybody, so the wait is here. */
+/*
+ * The previous box is gone, but the kernel still writes its data. The engine serves everybody, so the wait is
+ * here.
+ */
 static bool waits_for_files(struct cay_sandbox *sb, const struct cay_async *e, const struct cay_error *err)
 {
         uint64_t now = cay_clock_ms();
@@ -548,7 +558,7 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 if (rival != NULL) {
                         cay_str_copy(c->first, sizeof(c->first), rival);
                         cay_claim_say_taken(&err, sb->claim, rival);
-                        sb->claim[0] = '\0'; /* is not ours to give back */
+                        sb->claim[0] = '\0'; /* belongs to the caller */
                 }
         }
         if (err.code == CAY_OK && cay_table_add(s, sb) < 0)
@@ -614,7 +624,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                 make_box(sb);
                 return;
         }
-        /* In ERROR with a box that does not answer: that one goes first. */
+        /* In ERROR with a box that does not answer: that box is removed first. */
         e = cay_async_new(s, sb, NULL, on_old_gone);
         cay_async_unmake(e, sb->kept, CAY_SERVICE_UNMAKE_MS);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Networks by policy: the broker (port_network.h) gets the sockets of a box and what it may reach.
+ * Networks by policy: gives the broker (port_network.h) the sockets of a box and its policy.
  *
- * Theory of operation. A sandbox has its policy as one text, which is stored with it. Its box is made with sockets, and these are given to the broker
- * before the sandbox is READY. The broker is told to forget them when the box is unmade (async.c). Otherwise what it has is
- * compared with what it should have: when this process starts, when the broker is a new one, and when an engine is back. A box that the
- * broker does not know gets new sockets from its engine; one that no sandbox has is dropped. What could not be done is tried again.
+ * Theory of operation. A sandbox has its policy as one text, which is stored with it. Its box is made with
+ * sockets, which the broker gets before the sandbox is READY. The broker is told to forget them when the box
+ * is removed (async.c). The broker's list is compared with the expected one when this process starts, when
+ * the broker was replaced, and when an engine returns. A box that the broker does not know gets new sockets
+ * from its engine; a box without a sandbox is dropped. What fails is tried again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define AGAIN_MS 2000u
 
-/* Of those that name no rule: everything public. */
+/* The policy of those that name no rule: everything public. */
 static const char plain[] = "template public\nown public\n";
 
 /* Policies */
@@ -92,7 +93,7 @@ static void note_failed(struct cay_sandbox *sb, const struct cay_error *err)
 {
         sb->network_asked = false;
         cay_log_warn("a sandbox has no network at the moment", "id=%s error=%s", sb->id, err->msg);
-        if (err->code != CAY_NOT_FOUND) /* else its box is gone, which is noticed elsewhere */
+        if (err->code != CAY_NOT_FOUND) /* otherwise its box is gone, which is noticed elsewhere */
                 try_again(sb->service);
 }
 
@@ -202,7 +203,7 @@ static void on_answer(struct cay_async *e, const struct cay_error *err)
         if (call == NULL)
                 return;
         c = cay_container_of(call, struct cay_service_network, call);
-        if (err->code == CAY_OK) { /* else it may be filled still */
+        if (err->code == CAY_OK) { /* otherwise it may still be filled */
                 c->stats = e->network_stats;
                 c->log = e->network_log;
                 e->network_log.entries = NULL;
@@ -210,7 +211,7 @@ static void on_answer(struct cay_async *e, const struct cay_error *err)
         cay_service_fail_job(e->service, &call->job, err);
 }
 
-/* The async operation to ask with; NULL: the call has been answered. */
+/* The async operation for the request; NULL: the call was answered. */
 static struct cay_async *begin(struct cay_service *s, const struct cay_viewer *v, const char *id,
                                struct cay_service_network *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a sandbox: its table, its one writer, and what follows from its phase. */
+/* The life of a sandbox: its table, its only writer, and what is derived from its phase. */
 #include "domain/sandboxes/sandbox_phase.h"
 
 #include <assert.h>
@@ -37,7 +37,7 @@ static const char *const event_words[] = {
 };
 _Static_assert(CAY_COUNT(event_words) == CAY_SANDBOX_EVENT_COUNT, "a word for every event");
 
-/* 0: not legal; else the next phase and 1. Two rows for one pair are an error of the compiler (-Woverride-init). */
+/* 0: not legal; else the next phase plus 1. Two rows for one pair do not compile (-Woverride-init). */
 static const uint8_t moves[CAY_SANDBOX_PHASE_COUNT][CAY_SANDBOX_EVENT_COUNT] = {
 #define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc)
 #define CAY_SANDBOX_EVENT(name, word, doc)
@@ -83,7 +83,7 @@ int cay_sandbox_phase_next(enum cay_sandbox_phase phase, enum cay_sandbox_event 
         return moves[phase][event] - 1;
 }
 
-/* CREATING is never stored; were it, nobody was told of its box. */
+/* CREATING is never stored; if it were, the box would not have been reported. */
 enum cay_sandbox_event cay_sandbox_found(enum cay_state state)
 {
         static const enum cay_sandbox_event events[CAY_STATE_COUNT] = {
@@ -118,7 +118,7 @@ static bool rests(enum cay_state state)
         return state == CAY_STATE_ERROR || state == CAY_STATE_STOPPED;
 }
 
-/* What clients see has changed, perhaps. */
+/* What clients see may have changed. */
 static void note_change(struct cay_sandbox *sb, enum cay_state from)
 {
         enum cay_state to = cay_sandbox_state(sb);
@@ -128,7 +128,9 @@ static void note_change(struct cay_sandbox *sb, enum cay_state from)
         sb->changed_wall_ms = cay_service_wall(sb->service);
         if (to == CAY_STATE_STOPPED)
                 cay_sandbox_unpublish(sb);
-        /* Not from READY to BUSY or back: one that goes has its cause already while the last commands of it end. */
+        /*
+         * Not between READY and BUSY: a sandbox that goes has its cause already while its last commands end.
+         */
         if (rests(from) && !rests(to))
                 cay_sandbox_set_cause(sb, CAY_CAUSE_NONE, "");
 }
@@ -146,7 +148,7 @@ void cay_sandbox_move(struct cay_sandbox *sb, enum cay_sandbox_event event)
         cay_log_debug("sandbox moved", "id=%s event=%s from=%s to=%s", sb->id, cay_sandbox_event_word(event),
                       cay_sandbox_phase_word(from), cay_sandbox_phase_word((enum cay_sandbox_phase)to));
         sb->phase = (enum cay_sandbox_phase)to;
-        if (from != CAY_SANDBOX_PHASE_NEW) /* what is new, or was just found, has changed for nobody */
+        if (from != CAY_SANDBOX_PHASE_NEW) /* new or just found: no change for anybody */
                 note_change(sb, was);
 }
 

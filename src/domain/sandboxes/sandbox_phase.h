@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases of a sandbox and what moves it from one to the next: sandbox_phases.def, as functions. Pure, apart from cay_sandbox_move, which
- * is the one writer of a sandbox's phase (service_priv.h).
+ * The phases of a sandbox and the events that move it: sandbox_phases.def, as functions. All are pure, except
+ * cay_sandbox_move (service_priv.h), the only writer of a sandbox's phase.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ enum cay_sandbox_event {
         CAY_SANDBOX_EVENT_COUNT
 };
 
-enum cay_pending { /* what happens to a sandbox as a whole; one at a time */
+enum cay_pending { /* the pending operation of a sandbox; one at a time */
                    CAY_PENDING_NONE,
                    CAY_PENDING_ADOPT,
                    CAY_PENDING_MAKE,

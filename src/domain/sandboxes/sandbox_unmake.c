@@ -19,7 +19,7 @@
         "writes to the host's disk failed, so its files are not what was written: kept for the "             \
         "administrator as "                                                                                  \
         "layers/%s.damaged"
-#define BATCH_ROOM (512u * 1024) /* for execs in a batch; what does not fit is stored afterwards, by itself */
+#define BATCH_ROOM (512u * 1024) /* for execs in a batch; the rest is stored separately */
 
 static void end_execs(struct cay_sandbox *sb, enum cay_cause as, const char *text)
 {
@@ -42,7 +42,7 @@ static void note_ended(struct cay_sandbox *sb)
         }
 }
 
-/* The records of commands that end with their sandbox, as many as fit; the rest is stored by and by. */
+/* The records of commands that end with their sandbox, as many as fit; the rest is stored later. */
 static void put_execs(struct cay_async *e, struct cay_store_batch *b, struct cay_sandbox *sb)
 {
         size_t used = 0;
@@ -121,7 +121,10 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
                 struct cay_error why = *err;
 
                 sb->stopping = false;
-                /* Its processes are gone, but nobody can say that its files are whole: the cause says so until it runs again. */
+                /*
+                 * Its processes are gone, but its files may not be intact: the cause says so until it runs
+                 * again.
+                 */
                 cay_wrap(&why,
                          err->code == CAY_DAMAGED ? "sandbox '%s' is stopped"
                                                   : "sandbox '%s' could not be stopped wholly",
@@ -143,7 +146,7 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
         tell_stopped(sb);
 }
 
-/* A process that dies before this is stored finds STOPPED, and knows the same of them. */
+/* A process that dies before this is stored finds STOPPED, which means the same. */
 static void store_execs(struct cay_sandbox *sb)
 {
         struct cay_service *s = sb->service;
@@ -185,7 +188,7 @@ static void on_stop_stored(struct cay_async *e, const struct cay_error *err)
         }
 }
 
-/* What was asked for is so already, or is being done: true, and c is answered, or will be with the others. */
+/* The sandbox is, or is becoming, what was requested: returns true; c is answered, now or with the others. */
 static bool is_stopped(struct cay_sandbox *sb, struct cay_service_call *c)
 {
         static const struct cay_error fine = { 0 };
@@ -219,7 +222,7 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
             cay_sandbox_state(sb) == CAY_STATE_CREATING)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
                          cay_state_word(cay_sandbox_state(sb)));
-        /* A stop would wipe out the cause, and with it that its files are not known to be kept. */
+        /* A stop would erase the cause, and with it the fact that its files may not be kept. */
         if (err.code == CAY_OK && cay_sandbox_state(sb) == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_DISK &&
             !sb->has_box)
                 cay_fail(&err, CAY_CONFLICT,
@@ -271,7 +274,7 @@ static void on_box_destroyed(struct cay_async *e, const struct cay_error *err)
                 destroyed(sb);
                 return;
         }
-        /* The record is back, so that somebody owns what may be left. */
+        /* The record is back, so that the remains have an owner. */
         cay_wrap(&why, "sandbox '%s' could not be removed wholly", sb->id);
         sb->destroy_why = NULL;
         cay_sandbox_answer(sb->service, &sb->destroy_calls, &why);
@@ -351,7 +354,7 @@ void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, cons
                 cay_sandbox_destroy(sb, "asked", c);
 }
 
-/* A box that does not answer, and one that went */
+/* Boxes that do not answer or are gone */
 
 static void on_fail_stored(struct cay_async *e, const struct cay_error *err)
 {
@@ -405,7 +408,7 @@ static void on_gone_stored(struct cay_async *e, const struct cay_error *err)
                 cay_adopt_done(sb);
 }
 
-/* What is left of it is away (or cannot be had away): now judge, then store. */
+/* The remains are removed (or cannot be): decide the causes, then store. */
 static void on_remains(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening, closing, and how things are (service.h). */
+/* Opens and closes the service; its health (service.h). */
 #include "domain/sandboxes/service.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ bool cay_service_is_ready(const struct cay_service *s)
         return s->ready;
 }
 
-/* Input that was taken is on its way to a box that has only to read it. */
+/* Input that was taken is on its way to a box that only has to read it. */
 static bool is_sending(const struct cay_sandbox *sb)
 {
         return sb->client != NULL && cay_box_client_is_attached(sb->client) &&

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The service: sandboxes, their commands and their files, for whoever translates requests into calls (op/). One event loop,
- * nothing blocks but cay_service_open; what takes time is a call with a job (foundation/base/job.h) in it.
+ * The service: sandboxes, their commands and their files, for code that translates requests into calls
+ * (domain/ops). It has one event loop; only cay_service_open blocks. What takes time is a call with a job
+ * (foundation/base/job.h).
  *
- * Theory of operation. A sandbox is one object in memory, one record in the store, one box in the engine and one box link. The
- * state (domain/model/state.h) has one writer and every change of it is committed before the call that asked for it is answered,
- * so what was answered is there after the death of this process. Order of work, so that a death at any instruction leaves
- * nothing that nobody owns: a box is made before its record says READY (a box without a record is removed at the next start), and a
- * record says STOPPED, or is dropped, before the box is unmade (the same rule removes the box). A commit that fails undoes
- * what was made. One story at a time happens to a sandbox: a second one that changes its state is refused with
+ * Theory of operation. A sandbox is one object in memory, one record in the store, one box in the engine and
+ * one box link. Its state (domain/model/state.h) has one writer. Every change is committed before the call
+ * that asked for it is answered, so an answered change survives the death of this process. The order of work
+ * ensures that a death at any instruction leaves nothing without an owner. A box is made before its record
+ * says READY: a box without a record is removed at the next start. A record says STOPPED, or is dropped,
+ * before the box is removed: the same rule then removes the box. A failed commit undoes what was made. A
+ * sandbox has one pending operation at a time. A second one that changes its state is refused with
  * CAY_CONFLICT, except destroy, which waits for the first and then wins.
  *
- * Calls. A call struct is the caller's: zeroed, its job initialised with on_done, kept until on_done ran (a call cannot be taken
- * back: a client that goes away changes nothing). Arguments are copied before the function returns, unless it says otherwise.
- * on_done never runs inside the function. job.err says what went wrong, in words meant for the client.
+ * Calls. The caller owns a call struct: zeroed, its job initialised with on_done, kept until on_done ran. A
+ * call cannot be withdrawn; a client that goes away changes nothing. Arguments are copied before the function
+ * returns, unless it says otherwise. on_done never runs inside the function. job.err has the error in words
+ * for the client.
  *
- * Who may see what. Every function that takes an id takes the viewer too: what somebody may not see does not exist (CAY_NOT_FOUND).
- * Views are snapshots that point into the service: used at once, never kept over a return to the loop.
+ * Visibility. Every function that takes an id takes the viewer too: what a viewer may not see does not exist
+ * (CAY_NOT_FOUND). Views are snapshots that point into the service: use them at once, and never keep them
+ * across a return to the loop.
  *
- * Time. Deadlines (expiry, idle, commands) are in the store's own time: they hold over restarts and when the wall clock is set.
+ * Time. Deadlines (expiry, idle, commands) are in the store's own time: they hold across restarts and when
+ * the wall clock is set.
  */
 #pragma once
 
@@ -46,8 +51,9 @@
 #define CAY_SERVICE_SPOOL_BYTES (8u << 20) /* of output that is kept of a command */
 #define CAY_SERVICE_OWN_PORTS_MAX 256u     /* published ports that the daemon answers itself, of all owners */
 #define CAY_SERVICE_EXECS_RUNNING_MAX 128  /* of a sandbox at once */
-#define CAY_SERVICE_EXECS_KEPT 64          /* ended ones of a sandbox that can still be asked about */
-#define CAY_SERVICE_OUTPUT_KEPT (64ull << 20) /* bytes of ended commands of a sandbox; the oldest go first */
+#define CAY_SERVICE_EXECS_KEPT 64          /* ended ones of a sandbox that can still be queried */
+#define CAY_SERVICE_OUTPUT_KEPT                                                                              \
+        (64ull << 20) /* bytes of ended commands of a sandbox; the oldest are dropped first */
 
 struct cay_loop;
 struct cay_service;
@@ -59,56 +65,59 @@ struct cay_viewer {
         bool sees_all;     /* admin */
 };
 
-#define CAY_SERVICE_ENGINES_MAX 8 /* that are known, there or not */
+#define CAY_SERVICE_ENGINES_MAX 8 /* that are known, available or not */
 
-struct cay_service_engine {        /* one that a sandbox may be made by, or why none can */
+struct cay_service_engine {        /* an engine for sandboxes, or the reason why it is missing */
         const char *name;          /* as requests and records say it; copied */
-        struct cay_engine *engine; /* open; on_gone is taken by the service. NULL: it is not there */
-        const char *note;          /* why it is there, or why not, for people; copied; may be NULL */
+        struct cay_engine *engine; /* open; the service sets on_gone. NULL: missing */
+        const char *note;          /* why it is there or missing, for people; copied; may be NULL */
 };
 
 struct cay_service_env { /* borrowed: everything outlives the service */
         struct cay_loop *loop;
-        /* In the order of preference: the first that is there makes what names none. Ids are unique over all of them. */
+        /* In order of preference: the first one there is the default. Ids are unique over all of them. */
         struct cay_service_engine engines[CAY_SERVICE_ENGINES_MAX];
         unsigned engine_count;
-        struct cay_network_broker *network; /* for engines with CAY_ENGINE_CAN_EGRESS; NULL: there is none */
+        struct cay_network_broker *network; /* for engines with CAY_ENGINE_CAN_EGRESS; NULL: none */
         struct cay_store *store;
         const struct cay_clock *clock; /* wall time for people */
-        int spool_dir;        /* folder of its own: one file per command with output; swept at start */
-        unsigned node, epoch; /* in every id (foundation/base/id.h) */
-        bool keeps_unowned;   /* the store has lost records: files that none knows of are left alone */
+        int spool_dir;                 /* a folder of its own: one output file per command; swept at start */
+        unsigned node, epoch;          /* in every id (foundation/base/id.h) */
+        bool keeps_unowned;            /* the store has lost records: files without a record are left alone */
 
         unsigned max_alive;       /* sandboxes with a box, all owners; 0: 10 */
         unsigned max_alive_owner; /* of one owner; 0: only the total counts */
         uint64_t disk_reserve;    /* free bytes of the spool folder's disk below which nothing is made */
         uint64_t
-                terminal_idle_ms; /* how long a terminal may be left alone: nobody watches, types, or is told anything; 0: for ever */
+                terminal_idle_ms; /* how long a terminal may be left alone, without a watcher, input or output; 0: unlimited */
         uint64_t spool_bytes; /* of output kept of each command; 0: CAY_SERVICE_SPOOL_BYTES */
         uint64_t ping_ms;     /* between pings of each link; 0: 5,000 */
         unsigned ping_misses; /* in a row that make a sandbox ERROR; 0: 3 */
 
         /*
-         * What a template's name means now: its kind and, for a rootfs, an O_PATH descriptor, which the service takes. Does not
-         * block. NULL: there is "host" alone.
+         * Resolves a template's name: its kind and, for a rootfs, an O_PATH descriptor, which the service
+         * takes. Does not block. NULL: only "host" exists.
          */
         int (*open_template)(void *ctx, const char *name, enum cay_template_kind *ret_kind, int *ret_fd,
                              struct cay_error *err);
-        /* The image that a template names, for engines that take images; borrowed until the next round. May be NULL, and give NULL: none. */
+        /*
+         * The image that a template names, for engines that take images; borrowed until the next round. May
+         * be NULL or return NULL: none.
+         */
         const char *(*image_of)(void *ctx, const char *name);
         /*
-         * Ports of sandboxes that the daemon answers itself, whatever listens on them in the box (NULL: there are none). They are no
-         * engine's to publish, and no network is needed for them. publish gives each a port of the host (in: the one that is wished for,
-         * or 0; out: what it became), or fails; those that the sandbox has already stay. The job ends from the loop. unpublish ends
-         * all of a sandbox, also where there is none.
+         * Ports of sandboxes that the daemon serves itself, whatever listens on them in the box (NULL: none).
+         * Engines do not publish them, and they need no network. publish gives each a port of the host (in:
+         * the wanted port or 0; out: the actual one) or fails; ports that the sandbox has already stay. The
+         * job ends from the loop. unpublish ends all ports of a sandbox, if any.
          */
         bool (*is_own_port)(void *ctx, uint16_t inside);
         void (*publish)(void *ctx, const char *id, struct cay_spec_port *ports, unsigned count,
                         struct cay_job *job);
         void (*unpublish)(void *ctx, const char *id);
         /*
-         * Reads back, at start-up, JSON texts that the service wrote: fills args by the table (foundation/json/json_in.h does that). *ret_doc is
-         * what the filled struct points into, until free_json.
+         * Reads back, at start-up, JSON texts that the service wrote: fills args by the table (as
+         * foundation/json/json_in.h does). The filled struct points into *ret_doc until free_json.
          */
         int (*read_json)(void *ctx, const char *text, const struct cay_field *fields, void *args,
                          void **ret_doc, struct cay_error *err);
@@ -116,34 +125,35 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         void *ctx;
 };
 
-struct cay_service_report { /* what the start met, for the log; every sandbox of the store is in one of the first four */
-        unsigned adopted; /* live on, with their commands */
-        unsigned lost;    /* should live, do not: ERROR with a cause */
-        unsigned at_rest; /* STOPPED or ERROR before: nothing to do */
-        unsigned away;    /* should live, and their engine is not there: kept as they are, shown as ERROR */
+struct cay_service_report { /* what the start found, for the log; every sandbox of the store is in one of the first four */
+        unsigned adopted; /* continue, with their commands */
+        unsigned lost;    /* should live but do not: ERROR with a cause */
+        unsigned at_rest; /* STOPPED or ERROR before: unchanged */
+        unsigned away;    /* should live, but their engine is missing: kept as they are, shown as ERROR */
         unsigned removed; /* boxes that no record knew: destroyed */
-        unsigned execs_adopted, execs_lost, execs_ended; /* running ones: go on, lost, ended meanwhile */
-        unsigned
-                unreadable; /* records that could not be read back: kept in the store, told in the log, not served */
-        unsigned layers_removed,
-                layers_lost;  /* files without a sandbox; sandboxes without the files they left */
-        unsigned layers_left; /* files without a sandbox that may be somebody's: recover.c */
+        unsigned execs_adopted, execs_lost, execs_ended; /* running ones: continue, lost, ended meanwhile */
+        unsigned unreadable;                  /* unreadable records: kept in the store, logged, not served */
+        unsigned layers_removed, layers_lost; /* files without a sandbox; sandboxes whose files are missing */
+        unsigned layers_left;                 /* files without a sandbox that may be wanted: recover.c */
 };
 
 /*
- * Loads the store (blocks for that), then adopts from the loop; cay_service_is_ready says when it is through, and on_ready is
- * told once, from the loop. Until then every call answers CAY_UNAVAILABLE.
+ * Loads the store (which blocks), then adopts from the loop. cay_service_is_ready says when that is done, and
+ * on_ready is called once, from the loop. Until then every call answers CAY_UNAVAILABLE.
  */
 int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct cay_service *s, void *ctx),
                      void *ctx, struct cay_service **ret, struct cay_error *err);
 bool cay_service_is_ready(const struct cay_service *s);
-/* Nothing that was learned of a box's end is still to be stored: who frees it before that leaves the next one to guess the cause. */
+/*
+ * Whether all facts about the ends of boxes are stored: freeing the service earlier leaves the next one to
+ * guess the causes.
+ */
 bool cay_service_is_settled(const struct cay_service *s);
 const struct cay_service_report *cay_service_report(const struct cay_service *s);
 /*
- * Lets go of everything and leaves the boxes alone: the next service adopts them. Accepts NULL. Calls under way are finished as
- * CAY_UNAVAILABLE, to be told at the loop's next drain; watchers and channels end without a word.
- * The engine and the store are closed after it (jobs of theirs that are under way are let go, not waited for).
+ * Frees everything and leaves the boxes alone: the next service adopts them. Accepts NULL. Pending calls end
+ * with CAY_UNAVAILABLE, at the loop's next drain; watchers and channels end without a call. Close the engines
+ * and the store afterwards (their pending jobs are abandoned, not waited for).
  */
 void cay_service_free(struct cay_service *s);
 CAY_DEFINE_AUTO(struct cay_service, cay_service_free)
@@ -152,19 +162,19 @@ CAY_DEFINE_AUTO(struct cay_service, cay_service_free)
 
 enum cay_network {
         CAY_NETWORK_NONE,   /* loopback alone */
-        CAY_NETWORK_BRIDGE, /* a way out to public addresses: not every engine has it */
+        CAY_NETWORK_BRIDGE, /* a way out to public addresses: not all engines support it */
         CAY_NETWORK_LIST,   /* to what its rules allow: for engines with CAY_ENGINE_CAN_EGRESS */
 };
 
 #define CAY_NETWORK_RULES_MAX 100u /* allowances of one request; the same for denials */
 
 const char *cay_network_word(enum cay_network network); /* never NULL */
-int cay_network_find(const char *word);                 /* -1: there is no such */
+int cay_network_find(const char *word);                 /* -1: none */
 
-struct cay_folder {        /* of the host, and by whose right it is mapped; borrowed. See struct cay_spec. */
-        int fd;            /* directory that a client passed; -1: none */
-        int peer;          /* that client's connection; 0 or -1: none */
-        unsigned root;     /* or: one of workspace_roots, from 1; 0: none */
+struct cay_folder {    /* of the host, and the right by which it is mapped; borrowed. See struct cay_spec. */
+        int fd;        /* directory that a client passed; -1: none */
+        int peer;      /* that client's connection; 0 or -1: none */
+        unsigned root; /* or: one of workspace_roots, from 1; 0: none */
         const char *below; /* and the path below it */
 };
 
@@ -178,39 +188,41 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         struct cay_field_map labels, metadata, env;
         struct cay_limits
                 limits; /* as the engine is to hold them; wall_ms, cpu_time_ms, output_bytes: defaults of execs */
-        unsigned may_skip; /* limits (mask) that need not hold on this host */
+        unsigned may_skip; /* limits (mask) that need not be enforced on this host */
         enum cay_network network;
         const char *
                 policy; /* domain/network/policy_text.h; NULL: what the mode says. For engines with CAY_ENGINE_CAN_EGRESS */
         struct cay_field_texts ports,
                 volumes;    /* as domain/model/spec.h reads them; ports: with a bridge, or our own */
-        bool has_workspace; /* a host folder is mapped; else the workspace is an empty folder of its own */
+        bool has_workspace; /* a host folder is mapped; else the workspace is a new empty folder */
         enum cay_workspace_mode workspace_mode;
         struct cay_folder folder;   /* looked at only with has_workspace; copied */
         const char *workspace_path; /* for people; may be NULL */
         bool read_only;             /* root read-only */
-        bool no_init;        /* nothing goes into it, and it runs one command: not every engine has it */
+        bool no_init; /* it runs one command and nothing is copied into it: not all engines support it */
         bool own_user_only;  /* no command will run as another user (root…): cheaper to make */
-        uint64_t timeout_ms; /* of its life; 0: none */
-        uint64_t idle_ms;    /* without use; 0: none */
+        uint64_t timeout_ms; /* lifetime; 0: unlimited */
+        uint64_t idle_ms;    /* without use; 0: unlimited */
         /*
-         * The client's single-use id, NULL: none. A second use ends as CAY_EXISTS and nothing is made (call.first says what the
-         * first one made).
+         * The client's single-use id; NULL: none. A second use ends with CAY_EXISTS and makes nothing
+         * (call.first has the first one's result).
          */
         const char *claim;
 };
 
-/* Whether one more may be alive now, of all and of this owner: CAY_LIMIT says which limit it is. A create checks the same. */
+/*
+ * Whether one more may be alive now, of all and of this owner; CAY_LIMIT names the limit. create checks the
+ * same.
+ */
 int cay_service_check_room(const struct cay_service *s, const char *owner, struct cay_error *err);
-unsigned cay_service_room(const struct cay_service *s); /* how many more of all */
-void cay_service_note_refused(struct cay_service *s,
-                              const char *owner); /* who was not let in has asked, too */
+unsigned cay_service_room(const struct cay_service *s);                  /* how many more in all */
+void cay_service_note_refused(struct cay_service *s, const char *owner); /* counts refused requests, too */
 
 /* A call about one sandbox: create and whatever changes its state. */
 struct cay_service_call {
         struct cay_job job;            /* the caller's on_done */
         char id[CAY_NAME_MAX + 1];     /* of the sandbox; set by create before it returns, as far as it got */
-        char first[CAY_NAME_MAX + 1];  /* after CAY_EXISTS for a claim: what the first one made */
+        char first[CAY_NAME_MAX + 1];  /* after CAY_EXISTS for a claim: the first one's result */
         struct cay_service_call *next; /* private */
 };
 
@@ -218,24 +230,25 @@ struct cay_service_call {
 void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *what,
                         struct cay_service_call *c);
 /*
- * From STOPPED or ERROR: a box with the same settings and the files that it left, where the engine keeps them (view.kept), else with none. Files that
- * cannot be had back make it ERROR with that cause, CAY_CONFLICT; it is never made anew in silence. A sandbox with a
- * workspace needs its folder: the one given at create while this process lives, else this one (NULL: none is given); a connection in
- * it counts for either.
+ * From STOPPED or ERROR: a box with the same settings and its earlier files, if the engine keeps them
+ * (view.kept). If the files cannot be restored, the sandbox becomes ERROR with that cause, and the call ends
+ * with CAY_CONFLICT: a sandbox is never silently made empty. A sandbox with a workspace needs its folder: the
+ * one given at create while this process lives, else this one (NULL: none); a connection in it counts for
+ * either.
  */
 void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        const struct cay_folder *folder, struct cay_service_call *c);
-/* One that is stopped already, or is being stopped by another request, is success. */
+/* A sandbox that is stopped, or being stopped by another request, is success. */
 void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const char *id,
                       struct cay_service_call *c);
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        struct cay_service_call *c);
 void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const char *id,
                         struct cay_service_call *c);
-/* It and all that belongs to it. Works in every state; with a box that is being made or unmade it waits its turn. */
+/* Destroys it and all that belongs to it, in any state; waits while a box is being made or removed. */
 void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, const char *id,
                          struct cay_service_call *c);
-/* Lives timeout_ms from now (0: for ever); set_idle: also how long it may be idle (0: for ever). */
+/* Lives timeout_ms from now (0: unlimited); set_idle: also how long it may be idle (0: unlimited). */
 void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const char *id,
                         uint64_t timeout_ms, bool set_idle, uint64_t idle_ms, struct cay_service_call *c);
 
@@ -267,7 +280,7 @@ struct cay_sandbox_view {
         const struct cay_limits *limits;
         unsigned skipped, watched; /* limits (masks) that are not held, or held by watching */
         enum cay_network network;
-        const char *policy;                             /* policy_text.h; NULL: none that Cay holds */
+        const char *policy;                             /* policy_text.h; NULL: none enforced by Cay */
         struct cay_spec_port ports[CAY_SPEC_PORTS_MAX]; /* host: as published, else 0 */
         unsigned port_count;
         const struct cay_spec_volume *volumes;
@@ -275,25 +288,25 @@ struct cay_sandbox_view {
         bool has_workspace;
         enum cay_workspace_mode workspace_mode;
         const char *workspace_path; /* on the host, "" when there is none or nobody said */
-        bool holds_workspace;       /* it can be started without being given its folder again */
+        bool holds_workspace;       /* it can be started without naming its folder again */
         const char *workspace_in;   /* as commands see it */
         bool read_only, own_user_only, no_init;
         enum cay_state state;
         enum cay_cause cause;   /* of ERROR and STOPPED; else NONE */
         const char *cause_text; /* "" when there is none */
-        bool kept;              /* STOPPED, ERROR: start goes on with the same files */
+        bool kept;              /* STOPPED, ERROR: start continues with the same files */
         bool linked;            /* the box link is up and answered the last ping */
-        const char *busy_with;  /* the story under way: "start", "destroy"…; "" when there is none */
+        const char *busy_with;  /* the pending operation: "start", "destroy"…; "": none */
         uint64_t created_wall_ms, started_wall_ms, changed_wall_ms; /* 0: never */
         bool expires;
         uint64_t expires_in_ms; /* from now */
         uint64_t idle_limit_ms; /* 0: none */
         uint64_t idle_ms;       /* since its last use; 0 while something runs or is open */
-        bool idle_counts;       /* it ends when idle_ms reaches the limit, if nothing happens */
+        bool idle_counts;       /* it ends when idle_ms reaches the limit */
         unsigned execs_running, execs_known, channels;
 };
 
-/* By id, or by the viewer's own name for it. CAY_NOT_FOUND when there is none that the viewer may see. */
+/* By id, or by the viewer's own name for it. CAY_NOT_FOUND: none that the viewer may see. */
 int cay_service_get(struct cay_service *s, const struct cay_viewer *v, const char *id_or_name,
                     struct cay_sandbox_view *ret, struct cay_error *err);
 
@@ -302,15 +315,15 @@ struct cay_sandbox_filter {
         const char *template_name;   /* NULL: any */
         struct cay_field_map labels; /* each must be there; a NULL value: with any value */
         unsigned states;             /* bits 1 << enum cay_state; 0: any */
-        uint64_t older_ms;           /* made at least so long ago (by the wall clock); 0: any */
+        uint64_t older_ms;           /* created at least so long ago (by the wall clock); 0: any */
         uint64_t idle_ms;            /* not used for at least so long; 0: any */
         bool newest_first;
 };
 
 /*
- * Calls back for each that the viewer may see and the filter takes, in the order of their making, at most max (0:
- * CAY_SERVICE_PAGE_MAX). cursor: NULL or "" from the start, else what ret_cursor said; stays right when sandboxes come and go.
- * ret_cursor is "" when there is nothing more. CAY_INVALID: not a cursor.
+ * Calls back for each that the viewer may see and the filter accepts, in order of creation, at most max (0:
+ * CAY_SERVICE_PAGE_MAX). cursor: NULL or "" from the start, else an earlier ret_cursor; it stays valid when
+ * sandboxes come and go. ret_cursor is "" at the end. CAY_INVALID: not a cursor.
  */
 int cay_service_list(struct cay_service *s, const struct cay_viewer *v,
                      const struct cay_sandbox_filter *filter, const char *cursor, unsigned max,
@@ -331,17 +344,24 @@ struct cay_service_cleanup { /* zeroed, job initialised */
         struct cay_loop *loop;
 };
 
-/* Destroys what the filter takes (an empty filter is CAY_INVALID: say what is meant). dry: says only what would go. */
+/*
+ * Destroys what the filter selects; an empty filter is CAY_INVALID. dry: only reports what would be
+ * destroyed.
+ */
 void cay_service_cleanup(struct cay_service *s, const struct cay_viewer *v,
                          const struct cay_sandbox_filter *filter, bool dry, struct cay_service_cleanup *c);
 void cay_service_cleanup_done(struct cay_service_cleanup *c); /* after the job; safe on a zeroed struct */
 
 /*
- * Files that an engine keeps and no record knows of, found at the start while the store could not be trusted to know all. For administrators.
+ * Files that an engine keeps and that have no record, found at a start with a store that may be incomplete.
+ * For administrators.
  */
 void cay_service_left(struct cay_service *s,
                       void (*each)(void *ctx, const char *id, const char *engine, bool is_busy), void *ctx);
-/* A STOPPED sandbox with these files and this id; of `what` owner, name, template_name, limits and may_skip count. CAY_NOT_FOUND. */
+/*
+ * Makes a STOPPED sandbox of these files with this id; uses owner, name, template_name, limits and may_skip
+ * of `what`. CAY_NOT_FOUND.
+ */
 void cay_service_adopt_left(struct cay_service *s, const char *id, const struct cay_sandbox_new *what,
                             struct cay_service_call *c);
 void cay_service_remove_left(struct cay_service *s, const char *id, struct cay_service_call *c);
@@ -349,14 +369,18 @@ void cay_service_remove_left(struct cay_service *s, const char *id, struct cay_s
 /* The journal: what happened. Kinds are in domain/sandboxes/event_kinds.def. */
 
 /*
- * Events that the viewer may see, of one sandbox or ("" or NULL) of all: q->after, before, newest_first, max and q->id (a kind) are the
- * caller's to set; owner and sandbox are set here. Rows are struct cay_store_event; cay_store_query_done afterwards.
- * Those of a destroyed sandbox are still there: the owner decides, not the sandbox. `v` and `sandbox` are borrowed until q->job is done.
+ * Events that the viewer may see, of one sandbox or ("" or NULL) of all. The caller sets q->after, before,
+ * newest_first, max and q->id (a kind); owner and sandbox are set here. Rows are struct cay_store_event; call
+ * cay_store_query_done afterwards. Events of a destroyed sandbox are still there: the owner counts, not the
+ * sandbox. `v` and `sandbox` are borrowed until q->job is done.
  */
 void cay_service_events(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                         struct cay_store_query *q);
 
-/* Told, from the loop, when there are new events that the viewer may see: then ask with cay_service_events(after). */
+/*
+ * Called from the loop when there are new events that the viewer may see: query them with
+ * cay_service_events(after).
+ */
 struct cay_event_watch {
         void (*on_event)(struct cay_event_watch *w);
         /* private */
@@ -375,10 +399,10 @@ unsigned cay_service_event_watches(const struct cay_service *s, const char *owne
 /* Engines */
 
 struct cay_engine_view {
-        const char *name, *note; /* note: why it is there, or why not; "" when nobody said */
+        const char *name, *note; /* note: why it is there or missing; "": unknown */
         bool is_there;           /* if not, nothing below is set */
-        bool is_default;         /* makes what names no engine */
-        bool up;                 /* it answered the last time it was asked */
+        bool is_default;         /* the default */
+        bool up;                 /* it answered the last request */
         char why[256];           /* when it is not up */
         bool isolates, has_users, pauses;
         unsigned caps;  /* CAY_ENGINE_CAN_… */
@@ -386,21 +410,21 @@ struct cay_engine_view {
         unsigned alive; /* sandboxes that it has a box of */
 };
 
-/* The nth in the order of preference; false behind the last. */
-/* The engine of this name lost the program behind it, and has another one now (cay_engine_ops.reopen_take). */
+/* The nth in order of preference; false after the last. */
+/* The engine of this name lost its helper program and has a new one (cay_engine_ops.reopen_take). */
 void cay_service_engine_back(struct cay_service *s, const char *name);
 bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret);
 /*
- * Which one a request means: by name; NULL or "auto" is the default. CAY_INVALID: nobody knows that name, err says which there are;
- * CAY_CONFLICT: it is known, and not there, err says why.
+ * The engine that a request means: by name; NULL or "auto" is the default. CAY_INVALID: unknown name, err
+ * lists the known ones; CAY_CONFLICT: known but missing, err says why.
  */
 int cay_service_engine_choose(struct cay_service *s, const char *name, struct cay_engine_view *ret,
                               struct cay_error *err);
 
-/* How things are, without asking anybody; counts are of the sandboxes that the viewer may see. */
+/* Health, without asking anything; counts only sandboxes that the viewer may see. */
 struct cay_service_health {
         bool ready;           /* adoption is through */
-        bool engine_up;       /* the default engine answered the last time it was asked */
+        bool engine_up;       /* the default engine answered the last request */
         char engine_why[256]; /* when it is not */
         struct cay_service_engine_health {
                 const char *name; /* of one that is there */
@@ -412,10 +436,10 @@ struct cay_service_health {
         unsigned links_lost; /* boxes that should live and have no link now */
         unsigned execs_running, channels, watchers;
         uint64_t creates, create_failures, execs;
-        uint64_t adoptions, relinks; /* 0 for who does not see all */
+        uint64_t adoptions, relinks; /* 0 for viewers who do not see all */
         bool store_damaged;          /* likewise, until a restart */
-        bool store_full;          /* nothing can be stored now: told to everybody, or requests come in vain */
-        unsigned files_unclaimed; /* the same: files of sandboxes that no record knows of */
+        bool store_full; /* nothing can be stored now: shown to everybody, to avoid useless requests */
+        unsigned files_unclaimed;      /* the same: files without a record */
         struct cay_store_health store; /* the same */
 };
 
@@ -423,5 +447,5 @@ void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, stru
 void cay_service_health(struct cay_service *s, struct cay_service_health *ret); /* for one who sees all */
 /* Borrowed until the next round. */
 const struct cay_service_meter *cay_service_meter(const struct cay_service *s, const struct cay_viewer *v);
-/* Looks at deadlines and links now instead of at the next tick: after a clock was moved, and in tests. */
+/* Checks deadlines and links now instead of at the next tick: after a clock was moved, and in tests. */
 void cay_service_tick(struct cay_service *s);

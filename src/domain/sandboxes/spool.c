@@ -21,17 +21,17 @@
 struct slot {
         uint64_t end, oldest, got[CAY_SPOOL_STREAMS], run_first, run_end;
         uint32_t tail_sum;
-        uint32_t sum; /* of what stands before it, and of the file's sizes */
+        uint32_t sum; /* covers the data before it, and the file's sizes */
 };
 
 struct cay_spool_header {
         char magic[8];
         uint32_t version;
-        uint32_t active; /* which slot counts */
+        uint32_t active; /* the valid slot */
         uint64_t keep, slack;
         struct slot slots[2];
         uint32_t in_closed;
-        uint32_t end_len; /* 0: `end` is not there, or not whole */
+        uint32_t end_len; /* 0: `end` is missing or damaged */
         uint32_t end_sum;
         uint8_t end[CAY_SPOOL_END_MAX];
         uint64_t in_taken;
@@ -39,15 +39,15 @@ struct cay_spool_header {
 _Static_assert(sizeof(struct cay_spool_header) <= HEADER_BYTES, "one page");
 _Static_assert(CAY_SPOOL_PIECE_MAX / CAY_SPOOL_BLOCK + 2 <= BLOCKS_AT_ONCE, "the sums of a put");
 
-/* Stores before it are in the page before those after it: all that the death of a process asks for. */
+/* Earlier stores reach the page before later ones: enough to survive the death of a process. */
 static void in_order(void)
 {
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 /*
- * Where things are: a page of header, the runs, the sums, the bytes. A block never lies across the ring's end, and the one that `oldest` is in
- * stays whole.
+ * Layout: a header page, the runs, the checksums, the bytes. A block never wraps around the ring's end, and
+ * the block of `oldest` stays whole.
  */
 
 static uint64_t round_up(uint64_t n)
@@ -92,7 +92,7 @@ static off_t data_offset(const struct cay_spool *sp, uint64_t cursor)
                        cursor % data_cap(sp));
 }
 
-/* What a block's sum begins with. */
+/* The first part of a block's checksum. */
 static uint32_t sum_begin(uint64_t block)
 {
         return cay_crc32c(0, &block, sizeof(block));
@@ -124,7 +124,7 @@ static int write_at(int fd, const void *bytes, size_t len, off_t offset)
         return 0;
 }
 
-/* A file that is shorter than it was is damaged like any other. */
+/* A truncated file counts as damaged like any other. */
 static int read_at(int fd, void *buf, size_t len, off_t offset)
 {
         char *at = buf;
@@ -185,10 +185,10 @@ int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t k
         made.fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (made.fd < 0)
                 return -errno;
-        /* The page must be there before it is mapped: a hole on a full disk is a signal when it is touched. */
+        /* The page must be allocated before it is mapped: a hole on a full disk raises SIGBUS. */
         do
                 r = -posix_fallocate(made.fd, 0, HEADER_BYTES);
-        while (r == -EINTR); /* in memory (tmpfs) any signal cuts it short */
+        while (r == -EINTR); /* on tmpfs, any signal interrupts it */
         if (r == 0)
                 r = map(&made);
         if (r < 0) {
@@ -219,7 +219,7 @@ static int check_header(const struct cay_spool_header *head)
 {
         if (memcmp(head->magic, MAGIC, sizeof(head->magic)) != 0)
                 return -EBADMSG;
-        if (head->version == 1) /* it had no sums */
+        if (head->version == 1) /* it had no checksums */
                 return -EPROTONOSUPPORT;
         if (head->version != VERSION || head->active > 1 || head->keep == 0 ||
             head->keep > CAY_SPOOL_KEEP_MAX || head->end_len > CAY_SPOOL_END_MAX ||
@@ -269,11 +269,14 @@ bool cay_spool_has_room(const struct cay_spool *sp, uint64_t wall)
 {
         if (wall >= sp->end)
                 return true;
-        /* Runs before the wall may go; counting all of them is the safe side, and only streams that alternate in tiny pieces notice. */
+        /*
+         * Runs below the low-water mark may be dropped. Counting all of them is safe; only streams that
+         * alternate in tiny pieces notice.
+         */
         return sp->end - wall <= sp->keep && sp->run_end - sp->run_first <= CAY_SPOOL_RUNS_KEEP;
 }
 
-/* Lets the oldest bytes and runs go, up to the wall: in `next`, nothing is said to the header yet. */
+/* Drops the oldest bytes and runs, up to the low-water mark: in `next` only, not yet in the header. */
 static void let_go(const struct cay_spool *sp, struct cay_spool *next, uint64_t wall)
 {
         uint64_t least = next->end > next->keep ? next->end - next->keep : 0;
@@ -291,7 +294,7 @@ static void let_go(const struct cay_spool *sp, struct cay_spool *next, uint64_t 
         }
 }
 
-/* The sums of the blocks that these bytes complete, and that of the one they end in. */
+/* Checksums of the blocks that these bytes complete, and of the last block. */
 static int write_sums(const struct cay_spool *sp, const uint8_t *bytes, size_t len, uint32_t *ret_tail)
 {
         uint64_t block = sp->end / CAY_SPOOL_BLOCK, at = sp->end;
@@ -365,7 +368,10 @@ static bool is_full(const struct cay_spool *sp, unsigned stream, size_t len)
                (begins_run(sp, stream) && sp->run_end - sp->run_first >= runs_cap(sp));
 }
 
-/* Full to the brim: what the wall has given up since the last put goes by itself, before anything is written over it. */
+/*
+ * Completely full: what was released since the last put is dropped in a step of its own, before it is
+ * overwritten.
+ */
 static void make_room(struct cay_spool *sp, uint64_t wall)
 {
         struct cay_spool next = *sp;
@@ -417,7 +423,7 @@ int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size
 
 /* Reading */
 
-struct reading { /* whole blocks: what stands before and behind what is asked for, too */
+struct reading { /* whole blocks, including the bytes around the requested ones */
         uint64_t from, to;
         uint8_t before[CAY_SPOOL_BLOCK], behind[CAY_SPOOL_BLOCK];
         uint32_t sums[BLOCKS_AT_ONCE];
@@ -436,13 +442,13 @@ static int read_blocks(const struct cay_spool *sp, struct reading *rd, uint64_t 
         while (n < 0 && errno == EINTR);
         if (n < 0 || (uint64_t)n != rd->to - rd->from)
                 return -EBADMSG;
-        rd->sums[whole] = sp->tail_sum; /* counts if the last one is not complete */
+        rd->sums[whole] = sp->tail_sum; /* used if the last block is not complete */
         return whole > 0 ? read_at(sp->fd, rd->sums, whole * sizeof(rd->sums[0]),
                                    sum_offset(sp, rd->from / CAY_SPOOL_BLOCK))
                          : 0;
 }
 
-/* How many of the bytes at `at` are what was put: up to the first block that is bad. */
+/* How many of the bytes at `at` are intact: up to the first damaged block. */
 static size_t count_good(const struct reading *rd, uint64_t at, const uint8_t *buf, size_t size)
 {
         size_t good = 0;
@@ -464,7 +470,7 @@ static size_t count_good(const struct reading *rd, uint64_t at, const uint8_t *b
         return good;
 }
 
-/* What is good of them; 0: the first block is bad. */
+/* The intact length; 0: the first block is damaged. */
 static size_t read_checked(const struct cay_spool *sp, uint64_t at, void *buf, size_t size)
 {
         struct reading rd;
@@ -473,7 +479,7 @@ static size_t read_checked(const struct cay_spool *sp, uint64_t at, void *buf, s
         rd.from = block_start(at);
         rd.to = round_up(at + size) < sp->end ? round_up(at + size) : sp->end;
         r = read_blocks(sp, &rd, at, buf, size);
-        if (r < 0 && rd.to - rd.from > CAY_SPOOL_BLOCK) { /* the first one may be there all the same */
+        if (r < 0 && rd.to - rd.from > CAY_SPOOL_BLOCK) { /* the first one may be readable anyway */
                 rd.to = rd.from + CAY_SPOOL_BLOCK;
                 size = (size_t)(rd.to - at);
                 r = read_blocks(sp, &rd, at, buf, size);
@@ -519,7 +525,8 @@ uint64_t cay_spool_skip(struct cay_spool *sp, uint64_t at)
                 if (cay_spool_read(sp, &place, &byte, 1, &stream) != -EBADMSG)
                         break;
                 if (cay_spool_runs_find(sp, &place, &next, &stream) == 0)
-                        next = block_start(at) + CAY_SPOOL_BLOCK; /* else it is where a good run begins */
+                        next = block_start(at) +
+                               CAY_SPOOL_BLOCK; /* otherwise at the start of an intact run */
                 at = next < sp->end ? next : sp->end;
         }
         return at;

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The output of one command in a file, so that it outlives this process: a ring of bytes of both streams in the order they came,
- * under one cursor that counts bytes since the start.
+ * The output of one command in a file, so that it outlives this process: a ring of bytes of both streams in
+ * order of arrival, under one cursor that counts bytes since the start.
  *
- * Theory of operation. The file is a header page, a ring of runs (8 bytes each: where a stretch of one stream starts) and a ring of
- * bytes. What is valid is said by the header alone, which is mapped and has two slots and a word that names the one that
- * counts: a put writes bytes and run behind what is valid, then the other slot, then the word. So a process that is killed at any
- * instruction leaves the state before the put or the one after it, and since the counts per stream are in the same slot, whoever opens the
- * file next knows exactly what to ask the box for. Bytes and runs are written with pwrite, never through a mapping: a full disk is
- * then an error and no signal.
+ * Theory of operation. The file is a header page, a ring of runs (8 bytes each: where a stretch of one stream
+ * starts) and a ring of bytes. Only the header says what is valid. It is mapped and has two slots and a word
+ * that names the valid one. A put writes bytes and run after the valid ones, then the other slot, then the
+ * word. So a process killed at any instruction leaves the state before or after the put. The counts per
+ * stream are in the same slot, so whoever opens the file next knows exactly what to request from the box.
+ * Bytes and runs are written with pwrite, not through a mapping: a full disk is then an error and not a
+ * signal.
  *
- * Damage. A machine that stops, a disk that fails or somebody's editor may leave a file that is cut, or has zeros or other bytes in
- * it. So slots, runs and the end's record carry a checksum each, and so does every block of CAY_SPOOL_BLOCK bytes of output (a ring of sums beside
- * the ring of bytes; the sum of the last block, which still grows, is in the slot). Each sum begins with the number of what it
- * belongs to: what was there one turn of the ring before is no less wrong than garbage. A read checks the whole blocks that it
- * touches and gives nothing of a bad one; cay_spool_skip says where what is whole begins again. A run that is bad loses the bytes
- * from it to the next good one, since nobody knows their stream. Writing goes on in either case.
+ * Damage. A crash of the machine, a failing disk or an editor may truncate the file or change bytes. So
+ * slots, runs and the end's record have a checksum each, and so does every block of CAY_SPOOL_BLOCK bytes of
+ * output (in a ring of checksums; that of the last, growing block is in the slot). Each checksum also covers
+ * the number of its item, so that data of the previous turn of the ring is not accepted. A read checks whole
+ * blocks and returns nothing of a damaged one; cay_spool_skip says where intact data begins again. A damaged
+ * run loses the bytes up to the next intact one, because their stream is unknown. Writing continues in either
+ * case.
  *
- * Room. `keep` bytes and CAY_SPOOL_RUNS_KEEP runs stay readable; older ones go, but never past the wall, which is the position of the
- * slowest reader that must not lose anything. A writer that is not held back (cay_spool_has_room) may always put one window of each
- * stream more, in pieces as small as they like: the rings are that much larger than what is kept. It must not put beyond, or
- * is refused until the wall has moved.
- * No byte that is valid is ever overwritten before the header has let go of it, for the same reason.
+ * Space. `keep` bytes and CAY_SPOOL_RUNS_KEEP runs stay readable. Older ones are dropped, but never beyond
+ * the low-water mark, which is the position of the slowest reader that must not lose anything. A writer that
+ * is not held back (cay_spool_has_room) may always put one window of each stream more, in pieces of any size:
+ * the rings are larger by that much. A put beyond that is refused until the mark has moved. A valid byte is
+ * never overwritten before the header has released it.
  *
- * Rejected: one file per stream (the order between them is what people read); records in line with the bytes (a cursor that a client
- * makes up could then point into a record's head); dropping on a full disk (the put fails, the writer waits).
+ * Rejected: one file per stream (readers want the order between them); records between the bytes (an invented
+ * cursor could then point into a record's head); dropping on a full disk (instead the put fails and the
+ * writer waits).
  */
 #pragma once
 
@@ -67,36 +70,43 @@ struct cay_spool_place { /* where a reader is; zeroed to begin with */
 /* A new file; the window is that of each stream. 0, -EEXIST, -ENOSPC, -errno. */
 int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t keep, uint64_t window);
 /*
- * An existing one, as it was left. 0, -ENOENT, -EBADMSG (damaged beyond use), -EPROTONOSUPPORT (written by an older Cay), -errno. What is
- * damaged further inside is told by reads.
+ * Opens an existing one. 0, -ENOENT, -EBADMSG (unusable), -EPROTONOSUPPORT (written by an older Cay), -errno.
+ * Damage further inside is found by reads.
  */
 int cay_spool_open(struct cay_spool *sp, int dir, const char *name);
-void cay_spool_close(struct cay_spool *sp); /* fine when closed */
+void cay_spool_close(struct cay_spool *sp); /* may be called on a closed one */
 
 /*
- * Bytes of a stream (0 out, 1 err) at the end. wall: the lowest cursor that must stay (UINT64_MAX: none). 0: written and valid.
- * -ENOSPC, -EIO…: nothing was put. -ENOBUFS: the writer did not hold back, and the wall is where it was.
+ * Appends bytes of a stream (0 out, 1 err). wall: the low-water mark, the lowest cursor that must stay
+ * (UINT64_MAX: none). 0: written and valid. -ENOSPC, -EIO…: nothing was put. -ENOBUFS: the writer did not
+ * hold back, and the mark has not moved.
  */
 int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t wall);
-/* May the writer be let on: with one window of each stream still to come nothing before the wall is lost. */
+/*
+ * Whether the writer may continue: with one window of each stream still to come, nothing above the mark is
+ * lost.
+ */
 bool cay_spool_has_room(const struct cay_spool *sp, uint64_t wall);
 
 /*
- * Up to size bytes of one stream from place->at (which is moved): how many, 0 at the end, -ERANGE before the oldest,
- * -EBADMSG when what is there is not what was put.
+ * Reads up to size bytes of one stream from place->at, and moves it. Returns how many, 0 at the end, -ERANGE
+ * before the oldest, -EBADMSG if the data is damaged.
  */
 ssize_t cay_spool_read(struct cay_spool *sp, struct cay_spool_place *place, void *buf, size_t size,
                        unsigned *ret_stream);
-/* From a cursor at which a read found damage: the next at which there is something whole, or the end. */
+/* From a cursor at which a read found damage: the next cursor with intact data, or the end. */
 uint64_t cay_spool_skip(struct cay_spool *sp, uint64_t at);
 
-/* How the command ended, as the caller encodes it: once. -EMSGSIZE, -EEXIST. */
+/* Records how the command ended, as the caller encodes it; once. -EMSGSIZE, -EEXIST. */
 int cay_spool_set_end(struct cay_spool *sp, const void *bytes, size_t len);
-/* Length, 0 while there is none or when it is damaged; points into the mapping. */
+/* Its length; 0: none, or damaged; points into the mapping. */
 size_t cay_spool_get_end(const struct cay_spool *sp, const void **ret);
-/* How much input was taken for the command, by all fronts together: what the box has not got of it is lost with its front. */
+/*
+ * How much input was taken for the command, by all fronts together: what the box has not received is lost
+ * with its front.
+ */
 void cay_spool_set_in_taken(struct cay_spool *sp, uint64_t bytes);
 uint64_t cay_spool_get_in_taken(const struct cay_spool *sp);
-/* The command's input was ended: a later front must not send more. */
+/* The command's input has ended: a later front must not send more. */
 void cay_spool_set_in_closed(struct cay_spool *sp);
 bool cay_spool_is_in_closed(const struct cay_spool *sp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runs of a spool: found by cursor, also when some of them are damaged. */
+/* The runs of a spool: found by cursor, even when some are damaged. */
 #include <errno.h>
 #include <stddef.h>
 
@@ -31,7 +31,7 @@ static bool is_good(const struct cay_spool *sp, const struct cay_spool_run *run,
                run->word >> CAY_SPOOL_RUN_STREAM_BITS < sp->end;
 }
 
-/* The first good one of [from, to). Most often that is the first. */
+/* The first intact one of [from, to), which mostly is the first. */
 static bool find_good(const struct cay_spool *sp, uint64_t from, uint64_t to, struct good *ret)
 {
         struct cay_spool_run runs[AT_ONCE];
@@ -43,7 +43,7 @@ static bool find_good(const struct cay_spool *sp, uint64_t from, uint64_t to, st
                 if (cay_spool_runs_read(sp, from, runs, count) < 0) {
                         if (count == 1)
                                 continue;
-                        count = 1; /* the file ends somewhere in there */
+                        count = 1; /* the file ends in that range */
                         if (cay_spool_runs_read(sp, from, runs, 1) < 0)
                                 continue;
                 }
@@ -66,7 +66,7 @@ void cay_spool_runs_load(struct cay_spool *sp)
         sp->second = UINT64_MAX;
         if (sp->run_first == sp->run_end)
                 return;
-        sp->stream = CAY_SPOOL_STREAMS; /* then whatever comes next begins one */
+        sp->stream = CAY_SPOOL_STREAMS; /* then the next bytes begin a new one */
         sp->last = sp->end;
         if (find_good(sp, sp->run_end - 1, sp->run_end, &g)) {
                 sp->stream = g.stream;
@@ -93,7 +93,7 @@ void cay_spool_runs_find_second(const struct cay_spool *sp, struct cay_spool *ne
                 next->run_first = g.run - 1;
                 next->second = g.start;
         } else if (next->run_end >
-                   sp->run_end) { /* the newest is not said to be there yet: it starts at the old end */
+                   sp->run_end) { /* the newest is not in the header yet: it starts at the old end */
                 next->run_first = sp->run_end - 1;
                 next->second = sp->end;
         } else {
@@ -101,7 +101,10 @@ void cay_spool_runs_find_second(const struct cay_spool *sp, struct cay_spool *ne
         }
 }
 
-/* Most often the run of the last read, or the one after it: 1, and what is known of the search else. */
+/*
+ * Mostly the run of the last read, or the one after it. Returns 1; otherwise sets the known bounds of the
+ * search.
+ */
 static bool guess(const struct cay_spool *sp, const struct cay_spool_place *place, struct good *low,
                   bool *has_low, struct good *high)
 {
@@ -125,8 +128,8 @@ static bool guess(const struct cay_spool *sp, const struct cay_spool_place *plac
 }
 
 /*
- * Halving, with `low` the last good one known to start at the cursor or before it, `high` the first known to start behind it; all of
- * [open, high) are bad.
+ * Binary search: `low` is the last intact run known to start at or before the cursor, `high` the first known
+ * to start after it; all of [open, high) are damaged.
  */
 static void search(const struct cay_spool *sp, uint64_t at, struct good *low, bool *has_low,
                    struct good *high)
@@ -156,7 +159,7 @@ int cay_spool_runs_find(const struct cay_spool *sp, struct cay_spool_place *plac
         struct good low = { 0 }, high = { .run = sp->run_end, .start = sp->end };
         bool has_low = false;
 
-        if (place->at >= sp->last) { /* no need to ask the file */
+        if (place->at >= sp->last) { /* saves a read */
                 place->run = sp->run_end - 1;
                 *ret_next = sp->end;
                 *ret_stream = sp->stream;

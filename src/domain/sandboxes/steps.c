@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of the steps, and dying on cue. */
+/* Names of the kill points, and dying at one of them. */
 #include "domain/sandboxes/steps.h"
 
 #include <fcntl.h>

@@ -13,8 +13,8 @@ const char *cay_service_step_name(enum cay_service_step step);
 
 #ifdef CAY_TEST_HOOKS
 /*
- * Reads CAY_TEST_KILL; CAY_TEST_KILL_AFTER: how many times the step is passed first; CAY_TEST_KILL_ONCE: a file (relative to the front's own
- * folder) that is made at the killing, and with which no later front is armed.
+ * Reads CAY_TEST_KILL. CAY_TEST_KILL_AFTER: how many times the step is passed first. CAY_TEST_KILL_ONCE: a
+ * file (relative to the front's own folder) that is made at the kill; a front that finds it is not armed.
  */
 void cay_service_step_arm(void);
 void cay_service_step_reached(enum cay_service_step step);

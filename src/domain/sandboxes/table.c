@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All sandboxes: found by id through buckets, listed in the order of their making. That order is (wall time of making, id), which is
- * in the store too, so a cursor means the same after a restart; a sandbox that comes or goes moves no other.
+ * All sandboxes: found by id through buckets, listed in order of creation. That order is (wall time of
+ * creation, id), which is stored too, so a cursor stays valid after a restart. A sandbox that comes or goes
+ * moves no other.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,7 @@ static int compare(const struct cay_sandbox *sb, uint64_t created_wall_ms, const
         return strcmp(sb->id, id);
 }
 
-/* How many come before the key (or are it, when `with` is set). */
+/* How many come before the key, including it if `with` is set. */
 static unsigned place_of(const struct cay_service *s, uint64_t created_wall_ms, const char *id, bool with)
 {
         unsigned low = 0, high = s->count;
@@ -176,7 +177,10 @@ static int parse_cursor(const char *text, uint64_t *ret_created, const char **re
         return 0;
 }
 
-/* Its end is stored, and was told as an event: whoever reads the list after that must not find it, though the engine is still at it. */
+/*
+ * Its end is stored and was announced: later readers of the list must not find it, though the engine is still
+ * removing it.
+ */
 static bool is_leaving(const struct cay_sandbox *sb)
 {
         return cay_sandbox_pending(sb) == CAY_PENDING_DESTROY && !cay_sandbox_is_stored(sb);
@@ -188,7 +192,7 @@ int cay_service_list(struct cay_service *s, const struct cay_viewer *v,
                      char ret_cursor[CAY_SERVICE_CURSOR_MAX], struct cay_error *err)
 {
         bool back = filter != NULL && filter->newest_first;
-        unsigned done = 0, place = back ? s->count : 0; /* when going back: the next is place - 1 */
+        unsigned done = 0, place = back ? s->count : 0; /* backwards: the next is place - 1 */
         const struct cay_sandbox *last = NULL;
         const char *id = "";
         uint64_t created = 0;

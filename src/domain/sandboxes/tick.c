@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deadlines: one timer for all of them. Each tick walks what there is, does what is due in the store's time, and asks to be called
- * again when the next thing is due, or a little later than now at most: the loop's clock and the store's are not the same
- * (a suspended machine, a clock in a test), so no timer is trusted for long.
+ * Deadlines: one timer for all of them. Each tick goes through all objects and does what is due in the
+ * store's time. It sets the next tick to the next deadline, at most a little later than now: the loop's clock
+ * and the store's differ (a suspended machine, a clock in a test), so no timer is trusted for long.
  */
 #include "foundation/base/clock.h"
 #include "domain/sandboxes/service_priv.h"
@@ -55,7 +55,9 @@ static void kill_exec(struct cay_exec *x, enum cay_box_killed why, enum cay_caus
         x->force_at_ms = mono_ms + CAY_SERVICE_KILL_MS;
 }
 
-/* A terminal that nobody has watched or used for so long will not be missed; it would keep its sandbox from being idle. */
+/*
+ * A terminal that nobody has watched or used for so long is ended; it would keep its sandbox from being idle.
+ */
 static void check_left(struct cay_service *s, struct cay_exec *x, uint64_t mono_ms)
 {
         uint64_t limit = s->env.terminal_idle_ms, idle;
@@ -71,7 +73,7 @@ static void check_left(struct cay_service *s, struct cay_exec *x, uint64_t mono_
         }
 }
 
-/* Time stands still for a paused sandbox: its deadlines are moved when it is resumed (sandbox_change.c). */
+/* Time stands still for a paused sandbox: resume moves its deadlines (sandbox_change.c). */
 static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_ms, uint64_t mono_ms)
 {
         if (x->pending.len > 0) {
@@ -105,7 +107,10 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
         if (x->force_at_ms == 0)
                 return;
         due_at(s, x->force_at_ms, mono_ms);
-        /* One whose output waits for its reader has ended, and says so as soon as that reads on. */
+        /*
+         * A command whose output waits for its reader has ended, and that is announced when the reader
+         * continues.
+         */
         if (mono_ms >= x->force_at_ms && !x->held)
                 cay_exec_force_end(x);
 }
@@ -120,7 +125,7 @@ static void check_execs(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_m
         }
 }
 
-/* Whether it is to go now. */
+/* Whether the sandbox is to end now. */
 static const char *why_to_end(struct cay_sandbox *sb, uint64_t now_ms)
 {
         struct cay_service *s = sb->service;
@@ -154,7 +159,9 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
         check_execs(sb, now_ms, mono_ms);
         if (cay_sandbox_pending(sb) != CAY_PENDING_NONE)
                 return;
-        why = cay_sandbox_is_away(sb) ? NULL : why_to_end(sb, now_ms); /* who could end it is not there */
+        why = cay_sandbox_is_away(sb)
+                      ? NULL
+                      : why_to_end(sb, now_ms); /* its engine, which could end it, is missing */
         if (why != NULL) {
                 cay_log_info("sandbox ends", "id=%s why=%s", sb->id, why);
                 cay_sandbox_destroy(sb, why, NULL);
@@ -165,7 +172,7 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
                 return;
         cay_link_ping(sb, mono_ms);
         cay_sandbox_refresh_figures(sb);
-        if (sb->client != NULL) /* not to the millisecond: thousands of them would keep us awake */
+        if (sb->client != NULL) /* rounded: exact times of thousands would keep us awake */
                 due_at(sb->service, sb->ping_at_ms + PING_GRID_MS, mono_ms);
 }
 
@@ -178,7 +185,10 @@ static void on_probed(struct cay_async *e, const struct cay_error *err)
         cay_log_info("the state can be stored again");
 }
 
-/* A store that is full says so until something could be stored: whoever waits for that (readiness) sends nothing meanwhile. */
+/*
+ * A full store reports that until something was stored. Clients that wait for readiness send nothing
+ * meanwhile, so it is probed.
+ */
 static void probe_store(struct cay_service *s)
 {
         struct cay_store_health h = { 0 };
@@ -200,7 +210,9 @@ void cay_service_tick(struct cay_service *s)
 {
         uint64_t now_ms = cay_service_now(s), mono_ms = cay_clock_ms();
 
-        /* Nothing below takes a sandbox out of the table at once: that comes from the loop, after a commit. */
+        /*
+         * Nothing below removes a sandbox from the table at once: that comes from the loop, after a commit.
+         */
         for (unsigned i = 0; i < s->count; i++)
                 if (cay_sandbox_pending(s->sorted[i]) != CAY_PENDING_ADOPT)
                         check(s->sorted[i], now_ms, mono_ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last hour's times; the rules are in window.h. */
+/* The times of the last hour; window.h has the rules. */
 #include "domain/sandboxes/window.h"
 
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of the last hour, for quantiles. A ring of minutes, each with buckets an eighth of their own value wide, so a quantile is off by
- * that at most, whatever its size; within a bucket it is taken for evenly spread. What is older than an hour is never counted: a minute's
- * place is emptied when the next one that falls on it is written, and left out when it is read before that. Fixed memory, nothing allocates,
- * and a minute in which nothing happened costs nothing. The clock is the caller's, monotonic.
+ * Times of the last hour, for quantiles. A ring of minutes, each with buckets an eighth of their value wide,
+ * so a quantile is off by at most that. Values are taken as evenly spread within a bucket. Anything older
+ * than an hour is never counted: a minute's slot is emptied when it is reused, and skipped when it is read
+ * before that. Memory is fixed, nothing allocates, and a minute without events costs nothing. The caller
+ * passes a monotonic clock.
  */
 #pragma once
 
@@ -32,6 +33,6 @@ struct cay_window_figures {
 void cay_window_add(struct cay_window *w, uint64_t now_ms, uint64_t us);
 /* Of the current minute and the 59 before it. */
 void cay_window_hour(const struct cay_window *w, uint64_t now_ms, struct cay_window_figures *ret);
-/* Of one of them, so many minutes ago; false: nothing happened in it. */
+/* Of the minute so many minutes ago; false: nothing happened in it. */
 bool cay_window_minute(const struct cay_window *w, uint64_t now_ms, unsigned ago,
                        struct cay_window_figures *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values by kind: parsed, checked, kept. Everything walks config_keys.def. */
+/* Parses, checks and stores values by kind. Everything iterates over config_keys.def. */
 
 #include "domain/settings/config.h"
 
@@ -14,7 +14,7 @@
 #include "domain/settings/config_priv.h"
 
 enum {
-        TEXT_MAX = 4096, /* of texts whose row does not say */
+        TEXT_MAX = 4096, /* of texts whose row has no maximum */
         REGEX_MAX = 512,
         REGEX_REPEATS = 64,
         REGEX_DEPTH = 3,
@@ -182,16 +182,17 @@ static int check_path(const struct cay_config_row *row, const char *where, const
 }
 
 /*
- * What makes the C library's expressions explode: repeats of repeats (each copies what it repeats, so + after + doubles),
- * and references back. Groups nest a few levels, and the numbers of all {repeats} multiplied are bounded.
+ * Refuses what makes the C library's regular expressions explode: nested repeats (each copies what it
+ * repeats, so + after + doubles) and back references. Groups nest only a few levels, and the product of all
+ * {repeat} counts is bounded.
  */
 struct taming {
         unsigned long factor;
         unsigned depth;
-        bool was_repeat; /* the piece before was one */
+        bool was_repeat; /* the previous piece was a repeat */
 };
 
-/* The last character of a bracket expression that starts at `at`, or of the text. */
+/* The last character of a bracket expression that starts at `at`, or the end of the text. */
 static const char *skip_bracket(const char *at)
 {
         const char *first = at + 1 + (at[1] == '^');
@@ -272,7 +273,7 @@ static int check_regex(const struct cay_config_row *row, const char *where, cons
         return 0;
 }
 
-/* Of a secret only the length is told. "" is always fine: not set. */
+/* Errors tell only the length of a secret. "" is always valid: not set. */
 static int check_text(const struct cay_config_row *row, const char *where, const char *value,
                       struct cay_error *err)
 {
@@ -382,7 +383,7 @@ static int set_list(const struct cay_config_row *row, const char *where, const c
         return 0;
 }
 
-/* HOST:PORT, [HOST]:PORT or :PORT (all addresses): both members or none. */
+/* HOST:PORT, [HOST]:PORT or :PORT (all addresses). Sets both members or neither. */
 static int set_listen(struct cay_config *c, enum cay_config_source source, const char *where,
                       const char *value, struct cay_error *err)
 {
@@ -502,7 +503,7 @@ void cay_config_done(struct cay_config *c)
         *c = (struct cay_config){ 0 };
 }
 
-/* Names: in the file with underscores, as flags with dashes; either form is found. */
+/* Names have underscores in the file and dashes as flags; both forms are found. */
 static bool is_name(const char *row, const char *name, size_t len)
 {
         for (size_t i = 0; i < len; i++) {

@@ -34,7 +34,7 @@ enum cay_config_kind {                      /* the member's type */
                        CAY_CONFIG_MILLI,    /* uint64_t, thousandths */
                        CAY_CONFIG_PERCENT,  /* uint64_t, thousandths of one; "50.0" is 500 */
                        CAY_CONFIG_LEVEL,    /* enum cay_log_level as uint64_t */
-                       CAY_CONFIG_LISTEN,   /* no member: "HOST:PORT" fills host and port */
+                       CAY_CONFIG_LISTEN,   /* no member of its own: "HOST:PORT" fills host and port */
                        CAY_CONFIG_KIND_COUNT
 };
 
@@ -46,7 +46,7 @@ enum cay_config_source {
         CAY_CONFIG_SOURCE_COUNT
 };
 
-enum { CAY_CONFIG_SECRET = 1 }; /* never shown, no flag (argv is public) */
+enum { CAY_CONFIG_SECRET = 1 }; /* never shown, and no flag (argv is public) */
 
 struct cay_config_list {
         char **items; /* owned, NULL-terminated */
@@ -88,13 +88,13 @@ struct cay_config {
                 [CAY_CONFIG_KEY_COUNT]; /* owned: "cay.conf:12", "SANDBOX_MODE", "--data"; NULL for defaults */
 };
 
-struct cay_config_row { /* texts in the row: pointers would have to be put right at every start of `cay` */
-        char name[24];  /* as in the file; as a variable: CAY_NAME; as a flag: --name with dashes */
+struct cay_config_row { /* arrays, not pointers: pointers would need relocation at every start of `cay` */
+        char name[24];  /* as in the file; the variable is CAY_NAME, the flag --name with dashes */
         enum cay_config_kind kind;
         unsigned flags;
         char def[24];
         uint64_t min, max; /* of numbers; bytes of texts; items of lists */
-        char env[48];      /* further variables, with blanks between */
+        char env[48];      /* further variables, separated by spaces */
         char doc[160];
         size_t offset;
 };
@@ -102,49 +102,64 @@ struct cay_config_row { /* texts in the row: pointers would have to be put right
 extern const struct cay_config_row cay_config_rows[CAY_CONFIG_KEY_COUNT];
 const char *cay_config_source_word(enum cay_config_source source);
 
-int cay_config_init(struct cay_config *c, struct cay_error *err); /* all defaults; -1: no memory */
+int cay_config_init(struct cay_config *c, struct cay_error *err); /* sets all defaults; -1: no memory */
 void cay_config_done(struct cay_config *c);                       /* wipes secrets; safe on a zeroed struct */
 #define cay_auto_config cay_auto(cay_config_done)
 
 /*
- * All sources: the file (--config, else CAY_CONFIG, else CAY_CONFIG_FILE_PATH if it is there), the environment, the flags;
- * then the rules between keys. *ret_rest: the first word of argv that is no flag. 1: --help was asked for.
+ * Reads all sources: the file (--config, else CAY_CONFIG, else CAY_CONFIG_FILE_PATH if it exists), the
+ * environment, the flags. Then checks the rules between keys. *ret_rest: the first word of argv that is not a
+ * flag. Returns 1 for --help.
  */
 #define CAY_CONFIG_FILE_PATH "/etc/cay/cay.conf"
 int cay_config_load(struct cay_config *c, int argc, char **argv, char **env, int *ret_rest,
                     struct cay_error *err);
-/* The same for who runs a daemon from this folder: a file .env in it is read too, between the file and the environment. */
+/*
+ * The same for a daemon started in this folder: also reads a file .env in it, between the file and the
+ * environment.
+ */
 int cay_config_load_here(struct cay_config *c, int argc, char **argv, char **env, int *ret_rest,
                          struct cay_error *err);
 
-/* One value; `where` is how errors and `cay config` name its origin. On failure the old value stays. */
+/* Sets one value; `where` names its origin in errors and in `cay config`. On failure the old value stays. */
 int cay_config_set(struct cay_config *c, enum cay_config_key key, enum cay_config_source source,
                    const char *where, const char *value, struct cay_error *err);
-int cay_config_find(const char *name, size_t len); /* key or -1; dashes count as underscores */
-/* A text in the file's form; `name` is in errors. What earlier lines brought stays set when a later one fails. */
+int cay_config_find(const char *name, size_t len); /* key or -1; dashes and underscores are equal */
+/*
+ * Parses a text in the format of the file; errors show `name`. Values of lines before a failed line stay set.
+ */
 int cay_config_read_text(struct cay_config *c, const char *name, const char *text, size_t len,
                          struct cay_error *err);
 int cay_config_read_file(struct cay_config *c, const char *path, struct cay_error *err); /* CAY_NOT_FOUND */
 /*
- * The variables of the table; an empty one counts as not set. Values of secrets are overwritten in place: neither /proc nor
- * a child shows them.
+ * Reads the variables of the table; an empty one counts as not set. Values of secrets are overwritten in
+ * place, so that neither /proc nor a child shows them.
  */
 int cay_config_read_env(struct cay_config *c, char **env, struct cay_error *err);
-/* argv[1…]: "--flag value", "--flag=value", "--flag" of a boolean; stops at the first other word: *ret_rest. 1: --help. */
+/*
+ * argv[1…]: "--flag value", "--flag=value", or "--flag" for a boolean. Stops at the first other word:
+ * *ret_rest. 1: --help.
+ */
 int cay_config_read_args(struct cay_config *c, int argc, char **argv, int *ret_rest, struct cay_error *err);
 
-/* Rules between keys: what may not stand together, with the remedy. */
+/* Checks the rules between keys. The error says how to fix it. */
 int cay_config_check(const struct cay_config *c, struct cay_error *err);
 
-/* "http://127.0.0.1:8888", without a slash behind it; port: the one that is really listened on. */
+/* "http://127.0.0.1:8888", without a trailing slash; port: the one that is really listened on. */
 #define CAY_CONFIG_URL_MAX 300
 void cay_config_url(const struct cay_config *c, unsigned port, char ret[CAY_CONFIG_URL_MAX]);
 
-/* "key = value  # origin" lines in table order, secrets as (set); `docs`: and what each key is for. 0 or -errno. */
+/*
+ * Lines of "key = value  # origin" in table order, secrets as (set); `docs`: with each key's description. 0
+ * or -errno.
+ */
 int cay_config_print(const struct cay_config *c, bool docs, struct cay_buf *out);
-/* In the file's form with secrets and origins, only what is not default: cay serve hands this to its own programs. Wipe it. */
+/*
+ * In the format of the file, with secrets and origins, without defaults: `cay serve` hands this to its
+ * programs. Wipe it.
+ */
 int cay_config_write(const struct cay_config *c, struct cay_buf *out);
-/* The same again: every value with the source that it had. */
+/* Reads that again: every value keeps its origin. */
 int cay_config_read_written(struct cay_config *c, const char *text, size_t len, struct cay_error *err);
-/* One value as the file would have it (without quotes), appended. */
+/* Appends one value in the format of the file, without quotes. */
 int cay_config_value_text(const struct cay_config *c, enum cay_config_key key, struct cay_buf *out);

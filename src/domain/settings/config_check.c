@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules between keys: each a small function, all in one table; the first that is broken is told with its remedy. */
+/*
+ * Rules between keys: one small function each, all in one table. The first broken rule is reported with its
+ * fix.
+ */
 
 #include <arpa/inet.h>
 #include <strings.h>
@@ -47,7 +50,7 @@ static int tls_is_whole(const struct cay_config *c, struct cay_error *err)
                         cert ? "tls_cert" : "tls_key", cert ? "tls_key" : "tls_cert");
 }
 
-/* A letter, digit, '-' or '.', and ':' with digits behind the name: what a Host header may say. */
+/* A letter, digit, '-' or '.', and ':' with digits after the name: what a Host header may contain. */
 static bool is_host(const char *s)
 {
         size_t len = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._[]:");
@@ -74,7 +77,10 @@ static int hosts_are_hosts(const struct cay_config *c, struct cay_error *err)
         return 0;
 }
 
-/* One that is also trusted as a whole would let a sandbox's page pass for ours: those are told apart by their first label. */
+/*
+ * A name that is also trusted as a whole would let a sandbox's page pass for ours: the first label tells them
+ * apart.
+ */
 static int domains_are_domains(const struct cay_config *c, struct cay_error *err)
 {
         for (unsigned i = 0; i < c->proxy_domains.count; i++) {
@@ -106,7 +112,7 @@ static int origins_are_origins(const struct cay_config *c, struct cay_error *err
         return 0;
 }
 
-/* Without both ends fixed, "https://good.example.evil.test" would pass. */
+/* Without both anchors, "https://good.example.evil.test" would match. */
 static int regex_is_anchored(const struct cay_config *c, struct cay_error *err)
 {
         size_t len = strlen(c->allow_origin_regex);

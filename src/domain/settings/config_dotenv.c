@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file `.env` in the folder that a daemon is started in, as other programs of this kind have one: lines of NAME=VALUE.
+ * A file `.env` in the folder in which a daemon is started: lines of NAME=VALUE.
  *
- * Of it are taken the variables of config_keys.def that begin with one of our prefixes, and Docker's two for TLS. HOST and PORT are not: in
- * such a file they are another program's as often as ours. What the environment itself has counts more. The file must be ours or root's,
- * and nobody else may write to it: it says what root's daemon does. Whoever may write to the folder could put another file
- * there, but not one of ours; a link is not followed.
+ * It may set the variables of config_keys.def that begin with one of our prefixes, and Docker's two for TLS.
+ * HOST and PORT are ignored: in such a file they often belong to another program. The environment has
+ * precedence. The file must belong to us or to root, and nobody else may write to it, because it configures
+ * root's daemon. Somebody who may write to the folder could put another file there, but not one that belongs
+ * to us. Symbolic links are not followed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@ static const char *const docker_own[] = { "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH
 
 static bool is_ours(const char *name)
 {
-        if (strcmp(name, "CAY_CONFIG") == 0) /* which file there is was settled before */
+        if (strcmp(name, "CAY_CONFIG") == 0) /* the choice of the settings file is made before */
                 return false;
         for (unsigned i = 0; i < CAY_COUNT(prefixes); i++)
                 if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
@@ -35,7 +36,10 @@ static bool is_ours(const char *name)
         return false;
 }
 
-/* A value in quotes, in place; NULL: the closing one is missing. In double quotes \" and \\ stand for the sign behind the backslash. */
+/*
+ * A quoted value, unquoted in place; NULL: the closing quote is missing. In double quotes, \" and \\ are
+ * escapes.
+ */
 static char *unquote(char *value)
 {
         char quote = *value, *to = value, *at = value + 1;
@@ -51,7 +55,7 @@ static char *unquote(char *value)
         return value;
 }
 
-/* Blanks at the end go, and so does a comment: a # with a blank before it. */
+/* Removes blanks at the end, and a comment: a # after a blank. */
 static char *trim(char *value)
 {
         char *end = value + strlen(value);
@@ -68,7 +72,7 @@ static char *trim(char *value)
         return value;
 }
 
-/* One line into name and value; false: it is none of ours, or nothing. */
+/* Splits a line into name and value; false: not one of our variables, or empty. */
 static bool split(char *line, char **ret_name, char **ret_value)
 {
         char *equals;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment and the command line, and all sources in their order. */
+/* Reads the environment and the command line, and all sources in order. */
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 enum { NAME_LONGEST = 48 };
 
-/* The value of the variable `name` in env, NULL when it is not there or empty. */
+/* The value of the variable `name` in env; NULL: missing or empty. */
 static char *find_env(char **env, const char *name, size_t len)
 {
         for (; env && *env; env++) {
@@ -21,7 +21,7 @@ static char *find_env(char **env, const char *name, size_t len)
         return NULL;
 }
 
-/* CAY_NAME first, then the ones that the row names. */
+/* CAY_NAME first, then the variables that the row names. */
 static char *find_row(char **env, const struct cay_config_row *row, char ret_name[NAME_LONGEST + 1])
 {
         const char *at = row->env;
@@ -56,7 +56,7 @@ int cay_config_find_variable(const char *name)
         return -1;
 }
 
-/* Every copy of a secret, whether it was used or not. */
+/* Wipes every copy of a secret, used or not. */
 static void wipe_secrets(char **env)
 {
         char name[NAME_LONGEST + 1], *value;
@@ -89,7 +89,10 @@ int cay_config_read_env(struct cay_config *c, char **env, struct cay_error *err)
         return r;
 }
 
-/* A path on the command line is from where its writer stands; in a file or a variable nobody could tell from where. */
+/*
+ * A path on the command line is relative to the working folder. In a file or variable, a relative path would
+ * be ambiguous.
+ */
 static int set_path(struct cay_config *c, enum cay_config_key key, const char *where, const char *value,
                     struct cay_error *err)
 {
@@ -153,7 +156,7 @@ int cay_config_read_args(struct cay_config *c, int argc, char **argv, int *ret_r
         return 0;
 }
 
-/* The file is the first source to be read and the last one's to name: a look ahead at argv and env. */
+/* The file is read first, but flags and environment name it: looks ahead at argv and env. */
 static int read_file(struct cay_config *c, int argc, char **argv, char **env, struct cay_error *err)
 {
         char name[NAME_LONGEST + 1];

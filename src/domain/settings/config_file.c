@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file: lines of "key = value". A stranger's editor may have written it, so nothing is guessed. */
+/* Parses the settings file: lines of "key = value". Nothing is guessed. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,9 @@ struct file {
         unsigned line;
         unsigned seen[CAY_CONFIG_KEY_COUNT]; /* line, 0: not yet */
         char where[160];                     /* "name:line" */
-        bool handed;                         /* lines say where the next value came from (cay_config_write) */
+        bool handed;                         /* lines tell the origin of the next value (cay_config_write) */
         enum cay_config_source source;       /* of the next value, and */
-        char origin[160];                    /* how it was called there */
+        char origin[160];                    /* its name there */
 };
 
 static bool is_blank(char c)
@@ -32,7 +32,7 @@ static const char *skip_blanks(const char *at, const char *end)
         return at;
 }
 
-/* Nothing but blanks and a comment may follow a value. */
+/* Only blanks and a comment may follow a value. */
 static bool is_over(const char *at, const char *end)
 {
         at = skip_blanks(at, end);
@@ -61,7 +61,7 @@ static int read_quoted(struct file *f, const char *at, const char *end, char *re
         return 0;
 }
 
-/* Up to a # that has a blank before it (or nothing), without the blanks at the end. */
+/* Up to a # at the start or after a blank, without blanks at the end. */
 static int read_plain(struct file *f, const char *at, const char *end, char *ret, struct cay_error *err)
 {
         const char *stop = at;
@@ -77,7 +77,7 @@ static int read_plain(struct file *f, const char *at, const char *end, char *ret
         return 0;
 }
 
-/* "#@ flag --data": the next value's origin. What is not understood is a comment like others. */
+/* "#@ flag --data": the next value's origin. Other text is an ordinary comment. */
 static void read_origin(struct file *f, const char *at, const char *end)
 {
         for (unsigned i = 0; i < CAY_CONFIG_SOURCE_COUNT; i++) {
@@ -217,14 +217,14 @@ int cay_config_read_file(struct cay_config *c, const char *path, struct cay_erro
                                     "open '%.120s'", path);
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 return cay_fail(err, CAY_INVALID, "'%.120s' is not a plain file", path);
-        text = malloc(CAY_CONFIG_FILE_MAX + 1); /* one more, so that a file that is too big shows */
+        text = malloc(CAY_CONFIG_FILE_MAX + 1); /* one byte more, to notice a file that is too big */
         if (!text)
                 return cay_fail(err, CAY_INTERNAL, "no memory for '%.120s'", path);
         r = read_all(fd, text, CAY_CONFIG_FILE_MAX + 1, &len);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INVALID, r, "read '%.120s'", path);
         r = cay_config_read_text(c, path, text, len, err);
-        /* A secret in a file that others can read is a secret no more. */
+        /* Refuses a secret in a file that others can read. */
         if (r == 0 && c->source[CAY_CONFIG_KEY_token_secret] == CAY_CONFIG_FILE && st.st_mode & 077)
                 r = cay_fail(err, CAY_DENIED,
                              "%.120s: has a secret in it but can be read by others (mode %04o): "

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as text: for people, and in the file's form so that they can be read again. */
+/* Prints values as text: for people, and in the format of the file. */
 
 #include <inttypes.h>
 
 #include "foundation/base/log.h"
 #include "domain/settings/config_priv.h"
 
-enum { COLUMN = 44 }; /* where the origin starts, when the value is short enough */
+enum { COLUMN = 44 }; /* the origin's column, if the value is short enough */
 
 static int put_list(const struct cay_config_list *l, struct cay_buf *out)
 {
@@ -17,7 +17,7 @@ static int put_list(const struct cay_config_list *l, struct cay_buf *out)
         return r;
 }
 
-/* The largest unit that divides it: what was "2g" is "2g" again. */
+/* Uses the largest unit that divides it: "2g" stays "2g". */
 static int put_size(uint64_t v, struct cay_buf *out)
 {
         static const char units[] = { 't', 'g', 'm', 'k' };
@@ -28,7 +28,7 @@ static int put_size(uint64_t v, struct cay_buf *out)
                 if (v % unit == 0)
                         return cay_buf_printf(out, "%" PRIu64 "%c", v / unit, units[i]);
         }
-        return cay_buf_printf(out, "%" PRIu64 "b", v); /* a plain number would mean MiB to some keys */
+        return cay_buf_printf(out, "%" PRIu64 "b", v); /* some keys take a plain number as MiB */
 }
 
 static int put_duration(uint64_t ms, struct cay_buf *out)
@@ -42,7 +42,7 @@ static int put_duration(uint64_t ms, struct cay_buf *out)
         return cay_buf_printf(out, "%" PRIu64 "h", ms / 3600000);
 }
 
-/* With `decimals` digits behind the point, without the zeros at the end. */
+/* With `decimals` digits after the point, without zeros at the end. */
 static int put_decimal(uint64_t v, unsigned decimals, struct cay_buf *out)
 {
         uint64_t one = decimals == 3 ? 1000 : 10, rest = v % one;
@@ -103,7 +103,7 @@ int cay_config_value_text(const struct cay_config *c, enum cay_config_key key, s
         return 0;
 }
 
-/* In quotes where a reader could take it for something else. */
+/* Quoted if it could be misread. */
 static int put_quoted(const char *value, struct cay_buf *out)
 {
         size_t len = strlen(value);
@@ -171,7 +171,7 @@ int cay_config_print(const struct cay_config *c, bool docs, struct cay_buf *out)
         return r;
 }
 
-/* A name of a file may have anything in it; a line is a line. */
+/* A file name may contain any byte, so line breaks are replaced. */
 static int put_source(const struct cay_config *c, enum cay_config_key key, struct cay_buf *out)
 {
         int r = cay_buf_printf(out, CAY_CONFIG_ORIGIN "%s ", cay_config_source_word(c->source[key]));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #pragma once
 
 #include "domain/settings/config.h"
 
-#define CAY_CONFIG_ORIGIN                                                                                    \
-        "#@ " /* in what is handed over: a source and its name, of the value in the next line */
+#define CAY_CONFIG_ORIGIN "#@ " /* in the text for child programs: the origin of the value in the next line */
 
 /* The member of a key. */
 static inline void *cay_config_at(const struct cay_config *c, enum cay_config_key key)
@@ -18,9 +17,9 @@ int cay_config_unknown(const char *where, const char *what, const char *name, si
                        struct cay_error *err);
 /* The key that a variable of the environment is for ("CAY_PORT", "SANDBOX_MODE"), or -1. */
 int cay_config_find_variable(const char *name);
-/* .env in the working folder, where there is one. */
+/* Reads .env in the working folder, if it exists. */
 int cay_config_read_dotenv(struct cay_config *c, struct cay_error *err);
-/* Its text, which is changed. For it, for tests and the fuzzer. */
+/* Parses its text, which is changed. Public for tests and the fuzzer. */
 int cay_config_read_dotenv_text(struct cay_config *c, char *text, struct cay_error *err);
-/* A number of that kind as the file would have it, appended; 0 or -errno. */
+/* Appends a number of that kind in the format of the file; 0 or -errno. */
 int cay_config_number_text(enum cay_config_kind kind, uint64_t v, struct cay_buf *out);

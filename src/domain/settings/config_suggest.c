@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Did you mean": the key that a mistyped one is nearest to. */
+/* "Did you mean": finds the key nearest to a mistyped one. */
 
 #include "domain/settings/config_priv.h"
 
 enum {
-        NAME_LONGEST = 40, /* longer words are nobody's typing mistake */
+        NAME_LONGEST = 40, /* longer words are not typing mistakes */
         FAR = 3,           /* changes at most */
 };
 
@@ -15,7 +15,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
         return ab < c ? ab : c;
 }
 
-/* How many letters must be changed, put in or taken out. */
+/* The edit distance of two words. */
 static unsigned distance(const char *a, size_t a_len, const char *b)
 {
         unsigned row[NAME_LONGEST + 1];
