@@ -44,8 +44,8 @@ struct docker_box {
         bool seen;           /* sync.c's */
         bool stirred;        /* a task changed it since Docker was asked for the list: that may be older */
         uint64_t oom_kills;
-        struct docker_no_init
-                *once; /* owned: it has no init (once.h); NULL: it has, or is none of ours to speak to */
+        /* owned: it has no init (once.h); NULL: it has, or is none of ours to speak to */
+        struct docker_no_init *once;
         struct docker_measure *measure; /* owned: its figures are asked for; NULL: they are not */
 };
 

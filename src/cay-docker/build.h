@@ -38,8 +38,8 @@ struct docker_images {
         struct docker_image_task *tasks; /* owned */
         struct docker_image_row rows[DOCKER_IMAGE_ROWS];
         unsigned row_count;
-        uint32_t
-                lacking; /* a bit for each of options.images: Docker had none by that name when it was asked last */
+        /* a bit for each of options.images: Docker had none by that name when it was asked last */
+        uint32_t lacking;
 };
 
 struct docker_found { /* an image of ours */

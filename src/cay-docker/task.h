@@ -56,8 +56,8 @@ struct docker_task {
         char image_id[DOCKER_IMAGE_ID];
         unsigned account; /* enum docker_account: the one that is read */
         bool lacks_user;
-        struct cay_buf
-                accounts[DOCKER_ACCOUNT_COUNT]; /* files that go in, with one line more; empty: as they are */
+        /* files that go in, with one line more; empty: as they are */
+        struct cay_buf accounts[DOCKER_ACCOUNT_COUNT];
         struct docker_relay_wait wait;
         struct cay_error why; /* the first failure, kept while undoing */
         struct docker_answer answer;

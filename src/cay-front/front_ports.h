@@ -27,8 +27,8 @@ void cay_front_ports_free(struct cay_front_ports *p);
 /* Sets who gets connections from now on; earlier ones wait in their sockets. */
 void cay_front_ports_serve(struct cay_front_ports *p, struct cay_http_server *http);
 void cay_front_ports_stop(
-        struct cay_front_ports
-                *p); /* accepts no more; ports that are unpublished from here on stay with the keeper */
+        /* accepts no more; ports that are unpublished from here on stay with the keeper */
+        struct cay_front_ports *p);
 
 /* For the service (service.h). */
 bool cay_front_ports_is_own(uint16_t inside);

@@ -52,8 +52,8 @@ struct watching {
         bool is_confused; /* everything has to be watched again */
         int out_fd, error;
         uint64_t told;
-        struct cay_files_node
-                *levels[CAY_BOX_PATH_MAX / 2 + 2]; /* of a look: the nodes down to where it is */
+        /* of a look: the nodes down to where it is */
+        struct cay_files_node *levels[CAY_BOX_PATH_MAX / 2 + 2];
         char full[2 * CAY_BOX_PATH_MAX], name[CAY_BOX_PATH_MAX], name2[CAY_BOX_PATH_MAX];
         size_t out_len, in_len;
         char out[CAY_FILES_BUFFER / 2];

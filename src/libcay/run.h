@@ -48,8 +48,8 @@ struct cay_run_result {
         uint64_t memory_peak_bytes, cpu_us, user_us, sys_us;
         uint64_t start_ns, ready_ns, exec_ns, end_ns,
                 gone_ns; /* monotonic: called, box there, command started, ended, nothing left */
-        struct cay_run_denied
-                denied[CAY_RUN_DENIED_MAX]; /* system calls that were denied, first ones first */
+        /* system calls that were denied, first ones first */
+        struct cay_run_denied denied[CAY_RUN_DENIED_MAX];
         unsigned denied_kinds, denied_count;
         struct cay_run_blocked blocked[CAY_RUN_BLOCKED_MAX]; /* by the network's policy, first ones first */
         unsigned blocked_count;
@@ -57,16 +57,16 @@ struct cay_run_result {
         /* A copy-on-write workspace: the change set that was written to changes_fd; entries 0: nothing was changed. */
         uint64_t changes_bytes, changes_entries;
         uint64_t changes_left_out; /* entries that a set can't hold: special files and the like */
-        struct cay_error
-                changes_error; /* code CAY_OK: the set is whole; else what was written is worth nothing */
+        /* code CAY_OK: the set is whole; else what was written is worth nothing */
+        struct cay_error changes_error;
 };
 
 struct cay_run_options {
         struct cay_spec spec; /* spec.id "" = a fresh id; one_shot is set here */
         unsigned
                 given; /* limits (mask) that the caller named: of the others, those that an engine never holds are left out */
-        const char
-                *engine; /* "native", "docker", "process", "auto": native where it holds; NULL: the default */
+        /* "native", "docker", "process", "auto": native where it holds; NULL: the default */
+        const char *engine;
         const char *const *argv; /* NULL-terminated */
         const char *const *
                 env; /* K=V, NULL-terminated; added to PATH, HOME, USER, LANG (TERM with a tty), or in their place */

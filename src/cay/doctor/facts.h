@@ -65,8 +65,8 @@ struct cay_doctor_facts {
         int loop_control; /* 0: can be opened */
 
         struct cay_doctor_ranges subuid, subgid;
-        uint64_t
-                free_ids; /* first of CAY_DOCTOR_RANGE ids that nobody has, as uids and as gids; 0: none was found */
+        /* first of CAY_DOCTOR_RANGE ids that nobody has, as uids and as gids; 0: none was found */
+        uint64_t free_ids;
         struct cay_doctor_helper newuidmap, newgidmap;
 
         struct cay_docker docker;

@@ -28,8 +28,8 @@ struct cay_helper_kind {
         int engine; /* enum cay_engine_nr: runs if that engine runs; CAY_ENGINE_COUNT: is_wanted decides */
         const char *ends; /* for the log: what ends with it */
         enum cay_helper_upgrade upgrade;
-        uint32_t
-                version; /* of its protocol with fronts: a helper that STAYS exits if the next keeper's version differs */
+        /* of its protocol with fronts: a helper that STAYS exits if the next keeper's version differs */
+        uint32_t version;
         bool (*is_wanted)(const struct keeper *k); /* NULL: always; not used for engines' helpers */
         /* Starts it with cay_helper_start, and tells it what it has to know before the first front. */
         int (*start)(struct keeper *k, struct cay_helper *h, struct cay_error *err);

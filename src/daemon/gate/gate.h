@@ -52,8 +52,8 @@ struct cay_gate_env { /* borrowed: outlives the gate */
         struct cay_api_keys *keys;
         const struct cay_logins *logins; /* which sessions were ended */
         const struct cay_clock *clock;
-        struct cay_loop
-                *loop;    /* for checking open connections; NULL: they are checked at each message only */
+        /* for checking open connections; NULL: they are checked at each message only */
+        struct cay_loop *loop;
         unsigned own_uid; /* the daemon's: that peer is admin, like root */
 };
 
@@ -68,8 +68,8 @@ struct cay_visitor {
         bool has_expired; /* its signature is ours, so it has expired */
         bool origin_is_fine;
         const char *origin; /* borrowed from the request; NULL: none */
-        struct cay_port_host
-                port;         /* asked by the host name of a sandbox's port: nothing else is served there */
+        /* asked by the host name of a sandbox's port: nothing else is served there */
+        struct cay_port_host port;
         bool by_link;         /* and authenticated by a link in the query */
         struct cay_pass pass; /* for connections that outlive the request */
         uint64_t wait_ms;     /* with 429: until there is room */

@@ -23,9 +23,9 @@ struct cay_rest_place {
 
 struct cay_rest_more { /* a row of another dialect, routed and let in as ours are */
         const char *row;
-        const struct cay_op
-                *listed; /* how the reference and the OpenAPI document show it; never run. NULL: they don't */
-        bool is_open;    /* for anybody */
+        /* how the reference and the OpenAPI document show it; never run. NULL: they don't */
+        const struct cay_op *listed;
+        bool is_open; /* for anybody */
         /* Takes over the request. */
         void (*handle)(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                        const struct cay_visitor *v);

@@ -37,8 +37,8 @@ struct element {
 
 struct compiled {
         const struct cay_intent_phrase *phrase;
-        const struct element
-                *deny; /* words that no order (not), no denial (but, just) reaches over; NULL: none */
+        /* words that no order (not), no denial (but, just) reaches over; NULL: none */
+        const struct element *deny;
         struct element elements[ELEMENTS_MAX];
         unsigned count, first; /* first: the first that is a word */
 };

@@ -57,9 +57,9 @@ struct cay_build { /* the caller's until the job is finished */
          * May be NULL.
          */
         void (*on_line)(struct cay_build *b, const char *line, size_t len);
-        struct cay_image
-                image; /* filled with the job: a failed build is an image in that state, not an error */
-        void *engine;  /* the adapter's, while it runs */
+        /* filled with the job: a failed build is an image in that state, not an error */
+        struct cay_image image;
+        void *engine; /* the adapter's, while it runs */
 };
 
 const char *cay_image_state_word(enum cay_image_state state); /* "none", "building"… */

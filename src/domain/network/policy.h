@@ -54,8 +54,8 @@ struct cay_policy {
 };
 
 struct cay_policy_target {
-        const char
-                *name; /* what was looked up, as cay_policy_name_fold leaves it; NULL: an address was given */
+        /* what was looked up, as cay_policy_name_fold leaves it; NULL: an address was given */
+        const char *name;
         struct cay_address address;
         uint16_t port;
         bool is_udp;

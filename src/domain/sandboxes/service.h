@@ -88,8 +88,8 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         unsigned max_alive;       /* sandboxes with a box, all owners; 0: 10 */
         unsigned max_alive_owner; /* of one owner; 0: only the total counts */
         uint64_t disk_reserve;    /* free bytes of the spool folder's disk below which nothing is made */
-        uint64_t
-                terminal_idle_ms; /* how long a terminal may be left alone, without a watcher, input or output; 0: unlimited */
+        /* how long a terminal may be left alone, without a watcher, input or output; 0: unlimited */
+        uint64_t terminal_idle_ms;
         uint64_t spool_bytes; /* of output kept of each command; 0: CAY_SERVICE_SPOOL_BYTES */
         uint64_t ping_ms;     /* between pings of each link; 0: 5,000 */
         unsigned ping_misses; /* in a row that make a sandbox ERROR; 0: 3 */
@@ -186,8 +186,8 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *template_name; /* NULL: "host" */
         const char *engine;        /* NULL or "auto": the default one; see cay_service_engine_choose */
         struct cay_field_map labels, metadata, env;
-        struct cay_limits
-                limits; /* as the engine is to hold them; wall_ms, cpu_time_ms, output_bytes: defaults of execs */
+        /* as the engine is to hold them; wall_ms, cpu_time_ms, output_bytes: defaults of execs */
+        struct cay_limits limits;
         unsigned may_skip; /* limits (mask) that need not be enforced on this host */
         enum cay_network network;
         const char *

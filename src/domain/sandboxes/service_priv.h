@@ -130,8 +130,8 @@ struct cay_sandbox {
         char *policy; /* owned; of its network (policy_text.h); NULL: an engine's own, or none */
         enum cay_spec_egress egress; /* as the policy needs it */
         bool network_asked;          /* new sockets for its box are on their way */
-        struct cay_spec_port
-                ports[CAY_SPEC_PORTS_MAX]; /* as requested; the daemon's own: as last published */
+        /* as requested; the daemon's own: as last published */
+        struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];
         struct cay_spec_port box_ports[CAY_SPEC_PORTS_MAX]; /* of these, the ones that the engine publishes */
         uint16_t published[CAY_SPEC_PORTS_MAX];             /* resulting port of each; 0: unknown */
         struct cay_spec_volume *volumes;                    /* in mem */
@@ -228,16 +228,16 @@ struct cay_exec {
         bool told_together;        /* in one batch */
         struct cay_exec_call *call; /* start, not answered yet */
         bool dirty;                 /* its record is outdated */
-        uint64_t
-                flush_until_ms; /* monotonic: until then, its end waits for its last output; 0: it does not */
-        bool held;              /* acknowledgements are withheld */
-        bool abandoned;         /* abandoned, but the box could not be told yet */
+        /* monotonic: until then, its end waits for its last output; 0: it does not */
+        uint64_t flush_until_ms;
+        bool held;      /* acknowledgements are withheld */
+        bool abandoned; /* abandoned, but the box could not be told yet */
         bool in_closed;
         bool in_lost;  /* some of its input was lost: ended for that */
         bool was_left; /* a terminal that was left alone: ended for that */
         bool output_gone;
-        struct cay_exec_lost
-                lost[CAY_SERVICE_LOST_MAX + 1]; /* ordered, disjoint; one more while one is added */
+        /* ordered, disjoint; one more while one is added */
+        struct cay_exec_lost lost[CAY_SERVICE_LOST_MAX + 1];
         unsigned lost_count;
         uint32_t channel_number, pid;
         uint64_t started_wall_ms, ended_wall_ms;

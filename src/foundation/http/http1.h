@@ -41,9 +41,9 @@ struct cay_http_conn {
         struct cay_http_request *req; /* BUSY; owned by its handler */
         struct cay_http_head_search search;
         struct cay_http_body body;
-        uint64_t
-                step_total; /* body bytes when its deadline was last put off; in DRAIN: when dropping began */
-        bool processing;    /* inside process(): others only set the state and process() continues */
+        /* body bytes when its deadline was last put off; in DRAIN: when dropping began */
+        uint64_t step_total;
+        bool processing; /* inside process(): others only set the state and process() continues */
         bool head_begun, skipped_line, is_idle, is_extra;
         bool is_stranger; /* it is in the server's list of unauthenticated connections */
         struct cay_http_conn *stranger_prev, *stranger_next;

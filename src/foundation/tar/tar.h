@@ -37,8 +37,8 @@ enum cay_tar_type {
 };
 
 struct cay_tar_header {
-        enum cay_tar_type
-                type;  /* as flagged; a file whose whole name ends in a slash is a directory of old */
+        /* as flagged; a file whose whole name ends in a slash is a directory of old */
+        enum cay_tar_type type;
         uint32_t mode; /* as it stands there, set-id bits and all: callers mask it */
         uint64_t size;
         int64_t mtime_s;
