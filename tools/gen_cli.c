@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the tables of src/cay/cli/ops.h as C, from the op table itself: run at build time. Pointers in a static program cost at every
+ * Writes the tables of src/cay/cli/ops.h, and the verbs that ops' rows ask for, as C, from the op table itself: run at build time. Pointers in a static program cost at every
  * start, for a table that `cay run` never looks at: so what is written holds none. Texts lie in one array, rows have places in it,
  * and a function makes the tables when they are first asked for.
  */
@@ -114,6 +114,184 @@ static void put_texts(void)
         printf("        \"\";\n\n");
 }
 
+/* Verbs, and the columns that they show */
+
+static unsigned column_count;
+static bool is_wrong;
+
+static const struct cay_result_field *find_member(const struct cay_result_table *t, const char *name,
+                                                  size_t len)
+{
+        for (const struct cay_result_field *f = t->fields; f->name != NULL; f++) {
+                const struct cay_result_field *in =
+                        f->kind == CAY_RESULT_ALSO ? find_member(f->table, name, len) : NULL;
+
+                if (in != NULL || (strlen(f->name) == len && memcmp(f->name, name, len) == 0))
+                        return in != NULL ? in : f;
+        }
+        return NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+        return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+/* How a value of this row looks. NULL: not in a line. */
+static const char *cell_of(const struct cay_result_field *f)
+{
+        switch (f->kind) {
+        case CAY_RESULT_TIME:
+                return "WHEN";
+        case CAY_RESULT_BOOL:
+                return "BOOL";
+        case CAY_RESULT_NUMBER:
+                return ends_with(f->name, "_bytes") ? "BYTES" : ends_with(f->name, "_ms") ? "MS" : "NUMBER";
+        case CAY_RESULT_TEXTS:
+        case CAY_RESULT_NUMBERS:
+                return "LIST";
+        case CAY_RESULT_WORDS:
+                return "COMMAND";
+        case CAY_RESULT_PAIRS:
+        case CAY_RESULT_COUNTS:
+                return "PAIRS";
+        case CAY_RESULT_TEXT:
+        case CAY_RESULT_EITHER:
+                return "TEXT";
+        default:
+                return NULL;
+        }
+}
+
+static void put_column(const char *head, size_t head_len, const char *path, size_t path_len, const char *kind,
+                       size_t kind_len)
+{
+        is_wrong = is_wrong || head_len > 15 || path_len > 23; /* struct cay_column */
+        printf("        { \"");
+        for (size_t i = 0; i < head_len; i++)
+                putchar(head[i] == '_' ? ' ' : head[i]);
+        printf("\", \"%.*s\", CAY_CELL_", (int)path_len, path);
+        for (size_t i = 0; i < kind_len; i++)
+                putchar(kind[i] >= 'a' && kind[i] <= 'z' ? kind[i] - 32 : kind[i]);
+        printf(" },\n");
+        column_count++;
+}
+
+/* "HEAD=member/kind", with blanks between. */
+static void put_said_columns(const struct cay_op *op, const struct cay_result_table *t, const char *said)
+{
+        for (const char *at = said + strspn(said, " "); *at != '\0'; at += strspn(at, " ")) {
+                size_t head = strcspn(at, "= "), path, kind;
+                const char *member = at + head + (at[head] == '='), *word;
+                const struct cay_result_field *f;
+
+                path = strcspn(member, "/ ");
+                word = member + path + (member[path] == '/');
+                kind = member[path] == '/' ? strcspn(word, " ") : 0;
+                f = t != NULL ? find_member(t, member, path) : NULL;
+                if (f == NULL || (kind == 0 && cell_of(f) == NULL)) {
+                        fprintf(stderr, "%s: cannot show '%.*s'\n", op->name, (int)path, member);
+                        is_wrong = true;
+                        return;
+                }
+                put_column(at, head, member, path, kind > 0 ? word : cell_of(f),
+                           kind > 0 ? kind : strlen(cell_of(f)));
+                at = word + kind;
+        }
+}
+
+static void put_all_columns(const struct cay_result_table *t, bool is_table)
+{
+        for (const struct cay_result_field *f = t->fields; f->name != NULL; f++) {
+                char head[16];
+
+                if (f->kind == CAY_RESULT_ALSO)
+                        put_all_columns(f->table, is_table);
+                if (f->kind == CAY_RESULT_ALSO || cell_of(f) == NULL)
+                        continue;
+                snprintf(head, sizeof(head), "%s", f->name);
+                for (char *c = head; is_table && *c != '\0'; c++)
+                        *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 32) : *c;
+                put_column(head, strlen(head), f->name, strlen(f->name), cell_of(f), strlen(cell_of(f)));
+        }
+}
+
+/* The list that a table is made of; NULL: the answer is shown as a record. */
+static const struct cay_result_field *list_of(const struct cay_op *op)
+{
+        const char *said = op->verb->shows;
+        size_t len = said != NULL ? strcspn(said, ": ") : 0;
+
+        if (op->result == NULL)
+                return NULL;
+        if (said != NULL)
+                return said[len] == ':' ? find_member(op->result, said, len) : NULL;
+        for (const struct cay_result_field *f = op->result->fields; f->name != NULL; f++)
+                if (f->kind == CAY_RESULT_LIST)
+                        return f;
+        return NULL;
+}
+
+static void put_columns(const struct cay_op *op)
+{
+        const struct cay_result_field *list = list_of(op);
+        const struct cay_result_table *t = list != NULL ? list->table : op->result;
+        const char *said = op->verb->shows;
+
+        if (said != NULL)
+                put_said_columns(op, t, list != NULL ? strchr(said, ':') + 1 : said);
+        else if (t != NULL)
+                put_all_columns(t, list != NULL);
+        printf("        { \"\" },\n");
+        column_count++;
+}
+
+static void put_string(const char *s)
+{
+        putchar('"');
+        for (; *s != '\0'; s++) {
+                if (*s == '\n') {
+                        printf("\\n");
+                        continue;
+                }
+                if (*s == '"' || *s == '\\')
+                        putchar('\\');
+                putchar(*s);
+        }
+        putchar('"');
+}
+
+static void put_verb(const struct cay_op *op, unsigned columns)
+{
+        const struct cay_op_verb *v = op->verb;
+        const struct cay_result_field *list = list_of(op);
+
+        printf("        { .name = \"%s\", .op = \"%s\", .words = \"%s\", .list = \"%s\", .columns = %u,\n"
+               "          .show = CAY_SHOW_COLUMNS, .about = ",
+               v->name, op->name, v->words != NULL ? v->words : "", list != NULL ? list->name : "", columns);
+        put_string(v->about != NULL ? v->about : op->doc);
+        if (v->about == NULL)
+                printf(" \".\"");
+        printf(" },\n");
+}
+
+static void put_verbs(void)
+{
+        unsigned first[256] = { 0 };
+
+        printf("const struct cay_column cay_op_columns[] = {\n");
+        for (unsigned i = 0; i < cay_op_count; i++) {
+                first[i] = column_count;
+                if (cay_ops[i]->verb != NULL)
+                        put_columns(cay_ops[i]);
+        }
+        printf("        { \"\" },\n};\n\nconst struct cay_verb cay_op_verbs[] = {\n");
+        for (unsigned i = 0; i < cay_op_count; i++)
+                if (cay_ops[i]->verb != NULL)
+                        put_verb(cay_ops[i], first[i]);
+        printf("        { \"\" },\n};\n\n");
+}
+
 /* Where the fields' texts begin: behind those of the ops. */
 static size_t skip_ops(void)
 {
@@ -154,7 +332,8 @@ int main(void)
 
         if (cay_op_count > 256)
                 return 1;
-        printf("/* Written by tools/gen_cli out of src/domain/ops. */\n#include \"cay/cli/ops.h\"\n\n");
+        printf("/* Written by tools/gen_cli out of src/domain/ops. */\n#include \"cay/cli/ops.h\"\n"
+               "#include \"cay/cli/verb.h\"\n\n");
         put_texts();
         printf("static const struct cay_cli_field_row fields[] = {\n");
         for (unsigned i = 0; i < cay_op_count; i++) {
@@ -163,11 +342,12 @@ int main(void)
         }
         printf("};\n\n");
         put_ops(first);
+        put_verbs();
         printf("static struct cay_field made_fields[%u];\nstatic struct cay_cli_op made_ops[%u];\n\n",
                field_count, cay_op_count);
         printf("struct cay_cli_tables cay_cli_tables_get(void)\n{\n"
                "        return (struct cay_cli_tables){ texts, fields, %u, ops, %u, made_fields, made_ops "
                "};\n}\n",
                field_count, cay_op_count);
-        return at != text_len || fflush(stdout) != 0 || ferror(stdout);
+        return is_wrong || at != text_len || fflush(stdout) != 0 || ferror(stdout);
 }

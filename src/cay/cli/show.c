@@ -107,18 +107,6 @@ static int show_life(struct cay_json_view answer, FILE *out, struct cay_error *e
         return 0;
 }
 
-static int show_execs(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "COMMAND-ID", "exec_id", CAY_CELL_TEXT }, { "STATUS", "status", CAY_CELL_STATUS },
-                { "EXIT", "exit_code", CAY_CELL_NUMBER },   { "CAUSE", "cause", CAY_CELL_TEXT },
-                { "STARTED", "started_at", CAY_CELL_AGE },  { "TOOK", "duration_ms", CAY_CELL_MS },
-                { "COMMAND", "command", CAY_CELL_COMMAND }, { "" },
-        };
-
-        return cay_table_print(out, cay_json_view_find(answer, "execs"), columns, err);
-}
-
 static int show_events(struct cay_json_view answer, FILE *out, struct cay_error *err)
 {
         static const struct cay_column columns[] = {
@@ -142,67 +130,6 @@ static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *
         if (cay_json_view_u64(cay_json_view_find(answer, "count"), &n) && n > shown)
                 fprintf(out, "and %" PRIu64 " higher ones\n", n - shown);
         return 0;
-}
-
-static int show_network(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "network", "network", CAY_CELL_TEXT },
-                { "allow", "allow", CAY_CELL_LIST },
-                { "deny", "deny", CAY_CELL_LIST },
-                { "sent", "up_bytes", CAY_CELL_BYTES },
-                { "received", "down_bytes", CAY_CELL_BYTES },
-                { "open now", "connections", CAY_CELL_NUMBER },
-                { "connections", "connections_all", CAY_CELL_NUMBER },
-                { "refused", "refused", CAY_CELL_NUMBER },
-                { "names asked for", "queries", CAY_CELL_NUMBER },
-                { "names refused", "queries_refused", CAY_CELL_NUMBER },
-                { "" },
-        };
-
-        cay_record_print(out, answer, columns);
-        return 0;
-}
-
-static int show_network_log(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "NR", "number", CAY_CELL_NUMBER },
-                { "AT", "at", CAY_CELL_WHEN },
-                { "KIND", "kind", CAY_CELL_TEXT },
-                { "VERDICT", "verdict", CAY_CELL_TEXT },
-                { "NAME", "name", CAY_CELL_TEXT },
-                { "ADDRESS", "address", CAY_CELL_TEXT },
-                { "PORT", "port", CAY_CELL_NUMBER },
-                { "SENT", "up_bytes", CAY_CELL_SIZE },
-                { "RECEIVED", "down_bytes", CAY_CELL_SIZE },
-                { "WHY", "why", CAY_CELL_TEXT },
-                { "" },
-        };
-
-        return cay_table_print(out, cay_json_view_find(answer, "entries"), columns, err);
-}
-
-static int show_left(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "FILES", "sandbox_id", CAY_CELL_TEXT },
-                { "ENGINE", "engine", CAY_CELL_TEXT },
-                { "" },
-        };
-
-        return cay_table_print(out, cay_json_view_find(answer, "files"), columns, err);
-}
-
-static int show_presets(struct cay_json_view answer, FILE *out, struct cay_error *err)
-{
-        static const struct cay_column columns[] = {
-                { "PRESET", "name", CAY_CELL_TEXT },
-                { "RULES", "rules", CAY_CELL_LIST },
-                { "" },
-        };
-
-        return cay_table_print(out, cay_json_view_find(answer, "presets"), columns, err);
 }
 
 static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error *err)
@@ -313,28 +240,28 @@ int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct c
                 return show_state(answer, out, err);
         case CAY_SHOW_LIFE:
                 return show_life(answer, out, err);
-        case CAY_SHOW_EXECS:
-                return show_execs(answer, out, err);
         case CAY_SHOW_EVENTS:
                 return show_events(answer, out, err);
         case CAY_SHOW_PORTS:
                 return show_ports(answer, out, err);
-        case CAY_SHOW_NETWORK:
-                return show_network(answer, out, err);
-        case CAY_SHOW_NETWORK_LOG:
-                return show_network_log(answer, out, err);
         case CAY_SHOW_CLEANUP:
                 return show_cleanup(answer, out, err);
         case CAY_SHOW_TEMPLATES:
                 return show_templates(answer, out, err);
-        case CAY_SHOW_LEFT:
-                return show_left(answer, out, err);
-        case CAY_SHOW_PRESETS:
-                return show_presets(answer, out, err);
         case CAY_SHOW_JSON:
+        case CAY_SHOW_COLUMNS:
                 break;
         }
         fwrite(answer.at, 1, answer.len, out);
         putc('\n', out);
+        return 0;
+}
+
+int cay_show_columns(const char *list, const struct cay_column *columns, struct cay_json_view answer,
+                     FILE *out, struct cay_error *err)
+{
+        if (list[0] != '\0')
+                return cay_table_print(out, cay_json_view_find(answer, list), columns, err);
+        cay_record_print(out, answer, columns);
         return 0;
 }

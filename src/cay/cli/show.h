@@ -6,24 +6,24 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/json_view.h"
+#include "cay/cli/table.h"
 
 enum cay_show {
-        CAY_SHOW_JSON, /* as it is */
+        CAY_SHOW_JSON,    /* as it is */
+        CAY_SHOW_COLUMNS, /* as the op's row says: cay_show_columns */
         CAY_SHOW_SANDBOXES,
         CAY_SHOW_SANDBOX,
         CAY_SHOW_ID,
         CAY_SHOW_STATE,
         CAY_SHOW_LIFE,
-        CAY_SHOW_EXECS,
         CAY_SHOW_EVENTS,
         CAY_SHOW_PORTS,
-        CAY_SHOW_NETWORK,
-        CAY_SHOW_NETWORK_LOG,
         CAY_SHOW_CLEANUP,
         CAY_SHOW_TEMPLATES, /* a list, or one */
-        CAY_SHOW_LEFT,      /* files that have no record */
-        CAY_SHOW_PRESETS,   /* of network rules */
 };
 
 /* -1: the answer tells of a failure, which err says. */
 int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct cay_error *err);
+/* A table of the member `list`, or with "" a record of the answer itself. */
+int cay_show_columns(const char *list, const struct cay_column *columns, struct cay_json_view answer,
+                     FILE *out, struct cay_error *err);

@@ -15,6 +15,9 @@ const struct cay_verb *cay_verb_find(const char *name)
         for (const struct cay_verb *v = cay_verbs; v->name[0] != '\0'; v++)
                 if (strcmp(v->name, name) == 0)
                         return v;
+        for (const struct cay_verb *v = cay_op_verbs; v->name[0] != '\0'; v++)
+                if (strcmp(v->name, name) == 0)
+                        return v;
         return NULL;
 }
 
@@ -362,6 +365,8 @@ int cay_verb_flush(struct cay_error *err)
 
 int cay_verb_print(const struct cay_verb_args *a, struct cay_json_view json, struct cay_error *err)
 {
+        if (!a->json && a->verb->show == CAY_SHOW_COLUMNS)
+                return cay_show_columns(a->verb->list, &cay_op_columns[a->verb->columns], json, stdout, err);
         return cay_show(a->json ? CAY_SHOW_JSON : a->verb->show, json, stdout, err);
 }
 
@@ -465,5 +470,17 @@ int cay_verb_main(int argc, char **argv,
 
 int cay_verb_run(int argc, char **argv)
 {
+        const struct cay_verb *verb = cay_verb_find(argv[0]);
+        char name[CAY_VERB_NAME_MAX];
+
+        if (argc >= 2 && strcmp(argv[1], "ls") == 0 && verb != NULL && verb->words[0] == '\0') {
+                argv[1] = argv[0]; /* it lists anyway */
+                return cay_verb_main(argc - 1, argv + 1, cay_verb_call);
+        }
+        if (argc >= 2 && (size_t)snprintf(name, sizeof(name), "%s %s", argv[0], argv[1]) < sizeof(name) &&
+            cay_verb_find(name) != NULL) {
+                argv[1] = name;
+                return cay_verb_main(argc - 1, argv + 1, cay_verb_call);
+        }
         return cay_verb_main(argc, argv, cay_verb_call);
 }

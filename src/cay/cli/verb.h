@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Verbs that call the daemon. A row names the op whose fields become the verb's options (with the op's own
- * words as help), which fields are words instead, and how the answer looks to people; verbs.c has the rows.
- * Most need no more code. Those that do (exec, cp…) read their options here and go on by themselves.
+ * words as help), which fields are words instead, and how the answer looks to people. The op's own row holds
+ * it (domain/ops/op_verb.h), or verbs.c where a verb is not one op and its answer. Most need no more code.
+ * Those that do (exec, cp…) read their options here and go on by themselves.
  */
 #pragma once
 
@@ -52,6 +53,8 @@ struct cay_verb {
         bool both_ways;    /* words that may be left out are options, too */
         enum cay_verb_more more;
         enum cay_show show; /* the answer for people */
+        char list[16];      /* CAY_SHOW_COLUMNS: of this member; "": of the answer itself */
+        unsigned columns;   /* the same: the first of cay_op_columns */
 };
 
 struct cay_verb_args {
@@ -77,6 +80,9 @@ struct cay_verb_args {
 };
 
 extern const struct cay_verb cay_verbs[]; /* ends with a row without a name */
+/* Of ops' own rows (domain/ops/op_verb.h), written by tools/gen_cli; they end the same. */
+extern const struct cay_verb cay_op_verbs[];
+extern const struct cay_column cay_op_columns[];
 const struct cay_verb *cay_verb_find(const char *name);
 const struct cay_flag *cay_verb_more(const struct cay_verb *verb); /* never NULL */
 
@@ -92,7 +98,7 @@ void cay_verb_args_done(struct cay_verb_args *a);
  */
 int cay_verb_main(int argc, char **argv,
                   int (*run)(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err));
-/* One that is its row and nothing else. */
+/* One that is its row and nothing else, or the verb of two words that its first argument makes of it. */
 int cay_verb_run(int argc, char **argv);
 /* What the row says, called and shown; as `run` above. */
 int cay_verb_call(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);

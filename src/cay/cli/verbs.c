@@ -160,11 +160,6 @@ const struct cay_verb cay_verbs[] = {
           .about = "Prints the output of a command. Without EXEC this is the command that was started last.\n"
                    "With --json prints the events, one per line.",
           .more = CAY_MORE_LOGS },
-        { .name = "ps",
-          .op = "exec_list",
-          .words = "id",
-          .about = "Lists the commands of a sandbox, including ended ones.",
-          .show = CAY_SHOW_EXECS },
         { .name = "cp",
           .op = "archive_get",
           .words = "source target",
@@ -229,18 +224,6 @@ const struct cay_verb cay_verbs[] = {
           .about = "Lists the ports that servers in a sandbox listen on. The daemon forwards requests at\n"
                    "/api/sandboxes/SANDBOX/ports/PORT/ to them.",
           .show = CAY_SHOW_PORTS },
-        { .name = "network",
-          .op = "network_get",
-          .words = "id",
-          .about = "Shows the network of a running sandbox: its rules, and what went over it.\n"
-                   "`cay network log ID` lists what it looked up and connected to.",
-          .show = CAY_SHOW_NETWORK },
-        { .name = "network log",
-          .op = "network_log",
-          .words = "id",
-          .about = "Lists what a running sandbox looked up and connected to, and what was refused; the\n"
-                   "newest is last.",
-          .show = CAY_SHOW_NETWORK_LOG },
         { .name = "template",
           .op = "template_get",
           .other_op = "template_list",
@@ -262,19 +245,6 @@ const struct cay_verb cay_verbs[] = {
           .op = "template_remove",
           .words = "name",
           .about = "Removes the image that was built for a template. The template stays." },
-        { .name = "network presets",
-          .op = "network_presets",
-          .words = "",
-          .about = "Lists the presets that network rules may name (--allow preset:python), with their hosts\n"
-                   "and ports.",
-          .show = CAY_SHOW_PRESETS },
-        { .name = "recover",
-          .op = "recover_list",
-          .words = "",
-          .about = "Lists files of sandboxes without a record, after the daemon's database was removed,\n"
-                   "emptied or damaged. They stay until `cay recover adopt FILES --owner OWNER` makes a\n"
-                   "stopped sandbox of them, or `cay recover rm FILES` removes them.",
-          .show = CAY_SHOW_LEFT },
         { .name = "recover adopt",
           .op = "recover_adopt",
           .words = "files",

@@ -31,6 +31,7 @@
 #include "foundation/base/field.h"
 #include "foundation/base/json_out.h"
 #include "domain/ops/op_tool.h"
+#include "domain/ops/op_verb.h"
 #include "domain/ops/result.h"
 #include "domain/sandboxes/service.h"
 
@@ -112,6 +113,7 @@ struct cay_op {
         const struct cay_result_table *other_result; /* with that; NULL: the same */
         const char *bytes; /* content types of an answer of bytes, with blanks between; NULL: none */
         const struct cay_op_tool *tool; /* for models; NULL: none that is this op alone */
+        const struct cay_op_verb *verb; /* of the command line; NULL: none that is this op alone */
         void (*run)(struct cay_op_call *c);
 };
 

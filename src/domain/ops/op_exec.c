@@ -86,6 +86,10 @@ const struct cay_op cay_op_exec_list = {
         .fields = list_fields,
         .args_size = sizeof(struct args),
         .result = &result_execs,
+        .verb = CAY_OP_VERB(
+                "ps", "id",
+                .shows = "execs: COMMAND-ID=exec_id STATUS=status/status EXIT=exit_code CAUSE=cause "
+                         "STARTED=started_at/age TOOK=duration_ms COMMAND=command"),
         .run = run_list,
 };
 

@@ -45,6 +45,11 @@ const struct cay_op cay_op_network_presets = {
                "each",
         .scope = CAY_SCOPE_READ,
         .result = &result_presets,
+        .verb = CAY_OP_VERB(
+                "network presets", "",
+                "Lists the presets that network rules may name (--allow preset:python), with their hosts\n"
+                "and ports.",
+                "presets: PRESET=name RULES=rules"),
         .run = run_presets,
 };
 
@@ -219,6 +224,12 @@ const struct cay_op cay_op_network_get = {
         .args_size = sizeof(struct network_args),
         .result = &result_network,
         .tool = CAY_TOOL("Show a network", "What a sandbox may reach, and how much went over it."),
+        .verb = CAY_OP_VERB("network", "id",
+                            "Shows the network of a running sandbox: its rules, and what went over it.\n"
+                            "`cay network log ID` lists what it looked up and connected to.",
+                            "network=network allow=allow deny=deny sent=up_bytes received=down_bytes "
+                            "open_now=connections connections=connections_all refused=refused "
+                            "names_asked_for=queries names_refused=queries_refused"),
         .run = run_get,
 };
 
@@ -231,5 +242,11 @@ const struct cay_op cay_op_network_log = {
         .args_size = sizeof(struct network_args),
         .result = &result_log,
         .tool = CAY_TOOL("Network log", "What a sandbox looked up and connected to; why it was refused."),
+        .verb = CAY_OP_VERB(
+                "network log", "id",
+                "Lists what a running sandbox looked up and connected to, and what was refused; the\n"
+                "newest is last.",
+                "entries: NR=number AT=at KIND=kind VERDICT=verdict NAME=name ADDRESS=address PORT=port "
+                "SENT=up_bytes/size RECEIVED=down_bytes/size WHY=why"),
         .run = run_log,
 };

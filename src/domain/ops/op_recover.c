@@ -48,6 +48,12 @@ const struct cay_op cay_op_recover_list = {
         .doc = "Lists files of sandboxes that the database has no record of: it was lost or damaged",
         .scope = CAY_SCOPE_ADMIN,
         .result = &result_files_list,
+        .verb = CAY_OP_VERB(
+                "recover", "",
+                "Lists files of sandboxes without a record, after the daemon's database was removed,\n"
+                "emptied or damaged. They stay until `cay recover adopt FILES --owner OWNER` makes a\n"
+                "stopped sandbox of them, or `cay recover rm FILES` removes them.",
+                "files: FILES=sandbox_id ENGINE=engine"),
         .run = run_list,
 };
 

@@ -50,6 +50,40 @@ static void verbs_are_unique_and_documented(void **state)
         }
 }
 
+static void check_rows(const struct cay_verb *rows)
+{
+        for (const struct cay_verb *v = rows; v->name[0] != '\0'; v++) {
+                assert_ptr_equal(cay_verb_find(v->name), v);
+                if (cay_cli_op_find(v->op) == NULL)
+                        fail_msg("%s: there is no op %s", v->name, v->op);
+                if (v->other_op[0] != '\0')
+                        assert_non_null(cay_cli_op_find(v->other_op));
+                if (v->show == CAY_SHOW_COLUMNS)
+                        assert_true(cay_op_columns[v->columns].head[0] != '\0');
+        }
+}
+
+/* Columns of an op's row: their kinds come from its result, unless the row says one. */
+static void verbs_of_ops_have_columns(void **state)
+{
+        const struct cay_verb *log = cay_verb_find("network log"), *network = cay_verb_find("network");
+        const struct cay_column *c;
+
+        assert_non_null(log);
+        assert_string_equal(log->list, "entries");
+        c = &cay_op_columns[log->columns];
+        assert_string_equal(c[0].head, "NR");
+        assert_string_equal(c[0].path, "number");
+        assert_int_equal(c[0].kind, CAY_CELL_NUMBER);
+        assert_int_equal(c[1].kind, CAY_CELL_WHEN);
+        assert_int_equal(c[7].kind, CAY_CELL_SIZE);
+        c = &cay_op_columns[network->columns];
+        assert_string_equal(network->list, "");
+        assert_int_equal(c[1].kind, CAY_CELL_LIST);
+        assert_int_equal(c[3].kind, CAY_CELL_BYTES);
+        assert_string_equal(c[5].head, "open now");
+}
+
 /* A verb that is a row alone has one, and its words name fields of its op or are the verb's own. */
 static void verbs_of_the_daemon_have_rows(void **state)
 {
@@ -69,12 +103,8 @@ static void verbs_of_the_daemon_have_rows(void **state)
                 assert_non_null(v);
                 assert_true(v->show != CAY_SHOW_JSON);
         }
-        for (const struct cay_verb *v = cay_verbs; v->name[0] != '\0'; v++) {
-                if (cay_cli_op_find(v->op) == NULL)
-                        fail_msg("%s: there is no op %s", v->name, v->op);
-                if (v->other_op[0] != '\0')
-                        assert_non_null(cay_cli_op_find(v->other_op));
-        }
+        check_rows(cay_verbs);
+        check_rows(cay_op_verbs);
 }
 
 static int call(const char *a, const char *b)
@@ -98,6 +128,7 @@ static void statuses(void **state)
         assert_int_equal(call("help", "version"), 0);
         assert_int_equal(call("help", "create"), 0);
         assert_int_equal(call("help", "network"), 0);
+        assert_int_equal(call("network", "log"), CAY_EXIT_USAGE); /* of which sandbox? */
         assert_int_equal(call("api", "--help"), 0);
         assert_int_equal(call("api", "fly"), CAY_EXIT_USAGE);
         assert_int_equal(call("get", NULL), CAY_EXIT_USAGE);
@@ -124,6 +155,7 @@ int main(void)
                 cmocka_unit_test(suggests_what_is_near),
                 cmocka_unit_test(verbs_are_unique_and_documented),
                 cmocka_unit_test(verbs_of_the_daemon_have_rows),
+                cmocka_unit_test(verbs_of_ops_have_columns),
                 cmocka_unit_test(statuses),
                 cmocka_unit_test(complaints_choose_the_status),
         };
