@@ -11,6 +11,7 @@
 #include "cay-net/conn.h"
 #include "cay-net/stub.h"
 #include "foundation/base/clock.h"
+#include "foundation/base/fair.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
 #include "foundation/sys/route.h"
@@ -31,6 +32,13 @@ void net_box_log(struct net_box *b, struct net_log_entry *e)
 }
 
 /* Judging */
+
+bool net_box_is_fair(const struct net_box *b)
+{
+        unsigned most = b->world->connections_most;
+
+        return cay_fair_has_room(most, most, b->world->connections - 1, b->conn_count - 1);
+}
 
 void net_box_judge(struct net_box *b, const struct cay_policy_target *t, struct cay_policy_verdict *ret)
 {

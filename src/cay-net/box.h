@@ -76,6 +76,8 @@ void net_box_free(struct net_box *b); /* ends its connections; the memory goes a
 
 /* For the files of this folder */
 void net_box_log(struct net_box *b, struct net_log_entry *e); /* number and time are set here */
+/* Whether its newest connection, which is counted already, leaves the other sandboxes their part. */
+bool net_box_is_fair(const struct net_box *b);
 /* Judges by policy and by whether the address is the host's own. */
 void net_box_judge(struct net_box *b, const struct cay_policy_target *t, struct cay_policy_verdict *ret);
 /* How many bytes a direction may read in this turn; 0: it waits for its rate. */

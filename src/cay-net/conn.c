@@ -466,8 +466,10 @@ static void begin(struct net_conn *c)
                 snprintf(why, sizeof(why), "limit: more than %u connections at once",
                          c->box->limits.connections);
                 net_conn_end(c, NET_LOG_REFUSED, why);
-        } else if (c->box->world->connections > c->box->world->connections_most) {
-                net_conn_end(c, NET_LOG_REFUSED, "limit: all sandboxes together have too many connections");
+        } else if (!net_box_is_fair(c->box)) {
+                net_conn_end(
+                        c, NET_LOG_REFUSED,
+                        "limit: the connections of all sandboxes are shared, and it has its part of them");
         } else if (!c->name &&
                    cay_address_is_loopback(&c->address)) { /* never diverted, so it came straight here */
                 net_conn_end(c, NET_LOG_REFUSED, "loopback is the sandbox's own: nothing listens there");
