@@ -77,7 +77,11 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
                 return;
         }
         status = cay_gate_check(f->gate, req, &visitor, &err);
-        cay_http_request_own(req, visitor.is_known ? visitor.caller.owner : "");
+        if (!cay_http_request_own(req, visitor.is_known ? visitor.caller.owner : "") && status == 0) {
+                status = 429;
+                cay_fail(&err, CAY_LIMIT,
+                         "too many of your connections are busy: close one, or try again in a moment");
+        }
         if (status == 0)
                 status = check_published(f, req, &visitor, &err);
         is_mcp = cay_mcp_find(req, &visitor, &place);
@@ -276,6 +280,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .spool_dir = f->spool_fd,
                 .max_alive = (unsigned)c->max_sandboxes,
                 .max_alive_owner = (unsigned)c->max_sandboxes_owner,
+                .max_disk_owner = c->max_disk_owner,
                 .disk_reserve = c->disk_reserve,
                 .terminal_idle_ms = c->terminal_idle,
                 .keeps_unowned = f->keeps_unowned,

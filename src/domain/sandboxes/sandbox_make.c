@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 
 #include "foundation/base/clock.h"
+#include "foundation/base/fair.h"
 #include "foundation/base/str.h"
 #include "foundation/base/utf8.h"
 #include "domain/sandboxes/service_priv.h"
@@ -89,6 +90,37 @@ int cay_service_check_room(const struct cay_service *s, const char *owner, struc
         return 0;
 }
 
+/* Those that are stopped hold no place among the living, but a row of the table and their files. */
+static int check_share(const struct cay_service *s, const char *owner, uint64_t disk_bytes,
+                       struct cay_error *err)
+{
+        uint64_t disk = 0, most = s->env.max_disk_owner;
+        unsigned own = 0;
+
+        for (unsigned i = 0; i < s->count; i++) {
+                const struct cay_sandbox *sb = s->sorted[i];
+
+                if (strcmp(sb->owner, owner) != 0)
+                        continue;
+                own++;
+                disk += sb->limits.disk_bytes; /* at most 2^46 each, 100,000 of them */
+        }
+        if (!cay_fair_has_room(s->env.max_known, s->env.max_known, s->count, own))
+                return cay_fail(err, CAY_LIMIT,
+                                "you have %u sandboxes, also stopped ones, the most that there is room for; "
+                                "destroy one first",
+                                own);
+        if (most > 0 && (disk > most || disk_bytes > most - disk))
+                return cay_fail(err, CAY_LIMIT,
+                                "your sandboxes, also stopped ones, may use %llu MiB of disk, and with this "
+                                "one %llu MiB: an owner may have %llu MiB (max_disk_owner); destroy one, or "
+                                "ask for less disk",
+                                (unsigned long long)(disk >> 20),
+                                (unsigned long long)((disk + disk_bytes) >> 20),
+                                (unsigned long long)(most >> 20));
+        return 0;
+}
+
 static int check_disk(struct cay_service *s, struct cay_error *err)
 {
         struct statvfs fs;
@@ -133,7 +165,11 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
             cay_sandbox_check_pairs("env", &w->env, true, err) < 0 || cay_limits_check(&w->limits, err) < 0 ||
             cay_claim_check(w->claim, err) < 0)
                 return -1;
-        return cay_service_check_room(s, w->owner, err) < 0 || check_disk(s, err) < 0 ? -1 : 0;
+        return cay_service_check_room(s, w->owner, err) < 0 ||
+                               check_share(s, w->owner, w->limits.disk_bytes, err) < 0 ||
+                               check_disk(s, err) < 0
+                       ? -1
+                       : 0;
 }
 
 /* New values replace old ones; a connection comes with each call. */

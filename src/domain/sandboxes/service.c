@@ -79,6 +79,8 @@ int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct 
         s->ready_ctx = ctx;
         if (s->env.max_alive == 0)
                 s->env.max_alive = 10;
+        if (s->env.max_known == 0)
+                s->env.max_known = CAY_SERVICE_KNOWN_MAX;
         if (s->env.ping_ms == 0)
                 s->env.ping_ms = 5000;
         if (s->env.ping_misses == 0)

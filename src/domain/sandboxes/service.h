@@ -87,6 +87,8 @@ struct cay_service_env { /* borrowed: everything outlives the service */
 
         unsigned max_alive;       /* sandboxes with a box, all owners; 0: 10 */
         unsigned max_alive_owner; /* of one owner; 0: only the total counts */
+        unsigned max_known;       /* sandboxes, also stopped ones, all owners; 0: CAY_SERVICE_KNOWN_MAX */
+        uint64_t max_disk_owner;  /* disk limits of one owner's, added up; 0: not counted */
         uint64_t disk_reserve;    /* free bytes of the spool folder's disk below which nothing is made */
         /* how long a terminal may be left alone, without a watcher, input or output; 0: unlimited */
         uint64_t terminal_idle_ms;

@@ -103,6 +103,8 @@ const char *cay_http_server_date(struct cay_http_server *s); /* the Date field's
 void cay_http_server_note_answer(struct cay_http_server *s, unsigned status);
 bool cay_http_server_is_stopping(const struct cay_http_server *s);
 void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c); /* it has authenticated */
+bool cay_http_server_has_room(const struct cay_http_server *s,
+                              const struct cay_http_conn *c); /* its owner may be served on it too */
 void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c, bool idle);
 void cay_http_server_forget(struct cay_http_server *s,
                             struct cay_http_conn *c); /* it has ended; its memory follows */

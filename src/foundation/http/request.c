@@ -152,13 +152,18 @@ int cay_http_request_read(struct cay_http_request *req, uint64_t max, unsigned f
         return begin_reading(req, max);
 }
 
-void cay_http_request_own(struct cay_http_request *req, const char *owner)
+bool cay_http_request_own(struct cay_http_request *req, const char *owner)
 {
-        if (!req->conn)
-                return;
-        cay_http_conn_own(req->conn, owner);
-        if (owner[0])
-                cay_http_server_know(req->conn->server, req->conn);
+        struct cay_http_conn *c = req->conn;
+        const struct cay_budget_owner *before = c ? c->owner : NULL;
+
+        if (!c)
+                return true;
+        cay_http_conn_own(c, owner);
+        if (!owner[0])
+                return true;
+        cay_http_server_know(c->server, c);
+        return c->owner == before || cay_http_server_has_room(c->server, c);
 }
 
 int cay_http_request_collect(struct cay_http_request *req, size_t max)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "foundation/base/clock.h"
+#include "foundation/base/fair.h"
 #include "foundation/http/http1.h"
 #include "foundation/http/listen.h"
 #include "foundation/http/peers.h"
@@ -139,6 +140,22 @@ void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c
 void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c)
 {
         cay_anonymous_drop(&s->strangers, c);
+}
+
+/* A connection that is the owner's already stays so; who is above its share gets no further one. */
+bool cay_http_server_has_room(const struct cay_http_server *s, const struct cay_http_conn *c)
+{
+        unsigned most = s->config.connections + (c->peer.is_unix ? LOCAL_MAX : 0), busy = 0, own = 0;
+
+        if (s->count <= most / 3 || !c->owner)
+                return true; /* whoever they are: nobody can have more than a fair share */
+        for (const struct cay_http_conn *other = s->conns; other; other = other->next) {
+                if (other == c || other->is_idle || other->is_extra)
+                        continue;
+                busy++;
+                own += other->owner == c->owner;
+        }
+        return cay_fair_has_room(most, most, busy, own);
 }
 
 static void note_idle(struct cay_timer *t)

@@ -218,6 +218,51 @@ static void limits_on_how_many(void **state)
         assert_int_equal(look(t, id).state, CAY_STATE_STOPPED);
 }
 
+/* What is stopped counts for nobody's places among the living, but for its owner's part of the table and of the disk. */
+static void stopped_ones_have_a_share(void **state)
+{
+        struct test *t = *state;
+        struct cay_sandbox_new what = plain();
+        char id[CAY_NAME_MAX + 1];
+        struct call c;
+
+        t->env.max_known = 6;
+        restart(t);
+        for (unsigned i = 0; i < 3; i++) {
+                create(t, id);
+                assert_int_equal(change(t, stop, id), CAY_OK);
+        }
+        assert_int_equal(try_create(t, &what, &c), CAY_LIMIT);
+        assert_non_null(strstr(c.call.job.err.msg, "you have 3 sandboxes"));
+        what.owner = "you";
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+        what.owner = "me";
+        assert_int_equal(change(t, destroy, id), CAY_OK);
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+}
+
+static void disk_has_a_share(void **state)
+{
+        struct test *t = *state;
+        struct cay_sandbox_new what = plain();
+        struct call c;
+
+        t->env.max_disk_owner = 100u << 20;
+        restart(t);
+        what.limits.disk_bytes = 60u << 20;
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+        assert_int_equal(change(t, stop, c.call.id), CAY_OK);
+        assert_int_equal(try_create(t, &what, &c), CAY_LIMIT);
+        assert_non_null(strstr(c.call.job.err.msg, "may use 60 MiB of disk, and with this one 120 MiB"));
+        what.owner = "you";
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+        what.owner = "me";
+        what.limits.disk_bytes = 40u << 20;
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+        what.limits.disk_bytes = 1u << 20;
+        assert_int_equal(try_create(t, &what, &c), CAY_LIMIT);
+}
+
 static void claims_are_single_use(void **state)
 {
         struct test *t = *state;
@@ -753,6 +798,8 @@ int main(void)
                 TEST(a_failed_commit_undoes_the_box),
                 TEST(nothing_is_answered_before_it_is_stored),
                 TEST(limits_on_how_many),
+                TEST(stopped_ones_have_a_share),
+                TEST(disk_has_a_share),
                 TEST(claims_are_single_use),
                 TEST(stop_and_start),
                 TEST(two_who_stop_it_at_once),
