@@ -23,7 +23,7 @@ define configure
 endef
 
 .PHONY: all help run demo test check check-style format tidy bench fuzz install uninstall deb clean
-.PHONY: test-images test-vm test-vm-small soak soak-long
+.PHONY: sdk test-images test-vm test-vm-small soak soak-long
 .PHONY: build build-programs build-check build-asan build-clang build-deb build-fuzz
 
 all: build
@@ -41,6 +41,7 @@ help:
 	@echo "make bench        cay against bubblewrap and runc, and the daemon over REST (RUNS=$(RUNS) SANDBOXES=$(SANDBOXES))"
 	@echo "make soak         mixed load on a daemon for SOAK_SECONDS=$(SOAK_SECONDS) (soak-long: 100,000 sandboxes)"
 	@echo "make fuzz         every fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make sdk          the client libraries as packages, in build/sdk"
 	@echo "make install      PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR)"
 	@echo "make uninstall    the same, removed"
 	@echo "make deb          build/deb/cay_VERSION_ARCH.deb"
@@ -127,6 +128,11 @@ tidy:
 	@scripts/bootstrap build style
 	@$(MAKE) --no-print-directory build-clang
 	@scripts/run_tidy build/clang
+
+# Client libraries, built and packed.
+sdk:
+	@sdk/typescript/tools/build build/sdk
+	@ls build/sdk/*.tgz
 
 bench:
 	@scripts/bootstrap build bench
