@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applying.
+ * Applies a change set.
  *
- * Theory of operation. Four passes over the entries, each in the order that never needs what is not there yet: directories that are to
- * become more open are opened (a file could not be put in otherwise); what goes is removed, the deepest first;
- * directories, files and links are put in place, parents first; directories get their modes, the deepest first.
+ * Theory of operation. There are four passes over the entries. First, directories that will become writable
+ * get their new mode, because files could not be put in otherwise. Second, removals, the deepest first.
+ * Third, directories, files and links are put in place, parents first. Fourth, directories get their final
+ * modes, the deepest first.
  *
- * A file is written without a name (O_TMPFILE) or under one of ours, given owner and mode, brought to the disk, and only then put in
- * place: by link(2) where nothing may be there, by rename(2) where something is to be replaced. Right before that the place is looked at
- * once more; between this look and the call another process could still slip in, and would lose what it wrote in that
- * instant, as with every editor. All of it happens in directories held by descriptor, so no link leads out of the folder.
+ * A file is written without a name (O_TMPFILE) or under a temporary one, gets owner and mode, is synced, and
+ * only then put in place: with link(2) if nothing may be there, with rename(2) if something is replaced.
+ * Right before that the place is checked once more. Another process could still write between this check and
+ * the call, and would lose that write, as with every editor. Everything happens in directories held by
+ * descriptor, so no link leads out of the folder.
  */
 #include "cay/changes/apply.h"
 
@@ -65,7 +67,7 @@ static bool keeps_directory(const struct cay_change *c)
 
 /* --- Whose it is --- */
 
-/* Root writes for others: into a file of somebody's, or into somebody's folder. */
+/* Root writes for others: into somebody's file or folder. */
 static int give(const struct job *j, int fd, const struct stat *old)
 {
         const struct stat *like = old != NULL ? old : &j->top;
@@ -75,7 +77,7 @@ static int give(const struct job *j, int fd, const struct stat *old)
         return fchown(fd, like->st_uid, like->st_gid) < 0 ? -errno : 0;
 }
 
-/* By descriptor too: by name it could be somebody else's file by now. */
+/* Through a descriptor: the name could mean another file by now. */
 static int give_link(const struct job *j, int dir, const char *name, const struct stat *old)
 {
         const struct stat *like = old != NULL ? old : &j->top;
@@ -95,7 +97,7 @@ static int give_link(const struct job *j, int dir, const char *name, const struc
 
 /* --- The place --- */
 
-/* What has the name now: 1, 0 for nothing, -ESTALE when it is not what was checked. */
+/* What has the name now: 1, 0 for nothing, -ESTALE if it is not what was checked. */
 static int look_again(const struct job *j, const struct cay_change *c, int dir, const char *name,
                       struct stat *ret)
 {
@@ -107,7 +109,7 @@ static int look_again(const struct job *j, const struct cay_change *c, int dir, 
         return -ESTALE;
 }
 
-/* A directory that gives way to something else is empty by now; anything else is replaced by the rename. */
+/* A directory that something else replaces is empty by now; the rename replaces anything else. */
 static int clear_place(const struct stat *old, int dir, const char *name)
 {
         if (!S_ISDIR(old->st_mode))
@@ -115,7 +117,9 @@ static int clear_place(const struct stat *old, int dir, const char *name)
         return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* A new directory of ours, closed to others for now. Somebody else's that took its place meanwhile is not given away. */
+/*
+ * Makes a directory, closed to others for now. A directory that another process made meanwhile is left alone.
+ */
 static int make_directory(const struct job *j, const char *path, int at, const char *name, mode_t mode)
 {
         cay_auto_close int fd = -1;
@@ -132,7 +136,7 @@ static int make_directory(const struct job *j, const char *path, int at, const c
         return st.st_uid == geteuid() ? give(j, fd, NULL) : -ESTALE;
 }
 
-/* Missing directories above it, where force says that it must be there all the same. */
+/* Makes missing directories above it, if --force requires it. */
 static int make_parents(const struct job *j, const char *path)
 {
         char dir[CAY_CHANGE_PATH_MAX + 1];
@@ -182,7 +186,7 @@ static int write_content(const struct job *j, const struct cay_change *c, int fd
         return 0;
 }
 
-/* A file without a name where the file system has that, else with one of ours. */
+/* A file without a name if the file system supports that, else with a temporary one. */
 static int temp_open(int dir, char temp[TEMP_NAME])
 {
         int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600), r;
@@ -200,7 +204,7 @@ static int temp_open(int dir, char temp[TEMP_NAME])
         return r;
 }
 
-/* Gives the file its name; where something is to be replaced it needs another one first. */
+/* Gives the file its name; replacing needs a temporary name first. */
 static int put_in_place(int fd, int dir, char temp[TEMP_NAME], const char *name, bool replaces)
 {
         char link[32];
@@ -297,7 +301,7 @@ static int put_link(const struct job *j, const struct cay_change *c)
 
 /* --- Directories --- */
 
-/* The bits that are not a set's to say (sticky, group inheritance) stay as the folder has them. */
+/* Bits that a change set does not define (sticky, group inheritance) stay as in the folder. */
 static int dir_chmod(const struct job *j, const struct cay_change *c, uint32_t mode)
 {
         cay_auto_close int fd = cay_folder_open_dir(j->folder, c->path);
@@ -321,7 +325,7 @@ static int put_directory(const struct job *j, const struct cay_change *c)
         if (dir < 0)
                 return dir;
         if (keeps_directory(c) && fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(old.st_mode))
-                return 0; /* its mode comes last, and may be another than it was by our own doing */
+                return 0; /* its mode comes last, and we may have changed it ourselves */
         r = look_again(j, c, dir, name, &old);
         if (r < 0)
                 return r;
@@ -337,13 +341,13 @@ static bool is_ready(const struct job *j, size_t i)
         return j->check->verdicts[i] == CAY_VERDICT_READY;
 }
 
-/* Directories that stay and that their owner can't write to as they are. */
+/* Directories that stay and that their owner cannot write to. */
 static bool needs_opening(const struct job *j, size_t i, const struct cay_change *c)
 {
         return is_ready(j, i) && keeps_directory(c) && (c->base.mode & 0700) != 0700;
 }
 
-/* Nothing was put in place: they are as they were. */
+/* Nothing was put in place: they are unchanged. */
 static void restore_directories(const struct job *j)
 {
         for (size_t i = cay_change_set_count(j->set); i-- > 0;) {
@@ -393,7 +397,7 @@ static int remove_one(struct job *j, const struct cay_change *c)
                 return unlinkat(dir, name, 0) < 0 ? -errno : 0;
         r = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
         cay_folder_forget(j->folder);
-        if (r == -ENOTEMPTY && j->check->force) { /* something in it had to stay, or came just now */
+        if (r == -ENOTEMPTY && j->check->force) { /* something in it had to stay, or was just made */
                 j->a->left++;
                 return 0;
         }
@@ -449,7 +453,7 @@ static int put_all(struct job *j, size_t *ret_end, struct cay_error *err)
         return 0;
 }
 
-/* Up to `end` they get the modes that the set says; behind it nothing was put in place, and they get their old ones. */
+/* Up to `end` they get the set's modes; after it nothing was put in place, and they get their old ones. */
 static int close_directories(struct job *j, size_t end, struct cay_error *err)
 {
         int result = 0;
@@ -510,7 +514,7 @@ int cay_apply_run(struct cay_apply *a, struct cay_error *err)
         cay_folder_forget(j.folder);
         r = run(&j, err);
         cay_folder_forget(j.folder);
-        /* Names are on the disk when this returns; files are already. */
+        /* Syncs names; files are synced already. */
         top = openat(j.folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (top >= 0)
                 syncfs(top);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading change sets.
+ * Reads change sets.
  *
- * Theory of operation. One pass over the archive collects entries, names in blocks of memory that never move; then they are sorted
- * so that a directory comes right before what is in it ('/' sorts lowest), and what only makes sense together is checked: no
- * name twice, nothing inside what is no directory. Memory is bounded by the two limits of foundation/tar/change.h.
+ * Theory of operation. One pass over the archive collects entries, with names in blocks of memory that never
+ * move. They are sorted so that a directory comes right before its content ('/' sorts lowest). Then the whole
+ * is checked: no name twice, nothing inside a non-directory. Memory is bounded by the two limits of
+ * foundation/tar/change.h.
  */
 #include "cay/changes/change_set.h"
 
@@ -205,7 +206,7 @@ static int on_data(struct cay_tar_sink *sink, const void *bytes, size_t len, str
         return 0;
 }
 
-/* The next string of the list; NULL: it is cut. */
+/* The next string of the list; NULL: truncated. */
 static const char *list_next(const struct cay_change_set *set, size_t *at)
 {
         const char *s = set->list + *at, *end = memchr(s, '\0', set->list_len - *at);
@@ -271,7 +272,7 @@ static int by_path(const void *a, const void *b)
         return cay_change_compare(((const struct cay_change *)a)->path, ((const struct cay_change *)b)->path);
 }
 
-/* The entry of the directory that c is in, if the set has one. */
+/* The entry of c's directory, if the set has one. */
 static struct cay_change *parent_of(struct cay_change_set *set, const struct cay_change *c)
 {
         const char *slash = strrchr(c->path, '/');
@@ -284,7 +285,7 @@ static struct cay_change *parent_of(struct cay_change_set *set, const struct cay
         return cay_change_set_find(set, dir);
 }
 
-/* What came or went with what is in it is told by that. */
+/* A directory that came or went with its content is implied by that content. */
 static bool is_implied(const struct cay_change *c, const struct cay_change *next)
 {
         bool comes = c->type == CAY_CHANGE_DIRECTORY && c->base.type == CAY_CHANGE_NONE;
@@ -293,7 +294,7 @@ static bool is_implied(const struct cay_change *c, const struct cay_change *next
         return (comes || goes) && next != NULL && cay_change_is_below(next->path, c->path);
 }
 
-/* What is below an entry follows it without a gap, so one entry at a time says what may not be there. */
+/* The content of an entry follows it directly, so one entry at a time says what is forbidden. */
 static int check_tree(struct cay_change_set *set, struct cay_error *err)
 {
         const struct cay_change *no_dir = NULL, *was_none = NULL; /* nothing is in it now; nothing was */
@@ -387,7 +388,7 @@ void cay_change_set_counts(const struct cay_change_set *set, struct cay_change_c
         }
 }
 
-/* A path as people write it, made one of ours; "": the folder itself. */
+/* Normalises a path from the command line; "": the folder itself. */
 static int path_clean(const char *text, char ret[CAY_CHANGE_PATH_MAX + 1])
 {
         size_t len;
@@ -439,7 +440,7 @@ int cay_change_set_select(struct cay_change_set *set, const char *const *paths, 
                         return cay_fail(err, CAY_NOT_FOUND, "the run changed nothing at or below '%s'",
                                         cay_files_quote(&t, paths[i]));
         }
-        /* Backwards: a child is met before its directory. */
+        /* Backwards: a child comes before its directory. */
         for (size_t i = set->count; i-- > 0;) {
                 struct cay_change *c = &set->entries[i], *dir;
 

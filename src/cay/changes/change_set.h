@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A change set (foundation/tar/change.h) read into an index: every entry checked, in the order of the tree. The bytes of files stay in the
- * archive and are read from there when they are wanted. Whoever wrote the archive ran with the box's rights, so all of it is hostile:
- * what is not exactly of the form that cay-init writes is refused as a whole, and afterwards no path in the index leaves the
- * folder by name. (Whether it does so through a link of the folder's is the business of folder.h.)
+ * A change set (foundation/tar/change.h) as an index: every entry checked, in the order of the tree. The
+ * bytes of files stay in the archive and are read on demand. The archive was written with the box's rights,
+ * so all of it is untrusted. Anything that differs from cay-init's exact format is refused as a whole.
+ * Afterwards no path in the index leaves the folder by name. (folder.h protects against links in the folder.)
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct cay_change {
         uint64_t size;             /* of a file */
         uint64_t data_at;          /* where its bytes are in the archive */
         struct cay_change_base base;
-        bool is_implied;  /* a directory that came or went with what is in it: told by that */
-        bool is_selected; /* all are until cay_change_set_select */
+        bool is_implied;  /* a directory that came or went with its content: implied by it */
+        bool is_selected; /* all are, until cay_change_set_select */
 };
 
 struct cay_change_counts {
@@ -32,7 +32,10 @@ struct cay_change_counts {
 
 struct cay_change_set;
 
-/* Reads the archive in fd (borrowed; must outlive the set) from its start. An empty file is refused: it is cut. */
+/*
+ * Reads the archive in fd (borrowed; must outlive the set) from its start. An empty file is refused as
+ * truncated.
+ */
 int cay_change_set_open(int fd, struct cay_change_set **ret, struct cay_error *err);
 void cay_change_set_free(struct cay_change_set *set);
 CAY_DEFINE_AUTO(struct cay_change_set, cay_change_set_free)
@@ -45,17 +48,17 @@ struct cay_change *cay_change_set_find(struct cay_change_set *set,
 void cay_change_set_counts(const struct cay_change_set *set, struct cay_change_counts *ret);
 
 /*
- * Selects what is at or below the paths (relative to the folder, "./" and slashes at the end allowed) and the directories that
- * must be made for it. A path with no change at or below it is refused. No paths: everything.
+ * Selects what is at or below the paths (relative to the folder, "./" and trailing slashes allowed) and the
+ * directories that must be made for it. A path without a change is refused. No paths: everything.
  */
 int cay_change_set_select(struct cay_change_set *set, const char *const *paths, size_t count,
                           struct cay_error *err);
 
-/* Up to len bytes of a file's content from offset on: how many, less only at its end; -errno. */
+/* Reads up to len bytes of a file's content from offset on: how many, fewer only at its end; -errno. */
 ssize_t cay_change_set_read(const struct cay_change_set *set, const struct cay_change *c, uint64_t offset,
                             void *mem, size_t len);
 
-/* 'A', 'M', 'D', or 'T' for another type in its place. */
+/* 'A', 'M', 'D', or 'T' for a changed type. */
 char cay_change_status(const struct cay_change *c);
 bool cay_change_is_below(const char *path, const char *dir); /* strictly */
 int cay_change_compare(const char *a, const char *b);        /* the order of the tree */

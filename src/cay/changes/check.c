@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing a change set with its folder. */
+/* Compares a change set with its folder. */
 #include "cay/changes/check.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static int is_as_wanted(struct cay_change_set *set, struct cay_folder *folder, c
                 return 0;
         switch (c->type) {
         case CAY_CHANGE_DIRECTORY:
-                /* One that both have made is no quarrel: the folder's keeps its mode. */
+                /* A directory that both made is no conflict: the folder's keeps its mode. */
                 return c->base.type == CAY_CHANGE_NONE || (now->st.st_mode & 0777) == c->mode;
         case CAY_CHANGE_SYMLINK:
                 n = cay_folder_readlink(folder, c->path, target);
@@ -77,7 +77,7 @@ static int is_as_wanted(struct cay_change_set *set, struct cay_folder *folder, c
         }
 }
 
-/* The directory above is made by the set: what the folder has in its place now is judged there. */
+/* The set makes the directory above: what the folder has there now is judged with that entry. */
 static bool is_in_new(struct cay_change_set *set, const struct cay_change *c)
 {
         char dir[CAY_CHANGE_PATH_MAX + 1];
@@ -112,7 +112,7 @@ static int look(struct cay_change_set *set, struct cay_folder *folder, const str
                 ret->type = as.type;
                 return 0;
         }
-        /* What was removed is gone with the directory that became something else, too. */
+        /* A removed entry is also gone if its directory became something else. */
         if ((r == -ENOTDIR || r == -ELOOP) && (c->type == CAY_CHANGE_NONE || is_in_new(set, c)))
                 return 0;
         if (r == -ENOENT)
@@ -163,7 +163,7 @@ static void on_child(void *ctx, int dirfd, const char *name, unsigned type)
                 snprintf(l->unknown, sizeof(l->unknown), "%s", name);
 }
 
-/* 1: it holds something that is not the run's to remove, which is named. */
+/* 1: it holds something that the run may not remove, which is named. */
 static int holds_unknown(struct cay_check *k, const struct cay_change *c, struct listing *ret)
 {
         cay_auto_close int fd = cay_folder_open_dir(k->folder, c->path);
@@ -243,14 +243,14 @@ static enum cay_verdict judge_there(struct cay_check *k, const struct cay_change
         return in_the_way ? judge_directory(k, c) : CAY_VERDICT_READY;
 }
 
-/* The directory it is in can be written to, or will be once the set has changed its mode. */
+/* Its directory is writable, or will be once the set has changed its mode. */
 static bool is_writable(struct cay_check *k, const struct cay_change *c)
 {
         const char *name;
         int dir = cay_folder_parent(k->folder, c->path, &name);
 
         if (c->type == CAY_CHANGE_DIRECTORY && c->base.type == CAY_CHANGE_DIRECTORY)
-                return true; /* is changed itself; the directory it is in is not */
+                return true; /* is changed itself; its directory is not */
         if (dir < 0 || faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES)
                 return true;
         return k->folder->dir[0] != '\0' && cay_change_set_find(k->set, k->folder->dir) != NULL;

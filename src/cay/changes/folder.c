@@ -41,7 +41,7 @@ void cay_folder_forget(struct cay_folder *f)
         f->dir[0] = '\0';
 }
 
-/* Before openat2 (Linux 5.6) mounts can only be told apart by their device. */
+/* Before openat2 (Linux 5.6), mounts can only be told apart by their device. */
 static int open_walking(const struct cay_folder *f, const char *path, int flags)
 {
         cay_auto_close int fd = sys_open_beneath(f->fd, path, flags, 0);
@@ -63,7 +63,7 @@ static int open_inside(const struct cay_folder *f, const char *path, int flags)
         };
         int fd = -EAGAIN;
 
-        /* EAGAIN: somebody renames directories at this moment, and the kernel cannot be sure. */
+        /* EAGAIN: directories are being renamed right now, so the kernel cannot be sure. */
         for (unsigned i = 0; i < TRIES && (fd == -EAGAIN || fd == -EINTR); i++)
                 fd = sys_openat2(f->fd, path, &how);
         return fd == -ENOSYS || fd == -EPERM ? open_walking(f, path, flags) : fd;
@@ -116,7 +116,7 @@ int cay_folder_open_file(struct cay_folder *f, const char *path, struct stat *re
                 return -errno;
         if (!S_ISREG(ret->st_mode))
                 return -EINVAL;
-        /* The descriptor is of a regular file and stays so, whatever has its name by now. */
+        /* The descriptor is a regular file and stays so, whatever has its name by now. */
         snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
         fd = open(link, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
         return fd < 0 ? -errno : fd;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comparing texts line by line.
+ * Compares texts line by line.
  *
- * Theory of operation. Equal lines get equal numbers, so that from then on numbers are compared. Lines at both ends that are the same are
- * set aside, and so are lines that the other text does not have at all: those are changed whatever else is. On the rest runs
- * Myers' algorithm in its form for linear space: edit paths grow from both corners at once; where they meet the problem is cut in two.
- * A search that has cost EFFORT edits on each side without meeting is cut where one side has come furthest, so the time is at
- * most about lines × EFFORT, at the price of a longer list for texts that have little in common.
+ * Theory of operation. Equal lines get equal numbers, and from then on numbers are compared. Equal lines at
+ * both ends are set aside, and so are lines that only one text has: those are changed in any case. The rest
+ * is compared by Myers' algorithm in linear space: edit paths grow from both corners at once, and where they
+ * meet the problem is split in two. A search that has cost EFFORT edits on each side without meeting is split
+ * where one side has come furthest. So the time is at most about lines × EFFORT, at the price of a longer
+ * list for texts with little in common.
  */
 #include "cay/changes/line_diff.h"
 
@@ -129,14 +130,14 @@ struct search {
         int32_t forward[V_SIZE], backward[V_SIZE]; /* furthest x per diagonal; -1: none */
 };
 
-/* One box of the problem: ids[a_at…], ids[b_at…]. */
+/* A part of the problem: ids[a_at…], ids[b_at…]. */
 struct box {
         uint32_t a_at, n, b_at, m;
 };
 
 /*
- * One more edit for every diagonal of one direction. `step` is +1 from the first corner, -1 from the last, with distances counted from
- * that corner.
+ * One more edit for every diagonal of one direction. `step` is +1 from the first corner, -1 from the last,
+ * with distances counted from that corner.
  */
 static void extend(const struct search *s, const struct box *x, int32_t *v, int32_t d, bool backward)
 {
@@ -197,7 +198,7 @@ static int32_t furthest(const int32_t *v, int32_t d, int32_t *ret_k)
         return best;
 }
 
-/* Where to cut the box. Its first lines differ and so do its last; both sides have lines. */
+/* Where to split. The first lines differ and so do the last; both sides have lines. */
 static void find_cut(struct search *s, const struct box *x, uint32_t *ret_x, uint32_t *ret_y)
 {
         int32_t k = 0, back_k = 0;
@@ -234,7 +235,7 @@ static void mark(struct side *s, uint32_t at, uint32_t count)
                 s->changed[s->places[at + i]] = true;
 }
 
-/* The smaller part is done by calling itself, the larger one by going round: the stack stays as deep as a logarithm. */
+/* The smaller part is solved by recursion, the larger one by the loop: the stack depth stays logarithmic. */
 static void compare(struct search *s, struct box x)
 {
         for (;;) {
@@ -299,7 +300,7 @@ static void choose(struct side *s, const struct kinds *k, unsigned other)
         }
 }
 
-/* Unchanged lines pair off in order; what is between two pairs is an edit. */
+/* Unchanged lines pair off in order; lines between two pairs are an edit. */
 static int collect(const struct side *a, const struct side *b, struct cay_edits *ret)
 {
         size_t cap = 0;
@@ -334,8 +335,8 @@ static int collect(const struct side *a, const struct side *b, struct cay_edits 
 }
 
 /*
- * Lines that were only added (or removed) may as well be the ones a line further down, when the line that is left is the same as the
- * one that is taken: there they look as people write, a function behind another and not inside its end.
+ * An edit that only adds (or removes) lines can move down if the line it leaves equals the line it takes. The
+ * result looks natural: a new function after another, not inside its end.
  */
 static void slide(const struct side *a, const struct side *b, struct cay_edits *edits)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which lines of one text became which of another. Pure: texts in memory, a list of edits out. The list is always right (it turns the
- * first text into the second) and as short as possible while that is affordable: the effort is bounded by the texts' size, not by
- * how different they are, and beyond the limits below the whole middle is one edit.
+ * Which lines of one text became which of another. Pure: texts in memory, a list of edits out. The list is
+ * always correct (it turns the first text into the second) and as short as possible while that is affordable.
+ * The effort is bounded by the texts' size, not by their difference; beyond the limits below the whole middle
+ * is one edit.
  */
 #pragma once
 
@@ -31,7 +32,7 @@ struct cay_edits {
         uint64_t removed, added; /* lines, all together */
 };
 
-/* A line ends with its newline, the last one perhaps without. len at most 2 GiB. 0 or -ENOMEM, -E2BIG. */
+/* A line ends with its newline; the last one may have none. len is at most 2 GiB. 0 or -ENOMEM, -E2BIG. */
 int cay_text_init(struct cay_text *t, const void *bytes, size_t len);
 void cay_text_done(struct cay_text *t);
 /* 0 or -ENOMEM. */

@@ -29,7 +29,7 @@ int cay_meta_format(const struct cay_meta *m, struct cay_buf *ret)
                               m->counts.changed, m->counts.removed, m->counts.bytes, m->left_out);
 }
 
-/* The value of the next line, which must have this key; NULL: it has not. Lines are cut where they end. */
+/* The value of the next line, which must have this key; NULL: it has not. Lines are terminated in place. */
 static char *line(char **at, const char *key)
 {
         size_t len = strlen(key);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patches. A file that became something else is one patch that deletes it and one that makes the new thing, as git has it. */
+/*
+ * Writes patches. A file that became something else is one patch that deletes it and one that makes the new
+ * entry, as in git.
+ */
 #include "cay/changes/patch.h"
 
 #include <errno.h>
@@ -17,10 +20,10 @@ enum { CONTEXT = 3 };
 
 /* One side of a comparison. */
 struct blob {
-        enum cay_change_type type; /* NONE: nothing there; FILE, SYMLINK; else not part of a patch */
+        enum cay_change_type type; /* NONE: nothing; FILE, SYMLINK; others are not part of a patch */
         uint32_t mode;
         uint64_t size;
-        char *mem; /* owned; NULL for what is too large */
+        char *mem; /* owned; NULL if too large */
         bool is_binary;
 };
 
@@ -33,7 +36,7 @@ static void blob_done(struct blob *b)
 
 /* --- Names and bytes --- */
 
-/* Marks and characters that turn text around, hide it or end a line where none ends. */
+/* Characters that reverse text, hide it or look like the end of a line. */
 static bool is_tricky(const unsigned char *p, size_t len)
 {
         unsigned code = 0;
@@ -46,7 +49,7 @@ static bool is_tricky(const unsigned char *p, size_t len)
                (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
 }
 
-/* How many bytes at p may be shown as they are; 0: none. */
+/* How many bytes at p may be shown unchanged; 0: none. */
 static size_t plain_bytes(const unsigned char *p, size_t len)
 {
         size_t n;
@@ -100,7 +103,7 @@ void cay_patch_print_name(FILE *out, const char *prefix, const char *path)
                 fprintf(out, "%s%s", prefix, path);
 }
 
-/* Two names on one line: where there is a blank in them, only quotes tell where the first ends. */
+/* Two names on one line: if they contain a blank, only quotes show where the first ends. */
 static void put_name_of_two(const struct cay_patch *p, const char *prefix, const char *path)
 {
         if (strchr(path, ' ') != NULL)
@@ -109,7 +112,7 @@ static void put_name_of_two(const struct cay_patch *p, const char *prefix, const
                 cay_patch_print_name(p->out, prefix, path);
 }
 
-/* A line's bytes; on a terminal nothing that it would obey. */
+/* A line's bytes; on a terminal without control characters. */
 static void put_bytes(const struct cay_patch *p, const char *bytes, size_t len)
 {
         const unsigned char *at = (const unsigned char *)bytes;
@@ -179,7 +182,7 @@ static int load_new(const struct cay_patch *p, const struct cay_change *c, struc
         return 0;
 }
 
-/* As much of it as there is: it may become shorter while it is read. */
+/* As much as there is: it may shrink while it is read. */
 static int read_file(int fd, struct blob *b)
 {
         ssize_t n;
@@ -268,7 +271,7 @@ static void put_lines(const struct cay_patch *p, char mark, const struct cay_tex
                 put_line(p, mark, t->bytes + t->starts[at], t->starts[at + 1] - t->starts[at]);
 }
 
-/* Edits that are near each other share a hunk: [first, end). */
+/* Nearby edits share a hunk: [first, end). */
 static void put_hunk(const struct cay_patch *p, const struct cay_text *a, const struct cay_text *b,
                      const struct cay_edit *first, const struct cay_edit *end)
 {
@@ -325,7 +328,7 @@ static void put_all_lines(const struct cay_patch *p, char mark, const struct blo
         }
 }
 
-/* More lines than are worth comparing: all of the old for all of the new. */
+/* Too many lines to compare: replaces all old lines by all new ones. */
 static void put_replaced(const struct cay_patch *p, const struct blob *a, const struct blob *b,
                          struct cay_patch_lines *count)
 {
@@ -338,7 +341,7 @@ static void put_replaced(const struct cay_patch *p, const struct blob *a, const 
         put_all_lines(p, '+', b);
 }
 
-/* The hunks of a text (with p->out), or only their lines counted. */
+/* Writes the hunks of a text (with p->out), or only counts their lines. */
 static int compare(const struct cay_patch *p, const struct blob *a, const struct blob *b,
                    struct cay_patch_lines *count, struct cay_error *err)
 {
@@ -374,7 +377,7 @@ static void put_name_line(const struct cay_patch *p, const char *mark, const cha
 {
         fputs(mark, p->out);
         cay_patch_print_name(p->out, prefix, path);
-        /* Without a tab, patch would end the name at a blank. */
+        /* Without a tab, `patch` would end the name at a blank. */
         fputs(strchr(path, ' ') != NULL ? "\t\n" : "\n", p->out);
 }
 
@@ -410,7 +413,7 @@ static void put_binary(const struct cay_patch *p, const char *path, const struct
         fputs(" differ\n", p->out);
 }
 
-/* One block of a patch: both are files or both links, or one of them is nothing. */
+/* One block of a patch: both sides are files or links, or one of them is nothing. */
 static int put_block(const struct cay_patch *p, const char *path, const struct blob *a, const struct blob *b,
                      struct cay_error *err)
 {
@@ -455,7 +458,7 @@ static int put_entry(const struct cay_patch *p, const struct cay_change *c, stru
         return is_in_patch(&b) ? put_block(p, c->path, &nothing, &b, err) : 0;
 }
 
-/* Behind i, all that is below it. */
+/* The entry after i and all below it. */
 static size_t end_of_tree(const struct cay_patch *p, size_t i)
 {
         const char *dir = cay_change_set_at(p->set, i)->path;
@@ -473,7 +476,7 @@ int cay_patch_print(const struct cay_patch *p, struct cay_error *err)
                 const struct cay_change *c = cay_change_set_at(p->set, i);
 
                 end = i + 1;
-                /* What was in a directory goes before something else gets its name. */
+                /* The content of a directory is removed before something else gets its name. */
                 if (c->base.type == CAY_CHANGE_DIRECTORY && c->type != CAY_CHANGE_DIRECTORY)
                         end = end_of_tree(p, i);
                 for (size_t k = i + 1; k < end; k++) {

@@ -134,7 +134,7 @@ static bool is_removed(int dir_fd)
         return fstat(dir_fd, &st) < 0 || st.st_nlink == 0;
 }
 
-/* -EWOULDBLOCK: somebody works with it; -ENOENT: it went just now. */
+/* -EWOULDBLOCK: in use; -ENOENT: it was just removed. */
 static int run_lock(struct cay_stored *run, int how)
 {
         if (flock(run->dir_fd, how | LOCK_NB) < 0)
@@ -178,7 +178,7 @@ static int meta_write(int dir_fd, const struct cay_meta *m)
         return r;
 }
 
-/* The folder first loses what makes it a run. */
+/* First removes what makes the folder a run. */
 static int run_unlink(const struct cay_run_store *s, const char *id, int dir_fd)
 {
         static const char *const names[] = { META, META_NEW, CHANGES };
@@ -206,7 +206,7 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
         if (!cay_id_is_valid(name) || run_open(w->s, name, &run) < 0 || run_lock(&run, LOCK_EX) < 0)
                 return;
         r = meta_read(run.dir_fd, name, &run.meta);
-        /* A file that can't be read may be of another version: that is for people to decide. */
+        /* An unreadable file may be of another version: the user decides. */
         dead = r == -ENOENT || (r == 0 && run.meta.state == CAY_META_RUNNING);
         if (dead || (r == 0 && run.meta.expires_ms <= w->now_ms))
                 run_unlink(w->s, name, run.dir_fd); /* what stays is tried again next time */
@@ -232,7 +232,7 @@ int cay_run_store_open(struct cay_run_store *s, const char *path, bool create, u
                 cay_run_store_close(s);
                 return -1;
         }
-        /* A store that is busy is swept by whoever is next. */
+        /* A busy store is swept by the next caller. */
         if (lock_wait(s->fd, LOCK_EX) == 0) {
                 sys_dir_each(s->fd, sweep_one, &w);
                 flock(s->fd, LOCK_UN);
@@ -269,7 +269,7 @@ static int run_make(struct cay_run_store *s, const struct cay_meta *meta, struct
         }
         if (r < 0 && run->dir_fd >= 0)
                 run_unlink(s, meta->id, run->dir_fd);
-        return r == -EEXIST ? -EIO : r; /* of the folder alone it means what it says */
+        return r == -EEXIST ? -EIO : r; /* from the folder alone it means what it says */
 }
 
 int cay_run_store_make(struct cay_run_store *s, const struct cay_meta *meta, struct cay_stored *ret,
@@ -350,7 +350,7 @@ static void list_one(void *ctx, int dirfd, const char *name, unsigned type)
         *row = (struct cay_run_store_row){ .size_bytes = size_of(run.dir_fd) };
         r = meta_read(run.dir_fd, name, &row->meta);
         if (r == -ENOENT)
-                return; /* goes at this moment */
+                return; /* is being removed */
         if (r < 0) {
                 row->is_broken = true;
                 cay_str_copy(row->meta.id, sizeof(row->meta.id), name);
@@ -467,7 +467,7 @@ static int find(struct cay_run_store *s, const char *name, int how, bool any, st
                         cay_str_copy(ret->meta.id, sizeof(ret->meta.id), row->meta.id);
                 return 0;
         }
-        if (r == 0 && ret->meta.state != CAY_META_KEPT) /* died; the next sweep takes it */
+        if (r == 0 && ret->meta.state != CAY_META_KEPT) /* died; the next sweep removes it */
                 return not_found(name, err);
         if (r == 0) {
                 ret->changes_fd = sys_open_at(ret->dir_fd, CHANGES, O_RDONLY | O_NOFOLLOW, 0);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where runs of copy-on-write workspaces are kept: a folder per run with `meta` (meta.h) and `changes.tar` (foundation/tar/change.h), 0700.
+ * Where runs of copy-on-write workspaces are kept: a folder per run with `meta` (meta.h) and `changes.tar`
+ * (foundation/tar/change.h), 0700.
  *
- * Theory of operation. A lock (flock) on a run's folder says that somebody works with it: the run itself while it lives, then diff (with
- * others), apply and discard (alone). A run's folder that says "running" and is not locked was left by one that died. The lock on
- * the store is held for moments only, by whoever makes or sweeps folders, so that a sweep never meets a half-made one. Opening the
- * store sweeps it: what is expired or dead goes.
+ * Theory of operation. A lock (flock) on a run's folder means that it is in use: by the run itself while it
+ * lives, later by diff (shared), apply and discard (exclusive). A folder that says "running" and is not
+ * locked was left by a run that died. The store's own lock is held only briefly, while folders are made or
+ * swept, so that a sweep never meets a half-made one. Opening the store sweeps it: expired and dead runs are
+ * removed.
  */
 #pragma once
 
@@ -30,28 +32,28 @@ struct cay_stored {     /* one run, held */
 int cay_run_store_path(char *ret, size_t size, struct cay_error *err);
 
 /*
- * Opens and sweeps. create: makes it if it is not there; else a store that is not there is an empty one (CAY_NOT_FOUND).
- * now_ms: wall clock, as in all that follows.
+ * Opens and sweeps. create: makes it if missing; otherwise a missing store is empty (CAY_NOT_FOUND). now_ms:
+ * wall clock, as in all that follows.
  */
 int cay_run_store_open(struct cay_run_store *s, const char *path, bool create, uint64_t now_ms,
                        struct cay_error *err);
 void cay_run_store_close(struct cay_run_store *s);
 
-/* A new run: its folder made and locked, meta->state is RUNNING. CAY_EXISTS: the id is taken. */
+/* A new run: makes and locks its folder; meta->state is RUNNING. CAY_EXISTS: the id is taken. */
 int cay_run_store_make(struct cay_run_store *s, const struct cay_meta *meta, struct cay_stored *ret,
                        struct cay_error *err);
-/* run->meta is written anew, whole or not at all, and is on the disk with the changes then. */
+/* Writes run->meta atomically, and syncs it with the changes. */
 int cay_run_store_save(struct cay_stored *run, struct cay_error *err);
-/* Removes a run that is held; it is let go. */
+/* Removes and releases a locked run. */
 int cay_run_store_remove(struct cay_run_store *s, struct cay_stored *run, struct cay_error *err);
-void cay_run_store_let_go(struct cay_stored *run); /* closes; safe on { -1, -1 } and twice */
+void cay_run_store_let_go(struct cay_stored *run); /* closes; safe on { -1, -1 }; may be called twice */
 
 enum cay_run_store_use { CAY_STORE_READ, CAY_STORE_CHANGE };
 
-/* A kept run by its id, a prefix of it that fits no other, or "last". */
+/* A kept run by its id, a unique prefix of it, or "last". */
 int cay_run_store_find(struct cay_run_store *s, const char *name, enum cay_run_store_use use,
                        struct cay_stored *ret, struct cay_error *err);
-/* The same for a run whose file can't be read any more: only its id must fit, and all that can be done is to remove it. */
+/* The same for a run whose file is unreadable: it matches by id only, and can only be removed. */
 int cay_run_store_find_any(struct cay_run_store *s, const char *name, struct cay_stored *ret,
                            struct cay_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the clock that files are stamped with. */
+/* Waits for the clock that files are stamped with. */
 #include "cay/changes/tick.h"
 
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks argv against a table of options. */
+/* Parses argv by a table of options. */
 #include "cay/cli/args_flags.h"
 
 #include <unistd.h>
@@ -84,7 +84,7 @@ static const struct cay_flag *find_letter(const struct cay_flag *table, char let
         return NULL;
 }
 
-/* Where a walk over argv is. */
+/* The position of a walk over argv. */
 struct walk {
         const struct cay_flag *table;
         int argc, i;
@@ -92,7 +92,7 @@ struct walk {
         void *args;
 };
 
-/* An option that was found, with what stands behind it in the same word (NULL: nothing). */
+/* An option that was found, with the text after it in the same word (NULL: none). */
 static int set(struct walk *w, const struct cay_flag *flag, const char *value, struct cay_error *err)
 {
         if (flag->value == NULL && value != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines, and how one is run. */
+/* Command lines, and how each is run. */
 #include "cay/cli/bench_beside.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static int add_cay(struct cay_beside_program *p, struct cay_error *err)
 }
 
 /*
- * The machine's /usr and an own /proc, /dev and /tmp: as little as a program needs. No limits, no filter: it
- * has none.
+ * The machine's /usr and a new /proc, /dev and /tmp: as little as a program needs. bubblewrap has no limits
+ * and no filter here.
  */
 static void add_bubblewrap(struct cay_beside_program *p)
 {

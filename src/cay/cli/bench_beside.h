@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that `cay bench` runs /bin/true with, in turn with the daemon: nothing at all (posix_spawn), cay
- * run, bubblewrap, docker run. Each is tried once before; one that is not here, or does not work, is left out
- * with the reason. Nothing is fetched: Docker runs an image that is there.
+ * Programs that `cay bench` runs /bin/true with, in turn with the daemon: none (posix_spawn), cay run,
+ * bubblewrap, docker run. Each is tried once first; one that is missing or does not work is left out with the
+ * reason. Nothing is downloaded: Docker runs an existing image.
  */
 #pragma once
 
@@ -26,10 +26,10 @@ struct cay_beside_program {
 };
 
 /*
- * Makes the command line and tries it. -1: err says why it is left out. image: of Docker; NULL: none was
+ * Makes the command line and tries it. -1: err says why it is left out. image: for Docker; NULL: none was
  * named.
  */
 int cay_beside_open(enum cay_beside which, const char *image, struct cay_beside_program *p,
                     struct cay_error *err);
-/* Once, from its start until it is reaped. -1: it failed, or took too long and was killed. */
+/* One run, from its start until it is reaped. -1: it failed, or took too long and was killed. */
 int cay_beside_run(const struct cay_beside_program *p, struct cay_error *err);

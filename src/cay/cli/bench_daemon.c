@@ -12,15 +12,15 @@
 #define LABEL "made-by=cay-bench"
 #define FILE_PATH "/workspace/cay-bench"
 
-struct seat { /* a sandbox and the connection that it is asked for on */
+struct seat { /* a sandbox and its connection */
         struct cay_client_conn conn;
-        char id[CAY_NAME_MAX + 1]; /* "": there is none */
+        char id[CAY_NAME_MAX + 1]; /* "": none */
 };
 
 struct cay_bench_daemon {
         struct cay_reach *reach;
         unsigned crowd;
-        struct seat seats[]; /* the first for what is done one by one; then the crowd's */
+        struct seat seats[]; /* the first for single steps; then the batch's */
 };
 
 struct cay_bench_daemon *cay_bench_daemon_open(struct cay_reach *reach, unsigned crowd)
@@ -70,7 +70,7 @@ static int send_destroy(struct cay_bench_daemon *d, struct seat *s, struct cay_e
 
 /* Answers */
 
-/* The connection is good for another request, unless the answer said otherwise. */
+/* The connection is reused unless the answer forbids it. */
 static void settle(struct seat *s, bool is_fine)
 {
         if (is_fine && !s->conn.answer.closes)
@@ -189,9 +189,7 @@ int cay_bench_get(struct cay_bench_daemon *d, struct cay_error *err)
 
 /* All at once */
 
-/*
- * All requests are sent before any answer is awaited; the first failure is reported when all have answered.
- */
+/* All requests are sent before any answer is read; the first failure is reported when all have answered. */
 static int wave(struct cay_bench_daemon *d,
                 int (*send)(struct cay_bench_daemon *, struct seat *, struct cay_error *),
                 int (*take)(struct cay_bench_daemon *, struct seat *, struct cay_error *),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `cay bench` asks of a daemon. Sandboxes that it makes carry a label, live for minutes at most whatever
- * becomes of us, and are known here until they are destroyed: cay_bench_daemon_close takes away what an
- * interrupted round has left.
+ * What `cay bench` asks of a daemon. Its sandboxes carry a label, live for minutes at most, and are
+ * remembered here until they are destroyed: cay_bench_daemon_close removes what an interrupted round left.
  */
 #pragma once
 
@@ -23,5 +22,5 @@ int cay_bench_exec(struct cay_bench_daemon *d, struct cay_error *err); /* /bin/t
 int cay_bench_put(struct cay_bench_daemon *d, struct cay_error *err);  /* a file in */
 int cay_bench_get(struct cay_bench_daemon *d, struct cay_error *err);  /* and out */
 int cay_bench_destroy(struct cay_bench_daemon *d, struct cay_error *err);
-/* So many at once: all made, /bin/true in all, all destroyed. */
+/* A batch: all are made, /bin/true runs in all, all are destroyed. */
 int cay_bench_crowd(struct cay_bench_daemon *d, struct cay_error *err);

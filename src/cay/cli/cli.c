@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dispatch over commands.def, and what all verbs say alike. */
+/* Dispatch over commands.def, and texts shared by all verbs. */
 #include "cay/cli/cli.h"
 
 #include <unistd.h>
@@ -19,7 +19,7 @@ enum verb {             /* which function */
 };
 
 /*
- * Texts stand in the rows and functions are found by a switch: pointers would have to be put right at every
+ * Texts are arrays in the rows, and functions are found by a switch: pointers would need relocation at every
  * start.
  */
 static const struct command {
@@ -81,7 +81,7 @@ int cay_cli_print_json(struct cay_json *j, struct cay_error *err)
 }
 
 /*
- * Edits (insert, drop, replace, swap neighbours) between two short words; more than `most` is all the same.
+ * The edit distance (insert, drop, replace, swap neighbours) of two short words; not computed beyond `most`.
  */
 static unsigned distance(const char *a, const char *b, unsigned most)
 {

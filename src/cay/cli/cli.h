@@ -28,9 +28,9 @@ int cay_cli_main(int argc, char **argv);
 
 void cay_cli_print_verbs(FILE *out); /* one a line */
 
-/* "cay run: message" on standard error; returns the status that fits the code. */
+/* Prints "cay run: message" on standard error; returns the status for the code. */
 int cay_cli_complain(const char *verb, const struct cay_error *err);
-/* What was made as JSON, and a newline, on standard output; -1: it did not become whole. */
+/* Prints JSON and a newline on standard output; -1: it is incomplete. */
 int cay_cli_print_json(struct cay_json *j, struct cay_error *err);
-/* Which of `words` (NULL-terminated) was meant by a mistyped one: NULL when none is near. */
+/* Which of `words` (NULL-terminated) a mistyped one is nearest to; NULL: none is near. */
 const char *cay_cli_suggest(const char *word, const char *const *words);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay api`: every operation of the daemon by its own name, its fields as options; the answer goes out as it
- * comes.
+ * `cay api`: every operation of the daemon by its own name, its fields as options; prints the answer
+ * unchanged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,9 +106,7 @@ static const struct cay_cli_op *find_op(const char *name, struct cay_error *err)
         return NULL;
 }
 
-/*
- * Options that say where the daemon is may stand before the operation, as they may before other verbs' words.
- */
+/* Options for the daemon's address may come before the operation, as before other verbs' words. */
 static int find_name(int argc, char **argv)
 {
         static const char *const with_value[] = { "--data", "--url", "--token-file", "--ca-file", NULL };
@@ -124,7 +122,7 @@ static int find_name(int argc, char **argv)
         return i;
 }
 
-/* The operation first, whatever stood before it. */
+/* The operation first, whatever came before it. */
 static void move_first(char **argv, int at)
 {
         char *name = argv[at];

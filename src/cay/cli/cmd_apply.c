@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay apply`: the changes of a kept run into its folder. Everything is checked first; files that others
- * changed meanwhile are listed, and then nothing is changed. A run is removed when all its changes are in the
+ * `cay apply`: puts the changes of a kept run into its folder. Everything is checked first; if others changed
+ * files meanwhile, they are listed and nothing is changed. A run is removed when all its changes are in the
  * folder.
  */
 #include "cay/changes/apply.h"
@@ -74,7 +74,7 @@ static int conflicts(const struct cay_check *check)
         return EXIT_CONFLICT;
 }
 
-/* Is all of it in the folder now, what was not selected included? */
+/* Whether all of it is in the folder now, including what was not selected. */
 static bool is_all_applied(struct cay_kept *k)
 {
         cay_auto(cay_check_done) struct cay_check check = { .set = k->set,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay bench`: how long things take here and now. Rounds; in each, every row has one turn, so that whatever
- * else the machine does falls on all of them alike. Programs beside (posix_spawn, cay run, bubblewrap, docker
- * run) and the daemon's own steps; where no daemon answers, the programs alone. Ends after so many rounds or
- * so much time, whichever comes first, and on Ctrl-C with what there is by then; sandboxes that it made are
- * destroyed on every way out (and end by themselves should we be killed).
+ * `cay bench`: measures how long things take here and now. In each round every row has one turn, so that
+ * other load on the machine affects all alike. Rows are other programs (posix_spawn, cay run, bubblewrap,
+ * docker run) and the daemon's steps; without a daemon, only the programs. Ends after a number of rounds or a
+ * time, whichever comes first, and on Ctrl-C with the results so far. Its sandboxes are destroyed in all
+ * cases (and end by themselves if we are killed).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,7 +34,7 @@ enum row {
         ROW_RUN = CAY_BESIDE_RUN,
         ROW_BUBBLEWRAP = CAY_BESIDE_BUBBLEWRAP,
         ROW_DOCKER = CAY_BESIDE_DOCKER,
-        ROW_LIFE = CAY_BESIDE_COUNT, /* the daemon's, from here on */
+        ROW_LIFE = CAY_BESIDE_COUNT, /* from here on the daemon's */
         ROW_CREATE,
         ROW_FIRST,
         ROW_DESTROY,
@@ -165,7 +165,7 @@ static void open_programs(struct bench *b)
         }
 }
 
-/* Whether a daemon answers is found out by making a sandbox, which also warms it up. */
+/* Making a sandbox shows whether a daemon answers, and warms it up. */
 static int open_daemon(struct bench *b, struct cay_error *err)
 {
         const struct cay_reach_args *asked = &b->args.reach;
@@ -182,7 +182,7 @@ static int open_daemon(struct bench *b, struct cay_error *err)
         if (cay_bench_create(b->daemon, &failed) == 0 && cay_bench_exec(b->daemon, &failed) == 0 &&
             cay_bench_destroy(b->daemon, &failed) == 0)
                 return 0;
-        if (is_named || b->reach.status != 0) { /* one that answers, and says no, is not "none" */
+        if (is_named || b->reach.status != 0) { /* a daemon that refuses is not "none" */
                 *err = failed;
                 return -1;
         }
@@ -193,7 +193,7 @@ static int open_daemon(struct bench *b, struct cay_error *err)
         return 0;
 }
 
-/* One step, timed. Its time is added to *sum, too. */
+/* One step, timed. Its time is also added to *sum. */
 static int measure(struct bench *b, enum row row,
                    int (*step)(struct cay_bench_daemon *d, struct cay_error *err), uint64_t *sum,
                    struct cay_error *err)
@@ -280,7 +280,7 @@ static void print_table(const struct bench *b)
         }
 }
 
-/* Rows of a daemon that is not there have one reason between them. */
+/* All rows of a missing daemon share one reason. */
 static void print_left_out(const struct bench *b)
 {
         unsigned last = b->daemon != NULL ? ROW_COUNT : ROW_LIFE + 1;

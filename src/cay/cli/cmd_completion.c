@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay completion`: words for the shells' completion, a line each, from the tables that verbs are found and
- * read by. The scripts (packaging/completions) ask for them, so a new verb or option is completed as soon as
- * it is there.
+ * `cay completion`: words for the shells' completion, one per line, from the tables that define the verbs.
+ * The scripts (packaging/completions) call it, so a new verb or option is completed without changes there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "cay/cli/cli.h"
 #include "cay/cli/verb.h"
 
-#define WAIT_MS 5000 /* for a daemon that is busy; one that is not there is known at once */
+#define WAIT_MS 5000 /* for a busy daemon; a missing one is noticed at once */
 
 static void print_help(FILE *out)
 {
@@ -31,8 +30,7 @@ static void print_text(struct cay_json_view value)
 }
 
 /*
- * Ids and names out of a list of the daemon that would be used; nothing when there is none. id: NULL where
- * there are names alone.
+ * Ids and names from a list of the daemon; nothing if there is no daemon. id: NULL if there are only names.
  */
 static void print_names(const char *op, const char *list, const char *id)
 {

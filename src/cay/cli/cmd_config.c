@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay config`: the settings as `cay serve` would have them, and where each comes from. */
+/* `cay config`: the settings as `cay serve` would use them, and their origins. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void print_help(void)
                "source\n");
 }
 
-/* A word of ours is taken out; the rest is for the settings. */
+/* Removes one of our own words; the rest is for the settings. */
 static bool take(const char *word, int *argc, char **argv)
 {
         for (int i = 1; i < *argc; i++) {

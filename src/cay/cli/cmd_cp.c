@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay cp`: trees between here and a sandbox, as tar archives in constant memory. */
+/* `cay cp`: copies trees between here and a sandbox, as tar archives in constant memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,12 +19,12 @@
 #include "foundation/sys/fd.h"
 
 /*
- * What a sandbox may send unless --max-bytes says otherwise. Its disk's limit is no bound: hard links are
- * sent as copies, a template's own files do not count there, and whoever controls the sandbox can send what
- * no disk holds. Holes do not travel, so what is written here is at most what came.
+ * What a sandbox may send unless --max-bytes says otherwise. Its disk limit is no bound: hard links are sent
+ * as copies, a template's files do not count, and a hostile sandbox can send more than any disk holds. Holes
+ * are not sent, so what is written here is at most what was received.
  */
 #define MAX_BYTES (8ull << 30)
-#define WAIT_MS 600000 /* a box that unpacks or packs without a byte for so long has trouble */
+#define WAIT_MS 600000 /* a box that is silent this long while it packs or unpacks is in trouble */
 
 struct end {                     /* one of the two */
         bool is_ours, is_stream; /* is_stream: "-" */
@@ -42,7 +42,7 @@ struct copy {
         uint64_t max_bytes; /* out of a sandbox; 0: no bound */
 };
 
-/* SANDBOX:PATH is there; what has a slash before its colon, or none, is here. */
+/* SANDBOX:PATH is in a sandbox; a name without a colon, or with a slash before it, is local. */
 static int read_end(const char *text, struct end *ret, struct cay_error *err)
 {
         const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
@@ -63,7 +63,7 @@ static int read_end(const char *text, struct end *ret, struct cay_error *err)
         return 0;
 }
 
-/* Slashes at the end say that a folder is meant. */
+/* Trailing slashes mean a folder. */
 static bool trim(char *path)
 {
         size_t len = strlen(path);
@@ -74,7 +74,7 @@ static bool trim(char *path)
         return had;
 }
 
-/* The part before the last name ("." when there is none), and the name. */
+/* The part before the last name ("." if there is none), and the name. */
 static void split(const char *path, char parent[PATH_MAX], const char **ret_name)
 {
         const char *slash = strrchr(path, '/');
@@ -86,16 +86,13 @@ static void split(const char *path, char parent[PATH_MAX], const char **ret_name
                 snprintf(parent, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-/*
- * Does the name say nothing ("", ".", "..")? Then the copy is called after its source's own folder, or cannot
- * be.
- */
+/* Whether the name is empty ("", ".", ".."). Then the copy gets the name of its source's folder, or fails. */
 static bool is_no_name(const char *name)
 {
         return !cay_path_is_name(name);
 }
 
-/* What is there: its type ("" when there is nothing) and size. */
+/* What exists there: its type ("" for nothing) and size. */
 static int look_there(struct copy *c, const struct end *e, bool follow, char type[16], uint64_t *ret_size,
                       struct cay_error *err)
 {
@@ -113,7 +110,7 @@ static int look_there(struct copy *c, const struct end *e, bool follow, char typ
 
                 if (c->reach->status != 404)
                         return -1;
-                /* No such file, or no such sandbox? */
+                /* Tells a missing file from a missing sandbox. */
                 *err = (struct cay_error){ 0 };
                 cay_values_init(&ask, cay_cli_op_find("sandbox_get"));
                 if (cay_values_set(&ask, "id", e->box, err) < 0)
@@ -187,7 +184,7 @@ static int send_archive(struct copy *c, const char *folder, const char *name, st
         return cay_client_conn_collect(&c->conn, &body, WAIT_MS, err);
 }
 
-/* Where it goes: below a folder that is there under its own name, else in the place named. */
+/* The target: inside an existing folder under its own name, else the named place. */
 static int copy_in(struct copy *c, struct cay_error *err)
 {
         char folder[PATH_MAX], type[16], real[PATH_MAX];
@@ -262,7 +259,7 @@ static int receive(struct copy *c,
 
 static int take_out(void *ctx, const char *bytes, size_t len, struct cay_error *err)
 {
-        struct cay_safe_tail *tail = ctx; /* NULL: as it is */
+        struct cay_safe_tail *tail = ctx; /* NULL: unchanged */
         int r = tail != NULL ? cay_safe_write(STDOUT_FILENO, tail, bytes, len)
                              : sys_write_all(STDOUT_FILENO, bytes, len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay create`: its row, and a folder of ours that goes along as a descriptor. */
+/* `cay create`: its row, and a local folder that is passed as a descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,7 +27,7 @@ static void put_mode(struct workspace *w, enum cay_workspace_mode mode)
 }
 
 /*
- * Over the socket the folder is opened here, with our own rights, and goes along; elsewhere the daemon has to
+ * Over the socket the folder is opened here, with our own rights, and passed along; otherwise the daemon must
  * know it.
  */
 static int open_workspace(const struct cay_reach *reach, const char *text, struct workspace *w,

@@ -92,7 +92,7 @@ static void warn(struct cay_kept *k, const struct conflicts *all)
 
 /* --- Forms --- */
 
-/* What is told of: selected, not there yet, and not told by something in it. */
+/* What is listed: selected, not in the folder yet, and not implied by its content. */
 static bool is_shown(const struct cay_kept *k, const struct cay_check *check, size_t i)
 {
         return check->verdicts[i] != CAY_VERDICT_NONE && check->verdicts[i] != CAY_VERDICT_DONE &&
@@ -117,7 +117,7 @@ static void print_names(struct cay_kept *k, const struct cay_check *check)
         }
 }
 
-/* Directories have no place in a patch: lines that patch and git pass over. */
+/* Directories cannot be in a patch: these lines are ignored by patch and git. */
 static void print_directories(struct cay_kept *k, const struct cay_check *check)
 {
         for (size_t i = 0; i < cay_change_set_count(k->set); i++) {

@@ -28,7 +28,7 @@ static int discard(struct cay_run_store *s, const char *name, struct cay_error *
         return cay_run_store_find_any(s, name, &run, err) < 0 ? -1 : cay_run_store_remove(s, &run, err);
 }
 
-/* Those that are still running or being worked with stay. */
+/* Runs that are running or in use stay. */
 static int discard_all(struct cay_run_store *s, struct cay_error *err)
 {
         cay_auto_free struct cay_run_store_row *rows = NULL;

@@ -80,7 +80,7 @@ static struct cay_doctor_style find_style(void)
         };
 }
 
-/* The default run is what `cay run -- /bin/true` would do, options and all. */
+/* The default run is exactly `cay run -- /bin/true`. */
 static int collect(struct cay_doctor_facts *facts, struct cay_error *err)
 {
         char *words[] = { (char *)"run", (char *)"--", (char *)"/bin/true", NULL };
@@ -106,7 +106,7 @@ static int collect(struct cay_doctor_facts *facts, struct cay_error *err)
         return 0;
 }
 
-/* The daemon's own words on whether it can make sandboxes. */
+/* Whether the daemon says that it can make sandboxes. */
 struct daemon {
         bool is_ready;
         struct cay_reach_answer answer;
@@ -140,7 +140,7 @@ static int put_daemon_text(const struct args *a, const struct daemon *d, struct 
                               engine);
 }
 
-/* One member more of the object that is there. */
+/* Adds one member to the existing object. */
 static int put_daemon_json(const struct daemon *d, struct cay_buf *out)
 {
         struct cay_json j;

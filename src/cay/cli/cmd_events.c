@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay events`: the journal, and with --follow what comes after it: a stream, taken up again where it was cut
+ * `cay events`: the journal, and with --follow what comes after it: a stream that is resumed where it was cut
  * off.
  */
 #include <errno.h>
@@ -52,14 +52,14 @@ static int take(struct follow *f, const char *bytes, size_t len, struct cay_erro
 
                 if (n > 0 && cay_json_view_open(cay_buf_data(&f->line), n, &event) < 0)
                         return cay_fail(err, CAY_INVALID, "the daemon sent a line that is not an event");
-                if (n > 0) /* a blank line says that the daemon is there */
+                if (n > 0) /* a blank line is a keep-alive */
                         print_event(f, event);
                 cay_buf_drop(&f->line, n + 1);
         }
         return cay_verb_flush(err);
 }
 
-/* One connection, to its end. 0: it was cut off or ended; -1: it cannot go on. */
+/* One connection, to its end. 0: it was cut off or ended; -1: it cannot be resumed. */
 static int stream(struct follow *f, struct cay_error *err)
 {
         const char *bytes;

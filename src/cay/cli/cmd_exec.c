@@ -17,7 +17,7 @@
 #define STDIN_TEXT_MAX (1024u * 1024) /* what exec_run takes as text */
 
 /*
- * Pipes and files are passed on; a terminal only to one; /dev/null is what a command without input has
+ * Pipes and files are passed on; a terminal only to a terminal; /dev/null is what a command without input has
  * anyway.
  */
 static bool has_stdin(const struct cay_verb_args *a, bool tty)
@@ -33,7 +33,7 @@ static bool has_stdin(const struct cay_verb_args *a, bool tty)
         return !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
 }
 
-/* One word with blanks is a line for a shell: no program is named so. */
+/* One word with blanks is a command line for a shell: no program has such a name. */
 static int add_command(struct cay_values *v, char **words, int count, struct cay_error *err)
 {
         if (count == 1 && strpbrk(words[0], " \t\n") != NULL &&
@@ -59,7 +59,7 @@ static int set_terminal(struct cay_values *v, char rows_text[12], char cols_text
         return cay_values_set(v, "rows", rows_text, err) < 0 ? -1 : cay_values_set(v, "cols", cols_text, err);
 }
 
-/* What a session says at its end. */
+/* The message at the end of a session. */
 static int report(const struct cay_session *s, const struct cay_verb_args *a)
 {
         if (s->left) {
@@ -130,7 +130,7 @@ static int read_text(struct cay_buf *text, struct cay_error *err)
         return 0;
 }
 
-/* One JSON answer when it has ended, its status as ours all the same. */
+/* One JSON answer when the command has ended; its exit status is still ours. */
 static int run_waiting(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_answer struct cay_reach_answer answer = { 0 };
@@ -178,7 +178,7 @@ static int run_shell(struct cay_reach *reach, struct cay_verb_args *a, struct ca
         return run_stream(reach, a, true, err);
 }
 
-/* The last command that was started; those still running first when they are wanted. */
+/* The last started command; running ones first if requested. */
 static int find_exec(struct cay_reach *reach, const char *sandbox, bool running, char ret[64],
                      struct cay_reach_answer *answer, struct cay_json_view *ret_exec, struct cay_error *err)
 {

@@ -35,14 +35,14 @@
 #define HEAD_MAX (16u * 1024)
 #define HEAD_MS 30000
 #define START_MS 20000u
-#define BROKEN_TRIES 50u /* of a daemon that breaks off, as one that dies or is replaced does */
+#define BROKEN_TRIES 50u /* tries when a daemon closes the connection, because it died or was replaced */
 #define STARTING_STEP_MS 50u
 #define STOP_MS 30000u
-#define LAST_MS 30000 /* for what is still to be said when our input has ended, from one word to the next */
+#define LAST_MS 30000 /* for output after our input has ended, between two messages */
 #define TREE_DEPTH 16u
-#define LINE_MAX_BYTES (16u * 1024 * 1024) /* what is longer is passed on unread */
+#define LINE_MAX_BYTES (16u * 1024 * 1024) /* longer lines are passed on unparsed */
 #define TOLD_MAX (1024u * 1024)
-#define AGAIN_MS 60000u /* for a daemon to come back */
+#define AGAIN_MS 60000u /* for a daemon to return */
 
 struct mcp_args {
         struct cay_reach_args reach;
@@ -80,7 +80,7 @@ static void watch_signals(void)
         sigaction(SIGPIPE, &none, NULL);
 }
 
-/* A daemon of our own */
+/* A private daemon */
 
 static void pause_ms(unsigned ms)
 {
@@ -174,7 +174,7 @@ static void stop_daemon(struct daemon_of_ours *d)
                 remove_tree(AT_FDCWD, d->folder, 0);
 }
 
-/* The way in */
+/* The connection */
 
 static int say(int fd, const char *bytes, size_t len)
 {
@@ -241,7 +241,7 @@ static int refused(unsigned status, struct cay_error *err)
         return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not speak MCP here (HTTP status %u)", status);
 }
 
-/* Byte by byte: what follows the head is messages. -EAGAIN: not now; -ECONNRESET: it broke off. */
+/* Byte by byte: messages follow the head. -EAGAIN: nothing now; -ECONNRESET: closed. */
 static int await_upgrade(int fd, struct cay_error *err)
 {
         cay_auto(cay_answer_done) struct cay_answer answer;
@@ -270,8 +270,8 @@ static int await_upgrade(int fd, struct cay_error *err)
 }
 
 /*
- * A daemon answers before it is ready to work, or while it stops and another takes its place, or it dies over
- * the question: then nothing was done, and the same is asked again.
+ * A daemon may answer before it is ready or while it stops, or die before it answers. Then nothing was done,
+ * and the request is repeated.
  */
 static int open_lines(const struct cay_reach *reach, const char *sandbox, int *fd, pid_t *helper,
                       struct cay_error *err)
@@ -302,7 +302,7 @@ static int open_lines(const struct cay_reach *reach, const char *sandbox, int *f
         }
 }
 
-/* Lines both ways */
+/* Lines in both directions */
 
 struct relay {
         const struct mcp_args *args;
@@ -310,12 +310,12 @@ struct relay {
         int fd;
         pid_t helper;
         struct cay_mcp_memory memory;
-        struct cay_buf in, out;   /* of the client's, of the daemon's: a line that is not whole */
+        struct cay_buf in, out;   /* of the client, of the daemon: an incomplete line */
         bool in_skips, out_skips; /* inside a line that is too long to be kept */
-        bool is_drained;          /* the client says no more */
+        bool is_drained;          /* the client will send no more */
 };
 
-enum heard { HEARD, OVER, BROKEN }; /* more may come; our side is gone; the daemon's is */
+enum heard { HEARD, OVER, BROKEN }; /* more may come; our side is gone; the daemon's is gone */
 
 /* Passes whole lines on. A line that is too long for the buffer is passed on without being parsed. */
 static int pass_lines(struct relay *r, struct cay_buf *buf, bool *skips, int to, bool is_ours)
@@ -355,7 +355,7 @@ static enum heard hear_client(struct relay *r)
                 return cay_buf_put(&r->in, piece, (size_t)n) < 0              ? OVER
                        : pass_lines(r, &r->in, &r->in_skips, r->fd, true) < 0 ? BROKEN
                                                                               : HEARD;
-        /* A last line may have no end. */
+        /* A last line may lack its newline. */
         if (r->in.len > 0) {
                 cay_mcp_memory_said(&r->memory, cay_buf_data(&r->in), r->in.len);
                 cay_buf_putc(&r->in, '\n');
@@ -391,7 +391,7 @@ static void tell_lost(struct relay *r, const char *why)
         say(STDOUT_FILENO, cay_buf_data(&told), told.len);
 }
 
-/* The same daemon, or the one that took its place. */
+/* The same daemon, or its successor. */
 static int connect_again(struct relay *r, struct cay_error *err)
 {
         uint64_t until = cay_clock_ms() + AGAIN_MS;
@@ -411,7 +411,7 @@ static int connect_again(struct relay *r, struct cay_error *err)
         if (cay_mcp_memory_again(&r->memory, &first) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no memory to begin the session again");
         if (say(r->fd, cay_buf_data(&first), first.len) < 0)
-                return 0; /* broken again: the next look at it tells */
+                return 0; /* broken again: noticed at the next read */
         fprintf(stderr, "cay mcp: the connection to the daemon was lost and is restored\n");
         return 0;
 }
@@ -428,7 +428,7 @@ static int take_up_again(struct relay *r, struct cay_error *err)
         return result;
 }
 
-/* The end of our input is passed to the daemon, which then finishes its output. */
+/* End of input is passed to the daemon, which then finishes its output. */
 static int relay(struct relay *r, struct cay_error *err)
 {
         while (!told_to_stop) {

@@ -2,10 +2,10 @@
 /*
  * `cay run`: one command in a fresh sandbox, its streams on ours, its exit status as ours.
  *
- * Theory of operation. Options are checked first and folders opened, so that a mistake costs nothing. Then
- * the run begins; once the plan is with the engine this process gives up its privileges (it is about to parse
- * what the box says). Signals that would end us end the run instead, which cleans up; the terminal is put
- * back on every way out.
+ * Theory of operation. Options are checked and folders opened first, so that a mistake costs nothing. Then
+ * the run begins. Once the engine has the plan, this process gives up its privileges, because it is about to
+ * parse what the box sends. Signals that would end us end the run instead, which cleans up. The terminal is
+ * restored in all cases.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void sink_failed(struct command *c, const struct cay_sink *s)
         if (c->stopping || c->run == NULL)
                 return;
         c->stopping = true;
-        c->stop_signal = SIGPIPE; /* as a command of our own in this place would be ended */
+        c->stop_signal = SIGPIPE; /* as the shell would report a command killed by a signal */
         if (s->failed != -EPIPE)
                 cay_fail_sys(&c->failure, CAY_INTERNAL, s->failed, "write to standard %s",
                              s == &c->sinks[0] ? "output" : "error");
@@ -97,14 +97,14 @@ static size_t on_output(void *ctx, int stream, const void *bytes, size_t len)
         return len;
 }
 
-/* From here on this process parses what the box says; it needs no rights for that. */
+/* From here on this process parses what the box sends; it needs no rights for that. */
 static int on_started(void *ctx, struct cay_error *err)
 {
         struct command *c = ctx;
         int r;
 
         if (c->args.engine != NULL && strcmp(c->args.engine, "process") == 0)
-                return 0; /* has to kill what it started, as whom it started it */
+                return 0; /* must kill what it started, as the user it started it as */
         r = sys_self_confine();
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "give up privileges") : 1;
 }
@@ -133,7 +133,7 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
 }
 
 /*
- * Pipes and files are passed on; a terminal only as one; /dev/null is what a command without input has
+ * Pipes and files are passed on; a terminal only as a terminal; /dev/null is what a command without input has
  * anyway.
  */
 static bool wants_stdin(const struct cay_run_args *a)
@@ -156,12 +156,12 @@ static int watch_signals(struct command *c, struct cay_error *err)
         for (unsigned i = 0; i < CAY_COUNT(wanted) - (c->args.tty ? 0 : 1); i++) {
                 struct sigaction now;
 
-                /* nohup and scripts that run us in the background ignore some on purpose */
+                /* nohup and scripts with background jobs ignore some on purpose */
                 if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
                         signals[count++] = wanted[i];
         }
         r = cay_signal_open(c->loop, &c->signal, signals, count, on_signal);
-        signal(SIGPIPE, SIG_IGN); /* a write says so */
+        signal(SIGPIPE, SIG_IGN); /* write returns EPIPE instead */
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch for signals") : 0;
 }
 
@@ -207,7 +207,7 @@ static int run(struct command *c, struct cay_error *err)
                 o.term = getenv("TERM");
                 cay_tty_size(STDIN_FILENO, &o.rows, &o.cols);
         }
-        open_streams(c); /* before privileges go: a pipe of root's is opened again here */
+        open_streams(c); /* before privileges are dropped: a pipe of root's is reopened here */
         if (cay_run_begin(c->loop, &o, &c->run, err) < 0)
                 return -1;
         if (o.tty && !c->args.json && isatty(STDIN_FILENO))
@@ -246,7 +246,7 @@ static int report(struct command *c)
         cay_run_keep_end(&c->keep, r);
         cay_render_run_changes(&c->keep, c->args.quiet, stderr);
         if (c->keep.failure.code != CAY_OK && r->status == 0)
-                r->status = CAY_EXIT_FAILURE; /* the command did its work, but it is lost */
+                r->status = CAY_EXIT_FAILURE; /* the command succeeded, but its output is lost */
         if (c->args.trace && c->run != NULL)
                 cay_render_run_trace(c->run, stderr);
         if (c->args.json) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay runs`: what is kept, how much it is, and how long. */
+/* `cay runs`: lists kept runs, with their size and expiry. */
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay stats`: what sandboxes use, live. */
+/* `cay stats`: shows what sandboxes use, live. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 struct box {
         char id[ID_MAX], name[ID_MAX];
-        uint64_t cpu_us, at_ms; /* of the look before; at_ms 0: none */
+        uint64_t cpu_us, at_ms; /* of the previous sample; at_ms 0: none */
         uint64_t memory_limit;
 };
 
@@ -30,7 +30,7 @@ struct look {
         struct box *boxes; /* owned */
         unsigned count;
         bool is_screen; /* a terminal that is redrawn each time */
-        bool is_narrow; /* a terminal without room for every column */
+        bool is_narrow; /* a terminal that is too narrow for every column */
 };
 
 static int add_box(struct look *l, struct cay_json_view view, struct cay_error *err)
@@ -78,7 +78,7 @@ static const struct box *find_before(const struct box *boxes, unsigned count, co
         return NULL;
 }
 
-/* All that are ready, listed again each time: they come and go. */
+/* All ready sandboxes, listed again each time. */
 static int find_all(struct look *l, struct cay_error *err)
 {
         cay_auto_answer struct cay_reach_answer answer = { 0 };
@@ -149,7 +149,7 @@ static void print_row(struct look *l, struct box *b, struct cay_json_view stats)
                     cay_bytes_text(number(stats, "memory_peak_bytes"), peak, sizeof(peak)), pids, kills);
 }
 
-/* Stats of one; a sandbox that has gone meanwhile is left out of a list of all. */
+/* Stats of one; a list of all omits a sandbox that has gone meanwhile. */
 static int print_box(struct look *l, struct box *b, struct cay_error *err)
 {
         cay_auto_answer struct cay_reach_answer answer = { 0 };

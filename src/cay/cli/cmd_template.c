@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay template`: what the daemon can make sandboxes from, which is the verb's row (`ls` says the same);
- * `build` and `rm` of their images; and `cay template check FILE…` and `cay template schema`, for editors and
- * CI. This program reads no YAML: cay-front does, with the caller's rights, so that is executed.
+ * `cay template`: lists templates (the verb's row; `ls` is the same), `build` and `rm` their images, and `cay
+ * template check FILE…` and `cay template schema` for editors and CI. This program parses no YAML: it
+ * executes cay-front for that, with the caller's rights.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay token`: what needs cryptography is cay-front's, so that is executed; this program has none. */
+/* `cay token`: executes cay-front, because this program has no cryptography. */
 #include "cay/cli/cli.h"
 #include "cay/cli/programs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking a person. */
+/* Asks the user for a confirmation. */
 #include "cay/cli/confirm.h"
 
 #include <stdio.h>
@@ -15,7 +15,9 @@ static const char *template_of(const struct cay_verb_args *a)
         return name != NULL ? name : CAY_TEMPLATE_DEFAULT;
 }
 
-/* What is about to happen: the template as `cay template NAME` shows it, and the folder that goes along. */
+/*
+ * Shows what is about to happen: the template as `cay template NAME` shows it, and the folder that is passed.
+ */
 static int show(struct cay_reach *reach, const struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_answer struct cay_reach_answer answer = { 0 };
@@ -23,7 +25,7 @@ static int show(struct cay_reach *reach, const struct cay_verb_args *a, struct c
         char token[sizeof(reach->confirm)];
         int r;
 
-        memcpy(token, reach->confirm, sizeof(token)); /* of the refusal; the call forgets it */
+        memcpy(token, reach->confirm, sizeof(token)); /* from the refusal; the next call overwrites it */
         cay_values_init(&v, cay_cli_op_find("template_get"));
         r = cay_values_set(&v, "name", template_of(a), err);
         if (r == 0)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What diff, apply and discard have in common: options, a kept run by its name, its change set, its folder.
- */
+/* Shared by diff, apply and discard: options, a kept run by its name, its change set, its folder. */
 #pragma once
 
 #include "cay/changes/change_set.h"
@@ -13,7 +11,7 @@ struct cay_kept {
         struct cay_run_store store;
         struct cay_stored run;
         struct cay_change_set *set; /* owned */
-        struct cay_folder folder;   /* the run's, opened again; refused if it is another one by now */
+        struct cay_folder folder;   /* the run's folder, opened again; refused if it is another one by now */
 };
 
 /* Setter of --data DIR: runs are kept in DIR/runs. */
@@ -23,7 +21,7 @@ int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value
                 "data", "DIR", "keep runs in DIR/runs (CAY_RUNS)", cay_kept_set_data, 0                      \
         }
 
-/* A verb of one kept run, "[OPTION…] RUN [OPTION…] [PATH…]", from its arguments to its exit status. */
+/* A verb for one kept run, "[OPTION…] RUN [OPTION…] [PATH…]", from its arguments to its exit status. */
 struct cay_kept_verb {
         const char *name;
         const struct cay_flag *table;
@@ -35,5 +33,5 @@ struct cay_kept_verb {
 };
 int cay_kept_main(const struct cay_kept_verb *v, int argc, char **argv, void *args);
 
-/* The store alone; a store that is not there yet fails with CAY_NOT_FOUND. */
+/* Only the store; a missing store fails with CAY_NOT_FOUND. */
 int cay_kept_open_store(struct cay_run_store *s, struct cay_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages remembered, and told again. */
+/* Remembers messages, and repeats them. */
 #include "cay/cli/mcp_memory.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ void cay_mcp_memory_said(struct cay_mcp_memory *m, const char *line, size_t len)
         id = cay_json_view_find(root, "id");
         params = cay_json_view_find(root, "params");
         cay_json_view_copy(cay_json_view_find(root, "method"), method, sizeof(method));
-        if (strcmp(method, "notifications/cancelled") == 0) /* nobody answers it any more */
+        if (strcmp(method, "notifications/cancelled") == 0) /* its answer will never come */
                 land(m, cay_json_view_find(params, "requestId"));
         if (!method[0] || id.len == 0)
                 return;
@@ -136,7 +136,7 @@ int cay_mcp_memory_again(struct cay_mcp_memory *m, struct cay_buf *out)
         int r = 0;
 
         if (m->hello.len == 0)
-                return 0; /* not begun, or of the era without a beginning */
+                return 0; /* not initialized, or of a protocol version without initialization */
         r = put_request(m, out, "initialize", &m->hello);
         if (r == 0)
                 r = cay_buf_puts(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");

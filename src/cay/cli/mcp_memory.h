@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `cay mcp` remembers of the messages that it relays, so that a daemon that dies or is replaced does not
- * end the agent's session: how the session began, what it asked to be told of, and which requests have no
- * answer yet. All of it is bounded; what does not fit is relayed all the same and forgotten.
+ * What `cay mcp` remembers of the messages that it relays, so that the agent's session survives a daemon that
+ * dies or is replaced: how the session began, its subscriptions, and pending requests. Everything is bounded;
+ * what does not fit is relayed but not remembered.
  */
 #pragma once
 
@@ -18,15 +18,15 @@ struct cay_mcp_memory {
         struct cay_buf level; /* of logging/setLevel */
         struct cay_buf subscriptions[CAY_MCP_SUBSCRIPTIONS_MAX];
         char *flights[CAY_MCP_FLIGHTS_MAX]; /* ids as JSON, owned; NULL: free */
-        unsigned lines;                     /* of ours, to tell their answers apart */
+        unsigned lines;                     /* ids of our own requests, to recognise their answers */
 };
 
-void cay_mcp_memory_done(struct cay_mcp_memory *m); /* fine when zeroed */
-/* A line that the client says, before it is passed on. */
+void cay_mcp_memory_done(struct cay_mcp_memory *m); /* also on a zeroed one */
+/* A line from the client, before it is passed on. */
 void cay_mcp_memory_said(struct cay_mcp_memory *m, const char *line, size_t len);
-/* A line of the daemon's: whether it is for the client. */
+/* A line from the daemon: whether it is for the client. */
 bool cay_mcp_memory_heard(struct cay_mcp_memory *m, const char *line, size_t len);
 /* Appends the first messages for a new connection; 0 or -errno. */
 int cay_mcp_memory_again(struct cay_mcp_memory *m, struct cay_buf *out);
-/* Appends an answer for each request that has none: it was lost. They are forgotten then. */
+/* Appends an error answer for each pending request, because it was lost, and forgets them. */
 int cay_mcp_memory_lost(struct cay_mcp_memory *m, const char *why, struct cay_buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's operations: tables made from the generated rows when they are first asked for. */
+/* The daemon's operations: tables made from the generated rows on first use. */
 #include "cay/cli/ops.h"
 
 #include <string.h>

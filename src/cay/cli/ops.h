@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's operations as the CLI knows them. The table is written at build time by tools/gen_cli out of
- * src/domain/ops's own rows, which this program cannot link (it has no library but libc): a new op, field or
- * text there is here with the next build.
+ * The daemon's operations as the CLI knows them. tools/gen_cli writes the table at build time from the rows
+ * of src/domain/ops, which this program cannot link (it links only libc). A new op, field or text there
+ * appears here with the next build.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct cay_cli_op {
         const char *scope; /* "read", "exec", "admin"; "" for anybody */
         bool takes_bytes;  /* the body is bytes; fields go into the query */
         bool streams, destroys;
-        const struct cay_field *fields; /* never NULL; offsets and functions in it mean nothing here */
+        const struct cay_field *fields; /* never NULL; its offsets and functions are not valid here */
 };
 
 /* All of them; made at the first call. */
@@ -27,15 +27,15 @@ const struct cay_cli_op *cay_cli_ops(unsigned *ret_count);
 const struct cay_cli_op *cay_cli_op_find(const char *name); /* NULL: none */
 
 /*
- * What the generated file holds: rows without pointers, which would cost at every start, and room for the
- * tables.
+ * The content of the generated file: rows without pointers, which would need relocation at every start, and
+ * memory for the tables.
  */
 struct cay_cli_field_row {
         uint32_t name, doc; /* places in the texts */
         int kind;
         uint64_t flags, min, max;
         size_t item_max;
-        unsigned fields; /* place of an object's own; 0: none */
+        unsigned fields; /* offset of an object's own table; 0: none */
 };
 
 struct cay_cli_op_row {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing. */
+/* Packs a tree. */
 #include "cay/cli/pack.h"
 
 #include <assert.h>
@@ -63,7 +63,7 @@ static int put_header(struct work *w, enum cay_tar_type type, const struct stat 
         return put(w, w->buf, (size_t)n, err);
 }
 
-/* So many bytes as the header said. */
+/* As many bytes as the header announced. */
 static int put_file(struct work *w, int fd, const struct stat *st, struct cay_error *err)
 {
         uint64_t left = (uint64_t)st->st_size;
@@ -144,7 +144,7 @@ static int put_directory(struct work *w, int fd, const struct stat *st, unsigned
                 close(fd);
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         }
-        snprintf(w->name + before, sizeof(w->name) - before, "/"); /* a directory's name ends so */
+        snprintf(w->name + before, sizeof(w->name) - before, "/"); /* a directory's name ends with a slash */
         r = put_header(w, CAY_TAR_DIRECTORY, st, "", err);
         w->name[before] = '\0';
         if (r == 0)
@@ -153,10 +153,7 @@ static int put_directory(struct work *w, int fd, const struct stat *st, unsigned
         return r;
 }
 
-/*
- * Looked at, opened, and looked at again: what is packed is what was opened. A FIFO or device is never
- * opened.
- */
+/* Checks, opens, and checks again: what is packed is what was opened. A FIFO or device is never opened. */
 static int put_entry(struct work *w, int dir, const char *name, unsigned depth, struct cay_error *err)
 {
         cay_auto_close int fd = -1;

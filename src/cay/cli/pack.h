@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tree of ours as a tar stream. The walk goes by descriptors and follows no link; a header says what was
- * opened. A file that shrinks meanwhile is filled up with zeros, one that grows is cut, so the stream stays
- * an archive. Hard links are sent as copies; what is neither file, directory nor link is left out and
+ * Packs a local tree as a tar stream. The walk uses descriptors and follows no link; a header describes what
+ * was opened. A file that shrinks meanwhile is filled with zeros, one that grows is cut, so the archive stays
+ * valid. Hard links are sent as copies; other types than files, directories and links are left out and
  * counted.
  */
 #pragma once
@@ -16,9 +16,8 @@ struct cay_pack {
         int (*write)(void *ctx, const void *bytes, size_t len, struct cay_error *err);
         void *ctx;
 
-        uint64_t bytes, entries, left_out,
-                changed; /* changed: files that were not as long as they had said */
+        uint64_t bytes, entries, left_out, changed; /* changed: files whose length changed meanwhile */
 };
 
-/* What is at `path` (a link at its end is packed as one), under `name`. 0 or 1 as write says, or -1. */
+/* Packs `path` (a link is packed as a link) under `name`. 0 or 1 as write returns, or -1. */
 int cay_pack_run(struct cay_pack *p, const char *path, const char *name, struct cay_error *err);

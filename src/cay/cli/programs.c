@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where this program's siblings are. */
+/* Finds the other programs of Cay. */
 #include "cay/cli/programs.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static void become_maker(const char *dir, const char *secret, int out)
         _exit(127);
 }
 
-/* To the end, and a NUL behind it; -1 when there is more than fits. */
+/* Reads to the end and adds a NUL; -1: too long. */
 static ssize_t read_all(int fd, char *ret, size_t size)
 {
         size_t len = 0;

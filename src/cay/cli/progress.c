@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line that is drawn again. */
+/* A line that is redrawn. */
 #include "cay/cli/progress.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far a long copy is, on standard error: drawn over and over on a terminal, and only after a moment;
- * nothing anywhere else.
+ * The progress of a long copy, on standard error: redrawn on a terminal, after a short delay; nothing
+ * elsewhere.
  */
 #pragma once
 
@@ -16,4 +16,4 @@ struct cay_progress {
 
 void cay_progress_begin(struct cay_progress *p, bool quiet, uint64_t total);
 void cay_progress_at(struct cay_progress *p, uint64_t bytes);
-void cay_progress_end(struct cay_progress *p); /* the line goes */
+void cay_progress_end(struct cay_progress *p); /* removes the line */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways to the daemon, and its words. */
+/* Connects to the daemon, and prints its errors. */
 #include "cay/cli/reach.h"
 
 #include <errno.h>
@@ -19,8 +19,9 @@
 #define TARGET_MAX (48u * 1024)
 #define ERROR_MAX (64u * 1024)
 #define KNOCK_MS 300u      /* for a daemon that does not listen yet */
-#define STARTING_MS 10000u /* for one that listens, and says that it is not ready */
-#define BROKEN_TRIES 20u   /* of one that breaks off before it answers, as one that dies does */
+#define STARTING_MS 10000u /* for a daemon that listens but reports that it is not ready */
+#define BROKEN_TRIES                                                                                         \
+        20u /* retries when a daemon closes the connection before it answers, as a dying one does */
 #define STARTING_STEP_MS 100u
 #define SAY_AFTER_MS 1000u
 
@@ -93,10 +94,7 @@ static int use_token(struct cay_reach *r, const char *text, const char *where, s
         return 0;
 }
 
-/*
- * A service that its operator named together with its secret: a token is made of that. It goes nowhere but
- * there.
- */
+/* The operator named a service together with its secret: a token is made from it, and sent only there. */
 static int use_secret(struct cay_reach *r, const char *secret, struct cay_error *err)
 {
         char text[CAY_CLIENT_TOKEN_MAX + 16] = "";
@@ -158,7 +156,7 @@ int cay_reach_open(struct cay_reach *r, const struct cay_reach_args *args, struc
         return 0;
 }
 
-/* Errors that the daemon answers with */
+/* Error answers of the daemon */
 
 static enum cay_code code_of(const char *word, unsigned status)
 {
@@ -272,15 +270,15 @@ int cay_reach_await(struct cay_reach *r, struct cay_client_conn *c, int wait_ms,
         return r->status / 100 == 2 ? 0 : refused(r, c, err);
 }
 
-/* Refused by a daemon that is not ready: nothing was done, so the same may be asked again. */
+/* The daemon is not ready and did nothing, so the request may be repeated. */
 static bool is_starting(const struct cay_reach *r, const struct cay_error *err)
 {
         return r->status == 503 && strstr(err->msg, "try again") != NULL;
 }
 
 /*
- * It broke off, and what was only asked may be asked again. Who speaks TLS for us has said what was wrong,
- * and would each time.
+ * The connection broke, and a read-only request may be repeated. With cay-tls, its error is already printed
+ * and would repeat.
  */
 static bool is_broken_off(const struct cay_reach *r, const struct cay_values *v, const struct cay_error *err)
 {

@@ -36,10 +36,7 @@ struct cay_reach {
 
 int cay_reach_open(struct cay_reach *r, const struct cay_reach_args *args, struct cay_error *err);
 
-/*
- * The rows of these options, for verbs' tables: offset is that of the struct cay_reach_args in their
- * arguments.
- */
+/* The rows of these options, for verbs' tables: offset of the struct cay_reach_args in their arguments. */
 #define CAY_REACH_FLAGS(offset)                                                                              \
         { "url", "URL",                                                                                      \
           "use this daemon: http://HOST:PORT, https://HOST or unix:/PATH (CAY_URL; else its socket)",        \
@@ -62,19 +59,19 @@ void cay_reach_answer_done(struct cay_reach_answer *a);
 #define cay_auto_answer cay_auto(cay_reach_answer_done)
 
 /*
- * Sends what the values make; afterwards the answer's head is there and no error (else err has the daemon's
- * words).
+ * Sends the request that the values make. Afterwards the answer's head is there and is no error (else err has
+ * the daemon's text).
  */
 int cay_reach_begin(struct cay_reach *r, struct cay_client_conn *c, const struct cay_values *v, int fd,
                     int wait_ms, struct cay_error *err);
-/* The request alone: its answer comes later. A body of bytes follows in chunks. */
+/* Only the request: its answer comes later. A body of bytes follows in chunks. */
 int cay_reach_send(struct cay_reach *r, struct cay_client_conn *c, const struct cay_values *v, int fd,
                    struct cay_error *err);
 /* The head of the answer to it; the same rule. */
 int cay_reach_await(struct cay_reach *r, struct cay_client_conn *c, int wait_ms, struct cay_error *err);
-/* One call with an answer of JSON. fd: goes along, -1 for none. */
+/* One call with a JSON answer. fd: passed along; -1: none. */
 int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int wait_ms,
                    struct cay_reach_answer *ret, struct cay_error *err);
 
-/* "cay VERB: message", and in a second line what to do; the exit status. */
+/* Prints "cay VERB: message", and in a second line what to do; returns the exit status. */
 int cay_reach_complain(const struct cay_reach *r, const char *verb, const struct cay_error *err);

@@ -11,7 +11,7 @@
 #include "foundation/base/utf8.h"
 #include "domain/model/syscall_name.h"
 
-/* Milliseconds with three decimals: a number's digits may be continued where they end. */
+/* Milliseconds with three decimals, written digit by digit. */
 static void ms(struct cay_json *j, const char *key, uint64_t from_ns, uint64_t to_ns)
 {
         uint64_t us = from_ns != 0 && to_ns > from_ns ? (to_ns - from_ns) / 1000 : 0;
@@ -22,7 +22,7 @@ static void ms(struct cay_json *j, const char *key, uint64_t from_ns, uint64_t t
                 j->failed = cay_buf_printf(j->out, ".%03u", (unsigned)(us % 1000));
 }
 
-/* A stream as text; when it is not valid UTF-8 also as it is, in base64. */
+/* A stream as text; if it is not valid UTF-8 also in base64. */
 static int stream(struct cay_json *j, const char *key, const char *key64, const struct cay_buf *bytes)
 {
         struct cay_buf encoded;
@@ -167,7 +167,7 @@ static void failed(struct cay_json *j, const struct cay_error *failure)
         cay_json_end_object(j);
 }
 
-/* Members that an end of a command has over REST, too, are called as they are there (domain/ops/view.c). */
+/* Members that REST has too have the same names as there (domain/ops/view.c). */
 int cay_render_run_json(const struct cay_run_result *r, const char *engine, const struct cay_buf *out,
                         const struct cay_buf *err, const struct cay_error *failure,
                         const struct cay_run_keep *keep, struct cay_buf *json)
@@ -212,7 +212,10 @@ int cay_render_run_json(const struct cay_run_result *r, const char *engine, cons
         return rc < 0 ? rc : end < 0 ? end : cay_buf_putc(json, '\n');
 }
 
-/* As --allow takes it. The name comes from cay-net, which strangers talk to: a terminal obeys nothing of it. */
+/*
+ * As --allow takes it. The name comes from cay-net, which parses untrusted bytes: it is escaped for the
+ * terminal.
+ */
 static void blocked_line(const struct cay_run_blocked *b, FILE *to)
 {
         bool is_v6 = strchr(b->name, ':') != NULL && b->port > 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option table of `cay run` and the checks behind it. Every error names its option. */
+/* The option table of `cay run` and its checks. Every error names its option. */
 #include "cay/cli/run_args.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static int set_memory_mb(void *args, const struct cay_flag *flag, const char *va
         return cay_limit_parse(&a->limits, CAY_LIMIT_NR_memory_bytes, "--max-memory-mb", text, err);
 }
 
-/* The folder's name may have a colon in it: then nothing is cut off. */
+/* If the folder's name contains a colon, nothing is cut off. */
 static int set_workspace_path(void *args, const struct cay_flag *flag, const char *value,
                               struct cay_error *err)
 {
@@ -81,7 +81,7 @@ static int set_engine(void *args, const struct cay_flag *flag, const char *value
 {
         char names[128];
 
-        if (strcmp(value, "spawn") == 0) /* as other programs of this kind call it */
+        if (strcmp(value, "spawn") == 0) /* for compatibility with similar programs */
                 value = "process";
         if (!cay_run_has_engine(value))
                 return cay_fail(err, CAY_INVALID, "--engine: no engine '%.40s'; there are: %s", value,
@@ -89,7 +89,7 @@ static int set_engine(void *args, const struct cay_flag *flag, const char *value
         return cay_flag_set_text(args, flag, value, err);
 }
 
-/* Also in days, which nothing else here lasts. */
+/* Also in days, because runs are kept that long. */
 static int set_keep(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
 {
         struct cay_run_args *a = args;
@@ -299,7 +299,7 @@ int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_
                 return cay_fail(err, CAY_INVALID, "no COMMAND given; see `cay help run`");
         a->command = argv + rest;
         if (argc - rest == 1 &&
-            strpbrk(argv[rest], " \t\n") != NULL) { /* a line for a shell, as for `cay exec` */
+            strpbrk(argv[rest], " \t\n") != NULL) { /* a command line for a shell, as in `cay exec` */
                 a->line[0] = (char *)"/bin/sh";
                 a->line[1] = (char *)"-c";
                 a->line[2] = argv[rest];

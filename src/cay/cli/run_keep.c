@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping the changes of a run: the two sides of run_keep.h. */
+/* Keeps the changes of a run: both processes of run_keep.h. */
 #include "cay/cli/run_keep.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static int obey(struct cay_run_keep *k, const struct verdict *v, struct cay_erro
 }
 
 /*
- * A terminal's signals are for the run: it tells us. The streams are its own, too: a reader of them must not
+ * The terminal's signals are for the run, which tells us. We close the streams, so that their readers do not
  * wait for us.
  */
 static void leave_terminal(void)

@@ -27,14 +27,13 @@ struct cay_run_keep {
 
 void cay_run_keep_init(struct cay_run_keep *k);
 /*
- * Before the run: takes the options' folder and id (a fresh one is set if there is none), makes the run's
- * folder, starts the keeper and sets changes_fd. Nothing is done where the workspace is not copy-on-write.
+ * Before the run: takes the options' folder and id (a new one if there is none), makes the run's folder,
+ * starts the keeper and sets changes_fd. Does nothing if the workspace is not copy-on-write.
  */
 int cay_run_keep_begin(struct cay_run_keep *k, struct cay_run_options *o, uint64_t keep_ms,
                        struct cay_error *err);
 /*
- * After the run, NULL when there was none: counts, tells the keeper and waits for it. What went wrong is in
- * k->failure.
+ * After the run, NULL if there was none: counts, tells the keeper and waits for it. Errors are in k->failure.
  */
 void cay_run_keep_end(struct cay_run_keep *k, const struct cay_run_result *result);
-void cay_run_keep_done(struct cay_run_keep *k); /* also half-way: then nothing is kept */
+void cay_run_keep_done(struct cay_run_keep *k); /* also before the end: then nothing is kept */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Escaping for terminals. */
+/* Escapes text for terminals. */
 #include "cay/cli/safe.h"
 
 #include <stdint.h>
@@ -23,14 +23,14 @@ static uint32_t character(const char *at, size_t n)
         return c;
 }
 
-/* C0, DEL, C1; and what changes direction or hides without being seen. */
+/* C0, DEL, C1, and invisible characters that change direction or hide text. */
 static bool is_hidden(uint32_t c)
 {
         return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
                (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
-/* The character at `text`, as it is shown; returns how long it was. */
+/* Escapes the character at `text`; returns its length. */
 static size_t show(const char *text, char ret[PIECE_MAX])
 {
         size_t n = cay_utf8_next(text, strnlen(text, 4));
@@ -73,7 +73,7 @@ const char *cay_safe_copy(const char *text, char *ret, size_t size)
 }
 
 /*
- * Those behind ESC [ (parameters, then a letter), ESC ] and their like (up to BEL or ESC \), and ESC with one
+ * Sequences after ESC [ (parameters, then a letter), ESC ] and similar (up to BEL or ESC \), and ESC with one
  * character.
  */
 static size_t sequence(const char *text)
@@ -117,7 +117,7 @@ const char *cay_safe_line(const char *line, char *ret, size_t size)
         return ret;
 }
 
-/* One character, or one byte that is none. */
+/* One character, or one invalid byte. */
 static size_t show_one(const char *at, size_t len, char ret[PIECE_MAX])
 {
         char text[5] = { 0 };

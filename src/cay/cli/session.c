@@ -58,7 +58,8 @@ void cay_session_read_end(struct cay_session *s, struct cay_json_view exec, int 
         copy_safe(cay_json_view_find(exec, "cause"), s->cause, sizeof(s->cause));
         copy_safe(cay_json_view_find(exec, "cause_text"), s->text, sizeof(s->text));
         copy_safe(cay_json_view_find(exec, "advice"), s->advice, sizeof(s->advice));
-        if (find_cause(s->cause) != CAY_CAUSE_NONE) /* theirs names fields; people here have options */
+        if (find_cause(s->cause) !=
+            CAY_CAUSE_NONE) /* the daemon's advice names fields; users here have options */
                 cay_str_copy(s->advice, sizeof(s->advice), cay_cause_advice(find_cause(s->cause)));
         s->ended = true;
         s->status = cay_cause_exit_status(&facts, find_cause(s->cause), asked);
@@ -73,7 +74,7 @@ void cay_session_print_end(const struct cay_session *s)
                 fprintf(stderr, "cay: %s\n", s->text);
 }
 
-/* Small calls in between; what goes wrong with them is no reason to end. */
+/* Small calls in between; their errors do not end the session. */
 
 static int control(struct session *t, const char *op, const char *name, const char *value, const char *more,
                    const char *more_value)
@@ -114,7 +115,7 @@ static void tell_size(struct session *t)
         t->cols = cols;
 }
 
-/* The first goes to the command, who insists ends it. */
+/* The first signal goes to the command; repeating it ends us. */
 static void tell_signal(struct session *t)
 {
         char number[12];
@@ -136,7 +137,7 @@ static void on_signal(struct cay_signal *sig, int signo, int pid)
         }
         t->asked = signo;
         t->signals++;
-        if (t->s->exec_id[0] != '\0') /* else when it has one */
+        if (t->s->exec_id[0] != '\0') /* otherwise when it has one */
                 tell_signal(t);
 }
 
@@ -154,7 +155,7 @@ static bool has_pending(const struct session *t)
         return t->pending[0].len > 0 || t->pending[1].len > 0;
 }
 
-/* What waits goes to its sink; over when the command has ended and nothing waits. */
+/* Passes waiting output to its sink; done when the command has ended and nothing waits. */
 static void flush_pending(struct session *t)
 {
         for (unsigned i = 0; i < 2; i++) {
@@ -232,7 +233,7 @@ static void on_started(struct session *t, struct cay_json_view event)
         if (t->started)
                 return;
         t->started = true;
-        if (t->s->exec == NULL && t->signals > 0) /* who was in a hurry */
+        if (t->s->exec == NULL && t->signals > 0) /* the user who pressed Ctrl-C repeatedly */
                 tell_signal(t);
         if (t->s->wants_input)
                 cay_session_input_begin(t);
@@ -275,7 +276,7 @@ static int take_event(struct session *t, const char *line, size_t len)
         return r;
 }
 
-/* Whole lines of what came. */
+/* Handles complete lines. */
 static int take_lines(struct session *t)
 {
         char *newline;
@@ -285,7 +286,7 @@ static int take_lines(struct session *t)
                (newline = memchr(cay_buf_data(&t->line), '\n', t->line.len)) != NULL) {
                 size_t len = (size_t)(newline - cay_buf_data(&t->line));
 
-                if (len > 0) /* a blank line says that the daemon is there */
+                if (len > 0) /* a blank line is a keep-alive */
                         r = take_event(t, cay_buf_data(&t->line), len);
                 cay_buf_drop(&t->line, len + 1);
         }
@@ -294,7 +295,7 @@ static int take_lines(struct session *t)
 
 static void on_retry(struct cay_timer *timer);
 
-/* The connection is gone, the command is not. */
+/* The connection is lost, the command is not. */
 static void lose(struct session *t, int r)
 {
         struct cay_error err = { 0 };
@@ -387,7 +388,7 @@ static int watch_signals(struct session *t, struct cay_error *err)
         int signals[CAY_COUNT(wanted)], r;
         unsigned count = 0;
 
-        signal(SIGPIPE, SIG_IGN); /* a write says so */
+        signal(SIGPIPE, SIG_IGN); /* write returns EPIPE instead */
         if (!t->s->passes_signals)
                 return 0;
         for (unsigned i = 0; i < CAY_COUNT(wanted); i++) {
@@ -431,7 +432,7 @@ static int run(struct session *t, struct cay_error *err)
         t->is_over = !t->s->follows && t->cursor >= t->s->until;
         pump(t);
         if ((t->is_over && !has_pending(t)) || t->failure.code != CAY_OK || t->broken)
-                r = 0; /* all of it had come with the head */
+                r = 0; /* all of it came with the head */
         else
                 r = cay_loop_run(t->loop);
         cay_tty_restore();
@@ -442,7 +443,7 @@ static int run(struct session *t, struct cay_error *err)
                 return -1;
         }
         if (t->broken) {
-                t->s->status = 128 + SIGPIPE; /* as a command of our own in this place would be ended */
+                t->s->status = 128 + SIGPIPE; /* as the shell would report a command killed by a signal */
                 t->s->ended = false;
         }
         return 0;

@@ -16,7 +16,7 @@
 
 #define REUSE_MS 1000u /* a connection idle for longer may be closed by the daemon just as we use it */
 #define LEAVE 0x1d     /* Ctrl-] */
-#define LEAVE_MS 5000u /* for the keys before it: who leaves does not wait for ever */
+#define LEAVE_MS 5000u /* for the keys before it: detaching does not wait for ever */
 #define REQUEST_MAX (CAY_CONN_PIECE + 64u * 1024)
 
 static void wait_for_input(struct session *t);
@@ -56,7 +56,7 @@ static void hang_up(struct session_input *in)
         cay_client_conn_init(&in->conn);
 }
 
-/* Nothing more can be given: the command's to live with. It ends as it ends. */
+/* No more input can be given; the command continues without it. */
 static void give_up(struct session *t)
 {
         stop(t);
@@ -72,7 +72,7 @@ static void on_time(struct cay_timer *timer)
         send_piece(t, t->in.len);
 }
 
-/* Nobody has taken the piece. */
+/* The piece was not accepted. */
 static void try_again(struct session *t)
 {
         struct session_input *in = &t->in;
@@ -84,9 +84,7 @@ static void try_again(struct session *t)
                 give_up(t);
 }
 
-/*
- * Keys behind it are given all the same, and Ctrl-] is read; a stream with a hole in it is not gone on with.
- */
+/* Later keys are still sent, and Ctrl-] is read; a stream with a gap is not continued. */
 static void drop_piece(struct session *t)
 {
         if (!reads_keys(t) || t->in.eof || t->in.leaves) {
@@ -103,7 +101,7 @@ static bool has_offset(const struct session *t)
         return !reads_keys(t) && !t->in.plain;
 }
 
-/* The connection is gone, and with it the answer to what was sent, if anything was. */
+/* The connection is lost, and with it the answer to what was sent. */
 static void lose(struct session *t)
 {
         if (!t->in.begun || t->in.eof || has_offset(t)) {
@@ -113,10 +111,7 @@ static void lose(struct session *t)
         drop_piece(t);
 }
 
-/*
- * Refused by a daemon, or for a sandbox, that is not ready or has too many of us. The answer's text has the
- * request's place.
- */
+/* The daemon or sandbox is not ready, or is too busy. The answer's text overwrites the request. */
 static bool was_not_taken(const struct session_input *in)
 {
         static const char word[] = "try again";
@@ -142,15 +137,15 @@ static void on_answer(struct session *t)
                 }
                 if (r == 0)
                         break;
-                cay_buf_put(&in->out, bytes, len); /* more than fits is no refusal of ours */
+                cay_buf_put(&in->out, bytes, len); /* more than fits is not our kind of refusal */
         }
-        if (in->conn.answer.status == 400 && in->offset == 0 && has_offset(t)) { /* it is older than we are */
+        if (in->conn.answer.status == 400 && in->offset == 0 && has_offset(t)) { /* it is an older version */
                 in->plain = true;
                 try_again(t);
                 return;
         }
         if (in->conn.answer.status / 100 != 2) {
-                was_not_taken(in) ? try_again(t) : drop_piece(t); /* one that is paused takes none */
+                was_not_taken(in) ? try_again(t) : drop_piece(t); /* a paused sandbox takes none */
                 return;
         }
         cay_watch_remove(&in->conn_watch);
@@ -224,7 +219,7 @@ static int format(struct session *t, size_t len, struct cay_error *err)
         return 0;
 }
 
-/* Nothing is to be read from a connection that waits for a request, unless the other end closed it. */
+/* An idle connection is readable only if the other end closed it. */
 static bool is_good(const struct session_input *in)
 {
         char byte;
@@ -264,7 +259,7 @@ static void send_piece(struct session *t, size_t len)
                 give_up(t);
 }
 
-/* Two Ctrl-] in a row leave; one alone is given on with the key after it. How many bytes go out. */
+/* Two Ctrl-] in a row detach; a single one is sent with the key after it. Returns how many bytes are sent. */
 static size_t filter_keys(struct session_input *in, const char *keys, size_t len)
 {
         size_t n = 0;
@@ -345,7 +340,7 @@ static void wait_for_input(struct session *t)
         int r = cay_watch_add(t->loop, &t->in.stdin_watch, STDIN_FILENO, EPOLLIN, on_stdin);
 
         t->in.state = SESSION_INPUT_WAITING;
-        if (r == -EPERM && !t->in.queued) { /* a file: always ready, and nothing to watch */
+        if (r == -EPERM && !t->in.queued) { /* a file: always ready, cannot be polled */
                 t->in.queued = true;
                 t->in.again.run = on_again;
                 cay_loop_defer(t->loop, &t->in.again);
@@ -357,7 +352,6 @@ static void wait_for_input(struct session *t)
 void cay_session_input_begin(struct session *t)
 {
         cay_buf_init(&t->in.out, REQUEST_MAX);
-        t->in.plain =
-                t->s->exec != NULL; /* others may have sent input before: the offset of ours is unknown */
+        t->in.plain = t->s->exec != NULL; /* others may have sent input before: our offset is unknown */
         wait_for_input(t);
 }

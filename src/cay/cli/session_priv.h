@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a session share. */
+/* Shared by the files of a session. */
 #pragma once
 
 #include "cay/cli/session.h"
@@ -22,15 +22,15 @@ struct session_input {
         enum session_input_state state;
         struct cay_client_conn conn;
         struct cay_watch stdin_watch, conn_watch;
-        struct cay_timer timer; /* for a piece that is sent again, or the last before leaving */
+        struct cay_timer timer; /* for a piece that is sent again, or the last one before detaching */
         struct cay_deferred again;
         struct cay_buf out;   /* the current request; when it is sent, its answer */
         uint64_t answered_ms; /* when the connection was last good */
         bool eof, held;       /* held: a Ctrl-] that may be the first of two */
-        bool leaves;          /* the second came: what was typed before it is given yet */
-        bool begun;           /* a byte of the piece is out */
+        bool leaves;          /* the second came: keys typed before it are still sent */
+        bool begun;           /* a byte of the piece was sent */
         bool queued;          /* `again` is */
-        bool plain;           /* the daemon is one that does not know offsets */
+        bool plain;           /* the daemon does not know offsets */
         uint64_t offset;      /* offset of the current piece in the command's input */
         unsigned retries;     /* of this piece */
         size_t len;           /* length of the current piece */
@@ -49,12 +49,12 @@ struct session {
         struct cay_buf line;
         uint64_t cursor;
         unsigned retries, signals;
-        int asked;           /* the last signal that we were sent */
-        unsigned rows, cols; /* the size that the command's terminal was last given; 0: not known */
+        int asked;           /* the last signal that we received */
+        unsigned rows, cols; /* the last size given to the command's terminal; 0: unknown */
         bool started, is_over, broken;
         struct cay_error failure;
         struct session_input in;
 };
 
 void cay_session_input_begin(struct session *t);
-void cay_session_input_done(struct session *t); /* fine when never begun */
+void cay_session_input_done(struct session *t); /* also if never begun */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers, one function each. The choice is a switch and not a pointer in a row: pointers would have to be
- * put right at every start.
+ * Prints answers, one function each. A switch selects them, not a pointer in a row: pointers would need
+ * relocation at every start.
  */
 #include "cay/cli/show.h"
 
@@ -155,7 +155,7 @@ static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error
         return 0;
 }
 
-/* SYSTEM.md, line by line: control characters are shown, lines stay lines. */
+/* SYSTEM.md, line by line: control characters are escaped, line breaks stay. */
 static void print_system(struct cay_json_view text, FILE *out)
 {
         cay_auto_free char *all = cay_json_view_is_text(text) ? malloc(text.len + 1) : NULL;

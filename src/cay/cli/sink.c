@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define PIECE 4096 /* what a pipe that polls writable takes without blocking */
+#define PIECE 4096 /* what a writable pipe takes without blocking */
 
-enum { PLAIN, SOCKET, OWN, SHARED }; /* a file; a socket; opened again; to be polled before each piece */
+enum { PLAIN, SOCKET, OWN, SHARED }; /* a file; a socket; reopened; polled before each piece */
 
 static bool is_pty_master(const struct stat *st)
 {
@@ -34,7 +34,7 @@ void cay_sink_open(struct cay_loop *loop, struct cay_sink *s, int fd)
                 return;
         s->kind = SHARED;
         if (is_pty_master(&st))
-                return; /* opening it again would make another pair */
+                return; /* reopening would make another pair */
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (fd >= 0) {
@@ -71,7 +71,7 @@ void cay_sink_close(struct cay_sink *s)
 {
         if (s->is_shown && s->tail.len > 0 && s->failed == 0)
                 put(s, s->shown,
-                    cay_safe_end(&s->tail, s->shown)); /* a few bytes; a full terminal does without */
+                    cay_safe_end(&s->tail, s->shown)); /* a few bytes; a full terminal goes without */
         cay_watch_remove(&s->watch);
         if (s->kind == OWN && s->fd != s->given)
                 close(s->fd);
@@ -114,7 +114,7 @@ static size_t write_plain(struct cay_sink *s, const void *bytes, size_t len)
         return len;
 }
 
-/* A piece counts as taken when all that it became is written: until then the caller comes with it again. */
+/* A piece counts as taken when its escaped form is written: until then the caller passes it again. */
 static size_t write_shown(struct cay_sink *s, const char *bytes, size_t len)
 {
         size_t done = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells, tables, records. */
+/* Prints cells, tables, records. */
 #include "cay/cli/table.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #define COLUMNS_MAX 32u
 #define TABLE_MAX (64u * 1024 * 1024)
-#define TEXT_MAX 256u /* of one value, before it is made safe */
+#define TEXT_MAX 256u /* of one value, before it is escaped */
 
 const char *cay_bytes_text(uint64_t bytes, char *ret, size_t size)
 {
@@ -45,7 +45,7 @@ const char *cay_ms_text(uint64_t ms, char *ret, size_t size)
         return ret;
 }
 
-/* "2026-11-16T03:44:02.123Z" in milliseconds since 1970; false: it is none. */
+/* "2026-11-16T03:44:02.123Z" in milliseconds since 1970; false: invalid. */
 static bool read_time(struct cay_json_view v, uint64_t *ret_ms)
 {
         char text[40];
@@ -105,7 +105,7 @@ static void format_text(struct cay_json_view v, char *ret)
         cay_safe_copy(text, ret, CAY_CELL_MAX);
 }
 
-/* Behind what is there, cut where the cell is full. */
+/* Appends, cut where the cell is full. */
 static void append(char *cell, const char *text)
 {
         size_t at = strlen(cell), len = strlen(text), room = CAY_CELL_MAX - 1 - at;
@@ -141,7 +141,7 @@ static void format_volume(struct cay_json_view volume, char *ret)
         append(ret, cay_json_view_is_true(cay_json_view_find(volume, "read_only")) ? ":ro" : "");
 }
 
-/* Items with blanks between, members as name=value. */
+/* Items separated by blanks, members as name=value. */
 static void format_items(struct cay_json_view v, enum cay_cell kind, char *ret)
 {
         struct cay_json_walk w = cay_json_view_walk(v);
@@ -231,7 +231,7 @@ static struct cay_json_view find(struct cay_json_view v, const char *path)
         return path[0] == '\0' ? v : cay_json_view_find(v, path);
 }
 
-/* One cell, filled up to its column's width unless it is the last. */
+/* One cell, padded to its column's width unless it is the last. */
 static void put_cell(FILE *out, const char *text, enum cay_cell kind, size_t width, bool is_last,
                      bool colours)
 {
@@ -250,7 +250,7 @@ static unsigned count_columns(const struct cay_column *columns)
         return n;
 }
 
-/* A table in memory, before it is known how wide it is. */
+/* A table in memory, before its widths are known. */
 struct table {
         struct cay_arena mem; /* of the cells */
         const struct cay_column *columns;
@@ -301,7 +301,7 @@ static void fit(struct table *t, size_t cols)
                 t->is_out[c] = t->is_out[c] || t->columns[c].may_go;
 }
 
-/* The beginning of a text that is safe, so many characters of it, the last one "…" if it is not all. */
+/* The first characters of an escaped text; the last one is "…" if it is cut. */
 static void put_cut(FILE *out, const char *text, size_t chars)
 {
         const char *at = text;
@@ -326,7 +326,7 @@ static void print_line(const struct table *t, FILE *out, char *const *cells, siz
                 if (t->is_out[c])
                         continue;
                 if (c + 1 < t->count || cols == 0 ||
-                    t->columns[c].kind == CAY_CELL_PAIRS) /* details are all or nothing */
+                    t->columns[c].kind == CAY_CELL_PAIRS) /* details are shown all or not at all */
                         put_cell(out, text, cells != NULL ? t->columns[c].kind : CAY_CELL_TEXT, t->widths[c],
                                  c + 1 == t->count, colours);
                 else

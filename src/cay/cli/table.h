@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers for people: JSON values as a table with aligned columns, or as a list of what one thing is. Control
- * characters are shown.
+ * Answers for people: JSON values as a table with aligned columns, or as a list of one object's members.
+ * Control characters are escaped.
  */
 #pragma once
 
@@ -15,10 +15,10 @@ enum cay_cell {
         CAY_CELL_STATUS,   /* the same, coloured */
         CAY_CELL_NUMBER,   /* as it stands there */
         CAY_CELL_BYTES,    /* "256M" */
-        CAY_CELL_SIZE,     /* the same; "-" for 0, which is none */
+        CAY_CELL_SIZE,     /* the same; "-" for 0: none */
         CAY_CELL_MILLI,    /* thousandths: "0.5" */
         CAY_CELL_MS,       /* a duration: "1.2s", "5m", "3h" */
-        CAY_CELL_LIMIT_MS, /* the same; "-" for 0, which is no limit */
+        CAY_CELL_LIMIT_MS, /* the same; "-" for 0: no limit */
         CAY_CELL_US,       /* the same, of microseconds */
         CAY_CELL_AGE,      /* how long ago a time was */
         CAY_CELL_WHEN,     /* a time, here */
@@ -32,23 +32,20 @@ enum cay_cell {
         CAY_CELL_JSON,     /* as it is */
 };
 
-/* Texts stand in the rows themselves: a pointer would have to be put right at every start of the program. */
+/* Texts are arrays in the rows: pointers would need relocation at every start of the program. */
 struct cay_column {
         char head[16]; /* "" ends a table of columns */
         char path[24]; /* "limits.memory_bytes"; "" is the value itself */
         enum cay_cell kind;
-        bool if_any; /* left out of a table where no row has it */
-        bool may_go; /* left out where a terminal is too narrow for all; the last of them first */
+        bool if_any; /* omitted from a table if no row has it */
+        bool may_go; /* omitted if a terminal is too narrow; the last of them first */
 };
 
 #define CAY_CELL_MAX 512u
 
-/* A cell's text, safe to print; returns ret. */
+/* A cell's text, escaped; returns ret. */
 const char *cay_cell_format(struct cay_json_view value, enum cay_cell kind, char ret[CAY_CELL_MAX]);
-/*
- * A head line and a line per item; nothing at all for an array that is empty. On a terminal lines are no
- * longer than it is wide.
- */
+/* A head line and a line per item; nothing for an empty array. On a terminal lines are cut to its width. */
 int cay_table_print(FILE *out, struct cay_json_view array, const struct cay_column *columns,
                     struct cay_error *err);
 void cay_record_print(FILE *out, struct cay_json_view object, const struct cay_column *columns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream of events: lines, then the end. */
+/* Prints a stream of events: lines, then the end. */
 #include "cay/cli/template_build.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "cay/cli/safe.h"
 
 #define LINE_MAX_BYTES (1024u * 1024)
-#define IDLE_MS (10 * 60 * 1000) /* the daemon says now and then that it is there */
+#define IDLE_MS (10 * 60 * 1000) /* the daemon sends keep-alives */
 
 enum ended { NOT_YET, BUILT, FAILED };
 
@@ -25,7 +25,7 @@ static const char *cell(struct cay_json_view e, const char *name, enum cay_cell 
         return cay_cell_format(cay_json_view_find(e, name), kind, ret);
 }
 
-/* Whatever runs in the build does not speak to this terminal. */
+/* Output of the build is escaped for this terminal. */
 static void print_line(struct build *b, struct cay_json_view e)
 {
         struct cay_json_view line = cay_json_view_find(e, "line");
@@ -88,7 +88,7 @@ static int take(struct build *b, const char *bytes, size_t len, struct cay_error
         while (r == 0 && (newline = memchr(cay_buf_data(&b->line), '\n', b->line.len)) != NULL) {
                 size_t n = (size_t)(newline - cay_buf_data(&b->line));
 
-                if (n > 0) /* a blank line says that the daemon is there */
+                if (n > 0) /* a blank line is a keep-alive */
                         r = take_event(b, cay_buf_data(&b->line), n, err);
                 cay_buf_drop(&b->line, n + 1);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay template build NAME`: what Docker prints, as it prints it; then the image. `cay template rm NAME`. */
+/* `cay template build NAME`: prints Docker's output as it comes, then the image. `cay template rm NAME`. */
 #pragma once
 
 #include "cay/cli/verb.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon says which template; the trigger is found here, by the function that the daemon uses. */
+/* The daemon chooses the template; the trigger is found here, by the function that the daemon uses. */
 #include "cay/cli/template_task.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { NONE_STATUS = 1 };
 
-/* The longest trigger of a template that stands in the task; "" when there is none. */
+/* The longest trigger of a template that is in the task; "": none. */
 static void find_trigger(struct cay_json_view template, const char *task, char ret[TRIGGER_MAX])
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(template, "triggers"));

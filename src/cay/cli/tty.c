@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raw mode and its undoing: at exit, and in the handlers of signals that end the process without it. */
+/* Raw mode, and how it is undone: at exit, and in handlers of signals that end the process. */
 #include "cay/cli/tty.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacking. */
+/* Unpacks an archive. */
 #include "cay/cli/unpack.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int fail(const struct cay_unpack *u, int r, const char *what, struct cay_
                             cay_safe_copy(u->path, safe, sizeof(safe)));
 }
 
-/* A member's name in the archive to its path below the folder. */
+/* From a member's name in the archive to its path below the folder. */
 static int place(const struct cay_unpack *u, const char *member, char *ret, size_t size,
                  struct cay_error *err)
 {
@@ -47,7 +47,7 @@ static int place(const struct cay_unpack *u, const char *member, char *ret, size
         return 0;
 }
 
-/* What is in the place of something new; a directory stays and is in the way. */
+/* Removes what is in the place of a new entry; a directory stays and is in the way. */
 static int make_room(int dir, const char *name)
 {
         return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
@@ -117,7 +117,7 @@ static int make_symlink(struct cay_unpack *u, const struct cay_tar_member *m, in
         return r < 0 ? fail(u, r, "make the link", err) : 0;
 }
 
-/* To a member before it, by a path that is resolved as strictly. */
+/* A link to an earlier member, by a path that is resolved as strictly. */
 static int make_link(struct cay_unpack *u, const struct cay_tar_member *m, struct cay_error *err)
 {
         cay_auto_close int from_dir = -1;
@@ -128,7 +128,7 @@ static int make_link(struct cay_unpack *u, const struct cay_tar_member *m, struc
                 return -1;
         r = cay_folder_parent(&u->folder, u->link, &from);
         if (r >= 0) {
-                from_dir = fcntl(r, F_DUPFD_CLOEXEC, 3); /* the next question takes the answer back */
+                from_dir = fcntl(r, F_DUPFD_CLOEXEC, 3); /* the next call invalidates the result */
                 r = from_dir < 0 ? -errno : 0;
         }
         dir = r < 0 ? r : cay_folder_parent(&u->folder, u->path, &to);
@@ -235,7 +235,7 @@ int cay_unpack_feed(struct cay_unpack *u, const void *bytes, size_t len, struct 
         return cay_tar_reader_feed(&u->reader, bytes, len, err);
 }
 
-/* The deepest first: one that may not be searched would hide those below it. */
+/* The deepest first: a directory that may not be searched would hide those below it. */
 static int finish_dirs(struct cay_unpack *u, struct cay_error *err)
 {
         for (size_t i = u->dir_count; i-- > 0;) {
@@ -261,7 +261,7 @@ int cay_unpack_finish(struct cay_unpack *u, struct cay_error *err)
 
 void cay_unpack_done(struct cay_unpack *u)
 {
-        sys_replace_drop(&u->file); /* what is half there goes, and what was in its place stays */
+        sys_replace_drop(&u->file); /* a partial file is removed, and what it would have replaced stays */
         for (size_t i = 0; i < u->dir_count; i++)
                 free(u->dirs[i].path);
         free(u->dirs);

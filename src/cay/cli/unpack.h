@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tar stream unpacked below a folder of ours. What sends it is not trusted: names are plain and relative or
- * it is refused, every one is resolved below the folder without following any link (cay/changes/folder.h),
- * nothing is opened that was there before (what a file or link replaces is removed first), set-id bits do not
- * arrive, devices and FIFOs are left out and counted. Modes of directories are set at the end, so that one
- * that may not be written to can be filled.
+ * Unpacks a tar stream below a local folder. The sender is not trusted. Names must be plain and relative, and
+ * each is resolved below the folder without following any link (cay/changes/folder.h). Existing files are
+ * never opened: what a file or link replaces is removed first. Set-id bits are dropped; devices and FIFOs are
+ * left out and counted. Modes of directories are set at the end, so that read-only ones can be filled.
  *
- * The archive is of one thing, as the daemon packs it: a directory, whose first member is "./", or a file or
- * link alone. It becomes `name` in the folder.
+ * The archive has one entry, as the daemon packs it: a directory, whose first member is "./", or a single
+ * file or link. It becomes `name` in the folder.
  */
 #pragma once
 
@@ -36,5 +35,5 @@ struct cay_unpack {
 
 int cay_unpack_init_take(struct cay_unpack *u, int folder_fd, const char *name, struct cay_error *err);
 int cay_unpack_feed(struct cay_unpack *u, const void *bytes, size_t len, struct cay_error *err);
-int cay_unpack_finish(struct cay_unpack *u, struct cay_error *err); /* -1: the archive is not whole */
+int cay_unpack_finish(struct cay_unpack *u, struct cay_error *err); /* -1: the archive is incomplete */
 void cay_unpack_done(struct cay_unpack *u);

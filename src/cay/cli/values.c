@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From texts to a request. */
+/* Makes a request from texts. */
 #include "cay/cli/values.h"
 
 #include <string.h>

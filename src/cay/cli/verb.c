@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a verb's row to its options, its words, its call. */
+/* From a verb's row to its options, words and call. */
 #include "cay/cli/verb.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@ const struct cay_verb *cay_verb_find(const char *name)
 }
 
 /*
- * A word in a list with blanks between; where what stands behind it begins ('?', '+', ':', a blank). NULL: it
- * is not there.
+ * Finds a word in a list separated by blanks; returns what follows it ('?', '+', ':', a blank). NULL:
+ * missing.
  */
 static const char *find_word(const char *list, const char *word)
 {
@@ -254,7 +254,7 @@ static int read_words(struct words *w, struct cay_error *err)
         return r;
 }
 
-/* The first word was left out: another op is meant, whose fields have the same names. */
+/* The first word was omitted: another op is meant, whose fields have the same names. */
 static int use_other_op(struct cay_verb_args *a, struct cay_error *err)
 {
         const struct cay_cli_op *other = cay_cli_op_find(a->verb->other_op);
@@ -307,9 +307,9 @@ void cay_verb_args_done(struct cay_verb_args *a)
         a->words = NULL;
 }
 
-/* What the daemon does not take, in the words of the command line */
+/* Translates the daemon's refusals to the terms of the command line */
 
-/* A field's option, or the word that it is; NULL: neither. */
+/* A field's option, or its word; NULL: neither. */
 static const char *find_name(const struct cay_verb_args *a, const char *field,
                              char ret[CAY_VERB_NAME_MAX + 2])
 {
@@ -324,7 +324,7 @@ static const char *find_name(const struct cay_verb_args *a, const char *field,
         return put_shown(field, ret);
 }
 
-/* Daemons speak of requests; people at a command line have verbs. */
+/* Daemons speak of requests; the command line has verbs. */
 static void put_words(char *text, size_t size)
 {
         static const char lists[] = "GET /api/templates lists them", lacks[] = "template: there is no '";
@@ -354,7 +354,7 @@ int cay_verb_complain(const struct cay_verb_args *a, const struct cay_reach *r, 
         return cay_reach_complain(r, a->verb->name, &told);
 }
 
-/* Verbs that are their row */
+/* Verbs that are only their row */
 
 int cay_verb_flush(struct cay_error *err)
 {
@@ -414,7 +414,7 @@ static int call_pages(struct cay_reach *r, struct cay_verb_args *a, struct cay_e
         return cay_verb_print(a, json, err);
 }
 
-/* A call for each word; the first failure decides the status, the others are made all the same. */
+/* A call for each word; the first failure decides the status, the others are made anyway. */
 static int call_each(struct cay_reach *r, struct cay_verb_args *a, const char *field)
 {
         int status = 0;

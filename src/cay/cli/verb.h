@@ -30,27 +30,27 @@ enum cay_verb_more { /* options of its own; offsets are into struct cay_verb_arg
 };
 
 /*
- * Texts stand in the row itself: pointers would have to be put right at every start of the program, also of
- * one that uses no row.
+ * Texts are arrays in the row: pointers would need relocation at every start of the program, also if it uses
+ * no row.
  */
 struct cay_verb {
         char name[CAY_VERB_NAME_MAX]; /* "" ends the table */
         char op[24];
         /*
-         * Fields that are words, with blanks between: "id exec?" (may be left out), "id+" (at least one, a
-         * call for each), "id*" (any number). Names that are no field ("source") are for the verb itself.
-         * "..." at the end: a command follows, "...?": or none.
+         * Fields that are words, separated by blanks: "id exec?" (optional), "id+" (at least one, a call for
+         * each), "id*" (any number). Names that are not fields ("source") are for the verb itself. "..." at
+         * the end: a command follows; "...?": it is optional.
          */
         char words[24];
-        char hide[176];    /* fields that are no options */
-        char flat[8];      /* an object whose members are options by themselves */
+        char hide[176];    /* fields that are not options */
+        char flat[8];      /* an object whose members are options themselves */
         char letters[48];  /* "env:e workdir:w" */
-        char renames[16];  /* "labels:label": an option that is given again and again is called after one */
+        char renames[16];  /* "labels:label": a repeatable option has a singular name */
         char about[400];   /* help: what it does */
         char other_op[24]; /* used when an optional first word is left out */
-        char pages[16];    /* the answer's array that continues in further pages */
+        char pages[16];    /* the answer's array that continues on further pages */
         bool no_json;      /* has no --json */
-        bool both_ways;    /* words that may be left out are options, too */
+        bool both_ways;    /* optional words are options, too */
         enum cay_verb_more more;
         enum cay_show show; /* the answer for people */
         char list[16];      /* CAY_SHOW_COLUMNS: of this member; "": of the answer itself */
@@ -86,24 +86,24 @@ extern const struct cay_column cay_op_columns[];
 const struct cay_verb *cay_verb_find(const char *name);
 const struct cay_flag *cay_verb_more(const struct cay_verb *verb); /* never NULL */
 
-/* 0; 1: help was asked for and is printed; -1. The arguments are to be freed in any case. */
+/* 0; 1: --help was given and is printed; -1. Free the arguments in any case. */
 int cay_verb_read(struct cay_verb_args *a, const struct cay_verb *verb, int argc, char **argv,
                   struct cay_error *err);
 void cay_verb_args_done(struct cay_verb_args *a);
 #define cay_auto_verb cay_auto(cay_verb_args_done)
 
 /*
- * A whole verb; argv[0] is its name. `run` gets the options read and the daemon found; it returns the exit
+ * A whole verb; argv[0] is its name. `run` gets parsed options and a connected daemon; it returns the exit
  * status, or -1.
  */
 int cay_verb_main(int argc, char **argv,
                   int (*run)(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err));
 /* One that is its row and nothing else, or the verb of two words that its first argument makes of it. */
 int cay_verb_run(int argc, char **argv);
-/* What the row says, called and shown; as `run` above. */
+/* Calls and prints what the row says; as `run` above. */
 int cay_verb_call(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);
 int cay_verb_print(const struct cay_verb_args *a, struct cay_json_view answer, struct cay_error *err);
-/* As cay_reach_complain; a field that the daemon names is called as it is on the command line. */
+/* As cay_reach_complain; a field that the daemon names is shown by its name on the command line. */
 int cay_verb_complain(const struct cay_verb_args *a, const struct cay_reach *r, const struct cay_error *err);
-/* Standard output is written wholly, or err says why not. */
+/* Flushes standard output; err says why it failed. */
 int cay_verb_flush(struct cay_error *err);

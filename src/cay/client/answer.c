@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From bytes to a status and a body. */
+/* Parses bytes into a status and a body. */
 #include "cay/client/answer.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static int read_head(struct cay_answer *a)
         return 0;
 }
 
-/* Takes one line of the head, or what there is of it. */
+/* Takes one line of the head, or a part of it. */
 static ssize_t feed_head(struct cay_answer *a, const char *bytes, size_t len)
 {
         const char *newline = memchr(bytes, '\n', len);

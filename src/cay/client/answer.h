@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers of HTTP/1.1 servers, pushed in pieces of any size: foundation/http's readers of heads and bodies behind one call. Pure: no
- * descriptor. Strict: what could be read in two ways is refused. Interim answers (1xx) are skipped.
+ * Parses answers of HTTP/1.1 servers from pieces of any size: foundation/http's readers of heads and bodies
+ * behind one call. Pure: no descriptor. Strict: ambiguous input is refused. Interim answers (1xx) are
+ * skipped.
  */
 #pragma once
 
@@ -22,9 +23,9 @@ enum cay_answer_state {
 
 struct cay_answer {
         enum cay_answer_state state;
-        bool may_upgrade; /* set by the caller: 101 is an answer, whole with its head */
+        bool may_upgrade; /* set by the caller: 101 is an answer, complete with its head */
         unsigned status;
-        char type[CAY_ANSWER_TYPE_MAX + 1]; /* Content-Type; "" when there is none */
+        char type[CAY_ANSWER_TYPE_MAX + 1]; /* Content-Type; "": none */
         bool closes;                        /* the connection takes no further request */
 
         /* below: private to answer.c */
@@ -39,11 +40,11 @@ void cay_answer_done(struct cay_answer *a);
 bool cay_answer_has_head(const struct cay_answer *a);
 
 /*
- * Reads on; returns how many bytes were used, or -EBADMSG. *ret_body points at those among them that are the body's (they lie
- * together and end what was used); a call that ends the head has none. Call again with the rest: until it is empty or the answer
- * is DONE.
+ * Parses more bytes; returns how many were used, or -EBADMSG. *ret_body points at the body's bytes among them
+ * (contiguous, at the end of what was used); a call that ends the head has none. Call again with the rest
+ * until it is empty or the answer is DONE.
  */
 ssize_t cay_answer_feed(struct cay_answer *a, const char *bytes, size_t len, const char **ret_body,
                         size_t *ret_body_len);
 int cay_answer_end(
-        struct cay_answer *a); /* the connection ended: 0 when the answer is whole, else -EBADMSG */
+        struct cay_answer *a); /* the connection ended: 0 if the answer is complete, else -EBADMSG */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests out, answers in. */
+/* Sends requests, reads answers. */
 #include "cay/client/conn.h"
 
 #include <errno.h>
@@ -71,8 +71,8 @@ static int lost(int r, const char *what, struct cay_error *err)
 }
 
 /*
- * All bytes, unless an answer comes first, or the other side takes no more of what was begun: then it has said why, or the answer's reader
- * finds that it did not (1). A descriptor goes with the first of them.
+ * Sends all bytes, unless an answer comes first or the other side stops reading: then its answer says why, or
+ * the reader of the answer fails (1). A descriptor goes with the first byte.
  */
 static int send_all(struct cay_client_conn *c, const char *bytes, size_t len, int fd, struct cay_error *err)
 {
@@ -176,7 +176,7 @@ int cay_client_conn_take_bytes(struct cay_client_conn *c, const char **ret, size
         return 1;
 }
 
-/* One step of the answer, waited for: as cay_client_conn_take_bytes. */
+/* One step of the answer, with waiting: as cay_client_conn_take_bytes. */
 static int step(struct cay_client_conn *c, const char **ret, size_t *ret_len, int wait_ms,
                 struct cay_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection to the daemon: one request at a time and its answer, in constant memory. Waits by poll with a deadline for every
- * step; for those who have a loop of their own the descriptor and the answer's reader are open (cay_client_conn_take_bytes).
+ * A connection to the daemon: one request and its answer at a time, in constant memory. Every step waits with
+ * poll and a deadline. Callers with their own loop use the descriptor and cay_client_conn_take_bytes.
  *
- * A server may answer while it is still being sent to (a refusal, mostly): writing then stops, cay_client_conn_write says so (1), and the
- * answer is read as always.
+ * A server may answer before it has read the whole request (mostly a refusal). Writing then stops,
+ * cay_client_conn_write returns 1, and the answer is read as usual.
  */
 #pragma once
 
@@ -17,10 +17,10 @@
 #define CAY_CONN_PIECE (64u * 1024)
 #define CAY_CLIENT_TOKEN_MAX 1024u
 
-struct cay_client { /* how the daemon is reached, and as whom */
+struct cay_client { /* the daemon's address and our credentials */
         struct cay_url url;
         char token[CAY_CLIENT_TOKEN_MAX + 1]; /* "": none */
-        const char *tls_program;              /* speaks TLS for us (cay-tls); NULL: none. Borrowed */
+        const char *tls_program;              /* path of cay-tls; NULL: none. Borrowed */
         const char *tls_ca;                   /* a file of certificates to trust; NULL: the system's */
 };
 
@@ -38,33 +38,36 @@ struct cay_client_conn {
 struct cay_request {
         const char *method;
         const char *target; /* path and query, escaped */
-        const char *type;   /* of the body; NULL: there is none */
-        const void *body;   /* NULL with a length: follows by cay_client_conn_write */
+        const char *type;   /* of the body; NULL: no body */
+        const void *body;   /* NULL with a length: follows with cay_client_conn_write */
         uint64_t length;    /* or CAY_REQUEST_CHUNKED */
-        int fd;             /* a descriptor that goes along (unix sockets alone); -1: none */
+        int fd;             /* a descriptor to pass (unix sockets only); -1: none */
 };
 
 void cay_client_conn_init(struct cay_client_conn *c);
-void cay_client_conn_close(struct cay_client_conn *c); /* fine when not open, and twice */
+void cay_client_conn_close(struct cay_client_conn *c); /* may be called when not open, and twice */
 #define cay_auto_conn cay_auto(cay_client_conn_close)
 
 int cay_client_conn_open(struct cay_client_conn *c, const struct cay_client *client, struct cay_error *err);
-/* The request's head, and its body if that is given; the answer's reader is made ready. */
+/* Sends the head, and the body if given; prepares the reader of the answer. */
 int cay_client_conn_send(struct cay_client_conn *c, const struct cay_client *client,
                          const struct cay_request *req, struct cay_error *err);
-/* 0; 1: the server has answered already, nothing more is to be written; -1. */
+/* 0; 1: the server has answered already, stop writing; -1. */
 int cay_client_conn_write(struct cay_client_conn *c, const void *bytes, size_t len, struct cay_error *err);
 int cay_client_conn_write_end(struct cay_client_conn *c, struct cay_error *err);
 int cay_client_conn_await_head(struct cay_client_conn *c, int wait_ms,
-                               struct cay_error *err); /* -1 ms: for ever */
+                               struct cay_error *err); /* -1 ms: no deadline */
 /* Body bytes (in the connection's own memory, until the next call); 0: the end; -1. */
 ssize_t cay_client_conn_read(struct cay_client_conn *c, const char **ret, int wait_ms, struct cay_error *err);
 /* All of the body, which may not be longer than the buffer's maximum. */
 int cay_client_conn_collect(struct cay_client_conn *c, struct cay_buf *body, int wait_ms,
                             struct cay_error *err);
 
-/* For loops: what is there now, without waiting. 1: body bytes (maybe none yet); 0: the answer is whole; -EAGAIN; or -errno. */
+/*
+ * For loops: takes what is there, without waiting. 1: body bytes (maybe none yet); 0: the answer is complete;
+ * -EAGAIN; or -errno.
+ */
 int cay_client_conn_take_bytes(struct cay_client_conn *c, const char **ret, size_t *ret_len);
-/* The head as it goes on the wire. */
+/* The head as it is sent. */
 int cay_client_conn_format(const struct cay_client *client, const struct cay_request *req,
                            struct cay_buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways to a daemon. */
+/* Connects to a daemon. */
 #include "cay/client/connect.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "foundation/sys/child.h"
 
 #define CONNECT_MS 10000
-#define HELPER_MS 1000 /* to end after its descriptor did */
+#define HELPER_MS 1000 /* for the helper to exit after its descriptor closed */
 #define HELPER_WIRE 3  /* where cay-tls has its socket */
 
 static int connect_unix(const struct cay_url *url, struct cay_error *err)
@@ -56,7 +56,7 @@ static int connect_to(const struct addrinfo *a)
                 if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &len) < 0 || failed != 0)
                         return failed != 0 ? -failed : -errno;
         }
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* a key is sent when it is pressed */
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* keys are sent as they are pressed */
         return cay_take_fd(fd);
 }
 
@@ -77,7 +77,7 @@ static int connect_tcp(const struct cay_url *url, struct cay_error *err)
                       : fd;
 }
 
-/* The pair's end on its descriptor 0, the connected socket on 3; nothing else of ours is inherited. */
+/* Descriptor 0 is an end of the pair, 3 the connected socket; nothing else is inherited. */
 static int spawn(const struct cay_client *client, int clear, int wire, pid_t *ret, struct cay_error *err)
 {
         extern char **environ;
@@ -87,7 +87,10 @@ static int spawn(const struct cay_client *client, int clear, int wire, pid_t *re
         sigset_t none;
         int r;
 
-        /* No signal that we block is blocked there; those for our group (Ctrl-C) are ours to answer, not the helper's. */
+        /*
+         * The helper inherits no blocked signals. Signals to our group (Ctrl-C) are for us, not for the
+         * helper.
+         */
         sigemptyset(&none);
         posix_spawn_file_actions_init(&actions);
         posix_spawnattr_init(&attributes);

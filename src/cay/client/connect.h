@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sockets to a daemon: unix, TCP, or a pair whose other end speaks TLS for us. This program has no library but libc, so TLS is
- * a helper's (cay-tls HOST, the pair on its descriptor 0, the TCP socket on 3); what goes wrong there it says on standard error.
+ * Sockets to a daemon: unix, TCP, or a pair whose other end does TLS. This program links only libc, so a
+ * helper does TLS (cay-tls HOST; the pair is its descriptor 0, the TCP socket is 3). The helper prints its
+ * errors on standard error.
  */
 #pragma once
 
@@ -11,6 +12,6 @@
 
 struct cay_client;
 
-/* Errors say what was tried. *ret_helper: to be reaped by cay_connect_close; 0: none. */
+/* Errors say what was tried. *ret_helper: cay_connect_close waits for it; 0: none. */
 int cay_connect(const struct cay_client *client, int *ret_fd, pid_t *ret_helper, struct cay_error *err);
-void cay_connect_close(int *fd, pid_t *helper); /* fine twice */
+void cay_connect_close(int *fd, pid_t *helper); /* may be called twice */

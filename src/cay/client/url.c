@@ -26,7 +26,7 @@ static int bad(const char *text, const char *why, struct cay_error *err)
                 text, why);
 }
 
-/* Printable ASCII but for what would end a header or hide a name. */
+/* Printable ASCII, except characters that would end a header or hide a name. */
 static bool is_plain(const char *s, size_t len)
 {
         for (size_t i = 0; i < len; i++)

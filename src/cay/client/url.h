@@ -17,11 +17,11 @@ struct cay_url {
         char host[CAY_URL_HOST_MAX + 1]; /* IPv6 addresses without brackets */
         char port[6];
         char authority[CAY_URL_HOST_MAX + 16]; /* for the Host field */
-        char base[CAY_URL_BASE_MAX + 1]; /* "" or "/below": what paths begin with; no slash at the end */
+        char base[CAY_URL_BASE_MAX + 1]; /* "" or "/below": the prefix of paths, without a trailing slash */
 };
 
 int cay_url_parse(const char *text, struct cay_url *ret, struct cay_error *err);
 int cay_url_unix(const char *path, struct cay_url *ret, struct cay_error *err);
-/* Appends text with everything but letters, digits and -._~ as %XX; and '/' as it is when keep_slash. */
+/* Appends text with everything but letters, digits and -._~ as %XX; keep_slash keeps '/'. */
 struct cay_buf;
 int cay_url_escape(struct cay_buf *out, const char *text, bool keep_slash);

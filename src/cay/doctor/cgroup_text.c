@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control groups from text. */
+/* Parses control groups from text. */
 #include "cay/doctor/cgroup_text.h"
 
 #include "foundation/base/cleanup.h"
@@ -57,7 +57,7 @@ const char *cay_doctor_controllers_text(unsigned bits, char *buf, size_t size)
         return buf;
 }
 
-/* "ID:controllers:PATH": our path in the hierarchy that has one of `bits` (0: the unified one). */
+/* "ID:controllers:PATH": our path in the hierarchy with one of `bits` (0: the unified one). */
 static bool find_path(const char *self_cgroup, unsigned bits, char *path, size_t size)
 {
         for (const char *line = self_cgroup; *line != '\0';) {
@@ -79,7 +79,7 @@ static bool find_path(const char *self_cgroup, unsigned bits, char *path, size_t
         return false;
 }
 
-/* A mount shows the tree from its root on: our folder is below the mount only if our path is below that root. */
+/* A mount shows the tree from its root: our folder is below the mount only if our path is below that root. */
 static void join(const struct sys_mountinfo *m, const char *path, char *dir)
 {
         const char *rest = path;

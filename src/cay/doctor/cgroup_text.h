@@ -31,7 +31,7 @@ struct cay_doctor_cgroup {
         bool can_delegate;    /* version 2: groups below ours can be made at all */
 };
 
-/* Our own group's folder in one hierarchy; "" when there is none, or it lies outside of what is mounted. */
+/* Our own group's folder in one hierarchy; "": none, or outside of what is mounted. */
 struct cay_doctor_cgroup_dirs {
         char v1[CAY_DOCTOR_CONTROLLERS][CAY_DOCTOR_CGROUP_DIR];
         char v2[CAY_DOCTOR_CGROUP_DIR];
@@ -39,7 +39,7 @@ struct cay_doctor_cgroup_dirs {
 
 void cay_doctor_cgroup_parse(const char *self_cgroup, const char *mountinfo,
                              enum cay_doctor_cgroup_version *ret_version, struct cay_doctor_cgroup_dirs *ret);
-/* Words of cgroup.controllers, or of a v1 mount's options, as bits. sep: ' ' or ','. */
+/* The words of cgroup.controllers, or of a v1 mount's options, as bits. sep: ' ' or ','. */
 unsigned cay_doctor_controllers_parse(const char *text, size_t len, char sep);
 const char *cay_doctor_controllers_text(unsigned bits, char *buf,
                                         size_t size); /* "memory, pids"; returns buf */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Docker's words. The bytes are a stranger's: every step is bounded by the length that was read. */
+/* Parses Docker's answers. The bytes are untrusted: every step is bounded by the length that was read. */
 #include "cay/doctor/docker_text.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define USUAL_SOCKET "/var/run/docker.sock"
 #define USUAL_PORT "2375"
 
-/* false: empty, or does not fit. */
+/* false: empty, or too long. */
 static bool copy(char *dst, size_t size, const char *from, const char *to)
 {
         size_t len = (size_t)(to - from);
@@ -24,7 +24,7 @@ static bool copy(char *dst, size_t size, const char *from, const char *to)
         return true;
 }
 
-/* "host:port", "[::1]:port", either without a port; what follows a slash is not for us. */
+/* "host:port", "[::1]:port", either without a port; text after a slash is ignored. */
 static int parse_tcp(const char *text, struct cay_docker_address *ret)
 {
         const char *end = text + strcspn(text, "/"), *host = text, *host_end, *port;
@@ -92,7 +92,7 @@ static void skip_blanks(struct scan *s)
                 s->at++;
 }
 
-/* At an opening quote: its content (escapes as they are), and on behind the closing one. */
+/* At an opening quote: returns its content (escapes unchanged), and moves past the closing one. */
 static bool read_string(struct scan *s, const char **ret, size_t *ret_len)
 {
         const char *start = ++s->at;
@@ -115,7 +115,7 @@ static bool take_plain(const char *from, size_t len, char *ret, size_t size)
         return copy(ret, size, from, from + len);
 }
 
-/* Strings are all that can hide a brace; beyond them only the depth has to be kept. */
+/* Only strings can hide a brace; outside of them it is enough to count the depth. */
 bool cay_docker_member(const char *json, size_t len, const char *key, char *ret, size_t size)
 {
         struct scan s = { json, json + len };

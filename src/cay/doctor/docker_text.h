@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Docker says and where it is: addresses as DOCKER_HOST has them, HTTP answers, and the two words we want of them. */
+/* Docker's address as in DOCKER_HOST, HTTP answers, and the two values we need from them. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +9,11 @@
 
 enum cay_docker_state {
         CAY_DOCKER_ANSWERS,
-        CAY_DOCKER_ABSENT,  /* no socket there */
-        CAY_DOCKER_DENIED,  /* we may not */
-        CAY_DOCKER_DEAD,    /* nobody listens, or no answer in time */
-        CAY_DOCKER_ODD,     /* something answers, which is not Docker */
-        CAY_DOCKER_UNKNOWN, /* an address of a kind that we do not speak */
+        CAY_DOCKER_ABSENT,  /* no socket */
+        CAY_DOCKER_DENIED,  /* not permitted */
+        CAY_DOCKER_DEAD,    /* nothing listens, or no answer in time */
+        CAY_DOCKER_ODD,     /* something answers, but it is not Docker */
+        CAY_DOCKER_UNKNOWN, /* an unsupported kind of address */
 };
 
 struct cay_docker {
@@ -30,11 +30,11 @@ struct cay_docker_address {
         char host[80], port[8];
 };
 
-/* "unix:///path", "tcp://host:port", "host:port"; NULL or "": the usual socket. -EINVAL: none of these. */
+/* "unix:///path", "tcp://host:port", "host:port"; NULL or "": the default socket. -EINVAL: none of these. */
 int cay_docker_address_parse(const char *text, struct cay_docker_address *ret);
 
-/* The status of an HTTP answer (200 to 599), 0 when it is none; *ret_body is what follows its head. */
+/* The status of an HTTP answer (200 to 599), 0: invalid; *ret_body is what follows its head. */
 int cay_docker_answer_parse(const char *bytes, size_t len, const char **ret_body, size_t *ret_len);
 
-/* A string that is a member of the outermost JSON object, printable ASCII only; false when there is none that fits. */
+/* A string member of the outermost JSON object, printable ASCII only; false: none that fits. */
 bool cay_docker_member(const char *json, size_t len, const char *key, char *ret, size_t size);

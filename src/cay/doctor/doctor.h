@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay doctor`: what of this machine Cay can use, what it cannot, and what to do about that.
+ * `cay doctor`: what Cay can use on this machine, what it cannot, and what to do about it.
  *
- * Theory of operation. Three steps, apart so that each can be tested alone. Collecting (facts_*.c) asks the machine: it reads, or
- * tries things out in children that end at once and leave nothing (probe.h). Judging (judge_*.c) is pure: facts in, one finding
- * per row of checks.def out, so that other people's machines can be given to it as text. Rendering turns findings into
- * one screen or into JSON. Whether Cay works here is never concluded from findings: the default run is made, for real.
+ * Theory of operation. There are three separate steps, so that each can be tested alone. Collecting
+ * (facts_*.c) reads the machine, or tries things in children that end at once and leave nothing (probe.h).
+ * Judging (judge_*.c) is pure: it turns facts into one finding per row of checks.def, so that other machines
+ * can be tested as text. Rendering prints findings as one screen or as JSON. Whether Cay works here is not
+ * concluded from findings: the default run is really made.
  */
 #pragma once
 
@@ -21,9 +22,9 @@ enum cay_doctor_check {
 
 enum cay_doctor_status {
         CAY_DOCTOR_OK,
-        CAY_DOCTOR_NOTE,    /* less than there could be; Cay does without */
-        CAY_DOCTOR_MISSING, /* not there, or forbidden */
-        CAY_DOCTOR_BROKEN,  /* there, and does not work */
+        CAY_DOCTOR_NOTE,    /* less than possible; Cay works without it */
+        CAY_DOCTOR_MISSING, /* missing, or forbidden */
+        CAY_DOCTOR_BROKEN,  /* there, but does not work */
         CAY_DOCTOR_STATUS_COUNT
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All collectors in their order. */
+/* Runs all collectors in order. */
 #include "cay/doctor/facts.h"
 
 #include "foundation/base/str.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything `cay doctor` knows of a machine. Plain values: whoever fills it (the collectors, a test) owns it. */
+/*
+ * Everything `cay doctor` knows about a machine. Plain values, owned by whoever fills them (the collectors, a
+ * test).
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +14,7 @@
 #include "foundation/sys/userns_facts.h"
 #include "foundation/sys/userns_why.h"
 
-/* Results of probes: 0 works, -errno, or this: not tried, because what it needs is not there. */
+/* Results of probes: 0 works, -errno, or this: not tried, because something it needs is missing. */
 #define CAY_DOCTOR_UNTRIED 1
 
 enum cay_doctor_ns {
@@ -30,11 +33,11 @@ struct cay_doctor_ranges { /* of one of /etc/subuid, /etc/subgid */
         uint64_t ids, first; /* our largest range; 0: none */
 };
 
-#define CAY_DOCTOR_RANGE 65536u /* ids that a person is advised to have */
+#define CAY_DOCTOR_RANGE 65536u /* the recommended range */
 
 struct cay_doctor_helper { /* newuidmap, newgidmap */
         char path[128];    /* "": not found */
-        bool set_id;       /* root's, with the set-user-id bit */
+        bool set_id;       /* owned by root, with the set-user-id bit */
         bool has_cap;      /* or with the one file capability it needs */
         bool nosuid;       /* on a mount where neither works */
 };
@@ -45,11 +48,11 @@ struct cay_doctor_facts {
         unsigned uid;
         char user[40]; /* "": no name */
         bool no_new_privs;
-        bool maps_any; /* may give a sandbox any ids, without a range of our own */
+        bool maps_any; /* may give a sandbox any ids, without a range of its own */
         char program_dir[256];
         struct cay_error programs; /* code CAY_OK: they are there */
 
-        int user_ns; /* errno of whichever step failed */
+        int user_ns; /* errno of the failed step */
         int ns[CAY_DOCTOR_NS_COUNT];
         int proc;
         char proc_why[SYS_WHY_SIZE];
@@ -57,15 +60,15 @@ struct cay_doctor_facts {
         struct cay_doctor_cgroup cgroup;
 
         int landlock;  /* ABI, or -errno */
-        char lsm[128]; /* security modules that are on; "": unknown */
+        char lsm[128]; /* active security modules; "": unknown */
         int seccomp, seccomp_notify;
 
         int overlay, overlay_userns, idmap;
         bool has_mke2fs;
-        int loop_control; /* 0: can be opened */
+        int loop_control; /* 0: it can be opened */
 
         struct cay_doctor_ranges subuid, subgid;
-        /* first of CAY_DOCTOR_RANGE ids that nobody has, as uids and as gids; 0: none was found */
+        /* first of CAY_DOCTOR_RANGE ids that are unused, as uids and as gids; 0: none found */
         uint64_t free_ids;
         struct cay_doctor_helper newuidmap, newgidmap;
 
@@ -87,5 +90,5 @@ struct cay_doctor_options {
         const char *path;                  /* $PATH, or NULL */
 };
 
-/* Asks this machine. Takes up to a few seconds where something does not answer; changes nothing. */
+/* Collects the facts. Takes up to a few seconds if something does not answer; changes nothing. */
 void cay_doctor_collect(const struct cay_doctor_options *o, struct cay_doctor_facts *ret);

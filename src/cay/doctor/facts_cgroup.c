@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control groups: what is mounted, and what we may do there. Only reads. */
+/* Control groups: what is mounted, and what we may do there. Reads only. */
 #include <unistd.h>
 
 #include "cay/doctor/facts_priv.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether Docker answers: GET /_ping and GET /version, by hand. A child does it: it connects, gives up its privileges, and only
- * then reads what the other side says; a name that does not resolve or a peer that says nothing is ended with it.
+ * Whether Docker answers GET /_ping and GET /version. A child does this: it connects, gives up its
+ * privileges, and only then reads the answer. A name that does not resolve or a silent peer ends with the
+ * child.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -56,7 +57,7 @@ static int open_address(const struct cay_docker_address *a)
         return a->is_unix ? connect_unix(a->path) : connect_tcp(a);
 }
 
-/* HTTP/1.0: the answer ends with the connection. Its status, or -errno. */
+/* HTTP/1.0: the answer ends with the connection. Returns its status, or -errno. */
 static int ask(int fd, const char *path, char *answer, const char **ret_body, size_t *ret_len)
 {
         char request[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions, who we are and where, and the ids that are ours to give. Only reads. */
+/* Versions, the user, the place, and the ids that we may use. Reads only. */
 #include <errno.h>
 #include <pwd.h>
 #include <sys/prctl.h>

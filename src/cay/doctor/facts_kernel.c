@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel can do to confine a process and to show it files. */
+/* The kernel's features for confining a process and for showing it files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -25,7 +25,7 @@ static int probe_landlock(const void *arg, void *ret)
         return (int)sys_result(syscall(NR_LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION));
 }
 
-/* A filter that lets everything pass, on a child that ends. */
+/* Installs a filter that allows everything, in a child that ends. */
 static int probe_seccomp(const void *arg, void *ret)
 {
         const unsigned *listen = arg;
@@ -40,8 +40,8 @@ static int probe_seccomp(const void *arg, void *ret)
 }
 
 /*
- * Not only that it can be mounted: a directory that is removed and made again has to be marked as new, for which the upper
- * file system needs attributes (tmpfs has those of ordinary users since Linux 6.6).
+ * A mount alone is not enough: a directory that is removed and made again must be marked as new, for which
+ * the upper file system needs attributes (tmpfs has them for ordinary users since Linux 6.6).
  */
 static int try_overlay(bool in_userns)
 {

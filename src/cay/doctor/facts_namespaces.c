@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespaces, each made for real by a child that then ends. */
+/* Namespaces: a child really makes each, and then ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -41,8 +41,7 @@ int cay_doctor_enter_userns(void)
 
 int cay_doctor_enter_scratch(const char **ret_dir)
 {
-        static const char *const places[] = { "/tmp", "/mnt", "/var",
-                                              "/usr" }; /* covered for nobody but us */
+        static const char *const places[] = { "/tmp", "/mnt", "/var", "/usr" }; /* visible to us only */
         int r = make(CLONE_NEWNS);
 
         if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -61,7 +60,7 @@ int cay_doctor_enter_scratch(const char **ret_dir)
         return r;
 }
 
-/* Some systems let the namespace be made and then refuse all that one makes it for. */
+/* Some systems allow the namespace and then refuse everything that it is made for. */
 static int probe_user(const void *arg, void *ret)
 {
         const char *dir;

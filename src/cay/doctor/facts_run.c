@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs. One asks for every limit there is and allows each to be missing: what was skipped does not hold here. The other is
- * `cay run` with nothing but its defaults. Both happen in children, which give up their privileges as `cay run` does once the
- * plan is with the engine.
+ * The runs. One requests every limit and allows each to be skipped: skipped limits do not work here. The
+ * other is `cay run` with its defaults. Both happen in children, which give up their privileges as `cay run`
+ * does once the engine has the plan.
  */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small files of a host. */
+/* Parses small files of a host. */
 #include "cay/doctor/host_text.h"
 
 #include <endian.h>
@@ -15,7 +15,9 @@ void cay_doctor_make_plain(char *text)
                         *text = '?';
 }
 
-/* NAME=value, NAME="value" or NAME='value' at the start of a line; the shell's escapes do not occur in names of systems. */
+/*
+ * NAME=value, NAME="value" or NAME='value' at the start of a line; names of systems contain no shell escapes.
+ */
 static bool shell_value(const char *text, const char *name, char *ret, size_t size)
 {
         size_t name_len = strlen(name), len;
@@ -55,7 +57,7 @@ static bool parse_field(const char *from, size_t len, uint64_t *ret)
         return cay_parse_u64(number, ret) == 0;
 }
 
-/* "user:first:count"; anything else gives nothing. */
+/* "user:first:count"; anything else is ignored. */
 static bool parse_range(const char *line, size_t len, const char *user, const char *uid, uint64_t *ret_first,
                         uint64_t *ret_count)
 {
@@ -92,9 +94,9 @@ uint64_t cay_doctor_id_ranges(const char *text, const char *user, unsigned uid, 
         return most;
 }
 
-#define FREE_FROM 100000u     /* where distributions begin to give ranges */
-#define FREE_TO 1878982656u   /* where the ids of boxes that root makes come next */
-#define FREE_TRIES_MAX 20000u /* each is beyond the end of a range that somebody has */
+#define FREE_FROM 100000u     /* where distributions begin to assign ranges */
+#define FREE_TO 1878982656u   /* where the ids of root's boxes begin */
+#define FREE_TRIES_MAX 20000u /* each is beyond the end of a range in use */
 
 /* "name:FIRST:COUNT", or, without counts, "name:x:ID". */
 static bool parse_taken(const char *line, size_t len, bool has_count, uint64_t *ret_first,
@@ -114,7 +116,7 @@ static bool parse_taken(const char *line, size_t len, bool has_count, uint64_t *
                parse_field(third + 1, (size_t)(end - third - 1), ret_count);
 }
 
-/* The end of a range in the text that has an id of [first, first + count); 0: there is none. */
+/* The end of a range in the text that overlaps [first, first + count); 0: none. */
 static uint64_t find_taken(const char *text, bool has_count, uint64_t first, uint64_t count)
 {
         while (text != NULL && *text != '\0') {
@@ -152,7 +154,7 @@ uint64_t cay_doctor_free_range(const struct cay_doctor_id_texts *texts, uint64_t
 
 bool cay_doctor_file_has_cap(const void *value, size_t len, unsigned cap)
 {
-        struct vfs_cap_data data; /* what versions 2 and 3 begin with */
+        struct vfs_cap_data data; /* the first word of versions 2 and 3 */
         uint32_t magic;
 
         if (len < sizeof(data) || cap >= 64)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of checks, and the walk over it. */
+/* The table of checks, and the loop over it. */
 #include "cay/doctor/doctor.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges of control groups. */
+/* Checks of control groups. */
 #include "cay/doctor/judge_priv.h"
 
 #define ALL ((1u << CAY_DOCTOR_CONTROLLERS) - 1)

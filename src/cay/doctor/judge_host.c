@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges of the host: versions, who and where, programs, ids. */
+/* Checks of the host: versions, user, place, programs, ids. */
 #include <inttypes.h>
 
 #include "cay/doctor/judge_priv.h"

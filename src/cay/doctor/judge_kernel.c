@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges of the kernel: namespaces, confinement, files. */
+/* Checks of the kernel: namespaces, confinement, files. */
 #include <errno.h>
 
 #include "cay/doctor/judge_priv.h"
@@ -18,7 +18,7 @@ void cay_doctor_judge_user_ns(const struct cay_doctor_facts *f, struct cay_docto
         cay_doctor_find_why(ret, CAY_DOCTOR_MISSING, why);
 }
 
-/* without: what Cay does when there is none. */
+/* without: what Cay does if it is missing. */
 static void judge_ns(const struct cay_doctor_facts *f, enum cay_doctor_ns nr, const char *option,
                      enum cay_doctor_status without, struct cay_doctor_finding *ret)
 {

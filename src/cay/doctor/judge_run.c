@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges of Docker, of the limits, and of the run that decides. */
+/* Checks of Docker, of the limits, and of the decisive run. */
 #include "domain/model/limits.h"
 #include "cay/doctor/judge_priv.h"
 
@@ -67,7 +67,7 @@ void cay_doctor_judge_limits(const struct cay_doctor_facts *f, struct cay_doctor
                           "see cgroups and disk images above, or let a run go without: --allow-missing %s",
                           no);
         for (char *at = strstr(ret->remedy, "--allow-missing "); (at = strstr(at, ", ")) != NULL;)
-                memmove(at + 1, at + 2, strlen(at + 1)); /* as the option wants it: no blanks */
+                memmove(at + 1, at + 2, strlen(at + 1)); /* as the option takes it: without spaces */
 }
 
 void cay_doctor_judge_run(const struct cay_doctor_facts *f, struct cay_doctor_finding *ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Children that answer or are ended. */
+/* Children that answer or are killed. */
 #include "cay/doctor/probe.h"
 
 #include <errno.h>
@@ -21,13 +21,15 @@ static void answer(cay_doctor_probe_fn *fn, const void *arg, void *ret, size_t s
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         signal(SIGPIPE, SIG_IGN);
         result = fn(arg, ret);
-        /* One write each: a pipe holds both, and nobody reads half of them. */
+        /* One write each: a pipe holds both, so no half is read. */
         if (sys_write_all(fd, ret, size) == 0)
                 sys_write_all(fd, &result, sizeof(result));
         _exit(0);
 }
 
-/* Whole or nothing; 0, or -errno. Who looks late finds an answer and the end of the wait for it: the answer counts. */
+/*
+ * Reads all or nothing; 0, or -errno. If the deadline has passed but the answer is there, the answer counts.
+ */
 static int read_until(int fd, void *to, size_t size, uint64_t end_ns)
 {
         char *at = to;
@@ -53,7 +55,7 @@ static int read_until(int fd, void *to, size_t size, uint64_t end_ns)
         return 0;
 }
 
-/* The child's answer into `copy`, its result as ours. */
+/* Copies the child's answer into `copy` and returns its result. */
 static int ask(cay_doctor_probe_fn *fn, const void *arg, void *ret, char *copy, size_t size,
                unsigned deadline_ms)
 {

@@ -28,7 +28,7 @@ static void put_checks(struct cay_json *j, const struct cay_doctor_report *r)
         cay_json_end_array(j);
 }
 
-/* By the words of domain/model/limits.def; null: not known, because no sandbox could be made. */
+/* By the names of domain/model/limits.def; null: unknown, because no sandbox could be made. */
 static void put_limits(struct cay_json *j, const struct cay_doctor_facts *f)
 {
         cay_json_key(j, "limits");

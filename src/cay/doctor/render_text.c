@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One screen. A line per check; neighbours that say the same share one; a remedy stands below the first thing it mends. When that
- * is more than a screen holds, the remedies of mere notes go, then all of them (they are in --json).
+ * Prints one screen. Each check has a line; adjacent checks with the same result share one; a remedy is below
+ * the first check it fixes. If that is more than a screen holds, the remedies of notes are left out, then all
+ * (they are in --json).
  */
 #include <errno.h>
 
@@ -42,7 +43,7 @@ static void put(struct page *p, const char *bytes, size_t len)
                 p->failed = r;
 }
 
-/* Takes no room on the screen. */
+/* Takes no columns. */
 static void put_escape(struct page *p, const char *escape)
 {
         if (p->style->colours)
@@ -70,7 +71,7 @@ static void go_to(struct page *p, unsigned column)
                 put(p, " ", 1);
 }
 
-/* Words of findings are ASCII; what came in with a system's error text and is not, is not shown as it is. */
+/* Findings are ASCII. Other bytes (from a system's error text) are escaped. */
 static void put_word(struct page *p, const char *word, size_t len)
 {
         for (size_t i = 0; i < len; i++)
@@ -78,7 +79,7 @@ static void put_word(struct page *p, const char *word, size_t len)
         p->column += (unsigned)len;
 }
 
-/* From where we are on; further lines start at `indent`. A word that is longer than a line is cut to it. */
+/* Starts at the current column; further lines start at `indent`. A word that is longer than a line is cut. */
 static void put_wrapped(struct page *p, const char *text, unsigned indent)
 {
         bool is_first = true;
@@ -141,7 +142,7 @@ static void put_remedy(struct page *p, const char *remedy)
         end_line(p);
 }
 
-/* The checks from `from` to before `to`, which all say the same. */
+/* The checks [from, to), which have the same result. */
 static void put_finding(struct page *p, const struct cay_doctor_report *r, unsigned from, unsigned to)
 {
         const struct cay_doctor_finding *f = &r->findings[from];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An op asked from inside: doors that lead to the asker. */
+/* Calls an op from inside the daemon; its responder calls the caller back. */
 #include "dialects/call/call.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@ struct cay_call {
         struct cay_json_in *doc; /* what the arguments point into */
         void *values;
         struct cay_deferred start, release;
-        struct cay_error err; /* that was there before the op could run */
+        struct cay_error err; /* an error from before the op could run */
         char field[CAY_JSON_IN_FIELD_MAX + 1];
         bool runs;       /* the op has it */
-        bool is_over;    /* the last word is said */
+        bool is_over;    /* the final callback was made */
         bool takes_body; /* the op asked for bytes */
         bool is_gone;    /* before it ran */
 };
@@ -42,7 +42,7 @@ static void release(struct cay_deferred *d)
         free(a);
 }
 
-/* The asker may be inside cay_call_write or the like: the memory goes with the round. */
+/* The caller may be inside cay_call_write or the like: the memory is freed after the round. */
 static void finish(struct cay_call *a)
 {
         a->is_over = true;
@@ -68,7 +68,7 @@ static void respond_fail(struct cay_op_call *c, const struct cay_error *err, con
         struct cay_call *a = self(c);
         struct cay_error told = *err;
 
-        if (err->code == CAY_INTERNAL) { /* what went wrong inside is for the log */
+        if (err->code == CAY_INTERNAL) { /* internal errors are for the log */
                 cay_log_error("an operation failed", "id=%s op=%s error=%s", c->request_id, c->op->name,
                               err->msg);
                 cay_fail(&told, CAY_INTERNAL,
@@ -103,7 +103,7 @@ static ssize_t respond_put_event(struct cay_op_call *c, const char *id, const ch
         return a->ops->on_event && doc ? a->ops->on_event(a, id, kind, cay_json_in_root(doc)) : -EPIPE;
 }
 
-/* A stream that came although nobody can take one ends as an error: the last word is always said. */
+/* A stream without a receiver ends as an error: a final callback is always made. */
 static void respond_end(struct cay_op_call *c, bool was_cut)
 {
         struct cay_call *a = self(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container is a sandbox, an environment of the registry is a template. */
+/* Translates containers to sandboxes, and the registry's environments to templates. */
 #include "dialects/containers/containers.h"
 
 #include <string.h>
@@ -94,7 +94,7 @@ static const struct cay_field start_fields[] = {
         {},
 };
 
-/* Without anything to run it is made, to be used with exec. */
+/* Without a command, it is only made, to be used with exec. */
 static bool runs(const struct start_args *a)
 {
         return a->code || a->command.line || a->command.count > 0;
@@ -105,7 +105,7 @@ static const char *start_choose(const struct cay_foreign *f)
         return runs(f->args) ? "code_run" : "sandbox_create";
 }
 
-/* Names for one thing: at most one may be said. NULL in ret: none was. */
+/* Synonyms: at most one may be given. NULL in ret: none was. */
 static int one_of(const char *const values[3], const char *const names[3], const char **ret,
                   const char **ret_field, struct cay_error *err)
 {
@@ -179,7 +179,7 @@ static const char *start_field(const struct cay_foreign *f, const char *field)
         return NULL;
 }
 
-/* How a run ended, in one word; `cause` says more. */
+/* The end of a run in one word; `cause` says more. */
 static const char *status_of(const struct cay_json_value *answer)
 {
         static const struct {
@@ -197,7 +197,7 @@ static const char *status_of(const struct cay_json_value *answer)
                                                                                                 : "failed";
 }
 
-/* What a run came to, in the same words for start and exec. */
+/* A run's result, with the same members for start and exec. */
 static void put_run(struct cay_json *j, const struct cay_json_value *answer)
 {
         cay_foreign_copy(j, "container_id", answer, "sandbox_id");
@@ -206,7 +206,7 @@ static void put_run(struct cay_json *j, const struct cay_json_value *answer)
         cay_foreign_copy_run(j, answer);
 }
 
-/* When it ends by itself: after so long, and when nobody has used it for so long. */
+/* When it ends by itself: after a time, or after a time without use. */
 static const char *const life[] = { "expires_in_ms", "idle_limit_ms", "idle_expires_in_ms", NULL };
 
 static void start_answer(const struct cay_foreign *f, const struct cay_json_value *answer, struct cay_json *j)
@@ -226,7 +226,7 @@ static void start_answer(const struct cay_foreign *f, const struct cay_json_valu
         cay_op_key_bool(j, "removed", false);
 }
 
-/* Those that live */
+/* Live containers */
 
 struct use_args {
         const char *container_id, *container, *name, *workdir, *input, *execution_id;
@@ -320,7 +320,7 @@ static void stop_answer(const struct cay_foreign *f, const struct cay_json_value
         cay_op_key_text(j, "status", "removed");
 }
 
-/* All of them */
+/* All containers */
 
 struct page_args {
         const char *cursor;
@@ -454,7 +454,7 @@ RESULT(result_container_status, NULL, LIST("containers", result_container_active
 RESULT(result_container_cleaned, NULL, NUMBER("cleaned"), NUMBER("failed"), TEXTS("containers"),
        BOOL("more"));
 
-/* As the reference lists them. */
+/* In the order of the reference. */
 static const struct cay_op listed[] = {
         {
                 .name = "containers_list",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The container manager's HTTP surface (/containers…): a registry's environments by name, code that runs in one made for it, and those that
- * stay. Translation only; docs/api-001.md shows every row with its fields.
+ * The container manager's HTTP API (/containers…): lists a registry's environments, runs code in a new one,
+ * and manages those that stay. Translation only; docs/api-001.md shows every row with its fields.
  */
 #pragma once
 

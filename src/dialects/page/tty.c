@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A terminal over a WebSocket: what its client says, and its end. Its rules are in tty.h, its parts in tty_priv.h. */
+/*
+ * A terminal over a WebSocket: reads the client's messages, and ends it. tty.h has the rules, tty_priv.h the
+ * parts.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +47,10 @@ static void on_sizing(struct cay_timer *timer)
                 resize(t);
 }
 
-/* One that is paused, or whose box does not answer yet, gets its size when it goes on; one that has ended is about to be let go. */
+/*
+ * A paused command, or one whose box does not answer yet, gets its size when it continues; one that has ended
+ * is about to be closed.
+ */
 static void resize(struct cay_tty *t)
 {
         const struct cay_op_order order = { .rows = t->size.rows, .cols = t->size.cols };
@@ -70,12 +76,12 @@ void cay_tty_follow(struct cay_tty *t)
                 return;
         if (!t->is_ours)
                 resize(t);
-        cay_ws_resume(&t->ws); /* what was said meanwhile */
+        cay_ws_resume(&t->ws); /* the size set meanwhile */
 }
 
-/* What the client says */
+/* Messages from the client */
 
-/* Whoever was not known by its request is by its first message, or not at all. */
+/* A client that was not authenticated by its request must be by its first message. */
 static bool is_let_in(struct cay_tty *t, struct cay_tty_first *first)
 {
         struct cay_error err = { 0 };
@@ -84,7 +90,7 @@ static bool is_let_in(struct cay_tty *t, struct cay_tty_first *first)
                 return true;
         t->is_known = cay_gate_admit(&t->guard.pass, first->token, strlen(first->token), &t->call.caller);
         explicit_bzero(first->token, sizeof(first->token));
-        cay_guard_end(&t->guard); /* a stranger's pass is not looked after; this one can be revoked */
+        cay_guard_end(&t->guard); /* an unknown client's pass is not watched; this one can be revoked */
         cay_guard_begin(&t->guard, cay_tty_let_go);
         if (!t->is_known)
                 cay_ws_close(&t->ws, CAY_WS_REFUSED,
@@ -159,7 +165,10 @@ static void on_room(struct cay_timer *timer)
         cay_ws_resume(&cay_container_of(timer, struct cay_tty, room)->ws);
 }
 
-/* Each message is charged as a request is. The protocol has no word for "too often", and keys must not be lost: what is too much waits. */
+/*
+ * Each message is charged like a request. The protocol cannot say "too many", and keys must not be lost, so
+ * messages wait.
+ */
 static bool pay(struct cay_tty *t)
 {
         struct cay_error err = { 0 };
@@ -184,11 +193,14 @@ static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void 
                 return 0;
         taken = take_message(t, bytes, len);
         if (taken == len)
-                t->is_paid = false; /* the next one is another */
+                t->is_paid = false; /* the next one is another message */
         return taken;
 }
 
-/* Its client may not stay. What runs is not harmed by that: the shell of this terminal's own lives on, as a command of its sandbox. */
+/*
+ * The client's access has ended. The command is not affected: this terminal's own shell continues as a
+ * command of its sandbox.
+ */
 void cay_tty_let_go(struct cay_guard *g, const char *why)
 {
         struct cay_tty *t = cay_container_of(g, struct cay_tty, guard);
@@ -218,7 +230,7 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
         cay_timer_clear(&t->room);
         if (t->follows) {
                 cay_tty_end_shell(t);
-                t->call.on_gone(&t->call); /* its last word is an abort */
+                t->call.on_gone(&t->call); /* its last call is abort */
         } else {
                 cay_tty_let_go_if_done(t);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a request to a terminal: who asks, for what, and the handshake. Whatever is wrong is answered as plain HTTP. */
+/* From a request to a terminal: caller, target and handshake. Errors are answered as plain HTTP. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "dialects/page/tty.h"
 #include "dialects/page/tty_priv.h"
 
-#define PING_MS 5000u /* as ttyd does; a peer that is silent over two of these is lost */
+#define PING_MS 5000u /* as in ttyd; a peer that is silent for two of these is lost */
 #define FIRST_MS 10000u
 #define MESSAGE_MAX (1024u * 1024)
 #define TEXT_MAX 512u
@@ -63,7 +63,7 @@ int cay_tty_find(struct cay_tty *t, struct cay_error *err)
                 return -1;
         if (!exec.tty)
                 return cay_fail(err, CAY_INVALID, "exec: this command has no terminal; start it with tty");
-        /* What is no longer kept cannot be shown: from the oldest that is. */
+        /* Output that is no longer kept cannot be shown: starts at the oldest kept byte. */
         if (t->from < exec.output_first)
                 t->from = exec.output_first;
         return 0;
@@ -92,7 +92,7 @@ static struct cay_tty *make(const struct cay_rest_place *place, const struct cay
         t->call.responder = &cay_tty_responder;
         t->call.world = place->world;
         t->call.caller = v->caller;
-        t->call.is_known = true; /* before anything is asked */
+        t->call.is_known = true; /* before any request */
         t->is_known = v->is_known;
         t->call.is_two_way = true;
         t->call.wants_stream = true;
@@ -126,7 +126,7 @@ void cay_ui_tty(const void *owner, const struct cay_rest_place *place, struct ca
 
         (void)owner;
         if (!v->is_known &&
-            (fault || !cay_ws_offers(req, "tty"))) { /* ttyd's clients alone say who they are later */
+            (fault || !cay_ws_offers(req, "tty"))) { /* only ttyd's clients authenticate later */
                 cay_http_response_add(req, "WWW-Authenticate", "Bearer");
                 cay_rest_refuse(
                         req, 401,
@@ -154,7 +154,7 @@ void cay_ui_tty(const void *owner, const struct cay_rest_place *place, struct ca
         }
 }
 
-/* ttyd's clients ask for the token that they are to send; whoever gets here has shown another. */
+/* ttyd's clients ask for the token that they have to send; a client that gets here has shown another one. */
 void cay_ui_tty_token(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                       const struct cay_visitor *v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What exec_stream says of the command, as ttyd's frames; its end as a close. */
+/* Sends exec_stream's output as ttyd's frames, and its end as a close. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shell of a terminal's own: started with its first message, ended with its client. */
+/* A terminal's own shell: starts with its first message, ends with its client. */
 #include <stdio.h>
 
 #include "foundation/base/log.h"
 #include "dialects/page/tty_priv.h"
 
-/* A login shell where there is bash, else whatever sh is. */
+/* A login shell if there is bash, else sh. */
 static const char shell[] = "command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l";
 
 void cay_tty_end_shell(struct cay_tty *t)

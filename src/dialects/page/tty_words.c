@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ttyd's clients say. */
+/* Parses messages of ttyd's clients. */
 #include "dialects/page/tty_words.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static const struct cay_json_value *read_object(const char *json, size_t len, st
         return cay_json_in_root(*doc);
 }
 
-/* Untouched where there is none. */
+/* Unchanged if there is none. */
 static bool read_size(const struct cay_json_value *root, struct cay_tty_size *ret)
 {
         struct cay_tty_size size;

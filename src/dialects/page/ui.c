@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page's rows: files for anybody, the terminal for those who are let in. */
+/* The page's rows: files for anybody, the terminal for authenticated callers. */
 #include "dialects/page/ui.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "dialects/page/ui_encoding.h"
 #include "dialects/page/ui_files.h"
 
-/* Browsers ask each time, by the tag; a daemon that was replaced then serves its own page at once. */
+/* Browsers revalidate each time, by ETag; so a replaced daemon serves its own page at once. */
 static void send_file(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                       const struct cay_visitor *v)
 {
@@ -66,7 +66,7 @@ static void refuse_desktop(const void *owner, const struct cay_rest_place *place
         { .row = route, .is_open = true, .handle = send_file, .owner = &cay_ui_files[number] },
 const struct cay_rest_more cay_ui_rows[] = {
 #include "web_files.inc"
-        /* Open: ttyd's clients may say who they are in their first message. */
+        /* Open: ttyd's clients may authenticate in their first message. */
         { .row = "GET /tty/{id}/ws", .is_open = true, .handle = cay_ui_tty },
         { .row = "GET /tty/{id}/token", .handle = cay_ui_tty_token },
         { .port = CAY_UI_TTY_PORT, .row = "ws", .is_open = true, .handle = cay_ui_tty },
@@ -74,7 +74,7 @@ const struct cay_rest_more cay_ui_rows[] = {
         { .port = CAY_UI_TTY_PORT,
           .row = "",
           .is_open = true,
-          .handle = go_to_page }, /* which asks who it is */
+          .handle = go_to_page }, /* it authenticates the client */
         { .port = CAY_UI_DESKTOP_PORT, .row = NULL, .handle = refuse_desktop },
 };
 const unsigned cay_ui_count = CAY_COUNT(cay_ui_rows);

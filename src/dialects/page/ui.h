@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page: the files of web/, embedded at build time, for anybody who asks; and the terminal that it shows, for those who are let in
- * (tty.h). The page itself is a client like any other: what it shows it asks /api for. REST's policy for our own answers holds for it
- * (no inline script or style, nothing from elsewhere, in nobody's frame).
+ * The page: the files of web/, embedded at build time, for anybody; and its terminal, for authenticated
+ * callers (tty.h). The page is a client like any other and uses /api. REST's security policy applies to it
+ * (no inline script or style, nothing from elsewhere, no framing).
  */
 #pragma once
 

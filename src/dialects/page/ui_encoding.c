@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accept-Encoding, as RFC 9110 section 12.5.3 has it. */
+/* Accept-Encoding, by RFC 9110 section 12.5.3. */
 #include "dialects/page/ui_encoding.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define BLANKS " \t"
 
-/* A weight of zero ("q=0", "q=0.000") refuses; what is no weight is ignored, as if it were not there. */
+/* A weight of zero ("q=0", "q=0.000") refuses; an invalid weight is ignored. */
 static bool is_refused(const char *at, const char *end)
 {
         while (at < end && strchr(";" BLANKS, *at))
@@ -25,7 +25,7 @@ static bool is_word(const char *at, size_t len, const char *word)
         return len == strlen(word) && strncasecmp(at, word, len) == 0;
 }
 
-/* gzip by its name goes before "*". */
+/* An explicit gzip has precedence over "*". */
 bool cay_ui_accepts_gzip(const char *value)
 {
         bool any = false;

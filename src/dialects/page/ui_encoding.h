@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which encoding of a file a browser takes. */
+/* Which encoding of a file a browser accepts. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Whether the value of an Accept-Encoding field allows gzip. NULL: there is no such field, and it does not. */
+/* Whether the value of an Accept-Encoding field allows gzip. NULL: no such field, so no. */
 bool cay_ui_accepts_gzip(const char *value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sandbox of this surface lives for one request; its limits are the configuration's (SANDBOX_MAX_…). */
+/* A sandbox of this API lives for one request; its limits are settings (SANDBOX_MAX_…). */
 #include "dialects/sandbox_service/service_api.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "domain/ops/results.h"
 
 #define TIMEOUT_MS 30000u
-#define IDLE_MS 60000u /* without use for so long is idle, when nobody says */
+#define IDLE_MS 60000u /* the default time without use */
 
 static uint64_t now(const struct cay_foreign *f)
 {
@@ -179,7 +179,7 @@ static const struct cay_foreign_row metrics_row = { .dialect = CAY_OP_SERVICE,
                                                     .op = "metrics_get",
                                                     .put_answer = metrics_answer };
 
-/* Clearing away */
+/* Cleanup */
 
 struct cleanup_args {
         uint64_t idle_ms;
@@ -239,7 +239,7 @@ RESULT(result_service_metrics, "ServiceMetrics", TEXT("service"), TIME("timestam
 
 RESULT(result_service_cleaned, NULL, TEXT("status"), NUMBER("cleaned"), NUMBER("failed"), TEXTS("sandboxes"));
 
-/* As the reference lists them. */
+/* In the order of the reference. */
 #define HEALTH "Whether the service is up; with a token also figures"
 
 static const struct cay_op listed[] = {

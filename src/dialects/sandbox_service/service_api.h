@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sandbox service's HTTP surface (/health, /healthz, /sandbox/…): one request runs one piece of code. Translation only; docs/api-003.md
- * shows every row with its fields.
+ * The sandbox service's HTTP API (/health, /healthz, /sandbox/…): one request runs one piece of code.
+ * Translation only; docs/api-003.md shows every row with its fields.
  */
 #pragma once
 

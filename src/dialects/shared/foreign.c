@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other people's requests, translated, asked, and answered. */
+/* Translates requests of other APIs, calls the op, and answers. */
 #include "dialects/shared/foreign.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static void release(struct cay_deferred *d)
         free(q);
 }
 
-/* The request is given back to be ended; the rest goes with the round. */
+/* The request is returned to be ended; the rest is freed after the round. */
 static struct cay_http_request *finish(struct request *q)
 {
         struct cay_http_request *req = cay_take(q->req);
@@ -63,7 +63,10 @@ static struct cay_http_request *finish(struct request *q)
 
 /* Errors */
 
-/* Ops (q->ask) name their own arguments, in `field` and at the start of what they say: the client knows them by other names. */
+/*
+ * Ops (q->ask) name their own arguments, in `field` and at the start of the text: the client knows them by
+ * other names.
+ */
 static const char *rename_field(const struct request *q, const char *field, const char *text, char *message,
                                 size_t size)
 {
@@ -117,7 +120,7 @@ static void fail_memory(struct request *q)
         fail(q, &err, NULL, NULL, NULL);
 }
 
-/* What the op says */
+/* Answers from the op */
 
 static void on_answer(struct cay_call *a, enum cay_op_status status, const struct cay_json_value *answer)
 {
@@ -157,7 +160,9 @@ static void on_stop(struct cay_rest_stream *s)
                 cay_call_gone(q->ask);
 }
 
-/* As in REST (rest_call.h): told why; then what only follows ends, and what runs something goes on unheard. */
+/*
+ * As in REST (rest_call.h): sends the reason; then following ends, and a running command continues unwatched.
+ */
 static void on_over(struct cay_guard *g, const char *why)
 {
         struct request *q = cay_container_of(g, struct request, guard);
@@ -245,7 +250,7 @@ static void ask(struct request *q)
                 fail_memory(q);
 }
 
-/* What the client says */
+/* Data from the client */
 
 static void go_on(struct request *q)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the dialects share that speak other people's HTTP: rows, each an op and the two translations (their
- * fields to the op's arguments, the op's answer to theirs). Errors have the one form of REST, streams its two encodings; the op
+ * Shared by the dialects of other HTTP APIs: rows, each with an op and two translations (their fields to the
+ * op's arguments, the op's answer to theirs). Errors have REST's form, streams its two encodings. The op
  * checks everything that a row's own table does not.
  *
- * A request's life: routed and let in by REST (dialects/rest/rest.h), its query and body read by the row's table, then asked of the op
- * (dialects/call/call.h). The client going away is told to the op. A stream of events passes as it is.
+ * A request is routed and admitted by REST (dialects/rest/rest.h), its query and body are read by the row's
+ * table, and then the op is called (dialects/call/call.h). If the client goes away, the op is told. A stream
+ * of events is passed on unchanged.
  */
 #pragma once
 
@@ -30,12 +31,15 @@ struct cay_foreign_row {
         size_t args_size;
         /* May choose another op for this request. NULL: op. */
         const char *(*choose)(const struct cay_foreign *f);
-        /* The op's arguments, as members of an object that is open. NULL: none. -1: refused; ret_field as in a fail. */
+        /*
+         * Writes the op's arguments, as members of an open object. NULL: none. -1: refused; ret_field as in a
+         * fail.
+         */
         int (*put_args)(const struct cay_foreign *f, struct cay_json *j, const char **ret_field,
                         struct cay_error *err);
-        /* The client's name of an op's argument that is at fault; NULL, or a row without this: the same. */
+        /* The client's name for a faulty argument of the op; NULL, or a row without this: the same name. */
         const char *(*their_field)(const struct cay_foreign *f, const char *field);
-        /* What the client gets, from what the op answered, in the same way. */
+        /* Writes the client's answer from the op's, in the same way. */
         void (*put_answer)(const struct cay_foreign *f, const struct cay_json_value *answer,
                            struct cay_json *j);
 };
@@ -47,15 +51,15 @@ void cay_foreign_handle(const void *owner, const struct cay_rest_place *place, s
                         const struct cay_visitor *v);
 
 /* For translations. */
-/* `key` with a value of the op's answer as it is; null when there is none. */
+/* Writes `key` with a value of the op's answer; null if it has none. */
 void cay_foreign_copy(struct cay_json *j, const char *key, const struct cay_json_value *answer,
                       const char *name);
 void cay_foreign_put(struct cay_json *j, const char *key, const struct cay_json_value *value);
-/* Those of `names` (NULL at the end) under the names that they have. */
+/* Those of `names` (NULL-terminated) under their own names. */
 void cay_foreign_copy_all(struct cay_json *j, const struct cay_json_value *answer, const char *const *names);
-/* What a run came to: its end, the reason, its output. */
+/* A run's result: its end, the reason, its output. */
 void cay_foreign_copy_run(struct cay_json *j, const struct cay_json_value *answer);
-/* Arguments of the op, left out when the client said nothing. */
+/* Arguments of the op, left out if the client gave none. */
 void cay_foreign_text(struct cay_json *j, const char *key, const char *value); /* NULL: nothing */
 void cay_foreign_ms(struct cay_json *j, const char *key, uint64_t ms);         /* "1500ms"; 0: nothing */
 void cay_foreign_words(struct cay_json *j, const char *key, const struct cay_field_texts *words);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting what is alive, and waiting. The daemon's own limits (max_sandboxes) are waited for as a template's are. */
+/*
+ * Counts live sandboxes, and queues requests. Requests wait for the daemon's own limits (max_sandboxes) as
+ * for a template's.
+ */
 #include "domain/ops/admission.h"
 
 #include <inttypes.h>
@@ -7,7 +10,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
 
-#define LOOK_MS 250 /* between looks while somebody waits */
+#define LOOK_MS 250 /* between checks while somebody waits */
 #define STATES_ALIVE                                                                                         \
         ((1u << CAY_STATE_CREATING) | (1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) |                     \
          (1u << CAY_STATE_PAUSED))
@@ -47,7 +50,7 @@ static int count_alive(struct cay_admission *a, struct count *c, struct cay_erro
         return 0;
 }
 
-/* 0: there is room. CAY_LIMIT: there is none, and which limit it is. t NULL: of no template, so that only all together count. */
+/* 0: there is room. CAY_LIMIT: none; err names the limit. t NULL: no template, so only the total counts. */
 static int has_room(struct cay_admission *a, const struct cay_template *t, const char *owner,
                     struct cay_error *err)
 {
@@ -82,7 +85,7 @@ static void on_event(struct cay_event_watch *w)
         cay_timer_set(a->loop, &a->timer, 0, on_time);
 }
 
-/* Looks go on while somebody waits, and not longer. */
+/* The timer runs only while somebody waits. */
 static void rearm(struct cay_admission *a)
 {
         const struct cay_viewer everybody = { .owner = "", .sees_all = true };
@@ -120,7 +123,7 @@ static const struct cay_template *find_template(const struct cay_admission *a, c
         return w->template_name[0] ? cay_template_find(*a->set, w->template_name) : NULL;
 }
 
-/* What is to become of one that waits: true when its wait is over (and it may be gone). */
+/* Checks one request: true when its wait is over (and it may be freed). */
 static bool judge(struct cay_admission *a, struct cay_waiter *w, uint64_t now_ms)
 {
         const struct cay_template *t = find_template(a, w);
@@ -142,7 +145,7 @@ static bool judge(struct cay_admission *a, struct cay_waiter *w, uint64_t now_ms
         return true;
 }
 
-/* Those that came while others were told are looked at the next time. */
+/* Requests that came meanwhile are checked the next time. */
 static void on_time(struct cay_timer *timer)
 {
         struct cay_admission *a = cay_container_of(timer, struct cay_admission, timer);
@@ -179,7 +182,7 @@ void cay_admission_done(struct cay_admission *a)
                 rearm(a);
 }
 
-/* Somebody waits for the same room and was not told of it yet: whoever comes now is not served before. */
+/* An earlier request waits for the same room: a new one is not served before it. */
 static bool has_rival(struct cay_admission *a, const struct cay_template *t)
 {
         unsigned before = 0;
@@ -212,7 +215,7 @@ int cay_admission_check(struct cay_admission *a, const struct cay_template *t, c
         return has_rival(a, t) ? fail_behind(a, t, err) : 0;
 }
 
-/* Behind those of its owner, and behind those of the same turn. */
+/* After those of its owner, and after those of the same turn. */
 static void queue_up(struct cay_admission *a, struct cay_waiter *w)
 {
         struct cay_waiter **at = &a->first;

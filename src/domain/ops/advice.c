@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Advice has two halves: what always helps, and which limit the caller can raise, by that limit's name in the caller's dialect. A dialect without
- * such a field has the first half only. Causes without a row use the general advice of cause.def.
+ * Advice has two parts: what always helps, and the limit that the caller can raise, by its name in the
+ * caller's dialect. A dialect without such a field has only the first part. Causes without a row use the
+ * general advice of cause.def.
  */
 #include "domain/ops/advice.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens: 6 bytes of time, 2 of chance, 12 of the digest, as 32 letters. */
+/* Tokens: 6 bytes of time, 2 random bytes, 12 bytes of digest, as 32 letters. */
 #include "domain/ops/confirm.h"
 
 #include <stdio.h>
@@ -46,7 +46,10 @@ static int from_letters(const char *text, uint8_t ret[TOKEN_BYTES])
         return 0;
 }
 
-/* The digest goes over everything, the first bytes of the token too; no other use of the secret begins with this word. */
+/*
+ * The digest covers everything, including the token's first bytes. No other use of the secret begins with
+ * this word.
+ */
 static int sign(const struct cay_confirms *c, const char *owner, const struct cay_buf *what,
                 const uint8_t *head, uint8_t ret[CAY_DIGEST_SIZE])
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Confirmations: some things are done only when they were asked for twice, so that a person can be asked in between. The first request is
- * refused with a single-use token; the second carries it and is done.
+ * Confirmations: some things are done only when requested twice, so that a person can be asked in between.
+ * The first request is refused with a single-use token; the second one carries it and is done.
  *
- * Theory of operation. A token belongs to its owner and to what was asked (a digest of the request): it confirms that and nothing else,
- * once, for a few minutes. It is its own record: when it ends, a little chance, and a keyed digest of all of that, so nothing
- * is kept of one that was given out, and it is as good to the next process as to this one. What was spent is kept: a
- * single-use id in the store, put there before anything is done for it. A right token is spent by a wrong request too. Time is the
- * store's own. Rejected: a table of tokens in the store, which whoever asks and never confirms would fill.
+ * Theory of operation. A token belongs to its owner and to a request (by digest). It confirms that request
+ * only, once, for a few minutes. A token contains its expiry, a few random bits and a keyed digest of
+ * everything, so issued tokens are not stored, and the next process accepts them too. Used tokens are stored:
+ * as a single-use id, before anything is done. A wrong request uses a valid token up, too. Time is the
+ * store's own. Rejected: a table of tokens in the store, which could be filled by asking without confirming.
  */
 #pragma once
 
@@ -22,15 +22,15 @@
 #define CAY_CONFIRM_CLAIM (sizeof("confirm ") + CAY_CONFIRM_TOKEN) /* bytes with the NUL */
 
 struct cay_confirms {
-        const struct cay_secret *secret; /* borrowed: the daemon's. NULL: nothing can be confirmed */
+        const struct cay_secret *secret; /* borrowed from the daemon. NULL: nothing can be confirmed */
 };
 
-/* A token for `what` (any text that says all that is to be done). */
+/* A token for `what` (any text that describes all that is to be done). */
 int cay_confirm_ask(const struct cay_confirms *c, const char *owner, const struct cay_buf *what,
                     uint64_t now_ms, char ret_token[CAY_CONFIRM_TOKEN + 1], struct cay_error *err);
 /*
- * 0: it may be one that is still good, and is to be spent (the claim, of its owner) whatever *ret_is_right says; then that decides.
- * CAY_CONFLICT: it is none, or too old.
+ * 0: it may still be valid, and must be used up (the claim, of its owner) whatever *ret_is_right says; then
+ * that decides. CAY_CONFLICT: not a token, or expired.
  */
 int cay_confirm_check(const struct cay_confirms *c, const char *owner, const struct cay_buf *what,
                       const char *token, uint64_t now_ms, bool *ret_is_right,

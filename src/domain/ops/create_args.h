@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sandbox can be asked for: the arguments of sandbox_create, for ops that make one on the way. */
+/* The arguments of sandbox_create, for ops that make a sandbox as one of their steps. */
 #pragma once
 
 #include "domain/model/limits.h"
@@ -16,7 +16,10 @@ struct cay_create_args {
         const char *name, *project_name, *template_name, *engine, *network, *init, *execution_id, *confirm,
                 *purpose;
         const char *
-                danger; /* code_run's: why this needs a confirmation whatever the template says; NULL: nothing */
+                /*
+                 * set by code_run: why this needs a confirmation whatever the template says; NULL: not needed
+                 */
+                danger;
         struct cay_field_map labels, metadata, env;
         struct cay_limits limits;
         struct cay_field_texts may_skip, ports, volumes, allow, deny;
@@ -30,10 +33,13 @@ extern const struct cay_op cay_op_sandbox_create;
 extern const struct cay_field cay_create_workspace_fields[];
 
 struct cay_config;
-/* What was not asked for is the configuration's default, as far as the engine can hold it. */
+/* Fills what was not requested with the configuration's defaults, as far as the engine can enforce them. */
 void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held);
 
-/* Rows of the fields that mean the same wherever a sandbox is made; `m` is the struct cay_create_args in `type`. */
+/*
+ * Rows of the fields that mean the same wherever a sandbox is made; `m` is the struct cay_create_args in
+ * `type`.
+ */
 /* clang-format off */
 #define CAY_CREATE_FIELDS(type, m)                                                                                               \
         { "name", CAY_FIELD_TEXT, offsetof(type, m.name), 0,                                                                     \

@@ -2,9 +2,10 @@
 /*
  * The journal as a stream of events.
  *
- * Theory of operation. One question to the store is under way at a time; news that come meanwhile are noted (due) and asked for
- * behind it. From CAY_OP_HIGH on nothing is asked until the client has taken what waits, so a slow one costs one page of rows. A
- * question cannot be taken back: when the client goes in the middle of one, the memory goes with its answer.
+ * Theory of operation. One query to the store is pending at a time; news that come meanwhile are noted (due)
+ * and queried next. From CAY_OP_HIGH on, no query is made until the client has taken what is buffered, so a
+ * slow client costs one page of rows. A query cannot be withdrawn: if the client goes during one, the memory
+ * is freed with its answer.
  */
 #include "domain/ops/event_follow.h"
 
@@ -27,13 +28,13 @@ struct follower {
         struct cay_op_use *use;   /* NULL: not counted */
         struct cay_op_call *call; /* NULL: ended */
         struct cay_op_result event;
-        struct cay_viewer viewer; /* points to owner: the question outlives the call */
+        struct cay_viewer viewer; /* points to owner: the query outlives the call */
         char owner[CAY_NAME_MAX + 1], sandbox[CAY_NAME_MAX + 1], kind[KIND_MAX + 1];
         uint64_t after;
-        bool seeks;   /* asks where the journal ends */
-        bool busy;    /* a question is under way */
-        bool due;     /* there is more to ask for */
-        bool waiting; /* for the client to take what there is */
+        bool seeks;   /* queries where the journal ends */
+        bool busy;    /* a query is pending */
+        bool due;     /* there is more to query */
+        bool waiting; /* until the client takes what is buffered */
 };
 
 static void release(struct cay_deferred *d)
@@ -94,7 +95,7 @@ static void ask(struct follower *f)
         cay_service_events(f->call->world->service, &f->viewer, f->sandbox[0] ? f->sandbox : NULL, &f->query);
 }
 
-/* How much waits to leave, or -errno. */
+/* How many bytes are buffered, or -errno. */
 static ssize_t take_rows(struct follower *f)
 {
         ssize_t queued = 0;
@@ -123,7 +124,7 @@ static void on_rows(struct cay_job *job)
         if (!f->call) {
                 let_go(f);
         } else if (queued < 0) {
-                drop(f); /* the client comes back after the last one that it has */
+                drop(f); /* the client resumes after its last event */
         } else {
                 f->waiting = queued >= (ssize_t)CAY_OP_HIGH;
                 ask(f);
@@ -151,7 +152,7 @@ static void on_gone(struct cay_op_call *c)
         drop(c->state);
 }
 
-/* The journal knows ids alone, also of sandboxes that are gone. */
+/* The journal has ids only, also of destroyed sandboxes. */
 static void name_sandbox(struct follower *f, const struct cay_op_call *c, const char *sandbox)
 {
         struct cay_sandbox_view view;

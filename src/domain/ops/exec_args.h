@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command can be asked for: the arguments of exec_run, for ops that run one on the way. */
+/* The arguments of exec_run, for ops that run a command as one of their steps. */
 #pragma once
 
 #include "domain/ops/op.h"
@@ -14,13 +14,18 @@ struct cay_exec_args {
         struct cay_field_map env;
         bool background, stream, has_stdin, tty, output_cut;
         uint64_t rows, cols, timeout_ms, cpu_time_ms, output_bytes, max_output;
-        /* From in here: the answer's execution_id, which somebody claimed already; NULL: as the client says. */
+        /*
+         * Set by internal callers: the answer's execution_id, which is claimed already; NULL: as the client
+         * says.
+         */
         const char *claimed_id;
 };
 
 extern const struct cay_op cay_op_exec_run;
 
-/* Rows of the fields that mean the same wherever a command is run; `m` is the struct cay_exec_args in `type`. */
+/*
+ * Rows of the fields that mean the same wherever a command is run; `m` is the struct cay_exec_args in `type`.
+ */
 /* clang-format off */
 #define CAY_EXEC_FIELDS(type, m)                                                                                                 \
         { "workdir", CAY_FIELD_TEXT, offsetof(type, m.workdir), 0, "working directory; default: the workspace", .max = 4095 },    \

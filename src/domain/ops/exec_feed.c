@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client says to a command that runs. */
+/* What a client sends to a running command. */
 #include "domain/ops/exec_feed.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ struct cay_op_feed {
         struct cay_exec_input piece;
         struct cay_deferred release;
         struct cay_loop *loop;
-        struct cay_op_call *call; /* NULL: freed; goes when the piece under way was told */
+        struct cay_op_call *call; /* NULL: freed after on_taken of the pending piece */
         void (*on_taken)(struct cay_op_call *c, size_t len, const struct cay_error *err);
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
         bool busy, has_offset;
@@ -49,7 +49,7 @@ struct cay_op_feed *cay_op_feed_new(struct cay_op_call *c, const char *sandbox, 
         return f;
 }
 
-/* A piece that is done but not told yet lets go itself, when it is told. */
+/* A piece that is done but not reported yet frees itself when it is reported. */
 void cay_op_feed_free(struct cay_op_feed *f)
 {
         if (!f)

@@ -12,22 +12,22 @@
 #include "domain/ops/view.h"
 
 #define PIECE (64u * 1024)      /* of an event */
-#define RAW_PIECE (128u * 1024) /* of bytes alone: fewer calls */
-#define AGAIN_MS 200u           /* between tries to give input to a command that cannot take any now */
+#define RAW_PIECE (128u * 1024) /* of a stream of bytes only: fewer calls */
+#define AGAIN_MS 200u           /* between attempts to give input to a command that cannot take any now */
 
 struct stream {
         struct cay_exec_watcher watcher;
         struct cay_deferred release;
         struct cay_op_call *call; /* NULL: ended */
-        struct cay_op_feed *feed; /* NULL: nobody may give input */
+        struct cay_op_feed *feed; /* NULL: the caller may not give input */
         struct cay_timer again;   /* while its input waits */
         struct cay_op_result event;
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
         bool raw;
         unsigned only;
-        bool ends_input; /* the end of input is to come */
-        bool waits; /* the feed's piece is to be given again: its sandbox is paused, or does not answer yet */
-        bool deaf;  /* the command takes no more, ever */
+        bool ends_input; /* end of input is pending */
+        bool waits; /* the feed's piece must be sent again: its sandbox is paused, or does not answer yet */
+        bool deaf;  /* the command takes no more input */
 };
 
 static void release(struct cay_deferred *d)
@@ -38,7 +38,10 @@ static void release(struct cay_deferred *d)
         free(s);
 }
 
-/* The call was ended by the caller; this goes with the round, for we may be inside one of the watcher's callbacks. */
+/*
+ * The caller ended the call. This is freed after the round, because we may be inside one of the watcher's
+ * callbacks.
+ */
 static void finish(struct stream *s, struct cay_loop *loop)
 {
         s->call = NULL;
@@ -97,7 +100,7 @@ static ssize_t put_view(struct stream *s, const char *kind, const char *executio
         return put(s, kind, view.output_end);
 }
 
-/* What went wrong, told in the stream. */
+/* Reports an error in the stream. */
 static ssize_t put_trouble(struct stream *s, const struct cay_error *err, uint64_t cursor, uint64_t lost_from)
 {
         struct cay_json *j = begin(s, "error", cursor);
@@ -127,7 +130,7 @@ static ssize_t pass(struct stream *s, const char *bytes, const struct cay_exec_p
         return s->raw ? cay_op_write(s->call, bytes, piece->len) : put_piece(s, bytes, piece);
 }
 
-/* A cut in bytes alone must not look like their end. */
+/* A truncated stream of bytes must not look complete. */
 static void end_in_trouble(struct stream *s, const struct cay_error *err, const struct cay_exec_piece *piece)
 {
         if (s->raw) {
@@ -184,11 +187,11 @@ static void on_gone(struct cay_op_call *c)
         drop(c->state);
 }
 
-/* What the client says meanwhile */
+/* Input from the client */
 
 /*
- * A sandbox that is paused, or whose box has not answered a new front yet, takes its input later. Nothing is lost of it meanwhile, and
- * the client is slowed down: a terminal must not lose keys, and has no way to tell that it did.
+ * A sandbox that is paused, or whose box has not answered a new front yet, takes its input later. No input is
+ * lost meanwhile, and the client is slowed down: a terminal must not lose keys, because it could not notice.
  */
 static bool takes_later(struct stream *s, const struct cay_error *err)
 {
@@ -214,7 +217,7 @@ static void on_again(struct cay_timer *timer)
         cay_op_feed_again(s->feed);
 }
 
-/* A command that takes no more is no end of its output. */
+/* A command that takes no more input may still print. */
 static void on_taken(struct cay_op_call *c, size_t len, const struct cay_error *err)
 {
         struct stream *s = c->state;
@@ -270,7 +273,7 @@ static int on_order(struct cay_op_call *c, const struct cay_op_order *order, str
         return cay_op_exec_order(c, s->sandbox, s->exec, order, err);
 }
 
-/* Following a command is reading; what is said to it is more. */
+/* Following a command needs the scope read; input needs more. */
 static int listen_to(struct stream *s, struct cay_op_call *c)
 {
         if (!c->is_two_way || !cay_scope_has(c->caller.scopes, CAY_SCOPE_EXEC))
@@ -291,7 +294,7 @@ static void begin_stream(struct stream *s, const char *execution_id)
         struct cay_op_call *c = s->call;
         int r = listen_to(s, c);
 
-        /* What is there to read is told from the loop. */
+        /* The loop reports what there is to read. */
         if (r == 0)
                 r = s->raw ? cay_op_begin(c, &bytes) : cay_op_begin(c, NULL);
         if (r < 0 || (!s->raw && put_view(s, "started", execution_id) < 0))

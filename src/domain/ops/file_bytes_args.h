@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What file_read and file_write are asked for: for ops that write files on the way. */
+/* The arguments of file_read and file_write, for ops that write files as one of their steps. */
 #pragma once
 
 #include "domain/ops/op.h"

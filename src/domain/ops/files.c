@@ -29,7 +29,7 @@ struct cay_op_call *cay_op_channel_finish(struct cay_op_channel *s)
         return c;
 }
 
-/* What the box says of a file is about the path, unless there are two. */
+/* The box's error about a file concerns the path, unless there are two. */
 static const char *blame(const struct cay_op *op, const struct cay_error *err)
 {
         bool is_about = err->code == CAY_NOT_FOUND || err->code == CAY_EXISTS || err->code == CAY_INVALID ||

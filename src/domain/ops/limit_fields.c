@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* `at` is the whole struct: cay_limit_parse knows its member by number. */
+/* `at` is the whole struct: cay_limit_parse finds its member by number. */
 int cay_op_parse_limit(const struct cay_field *field, const char *where, const char *text, void *at,
                        struct cay_error *err)
 {
@@ -20,8 +20,8 @@ const struct cay_field cay_op_limit_fields[] = {
 };
 
 /*
- * Inodes have their tables on the disk, and a file system of that size has only so many: as many as it has blocks, and a small one those
- * of a first group.
+ * Inode tables are on the disk, so a file system has only so many inodes: at most one per block, and in a
+ * small one those of the first group.
  */
 #define INODES_OF_FEW 32000u
 #define BLOCK_BYTES 4096u

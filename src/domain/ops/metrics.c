@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures, written down. */
+/* Writes metrics in their two forms. */
 #include "domain/ops/metrics.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static void put_histogram(struct cay_json *j, const char *key, const struct cay_
         cay_json_end_object(j);
 }
 
-/* The last hour: exact enough for p50 and p99, which the buckets above are not */
+/* The last hour: exact enough for p50 and p99, unlike the buckets above */
 
 static void put_figures(struct cay_json *j, const struct cay_window_figures *f)
 {
@@ -119,7 +119,7 @@ static void put_execs(struct cay_json *j, const struct cay_metrics *m)
         cay_json_end_object(j);
 }
 
-/* The daemon's own, not for everybody */
+/* The daemon's own figures, for admins only */
 static void put_daemon(struct cay_json *j, const struct cay_metrics *m)
 {
         begin(j, "http_answers");
@@ -163,7 +163,7 @@ void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j)
                 put_daemon(j, m);
 }
 
-/* Text: failure is sticky, as in JSON */
+/* Text: errors are sticky, as in JSON */
 
 struct text {
         struct cay_buf *out;
@@ -260,7 +260,7 @@ static void say_used(struct text *t, const struct cay_metrics_used *u)
         say_one(t, "cay_sandbox_pids", "gauge", "Their processes.", u->pids);
 }
 
-/* The daemon's own, not for everybody */
+/* The daemon's own figures, for admins only */
 static void say_daemon(struct text *t, const struct cay_metrics *m)
 {
         say_one(t, "cay_sandbox_creations_waiting", "gauge",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ops share. */
+/* Shared by ops. */
 #include "domain/ops/op.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct cay_viewer cay_op_viewer(const struct cay_op_call *c)
         };
 }
 
-/* "limits.memory" of "memory", "path" of "path"; "" where the op has no such field. */
+/* "limits.memory" for "memory", "path" for "path"; "" if the op has no such field. */
 static void find_field(const struct cay_op *op, const char *name, size_t len, char ret[FIELD_MAX])
 {
         const char *dot = memchr(name, '.', len);
@@ -41,7 +41,7 @@ static void find_field(const struct cay_op *op, const char *name, size_t len, ch
                         snprintf(ret, FIELD_MAX, "%s.%.*s", f->name, (int)len, name);
 }
 
-/* What a path names and is not there, and what was used up: texts that do not begin with the field. */
+/* Missing paths and used-up ids: texts that do not begin with the field. */
 static const char *find_known(const struct cay_op *op, const char *msg)
 {
         static const struct {
@@ -58,8 +58,8 @@ static const char *find_known(const struct cay_op *op, const char *msg)
 }
 
 /*
- * Errors from below begin with the name of what is at fault where there is one ("disk: …", "name: …"). Callers hear it as they wrote it, and
- * get it as the field, too.
+ * Errors from below begin with the name of the faulty field, if any ("disk: …", "name: …"). Callers get it as
+ * they wrote it, also as the member `field`.
  */
 void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field)
 {

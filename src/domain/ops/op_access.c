@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may come in: short-lived tokens and long-lived keys, made by admins. A key is shown once; only its hash is kept. */
+/* Short-lived tokens and long-lived keys, made by admins. A key is shown once; only its hash is kept. */
 #include <string.h>
 
 #include "domain/auth/api_key.h"
@@ -47,7 +47,10 @@ static const struct cay_field token_fields[] = {
         {},
 };
 
-/* Who is admin by the unix socket is root or the daemon's user, and so could read the secret: for them local users are owners like others. */
+/*
+ * An admin of the unix socket is root or the daemon's user, who could read the secret anyway: to them local
+ * users are owners like others.
+ */
 static int check_token_owner(const struct cay_op_call *c, const char *owner, struct cay_error *err)
 {
         if (c->caller.credential == CAY_CREDENTIAL_PEER && cay_owner_is_valid(owner))
@@ -174,7 +177,7 @@ static void on_stored(struct cay_job *job)
         free(s);
 }
 
-/* Nothing is shown before it is stored; a revoked key stays revoked over a power cut. */
+/* Nothing is shown before it is stored; a revoked key stays revoked after a power cut. */
 static void store_key(struct storing *s, const struct cay_store_key *record)
 {
         struct cay_store *store = s->call->world->store;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that were started: looked at, followed, fed, sized, signalled, ended. */
+/* Commands that were started: view, follow, resize, signal, end. */
 #include <string.h>
 
 #include "domain/ops/exec_feed.h"
@@ -28,7 +28,7 @@ struct args {
 static const struct cay_field list_fields[] = { ID_FIELD, {} };
 static const struct cay_field get_fields[] = { ID_FIELD, EXEC_FIELD, {} };
 
-/* Sandboxes may be named; the service's exec calls take ids. */
+/* Requests may name a sandbox; the service's exec calls take ids. */
 static int find(struct cay_op_call *c, struct cay_viewer *viewer, const char **ret_id, struct cay_error *err)
 {
         const struct args *a = c->args;
@@ -176,7 +176,7 @@ const struct cay_op cay_op_exec_attach = {
         .run = run_attach,
 };
 
-/* Terminal and signals: one call that is done when it returns, answered with the command. */
+/* Terminal size and signals: done when the call returns, answered with the command. */
 
 static const struct cay_field resize_fields[] = {
         ID_FIELD,

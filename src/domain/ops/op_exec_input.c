@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Input for a command: the body, passed on piece by piece as the command's side takes it, so a slow command slows its client down.
- * With eof=true nothing more comes after it. A client that is cut off gives what it had given; the answer says how much. One that says where
- * its bytes belong (offset) may send them again: they are applied once.
+ * Input for a command: the body, passed on piece by piece as the command's side takes it, so a slow command
+ * slows its client down. With eof=true the input ends after it. What a client sent before it was cut off
+ * counts; the answer says how much that was. Bytes with an offset may be sent again: they are applied once.
  */
 #include "domain/ops/exec_feed.h"
 #include "domain/ops/result_rows.h"
@@ -31,7 +31,7 @@ struct input {
         struct cay_op_feed *feed;
         uint64_t taken;
         bool over; /* the body is complete */
-        bool last; /* what is under way is the end */
+        bool last; /* the pending piece is the end */
 };
 
 static void finish(struct input *s)
@@ -54,7 +54,7 @@ static void answer(struct cay_op_call *c)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
-/* The body is complete and taken; is that all? */
+/* The body is complete and taken: checks whether that is all. */
 static void conclude(struct cay_op_call *c)
 {
         struct input *s = c->state;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a command: waits for its end and answers once, or streams events, or leaves it in the background.
+ * Runs a command: waits for its end and answers once, streams events, or leaves it in the background.
  *
- * A client that waits and goes away ends its command: nobody else knows of it. A stream's or a background command goes on, bounded by its
- * timeout, and what it is to read is copied and goes with it; the stream can be taken up again at its cursor.
+ * If a waiting client goes away, its command is ended, because nobody else knows of it. A streamed or
+ * background command continues, bounded by its timeout, with a copy of its input. The stream can be resumed
+ * at its cursor.
  */
 #include <string.h>
 
@@ -51,12 +52,12 @@ struct run {
         struct cay_op_call *call; /* NULL: ended */
         char sandbox[CAY_NAME_MAX + 1];
         struct cay_buf out[2];
-        struct cay_budget_owner *owner; /* whom they are charged to; NULL: nobody */
+        struct cay_budget_owner *owner; /* who is charged; NULL: nobody */
         bool cut[2];
         char *held;   /* owned: input that outlives the call; NULL: it is the call's */
         bool started; /* the exec's job is done */
-        bool feeding; /* the input's job is under way */
-        bool gone;    /* the client is */
+        bool feeding; /* the input's job is pending */
+        bool gone;    /* the client is gone */
 };
 
 static void release(struct cay_deferred *d)
@@ -77,8 +78,8 @@ static void let_go(struct run *s)
 }
 
 /*
- * The call is ended, or handed on. Input that is done but not told yet, or that outlives the call, lets go itself, when it is told: at
- * the latest when the command ends.
+ * The call is ended or handed on. Input that is done but not reported, or that outlives the call, frees
+ * itself when it is reported: at the latest when the command ends.
  */
 static void finish(struct run *s)
 {
@@ -148,7 +149,7 @@ static void on_output(struct cay_exec_watcher *w)
                 if (r > 0) {
                         take(s, bytes, &piece);
                 } else if (err.code == CAY_CONFLICT || err.code == CAY_DAMAGED) {
-                        s->cut[0] = s->cut[1] = true; /* overtaken or damaged: goes on behind that */
+                        s->cut[0] = s->cut[1] = true; /* overtaken or damaged: continues after that */
                         err = (struct cay_error){ 0 };
                 } else {
                         fail(s, &err);
@@ -172,7 +173,7 @@ static void on_gone(struct cay_op_call *c)
         cay_op_abort(c);
 }
 
-/* A command that does not want its input is no error: it ends as it ends. */
+/* A command that does not read its input is no error. */
 static void on_fed(struct cay_job *job)
 {
         struct run *s = cay_container_of(job, struct run, input.job);
@@ -227,7 +228,7 @@ static void answer_stream(struct run *s)
         finish(s);
 }
 
-/* Else a command goes on without its call, and its input must outlive that. */
+/* Otherwise the command continues without its call, and its input must outlive the call. */
 static bool is_waiting(const struct cay_op_call *c)
 {
         const struct cay_exec_args *a = c->args;
@@ -308,7 +309,10 @@ static int hold_input(struct run *s)
         return s->held ? 0 : -1;
 }
 
-/* What a command that says nothing gets: 0 leaves it to the service, unless that would be longer than may be. A terminal has no limit there. */
+/*
+ * The default time limit: 0 leaves it to the service, unless that would exceed the maximum. A terminal has no
+ * limit there.
+ */
 static uint64_t bound_default(const struct cay_op_call *c, uint64_t default_ms)
 {
         uint64_t bound = cay_op_bound_time(c, default_ms);
@@ -363,7 +367,7 @@ static void run(struct cay_op_call *c)
         cay_buf_init(&s->out[1], max);
         if (c->world->budgets)
                 s->owner = cay_budget_owner_get(c->world->budgets, viewer.owner);
-        for (unsigned i = 0; s->owner && i < 2; i++) /* what finds no room is left out, which is told */
+        for (unsigned i = 0; s->owner && i < 2; i++) /* what does not fit is left out, and that is reported */
                 cay_buf_charge(&s->out[i], &s->owner->budget);
         if (hold_input(s) < 0) {
                 finish(s);

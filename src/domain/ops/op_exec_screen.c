@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where to begin drawing a command's terminal. Whoever opens one that has run for a while needs its last screens, not megabytes; and what it is
- * given must not begin in the middle of a sequence, or on the wrong one of two screens (domain/model/screen.h).
+ * Finds where to begin drawing a command's terminal. A client that opens it late needs its last screens, not
+ * megabytes. The output must not begin inside an escape sequence, or on the wrong one of two screens
+ * (domain/model/screen.h).
  *
- * The output is read from the oldest byte that is kept, a part in each round of the loop.
+ * The output is read from the oldest kept byte, a part in each round of the loop.
  */
 #include <string.h>
 
@@ -13,9 +14,9 @@
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
 
-#define REPLAY (256u * 1024) /* bytes to draw, when there are more */
+#define REPLAY (256u * 1024) /* bytes to draw, if there are more */
 #define PIECE (64u * 1024)
-#define ROUND (512u * 1024) /* bytes looked at before others have their turn */
+#define ROUND (512u * 1024) /* bytes scanned before others have their turn */
 
 struct args {
         const char *id, *exec;
@@ -34,7 +35,7 @@ struct look {
         struct cay_timer next; /* round */
         struct cay_op_call *call;
         struct cay_screen screen;
-        uint64_t end; /* of the output, when it was asked for */
+        uint64_t end; /* end of the output at the time of the request */
 };
 
 static void release(struct cay_deferred *d)
@@ -112,7 +113,7 @@ static void read_on(struct look *s)
                 cay_timer_set(c->world->loop, &s->next, 0, on_next);
 }
 
-/* There is always the timer to go on with. */
+/* The timer always continues it. */
 static void on_output(struct cay_exec_watcher *w)
 {
         (void)w;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* File work that is answered with one JSON text: stat, mkdir, move, remove, list; and the process list. */
+/*
+ * File operations that are answered with one JSON object: stat, mkdir, move, remove, list; and the process
+ * list.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +24,7 @@ struct args {
 struct work {
         struct cay_op_channel base;
         struct cay_op_result o;
-        struct cay_buf rest; /* of a LIST: bytes of an entry that is not whole; of PROCESSES: all */
+        struct cay_buf rest; /* of a LIST: bytes of an incomplete entry; of PROCESSES: all */
         struct cay_error bad;
 };
 
@@ -102,7 +105,7 @@ const struct cay_op cay_op_file_stat = {
         .run = run_stat,
 };
 
-/* mkdir, move, remove: answered with what was done, for init's end says no more than that it was */
+/* mkdir, move, remove: answered with what was done, because init only reports success */
 
 static void on_done_end(struct cay_service_channel *ch, const struct cay_box_end *end,
                         const struct cay_error *err)
@@ -255,7 +258,7 @@ static const struct cay_field list_fields[] = {
         {},
 };
 
-/* Entries are put as they come; what is cut at the end of a piece waits for the next. */
+/* Entries are written as they arrive; a part at the end of a piece waits for the next one. */
 static void on_entries(struct cay_service_channel *ch, const void *bytes, size_t len)
 {
         struct work *s = cay_container_of(ch, struct work, base.ch);
@@ -341,7 +344,7 @@ static void on_lines(struct cay_service_channel *ch, const void *bytes, size_t l
         }
 }
 
-/* "S", or "S:CPU_MS:MEMORY_KIB"; an init from before an upgrade tells the state alone. */
+/* "S", or "S:CPU_MS:MEMORY_KIB"; an init from before an upgrade sends the state only. */
 static void put_figures(struct cay_json *j, char *word)
 {
         char *cpu = strchr(word, ':'), *memory = cpu ? strchr(cpu + 1, ':') : NULL;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trees as tar archives, packed with gzip or zstd where asked for. Inside, between the box and us, an archive is plain tar.
+ * Trees as tar archives, compressed with gzip or zstd on request. Between the box and us an archive is plain
+ * tar.
  *
- * What comes is unpacked as it comes. If it turns out to be damaged or cut, the answer says so; the members before that place are
- * there, the one in the middle is not (the box removes it). A checksum is the last thing in a packed stream: when that is what
- * tells, all members are there. What an archive unpacks to is bounded like a body (max_body) and, in the box, by the
- * sandbox's disk.
+ * An archive is unpacked as it arrives. If it is damaged or truncated, the answer says so; the members before
+ * that place exist, the incomplete one does not (the box removes it). A compressed stream ends with a
+ * checksum: if that is wrong, all members exist. The unpacked size is bounded like a body (max_body) and, in
+ * the box, by the sandbox's disk.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -43,10 +44,10 @@ static int find_form(const char *format, enum cay_pack_form *ret, struct cay_err
 
 struct archive {
         struct cay_op_flow flow;
-        char name[NAME_MAX + 16]; /* for whoever saves it */
+        char name[NAME_MAX + 16]; /* a file name for saving it */
 };
 
-/* Named after what is in it; the root and the workspace itself have no name of their own. */
+/* Named after its content; the root and the workspace have no name. */
 static const char *name_archive(struct archive *f, const char *path)
 {
         size_t len = strlen(path), at;

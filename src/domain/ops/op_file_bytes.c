@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file's bytes in and out. Facts of a file that is read are asked for first (one more round trip inside the box), so that its
- * length and range are known in the answer's head; a file that shrinks meanwhile ends the stream short, which the client
- * notices.
+ * Reads and writes a file's bytes. A read asks for the file's facts first (one more round trip inside the
+ * box), so that length and range are in the answer's head. If the file shrinks meanwhile, the stream ends
+ * early, and the client notices.
  */
 #include <string.h>
 
@@ -168,7 +168,7 @@ static const struct cay_field write_fields[] = {
         {},
 };
 
-/* What cay_op_file_tag wrote, as the link has it. 0: it is none, which no file has. */
+/* Parses a tag of cay_op_file_tag. 0: invalid; no file has that. */
 static uint64_t parse_tag(const char *text)
 {
         unsigned long long mtime_ns, size;
@@ -224,7 +224,8 @@ static void take_body(struct cay_op_call *c)
 }
 
 /*
- * if_tag: STAT, so that a body is not taken for nothing, then WRITE on a new state, which looks again when the bytes are all there.
+ * if_tag: first STAT, so that a useless body is not read, then WRITE on a new state, which checks again when
+ * all bytes have arrived.
  */
 static void on_tag_end(struct cay_service_channel *ch, const struct cay_box_end *end,
                        const struct cay_error *err)

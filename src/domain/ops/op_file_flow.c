@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes between a client and a channel. */
+/* Moves bytes between a client and a channel. */
 #include "domain/ops/op_file_flow.h"
 
 #include <string.h>
@@ -30,7 +30,10 @@ static void fail_memory(struct cay_op_flow *f)
         cay_op_channel_fail(&f->base, &err);
 }
 
-/* Out: the head goes out with the first byte or with the end, so that what cannot be opened is an error and no stream. */
+/*
+ * Out: the head is sent with the first byte or with the end, so that a failed open is an error and not a
+ * stream.
+ */
 
 static int begin_out(struct cay_op_flow *f)
 {
@@ -47,7 +50,7 @@ static void drop(struct cay_op_flow *f)
         cay_op_abort(c);
 }
 
-/* How much waits to leave, or negative: the client is gone. */
+/* How much is buffered, or negative: the client is gone. */
 static ssize_t put_packed(struct cay_op_flow *f, const void *bytes, size_t len, bool last)
 {
         struct cay_op_call *c = f->base.call;
@@ -99,7 +102,7 @@ static void on_drain(struct cay_op_call *c)
         f->unacked = 0;
 }
 
-/* A failure in the middle can only be told by ending short of what was announced. */
+/* An error in the middle can only be shown by ending before the announced length. */
 static void on_out_end(struct cay_service_channel *ch, const struct cay_box_end *end,
                        const struct cay_error *err)
 {
@@ -152,8 +155,8 @@ void cay_op_flow_out_take(struct cay_op_flow *f, struct cay_op_call *c, const ch
 enum pumped { PUMP_FULL, PUMP_EMPTY, PUMP_FAILED };
 
 /*
- * Also of a body that is no good: the box hears of an end in the middle, puts in order what it has begun, and says its own end;
- * the error is answered then. The rest of the body is taken and dropped.
+ * Also for an invalid body: the box sees the end, cleans up, and reports its own end; the error is answered
+ * then. The rest of the body is read and dropped.
  */
 static void say_eof(struct cay_op_flow *f)
 {
@@ -162,7 +165,7 @@ static void say_eof(struct cay_op_flow *f)
         cay_op_channel_await(&f->base, true);
 }
 
-/* How much the box takes now; it is due to take the rest. */
+/* How much the box takes now; it has to take the rest. */
 static size_t hand_on(struct cay_op_flow *f, const void *bytes, size_t len)
 {
         size_t taken = cay_service_channel_write(&f->base.ch, bytes, len);
@@ -171,7 +174,7 @@ static size_t hand_on(struct cay_op_flow *f, const void *bytes, size_t len)
         return taken;
 }
 
-/* Unpacks and hands on until there is nothing left to unpack or no room. */
+/* Unpacks and passes on until there is nothing left or no room. */
 static enum pumped pump(struct cay_op_flow *f, struct cay_pack_io *io)
 {
         for (;;) {
@@ -217,7 +220,9 @@ static size_t feed(struct cay_op_flow *f, const void *bytes, size_t len)
         return pump(f, &io) == PUMP_FAILED ? len : len - io.in_len;
 }
 
-/* Takes the bytes that tell the form, and hands them on. False: they are not all there, or the call is ended. */
+/*
+ * Takes the bytes that identify the format, and passes them on. False: more are needed, or the call is ended.
+ */
 static bool take_first(struct cay_op_flow *f, const uint8_t *bytes, size_t len, bool is_all)
 {
         size_t part = sizeof(f->first) - f->first_len;
@@ -229,7 +234,7 @@ static bool take_first(struct cay_op_flow *f, const uint8_t *bytes, size_t len, 
         if (f->first_len < sizeof(f->first) && !is_all)
                 return false;
         if (decide(f) < 0 || (f->first_len > 0 && feed(f, f->first, f->first_len) < f->first_len)) {
-                fail_memory(f); /* an empty window takes as little as this */
+                fail_memory(f); /* the least that an empty window takes */
                 return false;
         }
         return true;
@@ -249,7 +254,7 @@ static size_t on_body(struct cay_op_call *c, const void *bytes, size_t len)
         return feed(f, bytes, len);
 }
 
-/* The body is over: what is left of it, and the end. */
+/* The body is complete: sends the rest and the end. */
 static void finish_in(struct cay_op_flow *f)
 {
         struct cay_pack_io io = { 0 };
@@ -257,7 +262,7 @@ static void finish_in(struct cay_op_flow *f)
         if (f->eof_said || (f->unpacker && pump(f, &io) != PUMP_EMPTY))
                 return;
         if (f->unpacker)
-                cay_unpacker_finish(f->unpacker, &f->bad); /* -1: told when the box has seen the end */
+                cay_unpacker_finish(f->unpacker, &f->bad); /* -1: answered when the box has seen the end */
         say_eof(f);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking for files: by what is in them (file_search), by what they are called (file_find). All of the work is init's, as the
- * sandbox's user, with limits of its own for time and memory; the pattern is read here too, so that a bad one is told with its field
+ * Finds files by content (file_search) or by name (file_find). Init does all the work, as the sandbox's user,
+ * with its own limits for time and memory. The pattern is checked here too, so that an error names its field
  * and costs the sandbox nothing.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define MATCHES_DEFAULT 200u
 #define FOUND_DEFAULT 1000u
 #define LIMIT_MAX 10000u
-#define TEXT_MAX (1024u * 1024) /* of all lines and names that are told */
+#define TEXT_MAX (1024u * 1024) /* of all lines and names in the answer */
 #define TEXT_DEFAULT (256u * 1024)
 
 struct args {
@@ -30,10 +30,10 @@ struct args {
 struct work {
         struct cay_op_channel base;
         struct cay_op_result o;
-        struct cay_buf rest; /* bytes of a record that is not whole */
+        struct cay_buf rest; /* bytes of an incomplete record */
         struct cay_buf request;
         struct cay_error bad;
-        int (*take)(struct work *s); /* a record off rest: its length, 0: not whole, or negative */
+        int (*take)(struct work *s); /* a record off rest: its length; 0: incomplete; negative: invalid */
 };
 
 #define PATH_FIELD(text)                                                                                     \
@@ -83,7 +83,7 @@ static struct work *begin(struct cay_op_call *c, size_t record_max)
         return s;
 }
 
-/* The pattern's own words have no field yet. */
+/* The pattern's own error does not name the field yet. */
 static bool refuse_pattern(struct cay_op_call *c, const struct cay_error *why, const char *field)
 {
         struct cay_error err = { 0 };

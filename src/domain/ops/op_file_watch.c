@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens in a folder, as a stream of events. The box tells notices (links/box/notice.h); each becomes one event as it comes. They
- * are acknowledged only as they leave, so a slow client holds the box's watcher back, whose queue then runs over, which is told:
- * nothing is lost in silence and nothing piles up here. The head goes out with the first notice, so that what cannot be
- * watched is an error and no stream.
+ * Changes in a folder, as a stream of events. The box sends notices (links/box/notice.h), and each becomes
+ * one event. They are acknowledged as they are sent on, so a slow client holds the box's watcher back. If its
+ * queue then overflows, that is reported: nothing is lost silently, and nothing accumulates here. The head is
+ * sent with the first notice, so that a folder that cannot be watched is an error and not a stream.
  */
 #include <errno.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static void on_drain(struct cay_op_call *c)
         s->unacked = 0;
 }
 
-/* The last event says why there will be no more. */
+/* The last event says why there are no more. */
 static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end, const struct cay_error *err)
 {
         struct follow *s = cay_container_of(ch, struct follow, base.ch);

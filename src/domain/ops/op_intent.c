@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a chat message asks for, and what its code would run in. Nothing is run here: whoever asked does that with code_run, or asks a person.
+ * What a chat message asks for, and what its code would run in. Nothing is run here: the caller runs it with
+ * code_run, or asks a person.
  *
- * The template: the one whose trigger stands in the message's own words, unless that one is for another language than the code's; else the
- * one for the code's language. Code in a language that no template is for is not to be executed, whatever the message says; what
- * destroys is not to be executed before a person was asked (code_run with from_message holds to that).
+ * The template is the one whose trigger is in the message, unless it is for another language than the code's;
+ * else the one for the code's language. Code in a language without a template is not executed, whatever the
+ * message says. Destructive code is not executed before a person was asked (code_run with from_message
+ * enforces that).
  */
 #include <stdio.h>
 
@@ -50,7 +52,7 @@ static const struct cay_template *find_by_language(const struct cay_template_set
         return choice.row;
 }
 
-/* A template that serves one of the languages that have a program serves no other. */
+/* A template for one of the languages with an interpreter serves no other. */
 static bool is_for_another(const struct cay_template_set *set, const struct cay_template *t,
                            const char *language)
 {
@@ -144,7 +146,7 @@ static void put_danger(struct cay_json *j, const struct cay_intent_result *r)
         cay_json_end_object(j);
 }
 
-/* Why a message that asks for a run is not executed; NULL: it is, or asks for none. */
+/* Why a message that asks for a run is not executed; NULL: it is executed, or asks for none. */
 static const char *find_obstacle(const struct cay_intent_result *r, const struct choice *choice,
                                  char ret[OBSTACLE_MAX])
 {
@@ -159,7 +161,7 @@ static const char *find_obstacle(const struct cay_intent_result *r, const struct
         return ret;
 }
 
-/* The words of a message are no agreement to what destroys. */
+/* The words of a message do not confirm destructive code. */
 static void answer(struct cay_op_call *c, const struct cay_intent_result *r, const struct choice *choice)
 {
         char text[OBSTACLE_MAX];

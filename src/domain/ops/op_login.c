@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signing in: a one-time login becomes a session, which ends when its holder says so. And who one is. */
+/* Login: a one-time login becomes a session, which its holder can end. Also: who the caller is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct args {
         const char *owner, *scope, *login;
 };
 
-/* Making one */
+/* Make a login */
 
 static const struct cay_field make_fields[] = {
         { "owner", CAY_FIELD_TEXT, offsetof(struct args, owner), 0, "whom it speaks for (default: default)",
@@ -73,7 +73,7 @@ const struct cay_op cay_op_login_make = {
         .run = run_make,
 };
 
-/* Using it */
+/* Use a login */
 
 static const struct cay_field use_fields[] = {
         { "login", CAY_FIELD_TEXT, offsetof(struct args, login), CAY_FIELD_REQUIRED,
@@ -153,7 +153,7 @@ const struct cay_op cay_op_logout = {
         .run = run_logout,
 };
 
-/* Who one is */
+/* Who is calling */
 
 static void run_whoami(struct cay_op_call *c)
 {

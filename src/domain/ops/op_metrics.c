@@ -13,7 +13,7 @@
 #include "domain/ops/result_rows.h"
 #include "domain/ops/results.h"
 
-#define AT_ONCE 16u /* the engine's link holds so many questions with room to spare, and others ask it too */
+#define AT_ONCE 16u /* leaves room on the engine's link for other requests */
 #define STATES_MEASURED ((1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) | (1u << CAY_STATE_PAUSED))
 
 struct gather {
@@ -120,7 +120,10 @@ static void note(void *ctx, const struct cay_sandbox_view *view)
         g->count++;
 }
 
-/* A scraper needs no rights over sandboxes: a reader of the configured owner is told the sums of all, and nothing else of them. */
+/*
+ * A scraper needs no rights over sandboxes: a reader that is the configured owner gets the sums of all, and
+ * nothing else.
+ */
 static struct cay_viewer find_viewer(const struct cay_op_call *c)
 {
         struct cay_viewer viewer = cay_op_viewer(c);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports that are listened on in a sandbox: read from the kernel's own tables, inside, as the sandbox's user. Both are hostile input. */
+/*
+ * Listening ports in a sandbox: read from the kernel's tables, inside, as the sandbox's user. Both tables are
+ * untrusted input.
+ */
 #include "domain/ops/files.h"
 #include "domain/ops/port_table.h"
 #include "domain/ops/result_rows.h"
@@ -17,7 +20,7 @@ static const struct cay_field fields[] = {
 
 static const char *const tables[] = { "/proc/net/tcp", "/proc/net/tcp6" };
 
-/* What was found goes from one table to the next with the call; a channel has one table. */
+/* The result passes from one table to the next with the call; a channel reads one table. */
 struct look {
         struct cay_op_channel base;
         unsigned table;

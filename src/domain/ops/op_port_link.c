@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link to a port of a sandbox, for browsers: they cannot send a token with the first request. */
+/* A link to a port of a sandbox, for browsers, which cannot send a token with the first request. */
 #include <stdio.h>
 #include <string.h>
 
@@ -113,7 +113,7 @@ static const struct cay_field mcp_fields[] = {
         {},
 };
 
-/* The address is "ws" and what follows "http" of the daemon's own. */
+/* The address is "ws" and the rest of the daemon's own address after "http". */
 static int make_mcp_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret_expires_s,
                          struct cay_error *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of sandboxes whose records were lost: listed, adopted as a stopped sandbox of somebody, or removed. For administrators alone. */
+/*
+ * Files of sandboxes whose records were lost: list, adopt as a stopped sandbox, or remove. For administrators
+ * only.
+ */
 #include <stdlib.h>
 #include <string.h>
 

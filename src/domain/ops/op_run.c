@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One-shot: a sandbox is made, code or a command runs in it, and it is destroyed.
+ * One-shot: makes a sandbox, runs code or a command in it, and destroys it.
  *
- * Theory of operation. This op calls others: sandbox_create, file_write, then exec_run, each with arguments and doors of its own (`make`, `exec`). What
- * templates, limits, confirmations and commands mean is theirs to say; here is only the order. What exec_run says goes to the client
- * as it is, but the last word waits until the sandbox is gone, so that a client that has its answer leaves nothing behind.
+ * Theory of operation. This op calls others: sandbox_create, file_write, then exec_run, each with its own
+ * arguments and responder (`make`, `exec`). They define templates, limits, confirmations and commands; only
+ * the order is here. exec_run's output goes to the client unchanged, but the answer waits until the sandbox
+ * is gone, so that nothing is left when the client has its answer.
  *
- * A sandbox that is not to be kept has a life that ends soon after its command's: a front that dies in the middle leaves nothing for
- * ever. A client that goes away ends its run, and the sandbox goes, kept or not, unless a stream has told its id.
+ * A sandbox that is not kept has a lifetime that ends soon after its command's, so a front that dies in the
+ * middle leaves nothing forever. If the client goes away, the run ends and the sandbox is destroyed, kept or
+ * not, unless a stream has sent its id.
  *
- * A confirmation covers all that decides what runs: it goes to sandbox_create as the purpose. It is asked for by the template, or, for
- * code from a chat message, by what the code does (domain/intent/danger.c).
+ * A confirmation covers everything that decides what runs: it is passed to sandbox_create as the purpose. The
+ * template can require it; for code from a chat message, the code's effect can (domain/intent/danger.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,9 +37,9 @@
 #define PURPOSE_MAX (3u << 20)
 #define DANGER_MAX 256u
 #define DANGER_SHOWN 60u          /* bytes of the code */
-#define TIMEOUT_MS 60000u         /* of a run when neither the request nor the template says */
+#define TIMEOUT_MS 60000u         /* if neither request nor template has one */
 #define TIMEOUT_MAX_MS 2592000000 /* 30 days */
-#define SLACK_MS 60000u           /* that the sandbox lives longer than its command may */
+#define SLACK_MS 60000u           /* lifetime of the sandbox beyond its command's */
 
 struct args {
         struct cay_create_args create;
@@ -94,19 +96,19 @@ struct shot {
         struct cay_put_files files;
         struct cay_service_call unmake;
         struct cay_deferred release;
-        struct cay_arena mem; /* words that must outlive a registry */
+        struct cay_arena mem; /* words that must outlive a reload of the registry */
         struct cay_run_choice choice;
-        char sandbox[CAY_NAME_MAX + 1]; /* "": there is none */
+        char sandbox[CAY_NAME_MAX + 1]; /* "": none */
         bool keep, streams, gone;
         enum { MAKES, FILES, RUNS } phase;
 
-        /* the last word, while the sandbox goes */
+        /* the answer, while the sandbox is being destroyed */
         enum word word;
         enum cay_op_status status;
         struct cay_op_result answer;
         struct cay_error err;
         const char *field;
-        char field_copy[64]; /* what a caller of fail names is its own only until that call ends */
+        char field_copy[64]; /* the field name given to fail is valid only during that call */
 };
 
 static void release(struct cay_deferred *d)
@@ -141,7 +143,7 @@ static void say(struct shot *s)
         }
 }
 
-/* One that could not be destroyed goes when its life ends. */
+/* A sandbox that could not be destroyed ends with its lifetime. */
 static void on_unmade(struct cay_job *job)
 {
         struct shot *s = cay_container_of(job, struct shot, unmake.job);
@@ -176,14 +178,14 @@ static void fail(struct shot *s, const struct cay_error *err, const char *field)
         finish(s, FAIL);
 }
 
-/* Doors of exec_run's call */
+/* Responder of exec_run's call */
 
 static struct shot *of_exec(struct cay_op_call *c)
 {
         return cay_container_of(c, struct shot, exec);
 }
 
-/* How long one that was kept lives, and how long when nobody uses it. */
+/* The lifetime and idle time of a kept sandbox. */
 static void put_life(const struct shot *s, struct cay_json *j)
 {
         struct cay_viewer viewer = cay_op_viewer(s->call);
@@ -204,7 +206,7 @@ static void put_life(const struct shot *s, struct cay_json *j)
                 cay_json_null(j);
 }
 
-/* Members of ours, at the end of the answer. */
+/* Our own members, at the end of the answer. */
 static void exec_add_members(struct cay_op_call *c, struct cay_json *j)
 {
         const struct shot *s = of_exec(c);
@@ -278,7 +280,7 @@ static int exec_read(struct cay_op_call *c)
         return cay_op_read(s->call);
 }
 
-/* The rest is the client's. */
+/* The rest comes from the client. */
 static const struct cay_op_responder exec_responder = {
         .answer = exec_answer,
         .fail = exec_fail,
@@ -287,7 +289,7 @@ static const struct cay_op_responder exec_responder = {
         .read = exec_read,
 };
 
-/* Code is the command's input: then nobody else gives it any. */
+/* The code is the command's input: no other input is allowed. */
 static void start_exec(struct shot *s)
 {
         const struct cay_op_call *c = s->call;
@@ -336,7 +338,7 @@ static void start_files(struct shot *s)
         cay_put_files_begin(&s->files, s->call, s->sandbox, &a->files);
 }
 
-/* Doors of sandbox_create's call: one JSON answer, or a failure */
+/* Responder of sandbox_create's call: one JSON answer, or a failure */
 
 static struct shot *of_make(struct cay_op_call *c)
 {
@@ -446,7 +448,10 @@ static bool find_danger(const struct args *a, const struct cay_intent_danger *in
         return false;
 }
 
-/* Words of a message are no agreement: code that came from one and destroys is asked about, whatever the message said. */
+/*
+ * A message does not confirm anything: destructive code from a message needs a confirmation, whatever the
+ * message said.
+ */
 static int fill_danger(struct shot *s, const struct args *a, struct cay_error *err)
 {
         struct cay_intent_danger found;

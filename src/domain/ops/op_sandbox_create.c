@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a sandbox. What the request does not say is the template's to say, and then the configuration's. */
+/* Makes a sandbox. The request's values come first, then the template's, then the configuration's. */
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -58,7 +58,7 @@ struct create {
         struct cay_op_call *call;
 };
 
-/* A default that the engine cannot hold would refuse every sandbox that asks for nothing. */
+/* A default that the engine cannot enforce would refuse every plain request. */
 void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held)
 {
         bool has_disk = held & CAY_LIMIT_BIT(disk_bytes);
@@ -79,8 +79,8 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
 }
 
 /*
- * One caller must not be able to take the machine: what the request itself asks for has a ceiling. The callers of /sandbox ask for nothing:
- * its limits are settings, too.
+ * One caller must not be able to take the whole machine: requested limits have a ceiling. Callers of /sandbox
+ * request none: their limits are settings.
  */
 static int check_most(const struct cay_op_call *c, const struct cay_create_args *a, const char **ret_field,
                       struct cay_error *err)
@@ -158,8 +158,8 @@ static int fill_mode(const char *text, enum cay_workspace_mode *ret, struct cay_
 #define DISK_MASK (CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes))
 
 /*
- * What a template says of disks is for whichever engine can; what the request itself asks for has to hold. Of an engine that isolates
- * nothing, defaults are held as far as it can: that, too, is told (`skipped`).
+ * A template's disk limits apply to engines that support them; requested ones must be enforced. An engine
+ * without isolation enforces defaults as far as it can, and the rest is reported (`skipped`).
  */
 static unsigned limits_to_skip(const struct cay_limits *asked, const struct cay_engine_view *engine)
 {
@@ -175,7 +175,7 @@ static struct cay_network_wish wish_of(const struct cay_create_args *a)
         return (struct cay_network_wish){ .network = a->network, .allow = a->allow, .deny = a->deny };
 }
 
-/* What only some engines have: then `auto` means the first of those. */
+/* If only some engines support a requested feature, `auto` means the first of those. */
 static bool choose_able(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret)
 {
         const struct cay_create_args *a = c->args;
@@ -203,7 +203,7 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
         const char *name = NULL;
         struct cay_engine_view named;
 
-        /* A name that nobody knows is a mistake of the request, whatever the template says. */
+        /* An unknown name is the request's error, whatever the template says. */
         if (a->engine && cay_service_engine_choose(c->world->service, a->engine, &named, err) < 0)
                 return -1;
         if (a->engine && strcmp(a->engine, "auto") == 0 && !named.isolates)
@@ -219,13 +219,16 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
         return cay_service_engine_choose(c->world->service, name, ret, err);
 }
 
-/* Who names a template has its bounds; who names none, and asks for a network, does not mean the default one's. */
+/*
+ * A request that names a template has its bounds. A request for a network without a template does not mean
+ * the default template's.
+ */
 static bool is_unbound(const struct cay_create_args *a)
 {
         return !a->template_name && (a->network || a->allow.count > 0);
 }
 
-/* A way out is a right: whoever writes the templates gives it, or an administrator asks for it. */
+/* A network needs permission: from the template, or from an administrator. */
 static int fill_network(const struct cay_op_call *c, const struct cay_template *t,
                         const struct cay_engine_view *engine, struct cay_sandbox_new *what,
                         struct cay_buf *policy, struct cay_error *err)
@@ -251,7 +254,7 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                                 "network: '%s' is for templates that say so (network_mode), and for "
                                 "administrators; name such a template",
                                 network);
-        if (!(engine->caps & CAY_ENGINE_CAN_EGRESS)) /* an engine's own, which knows no rules */
+        if (!(engine->caps & CAY_ENGINE_CAN_EGRESS)) /* the engine's own network, which knows no rules */
                 return cay_engine_caps_check(engine->name, engine->caps,
                                              cay_op_network_has_rules(&wish) ? CAY_ENGINE_CAN_EGRESS
                                                                              : CAY_ENGINE_CAN_NETWORK_BRIDGE,
@@ -274,7 +277,7 @@ static int fill_init(const struct cay_op_call *c, const struct cay_template *t,
         return *ret_none ? cay_engine_caps_check(engine->name, engine->caps, CAY_ENGINE_CAN_NO_INIT, err) : 0;
 }
 
-/* The descriptor that came with the request, or a folder that the configuration lets clients name. */
+/* The descriptor that came with the request, or a folder below workspace_roots. */
 static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a,
                           struct cay_sandbox_new *what, struct cay_error *err)
 {
@@ -301,7 +304,7 @@ static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a
         return 0;
 }
 
-/* project_name is a label like others. The pairs are copied by the service before it returns. */
+/* project_name becomes a label. The service copies the pairs before it returns. */
 static unsigned fill_labels(const struct cay_create_args *a, struct cay_field_pair *pairs,
                             struct cay_sandbox_new *what)
 {
@@ -348,7 +351,7 @@ static void fail(struct create *s, const struct cay_error *err, const char *fiel
         cay_op_fail(c, err, field);
 }
 
-/* Its turn: everything is read from the arguments now, and copied by the service. */
+/* It was admitted: reads everything from the arguments now; the service copies it. */
 static void make(struct create *s, const struct cay_template *t)
 {
         struct cay_op_call *c = s->call;
@@ -374,7 +377,7 @@ static void make(struct create *s, const struct cay_template *t)
                 .idle_ms = a->has_idle       ? a->idle_ms
                            : t && t->idle_ms ? t->idle_ms
                                              : config->default_idle,
-                .claim = a->execution_id, /* one that only names the answer is not kept */
+                .claim = a->execution_id, /* an id that only names the answer is not stored */
                 .folder = CAY_FOLDER_NONE,
         };
 
@@ -414,7 +417,7 @@ static void let_in(struct cay_waiter *w)
                 make(s, t);
 }
 
-/* A limit that is reached is no fault of the template's name. */
+/* A reached limit is not an error of the field template. */
 static void refuse_for(struct create *s, const struct cay_error *err)
 {
         if (err->code == CAY_LIMIT)
@@ -427,7 +430,7 @@ static void refuse(struct cay_waiter *w, const struct cay_error *err)
         refuse_for(cay_container_of(w, struct create, waiter), err);
 }
 
-/* Nobody is there any more for whom it would be made. */
+/* The client is gone. */
 static void on_gone(struct cay_op_call *c)
 {
         struct create *s = c->state;
@@ -437,7 +440,7 @@ static void on_gone(struct cay_op_call *c)
         cay_op_abort(c);
 }
 
-/* Each list is one of its own: no word can pass from one into the next. */
+/* Each list ends separately: no word can move from one into the next. */
 static void say_list(struct cay_json *j, const struct cay_field_texts *words)
 {
         cay_json_begin_array(j);
@@ -446,13 +449,13 @@ static void say_list(struct cay_json *j, const struct cay_field_texts *words)
         cay_json_end_array(j);
 }
 
-/* A folder that came as a descriptor is known by what it is. */
+/* A folder that came as a descriptor is identified by device and inode. */
 static void say_workspace(struct cay_json *j, const struct cay_create_workspace *w, int fd)
 {
         struct stat st = { 0 };
 
         if (fd >= 0)
-                fstat(fd, &st); /* what is no folder is refused later */
+                fstat(fd, &st); /* a descriptor that is no folder is refused later */
         cay_json_text(j, w->path);
         cay_json_text(j, w->mode);
         cay_json_bool(j, w->given);
@@ -460,7 +463,7 @@ static void say_workspace(struct cay_json *j, const struct cay_create_workspace 
         cay_json_u64(j, st.st_ino);
 }
 
-/* Everything that decides what will run: a confirmation is for this and nothing else. */
+/* Everything that decides what will run: a confirmation covers exactly this. */
 static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out)
 {
         struct cay_json j;
@@ -510,7 +513,7 @@ static void enter(struct create *s, const struct cay_template *t)
         } else {
                 c->state = s;
                 c->on_gone = on_gone;
-                c->works_for_listener = true; /* whoever hangs up gives its place in the queue away */
+                c->works_for_listener = true; /* a client that hangs up loses its place in the queue */
         }
 }
 
@@ -538,7 +541,7 @@ static void on_spent(struct cay_job *job)
                 enter(s, t);
 }
 
-/* In the store before anything is done for it: a second use finds it there, also one that the next process hears. */
+/* Stored before anything is done for it: a second use finds it, also in the next process. */
 static void spend(struct create *s)
 {
         struct cay_store *store = s->call->world->store;

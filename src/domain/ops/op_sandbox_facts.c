@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of a sandbox, and the journal of what happened. */
+/* Figures of a sandbox, and its journal. */
 #include "domain/ops/event_follow.h"
 #include "domain/ops/view.h"
 #include "domain/sandboxes/history.h"
@@ -153,7 +153,7 @@ struct events {
         char id[CAY_NAME_MAX + 1];
 };
 
-/* Nothing is told of it: is it there at all, for this caller? */
+/* No events: checks whether it exists for this caller. */
 static bool is_unknown(const struct events *s, struct cay_error *err)
 {
         const struct event_args *a = s->call->args;
@@ -189,7 +189,7 @@ static void on_events(struct cay_job *job)
         free(s);
 }
 
-/* What a stream cannot do is refused. */
+/* Refuses what a stream cannot do. */
 static void run_follow(struct cay_op_call *c)
 {
         const struct event_args *a = c->args;
@@ -223,7 +223,7 @@ static void run_events(struct cay_op_call *c)
                 return;
         }
         s->call = c;
-        s->viewer = cay_op_viewer(c); /* asked for until the query is done: its owner is the call's */
+        s->viewer = cay_op_viewer(c); /* used until the query is done: its owner is the call's */
         cay_job_init(&s->query.job, on_events);
         s->query.id = a->kind;
         s->query.after = a->after;

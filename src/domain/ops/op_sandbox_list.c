@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at sandboxes: one, a page of them, and clearing away those that a filter takes. */
+/* Views of sandboxes: one, a page of them, and cleanup of those that a filter selects. */
 #include <stdio.h>
 
 #include "domain/ops/view.h"
@@ -216,7 +216,7 @@ const struct cay_op cay_op_sandbox_list = {
         .run = run_list,
 };
 
-/* Clearing away */
+/* Cleanup */
 
 struct cleanup_args {
         struct filter_args filter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changes the state of one sandbox: each is one call to the service, answered with how the sandbox is then. */
+/* Changes the state of one sandbox: each op is one call to the service, answered with the sandbox's view. */
 #include <string.h>
 
 #include "domain/ops/template_use.h"
@@ -92,8 +92,8 @@ static struct change *begin(struct cay_op_call *c, struct cay_viewer *viewer)
 }
 
 /*
- * The folder of a mapped workspace: the descriptor that came along, else the one the sandbox still has, else the one that its path
- * names. Who is calling says by whose right; a descriptor counts for nothing without its client.
+ * The folder of a mapped workspace: the descriptor that came along, else the one that the sandbox still has,
+ * else its path. The caller decides by whose right; a descriptor counts only with its client.
  */
 static struct cay_folder find_folder(struct cay_op_call *c, const struct cay_viewer *viewer, const char *id)
 {

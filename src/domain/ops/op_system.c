@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon about itself: health, version, engines, settings. Who is not known gets no figures, and who is not admin none of others. */
+/*
+ * The daemon about itself: health, version, engines, settings. Unknown callers get no figures, and only
+ * admins get figures of others.
+ */
 #include "domain/settings/config.h"
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
 
-/* Whoever is not admin learns nothing of others: how many they are, how busy, how much is stored. */
+/* A caller without admin learns nothing about others: their number, load, or stored data. */
 static void put_own_figures(const struct cay_service_health *own, struct cay_json *j)
 {
         cay_op_key_u64(j, "sandboxes", own->known);
@@ -148,7 +151,7 @@ const struct cay_op cay_op_version_get = {
         .run = run_version,
 };
 
-/* Reasons name sockets, files and addresses of the host: in full for admin alone. */
+/* Reasons name sockets, files and addresses of the host: only admins get them in full. */
 static const char *why_not(const struct cay_engine_view *e, bool sees_all)
 {
         if (e->is_there && e->up)

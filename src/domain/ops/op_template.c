@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates for those who ask: what there is, and whether it works here. */
+/* Templates: lists them, and says whether they work here. */
 #include "domain/settings/config.h"
 #include "domain/ops/create_args.h"
 #include "domain/ops/template_image.h"
@@ -21,7 +21,7 @@ static void put_texts(struct cay_json *j, const char *key, const struct cay_fiel
         cay_json_end_array(j);
 }
 
-/* Names alone: values may be the operator's secrets. */
+/* Names only: values may be the operator's secrets. */
 static void put_env(struct cay_json *j, const struct cay_field_map *env)
 {
         cay_json_key(j, "env");
@@ -31,7 +31,7 @@ static void put_env(struct cay_json *j, const struct cay_field_map *env)
         cay_json_end_array(j);
 }
 
-/* As a sandbox of it gets them: what a template leaves to the daemon is the daemon's default. */
+/* As a sandbox gets them: what a template leaves out has the daemon's default. */
 static void put_times_and_limits(struct cay_json *j, const struct cay_template *t,
                                  const struct cay_config *config)
 {

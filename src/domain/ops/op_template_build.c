@@ -2,9 +2,10 @@
 /*
  * Builds a template's image, and removes it.
  *
- * A client that streams gets the build's output line by line, then how it ended; one that waits gets the end with the last lines. A build that
- * fails is an answer, as a command that fails is one; errors are for what was not even begun. A build that runs already is followed.
- * It goes on when its client has gone, unless it was told to end then. A client that takes its lines too slowly holds nothing up: the builder leaves lines out and says so.
+ * A streaming client gets the build's output line by line, then its result; a waiting client gets the result
+ * with the last lines. A failed build is an answer, like a failed command; errors are for builds that did not
+ * begin. A running build is joined. It continues when its client has gone, unless requested otherwise. A
+ * client that reads too slowly delays nothing: the builder leaves lines out and says so.
  */
 #include <stdio.h>
 
@@ -37,7 +38,7 @@ struct building {
         struct cay_build build;
         struct cay_job job;
         struct cay_engine *engine;
-        struct cay_op_call *call; /* NULL: its client has gone */
+        struct cay_op_call *call; /* NULL: the client has gone */
         struct cay_buf tail;
         struct cay_op_result event;
         unsigned tail_lines;
@@ -111,7 +112,7 @@ static void put_result(struct building *s, struct cay_json *j)
         cay_op_key_u64(j, "took_ms", cay_clock_ms() - s->from_ms);
 }
 
-/* What goes wrong once a stream has begun is told in it. */
+/* Errors after the stream began are reported in it. */
 static void end_stream(struct building *s, const struct cay_error *err)
 {
         const char *kind = err->code == CAY_OK ? "end" : "error";
@@ -223,7 +224,7 @@ const struct cay_op cay_op_template_build = {
         .run = run_build,
 };
 
-/* Removing: also of a template that the registry has no more */
+/* Removing, also for a template that is no longer in the registry */
 
 struct remove_args {
         const char *name;

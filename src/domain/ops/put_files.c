@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files by sub-calls. */
+/* Writes files by sub-calls. */
 #include "domain/ops/put_files.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void soon(struct cay_put_files *p, void (*what)(struct cay_timer *t))
         cay_timer_set(p->parent->world->loop, &p->timer, 0, what);
 }
 
-/* The op takes as much as there is room for in the box; it says when there is room again. */
+/* The op takes as much as the box has room for, and says when there is room again. */
 static void on_feed(struct cay_timer *t)
 {
         struct cay_put_files *p = cay_container_of(t, struct cay_put_files, timer);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ops answer, as tables: one row per member, named by the op's own row as its arguments are. Whoever writes schemas reads them, and the
- * writer of a result is held to them (result_check.h): an answer has every member that is not optional, of its kind, and no other.
+ * The answers of ops, as tables: one row per member, named in the op's row like its arguments. Schemas are
+ * made from them, and test builds check every answer against them (result_check.h): an answer has every
+ * member that is not optional, of its kind, and no other.
  */
 #pragma once
 
@@ -10,18 +11,18 @@ enum cay_result_kind {
         CAY_RESULT_TIME,   /* text, RFC 3339 */
         CAY_RESULT_NUMBER, /* whole */
         CAY_RESULT_BOOL,
-        CAY_RESULT_TEXTS,   /* a list of them */
-        CAY_RESULT_NUMBERS, /* the same */
-        CAY_RESULT_WORDS,   /* a text or a list of them */
-        CAY_RESULT_EITHER,  /* a number or a text */
-        CAY_RESULT_OBJECT,  /* of `table` */
-        CAY_RESULT_LIST,    /* of such objects */
-        CAY_RESULT_MAP, /* names to such objects; as the only row, named "*": the result as a whole is one */
+        CAY_RESULT_TEXTS,    /* a list of them */
+        CAY_RESULT_NUMBERS,  /* the same */
+        CAY_RESULT_WORDS,    /* a text or a list of texts */
+        CAY_RESULT_EITHER,   /* a number or a text */
+        CAY_RESULT_OBJECT,   /* of `table` */
+        CAY_RESULT_LIST,     /* of such objects */
+        CAY_RESULT_MAP,      /* names to such objects; as the only row, named "*": the whole result is one */
         CAY_RESULT_PAIRS,    /* names to texts */
         CAY_RESULT_COUNTS,   /* names to numbers */
         CAY_RESULT_ANY,      /* an object, or null */
         CAY_RESULT_WHATEVER, /* any JSON */
-        CAY_RESULT_ALSO,     /* all members of `table`, in place */
+        CAY_RESULT_ALSO,     /* all members of `table`, inserted here */
         CAY_RESULT_KIND_COUNT
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Levels as they open and close; each knows its table, or that nobody described it. */
+/* Levels as they open and close; each has its table, or is not described. */
 #include "domain/ops/result_check.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ static enum cay_result_kind items_of(enum cay_result_kind kind)
         }
 }
 
-/* What is known about the value that comes next: of a row, an item of a list or map, or nothing. */
+/* What is known about the next value: a row, an item of a list or map, or nothing. */
 static int take_value(struct cay_result_check *c, enum cay_json_part part, struct cay_result_level *ret)
 {
         struct cay_result_level *l = &c->levels[c->depth - 1];
@@ -162,7 +162,7 @@ static int put(struct cay_json_sink *sink, enum cay_json_part part, const char *
                 return end_level(c);
         if (part == CAY_JSON_PART_KEY)
                 return take_key(c, text, len);
-        if (c->depth == 0) { /* the result as a whole: its table is there already */
+        if (c->depth == 0) { /* the whole result: its table is set already */
                 c->depth = 1;
                 return opens ? 0 : wrong(c, "not an object", "the result");
         }

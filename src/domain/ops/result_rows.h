@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short words for the rows of result.h. For files that hold such tables; never included by a header. */
+/* Short names for the rows of result.h. For files that define such tables; never included by a header. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of results that several ops have in common; an op's own stands beside its row. */
+/* Result tables that several ops share; an op's own table is beside its row. */
 #include "domain/ops/results.h"
 
 #include "domain/ops/result_rows.h"

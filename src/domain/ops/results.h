@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of results that several ops have in common, and dialects that make theirs from them. */
+/* Result tables that several ops share, also used by dialects. */
 #pragma once
 
 #include "domain/ops/result.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which template, which program. */
+/* Chooses template and program. */
 #include "domain/ops/run_choice.h"
 
 #include <stdio.h>
@@ -79,10 +79,10 @@ static int choose_row(const struct cay_template_set *set, const struct cay_run_a
                                           err);
         }
         *ret = set ? cay_template_find(set, name ? name : CAY_TEMPLATE_DEFAULT) : NULL;
-        return 0; /* one that is not there is refused where sandboxes are made */
+        return 0; /* a missing one is refused where sandboxes are made */
 }
 
-/* What the template's interpreter is for, by its name: "/usr/bin/bash" is for bash. NULL: nothing that is known. */
+/* The language of the template's interpreter, by its name: "/usr/bin/bash" is for bash. NULL: unknown. */
 static const struct cay_language *language_of(const struct cay_template *t)
 {
         const char *program, *slash;
@@ -95,8 +95,9 @@ static const struct cay_language *language_of(const struct cay_template *t)
 }
 
 /*
- * A template that was named, or chosen by a task, may be for another language than the code's: then that language's own program is used.
- * So it is where one template serves several of a family: bash is not run by a template's /bin/sh.
+ * A template that was named, or chosen by a task, may be for another language than the code's: then that
+ * language's own program is used. The same holds if one template serves several languages: bash code is not
+ * run by a template's /bin/sh.
  */
 static bool takes_own_program(const struct cay_run_asks *asks, const struct cay_run_choice *c,
                               const struct cay_language *l)

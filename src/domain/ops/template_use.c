@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates applied to requests. */
+/* Applies templates to requests. */
 #include "domain/ops/template_use.h"
 
 #include "domain/settings/config.h"
 
 _Static_assert(sizeof(((struct cay_op_call *)NULL)->confirm) == CAY_CONFIRM_TOKEN + 1, "a token fits");
 
-/* Where the names of templates are listed, for callers of each dialect; /sandbox has no such list. */
+/* Where templates are listed, for callers of each dialect; /sandbox has no such list. */
 static const char *const lists[CAY_OP_DIALECT_COUNT] = {
         [CAY_OP_REST] = "; GET /api/templates lists them",
         [CAY_OP_CONTAINERS] = "; GET /containers lists them",
@@ -28,9 +28,9 @@ int cay_op_find_template(const struct cay_op_call *c, const char *name, const st
         const struct cay_template_set *set = w->templates ? w->templates->set : NULL;
 
         *ret = NULL;
-        if (!set) /* the service knows what there is */
+        if (!set) /* the service knows its engines */
                 return 0;
-        if (!name) /* the same as if it was named */
+        if (!name) /* as if it was named */
                 name = cay_op_unnamed_template(c) ? cay_op_unnamed_template(c) : CAY_TEMPLATE_DEFAULT;
         *ret = cay_template_find(set, name);
         if (*ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How sandboxes, commands and events look to clients. */
+/* Views of sandboxes, commands and events for clients. */
 #include "domain/ops/view.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static void put_workspace(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_json_end_object(j);
 }
 
-/* Its network, and what was published and mapped with it. */
+/* Its network, published ports and volumes. */
 static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
 {
         cay_op_key_text(j, "network", cay_network_word(v->network));
@@ -112,7 +112,7 @@ static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_json_end_array(j);
 }
 
-/* The state, and what it says about itself. */
+/* The state, and why. */
 static void put_state(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
 {
         const char *cause = v->cause == CAY_CAUSE_NONE ? NULL : cay_cause_word(v->cause);
@@ -245,7 +245,7 @@ void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay
         cay_op_key_u64(j, "idle_ms", v->idle_ms);
 }
 
-/* JSON that the service wrote, as it is. */
+/* JSON that the service wrote, unchanged. */
 static void key_raw(struct cay_json *j, const char *key, const char *json)
 {
         cay_json_key(j, key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How sandboxes, commands and events look to clients. Each writes members into an object that is open. */
+/* Views of sandboxes, commands and events for clients. Each function writes members into an open object. */
 #pragma once
 
 #include "domain/ops/op.h"
@@ -11,6 +11,9 @@ void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e);
 void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l); /* the member "limits" */
 /* "2026-01-31T12:00:00.000Z"; null for 0. */
 void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms);
-/* `key` as text when the bytes are UTF-8 without a NUL (which many readers of JSON refuse), else `coded_key` as base64: no byte is ever changed. */
+/*
+ * `key` as text if the bytes are UTF-8 without NUL (which many JSON readers refuse), else `coded_key` as
+ * base64: no byte is ever changed.
+ */
 void cay_op_put_bytes(struct cay_json *j, const char *key, const char *coded_key, const void *bytes,
                       size_t len);
