@@ -131,6 +131,7 @@ tidy:
 
 # Client libraries, built and packed.
 sdk:
+	@python3 -B sdk/python/tools/backend.py build/sdk
 	@sdk/typescript/tools/build build/sdk
 	@ls build/sdk/*.tgz
 

@@ -13,7 +13,7 @@ from daemon import Daemon, PATIENCE_S  # noqa: E402,F401
 from relay import Relay  # noqa: E402
 
 SOURCE = os.environ["CAY_SOURCE_DIR"]
-CUT_AFTER = 4000
+CUT_AFTER = 100_000
 
 
 def make_certificate(folder):

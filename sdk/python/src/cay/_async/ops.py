@@ -1,0 +1,1257 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/generate from sdk/openapi.json: do not edit.
+"""One method for each operation that answers with JSON. Streams and bytes are in the classes made by hand."""
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional, Sequence, Union, cast
+
+from .._generated.types import (
+    ArchivePutResult,
+    CodeRunLimits,
+    CodeRunWorkspace,
+    ContainerRun,
+    ContainerStart,
+    ContainersCleanupResult,
+    ContainersListResult,
+    ContainersStatusResult,
+    ContainersStopResult,
+    CreatedSandbox,
+    EngineListResult,
+    EventListResult,
+    Exec,
+    ExecInputResult,
+    ExecListResult,
+    ExecResult,
+    ExecScreenResult,
+    File,
+    FileFindResult,
+    FileListResult,
+    FileMkdirResult,
+    FileMoveResult,
+    FileRemoveResult,
+    FileSearchResult,
+    FileWriteResult,
+    HealthLiveResult,
+    HealthReadyResult,
+    Intent,
+    Key,
+    KeyListResult,
+    KeyMakeResult,
+    LoginMakeResult,
+    LoginUseResult,
+    LogoutResult,
+    McpLinkResult,
+    Metrics,
+    NetworkGetResult,
+    NetworkLogResult,
+    NetworkPresetsResult,
+    PortLinkResult,
+    PortListResult,
+    ProcessListResult,
+    RecoverAdoptLimits,
+    RecoverListResult,
+    RecoverRemoveResult,
+    RunResult,
+    Sandbox,
+    SandboxCleanupResult,
+    SandboxCreateLimits,
+    SandboxCreateWorkspace,
+    SandboxDestroyResult,
+    SandboxEventsResult,
+    SandboxListResult,
+    SandboxStatsResult,
+    ServiceCleanupResult,
+    ServiceHealth,
+    ServiceMetrics,
+    ServiceRun,
+    Setting,
+    TemplateBuildResult,
+    TemplateGetResult,
+    TemplateListResult,
+    TemplateRemoveResult,
+    TokenMakeResult,
+    VersionGetResult,
+    WhoamiResult,
+)
+from .._requests import Body
+
+
+class AsyncOps:
+    """The API as it is."""
+
+    async def _call(self, op: str, args: Mapping[str, Any], content: Optional[Body] = None) -> Any:
+        raise NotImplementedError
+
+    async def sandbox_create(
+        self,
+        *,
+        name: Optional[str] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        env: Optional[Mapping[str, str]] = None,
+        limits: Optional[SandboxCreateLimits] = None,
+        memory_limit: Union[int, float, str, None] = None,
+        cpu_limit: Union[int, float, str, None] = None,
+        may_skip: Optional[Sequence[str]] = None,
+        engine: Optional[str] = None,
+        network: Optional[str] = None,
+        network_mode: Optional[str] = None,
+        allow: Optional[Sequence[str]] = None,
+        deny: Optional[Sequence[str]] = None,
+        init: Optional[str] = None,
+        ports: Optional[Sequence[Union[str, int]]] = None,
+        volumes: Optional[Sequence[str]] = None,
+        workspace: Optional[SandboxCreateWorkspace] = None,
+        read_only: Optional[bool] = None,
+        confirm: Optional[str] = None,
+        project_name: Optional[str] = None,
+        template: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+        idle_timeout: Union[int, float, str, None] = None,
+        own_user_only: Optional[bool] = None,
+        purpose: Optional[str] = None,
+        execution_id: Optional[str] = None,
+    ) -> CreatedSandbox:
+        """Creates a sandbox and answers when it is ready
+
+        name: name: 1 to 63 characters a-z, 0-9 or '-'; must not begin or end with '-'; unique per owner
+        labels: labels for filters
+        metadata: data to store with it
+        env: variables of all its commands; never shown again
+        limits: limits
+        memory_limit: the same as limits.memory ("1g")
+        cpu_limit: the same as limits.cpus ("1.0")
+        may_skip: names of limits to skip if this machine cannot enforce them
+        engine: engine: native, docker or auto (default: the template's, else auto)
+        network: none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an
+            administrator allows it
+        network_mode: the same as network
+        allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
+        deny: hosts that it may not reach, whatever allow says
+        init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
+        ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
+            and 17681, its MCP and its terminal, on every engine)
+        volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker)
+        workspace: host folder to map as the workspace
+        read_only: make the root read-only
+        confirm: confirmation token from the answer to the first request
+        project_name: stored as the label project_name
+        template: template; default: host
+        timeout: time to live ("90s", "2h", seconds); 0: until destroyed
+        idle_timeout: idle time after which it is destroyed
+        own_user_only: never run commands as another user; makes creation faster
+        purpose: purpose (the code, the task); a confirmation applies only to it
+        execution_id: single-use id: a second request with it creates nothing (409)
+        """
+        return cast(CreatedSandbox, await self._call("sandbox_create", {
+            "name": name,
+            "labels": labels,
+            "metadata": metadata,
+            "env": env,
+            "limits": limits,
+            "memory_limit": memory_limit,
+            "cpu_limit": cpu_limit,
+            "may_skip": may_skip,
+            "engine": engine,
+            "network": network,
+            "network_mode": network_mode,
+            "allow": allow,
+            "deny": deny,
+            "init": init,
+            "ports": ports,
+            "volumes": volumes,
+            "workspace": workspace,
+            "read_only": read_only,
+            "confirm": confirm,
+            "project_name": project_name,
+            "template": template,
+            "timeout": timeout,
+            "idle_timeout": idle_timeout,
+            "own_user_only": own_user_only,
+            "purpose": purpose,
+            "execution_id": execution_id,
+        }))
+
+    async def sandbox_list(
+        self,
+        *,
+        name: Optional[str] = None,
+        template: Optional[str] = None,
+        label: Optional[str] = None,
+        state: Optional[str] = None,
+        older_than: Optional[Union[int, float, str]] = None,
+        idle_for: Optional[Union[int, float, str]] = None,
+        cursor: Optional[str] = None,
+        limit: Optional[int] = None,
+        newest_first: Optional[bool] = None,
+    ) -> SandboxListResult:
+        """Lists sandboxes, page by page
+
+        name: only the one with this name
+        template: only those made from this template
+        label: only those with these labels: key=value, or key for any value; separated by commas
+        state: only those in these states, separated by commas
+        older_than: only those created at least this long ago
+        idle_for: only those idle for at least this long
+        cursor: start of the page: the `next` of the page before
+        limit: at most this many; default 100
+        newest_first: newest first
+        """
+        return cast(SandboxListResult, await self._call("sandbox_list", {
+            "name": name,
+            "template": template,
+            "label": label,
+            "state": state,
+            "older_than": older_than,
+            "idle_for": idle_for,
+            "cursor": cursor,
+            "limit": limit,
+            "newest_first": newest_first,
+        }))
+
+    async def sandbox_get(self, *, id: str) -> Sandbox:
+        """Shows a sandbox
+
+        id: id or name of the sandbox
+        """
+        return cast(Sandbox, await self._call("sandbox_get", {"id": id}))
+
+    async def sandbox_destroy(self, *, id: str) -> SandboxDestroyResult:
+        """Destroys a sandbox and everything that belongs to it
+
+        id: id or name of the sandbox
+        """
+        return cast(SandboxDestroyResult, await self._call("sandbox_destroy", {"id": id}))
+
+    async def sandbox_start(self, *, id: str) -> Sandbox:
+        """Starts a sandbox that is stopped or failed
+
+        id: id or name of the sandbox
+        """
+        return cast(Sandbox, await self._call("sandbox_start", {"id": id}))
+
+    async def sandbox_stop(self, *, id: str) -> Sandbox:
+        """Ends all processes in a sandbox and keeps its files
+
+        id: id or name of the sandbox
+        """
+        return cast(Sandbox, await self._call("sandbox_stop", {"id": id}))
+
+    async def sandbox_pause(self, *, id: str) -> Sandbox:
+        """Freezes all processes in a sandbox
+
+        id: id or name of the sandbox
+        """
+        return cast(Sandbox, await self._call("sandbox_pause", {"id": id}))
+
+    async def sandbox_resume(self, *, id: str) -> Sandbox:
+        """Continues a paused sandbox
+
+        id: id or name of the sandbox
+        """
+        return cast(Sandbox, await self._call("sandbox_resume", {"id": id}))
+
+    async def sandbox_extend(
+        self,
+        *,
+        id: str,
+        timeout: Union[int, float, str],
+        idle_timeout: Union[int, float, str, None] = None,
+    ) -> Sandbox:
+        """Changes a sandbox's time to live
+
+        id: id or name of the sandbox
+        timeout: time to live from now; 0: until destroyed
+        idle_timeout: new idle limit; 0: none
+        """
+        return cast(Sandbox, await self._call("sandbox_extend", {"id": id, "timeout": timeout, "idle_timeout": idle_timeout}))
+
+    async def sandbox_cleanup(
+        self,
+        *,
+        name: Optional[str] = None,
+        template: Optional[str] = None,
+        label: Optional[str] = None,
+        state: Optional[str] = None,
+        older_than: Union[int, float, str, None] = None,
+        idle_for: Union[int, float, str, None] = None,
+        dry_run: Optional[bool] = None,
+    ) -> SandboxCleanupResult:
+        """Destroys all of the caller's sandboxes that match the filter
+
+        name: only the one with this name
+        template: only those made from this template
+        label: only those with these labels: key=value, or key for any value; separated by commas
+        state: only those in these states, separated by commas
+        older_than: only those created at least this long ago
+        idle_for: only those idle for at least this long
+        dry_run: only list what would be destroyed
+        """
+        return cast(SandboxCleanupResult, await self._call("sandbox_cleanup", {
+            "name": name,
+            "template": template,
+            "label": label,
+            "state": state,
+            "older_than": older_than,
+            "idle_for": idle_for,
+            "dry_run": dry_run,
+        }))
+
+    async def sandbox_stats(self, *, id: str, history: Optional[bool] = None) -> SandboxStatsResult:
+        """What a sandbox uses now
+
+        id: the sandbox
+        history: also what it used in the last half hour, as far as this daemon has seen it: a point every 15 seconds, every
+            minute while no command runs
+        """
+        return cast(SandboxStatsResult, await self._call("sandbox_stats", {"id": id, "history": history}))
+
+    async def sandbox_events(
+        self,
+        *,
+        id: str,
+        after: Optional[int] = None,
+        before: Optional[int] = None,
+        kind: Optional[str] = None,
+        limit: Optional[int] = None,
+        newest_first: Optional[bool] = None,
+        follow: Optional[bool] = None,
+        new_only: Optional[bool] = None,
+    ) -> SandboxEventsResult:
+        """What happened to a sandbox, or what happens to it from now on
+
+        id: the sandbox; also one that is gone
+        after: later than this number
+        before: earlier than this number
+        kind: of this kind alone
+        limit: at most this many; default 100
+        newest_first: newest first
+        follow: a stream: those that there are, then each as it happens
+        new_only: following: leave out those that there are, unless `after` is given
+        """
+        return cast(SandboxEventsResult, await self._call("sandbox_events", {
+            "id": id,
+            "after": after,
+            "before": before,
+            "kind": kind,
+            "limit": limit,
+            "newest_first": newest_first,
+            "follow": follow,
+            "new_only": new_only,
+        }))
+
+    async def event_list(
+        self,
+        *,
+        after: Optional[int] = None,
+        before: Optional[int] = None,
+        kind: Optional[str] = None,
+        limit: Optional[int] = None,
+        newest_first: Optional[bool] = None,
+        follow: Optional[bool] = None,
+        new_only: Optional[bool] = None,
+    ) -> EventListResult:
+        """What happened to all sandboxes that one may see, or what happens from now on
+
+        after: later than this number
+        before: earlier than this number
+        kind: of this kind alone
+        limit: at most this many; default 100
+        newest_first: newest first
+        follow: a stream: those that there are, then each as it happens
+        new_only: following: leave out those that there are, unless `after` is given
+        """
+        return cast(EventListResult, await self._call("event_list", {
+            "after": after,
+            "before": before,
+            "kind": kind,
+            "limit": limit,
+            "newest_first": newest_first,
+            "follow": follow,
+            "new_only": new_only,
+        }))
+
+    async def template_list(self, *, task: Optional[str] = None) -> TemplateListResult:
+        """Lists the templates, and whether each works on this machine
+
+        task: only the template that this text selects by its triggers
+        """
+        return cast(TemplateListResult, await self._call("template_list", {"task": task}))
+
+    async def template_get(self, *, name: str) -> TemplateGetResult:
+        """Shows a template, with its instructions for models (SYSTEM.md)
+
+        name: its name
+        """
+        return cast(TemplateGetResult, await self._call("template_get", {"name": name}))
+
+    async def template_build(
+        self,
+        *,
+        name: str,
+        anew: Optional[bool] = None,
+        cancel: Optional[bool] = None,
+        stream: Optional[bool] = None,
+    ) -> TemplateBuildResult:
+        """Builds a template's image from its Dockerfile, unless its files have not changed, or follows the build that runs; answers when it is done, or streams the output
+
+        name: the template
+        anew: build every step, even if nothing has changed
+        cancel: end the build if this client disconnects, unless others follow it
+        stream: answer with a stream of events
+        """
+        return cast(TemplateBuildResult, await self._call("template_build", {"name": name, "anew": anew, "cancel": cancel, "stream": stream}))
+
+    async def template_remove(self, *, name: str) -> TemplateRemoveResult:
+        """Removes the image that was built for a template; the template stays
+
+        name: the template
+        """
+        return cast(TemplateRemoveResult, await self._call("template_remove", {"name": name}))
+
+    async def intent_detect(self, *, message: str) -> Intent:
+        """What a chat message asks for: whether its code is to be run, in which template, and why; runs nothing
+
+        message: what was written, with its code in fenced blocks (```), between backticks or as it is
+        """
+        return cast(Intent, await self._call("intent_detect", {"message": message}))
+
+    async def code_run(
+        self,
+        *,
+        code: Optional[str] = None,
+        language: Optional[str] = None,
+        command: Union[str, Sequence[str], None] = None,
+        template: Optional[str] = None,
+        task: Optional[str] = None,
+        trigger: Optional[str] = None,
+        files: Optional[Mapping[str, str]] = None,
+        keep: Optional[bool] = None,
+        idle_timeout: Union[int, float, str, None] = None,
+        from_message: Optional[str] = None,
+        workdir: Optional[str] = None,
+        cwd: Optional[str] = None,
+        user: Optional[str] = None,
+        stdin: Optional[str] = None,
+        open_stdin: Optional[bool] = None,
+        timeout: Union[int, float, str, None] = None,
+        cpu_time: Union[int, float, str, None] = None,
+        output_limit: Union[int, float, str, None] = None,
+        output_cut: Optional[bool] = None,
+        stream: Optional[bool] = None,
+        max_output: Union[int, float, str, None] = None,
+        name: Optional[str] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        env: Optional[Mapping[str, str]] = None,
+        limits: Optional[CodeRunLimits] = None,
+        memory_limit: Union[int, float, str, None] = None,
+        cpu_limit: Union[int, float, str, None] = None,
+        may_skip: Optional[Sequence[str]] = None,
+        engine: Optional[str] = None,
+        network: Optional[str] = None,
+        network_mode: Optional[str] = None,
+        allow: Optional[Sequence[str]] = None,
+        deny: Optional[Sequence[str]] = None,
+        init: Optional[str] = None,
+        ports: Optional[Sequence[Union[str, int]]] = None,
+        volumes: Optional[Sequence[str]] = None,
+        workspace: Optional[CodeRunWorkspace] = None,
+        read_only: Optional[bool] = None,
+        confirm: Optional[str] = None,
+        execution_id: Optional[str] = None,
+    ) -> RunResult:
+        """Runs code or a command in a new sandbox, which is destroyed afterwards
+
+        code: code for the template's interpreter, on its standard input
+        language: language of the code: python (default), javascript, shell, bash, or a template's name
+        command: instead of code: program and arguments as a list, or a line for /bin/sh; default: the template's command
+        template: template of the sandbox; default: by task, by language, then host
+        task: text that selects the template by its triggers
+        trigger: the same as task
+        files: text files to create: path (below the workspace unless it starts with /) to text
+        keep: keep the sandbox afterwards; default: as the template's auto_cleanup says
+        idle_timeout: idle time after which a kept sandbox is destroyed
+        from_message: the chat message that the code was taken from: what destroys, overwrites or sends data away, or is for
+            production, then needs a confirmation
+        workdir: working directory; default: the workspace
+        cwd: the same as workdir
+        user: user: a name, a uid, or uid:gid
+        stdin: input of the command
+        open_stdin: input follows later (exec_input, a WebSocket); without this and stdin there is no input
+        timeout: end it after this time
+        cpu_time: end it after this much processor time
+        output_limit: limit of its output in bytes
+        output_cut: at the output limit, drop the rest instead of ending the command
+        stream: answer with a stream of events
+        max_output: most bytes of stdout and of stderr in the answer (default 1m); read the rest by cursor
+        name: name: 1 to 63 characters a-z, 0-9 or '-'; must not begin or end with '-'; unique per owner
+        labels: labels for filters
+        metadata: data to store with it
+        env: variables of all its commands; never shown again
+        limits: limits
+        memory_limit: the same as limits.memory ("1g")
+        cpu_limit: the same as limits.cpus ("1.0")
+        may_skip: names of limits to skip if this machine cannot enforce them
+        engine: engine: native, docker or auto (default: the template's, else auto)
+        network: none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an
+            administrator allows it
+        network_mode: the same as network
+        allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
+        deny: hosts that it may not reach, whatever allow says
+        init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
+        ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
+            and 17681, its MCP and its terminal, on every engine)
+        volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker)
+        workspace: host folder to map as the workspace
+        read_only: make the root read-only
+        confirm: confirmation token from the answer to the first request
+        execution_id: single-use id: a second request with it runs nothing (409)
+        """
+        return cast(RunResult, await self._call("code_run", {
+            "code": code,
+            "language": language,
+            "command": command,
+            "template": template,
+            "task": task,
+            "trigger": trigger,
+            "files": files,
+            "keep": keep,
+            "idle_timeout": idle_timeout,
+            "from_message": from_message,
+            "workdir": workdir,
+            "cwd": cwd,
+            "user": user,
+            "stdin": stdin,
+            "open_stdin": open_stdin,
+            "timeout": timeout,
+            "cpu_time": cpu_time,
+            "output_limit": output_limit,
+            "output_cut": output_cut,
+            "stream": stream,
+            "max_output": max_output,
+            "name": name,
+            "labels": labels,
+            "metadata": metadata,
+            "env": env,
+            "limits": limits,
+            "memory_limit": memory_limit,
+            "cpu_limit": cpu_limit,
+            "may_skip": may_skip,
+            "engine": engine,
+            "network": network,
+            "network_mode": network_mode,
+            "allow": allow,
+            "deny": deny,
+            "init": init,
+            "ports": ports,
+            "volumes": volumes,
+            "workspace": workspace,
+            "read_only": read_only,
+            "confirm": confirm,
+            "execution_id": execution_id,
+        }))
+
+    async def exec_run(
+        self,
+        *,
+        id: str,
+        command: Union[str, Sequence[str]],
+        workdir: Optional[str] = None,
+        cwd: Optional[str] = None,
+        user: Optional[str] = None,
+        stdin: Optional[str] = None,
+        open_stdin: Optional[bool] = None,
+        timeout: Union[int, float, str, None] = None,
+        cpu_time: Union[int, float, str, None] = None,
+        output_limit: Union[int, float, str, None] = None,
+        output_cut: Optional[bool] = None,
+        stream: Optional[bool] = None,
+        max_output: Union[int, float, str, None] = None,
+        env: Optional[Mapping[str, str]] = None,
+        tty: Optional[bool] = None,
+        rows: Optional[int] = None,
+        cols: Optional[int] = None,
+        term: Optional[str] = None,
+        background: Optional[bool] = None,
+        execution_id: Optional[str] = None,
+    ) -> ExecResult:
+        """Runs a command: waits for its end, streams its output, or runs it in the background
+
+        id: the sandbox
+        command: program and arguments as a list, or a line for /bin/sh
+        workdir: working directory; default: the workspace
+        cwd: the same as workdir
+        user: user: a name, a uid, or uid:gid
+        stdin: input of the command
+        open_stdin: input follows later (exec_input, a WebSocket); without this and stdin there is no input
+        timeout: end it after this time
+        cpu_time: end it after this much processor time
+        output_limit: limit of its output in bytes
+        output_cut: at the output limit, drop the rest instead of ending the command
+        stream: answer with a stream of events
+        max_output: most bytes of stdout and of stderr in the answer (default 1m); read the rest by cursor
+        env: variables, in addition to the sandbox's own
+        tty: give the command a terminal
+        rows: of the terminal
+        cols: of the terminal
+        term: TERM of the terminal
+        background: answer as soon as the command runs
+        execution_id: single-use id: a second request with it runs nothing (409)
+        """
+        return cast(ExecResult, await self._call("exec_run", {
+            "id": id,
+            "command": command,
+            "workdir": workdir,
+            "cwd": cwd,
+            "user": user,
+            "stdin": stdin,
+            "open_stdin": open_stdin,
+            "timeout": timeout,
+            "cpu_time": cpu_time,
+            "output_limit": output_limit,
+            "output_cut": output_cut,
+            "stream": stream,
+            "max_output": max_output,
+            "env": env,
+            "tty": tty,
+            "rows": rows,
+            "cols": cols,
+            "term": term,
+            "background": background,
+            "execution_id": execution_id,
+        }))
+
+    async def exec_list(self, *, id: str) -> ExecListResult:
+        """Lists the commands of a sandbox, including ended ones
+
+        id: the sandbox
+        """
+        return cast(ExecListResult, await self._call("exec_list", {"id": id}))
+
+    async def exec_get(self, *, id: str, exec: str) -> Exec:
+        """Shows a command
+
+        id: the sandbox
+        exec: the command
+        """
+        return cast(Exec, await self._call("exec_get", {"id": id, "exec": exec}))
+
+    async def exec_kill(self, *, id: str, exec: str) -> Exec:
+        """Ends a command and all its descendants
+
+        id: the sandbox
+        exec: the command
+        """
+        return cast(Exec, await self._call("exec_kill", {"id": id, "exec": exec}))
+
+    async def exec_screen(self, *, id: str, exec: str) -> ExecScreenResult:
+        """Returns where to start drawing a command's terminal, and what to write to it first
+
+        id: the sandbox
+        exec: the command
+        """
+        return cast(ExecScreenResult, await self._call("exec_screen", {"id": id, "exec": exec}))
+
+    async def exec_input(
+        self,
+        content: Body,
+        *,
+        id: str,
+        exec: str,
+        eof: Optional[bool] = None,
+        offset: Optional[int] = None,
+    ) -> ExecInputResult:
+        """Sends the body to the input of a command that was started with open_stdin
+
+        id: the sandbox
+        exec: the command
+        eof: close the input after this
+        offset: where in the command's input the body begins, counted from its first byte: what was given before is skipped, so
+            the same request can be sent again when no answer came; the answer's offset is where the next one begins
+        """
+        return cast(ExecInputResult, await self._call("exec_input", {"id": id, "exec": exec, "eof": eof, "offset": offset}, content))
+
+    async def exec_resize(self, *, id: str, exec: str, rows: int, cols: int) -> Exec:
+        """Sets the size of a command's terminal
+
+        id: the sandbox
+        exec: the command
+        rows: of the terminal
+        cols: of the terminal
+        """
+        return cast(Exec, await self._call("exec_resize", {"id": id, "exec": exec, "rows": rows, "cols": cols}))
+
+    async def exec_signal(self, *, id: str, exec: str, signal: str) -> Exec:
+        """Sends a signal to a command
+
+        id: the sandbox
+        exec: the command
+        signal: a name (TERM, SIGINT) or a number
+        """
+        return cast(Exec, await self._call("exec_signal", {"id": id, "exec": exec, "signal": signal}))
+
+    async def file_write(
+        self,
+        content: Body,
+        *,
+        id: str,
+        path: str,
+        mode: Optional[str] = None,
+        offset: Optional[int] = None,
+        append: Optional[bool] = None,
+        exclusive: Optional[bool] = None,
+        parents: Optional[bool] = None,
+        if_tag: Optional[str] = None,
+        as_root: Optional[bool] = None,
+    ) -> FileWriteResult:
+        """Writes the body to a file. A replaced file is unchanged until the body is complete
+
+        id: the sandbox
+        path: file; below the workspace unless it starts with /
+        mode: permission bits of a new file in octal; default 0644
+        offset: write from this byte on and keep the rest; default: replace the file
+        append: append to the file
+        exclusive: fail if it exists
+        parents: create missing parent folders
+        if_tag: write only if the file still has this tag (from file_stat or file_list); otherwise 409
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(FileWriteResult, await self._call("file_write", {
+            "id": id,
+            "path": path,
+            "mode": mode,
+            "offset": offset,
+            "append": append,
+            "exclusive": exclusive,
+            "parents": parents,
+            "if_tag": if_tag,
+            "as_root": as_root,
+        }, content))
+
+    async def file_remove(
+        self,
+        *,
+        id: str,
+        path: str,
+        recursive: Optional[bool] = None,
+        as_root: Optional[bool] = None,
+    ) -> FileRemoveResult:
+        """Removes a file, a link or a folder
+
+        id: the sandbox
+        path: file or folder to remove
+        recursive: remove a folder with its content
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(FileRemoveResult, await self._call("file_remove", {"id": id, "path": path, "recursive": recursive, "as_root": as_root}))
+
+    async def file_list(
+        self,
+        *,
+        id: str,
+        path: str,
+        recursive: Optional[bool] = None,
+        offset: Optional[int] = None,
+        limit: Optional[int] = None,
+        sorted: Optional[bool] = None,
+        as_root: Optional[bool] = None,
+    ) -> FileListResult:
+        """Lists a folder
+
+        id: the sandbox
+        path: folder
+        recursive: list everything below it; names are then paths
+        offset: skip this many entries
+        limit: at most this many; default 1000
+        sorted: sort by name, with a folder's content after it; at most 50000 entries
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(FileListResult, await self._call("file_list", {
+            "id": id,
+            "path": path,
+            "recursive": recursive,
+            "offset": offset,
+            "limit": limit,
+            "sorted": sorted,
+            "as_root": as_root,
+        }))
+
+    async def file_find(
+        self,
+        *,
+        id: str,
+        pattern: str,
+        path: Optional[str] = None,
+        offset: Optional[int] = None,
+        limit: Optional[int] = None,
+        as_root: Optional[bool] = None,
+    ) -> FileFindResult:
+        """Finds files and folders whose path matches a glob
+
+        id: the sandbox
+        pattern: glob that a path must match: *.py matches names in any folder, src/**/*.{c,h} matches paths
+        path: folder to search with everything below it; default: the workspace
+        offset: skip this many
+        limit: at most this many; default 1000
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(FileFindResult, await self._call("file_find", {"id": id, "pattern": pattern, "path": path, "offset": offset, "limit": limit, "as_root": as_root}))
+
+    async def file_search(
+        self,
+        *,
+        id: str,
+        pattern: str,
+        path: Optional[str] = None,
+        glob: Optional[str] = None,
+        ignore_case: Optional[bool] = None,
+        literal: Optional[bool] = None,
+        limit: Optional[int] = None,
+        max_bytes: Optional[int] = None,
+        as_root: Optional[bool] = None,
+    ) -> FileSearchResult:
+        """Finds lines of files that match a pattern
+
+        id: the sandbox
+        pattern: regular expression that a line must match: . * + ? {2,5} [a-z] (a|b) ^ $ \\d \\w \\s \\b; no references, no
+            looking around
+        path: folder to search with everything below it, or a file; default: the workspace
+        glob: search only files whose path matches, like *.py or src/**/*.{c,h}
+        ignore_case: ignore case
+        literal: take the pattern as plain text
+        limit: at most this many lines; default 200
+        max_bytes: at most this many bytes of names and lines; default 262144
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(FileSearchResult, await self._call("file_search", {
+            "id": id,
+            "pattern": pattern,
+            "path": path,
+            "glob": glob,
+            "ignore_case": ignore_case,
+            "literal": literal,
+            "limit": limit,
+            "max_bytes": max_bytes,
+            "as_root": as_root,
+        }))
+
+    async def file_stat(self, *, id: str, path: str, follow: Optional[bool] = None, as_root: Optional[bool] = None) -> File:
+        """Shows the attributes of a file
+
+        id: the sandbox
+        path: file or folder; below the workspace unless it starts with /
+        follow: follow a symbolic link
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(File, await self._call("file_stat", {"id": id, "path": path, "follow": follow, "as_root": as_root}))
+
+    async def file_mkdir(
+        self,
+        *,
+        id: str,
+        path: str,
+        parents: Optional[bool] = None,
+        mode: Optional[str] = None,
+        as_root: Optional[bool] = None,
+    ) -> FileMkdirResult:
+        """Creates a folder
+
+        id: the sandbox
+        path: folder to create
+        parents: create missing parent folders, and succeed if it exists
+        mode: permission bits in octal; default 0755
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(FileMkdirResult, await self._call("file_mkdir", {"id": id, "path": path, "parents": parents, "mode": mode, "as_root": as_root}))
+
+    async def file_move(
+        self,
+        *,
+        id: str,
+        path: str,
+        to: str,
+        no_replace: Optional[bool] = None,
+        as_root: Optional[bool] = None,
+    ) -> FileMoveResult:
+        """Moves or renames a file or folder
+
+        id: the sandbox
+        path: file or folder to move
+        to: its new path
+        no_replace: fail if the target exists
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(FileMoveResult, await self._call("file_move", {"id": id, "path": path, "to": to, "no_replace": no_replace, "as_root": as_root}))
+
+    async def archive_put(
+        self,
+        content: Body,
+        *,
+        id: str,
+        path: str,
+        format: Optional[str] = None,
+        parents: Optional[bool] = None,
+        as_root: Optional[bool] = None,
+    ) -> ArchivePutResult:
+        """Unpacks the body, a tar archive (plain, gzip or zstd), into a folder
+
+        id: the sandbox
+        path: folder to unpack into
+        format: tar, tar.gz or tar.zst; default: detected
+        parents: create the folder and its missing parents
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(ArchivePutResult, await self._call("archive_put", {"id": id, "path": path, "format": format, "parents": parents, "as_root": as_root}, content))
+
+    async def process_list(self, *, id: str) -> ProcessListResult:
+        """Lists the processes of a sandbox, with processor time and memory of each
+
+        id: the sandbox
+        """
+        return cast(ProcessListResult, await self._call("process_list", {"id": id}))
+
+    async def port_list(self, *, id: str) -> PortListResult:
+        """TCP ports that are listened on in a sandbox; each is reached below /api/sandboxes/{id}/ports/{port}/
+
+        id: the sandbox
+        """
+        return cast(PortListResult, await self._call("port_list", {"id": id}))
+
+    async def port_link(self, *, id: str, port: int) -> PortLinkResult:
+        """Makes a link to a port of a sandbox that a browser can open for ten minutes; there it stays signed in for an hour. Clients with a token need none: they name the host {port}-{id}.localhost
+
+        id: the sandbox
+        port: of a server in it
+        """
+        return cast(PortLinkResult, await self._call("port_link", {"id": id, "port": port}))
+
+    async def mcp_link(self, *, id: Optional[str] = None) -> McpLinkResult:
+        """Makes an address for clients of MCP over WebSocket that can send no header: good for an hour, for nothing else
+
+        id: only this sandbox; default: all that the caller may see
+        """
+        return cast(McpLinkResult, await self._call("mcp_link", {"id": id}))
+
+    async def health_live(self) -> HealthLiveResult:
+        """Says whether the daemon is alive; needs no token"""
+        return cast(HealthLiveResult, await self._call("health_live", {}))
+
+    async def health_ready(self) -> HealthReadyResult:
+        """Can it make sandboxes? Answered to anybody; with figures of one's own for those who say who they are, of everything for admin"""
+        return cast(HealthReadyResult, await self._call("health_ready", {}))
+
+    async def metrics_get(self) -> Metrics:
+        """What was made and run since the start, how long it took (p50 and p99 of the last hour), how it ended, and what live sandboxes use: one's own, and everybody's for admin and the setting metrics_owner's"""
+        return cast(Metrics, await self._call("metrics_get", {}))
+
+    async def version_get(self) -> VersionGetResult:
+        """Returns the daemon's version"""
+        return cast(VersionGetResult, await self._call("version_get", {}))
+
+    async def engine_list(self) -> EngineListResult:
+        """The engines: which run here, what each can do, and why others do not run; reasons in full for admin"""
+        return cast(EngineListResult, await self._call("engine_list", {}))
+
+    async def network_get(self, *, id: str) -> NetworkGetResult:
+        """The network of a running sandbox: its rules, and what went over it
+
+        id: the sandbox
+        """
+        return cast(NetworkGetResult, await self._call("network_get", {"id": id}))
+
+    async def network_log(self, *, id: str, from_: Optional[int] = None, limit: Optional[int] = None) -> NetworkLogResult:
+        """What a running sandbox looked up and connected to, and what was refused; the newest is last
+
+        id: the sandbox
+        from_: the first number to list; default: the last ones
+        limit: at most this many; default 100
+        """
+        return cast(NetworkLogResult, await self._call("network_log", {"id": id, "from": from_, "limit": limit}))
+
+    async def network_presets(self) -> NetworkPresetsResult:
+        """Lists the presets that network rules may name (preset:python), and the hosts and ports of each"""
+        return cast(NetworkPresetsResult, await self._call("network_presets", {}))
+
+    async def config_get(self) -> Dict[str, Setting]:
+        """Returns the daemon's settings without secrets"""
+        return cast(Dict[str, Setting], await self._call("config_get", {}))
+
+    async def recover_list(self) -> RecoverListResult:
+        """Lists files of sandboxes that the database has no record of: it was lost or damaged"""
+        return cast(RecoverListResult, await self._call("recover_list", {}))
+
+    async def recover_adopt(
+        self,
+        *,
+        files: str,
+        owner: str,
+        name: Optional[str] = None,
+        template: Optional[str] = None,
+        limits: Optional[RecoverAdoptLimits] = None,
+    ) -> Sandbox:
+        """Makes a stopped sandbox of files that had no record; a start goes on with them
+
+        files: the id of the sandbox that they were of, as recover_list says it
+        owner: whose it becomes
+        name: a name for it: 1 to 63 of a-z, 0-9 and -; unique among the owner's sandboxes
+        template: the template that it was made from (default: host)
+        limits: limits, as for a new one; the disk keeps the size that it was made with
+        """
+        return cast(Sandbox, await self._call("recover_adopt", {"files": files, "owner": owner, "name": name, "template": template, "limits": limits}))
+
+    async def recover_remove(self, *, files: str) -> RecoverRemoveResult:
+        """Removes files that have no record, for good
+
+        files: the id of the sandbox that they were of, as recover_list says it
+        """
+        return cast(RecoverRemoveResult, await self._call("recover_remove", {"files": files}))
+
+    async def whoami(self) -> WhoamiResult:
+        """Who is calling, as this daemon sees it: owner, scope, and by which door"""
+        return cast(WhoamiResult, await self._call("whoami", {}))
+
+    async def login_make(self, *, owner: Optional[str] = None, scope: Optional[str] = None) -> LoginMakeResult:
+        """Makes a link that signs a browser in, once and within ten minutes
+
+        owner: whom it speaks for (default: default)
+        scope: read, exec (default) or admin
+        """
+        return cast(LoginMakeResult, await self._call("login_make", {"owner": owner, "scope": scope}))
+
+    async def login_use(self, *, login: str) -> LoginUseResult:
+        """Spends a one-time login: the answer sets the page's cookie
+
+        login: what stands behind #login= in the link
+        """
+        return cast(LoginUseResult, await self._call("login_use", {"login": login}))
+
+    async def logout(self) -> LogoutResult:
+        """Ends the page's session at once; its cookie is good for nothing any more"""
+        return cast(LogoutResult, await self._call("logout", {}))
+
+    async def token_make(
+        self,
+        *,
+        owner: str,
+        scope: Optional[str] = None,
+        lifetime: Union[int, float, str, None] = None,
+    ) -> TokenMakeResult:
+        """Makes a bearer token for an owner
+
+        owner: whom it speaks for
+        scope: read, exec (default) or admin
+        lifetime: how long it is good for; at most a day
+        """
+        return cast(TokenMakeResult, await self._call("token_make", {"owner": owner, "scope": scope, "lifetime": lifetime}))
+
+    async def key_make(self, *, owner: str, scope: Optional[str] = None, label: Optional[str] = None) -> KeyMakeResult:
+        """Makes a long-lived API key; it is shown once
+
+        owner: whom it speaks for
+        scope: read, exec (default) or admin
+        label: what it is for
+        """
+        return cast(KeyMakeResult, await self._call("key_make", {"owner": owner, "scope": scope, "label": label}))
+
+    async def key_list(self) -> KeyListResult:
+        """Lists API keys: what they are for, never the keys themselves"""
+        return cast(KeyListResult, await self._call("key_list", {}))
+
+    async def key_revoke(self, *, key: str) -> Key:
+        """Revokes an API key at once and for good
+
+        key: its key_id
+        """
+        return cast(Key, await self._call("key_revoke", {"key": key}))
+
+    async def containers_list(self) -> ContainersListResult:
+        """Lists the environments of the registry"""
+        return cast(ContainersListResult, await self._call("containers_list", {}))
+
+    async def containers_start(
+        self,
+        *,
+        container: Optional[str] = None,
+        name: Optional[str] = None,
+        template: Optional[str] = None,
+        trigger: Optional[str] = None,
+        task: Optional[str] = None,
+        code: Optional[str] = None,
+        language: Optional[str] = None,
+        command: Union[str, Sequence[str], None] = None,
+        timeout: Union[int, float, str, None] = None,
+        env: Optional[Mapping[str, str]] = None,
+        workdir: Optional[str] = None,
+        stdin: Optional[str] = None,
+        keep: Optional[bool] = None,
+        stream: Optional[bool] = None,
+        confirm: Optional[str] = None,
+        execution_id: Optional[str] = None,
+    ) -> ContainerStart:
+        """Starts a container and runs code or a command in it; without either it stays for exec
+
+        container: which environment of the registry
+        name: the same
+        template: the same
+        trigger: or: words that choose it
+        task: the same as trigger
+        code: code to run
+        language: of the code
+        command: or: a command
+        timeout: of the run; default: the environment's
+        env: environment
+        workdir: folder to run in
+        stdin: what a command reads
+        keep: the container stays after the run
+        stream: live output
+        confirm: the token of a confirmation
+        execution_id: single-use id
+        """
+        return cast(ContainerStart, await self._call("containers_start", {
+            "container": container,
+            "name": name,
+            "template": template,
+            "trigger": trigger,
+            "task": task,
+            "code": code,
+            "language": language,
+            "command": command,
+            "timeout": timeout,
+            "env": env,
+            "workdir": workdir,
+            "stdin": stdin,
+            "keep": keep,
+            "stream": stream,
+            "confirm": confirm,
+            "execution_id": execution_id,
+        }))
+
+    async def containers_exec(
+        self,
+        *,
+        command: Union[str, Sequence[str]],
+        container_id: Optional[str] = None,
+        container: Optional[str] = None,
+        name: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+        env: Optional[Mapping[str, str]] = None,
+        workdir: Optional[str] = None,
+        stdin: Optional[str] = None,
+        stream: Optional[bool] = None,
+        execution_id: Optional[str] = None,
+    ) -> ContainerRun:
+        """Runs a command in a container that stays
+
+        command: the command
+        container_id: the container
+        container: the same
+        name: the same
+        timeout: end it after this time
+        env: environment
+        workdir: folder to run in
+        stdin: what it reads
+        stream: live output
+        execution_id: single-use id
+        """
+        return cast(ContainerRun, await self._call("containers_exec", {
+            "command": command,
+            "container_id": container_id,
+            "container": container,
+            "name": name,
+            "timeout": timeout,
+            "env": env,
+            "workdir": workdir,
+            "stdin": stdin,
+            "stream": stream,
+            "execution_id": execution_id,
+        }))
+
+    async def containers_stop(
+        self,
+        *,
+        container_id: Optional[str] = None,
+        container: Optional[str] = None,
+        name: Optional[str] = None,
+    ) -> ContainersStopResult:
+        """Stops a container and removes it
+
+        container_id: the container
+        container: the same
+        name: the same
+        """
+        return cast(ContainersStopResult, await self._call("containers_stop", {"container_id": container_id, "container": container, "name": name}))
+
+    async def containers_status(self, *, cursor: Optional[str] = None) -> ContainersStatusResult:
+        """Lists the containers that are alive, page by page
+
+        cursor: where the next page begins
+        """
+        return cast(ContainersStatusResult, await self._call("containers_status", {"cursor": cursor}))
+
+    async def containers_cleanup(self) -> ContainersCleanupResult:
+        """Removes all of one's containers"""
+        return cast(ContainersCleanupResult, await self._call("containers_cleanup", {}))
+
+    async def service_health(self) -> ServiceHealth:
+        """Whether the service is up; with a token also figures"""
+        return cast(ServiceHealth, await self._call("service_health", {}))
+
+    async def service_healthz(self) -> ServiceHealth:
+        """Whether the service is up; with a token also figures"""
+        return cast(ServiceHealth, await self._call("service_healthz", {}))
+
+    async def service_sandbox_health(self) -> ServiceHealth:
+        """Whether the service is up; with a token also figures"""
+        return cast(ServiceHealth, await self._call("service_sandbox_health", {}))
+
+    async def service_execute(
+        self,
+        *,
+        sandbox_type: Optional[str] = None,
+        action: Optional[str] = None,
+        code: Optional[str] = None,
+        url: Optional[str] = None,
+        language: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+        read_only: Optional[bool] = None,
+        metadata: Any = None,
+        execution_id: Optional[str] = None,
+        confirm: Optional[str] = None,
+    ) -> ServiceRun:
+        """Runs code in a sandbox made for it, within the service's own limits (SANDBOX_MAX_...)
+
+        sandbox_type: code (default) or browser
+        action: execute (default)
+        code: what to run
+        url: for a browser; code does not look at it
+        language: of the code; default: python
+        timeout: seconds; default: 30
+        read_only: the root is read-only; /workspace, /tmp and /dev/shm stay writable
+        metadata: comes back with the answer
+        execution_id: single-use id
+        confirm: the token of a confirmation
+        """
+        return cast(ServiceRun, await self._call("service_execute", {
+            "sandbox_type": sandbox_type,
+            "action": action,
+            "code": code,
+            "url": url,
+            "language": language,
+            "timeout": timeout,
+            "read_only": read_only,
+            "metadata": metadata,
+            "execution_id": execution_id,
+            "confirm": confirm,
+        }))
+
+    async def service_metrics(self) -> ServiceMetrics:
+        """Figures: executions, causes, latencies, what is in use"""
+        return cast(ServiceMetrics, await self._call("service_metrics", {}))
+
+    async def service_cleanup(self, *, idle_for: Union[int, float, str, None] = None) -> ServiceCleanupResult:
+        """Destroys one's sandboxes that nobody has used for a while
+
+        idle_for: without use for so long (at least 1 s); default: 60
+        """
+        return cast(ServiceCleanupResult, await self._call("service_cleanup", {"idle_for": idle_for}))

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/generate from sdk/openapi.json: do not edit.

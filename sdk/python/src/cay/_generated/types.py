@@ -1,0 +1,1169 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/generate from sdk/openapi.json: do not edit.
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+
+
+class _ErrorErrorAlways(TypedDict):
+    code: str
+    message: str
+    field: Optional[str]
+    request_id: str
+
+
+class ErrorError(_ErrorErrorAlways, total=False):
+    first: str
+    confirm: str
+
+
+class Error(TypedDict):
+    error: ErrorError
+
+
+class CreatedSandbox(TypedDict):
+    sandbox_id: str
+    name: Optional[str]
+    project_name: Optional[str]
+    owner: str
+    template: str
+    engine: str
+    status: str
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    busy_with: str
+    kept: bool
+    linked: bool
+    labels: Dict[str, str]
+    metadata: Dict[str, str]
+    limits: Limits
+    limits_skipped: List[str]
+    limits_watched: List[str]
+    network: str
+    init: str
+    ports: List[PublishedPort]
+    volumes: List[Volume]
+    workspace: Workspace
+    read_only: bool
+    own_user_only: bool
+    created_at: Optional[str]
+    started_at: Optional[str]
+    changed_at: Optional[str]
+    expires_in_ms: Optional[int]
+    idle_limit_ms: int
+    idle_expires_in_ms: Optional[int]
+    idle_ms: int
+    execs_running: int
+    execs_known: int
+    execution_id: str
+
+
+class Sandbox(TypedDict):
+    sandbox_id: str
+    name: Optional[str]
+    project_name: Optional[str]
+    owner: str
+    template: str
+    engine: str
+    status: str
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    busy_with: str
+    kept: bool
+    linked: bool
+    labels: Dict[str, str]
+    metadata: Dict[str, str]
+    limits: Limits
+    limits_skipped: List[str]
+    limits_watched: List[str]
+    network: str
+    init: str
+    ports: List[PublishedPort]
+    volumes: List[Volume]
+    workspace: Workspace
+    read_only: bool
+    own_user_only: bool
+    created_at: Optional[str]
+    started_at: Optional[str]
+    changed_at: Optional[str]
+    expires_in_ms: Optional[int]
+    idle_limit_ms: int
+    idle_expires_in_ms: Optional[int]
+    idle_ms: int
+    execs_running: int
+    execs_known: int
+
+
+class Limits(TypedDict):
+    memory_bytes: int
+    swap_bytes: int
+    cpu_milli: int
+    pids: int
+    disk_bytes: int
+    inodes: int
+    files: int
+    output_bytes: int
+    wall_ms: int
+    cpu_time_ms: int
+
+
+class PublishedPort(TypedDict):
+    inside: int
+    host: Optional[int]
+
+
+class Volume(TypedDict):
+    name: str
+    at: str
+    read_only: bool
+
+
+class _WorkspaceAlways(TypedDict):
+    inside: str
+    mapped: bool
+
+
+class Workspace(_WorkspaceAlways, total=False):
+    mode: str
+    path: str
+
+
+class StatsPoint(TypedDict):
+    at: Optional[str]
+    cpu_milli: int
+    memory_bytes: int
+    pids: int
+    rx_bytes_per_s: int
+    tx_bytes_per_s: int
+    loopback_bytes_per_s: int
+
+
+class Event(TypedDict):
+    seq: int
+    kind: str
+    sandbox_id: str
+    owner: str
+    at: Optional[str]
+    detail: Optional[Dict[str, Any]]
+
+
+class _TemplateAlways(TypedDict):
+    name: str
+    description: str
+    available: bool
+    why: Optional[str]
+    root: str
+    engine: str
+    triggers: Union[str, List[str]]
+    network: str
+    init: str
+    read_only: bool
+    needs_confirm: bool
+    auto_cleanup: bool
+    limits: Limits
+    life_time_ms: int
+    idle_time_ms: int
+    max_concurrent: int
+    pool: int
+    env: List[str]
+    command: Union[str, List[str]]
+    interpreter: Union[str, List[str]]
+    has_system: bool
+
+
+class Template(_TemplateAlways, total=False):
+    build: Image
+
+
+class Image(TypedDict):
+    state: str
+    image: Optional[str]
+    context: Optional[str]
+    size_bytes: int
+    built_at: Optional[str]
+    step: Optional[str]
+    error: Optional[str]
+
+
+class _IntentAlways(TypedDict):
+    decision: str
+    execute: bool
+    needs_confirm: bool
+    confidence: int
+    reason: str
+    obstacle: Optional[str]
+    speech: Optional[str]
+    phrases: List[IntentPhrase]
+    scores: Dict[str, int]
+
+
+class Intent(_IntentAlways, total=False):
+    danger: IntentDanger
+    code: IntentCode
+    template: IntentTemplate
+
+
+class IntentDanger(TypedDict):
+    what: str
+    text: str
+    where: str
+
+
+class IntentCode(TypedDict):
+    text: str
+    language: Optional[str]
+    guessed: bool
+    kind: str
+    block: int
+    blocks: int
+
+
+class IntentTemplate(TypedDict):
+    name: str
+    matched_by: str
+    available: bool
+    needs_confirm: bool
+
+
+class IntentPhrase(TypedDict):
+    text: str
+    means: str
+    weight: int
+
+
+class _RunResultAlways(TypedDict):
+    exec_id: str
+    sandbox_id: str
+    status: str
+    command: Union[str, List[str]]
+    workdir: str
+    user: str
+    tty: bool
+    background: bool
+    pid: int
+    started_at: Optional[str]
+    ended_at: Optional[str]
+    exit_code: Optional[int]
+    signal: Optional[str]
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    hints: List[str]
+    duration_ms: int
+    wall_us: int
+    cpu_us: int
+    memory_peak_bytes: Optional[int]
+    stdout_bytes: int
+    stderr_bytes: int
+    cut_bytes: int
+    output_first: int
+    output_end: int
+    output_gone: bool
+    output_lost: List[OutputLost]
+    deadline_in_ms: Optional[int]
+    open_stdin: bool
+    watchers: int
+    idle_limit_ms: int
+    idle_ms: int
+    execution_id: str
+    template: str
+    kept: bool
+    expires_in_ms: Optional[int]
+    sandbox_idle_limit_ms: Optional[int]
+
+
+class RunResult(_RunResultAlways, total=False):
+    stdout: str
+    stdout_base64: str
+    stderr: str
+    stderr_base64: str
+    stdout_truncated: bool
+    stderr_truncated: bool
+
+
+class _ExecResultAlways(TypedDict):
+    exec_id: str
+    sandbox_id: str
+    status: str
+    command: Union[str, List[str]]
+    workdir: str
+    user: str
+    tty: bool
+    background: bool
+    pid: int
+    started_at: Optional[str]
+    ended_at: Optional[str]
+    exit_code: Optional[int]
+    signal: Optional[str]
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    hints: List[str]
+    duration_ms: int
+    wall_us: int
+    cpu_us: int
+    memory_peak_bytes: Optional[int]
+    stdout_bytes: int
+    stderr_bytes: int
+    cut_bytes: int
+    output_first: int
+    output_end: int
+    output_gone: bool
+    output_lost: List[OutputLost]
+    deadline_in_ms: Optional[int]
+    open_stdin: bool
+    watchers: int
+    idle_limit_ms: int
+    idle_ms: int
+    execution_id: str
+
+
+class ExecResult(_ExecResultAlways, total=False):
+    stdout: str
+    stdout_base64: str
+    stderr: str
+    stderr_base64: str
+    stdout_truncated: bool
+    stderr_truncated: bool
+
+
+class Exec(TypedDict):
+    exec_id: str
+    sandbox_id: str
+    status: str
+    command: Union[str, List[str]]
+    workdir: str
+    user: str
+    tty: bool
+    background: bool
+    pid: int
+    started_at: Optional[str]
+    ended_at: Optional[str]
+    exit_code: Optional[int]
+    signal: Optional[str]
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    hints: List[str]
+    duration_ms: int
+    wall_us: int
+    cpu_us: int
+    memory_peak_bytes: Optional[int]
+    stdout_bytes: int
+    stderr_bytes: int
+    cut_bytes: int
+    output_first: int
+    output_end: int
+    output_gone: bool
+    output_lost: List[OutputLost]
+    deadline_in_ms: Optional[int]
+    open_stdin: bool
+    watchers: int
+    idle_limit_ms: int
+    idle_ms: int
+
+
+OutputLost = TypedDict("OutputLost", {
+    "from": "int",
+    "to": "int",
+}, total=False)
+
+
+class _FileAlways(TypedDict):
+    type: str
+    size: int
+    mode: str
+    uid: int
+    gid: int
+    modified_at: Optional[str]
+    tag: str
+
+
+class File(_FileAlways, total=False):
+    name: str
+    name_base64: str
+    target: str
+    target_base64: str
+
+
+class _MatchAlways(TypedDict):
+    line: int
+    cut: bool
+
+
+class Match(_MatchAlways, total=False):
+    name: str
+    name_base64: str
+    text: str
+    text_base64: str
+
+
+class _ProcessAlways(TypedDict):
+    pid: Union[int, str]
+    parent: Union[int, str]
+    channel: Union[int, str]
+    state: Union[int, str]
+    command: Optional[str]
+
+
+class Process(_ProcessAlways, total=False):
+    cpu_ms: int
+    memory_bytes: int
+
+
+class MetricsSandboxes(TypedDict):
+    known: int
+    alive: int
+    links_lost: int
+    states: Dict[str, int]
+    engines: Dict[str, int]
+
+
+class _MetricsCreationsAlways(TypedDict):
+    started: int
+    failed: int
+    latency: Histogram
+
+
+class MetricsCreations(_MetricsCreationsAlways, total=False):
+    waiting: int
+
+
+class MetricsExecs(TypedDict):
+    started: int
+    running: int
+    ended: int
+    causes: Dict[str, int]
+    start_latency: Histogram
+    duration: Histogram
+    cpu_us: int
+
+
+class MetricsLastHour(TypedDict):
+    create: LastHour
+    exec_start: LastHour
+    exec_run: LastHour
+
+
+class MetricsResources(TypedDict):
+    sandboxes: int
+    memory_bytes: int
+    memory_limit_bytes: int
+    cpu_us: int
+    pids: int
+
+
+class MetricsPool(TypedDict):
+    ready: int
+
+
+class MetricsDaemon(TypedDict):
+    engine_up: bool
+    adoptions: int
+    relinks: int
+    store_bytes: int
+    store_queued: int
+    started_at: Optional[str]
+
+
+class _MetricsAlways(TypedDict):
+    covers: str
+    sandboxes: MetricsSandboxes
+    creations: MetricsCreations
+    execs: MetricsExecs
+    last_hour: MetricsLastHour
+    resources: MetricsResources
+    pool: MetricsPool
+
+
+class Metrics(_MetricsAlways, total=False):
+    http_answers: Dict[str, int]
+    daemon: MetricsDaemon
+
+
+class HistogramBucketsItem(TypedDict):
+    le_ms: int
+    count: int
+
+
+class Histogram(TypedDict):
+    count: int
+    sum_us: int
+    buckets: List[HistogramBucketsItem]
+
+
+class LastHourMinutesItem(TypedDict):
+    ago: int
+    count: int
+    p50_us: int
+    p99_us: int
+    max_us: int
+
+
+class LastHour(TypedDict):
+    count: int
+    p50_us: int
+    p99_us: int
+    max_us: int
+    minutes: List[LastHourMinutesItem]
+
+
+class _EngineAlways(TypedDict):
+    name: str
+    available: bool
+    default: bool
+    up: bool
+    why: Optional[str]
+    chosen: Optional[str]
+
+
+class Engine(_EngineAlways, total=False):
+    isolates: bool
+    users: bool
+    keeps: bool
+    pauses: bool
+    bridges: bool
+    ports: bool
+    volumes: bool
+    runs_once: bool
+    limits: List[str]
+    alive: int
+
+
+class NetworkEntry(TypedDict):
+    number: int
+    at: Optional[str]
+    kind: str
+    verdict: str
+    name: Optional[str]
+    address: Optional[str]
+    port: int
+    rule: Optional[str]
+    why: Optional[str]
+    connection: int
+    up_bytes: int
+    down_bytes: int
+    duration_ms: int
+
+
+class NetworkPreset(TypedDict):
+    name: str
+    rules: List[str]
+
+
+class Setting(TypedDict):
+    value: str
+    source: str
+    doc: str
+
+
+class FilesLeft(TypedDict):
+    sandbox_id: str
+    engine: str
+    busy: bool
+
+
+class Key(TypedDict):
+    key_id: str
+    owner: str
+    scope: str
+    label: str
+    created_at: Optional[str]
+    used_at: Optional[str]
+    revoked_at: Optional[str]
+
+
+class ContainerEnvironmentSecurity(TypedDict):
+    network_mode: str
+    read_only: bool
+    needs_confirm: bool
+
+
+class ContainerEnvironment(TypedDict):
+    name: str
+    description: str
+    triggers: Union[str, List[str]]
+    available: bool
+    reason: Optional[str]
+    build: str
+    source: str
+    security: ContainerEnvironmentSecurity
+    limits: Limits
+    auto_cleanup: bool
+    max_concurrent: int
+    has_system: bool
+
+
+class _ContainerStartAlways(TypedDict):
+    container: str
+    container_id: str
+    status: str
+    exec_id: str
+    execution_id: str
+    exit_code: Optional[int]
+    signal: Optional[str]
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    duration_ms: int
+    stdout_truncated: bool
+    stderr_truncated: bool
+    removed: bool
+    expires_in_ms: Optional[int]
+    idle_limit_ms: Optional[int]
+
+
+class ContainerStart(_ContainerStartAlways, total=False):
+    stdout: str
+    stdout_base64: str
+    stderr: str
+    stderr_base64: str
+
+
+class _ContainerRunAlways(TypedDict):
+    container_id: str
+    status: str
+    exec_id: str
+    execution_id: str
+    exit_code: Optional[int]
+    signal: Optional[str]
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    duration_ms: int
+    stdout_truncated: bool
+    stderr_truncated: bool
+
+
+class ContainerRun(_ContainerRunAlways, total=False):
+    stdout: str
+    stdout_base64: str
+    stderr: str
+    stderr_base64: str
+
+
+class ContainerMade(TypedDict):
+    container: str
+    container_id: str
+    status: str
+    execution_id: str
+    expires_in_ms: Optional[int]
+    idle_limit_ms: Optional[int]
+    idle_expires_in_ms: Optional[int]
+    removed: bool
+
+
+class Container(TypedDict):
+    container_id: str
+    container: str
+    name: Optional[str]
+    status: str
+    limits: Limits
+    created_at: Optional[str]
+    idle_ms: int
+    execs_running: int
+    expires_in_ms: Optional[int]
+    idle_limit_ms: Optional[int]
+    idle_expires_in_ms: Optional[int]
+
+
+class ServiceHealthResources(TypedDict, total=False):
+    sandboxes: Optional[int]
+    alive: Optional[int]
+    execs_running: Optional[int]
+    creates: Optional[int]
+    execs: Optional[int]
+    engine_up: Optional[bool]
+    started_at: Optional[str]
+
+
+class ServiceHealth(TypedDict):
+    status: str
+    service: str
+    version: str
+    timestamp: Optional[str]
+    resources: ServiceHealthResources
+
+
+class _ServiceRunAlways(TypedDict):
+    success: bool
+    status: str
+    sandbox_type: str
+    sandbox_id: str
+    cpu_us: int
+    memory_peak_bytes: Optional[int]
+    execution_id: str
+    exit_code: Optional[int]
+    signal: Optional[str]
+    cause: Optional[str]
+    cause_text: str
+    advice: str
+    duration_ms: int
+    stdout_truncated: bool
+    stderr_truncated: bool
+    metadata: Any
+
+
+class ServiceRun(_ServiceRunAlways, total=False):
+    stdout: str
+    stdout_base64: str
+    stderr: str
+    stderr_base64: str
+
+
+class ServiceMetricsExecutions(TypedDict):
+    started: int
+    ended: int
+    running: int
+
+
+class ServiceMetricsLatencies(TypedDict):
+    create: Histogram
+    start: Histogram
+    run: Histogram
+
+
+class ServiceMetricsSandboxes(TypedDict):
+    known: int
+    alive: int
+    links_lost: int
+    states: Dict[str, int]
+    engines: Dict[str, int]
+
+
+class ServiceMetricsResources(TypedDict):
+    sandboxes: int
+    memory_bytes: int
+    memory_limit_bytes: int
+    cpu_us: int
+    pids: int
+
+
+class ServiceMetrics(TypedDict):
+    service: str
+    timestamp: Optional[str]
+    executions: ServiceMetricsExecutions
+    causes: Dict[str, int]
+    latencies: ServiceMetricsLatencies
+    sandboxes: ServiceMetricsSandboxes
+    resources: ServiceMetricsResources
+
+
+class SandboxCreateLimits(TypedDict, total=False):
+    memory: Union[int, float, str, None]
+    swap: Union[int, float, str, None]
+    cpus: Union[int, float, str, None]
+    pids: Union[int, float, str, None]
+    disk: Union[int, float, str, None]
+    inodes: Union[int, float, str, None]
+    files: Union[int, float, str, None]
+    output: Union[int, float, str, None]
+    wall_time: Union[int, float, str, None]
+    cpu_time: Union[int, float, str, None]
+
+
+class SandboxCreateWorkspace(TypedDict, total=False):
+    path: Optional[str]
+    mode: Optional[str]
+
+
+class SandboxListResult(TypedDict):
+    sandboxes: List[Sandbox]
+    next: Optional[str]
+
+
+class SandboxDestroyResult(TypedDict):
+    sandbox_id: str
+    status: str
+
+
+class SandboxCleanupResult(TypedDict):
+    dry_run: bool
+    sandboxes: List[str]
+    destroyed: int
+    failed: int
+    first_failure: Optional[str]
+    more: bool
+
+
+class _SandboxStatsResultAlways(TypedDict):
+    memory_bytes: int
+    memory_peak_bytes: int
+    oom_kills: int
+    pids: int
+    pids_refused: int
+    cpu_us: int
+    rx_bytes: int
+    tx_bytes: int
+    loopback_bytes: int
+
+
+class SandboxStatsResult(_SandboxStatsResultAlways, total=False):
+    history: List[StatsPoint]
+
+
+class SandboxEventsResult(TypedDict):
+    events: List[Event]
+
+
+class EventListResult(TypedDict):
+    events: List[Event]
+
+
+class TemplateListResult(TypedDict):
+    templates: List[Template]
+    origin: str
+    loaded_at: Optional[str]
+    max_concurrent: int
+    auto_cleanup: bool
+    waiting: int
+
+
+class _TemplateGetResultAlways(TypedDict):
+    name: str
+    description: str
+    available: bool
+    why: Optional[str]
+    root: str
+    engine: str
+    triggers: Union[str, List[str]]
+    network: str
+    init: str
+    read_only: bool
+    needs_confirm: bool
+    auto_cleanup: bool
+    limits: Limits
+    life_time_ms: int
+    idle_time_ms: int
+    max_concurrent: int
+    pool: int
+    env: List[str]
+    command: Union[str, List[str]]
+    interpreter: Union[str, List[str]]
+    has_system: bool
+    system: Optional[str]
+
+
+class TemplateGetResult(_TemplateGetResultAlways, total=False):
+    build: Image
+
+
+class _TemplateBuildResultAlways(TypedDict):
+    template: str
+    state: str
+    image: Optional[str]
+    context: Optional[str]
+    size_bytes: int
+    built_at: Optional[str]
+    step: Optional[str]
+    error: Optional[str]
+    up_to_date: bool
+    took_ms: int
+
+
+class TemplateBuildResult(_TemplateBuildResultAlways, total=False):
+    output: str
+    output_base64: str
+
+
+class TemplateRemoveResult(TypedDict):
+    template: str
+    removed: int
+
+
+class CodeRunLimits(TypedDict, total=False):
+    memory: Union[int, float, str, None]
+    swap: Union[int, float, str, None]
+    cpus: Union[int, float, str, None]
+    pids: Union[int, float, str, None]
+    disk: Union[int, float, str, None]
+    inodes: Union[int, float, str, None]
+    files: Union[int, float, str, None]
+    output: Union[int, float, str, None]
+    wall_time: Union[int, float, str, None]
+    cpu_time: Union[int, float, str, None]
+
+
+class CodeRunWorkspace(TypedDict, total=False):
+    path: Optional[str]
+    mode: Optional[str]
+
+
+class ExecListResult(TypedDict):
+    execs: List[Exec]
+
+
+class ExecScreenResult(TypedDict):
+    cursor: int
+    end: int
+    begin: str
+
+
+class _ExecInputResultAlways(TypedDict):
+    bytes: int
+
+
+class ExecInputResult(_ExecInputResultAlways, total=False):
+    offset: int
+
+
+class _FileWriteResultAlways(TypedDict):
+    bytes: int
+    tag: str
+
+
+class FileWriteResult(_FileWriteResultAlways, total=False):
+    path: str
+    path_base64: str
+
+
+class _FileRemoveResultAlways(TypedDict):
+    entries: int
+
+
+class FileRemoveResult(_FileRemoveResultAlways, total=False):
+    path: str
+    path_base64: str
+
+
+class _FileListResultAlways(TypedDict):
+    entries: List[File]
+    more: bool
+
+
+class FileListResult(_FileListResultAlways, total=False):
+    path: str
+    path_base64: str
+
+
+class FileFindResult(TypedDict):
+    path: str
+    entries: List[File]
+    more: bool
+    why: Optional[str]
+
+
+class FileSearchResult(TypedDict):
+    path: str
+    matches: List[Match]
+    files: int
+    bytes: int
+    more: bool
+    why: Optional[str]
+
+
+class _FileMkdirResultAlways(TypedDict):
+    entries: int
+
+
+class FileMkdirResult(_FileMkdirResultAlways, total=False):
+    path: str
+    path_base64: str
+
+
+class _FileMoveResultAlways(TypedDict):
+    entries: int
+
+
+class FileMoveResult(_FileMoveResultAlways, total=False):
+    path: str
+    path_base64: str
+
+
+class _ArchivePutResultAlways(TypedDict):
+    format: str
+    bytes: int
+    entries: int
+
+
+class ArchivePutResult(_ArchivePutResultAlways, total=False):
+    path: str
+    path_base64: str
+
+
+class ProcessListResult(TypedDict):
+    processes: List[Process]
+
+
+class PortListResult(TypedDict):
+    ports: List[int]
+
+
+class PortLinkResult(TypedDict):
+    url: str
+    port: int
+    expires_at: Optional[str]
+
+
+class McpLinkResult(TypedDict):
+    url: str
+    expires_at: Optional[str]
+
+
+class HealthLiveResult(TypedDict):
+    status: str
+    version: str
+
+
+class _HealthReadyResultAlways(TypedDict):
+    status: str
+    version: str
+
+
+class HealthReadyResult(_HealthReadyResultAlways, total=False):
+    engine_up: bool
+    engine_why: Optional[str]
+    sandboxes: int
+    alive: int
+    links_lost: int
+    execs_running: int
+    channels: int
+    watchers: int
+    creates: int
+    create_failures: int
+    execs: int
+    adoptions: int
+    relinks: int
+    store_queued: int
+    store_full: bool
+    store_damaged: bool
+    files_unclaimed: int
+    store_bytes: int
+    started_at: str
+    engines_down: List[str]
+
+
+class VersionGetResult(TypedDict):
+    name: str
+    version: str
+
+
+class EngineListResult(TypedDict):
+    engines: List[Engine]
+
+
+class NetworkGetResult(TypedDict):
+    network: str
+    allow: List[str]
+    deny: List[str]
+    up_bytes: int
+    down_bytes: int
+    connections: int
+    connections_all: int
+    refused: int
+    queries: int
+    queries_refused: int
+
+
+class NetworkLogResult(TypedDict):
+    entries: List[NetworkEntry]
+
+
+class NetworkPresetsResult(TypedDict):
+    presets: List[NetworkPreset]
+
+
+class RecoverListResult(TypedDict):
+    files: List[FilesLeft]
+
+
+class RecoverAdoptLimits(TypedDict, total=False):
+    memory: Union[int, float, str, None]
+    swap: Union[int, float, str, None]
+    cpus: Union[int, float, str, None]
+    pids: Union[int, float, str, None]
+    disk: Union[int, float, str, None]
+    inodes: Union[int, float, str, None]
+    files: Union[int, float, str, None]
+    output: Union[int, float, str, None]
+    wall_time: Union[int, float, str, None]
+    cpu_time: Union[int, float, str, None]
+
+
+class RecoverRemoveResult(TypedDict):
+    sandbox_id: str
+    status: str
+
+
+class WhoamiResult(TypedDict):
+    owner: str
+    scope: str
+    door: str
+    id: Optional[str]
+
+
+class LoginMakeResult(TypedDict):
+    login: str
+    link: str
+    owner: str
+    scope: str
+    expires_in_ms: int
+
+
+class LoginUseResult(TypedDict):
+    owner: str
+    scope: str
+    expires_at: Optional[str]
+
+
+class LogoutResult(TypedDict):
+    pass
+
+
+class TokenMakeResult(TypedDict):
+    token: str
+    owner: str
+    scope: str
+    expires_at: Optional[str]
+
+
+class KeyMakeResult(TypedDict):
+    key_id: str
+    owner: str
+    scope: str
+    label: str
+    created_at: Optional[str]
+    used_at: Optional[str]
+    revoked_at: Optional[str]
+    key: str
+
+
+class KeyListResult(TypedDict):
+    keys: List[Key]
+
+
+class ContainersListResultSettings(TypedDict):
+    auto_cleanup: bool
+    max_concurrent: int
+
+
+class ContainersListResult(TypedDict):
+    containers: List[ContainerEnvironment]
+    settings: ContainersListResultSettings
+
+
+class ContainersStopResult(TypedDict):
+    container_id: str
+    status: str
+
+
+class ContainersStatusResult(TypedDict):
+    containers: List[Container]
+    active: int
+    next: Optional[str]
+
+
+class ContainersCleanupResult(TypedDict):
+    cleaned: int
+    failed: int
+    containers: List[str]
+    more: bool
+
+
+class ServiceCleanupResult(TypedDict):
+    status: str
+    cleaned: int
+    failed: int
+    sandboxes: List[str]
