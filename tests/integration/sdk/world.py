@@ -21,11 +21,11 @@ def make_certificate(folder):
     at = lambda name: os.path.join(folder, name)  # noqa: E731
     run = lambda *a: subprocess.run(["openssl", *a], check=True, capture_output=True, timeout=PATIENCE_S)  # noqa: E731
     run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", at("ca.key"), "-out", at("ca.pem"),
-        "-days", "2", "-subj", "/CN=authority of a test")
+        "-days", "2", "-subj", "/CN=authority of a test", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
     run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", at("key.pem"), "-out", at("csr.pem"),
         "-subj", "/CN=localhost")
     with open(at("ext"), "w", encoding="utf-8") as f:
-        f.write("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        f.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
     run("x509", "-req", "-in", at("csr.pem"), "-CA", at("ca.pem"), "-CAkey", at("ca.key"), "-CAcreateserial", "-out", at("cert.pem"),
         "-days", "2", "-extfile", at("ext"))
     return at("ca.pem"), at("cert.pem"), at("key.pem")

@@ -989,6 +989,8 @@ class ProcessListResult(TypedDict):
 
 class PortListResult(TypedDict):
     ports: List[int]
+    count: int
+    more: bool
 
 
 class PortLinkResult(TypedDict):

@@ -912,7 +912,7 @@ class Ops:
         return cast(ProcessListResult, self._call("process_list", {"id": id}))
 
     def port_list(self, *, id: str) -> PortListResult:
-        """TCP ports that are listened on in a sandbox; each is reached below /api/sandboxes/{id}/ports/{port}/
+        """TCP ports that are listened on in a sandbox; each is reached below /api/sandboxes/{id}/ports/{port}/. The lowest 1,024 are listed; count says how many there are, more that some are left out
 
         id: the sandbox
         """
