@@ -126,6 +126,8 @@ void isolate_enter_network(struct isolate *iso);
  * 0 or -errno.
  */
 int isolate_change_network(uint32_t mode, int to);
+/* The same of a box that was made without a way out. */
+int isolate_set_up_network(uint32_t mode, int to);
 /*
  * For calls that make something outside of the root: a layer of an earlier box already has it, and only we
  * could write there.

@@ -47,6 +47,14 @@ static int send_sockets(int to, struct sys_divert_sockets *s)
         return n < 0 ? (int)n : 0;
 }
 
+int isolate_set_up_network(uint32_t mode, int to)
+{
+        struct sys_divert_sockets s;
+        int r = sys_divert_set_up(divert_mode(mode), &s);
+
+        return r < 0 ? r : send_sockets(to, &s);
+}
+
 int isolate_change_network(uint32_t mode, int to)
 {
         struct sys_divert_sockets s;
@@ -65,13 +73,7 @@ static bool has_way_out(const struct isolate *iso)
 
 static int set_up(const struct isolate *iso)
 {
-        struct sys_divert_sockets s;
-        int r;
-
-        if (!has_way_out(iso))
-                return loopback_up();
-        r = sys_divert_set_up(divert_mode(iso->plan->network), &s);
-        return r < 0 ? r : send_sockets(iso->network, &s);
+        return has_way_out(iso) ? isolate_set_up_network(iso->plan->network, iso->network) : loopback_up();
 }
 
 void isolate_make_network(struct isolate *iso, int userns)
@@ -106,6 +108,12 @@ static void write_resolver(struct isolate *iso)
                 isolate_fail(iso, r, "write /etc/resolv.conf");
 }
 
+/* Later, by request_box_network.c, which writes no file. Without this file resolvers ask loopback, so only an image's own is in the way. */
+static bool may_get_one(const struct isolate *iso)
+{
+        return iso->plan->flags & WIRE_PLAN_ROOTFS && !(iso->plan->flags & WIRE_PLAN_ONE_SHOT);
+}
+
 static bool lacks_rules(int32_t result)
 {
         return result == -EOPNOTSUPP || result == -ENOENT || result == -EPROTONOSUPPORT;
@@ -130,6 +138,6 @@ void isolate_enter_network(struct isolate *iso)
         if (result < 0)
                 isolate_fail(iso, result, "make the network namespace");
         sys_close_fds(fds, count);
-        if (has_way_out(iso))
+        if (has_way_out(iso) || may_get_one(iso))
                 write_resolver(iso);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The network of a box that is there: other rules, or new sockets after whoever had the old ones has died.
+ * The network of a box that is there: other rules, new sockets after whoever had the old ones has died, or a way out for one that was
+ * made without.
  *
  * Why it is safe to obey a front that was taken over: a helper enters the box's user and network namespace, so that all it does is done
  * with rights that count there alone; what it does is one of two fixed sets of rules. It reads nothing that a box can write.
@@ -28,7 +29,7 @@ static int open_namespace(pid_t pid, const char *name)
         return sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
 }
 
-static int change_in_box(pid_t pid, uint32_t mode, int to)
+static int change_in_box(pid_t pid, uint32_t mode, bool is_new, int to)
 {
         cay_auto_close int user = open_namespace(pid, "user"), net = open_namespace(pid, "net");
 
@@ -36,7 +37,7 @@ static int change_in_box(pid_t pid, uint32_t mode, int to)
                 return user < 0 ? user : net;
         if (setns(user, CLONE_NEWUSER) < 0 || setns(net, CLONE_NEWNET) < 0)
                 return -errno;
-        return isolate_change_network(mode, to);
+        return is_new ? isolate_set_up_network(mode, to) : isolate_change_network(mode, to);
 }
 
 /* Its status is the errno, which fits in the byte that a status has. */
@@ -60,18 +61,21 @@ static int await_helper(pid_t pid, int pidfd)
 int warden_box_change_network(struct warden_box *box, uint32_t mode, int to)
 {
         struct clone_args args = { .exit_signal = SIGCHLD };
+        bool is_new = !(box->plan.flags & WIRE_PLAN_NETWORK);
         cay_auto_close int pidfd = -1;
         pid_t pid;
+        int r;
 
-        if (!(box->plan.flags & WIRE_PLAN_NETWORK))
-                return -EOPNOTSUPP;
-        if (mode == 0 || mode >= WIRE_NETWORK_MODE_COUNT)
+        if (mode == 0 || mode >= WIRE_NETWORK_MODE_COUNT || (is_new && to < 0))
                 return -EINVAL;
         pid = sys_clone3(&args);
         if (pid == 0)
-                _exit(-change_in_box(box->pid, mode, to));
+                _exit(-change_in_box(box->pid, mode, is_new, to));
         if (pid < 0)
                 return (int)pid;
         pidfd = sys_pidfd_open(pid, 0);
-        return await_helper(pid, pidfd);
+        r = await_helper(pid, pidfd);
+        if (r == 0)
+                box->plan.flags |= WIRE_PLAN_NETWORK;
+        return r;
 }

@@ -179,11 +179,38 @@ static void test_image_with_link(void **state)
         rig_stop(&rig);
 }
 
+/* A box that was made without a way out can be given one, and is then as any other. */
 static void test_without_one(void **state)
 {
+        int pair[2];
+
         rig_must_make(&rig, "plain", &box);
         assert_string_equal(rig_tell(&box, "connect 198.18.0.1 443"), "Network is unreachable");
-        assert_int_equal(change("plain", WIRE_NETWORK_NAMES, -1).code, CAY_UNSUPPORTED);
+        assert_int_equal(change("plain", WIRE_NETWORK_NAMES, -1).code,
+                         CAY_UNAVAILABLE); /* nobody gets the sockets */
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        rig_must(change("plain", WIRE_NETWORK_NAMES, pair[1]));
+        assert_true(take_sockets(pair[0]));
+        connects_to("198.18.0.1", 443);
+        is_refused("203.0.113.5", 443);
+        rig_must(change("plain", WIRE_NETWORK_ADDRESSES, -1));
+        connects_to("203.0.113.5", 443);
+        close(pair[0]);
+        close(pair[1]);
+        rig_stop(&rig);
+}
+
+/* An image's resolv.conf would be in the way of a network that it is given later. */
+static void test_image_without_one(void **state)
+{
+        struct wire_plan p = rig_plan("image");
+        int image = rig_image("plain-image");
+
+        p.flags &= ~(uint32_t)WIRE_PLAN_ONE_SHOT;
+        assert_int_equal(mkdirat(image, "etc", 0755), 0);
+        rig_must(rig_make(&rig, &p, image, -1, &box));
+        assert_string_equal(rig_tell(&box, "read /etc/resolv.conf"), "nameserver 127.0.0.1\n");
+        close(image);
         rig_stop(&rig);
 }
 
@@ -207,9 +234,9 @@ static void test_bad_plans(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                rigged(test_names_only),  rigged(test_all_addresses),   rigged(test_rules_change),
-                rigged(test_new_sockets), rigged(test_image_with_link), rigged(test_without_one),
-                rigged(test_bad_plans),
+                rigged(test_names_only),        rigged(test_all_addresses),   rigged(test_rules_change),
+                rigged(test_new_sockets),       rigged(test_image_with_link), rigged(test_without_one),
+                rigged(test_image_without_one), rigged(test_bad_plans),
         };
 
         return cmocka_run_group_tests(tests, rig_group_set_up, rig_group_tear_down);
