@@ -26,7 +26,7 @@ struct cay_task {
 struct cay_result {
         struct cay_run_result run;
         struct cay_buf kept[2]; /* owned: stdout, stderr */
-        char hints[160], skipped[160], watched[160];
+        char hints[160], skipped[CAY_LIMIT_LIST_MAX], watched[CAY_LIMIT_LIST_MAX];
 };
 
 /* api_result.c: makes the texts of a result that has been filled. */

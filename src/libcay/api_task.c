@@ -312,7 +312,7 @@ int cay_task_set_limit(struct cay_task *task, const char *name, const char *valu
 {
         struct cay_limits *limits = &task->options.spec.limits;
         int nr = cay_limit_find(name), r;
-        char all[160];
+        char all[CAY_LIMIT_LIST_MAX];
 
         if (nr < 0)
                 r = cay_fail(&task->err, CAY_INVALID, "there is no limit '%.40s'; there are: %s", name,

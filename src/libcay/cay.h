@@ -140,6 +140,7 @@ int cay_task_set_read_only(struct cay_task *task, int on);
  * One limit by its name, as text:
  *         memory "256m"    swap "0"        cpus "0.5"      pids "50"       disk "64m"      inodes "16384"
  *         files "4096"     output "8m"     wall_time "60"  cpu_time (none)
+ *         network_up, network_down, network_total, network_connections, network_connects, network_queries (none)
  * These are the defaults. Sizes take k, m, g, t; times are seconds, or 250ms, 10m, 2h. "1m:cut" for output drops what is beyond
  * the limit; without :cut the command is ended there.
  */

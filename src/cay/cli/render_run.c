@@ -232,7 +232,7 @@ static void blocked_line(const struct cay_run_blocked *b, FILE *to)
 void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
 {
         const struct cay_verdict *v = &r->verdict;
-        char list[160];
+        char list[CAY_LIMIT_LIST_MAX];
 
         if (!r->started && v->cause == CAY_CAUSE_EXITED)
                 fprintf(to, "cay: %s\n", v->text);

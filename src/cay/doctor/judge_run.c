@@ -48,7 +48,7 @@ void cay_doctor_judge_docker(const struct cay_doctor_facts *f, struct cay_doctor
 void cay_doctor_judge_limits(const struct cay_doctor_facts *f, struct cay_doctor_finding *ret)
 {
         unsigned watched = f->limits_watched & ~f->limits_missing;
-        unsigned held = CAY_LIMIT_MASK_ALL & ~f->limits_missing & ~watched;
+        unsigned held = CAY_LIMIT_MASK_ALL & ~CAY_LIMIT_MASK_NETWORK & ~f->limits_missing & ~watched;
         char yes[160], no[160], seen[160];
 
         if (!f->limits_known) {

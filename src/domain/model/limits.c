@@ -217,7 +217,7 @@ int cay_limit_mask_parse(const char *option, const char *text, unsigned *ret_mas
         }
         for (;;) {
                 size_t len = strcspn(at, ",");
-                char word[24], all[160];
+                char word[24], all[CAY_LIMIT_LIST_MAX];
                 int nr = -1;
 
                 if (len < sizeof(word)) {

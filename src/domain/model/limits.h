@@ -28,6 +28,12 @@ struct cay_limits {
 
 #define CAY_LIMIT_BIT(field) (1u << CAY_LIMIT_NR_##field)
 #define CAY_LIMIT_MASK_ALL ((1u << CAY_LIMIT_NR_COUNT) - 1)
+/* of a network by policy (docs/network.md): cay-net enforces them, whatever the host */
+#define CAY_LIMIT_MASK_NETWORK                                                                               \
+        (CAY_LIMIT_BIT(network_up) | CAY_LIMIT_BIT(network_down) | CAY_LIMIT_BIT(network_total) |            \
+         CAY_LIMIT_BIT(network_connections) | CAY_LIMIT_BIT(network_connects) |                              \
+         CAY_LIMIT_BIT(network_queries))
+#define CAY_LIMIT_LIST_MAX 256u /* bytes of all their words as a list, with the NUL */
 
 /*
  * `cay run` and /containers: 256 MB, no swap, 0.5 cores, 50 pids, 64 MB and 16,384 inodes, 4,096 files, 8 MiB

@@ -127,7 +127,7 @@ static int check(struct process_engine *pe, const struct cay_spec *spec, struct 
 {
         unsigned missing =
                 cay_limits_set_mask(&spec->limits) & ~holds_of(pe, &spec->limits) & ~spec->may_skip;
-        char list[128];
+        char list[CAY_LIMIT_LIST_MAX];
 
         if (cay_spec_check(spec, err) < 0 || cay_spec_check_caps(spec, "process", pe->engine.caps, err) < 0)
                 return -1;

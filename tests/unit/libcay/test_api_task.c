@@ -148,7 +148,8 @@ static void documented_defaults_are_the_defaults(void **state)
         for (unsigned i = 0; i < CAY_COUNT(documented); i++)
                 assert_int_equal(cay_task_set_limit(task, documented[i].name, documented[i].value), 0);
         assert_memory_equal(&cay_task_options(task)->spec.limits, &limits, sizeof(limits));
-        assert_int_equal(CAY_COUNT(documented) + 1, CAY_LIMIT_NR_COUNT); /* cpu_time has none */
+        assert_int_equal(CAY_COUNT(documented) + 1 + 6,
+                         CAY_LIMIT_NR_COUNT); /* cpu_time and networks have none */
 }
 
 static void missing_limits_by_list(void **state)
