@@ -93,7 +93,7 @@ static int parse(const struct cay_front_templates *t, const struct message *m, s
 static int load(struct cay_front_templates *t, const struct message *m, struct cay_error *err)
 {
         cay_auto_free struct cay_notes *notes = calloc(1, sizeof(*notes));
-        char bridges[sizeof(t->engines->names)];
+        char bridges[sizeof(t->engines->names)], policies[sizeof(t->engines->names)];
         const struct cay_registry_place place = {
                 .folder_fd = m->folder,
                 .usr_fd = m->usr,
@@ -102,6 +102,7 @@ static int load(struct cay_front_templates *t, const struct message *m, struct c
                 .why_not = cay_front_engines_why_not,
                 .ctx = (void *)(uintptr_t)t->engines,
                 .bridge_engines = bridges,
+                .policy_engines = policies,
                 .no_init_engine = cay_front_engines_with(t->engines, CAY_ENGINE_CAN_NO_INIT),
                 .now_wall_ms = cay_clock_wall_ms()
         };
@@ -112,6 +113,7 @@ static int load(struct cay_front_templates *t, const struct message *m, struct c
         if (!notes)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the registry");
         cay_front_engines_names_with(t->engines, CAY_ENGINE_CAN_REACH_OUT, bridges, sizeof(bridges));
+        cay_front_engines_names_with(t->engines, CAY_ENGINE_CAN_EGRESS, policies, sizeof(policies));
         r = parse(t, m, notes, &registry);
         if (r == 0)
                 cay_registry_look(registry, &place, notes);

@@ -188,6 +188,8 @@ static void show_template(struct cay_json_view answer, FILE *out)
                 { "failed in", "build.step", CAY_CELL_TEXT },
                 { "failed with", "build.error", CAY_CELL_TEXT },
                 { "network", "network", CAY_CELL_TEXT },
+                { "allow", "allow", CAY_CELL_LIST },
+                { "deny", "deny", CAY_CELL_LIST },
                 { "read-only", "read_only", CAY_CELL_BOOL },
                 { "confirmation", "needs_confirm", CAY_CELL_BOOL },
                 { "memory", "limits.memory_bytes", CAY_CELL_BYTES },

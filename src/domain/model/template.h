@@ -32,8 +32,9 @@ struct cay_template {
         const char *root_text; /* path below the registry's folder, or reference; "" for host */
         /* never NULL: the requested engine, or the one that the root needs */
         const char *engine;
-        struct cay_field_texts triggers; /* words of a task that mean this template */
-        const char *network;             /* "none", "bridge" */
+        struct cay_field_texts triggers;    /* words of a task that mean this template */
+        const char *network;                /* "none", "list", "bridge", "learn" */
+        struct cay_field_texts allow, deny; /* rules of its network */
         const char *init; /* "cay", "none": nothing is copied into it, and it runs one command */
         bool read_only, needs_confirm, auto_cleanup;
         /* what the file does not say is document 001's default; of CAY_TEMPLATE_DEFAULT 0: the daemon's */

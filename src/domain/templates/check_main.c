@@ -28,6 +28,7 @@ static void look(struct cay_registry *r, const char *path, struct cay_notes *not
                                             .usr_fd = -1,
                                             .engines = "native docker process",
                                             .bridge_engines = "native docker",
+                                            .policy_engines = "native",
                                             .no_init_engine = "docker" };
         const struct cay_template_set *set = cay_registry_set(r);
         char folder[4096];

@@ -8,11 +8,13 @@
 #include "foundation/base/path.h"
 
 static const char *const networks[] = { "none", "bridge", NULL };
+static const char *const modes[] = { "none", "list", "bridge", "learn", NULL };
 static const char *const inits[] = { "cay", "none", NULL };
 static const char *const engines[] = { "auto", "native", "docker", "process", NULL };
 
 const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT] = {
         [CAY_REGISTRY_NETWORKS] = networks,
+        [CAY_REGISTRY_MODES] = modes,
         [CAY_REGISTRY_ENGINES] = engines,
         [CAY_REGISTRY_INITS] = inits,
 };
@@ -22,9 +24,41 @@ const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT] = {
 #define PATH .parse = cay_registry_parse_path
 #define LIMIT(field) .parse = cay_registry_parse_limit, .nr = CAY_LIMIT_NR_##field
 
+static const struct cay_field network_limit_fields[] = {
+        { "up", CAY_FIELD_PARSED, AT(t.limits), 0, "bytes per second that it may send", LIMIT(network_up) },
+        { "down", CAY_FIELD_PARSED, AT(t.limits), 0, "bytes per second that it may receive",
+          LIMIT(network_down) },
+        { "total", CAY_FIELD_PARSED, AT(t.limits), 0, "bytes that it may send and receive in all",
+          LIMIT(network_total) },
+        { "connections", CAY_FIELD_PARSED, AT(t.limits), 0, "connections at once (default: 512)",
+          LIMIT(network_connections) },
+        { "connects", CAY_FIELD_PARSED, AT(t.limits), 0, "new connections per second (default: 100)",
+          LIMIT(network_connects) },
+        { "queries", CAY_FIELD_PARSED, AT(t.limits), 0, "names that it may look up per second (default: 50)",
+          LIMIT(network_queries) },
+        {},
+};
+
+static const struct cay_field network_fields[] = {
+        { "mode", CAY_FIELD_PARSED, AT(mode), 0,
+          "none, list (what allow names; the default with allow), bridge (every public address), or learn "
+          "(as bridge, to see which rules are needed)",
+          WORD(MODES) },
+        { "allow", CAY_FIELD_TEXTS, AT(t.allow), 0,
+          "what its sandboxes may reach: pypi.org, \"*.example.org:443\", 10.1.2.0/24:5432, preset:python",
+          .max = CAY_REGISTRY_RULES_MAX, .item_max = 319 },
+        { "deny", CAY_FIELD_TEXTS, AT(t.deny), 0, "what they may not reach, whatever allow says",
+          .max = CAY_REGISTRY_RULES_MAX, .item_max = 319 },
+        { "limits", CAY_FIELD_OBJECT, 0, 0, "how much may go over it: a request may ask for less",
+          .fields = network_limit_fields },
+        {},
+};
+
 static const struct cay_field security_fields[] = {
-        { "network_mode", CAY_FIELD_PARSED, AT(t.network), 0,
+        { "network_mode", CAY_FIELD_PARSED, AT(network_mode), 0,
           "none (isolated, the default) or bridge (internet access)", WORD(NETWORKS) },
+        { "network", CAY_FIELD_OBJECT, 0, 0, "what its sandboxes may reach: instead of network_mode",
+          .fields = network_fields },
         { "read_only", CAY_FIELD_BOOL, AT(t.read_only), 0,
           "the root is read-only; /workspace, /tmp and /dev/shm stay writable" },
         { "needs_confirm", CAY_FIELD_BOOL, AT(t.needs_confirm), 0,

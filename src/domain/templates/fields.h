@@ -9,10 +9,12 @@
 #include "domain/model/template.h"
 
 #define CAY_REGISTRY_TEMPLATES_MAX 256
+#define CAY_REGISTRY_RULES_MAX 100 /* allowances of one template; the same for denials */
 
 struct cay_registry_row { /* a template in the making */
         struct cay_template t;
         const char *rootfs, *dockerfile, *image; /* at most one, and not with host */
+        const char *network_mode, *mode;         /* of its network; at most one */
         bool host, has_auto_cleanup;
 };
 
@@ -36,7 +38,8 @@ int cay_registry_parse_limit(const struct cay_field *f, const char *where, const
                              struct cay_error *err); /* f->nr: enum cay_limit */
 
 enum cay_registry_list {
-        CAY_REGISTRY_NETWORKS,
+        CAY_REGISTRY_NETWORKS, /* of document 001 */
+        CAY_REGISTRY_MODES,
         CAY_REGISTRY_ENGINES,
         CAY_REGISTRY_INITS,
         CAY_REGISTRY_LIST_COUNT

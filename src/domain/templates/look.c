@@ -90,6 +90,17 @@ static bool is_first_word(const char *words, const char *word)
         return words && strncmp(words, word, len) == 0 && (words[len] == ' ' || !words[len]);
 }
 
+static bool has_rules(const struct cay_template *t)
+{
+        return t->allow.count > 0 || t->deny.count > 0 || strcmp(t->network, "learn") == 0;
+}
+
+/* Those with its network. */
+static const char *engines_for(const struct cay_template *t, const struct cay_registry_place *place)
+{
+        return has_rules(t) ? place->policy_engines : place->bridge_engines;
+}
+
 /* The one that makes it, as far as a request does not say. */
 static bool is_made_by(const struct cay_template *t, const struct cay_registry_place *place,
                        const char *engine)
@@ -97,7 +108,7 @@ static bool is_made_by(const struct cay_template *t, const struct cay_registry_p
         if (strcmp(t->engine, "auto") != 0)
                 return strcmp(t->engine, engine) == 0;
         if (strcmp(t->network, "none") != 0)
-                return is_first_word(place->bridge_engines, engine);
+                return is_first_word(engines_for(t, place), engine);
         if (strcmp(t->init, "none") == 0)
                 return place->no_init_engine && strcmp(place->no_init_engine, engine) == 0;
         if (place->default_engine)
@@ -148,17 +159,19 @@ static bool lacks_engine(struct cay_template *t, const struct cay_registry_place
 
 static bool lacks_network(struct cay_template *t, const struct cay_registry_place *place)
 {
+        const char *can = engines_for(t, place);
+
         if (strcmp(t->network, "none") == 0)
                 return false;
-        if (!place->bridge_engines || !place->bridge_engines[0]) {
+        if (!can || !can[0]) {
                 snprintf(t->why, sizeof(t->why), "it needs the network '%s'; this daemon has none",
                          t->network);
                 return true;
         }
-        if (strcmp(t->engine, "auto") == 0 || has_word(place->bridge_engines, t->engine))
+        if (strcmp(t->engine, "auto") == 0 || has_word(can, t->engine))
                 return false;
-        snprintf(t->why, sizeof(t->why), "it needs the network '%s', which the engine '%s' has, not '%s'",
-                 t->network, place->bridge_engines, t->engine);
+        snprintf(t->why, sizeof(t->why), "it needs the network '%s'%s, which the engine '%s' has, not '%s'",
+                 t->network, has_rules(t) ? " with rules" : "", can, t->engine);
         return true;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "foundation/base/id.h"
+#include "domain/network/policy.h"
 #include "domain/templates/fields.h"
 #include "domain/templates/read.h"
 #include "domain/templates/registry_priv.h"
@@ -151,6 +152,62 @@ static void check_resources(struct loading *l, const struct cay_template *t, con
                                t->name);
 }
 
+/* The first rule of a list that is wrong is an error, where the list is. */
+static void check_rules(struct loading *l, const char *name, const char *key,
+                        const struct cay_field_texts *rules, const struct cay_yaml_node *network)
+{
+        const struct cay_yaml_node *list = cay_registry_entry(network, key);
+        struct cay_policy policy;
+
+        cay_policy_init(&policy, CAY_POLICY_LIST);
+        for (unsigned i = 0; i < rules->count; i++) {
+                struct cay_error err = { 0 };
+
+                if (cay_policy_add(&policy, rules->items[i], key[0] == 'd', &err) == 0)
+                        continue;
+                cay_note_error(l->reader.notes, list->line, list->column,
+                               "containers.%s.security.network.%s: %s", name, key, err.msg);
+                break;
+        }
+        cay_policy_done(&policy);
+}
+
+static const char *why_not_network(const struct cay_registry_row *row)
+{
+        const struct cay_template *t = &row->t;
+
+        if (row->network_mode)
+                return "says the same as network_mode; keep one of them";
+        if (strcmp(t->network, "list") == 0 && t->allow.count == 0)
+                return "has the mode list, and allow names nothing; add rules, or write mode: none";
+        if (strcmp(t->network, "none") == 0 && (t->allow.count > 0 || t->deny.count > 0))
+                return "has rules and no network; write mode: list or mode: bridge";
+        return NULL;
+}
+
+static void check_network(struct loading *l, struct cay_registry_row *row, const struct cay_yaml_node *node)
+{
+        const struct cay_yaml_node *security = cay_registry_entry(node, "security");
+        const struct cay_yaml_node *network = security && security->kind == CAY_YAML_MAPPING
+                                                      ? cay_registry_entry(security, "network")
+                                                      : NULL;
+        struct cay_template *t = &row->t;
+        const char *why;
+
+        t->network = row->mode            ? row->mode
+                     : t->allow.count > 0 ? "list"
+                     : row->network_mode  ? row->network_mode
+                                          : "none";
+        if (!network || network->kind != CAY_YAML_MAPPING)
+                return;
+        why = why_not_network(row);
+        if (why)
+                cay_note_error(l->reader.notes, network->line, network->column,
+                               "containers.%s.security.network: %s", t->name, why);
+        check_rules(l, t->name, "allow", &t->allow, network);
+        check_rules(l, t->name, "deny", &t->deny, network);
+}
+
 /* Every engine has programs of the machine, or of an image that replaces it. */
 static const char *engine_for(enum cay_template_root root)
 {
@@ -210,6 +267,7 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
         cay_registry_read(&l->reader, node, cay_registry_template_fields, &row, where, false);
         if (node->kind == CAY_YAML_MAPPING) {
                 choose_root(l, &row, node);
+                check_network(l, &row, node);
                 check_programs(l, &row.t, node);
                 check_resources(l, &row.t, node);
                 choose_system(l, &row.t);

@@ -36,6 +36,7 @@ struct cay_registry_place { /* what is looked at; borrowed for the call */
         const char *engines;        /* names of those that work here, with blanks between */
         const char *default_engine; /* the default engine among them; NULL: the first */
         const char *bridge_engines; /* likewise, of those with the network "bridge"; NULL: none */
+        const char *policy_engines; /* likewise, of those with networks that have rules */
         const char *no_init_engine; /* the first of them with "init: none"; NULL: none */
         uint64_t now_wall_ms;
         /* Why an engine is not among them; NULL, or returns NULL: unknown. */

@@ -143,6 +143,37 @@ static void defaults_are_the_documents(void **state)
         assert_string_equal(set->origin, "f");
 }
 
+static void networks(void **state)
+{
+        const struct cay_template_set *set = accepts(
+                "containers:\n"
+                "  a:\n"
+                "    host: true\n"
+                "    security:\n"
+                "      network:\n"
+                "        allow: [pypi.org, \"*.pythonhosted.org:443\", preset:git]\n"
+                "        limits: {up: 1m, down: 2m, total: 1g, connections: 8, connects: 9, queries: 10}\n"
+                "  b:\n"
+                "    host: true\n"
+                "    security: {network: {mode: bridge, deny: [evil.example]}}\n"
+                "  c:\n"
+                "    host: true\n"
+                "    security: {network: {mode: learn}}\n");
+        const struct cay_template *a = cay_template_find(set, "a"), *b = cay_template_find(set, "b"),
+                                  *c = cay_template_find(set, "c");
+
+        assert_string_equal(a->network, "list");
+        assert_int_equal(a->allow.count, 3);
+        assert_string_equal(a->allow.items[1], "*.pythonhosted.org:443");
+        assert_true(a->limits.network_up == 1 << 20 && a->limits.network_down == 2 << 20);
+        assert_true(a->limits.network_total == 1 << 30 && a->limits.network_connections == 8);
+        assert_true(a->limits.network_connects == 9 && a->limits.network_queries == 10);
+        assert_string_equal(b->network, "bridge");
+        assert_string_equal(b->deny.items[0], "evil.example");
+        assert_string_equal(c->network, "learn");
+        assert_int_equal(notes.count, 0);
+}
+
 static void all_keys(void **state)
 {
         const struct cay_template_set *set =
@@ -339,6 +370,24 @@ static void values(void **state)
         REFUSES("containers: {x: {host: true, resources: {timeout: 5, wall_time: 6}}}",
                 "f:1:54: containers.x.resources.wall_time: says the same as timeout in line 1; keep one of "
                 "them");
+        REFUSES("containers: {x: {host: true, security: {network: {allow: [a.example, 'http://b']}}}}",
+                "f:1:58: containers.x.security.network.allow: network rule 'http://b': '//b' is not a port: "
+                "use 1 to 65535, a range such as 5000-5010, or *");
+        REFUSES("containers: {x: {host: true, security: {network: {mode: list}}}}",
+                "f:1:50: containers.x.security.network: has the mode list, and allow names nothing; add "
+                "rules, or write mode: none");
+        REFUSES("containers: {x: {host: true, security: {network: {deny: [a.example]}}}}",
+                "f:1:50: containers.x.security.network: has rules and no network; write mode: list or "
+                "mode: bridge");
+        REFUSES("containers: {x: {host: true, security: {network_mode: none, network: {mode: none}}}}",
+                "f:1:70: containers.x.security.network: says the same as network_mode; keep one of them");
+        REFUSES("containers: {x: {host: true, security: {network: {alow: [a.example]}}}}",
+                "f:1:51: containers.x.security.network.alow: is not known; did you mean allow?");
+        REFUSES("containers: {x: {host: true, security: {network: {mode: open}}}}",
+                "f:1:57: containers.x.security.network.mode: 'open' is not known; write one of none, list, "
+                "bridge, learn");
+        REFUSES("containers: {x: {host: true, security: {network: {mode: bridge, limits: {up: 3}}}}}",
+                "f:1:78: containers.x.security.network.limits.up: '3' is too small: at least 1 KiB");
         REFUSES("containers: {x: {host: true, description: [a]}}",
                 "f:1:43: containers.x.description: is a list; write a text");
         REFUSES("containers: {x: {host: true, description: }}",
@@ -437,6 +486,7 @@ int main(void)
                 cmocka_unit_test(an_engine_follows_from_the_root),
                 cmocka_unit_test(defaults_are_the_documents),
                 cmocka_unit_test(all_keys),
+                cmocka_unit_test(networks),
                 cmocka_unit_test(unknown_keys_that_weaken_are_errors),
                 cmocka_unit_test(triggers_that_do_nothing),
                 cmocka_unit_test(the_outline),
